@@ -1,0 +1,47 @@
+/* What the commands share: the table of commands, exit codes, options of the output. */
+#ifndef OOMSIGHT_CLI_H
+#define OOMSIGHT_CLI_H
+
+#include <oomsight/oomsight.h>
+
+#include <stdbool.h>
+
+enum { EXIT_FITS = 0, EXIT_DOES_NOT_FIT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_OUR_FAULT = 4 };
+
+/* A command gets the words behind its name. */
+typedef struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} command;
+
+int cmd_gpus(int argc, char **argv);
+int cmd_engines(int argc, char **argv);
+
+/* Output options that every command takes: --json, --format, --output, --color, --ascii, --explain, --data. */
+typedef struct output_options {
+    oomsight_render_params render;
+    const char *output_path; /* NULL: stdout */
+    const char *data_dir;    /* NULL: embedded */
+} output_options;
+
+void output_options_init(output_options *options);
+
+/* If argv[*at] is one of them, take it (and its value), move *at past it and return 1. 0: not ours. -1: wrong usage,
+ * already told on stderr. */
+int output_options_take(output_options *options, int argc, char **argv, int *at);
+
+/* Decide colour and width once all options are read. */
+void output_options_settle(output_options *options);
+
+/* Write the answer. Returns EXIT_FITS or EXIT_INPUT. */
+int output_write(const output_options *options, const char *text);
+
+/* Print an error on stderr and give the exit code that fits it. */
+int fail_with(const oomsight_error *error);
+
+/* Value of an option given as `--name value` or `--name=value`: NULL when argv[*at] is another option; *at moves past
+ * what was used. When the value is missing, says so and sets *ret_wrong. */
+const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong);
+
+#endif

@@ -1,0 +1,43 @@
+/* The table of commands. Each command reads its own words. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const command commands[] = {
+    {"gpus", cmd_gpus, "the GPUs that are known"},
+    {"engines", cmd_engines, "the engine versions that are known"},
+};
+
+static void print_help(FILE *out)
+{
+    fputs("oomsight foresees, explains, reproduces and prevents GPU out-of-memory in LLM serving.\n\n"
+          "usage: oomsight COMMAND [options] [-- the command you already have]\n\n",
+          out);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n'oomsight COMMAND --help' tells more. Exit: 0 fits / nothing found, 1 does not fit / OOM found, "
+          "2 wrong\n"
+          "usage, 3 an input could not be read, 4 our own fault.\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
+        printf("oomsight %s\n", oomsight_version());
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+    fprintf(stderr, "oomsight: no command '%s'; 'oomsight help' lists them\n", argv[1]);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,146 @@
+/* Output options, colour, width, and the way errors leave the program. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+typedef enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color_choice;
+static color_choice chosen_color = COLOR_AUTO;
+
+void output_options_init(output_options *options)
+{
+    *options = (output_options){.render = OOMSIGHT_RENDER_PARAMS_INIT};
+    chosen_color = COLOR_AUTO;
+}
+
+const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong)
+{
+    const char *word = argv[*at];
+    size_t const len = strlen(name);
+    if (strncmp(word, name, len) != 0) return NULL;
+    if (word[len] == '=') {
+        ++*at;
+        return word + len + 1;
+    }
+    if (word[len] != '\0') return NULL;
+    if (*at + 1 >= argc) {
+        fprintf(stderr, "oomsight: %s needs a value\n", name);
+        *ret_wrong = true;
+        return NULL;
+    }
+    *at += 2;
+    return argv[*at - 1];
+}
+
+static int take_format(output_options *options, const char *word)
+{
+    static const struct {
+        const char *word;
+        oomsight_format format;
+    } formats[] = {{"text", OOMSIGHT_FORMAT_TEXT},
+                   {"json", OOMSIGHT_FORMAT_JSON},
+                   {"md", OOMSIGHT_FORMAT_MARKDOWN},
+                   {"html", OOMSIGHT_FORMAT_HTML}};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(word, formats[i].word) == 0) {
+            options->render.format = formats[i].format;
+            return 1;
+        }
+    fprintf(stderr, "oomsight: --format takes text, json, md or html, not '%s'\n", word);
+    return -1;
+}
+
+static int take_color(const char *word)
+{
+    if (strcmp(word, "auto") == 0)
+        chosen_color = COLOR_AUTO;
+    else if (strcmp(word, "always") == 0)
+        chosen_color = COLOR_ALWAYS;
+    else if (strcmp(word, "never") == 0)
+        chosen_color = COLOR_NEVER;
+    else {
+        fprintf(stderr, "oomsight: --color takes auto, always or never, not '%s'\n", word);
+        return -1;
+    }
+    return 1;
+}
+
+int output_options_take(output_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    if (strcmp(argv[*at], "--json") == 0) {
+        options->render.format = OOMSIGHT_FORMAT_JSON;
+        return ++*at, 1;
+    }
+    if (strcmp(argv[*at], "--explain") == 0) {
+        options->render.explain = 1;
+        return ++*at, 1;
+    }
+    if (strcmp(argv[*at], "--ascii") == 0) {
+        options->render.ascii = 1;
+        return ++*at, 1;
+    }
+    if ((value = option_value("--format", argc, argv, at, &wrong))) return take_format(options, value);
+    if ((value = option_value("--color", argc, argv, at, &wrong))) return take_color(value);
+    if ((value = option_value("--output", argc, argv, at, &wrong))) {
+        options->output_path = value;
+        return 1;
+    }
+    if ((value = option_value("--data", argc, argv, at, &wrong))) {
+        options->data_dir = value;
+        return 1;
+    }
+    return wrong ? -1 : 0;
+}
+
+void output_options_settle(output_options *options)
+{
+    bool const terminal = !options->output_path && isatty(STDOUT_FILENO);
+    const char *no_color = getenv("NO_COLOR");
+    bool const wanted =
+        chosen_color == COLOR_ALWAYS || (chosen_color == COLOR_AUTO && terminal && !(no_color && *no_color));
+    options->render.color = wanted;
+    struct winsize size;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
+        options->render.width = size.ws_col < 120 ? size.ws_col : 120;
+}
+
+int output_write(const output_options *options, const char *text)
+{
+    FILE *out = options->output_path ? fopen(options->output_path, "w") : stdout;
+    if (!out) {
+        fprintf(stderr, "oomsight: %s: cannot be written\n", options->output_path);
+        return EXIT_INPUT;
+    }
+    bool wrong = fputs(text, out) == EOF;
+    wrong |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    if (wrong) fprintf(stderr, "oomsight: the answer could not be written\n");
+    return wrong ? EXIT_INPUT : EXIT_FITS;
+}
+
+int fail_with(const oomsight_error *error)
+{
+    if (error->path[0] && error->line)
+        fprintf(stderr, "oomsight: %s:%u: %s\n", error->path, error->line, error->text);
+    else if (error->path[0])
+        fprintf(stderr, "oomsight: %s: %s\n", error->path, error->text);
+    else
+        fprintf(stderr, "oomsight: %s\n", error->text);
+    switch (error->status) {
+    case OOMSIGHT_USAGE: return EXIT_USAGE;
+    case OOMSIGHT_NOMEM:
+    case OOMSIGHT_INTERNAL: return EXIT_OUR_FAULT;
+    case OOMSIGHT_OK:
+    case OOMSIGHT_OVERFLOW:
+    case OOMSIGHT_MALFORMED:
+    case OOMSIGHT_NOT_FOUND:
+    case OOMSIGHT_IO:
+    case OOMSIGHT_UNSUPPORTED:
+    case OOMSIGHT_NETWORK: return EXIT_INPUT;
+    }
+    return EXIT_OUR_FAULT;
+}

@@ -1,0 +1,177 @@
+/* oomsight: foresee, explain, reproduce and prevent GPU out-of-memory in LLM serving.
+ *
+ * One header, C99 and C++11 clean. Handles are opaque and immutable after creation; parameters travel in a struct
+ * whose first field is its size; numbers of enums are written down and never reused. Strings returned by an accessor
+ * live as long as the handle they came from. "Does not fit" is an answer, not a failure. */
+#ifndef OOMSIGHT_OOMSIGHT_H
+#define OOMSIGHT_OOMSIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define OOMSIGHT_API __attribute__((visibility("default")))
+#define OOMSIGHT_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define OOMSIGHT_API
+#define OOMSIGHT_MUST_CHECK
+#endif
+
+/* name, number, sentence */
+#define OOMSIGHT_STATUS_MAP(X)                                                                               \
+    X(OK, 0, "done")                                                                                         \
+    X(NOMEM, 1, "out of host memory")                                                                        \
+    X(OVERFLOW, 2, "a number does not fit")                                                                  \
+    X(MALFORMED, 3, "an input is not what it should be")                                                     \
+    X(NOT_FOUND, 4, "an input was not found")                                                                \
+    X(IO, 5, "an input could not be read")                                                                   \
+    X(UNSUPPORTED, 6, "not supported")                                                                       \
+    X(USAGE, 7, "wrong usage")                                                                               \
+    X(NETWORK, 8, "the hub could not be reached")                                                            \
+    X(INTERNAL, 9, "a fault of oomsight itself")
+
+typedef enum oomsight_status {
+#define OOMSIGHT_STATUS_ENUM(name, number, sentence) OOMSIGHT_##name = number,
+    OOMSIGHT_STATUS_MAP(OOMSIGHT_STATUS_ENUM)
+#undef OOMSIGHT_STATUS_ENUM
+} oomsight_status;
+
+/* Filled on failure only. `path` and `line` are empty and 0 where they do not apply. */
+typedef struct oomsight_error {
+    oomsight_status status;
+    uint32_t line;
+    char path[256];
+    char text[512];
+} oomsight_error;
+
+/* A sentence for a status, never NULL. */
+OOMSIGHT_API const char *oomsight_status_text(oomsight_status status);
+
+/* "0.1.0" */
+OOMSIGHT_API const char *oomsight_version(void);
+
+/* ---- data: GPUs, engine versions, flags ------------------------------------------------------------------------ */
+
+/* What is known of devices and engines. Build it once, share it between threads. */
+typedef struct oomsight_data oomsight_data;
+
+/* `dir` replaces the data embedded in the library; NULL uses the embedded one. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data,
+                                                                    oomsight_error *reterr);
+OOMSIGHT_API void oomsight_data_close(oomsight_data *data); /* NULL is fine */
+
+/* ---- rendering ------------------------------------------------------------------------------------------------- */
+
+typedef enum oomsight_format {
+    OOMSIGHT_FORMAT_TEXT = 0,
+    OOMSIGHT_FORMAT_JSON = 1,
+    OOMSIGHT_FORMAT_MARKDOWN = 2,
+    OOMSIGHT_FORMAT_HTML = 3
+} oomsight_format;
+
+/* How to print. Start from OOMSIGHT_RENDER_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_render_params {
+    size_t size;
+    oomsight_format format;
+    int color;      /* 0 none, 1 ANSI */
+    int ascii;      /* 1: no character outside ASCII */
+    unsigned width; /* columns of a text report, 0: 80 */
+    int explain;    /* 1: say how each number came to be */
+} oomsight_render_params;
+#define OOMSIGHT_RENDER_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_render_params), OOMSIGHT_FORMAT_TEXT, 0, 0, 0, 0                                     \
+    }
+
+/* A table of what is known: "gpus" or "engines". *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_data_render(const oomsight_data *data,
+                                                                      const char *what,
+                                                                      const oomsight_render_params *params,
+                                                                      char **ret_text,
+                                                                      oomsight_error *reterr);
+OOMSIGHT_API void oomsight_text_free(char *text); /* NULL is fine */
+
+/* ---- models ---------------------------------------------------------------------------------------------------- */
+
+/* A model: its config and, where there, the headers of its weight files. Never the weights. */
+typedef struct oomsight_model oomsight_model;
+
+/* `name` is a directory, a Hugging Face id found in the local cache, or (when `allow_hub` is not 0) an id fetched from
+ * the hub named by HF_ENDPOINT. The handle may be shared by any number of plans and threads. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_model_open(const char *name, int allow_hub,
+                                                                     oomsight_model **ret_model,
+                                                                     oomsight_error *reterr);
+OOMSIGHT_API void oomsight_model_close(oomsight_model *model); /* NULL is fine */
+
+/* ---- plan ------------------------------------------------------------------------------------------------------ */
+
+/* The start-up of an engine, foreseen. */
+typedef struct oomsight_plan oomsight_plan;
+
+typedef enum oomsight_verdict {
+    OOMSIGHT_VERDICT_FITS = 0,
+    OOMSIGHT_VERDICT_TIGHT = 1,   /* inside the error bar */
+    OOMSIGHT_VERDICT_FAILS = 2,   /* an allocation fails */
+    OOMSIGHT_VERDICT_REFUSED = 3, /* the engine itself says no */
+    OOMSIGHT_VERDICT_UNKNOWN = 4  /* something needed for an answer is missing: see the notes */
+} oomsight_verdict;
+
+/* Parameters of a plan. Start from OOMSIGHT_PLAN_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_plan_params {
+    size_t size;
+    const oomsight_data *data;   /* must outlive the call; NULL is an error */
+    const oomsight_model *model; /* NULL: opened from the MODEL word of `command` */
+    const char *const *command;  /* `vllm serve MODEL ...`, word for word; must live until the call returns */
+    size_t command_count;
+    const char *gpu;          /* "A30x4", "5090", ...; NULL: unknown device, then gpu_total_bytes is needed */
+    uint64_t gpu_total_bytes; /* what the device or slice shows; 0: from data */
+    uint64_t gpu_used_bytes;  /* held by others */
+    const char *compute_capability; /* "9.0"; NULL: from data */
+    const char *engine_version;     /* "0.19.1"; NULL: newest known */
+    const char *const *environment; /* "NAME=value" words that the engine would see; may be NULL */
+    size_t environment_count;
+    int find_fixes; /* 1: search for flags that fit when it does not, and name the inert ones */
+    int allow_hub;  /* 1: an unknown MODEL may be fetched (config and headers only) */
+    const char
+        *kv_layers_json; /* advanced: layer specs that replace the model's own in KV sizing; may be NULL */
+} oomsight_plan_params;
+#define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
+    {                                                                                                        \
+        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 1, 0, NULL       \
+    }
+
+/* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched
+ * and *reterr (may be NULL) says why. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create(const oomsight_plan_params *params,
+                                                                      oomsight_plan **ret_plan,
+                                                                      oomsight_error *reterr);
+OOMSIGHT_API void oomsight_plan_free(oomsight_plan *plan); /* NULL is fine */
+
+OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
+OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan); /* NULL when nothing fails */
+OOMSIGHT_API uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan);
+OOMSIGHT_API uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan);
+
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_render(const oomsight_plan *plan,
+                                                                      const oomsight_render_params *params,
+                                                                      char **ret_text,
+                                                                      oomsight_error *reterr);
+
+/* Several plans of one command side by side, for example over engine versions. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plans_render(const oomsight_plan *const *plans,
+                                                                       size_t count,
+                                                                       const oomsight_render_params *params,
+                                                                       char **ret_text,
+                                                                       oomsight_error *reterr);
+
+/* Only the pasteable flags of the best fix ("" when it fits as it is); NULL when no fix was found. */
+OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

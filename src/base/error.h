@@ -1,0 +1,20 @@
+/* Failing with a reason. Fallible functions return oomsight_status; detail goes to `reterr`, which may be NULL. */
+#ifndef OOS_BASE_ERROR_H
+#define OOS_BASE_ERROR_H
+
+#include <oomsight/oomsight.h>
+
+/* Fill *reterr with a sentence and give `status` back, so that `return oos_fail(...)` reads well. */
+oomsight_status oos_fail(oomsight_error *reterr, oomsight_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Name the file an error belongs to, if it has no path yet. Gives `status` back. */
+oomsight_status oos_fail_in(oomsight_error *reterr, oomsight_status status, const char *path);
+
+#define OOS_TRY(call)                                                                                        \
+    do {                                                                                                     \
+        oomsight_status const try_status_ = (call);                                                          \
+        if (try_status_ != OOMSIGHT_OK) return try_status_;                                                  \
+    } while (0)
+
+#endif

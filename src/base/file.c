@@ -1,0 +1,63 @@
+/* Reading whole files. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_bytes, oos_view *ret_bytes,
+                              oomsight_error *reterr)
+{
+    oomsight_status status = OOMSIGHT_OK;
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
+        oos_fail(reterr, status, "%s", strerror(errno));
+        return oos_fail_in(reterr, status, path);
+    }
+
+    struct stat about;
+    char *bytes = NULL;
+    size_t len = 0;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+        status = oos_fail(reterr, OOMSIGHT_IO, "not a regular file");
+        goto out;
+    }
+    if ((uint64_t)about.st_size > limit_bytes) {
+        status = oos_fail(reterr, OOMSIGHT_MALFORMED, "%lld bytes, more than the %zu we read",
+                          (long long)about.st_size, limit_bytes);
+        goto out;
+    }
+    bytes = oos_arena_take(arena, (size_t)about.st_size + 1);
+    if (!bytes) {
+        status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the file");
+        goto out;
+    }
+    while (len < (size_t)about.st_size) {
+        ssize_t const got = read(fd, bytes + len, (size_t)about.st_size - len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            status = oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+            goto out;
+        }
+        if (got == 0) break; /* it shrank while we read it */
+        len += (size_t)got;
+    }
+    *ret_bytes = (oos_view){bytes, len};
+out:
+    close(fd);
+    return status == OOMSIGHT_OK ? status : oos_fail_in(reterr, status, path);
+}
+
+bool oos_file_is_dir(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool oos_file_exists(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0;
+}

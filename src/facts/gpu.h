@@ -1,0 +1,39 @@
+/* GPU models: what CUDA says of them. Read from data/gpus. */
+#ifndef OOS_FACTS_GPU_H
+#define OOS_FACTS_GPU_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/size.h"
+
+typedef enum oos_memory_kind { OOS_MEMORY_GDDR, OOS_MEMORY_HBM, OOS_MEMORY_UNIFIED } oos_memory_kind;
+
+typedef struct oos_gpu {
+    const char *name; /* as CUDA prints it */
+    const char *const *aliases;
+    size_t alias_count;
+    uint64_t total_bytes, total_low, total_high; /* as cudaMemGetInfo reports it; low == high when measured */
+    bool total_measured;
+    unsigned capability; /* compute capability as 10 * major + minor: 90, 120 */
+    unsigned sms;
+    oos_memory_kind memory;
+    oos_u64 context_bytes;       /* typical size of one process's CUDA context */
+    const char *slice;           /* MIG profile name, NULL for the whole device */
+    uint64_t parent_total_bytes; /* of the whole device when `slice` is set, else total_bytes */
+} oos_gpu;
+
+typedef struct oos_gpus {
+    const oos_gpu *list;
+    size_t count;
+} oos_gpus;
+
+oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *ret_gpus,
+                              oomsight_error *reterr);
+
+/* By name or alias, case, spaces and dashes do not matter. `word` may carry a count: "A30x4", "4xA30". */
+const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_count);
+
+/* Up to `most` names that resemble a word we do not know. */
+size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_names, size_t most);
+
+#endif

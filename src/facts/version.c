@@ -1,0 +1,38 @@
+/* Reading and printing engine versions. */
+#include "facts/version.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+bool oos_version_parse(oos_view text, oos_version *ret_version)
+{
+    size_t at = 0;
+    uint64_t parts[3] = {0, 0, 0};
+    int count = 0;
+    if (at < text.len && (text.ptr[at] == 'v' || text.ptr[at] == 'V')) at++;
+    while (count < 3) {
+        if (at >= text.len || !isdigit((unsigned char)text.ptr[at])) break;
+        uint64_t number = 0;
+        while (at < text.len && isdigit((unsigned char)text.ptr[at])) {
+            number = number * 10 + (uint64_t)(text.ptr[at++] - '0');
+            if (number > 0xffff) return false;
+        }
+        parts[count++] = number;
+        if (at >= text.len || text.ptr[at] != '.') break;
+        at++;
+    }
+    if (count < 2) return false;
+    oos_version version = OOS_VERSION(parts[0], parts[1], parts[2]);
+    oos_view const rest = oos_view_slice(text, at, text.len);
+    if (oos_view_starts(rest, "dev") && version > 0) version--;
+    *ret_version = version;
+    return true;
+}
+
+void oos_version_print(oos_version version, char *ret_text, size_t capacity)
+{
+    bool const dev = (version & 0xffff) == 0xffff || (version >> 16 & 0xffff) == 0xffff;
+    if (dev) version++;
+    snprintf(ret_text, capacity, "%u.%u.%u%s", (unsigned)(version >> 32), (unsigned)(version >> 16 & 0xffff),
+             (unsigned)(version & 0xffff), dev ? ".dev" : "");
+}

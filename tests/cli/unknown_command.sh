@@ -1,0 +1,1 @@
+"$OOMSIGHT" planet

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Write every JSON file below DATA (without its schemas) as a C table sorted by path: embed.py DATA OUT.c DEPFILE"""
+import json
+import os
+import sys
+
+
+def data_files(root):
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = sorted(name for name in subfolders if name != "schema")
+        for name in sorted(names):
+            if name.endswith(".json"):
+                path = os.path.join(folder, name)
+                yield os.path.relpath(path, root).replace(os.sep, "/"), path
+
+
+def literal(text):
+    """Bytes as string pieces that every C compiler takes."""
+    out = []
+    for start in range(0, len(text), 120):
+        piece = "".join(
+            chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else "\\%03o" % b for b in text[start:start + 120])
+        out.append('    "%s"' % piece)
+    return "\n".join(out) if out else '    ""'
+
+
+def main():
+    root, out, depfile = sys.argv[1:4]
+    files = sorted(data_files(root))
+    with open(out, "w", encoding="ascii") as c:
+        c.write('#include "facts/data.h"\n\n')
+        c.write("const oos_data_file oos_data_embedded[] = {\n")
+        for path, source in files:
+            with open(source, "rb") as f:
+                # Compact: the text is parsed at every start, white space only costs time.
+                text = json.dumps(json.load(f), separators=(",", ":"), ensure_ascii=False).encode()
+            c.write('    {"%s",\n%s, %d},\n' % (path, literal(text), len(text)))
+        c.write("    {0, 0, 0},\n};\nconst size_t oos_data_embedded_count = %d;\n" % len(files))
+    folders = sorted({os.path.dirname(source) for _, source in files} | {root})
+    with open(depfile, "w", encoding="utf-8") as d:
+        d.write("%s: %s\n" % (os.path.basename(out), " ".join([s for _, s in files] + folders)))
+
+
+if __name__ == "__main__":
+    main()
