@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Checks data/: every JSON file parses, without duplicate keys; every file of data/gpus is complete, sane and agrees
+with the others. The schema in data/schema says what a field looks like; here are also the rules between fields and
+between files, which a schema cannot say.
+
+    tools/check_data.py [DATA_DIR]      exit 0 when all is well, 1 with one message a line, 2 on wrong usage
+"""
+
+import json
+import os
+import re
+import sys
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+# Key order of a file, so that two files differ only where the devices do. True: must be there.
+GPU_KEYS = {
+    "name": True, "variant": False, "aliases": True, "class": True, "architecture": True, "total_bytes": True,
+    "total_source": True, "total_low": True, "total_high": True, "total_origin": True, "nvml_total_bytes": True,
+    "compute_capability": True, "sms": True, "l2_bytes": True, "shared_memory_per_block_optin_bytes": True,
+    "memory_kind": True, "ecc": True, "context_bytes": True, "context_source": True, "context_note": True,
+    "mig": False, "notes": True,
+}
+MIG_KEYS = ["profile", "name", "total_bytes", "total_source", "total_low", "total_high", "sms"]
+ENUMS = {
+    "class": ("consumer", "laptop", "workstation", "datacentre", "embedded"),
+    "architecture": ("volta", "turing", "ampere", "ada", "hopper", "blackwell"),
+    "total_source": ("measured", "estimated"),
+    "context_source": ("measured", "estimated"),
+    "memory_kind": ("gddr", "hbm", "unified"),
+    "ecc": ("on", "off", "none"),
+}
+# CUDA programming guide, table of compute capabilities: most shared memory one block can ask for.
+OPTIN_BYTES = {
+    "7.0": 96 << 10, "7.2": 96 << 10, "7.5": 64 << 10, "8.0": 163 << 10, "8.6": 99 << 10, "8.7": 163 << 10,
+    "8.9": 99 << 10, "9.0": 227 << 10, "10.0": 227 << 10, "10.3": 227 << 10, "11.0": 227 << 10, "12.0": 99 << 10,
+    "12.1": 99 << 10,
+}
+ARCHITECTURE = {
+    "7.0": "volta", "7.2": "volta", "7.5": "turing", "8.0": "ampere", "8.6": "ampere", "8.7": "ampere",
+    "8.9": "ada", "9.0": "hopper", "10.0": "blackwell", "10.3": "blackwell", "11.0": "blackwell",
+    "12.0": "blackwell", "12.1": "blackwell",
+}
+ALIAS = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
+FILE_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*\.json\Z")
+PROFILE = re.compile(r"([1-7])g\.([0-9]+)gb\Z")
+
+
+class Check:
+    def __init__(self, root):
+        self.root = root
+        self.problems = []
+
+    def fail(self, path, text):
+        self.problems.append(f"{os.path.relpath(path, self.root)}: {text}")
+
+    def load(self, path):
+        def no_duplicates(pairs):
+            keys = [key for key, _ in pairs]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise ValueError(f'key "{key}" appears twice')
+            return dict(pairs)
+
+        try:
+            with open(path, encoding="utf-8") as file:
+                return json.load(file, object_pairs_hook=no_duplicates)
+        except (OSError, ValueError) as error:
+            self.fail(path, str(error))
+            return None
+
+
+def is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def check_total(check, path, where, gpu):
+    """The total and its range: the same three fields in a device and in a MIG profile."""
+    values = [gpu.get(key) for key in ("total_low", "total_bytes", "total_high")]
+    if not all(is_count(value) for value in values):
+        check.fail(path, f"{where}total_low, total_bytes and total_high must be positive integers")
+        return False
+    low, total, high = values
+    if not low <= total <= high:
+        check.fail(path, f"{where}total_bytes {total} is outside {low} to {high}")
+    if not GIB <= total <= 1024 * GIB:
+        check.fail(path, f"{where}total_bytes {total} is not the size of a GPU")
+    if high - low > total // 10:
+        check.fail(path, f"{where}range {low} to {high} is wider than a tenth of the total")
+    if gpu.get("total_source") == "estimated" and low == high:
+        check.fail(path, f"{where}an estimate needs a range")
+    return True
+
+
+def check_mig(check, path, gpu):
+    if not isinstance(gpu["mig"], list) or not gpu["mig"]:
+        check.fail(path, "mig must be a list with entries")
+        return
+    seen = set()
+    for entry in gpu["mig"]:
+        if not isinstance(entry, dict) or list(entry) != MIG_KEYS:
+            check.fail(path, f"a mig entry has the keys {', '.join(MIG_KEYS)}, in this order")
+            continue
+        profile = entry["profile"]
+        match = PROFILE.match(profile) if isinstance(profile, str) else None
+        if not match:
+            check.fail(path, f"mig profile {profile!r} is not of the form 1g.10gb")
+            continue
+        where = f"mig {profile}: "
+        if profile in seen:
+            check.fail(path, where + "appears twice")
+        seen.add(profile)
+        if entry["name"] != f"{gpu['name']} MIG {profile}":
+            check.fail(path, where + "name must be the parent's, then MIG and the profile")
+        if entry["total_source"] not in ENUMS["total_source"]:
+            check.fail(path, where + f"unknown total_source {entry['total_source']!r}")
+        if not check_total(check, path, where, entry):
+            continue
+        if entry["total_bytes"] > gpu["total_bytes"]:
+            check.fail(path, where + "more memory than the whole device")
+        # The name counts decimal-ish gigabytes and rounds up; what CUDA shows is less, by up to an eighth or so.
+        nominal_bytes = int(match.group(2)) * GIB
+        if not 0.85 * nominal_bytes <= entry["total_bytes"] <= 1.02 * nominal_bytes:
+            check.fail(path, where + f"{entry['total_bytes']} bytes does not go with the profile's name")
+        if not is_count(entry["sms"]) or entry["sms"] > gpu["sms"]:
+            check.fail(path, where + "sms must be between 1 and those of the device")
+
+
+def check_gpu(check, path, gpu):
+    """One file on its own. Returns False when it is too broken to be compared with others."""
+    if not isinstance(gpu, dict):
+        check.fail(path, "must be an object")
+        return False
+    missing = [key for key, needed in GPU_KEYS.items() if needed and key not in gpu]
+    unknown = [key for key in gpu if key not in GPU_KEYS]
+    if missing or unknown:
+        check.fail(path, f"missing {missing}, unknown {unknown}")
+        return False
+    if list(gpu) != [key for key in GPU_KEYS if key in gpu]:
+        check.fail(path, "keys are not in the order of docs/formats/gpu.md")
+
+    for key in ("name", "total_origin", "context_note"):
+        if not isinstance(gpu[key], str) or not gpu[key].strip():
+            check.fail(path, f"{key} must be a text")
+    if not isinstance(gpu["notes"], str) or not isinstance(gpu.get("variant", ""), str):
+        check.fail(path, "notes and variant must be texts")
+    for key, allowed in ENUMS.items():
+        if gpu[key] not in allowed:
+            check.fail(path, f"{key} {gpu[key]!r} is none of {', '.join(allowed)}")
+    aliases = gpu["aliases"]
+    if not isinstance(aliases, list) or not aliases or not all(isinstance(a, str) for a in aliases):
+        check.fail(path, "aliases must be a list of words")
+        return False
+    for alias in aliases:
+        if not ALIAS.match(alias):
+            check.fail(path, f"alias {alias!r} must be lower-case letters, digits, '-' and '.'")
+    if len(set(aliases)) != len(aliases):
+        check.fail(path, "an alias appears twice")
+
+    if not check_total(check, path, "", gpu) or not is_count(gpu["sms"]):
+        check.fail(path, "totals or sms are unusable")
+        return False
+    cc = gpu["compute_capability"]
+    if cc not in OPTIN_BYTES:
+        check.fail(path, f"compute capability {cc!r} is not known here")
+    else:
+        if gpu["architecture"] != ARCHITECTURE[cc]:
+            check.fail(path, f"architecture of {cc} is {ARCHITECTURE[cc]}")
+        if gpu["shared_memory_per_block_optin_bytes"] != OPTIN_BYTES[cc]:
+            check.fail(path, f"shared_memory_per_block_optin_bytes of {cc} is {OPTIN_BYTES[cc]}")
+    if gpu["sms"] > 256:
+        check.fail(path, f"{gpu['sms']} SMs on one device")
+    if gpu["l2_bytes"] is not None and not (is_count(gpu["l2_bytes"]) and MIB // 4 <= gpu["l2_bytes"] <= GIB):
+        check.fail(path, f"l2_bytes {gpu['l2_bytes']} is out of range")
+    nvml = gpu["nvml_total_bytes"]
+    if nvml is not None:
+        # The driver keeps a few hundred MiB for itself; NVML counts them, CUDA on Linux does not.
+        if not is_count(nvml) or not gpu["total_bytes"] <= nvml <= gpu["total_bytes"] + gpu["total_bytes"] // 10:
+            check.fail(path, f"nvml_total_bytes {nvml} does not go with total_bytes {gpu['total_bytes']}")
+    if (gpu["memory_kind"] == "unified") != (nvml is None):
+        check.fail(path, "nvml_total_bytes is null on unified memory, and only there")
+    if not is_count(gpu["context_bytes"]) or not 32 * MIB <= gpu["context_bytes"] <= 2 * GIB:
+        check.fail(path, f"context_bytes {gpu['context_bytes']} is out of range")
+    if "mig" in gpu:
+        check_mig(check, path, gpu)
+    return True
+
+
+def check_gpus(check, directory):
+    """All files of data/gpus, then what must be unique among them."""
+    gpus = {}
+    for name in sorted(os.listdir(directory)):
+        path = os.path.join(directory, name)
+        if not FILE_NAME.match(name):
+            check.fail(path, "file name must be lower-case letters, digits, '-' and '.', ending in .json")
+            continue
+        gpu = check.load(path)
+        if gpu is not None and check_gpu(check, path, gpu):
+            gpus[path] = gpu
+
+    owner = {}
+    by_name = {}
+    for path, gpu in gpus.items():
+        for alias in gpu["aliases"]:
+            if alias in owner:
+                check.fail(path, f"alias {alias} is also in {os.path.basename(owner[alias])}")
+            owner.setdefault(alias, path)
+        by_name.setdefault(gpu["name"], []).append(path)
+    for name, paths in by_name.items():
+        # Some products share a name and differ in memory; they are told apart by variant and total.
+        if len(paths) == 1:
+            continue
+        variants = [gpus[path].get("variant") for path in paths]
+        if None in variants or len(set(variants)) != len(variants):
+            for path in paths:
+                check.fail(path, f'"{name}" is the name of {len(paths)} files: each needs a variant of its own')
+    return gpus
+
+
+def main(argv):
+    if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = argv[1] if len(argv) == 2 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
+    if not os.path.isdir(root):
+        print(f"{root}: no such directory", file=sys.stderr)
+        return 2
+    check = Check(root)
+
+    gpu_dir = os.path.join(root, "gpus")
+    file_count = 0
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories.sort()
+        for name in sorted(names):
+            if name.endswith(".json"):
+                file_count += 1
+                if directory != gpu_dir:
+                    check.load(os.path.join(directory, name))
+    gpus = check_gpus(check, gpu_dir) if os.path.isdir(gpu_dir) else {}
+
+    for problem in check.problems:
+        print(problem)
+    profiles = [entry for gpu in gpus.values() for entry in gpu.get("mig", [])]
+    measured = sum(gpu["total_source"] == "measured" for gpu in gpus.values())
+    measured_profiles = sum(entry["total_source"] == "measured" for entry in profiles)
+    print(f"{file_count} JSON files; {len(gpus)} GPUs ({measured} totals measured, {len(gpus) - measured} estimated); "
+          f"{len(profiles)} MIG profiles ({measured_profiles} measured, {len(profiles) - measured_profiles} estimated); "
+          f"{len(check.problems)} problems")
+    return 1 if check.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
