@@ -1,0 +1,149 @@
+/* Reading data/engines/<engine>/rules.json. The file is an array, one object per rule:
+ *   {"rule": "default_gpu_memory_utilization", "meaning": "...", "steps": [{"since": "0.8.0", "value": 0.9}, ...]}
+ * and one object {"versions": [...]} that lists the releases. */
+#include "facts/rules.h"
+#include "base/json.h"
+#include "facts/data.h"
+
+typedef struct rule_info {
+    const char *name;
+    size_t offset;
+    enum { RULE_REAL, RULE_WHOLE, RULE_YES } kind;
+} rule_info;
+
+static const rule_info infos[] = {
+#define REAL(name) {#name, offsetof(oos_rules, name), RULE_REAL},
+#define WHOLE(name) {#name, offsetof(oos_rules, name), RULE_WHOLE},
+#define YES(name) {#name, offsetof(oos_rules, name), RULE_YES},
+#include "facts/rules.def"
+#undef REAL
+#undef WHOLE
+#undef YES
+};
+enum { RULE_COUNT = sizeof infos / sizeof *infos };
+
+typedef struct rule_step {
+    oos_version since;
+    double value;
+} rule_step;
+
+struct oos_rule_book {
+    struct {
+        rule_step *steps; /* oldest first */
+        size_t count;
+    } rules[RULE_COUNT];
+    oos_version *versions;
+    size_t version_count;
+};
+
+static oomsight_status version_of(const json_t *value, oos_version *ret_version, oomsight_error *reterr)
+{
+    const char *text = json_string_value(value);
+    if (text && oos_version_parse(oos_view_of(text), ret_version)) return OOMSIGHT_OK;
+    return oos_fail(reterr, OOMSIGHT_MALFORMED, "a version such as \"0.19.1\" is missing");
+}
+
+static bool step_value(const json_t *value, double *ret_value)
+{
+    if (json_is_boolean(value)) {
+        *ret_value = json_is_true(value);
+        return true;
+    }
+    return oos_json_value_f64(value, ret_value);
+}
+
+static oomsight_status steps_read(oos_arena *arena, const json_t *list, rule_step **ret_steps,
+                                  size_t *ret_count, oomsight_error *reterr)
+{
+    size_t const count = json_array_size(list);
+    rule_step *steps = OOS_NEW_ARRAY(arena, rule_step, count);
+    if (!steps) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *step = json_array_get(list, i);
+        OOS_TRY(version_of(json_object_get(step, "since"), &steps[i].since, reterr));
+        if (!step_value(json_object_get(step, "value"), &steps[i].value))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "a step needs a value");
+        if (i && steps[i].since <= steps[i - 1].since)
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "steps are not in the order of versions");
+    }
+    *ret_steps = steps;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status rule_read(oos_arena *arena, const json_t *object, oos_rule_book *book,
+                                 oomsight_error *reterr)
+{
+    const json_t *versions = json_object_get(object, "versions");
+    if (versions) {
+        size_t const count = json_array_size(versions);
+        book->versions = OOS_NEW_ARRAY(arena, oos_version, count);
+        if (!book->versions) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+        for (size_t i = 0; i < count; i++)
+            OOS_TRY(version_of(json_array_get(versions, i), &book->versions[i], reterr));
+        book->version_count = count;
+        return OOMSIGHT_OK;
+    }
+    const char *name = "";
+    oos_json_str(object, "rule", &name);
+    for (size_t i = 0; i < RULE_COUNT; i++)
+        if (strcmp(name, infos[i].name) == 0)
+            return steps_read(arena, json_object_get(object, "steps"), &book->rules[i].steps,
+                              &book->rules[i].count, reterr);
+    return oos_fail(reterr, OOMSIGHT_MALFORMED, "no rule is called '%s'", name);
+}
+
+oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
+                                   oos_rule_book **ret_book, oomsight_error *reterr)
+{
+    char *path = oos_arena_format(arena, "engines/%s/rules.json", engine);
+    oos_rule_book *book = OOS_NEW(arena, oos_rule_book);
+    if (!path || !book) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    oos_view bytes;
+    json_t *root;
+    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
+    oomsight_status status = oos_json_load(arena, bytes, &root, reterr);
+    for (size_t i = 0; status == OOMSIGHT_OK && i < json_array_size(root); i++)
+        status = rule_read(arena, json_array_get(root, i), book, reterr);
+    for (size_t i = 0; status == OOMSIGHT_OK && i < RULE_COUNT; i++)
+        if (book->rules[i].count == 0)
+            status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the rule '%s' is missing", infos[i].name);
+    if (status == OOMSIGHT_OK && book->version_count == 0)
+        status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the list of versions is missing");
+    if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, path);
+    *ret_book = book;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
+                             bool *ret_beyond, oomsight_error *reterr)
+{
+    if (version < book->versions[0]) {
+        char asked[32], first[32];
+        oos_version_print(version, asked, sizeof asked);
+        oos_version_print(book->versions[0], first, sizeof first);
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "version %s is older than %s, the first one known",
+                        asked, first);
+    }
+    oos_rules rules = {.version = version};
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        double value = book->rules[i].steps[0].value;
+        for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
+            value = book->rules[i].steps[k].value;
+        char *field = (char *)&rules + infos[i].offset;
+        switch (infos[i].kind) {
+        case RULE_REAL: *(double *)(void *)field = value; break;
+        case RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
+        case RULE_YES: *(bool *)field = value != 0; break;
+        }
+    }
+    *ret_beyond = version > book->versions[book->version_count - 1];
+    *ret_rules = rules;
+    return OOMSIGHT_OK;
+}
+
+size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions)
+{
+    *ret_versions = book->versions;
+    return book->version_count;
+}

@@ -1,0 +1,185 @@
+/* A model as an engine would build it: its layers, its weight matrices before any sharding, its attention and state
+ * geometry, its quantisation. Read from config.json (and hf_quant_config.json); weight file headers, when there, are
+ * kept beside it. How a matrix is cut over ranks is said here as a role; the arithmetic of it is plan/'s. */
+#ifndef OOS_INPUT_MODEL_H
+#define OOS_INPUT_MODEL_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/size.h"
+
+typedef enum oos_dtype {
+    OOS_DTYPE_UNKNOWN,
+    OOS_DTYPE_F32,
+    OOS_DTYPE_F16,
+    OOS_DTYPE_BF16,
+    OOS_DTYPE_F8, /* any one-byte float */
+    OOS_DTYPE_I64,
+    OOS_DTYPE_I32,
+    OOS_DTYPE_I8,
+    OOS_DTYPE_U8
+} oos_dtype;
+
+uint64_t oos_dtype_bytes(oos_dtype dtype);  /* 0 for unknown */
+oos_dtype oos_dtype_find(const char *word); /* "bfloat16", "torch.float16", "half", "F8_E4M3", ... */
+const char *oos_dtype_word(oos_dtype dtype);
+
+/* ---- attention and state --------------------------------------------------------------------------------------- */
+
+typedef enum oos_mixer {
+    OOS_MIXER_NONE, /* a layer without tokens mixing (Nemotron-H MLP layers, skipped attention) */
+    OOS_MIXER_FULL,
+    OOS_MIXER_SLIDING, /* window */
+    OOS_MIXER_CHUNKED, /* Llama 4 local attention: window = chunk */
+    OOS_MIXER_MLA,     /* latent attention; `indexer_dim` set: sparse (DeepSeek V3.2, GLM-5) */
+    OOS_MIXER_CROSS,   /* over encoder states (Mllama, Whisper) */
+    OOS_MIXER_MAMBA1,
+    OOS_MIXER_MAMBA2,
+    OOS_MIXER_GDN,    /* gated delta net (Qwen3-Next, 3.5, 3.6) */
+    OOS_MIXER_KDA,    /* Kimi linear attention */
+    OOS_MIXER_LINEAR, /* MiniMax lightning attention */
+    OOS_MIXER_CONV    /* LFM2 short convolution */
+} oos_mixer;
+
+/* One way of mixing tokens. Layers with equal values share one record. Numbers are of the whole model, not of a rank. */
+typedef struct oos_attention {
+    oos_mixer mixer;
+    uint64_t heads, kv_heads, head_dim,
+        head_dim_v;  /* head_dim_v == head_dim unless the model says otherwise */
+    uint64_t window; /* sliding window or chunk, 0: none */
+    bool sinks;      /* learned attention sinks (gpt-oss) */
+    bool shares_kv;  /* reuses the cache of an earlier layer (Gemma 3n/4 E-models): no KV */
+    /* MLA */
+    uint64_t kv_lora_rank, q_lora_rank, rope_dim, nope_dim, value_dim;
+    uint64_t indexer_heads, indexer_dim, indexer_topk; /* sparse attention; 0: dense */
+    uint64_t compress_ratio;                           /* DeepSeek V4: tokens per cached state, 0: none */
+    /* recurrent state */
+    uint64_t key_heads, value_heads, key_dim, value_dim_state; /* GDN, KDA */
+    uint64_t conv_kernel, conv_dim;                            /* convolution window and channels */
+    uint64_t state_heads, state_head_dim, state_size, groups;  /* Mamba */
+    oos_dtype state_dtype; /* of the recurrent state; UNKNOWN: model dtype */
+} oos_attention;
+
+/* ---- weights --------------------------------------------------------------------------------------------------- */
+
+/* What tensor parallelism does to a matrix `out x in`. */
+typedef enum oos_split {
+    OOS_SPLIT_NONE, /* a full copy on every rank */
+    OOS_SPLIT_OUT,  /* column parallel: rows of the output, and the bias, are divided */
+    OOS_SPLIT_IN,   /* row parallel: the input is divided, the bias is a full copy */
+    OOS_SPLIT_KV,   /* output = heads x unit: divided, but never below one head */
+    OOS_SPLIT_VOCAB /* rows padded to 64, then divided */
+} oos_split;
+
+/* How one group of matrices is quantised. Index 0 of a model is always "not quantised". */
+typedef enum oos_quant_kind {
+    OOS_QUANT_NONE,
+    OOS_QUANT_AWQ,
+    OOS_QUANT_GPTQ,
+    OOS_QUANT_PACKED_INT, /* compressed-tensors W4A16 / W8A16 */
+    OOS_QUANT_INT8,
+    OOS_QUANT_FP8_TENSOR,
+    OOS_QUANT_FP8_CHANNEL,
+    OOS_QUANT_FP8_BLOCK,
+    OOS_QUANT_NVFP4,
+    OOS_QUANT_MXFP4,
+    OOS_QUANT_BNB,
+    OOS_QUANT_UNKNOWN
+} oos_quant_kind;
+
+typedef struct oos_quant {
+    oos_quant_kind kind;
+    unsigned bits;
+    uint64_t group;               /* elements per scale along the input, 0: per channel or tensor */
+    uint64_t block_out, block_in; /* FP8 blocks */
+    bool symmetric, act_order, dynamic_activation, double_quant;
+} oos_quant;
+
+typedef struct oos_matrix {
+    const char
+        *module; /* "embed", "lm_head", "attn", "mlp", "experts", "shared_expert", "norm", "vision", ... */
+    const char *name; /* "qkv_proj"; for --explain and for quantisation's ignore lists */
+    uint64_t out, in; /* in == 1 for vectors; for SPLIT_KV out = heads * unit */
+    uint64_t count;   /* experts, or equal copies */
+    uint64_t unit;    /* rows that stay together when divided (head size), 1: none */
+    oos_split split;
+    bool bias;
+    bool expert;     /* `count` is divided by expert parallelism instead of the matrix by TP */
+    uint16_t quant;  /* index into model->quants */
+    oos_dtype dtype; /* UNKNOWN: the model's dtype */
+} oos_matrix;
+
+typedef struct oos_layer {
+    uint32_t attention;                  /* index into model->attentions */
+    uint32_t first_matrix, matrix_count; /* into model->matrices; equal layers share a range */
+    bool moe;
+} oos_layer;
+
+/* ---- the model ------------------------------------------------------------------------------------------------- */
+
+typedef struct oos_moe {
+    uint64_t experts, per_token, shared, intermediate, shared_intermediate;
+} oos_moe;
+
+typedef struct oos_vision {
+    bool present;
+    uint64_t depth, hidden, intermediate, heads, patch, temporal_patch, merge, out_hidden, image_size,
+        channels;
+    uint64_t max_image_tokens; /* tokens of the largest dummy image the engine profiles with, 0: unknown */
+} oos_vision;
+
+typedef struct oos_rope {
+    uint64_t max_position; /* rows of the cos/sin table the engine keeps */
+    uint64_t rotary_dim;
+    double theta, factor;
+    const char *type; /* "default", "yarn", ... */
+} oos_rope;
+
+typedef struct oos_model {
+    const char *path;         /* directory, or the id it was fetched under */
+    const char *architecture; /* "LlamaForCausalLM" */
+    const char *model_type;
+    bool known;      /* false: an architecture we do not know; KV from the common fields, estimated */
+    oos_dtype dtype; /* of the checkpoint */
+    uint64_t hidden, intermediate, vocab, heads, kv_heads, head_dim;
+    uint64_t max_position; /* what the engine derives as the longest max_model_len */
+    bool tied;             /* lm_head shares the embedding */
+    bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
+    oos_moe moe;
+    oos_vision vision;
+    oos_rope rope[4]; /* distinct tables */
+    size_t rope_count;
+
+    const oos_layer *layers; /* decoder layers in order */
+    size_t layer_count;
+    const oos_layer
+        *mtp_layers; /* multi-token-prediction layers, built only when speculative decoding asks for them */
+    size_t mtp_layer_count;
+    const oos_attention *attentions;
+    size_t attention_count;
+    const oos_matrix *matrices;
+    size_t matrix_count;
+    /* outside the layers: ranges of matrices */
+    uint32_t first_stage[2], last_stage[2],
+        every_stage[2]; /* {first, count}: embed; final norm + lm_head; positions... */
+    uint32_t vision_matrices[2];
+
+    const char *quant_method; /* "compressed-tensors", NULL */
+    const oos_quant *quants;
+    size_t quant_count;
+    oos_dtype kv_cache_dtype; /* asked for by the checkpoint, UNKNOWN: none */
+
+    const struct oos_tensor_table *tensors; /* headers of the weight files, NULL when there are none */
+    const char *const *notes;               /* what had to be assumed */
+    size_t note_count;
+} oos_model;
+
+/* `config` is config.json; `quant` is hf_quant_config.json or empty. The model lives in the arena. */
+oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant, oos_model *ret_model,
+                               oomsight_error *reterr);
+
+/* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. */
+oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model *ret_model,
+                                   oomsight_error *reterr);
+
+#endif

@@ -1,0 +1,135 @@
+/* The serve command: what the user gave, typed. Unset stays unset here; defaults are plan/'s, by engine version. */
+#ifndef OOS_INPUT_SERVE_H
+#define OOS_INPUT_SERVE_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/size.h"
+#include "facts/flags.h"
+
+/* Who asks: the engine's defaults differ. */
+typedef enum oos_usage { OOS_USAGE_SERVER, OOS_USAGE_LLM_CLASS } oos_usage;
+
+/* A flag as given, and what it means for memory. */
+typedef enum oos_flag_effect {
+    OOS_FLAG_MODELLED,   /* enters the plan */
+    OOS_FLAG_NO_MEMORY,  /* known, does not move memory */
+    OOS_FLAG_UNMODELLED, /* known to move memory, but not modelled: said in the notes */
+    OOS_FLAG_UNKNOWN     /* not a flag of this version */
+} oos_flag_effect;
+
+typedef struct oos_given_flag {
+    const char *name;  /* canonical: "--max-num-seqs" */
+    const char *value; /* as given, NULL for a switch */
+    oos_flag_effect effect;
+    const char *nearest; /* for an unknown flag: the closest known spelling, or NULL */
+    const char *note;    /* "not in 0.11.0, new in 0.19.1", NULL */
+} oos_given_flag;
+
+typedef struct oos_speculative {
+    bool present;
+    const char *method; /* "mtp", "eagle", "eagle3", "ngram", "draft_model", ... ; NULL: by the model */
+    const char *model;  /* draft model path or id, NULL */
+    oos_u64 tokens;     /* num_speculative_tokens */
+    oos_u64 draft_tensor_parallel_size;
+} oos_speculative;
+
+typedef struct oos_compilation {
+    oos_u64 max_capture_size; /* max_cudagraph_capture_size */
+    const uint64_t *capture_sizes;
+    size_t capture_size_count; /* 0 with capture_sizes_given: an empty list */
+    bool capture_sizes_given;
+    const char
+        *cudagraph_mode; /* "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"; NULL */
+    oos_u64 level;       /* -O / level / mode as a number */
+} oos_compilation;
+
+typedef struct oos_serve {
+    oos_usage usage;
+    const char *model;   /* NULL: none given */
+    const char *program; /* the words before the flags, to be printed again in fixes: "vllm serve MODEL" */
+
+/* name, kind, flag */
+#define OOS_SERVE_MAP(U64, F64, YES, STR)                                                                    \
+    U64(tensor_parallel_size, "--tensor-parallel-size")                                                      \
+    U64(pipeline_parallel_size, "--pipeline-parallel-size")                                                  \
+    U64(data_parallel_size, "--data-parallel-size")                                                          \
+    U64(decode_context_parallel_size, "--decode-context-parallel-size")                                      \
+    YES(enable_expert_parallel, "--enable-expert-parallel")                                                  \
+    F64(gpu_memory_utilization, "--gpu-memory-utilization")                                                  \
+    STR(max_model_len_word, "--max-model-len") /* as given: "16k", "auto", "-1"; see max_model_len */        \
+    U64(max_num_seqs, "--max-num-seqs")                                                                      \
+    U64(max_num_batched_tokens, "--max-num-batched-tokens")                                                  \
+    U64(block_size, "--block-size")                                                                          \
+    STR(kv_cache_dtype, "--kv-cache-dtype")                                                                  \
+    U64(kv_cache_memory_bytes, "--kv-cache-memory-bytes")                                                    \
+    U64(num_gpu_blocks_override, "--num-gpu-blocks-override")                                                \
+    STR(dtype, "--dtype")                                                                                    \
+    STR(quantization, "--quantization")                                                                      \
+    STR(load_format, "--load-format")                                                                        \
+    YES(enforce_eager, "--enforce-eager")                                                                    \
+    F64(cpu_offload_gb, "--cpu-offload-gb")                                                                  \
+    F64(swap_space, "--swap-space")                                                                          \
+    YES(enable_sleep_mode, "--enable-sleep-mode")                                                            \
+    YES(enable_cumem_allocator, "--enable-cumem-allocator")                                                  \
+    YES(enable_lora, "--enable-lora")                                                                        \
+    U64(max_loras, "--max-loras")                                                                            \
+    U64(max_lora_rank, "--max-lora-rank")                                                                    \
+    YES(fully_sharded_loras, "--fully-sharded-loras")                                                        \
+    YES(enable_prefix_caching, "--enable-prefix-caching")                                                    \
+    YES(enable_chunked_prefill, "--enable-chunked-prefill")                                                  \
+    YES(async_scheduling, "--async-scheduling")                                                              \
+    YES(language_model_only, "--language-model-only")                                                        \
+    YES(skip_mm_profiling, "--skip-mm-profiling")                                                            \
+    YES(disable_hybrid_kv_cache_manager, "--disable-hybrid-kv-cache-manager")                                \
+    STR(mamba_cache_dtype, "--mamba-cache-dtype")                                                            \
+    STR(mamba_ssm_cache_dtype, "--mamba-ssm-cache-dtype")                                                    \
+    U64(mamba_block_size, "--mamba-block-size")                                                              \
+    STR(mamba_cache_mode, "--mamba-cache-mode")                                                              \
+    STR(attention_backend, "--attention-backend")                                                            \
+    STR(performance_mode, "--performance-mode")                                                              \
+    YES(disable_custom_all_reduce, "--disable-custom-all-reduce")                                            \
+    U64(max_logprobs, "--max-logprobs")                                                                      \
+    STR(runner, "--runner")
+
+#define U64(name, flag) oos_u64 name;
+#define F64(name, flag) oos_f64 name;
+#define YES(name, flag) oos_flag name;
+#define STR(name, flag) const char *name;
+    OOS_SERVE_MAP(U64, F64, YES, STR)
+#undef U64
+#undef F64
+#undef YES
+#undef STR
+
+    oos_u64 max_model_len;   /* unset when not given or "auto" */
+    bool max_model_len_auto; /* "auto" or -1 */
+    oos_compilation compilation;
+    oos_speculative speculative;
+    bool mm_limits_given, mm_all_zero; /* --limit-mm-per-prompt */
+    oos_u64 mm_images, mm_videos, mm_audios;
+    const char *hf_overrides_json; /* NULL: none */
+
+    const oos_given_flag *flags; /* every flag given, in order */
+    size_t flag_count;
+} oos_serve;
+
+/* Environment variables the engine would see that move memory. */
+typedef struct oos_engine_env {
+    const char *attention_backend;      /* VLLM_ATTENTION_BACKEND */
+    oos_flag estimate_cudagraphs;       /* VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS */
+    oos_flag v2_model_runner;           /* VLLM_USE_V2_MODEL_RUNNER */
+    oos_flag flashinfer_sampler;        /* VLLM_USE_FLASHINFER_SAMPLER */
+    oos_flag use_v1;                    /* VLLM_USE_V1 */
+    oos_u64 flashinfer_workspace_bytes; /* VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE */
+    const char *alloc_conf;             /* PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF */
+    const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
+} oos_engine_env;
+
+/* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
+ * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment. */
+oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
+                               const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
+                               oos_engine_env *ret_env, oomsight_error *reterr);
+
+#endif

@@ -1,0 +1,25 @@
+/* The peak of the profiling forward: what torch holds beyond the weights while a batch of max_num_batched_tokens goes
+ * through the model, the sampler's logits, and the multimodal encoder. Mechanisms, with an error bar each. */
+#ifndef OOS_PLAN_ACTIVATION_H
+#define OOS_PLAN_ACTIVATION_H
+
+#include "ledger/ledger.h"
+#include "plan/backend.h"
+#include "plan/setup.h"
+
+typedef struct oos_activation {
+    oos_amount forward;       /* largest moment inside a layer, with the residual stream */
+    oos_amount sampler;       /* largest moment of the dummy sampler run, hidden states included */
+    oos_amount encoder;       /* encoder's own peak while it runs */
+    oos_amount encoder_cache; /* its outputs, alive during forward and sampler */
+    oos_amount peak;          /* "torch peak memory increase": the largest of the moments */
+    oos_amount
+        retained; /* torch memory that stays after the run: MoE and attention workspaces, cuBLAS workspace */
+    oos_amount persistent; /* the runner's batch buffers, made before the weights are loaded */
+    bool encoder_first;    /* the encoder is the moment that decides */
+} oos_activation;
+
+oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
+                                  uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr);
+
+#endif

@@ -1,0 +1,26 @@
+/* Memory outside PyTorch's allocator and outside the budget: context, NCCL, lazily loaded kernels, CUDA graphs. Fitted on
+ * measured starts; each constant names its data and its error. */
+#ifndef OOS_PLAN_OUTSIDE_H
+#define OOS_PLAN_OUTSIDE_H
+
+#include "ledger/ledger.h"
+#include "plan/backend.h"
+#include "plan/setup.h"
+
+typedef struct oos_outside {
+    oos_amount context; /* CUDA context of this process */
+    oos_amount nccl;    /* communicators at init, custom all-reduce */
+    oos_amount
+        profile_growth; /* "non-torch forward increase": kernels and workspaces loaded by the profile run */
+    oos_amount graph_estimate; /* what graph profiling would measure; 0 bytes when it does not run */
+    oos_amount graphs;         /* what capture really takes: pool and driver objects */
+    oos_amount sampler_warmup; /* cached blocks of the dummy sampler after capture */
+    oos_amount
+        runtime_growth; /* serving: what the engine does not budget (attention masks, workspaces, fragmentation) */
+    const char *runtime_cause; /* one sentence when runtime_growth is more than the usual, NULL otherwise */
+} oos_outside;
+
+oomsight_status oos_outside_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
+                               uint64_t kv_tokens, oos_outside *ret_outside, oomsight_error *reterr);
+
+#endif

@@ -1,0 +1,68 @@
+/* A plan: the start-up of an engine foreseen, phase by phase, with the first phase that fails and what would help. */
+#ifndef OOS_PLAN_PLAN_H
+#define OOS_PLAN_PLAN_H
+
+#include "ledger/ledger.h"
+#include "plan/activation.h"
+#include "plan/backend.h"
+#include "plan/kv.h"
+#include "plan/outside.h"
+#include "plan/setup.h"
+#include "plan/weights.h"
+
+/* The device at the worst moment of one phase. */
+typedef struct oos_plan_phase {
+    oos_phase phase;
+    oos_ledger ledger;   /* rows of that moment; closes at peak_bytes */
+    uint64_t peak_bytes; /* needed */
+    uint64_t
+        limit_bytes; /* what is there: the device less what others hold, or the engine's budget for kv_sizing */
+    bool ok;         /* peak <= limit at the best guess */
+    bool tight;      /* inside the error bar */
+    uint64_t tried_bytes; /* the allocation that fails, as the engine would print it; 0: none */
+    const char *message;  /* the engine's own sentence, or ours, NULL */
+} oos_plan_phase;
+
+typedef struct oos_fix {
+    const char *const *change; /* words to add to the command */
+    size_t change_count;
+    oomsight_verdict verdict;
+    oos_phase phase; /* OOS_PHASE_COUNT: none fails */
+    uint64_t kv_tokens;
+    const char *keeps, *gives_up;
+} oos_fix;
+
+typedef struct oos_inert {
+    const char *flag, *why;
+} oos_inert;
+
+typedef struct oos_plan {
+    const oos_setup *setup;
+    const char *engine_version; /* "0.19.1" */
+    oomsight_verdict verdict;
+    oos_phase phase;   /* first that fails, OOS_PHASE_COUNT: none */
+    const char *cause; /* a word of the corpus' causes, NULL */
+    const char *why;   /* the mechanism in one or two sentences, NULL when it fits */
+    oos_u64 tried_bytes;
+    oos_weights weights; /* worst rank */
+    oos_kv_shape kv_shape;
+    oos_kv_fill kv;
+    oos_backend_choice backend;
+    oos_activation activation;
+    oos_outside outside;
+    uint64_t budget_bytes; /* total * gpu_memory_utilization as the engine rounds it */
+    oos_plan_phase phases[OOS_PHASE_COUNT];
+    size_t phase_count;
+    const oos_fix *fixes;
+    size_t fix_count;
+    const oos_inert *inert;
+    size_t inert_count;
+    const char *const *notes;
+    size_t note_count;
+} oos_plan;
+
+/* One start. Fixes and inert flags are left empty: see plan/solve.h. */
+oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
+                              oos_plan *ret_plan, oomsight_error *reterr);
+
+#endif
