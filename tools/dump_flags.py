@@ -223,7 +223,7 @@ def describe_annotation(hint, facts=None):
         facts["kind"] = hint.__name__
     elif isinstance(hint, type) and issubclass(hint, enum.Enum):
         facts["kind"] = "choice"
-        facts["choices"] = [simple(member)[0] for member in hint]
+        facts["choices"] = [member.value if isinstance(member.value, str) else member.name for member in hint]
     elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
         facts["kind"] = "dict"
         facts["class"] = hint
