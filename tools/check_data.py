@@ -43,7 +43,7 @@ ARCHITECTURE = {
     "12.0": "blackwell", "12.1": "blackwell",
 }
 ALIAS = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
-FILE_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*\.json\Z")
+FILE_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(_[a-z0-9]+)?\.json\Z")
 PROFILE = re.compile(r"([1-7])g\.([0-9]+)gb\Z")
 
 
@@ -175,8 +175,8 @@ def check_gpu(check, path, gpu):
         check.fail(path, f"l2_bytes {gpu['l2_bytes']} is out of range")
     nvml = gpu["nvml_total_bytes"]
     if nvml is not None:
-        # The driver keeps a few hundred MiB for itself; NVML counts them, CUDA on Linux does not.
-        if not is_count(nvml) or not gpu["total_bytes"] <= nvml <= gpu["total_bytes"] + gpu["total_bytes"] // 10:
+        # The driver keeps a few hundred MiB for itself, up to 1 GiB; NVML counts them, CUDA on Linux does not.
+        if not is_count(nvml) or not gpu["total_bytes"] <= nvml <= gpu["total_bytes"] + GIB:
             check.fail(path, f"nvml_total_bytes {nvml} does not go with total_bytes {gpu['total_bytes']}")
     if (gpu["memory_kind"] == "unified") != (nvml is None):
         check.fail(path, "nvml_total_bytes is null on unified memory, and only there")
@@ -193,7 +193,7 @@ def check_gpus(check, directory):
     for name in sorted(os.listdir(directory)):
         path = os.path.join(directory, name)
         if not FILE_NAME.match(name):
-            check.fail(path, "file name must be lower-case letters, digits, '-' and '.', ending in .json")
+            check.fail(path, "file name must be lower-case letters, digits, '-' and '.', perhaps _VARIANT, then .json")
             continue
         gpu = check.load(path)
         if gpu is not None and check_gpu(check, path, gpu):
@@ -203,14 +203,17 @@ def check_gpus(check, directory):
     by_name = {}
     for path, gpu in gpus.items():
         for alias in gpu["aliases"]:
-            if alias in owner:
-                check.fail(path, f"alias {alias} is also in {os.path.basename(owner[alias])}")
-            owner.setdefault(alias, path)
+            word = alias.replace("-", "")  # look-up ignores dashes
+            if owner.setdefault(word, path) != path:
+                check.fail(path, f"alias {alias} is also in {os.path.basename(owner[word])}")
         by_name.setdefault(gpu["name"], []).append(path)
     for name, paths in by_name.items():
-        # Some products share a name and differ in memory; they are told apart by variant and total.
+        # Some products share a name and differ in memory; they are told apart by variant and total. By name alone
+        # the first file is found, so that must be the usual one: it has no _VARIANT in its file name.
         if len(paths) == 1:
             continue
+        if "_" in os.path.basename(min(paths)):
+            check.fail(min(paths), f'"{name}" alone would mean this variant')
         variants = [gpus[path].get("variant") for path in paths]
         if None in variants or len(set(variants)) != len(variants):
             for path in paths:

@@ -7,7 +7,7 @@
 
 /* One embedded file. The table is made by tools/embed.py and sorted by path. */
 typedef struct oos_data_file {
-    const char *path; /* "gpus/nvidia-a30.json" */
+    const char *path; /* "gpus/a30.json" */
     const char *bytes;
     size_t len;
 } oos_data_file;
