@@ -13,12 +13,13 @@
 /* The device at the worst moment of one phase. */
 typedef struct oos_plan_phase {
     oos_phase phase;
-    oos_ledger ledger;   /* rows of that moment; closes at peak_bytes */
-    uint64_t peak_bytes; /* needed */
+    oos_ledger ledger;                        /* rows of that moment; closes at peak_bytes */
+    uint64_t peak_bytes, peak_low, peak_high; /* needed; independent errors add as squares */
     uint64_t
         limit_bytes; /* what is there: the device less what others hold, or the engine's budget for kv_sizing */
     bool ok;         /* peak <= limit at the best guess */
-    bool tight;      /* inside the error bar */
+    bool tight;      /* the limit lies inside the error bar */
+    bool refusal;    /* not ok means: the engine itself says no */
     uint64_t tried_bytes; /* the allocation that fails, as the engine would print it; 0: none */
     const char *message;  /* the engine's own sentence, or ours, NULL */
 } oos_plan_phase;
@@ -44,13 +45,17 @@ typedef struct oos_plan {
     const char *cause; /* a word of the corpus' causes, NULL */
     const char *why;   /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
-    oos_weights weights; /* worst rank */
+    oos_weights weights;               /* of the stage that holds most */
+    const uint64_t *stage_param_bytes; /* parameters as created, per pipeline stage */
     oos_kv_shape kv_shape;
     oos_kv_fill kv;
     oos_backend_choice backend;
     oos_activation activation;
     oos_outside outside;
     uint64_t budget_bytes; /* total * gpu_memory_utilization as the engine rounds it */
+    oos_amount non_kv;     /* what the engine subtracts from it */
+    uint64_t strand_bytes; /* free segments stranded in the sleep-mode pool at the end of loading */
+    uint64_t trial_blocks; /* blocks of the cache that graph profiling allocates, 0: it does not run */
     oos_plan_phase phases[OOS_PHASE_COUNT];
     size_t phase_count;
     const oos_fix *fixes;

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "base/json.h"
+#include "base/json_write.h"
 
 static json_t *load(oos_arena *arena, const char *text)
 {
@@ -57,12 +58,46 @@ static void nan_is_not_json_and_the_last_of_two_keys_wins(void **state)
     oos_arena_free(arena);
 }
 
+static void what_is_written_reads_back_equal(void **state)
+{
+    (void)state;
+    oos_text text = {0};
+    oos_json_writer writer = {.text = &text, .pretty_depth = 1};
+    oos_json_begin_object(&writer);
+    oos_json_field_u64(&writer, "bytes", 33672921088u);
+    oos_json_field_f64(&writer, "ratio", 0.1);
+    oos_json_field_str(&writer, "odd", "a\"b\\c\n\x01\xff\xe2\x82\xac");
+    oos_json_field_known(&writer, "unknown", (oos_u64){0});
+    oos_json_key(&writer, "list");
+    oos_json_begin_array(&writer);
+    oos_json_put_bool(&writer, true);
+    oos_json_begin_object(&writer);
+    oos_json_end_object(&writer);
+    oos_json_end_array(&writer);
+    oos_json_end_object(&writer);
+
+    oos_arena *arena = oos_arena_create(1024);
+    json_t *root = load(arena, text.ptr);
+    double ratio = 0;
+    uint64_t bytes = 0;
+    const char *odd = NULL;
+    assert_true(oos_json_u64(root, "bytes", &bytes) && bytes == 33672921088u);
+    assert_true(oos_json_f64(root, "ratio", &ratio) && ratio == 0.1);
+    assert_true(oos_json_str(root, "odd", &odd));
+    assert_string_equal(odd, "a\"b\\c\n\x01\xef\xbf\xbd\xe2\x82\xac");
+    assert_true(json_is_null(json_object_get(root, "unknown")));
+    assert_int_equal(json_array_size(json_object_get(root, "list")), 2);
+    oos_arena_free(arena);
+    oos_text_free(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_size_is_whole_not_negative_and_below_the_limit),
         cmocka_unit_test(ten_thousand_levels_are_refused_with_a_reason),
         cmocka_unit_test(nan_is_not_json_and_the_last_of_two_keys_wins),
+        cmocka_unit_test(what_is_written_reads_back_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

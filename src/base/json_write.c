@@ -1,0 +1,201 @@
+/* Writing JSON. */
+#include "base/json_write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void line_break(oos_json_writer *writer)
+{
+    if (writer->depth > writer->pretty_depth || writer->pretty_depth == 0) return;
+    oos_text_put(writer->text, "\n");
+    oos_text_repeat(writer->text, "  ", writer->depth);
+}
+
+/* What stands between the values before this one and this one. */
+static void separate(oos_json_writer *writer)
+{
+    if (writer->after_key) {
+        writer->after_key = false;
+        return;
+    }
+    if (writer->depth == 0) return;
+    if (writer->has_items[writer->depth - 1])
+        oos_text_put(writer->text, writer->depth > writer->pretty_depth ? ", " : ",");
+    writer->has_items[writer->depth - 1] = true;
+    line_break(writer);
+}
+
+static void begin(oos_json_writer *writer, const char *bracket)
+{
+    separate(writer);
+    oos_text_put(writer->text, bracket);
+    if (writer->depth < OOS_JSON_DEPTH)
+        writer->has_items[writer->depth++] = false;
+    else
+        writer->text->failed = true;
+}
+
+static void end(oos_json_writer *writer, const char *bracket)
+{
+    bool const had_items = writer->depth && writer->has_items[writer->depth - 1];
+    bool const own_line = had_items && writer->depth <= writer->pretty_depth;
+    if (writer->depth) writer->depth--;
+    if (own_line) {
+        oos_text_put(writer->text, "\n");
+        oos_text_repeat(writer->text, "  ", writer->depth);
+    }
+    oos_text_put(writer->text, bracket);
+}
+
+void oos_json_begin_object(oos_json_writer *writer)
+{
+    begin(writer, "{");
+}
+void oos_json_end_object(oos_json_writer *writer)
+{
+    end(writer, "}");
+}
+void oos_json_begin_array(oos_json_writer *writer)
+{
+    begin(writer, "[");
+}
+void oos_json_end_array(oos_json_writer *writer)
+{
+    end(writer, "]");
+}
+
+/* Length of the UTF-8 sequence at `at`, 0 when it is not one. */
+static size_t utf8_len(const unsigned char *at)
+{
+    size_t len;
+    if (at[0] < 0x80) return 1;
+    if (at[0] >= 0xc2 && at[0] <= 0xdf)
+        len = 2;
+    else if (at[0] >= 0xe0 && at[0] <= 0xef)
+        len = 3;
+    else if (at[0] >= 0xf0 && at[0] <= 0xf4)
+        len = 4;
+    else
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((at[i] & 0xc0) != 0x80) return 0; /* also stops at the terminating zero */
+    if (at[0] == 0xe0 && at[1] < 0xa0) return 0;
+    if (at[0] == 0xed && at[1] > 0x9f) return 0;
+    if (at[0] == 0xf0 && at[1] < 0x90) return 0;
+    if (at[0] == 0xf4 && at[1] > 0x8f) return 0;
+    return len;
+}
+
+static void quoted(oos_text *text, const char *value)
+{
+    const unsigned char *at = (const unsigned char *)value;
+    oos_text_put(text, "\"");
+    while (*at) {
+        size_t const len = utf8_len(at);
+        if (*at == '"' || *at == '\\')
+            oos_text_printf(text, "\\%c", *at);
+        else if (*at == '\n')
+            oos_text_put(text, "\\n");
+        else if (*at == '\t')
+            oos_text_put(text, "\\t");
+        else if (*at < 0x20 || *at == 0x7f)
+            oos_text_printf(text, "\\u%04x", *at);
+        else if (len == 0)
+            oos_text_put(text, "\xef\xbf\xbd");
+        else
+            oos_text_add(text, (oos_view){(const char *)at, len});
+        at += len ? len : 1;
+    }
+    oos_text_put(text, "\"");
+}
+
+void oos_json_key(oos_json_writer *writer, const char *key)
+{
+    separate(writer);
+    quoted(writer->text, key);
+    oos_text_put(writer->text, ": ");
+    writer->after_key = true;
+}
+
+void oos_json_put_u64(oos_json_writer *writer, uint64_t value)
+{
+    separate(writer);
+    oos_text_printf(writer->text, "%" PRIu64, value);
+}
+
+void oos_json_put_i64(oos_json_writer *writer, int64_t value)
+{
+    separate(writer);
+    oos_text_printf(writer->text, "%" PRId64, value);
+}
+
+void oos_json_put_f64(oos_json_writer *writer, double value)
+{
+    char shortest[40];
+    if (!isfinite(value)) {
+        oos_json_put_null(writer);
+        return;
+    }
+    separate(writer);
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(shortest, sizeof shortest, "%.*g", digits, value);
+        if (strtod(shortest, NULL) == value) break;
+    }
+    oos_text_put(writer->text, shortest);
+}
+
+void oos_json_put_bool(oos_json_writer *writer, bool value)
+{
+    separate(writer);
+    oos_text_put(writer->text, value ? "true" : "false");
+}
+
+void oos_json_put_str(oos_json_writer *writer, const char *value)
+{
+    separate(writer);
+    if (value)
+        quoted(writer->text, value);
+    else
+        oos_text_put(writer->text, "null");
+}
+
+void oos_json_put_null(oos_json_writer *writer)
+{
+    oos_json_put_str(writer, NULL);
+}
+
+void oos_json_put_known(oos_json_writer *writer, oos_u64 value)
+{
+    if (value.known)
+        oos_json_put_u64(writer, value.value);
+    else
+        oos_json_put_null(writer);
+}
+
+void oos_json_field_u64(oos_json_writer *writer, const char *key, uint64_t value)
+{
+    oos_json_key(writer, key);
+    oos_json_put_u64(writer, value);
+}
+void oos_json_field_f64(oos_json_writer *writer, const char *key, double value)
+{
+    oos_json_key(writer, key);
+    oos_json_put_f64(writer, value);
+}
+void oos_json_field_bool(oos_json_writer *writer, const char *key, bool value)
+{
+    oos_json_key(writer, key);
+    oos_json_put_bool(writer, value);
+}
+void oos_json_field_str(oos_json_writer *writer, const char *key, const char *value)
+{
+    oos_json_key(writer, key);
+    oos_json_put_str(writer, value);
+}
+void oos_json_field_known(oos_json_writer *writer, const char *key, oos_u64 value)
+{
+    oos_json_key(writer, key);
+    oos_json_put_known(writer, value);
+}

@@ -1,0 +1,71 @@
+/* After the cache is sized: its allocation, capture, the sampler, and serving. */
+#include "plan/moment.h"
+#include "plan/phases.h"
+
+static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
+{
+    oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
+    oos_moment_hold(moment, "weights",
+                    (oos_amount){plan->weights.loaded_bytes, plan->weights.loaded_low,
+                                 plan->weights.loaded_high, plan->weights.source, NULL});
+    oos_moment_hold(moment, "kept by the profile run", plan->activation.retained);
+    oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
+    oos_moment_hold(moment, "KV cache",
+                    oos_amount_exact(oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes), OOS_SOURCE_DERIVED,
+                                     "blocks x bytes per block, allocated once"));
+}
+
+static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_KV_ALLOC);
+    hold_engine(moment, plan);
+    uint64_t const whole = oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes);
+    moment->tried_bytes =
+        plan->setup->rules->kv_in_one_tensor ? whole : oos_mul(plan->kv.blocks, plan->kv_shape.page_bytes);
+    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+}
+
+static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    if (plan->setup->eager) return OOMSIGHT_OK;
+    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
+    hold_engine(moment, plan);
+    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+}
+
+static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    if (plan->setup->v2_runner) return OOMSIGHT_OK;
+    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
+    hold_engine(moment, plan);
+    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    oos_moment_hold(moment, "logits and sampler", plan->activation.sampler);
+    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+}
+
+/* Serving at the profiled batch: the forward peak comes back on top of everything, and what nobody budgeted. */
+static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    bool const sampler = plan->activation.sampler.bytes > plan->activation.forward.bytes;
+    oos_phase const phase = plan->outside.runtime_cause ? OOS_PHASE_RUNTIME_OTHER
+                            : sampler                   ? OOS_PHASE_RUNTIME_SAMPLER
+                                                        : OOS_PHASE_RUNTIME_PREFILL;
+    oos_plan_phase *moment = oos_moment_open(arena, plan, phase);
+    hold_engine(moment, plan);
+    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
+                    sampler ? plan->activation.sampler : plan->activation.forward);
+    oos_moment_hold(moment, "encoder outputs", plan->activation.encoder_cache);
+    oos_moment_hold(moment, "grows while serving", plan->outside.runtime_growth);
+    moment->message = plan->outside.runtime_cause;
+    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+}
+
+oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    OOS_TRY(kv_alloc(arena, plan, reterr));
+    OOS_TRY(capture(arena, plan, reterr));
+    OOS_TRY(sampler_warmup(arena, plan, reterr));
+    return serving(arena, plan, reterr);
+}
