@@ -1,16 +1,326 @@
-/* Reading config.json. */
+/* Reading config.json into a model: which part of it describes the decoder, the fields all families share, and what
+ * the engine derives from them. The families are in arch/, quantisation in quant.c. */
 #include "input/model.h"
+
+#include "base/file.h"
+#include "input/arch.h"
+#include "input/safetensors.h"
+
+#include <stdio.h>
+
+enum { CONFIG_BYTES_MAX = 64 << 20 };
+
+/* Python writes NaN and Infinity into JSON (Nemotron's time_step_limit has one), Jansson refuses them. No number we
+ * read may be either, so they become null (NaN, too short for that, an empty text). */
+static oomsight_status load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    char *copy = oos_arena_copy(arena, bytes);
+    if (!copy) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu bytes of config", bytes.len);
+    bool quoted = false;
+    for (size_t i = 0; i < bytes.len; i++) {
+        if (copy[i] == '"') quoted = !quoted;
+        if (quoted) {
+            if (copy[i] == '\\' && i + 1 < bytes.len) i++;
+            continue;
+        }
+        if (copy[i] != '-' && copy[i] != 'I' && copy[i] != 'N') continue;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            size_t const len = strlen(words[w]);
+            if (bytes.len - i < len || memcmp(copy + i, words[w], len) != 0) continue;
+            memset(copy + i, ' ', len);
+            memcpy(copy + i, len > 3 ? "null" : "\"\"", len > 3 ? 4 : 2);
+            i += len - 1;
+            break;
+        }
+    }
+    OOS_TRY(oos_json_load(arena, (oos_view){copy, bytes.len}, ret_root, reterr));
+    if (!json_is_object(*ret_root)) return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
+    return OOMSIGHT_OK;
+}
+
+/* vLLM get_hf_text_config(): the part of a composite config that describes the decoder. */
+static const json_t *text_of(const json_t *root)
+{
+    static const char *const keys[] = {"text_config", "llm_config", "language_config", "thinker_config"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *part = json_object_get(root, keys[i]);
+        if (json_is_object(part) && json_object_size(part) > 0)
+            return i == sizeof keys / sizeof *keys - 1 ? text_of(part) : part;
+    }
+    return root;
+}
+
+static bool first_u64(const json_t *object, const char *const *keys, uint64_t *ret_value)
+{
+    for (; *keys; keys++)
+        if (oos_json_u64(object, *keys, ret_value)) return true;
+    return false;
+}
+
+/* The first of several spellings; a value that is there and is no size is an error, not an absence. */
+static uint64_t size_field(oos_arch *a, const char *const *keys, uint64_t fallback)
+{
+    uint64_t value;
+    if (first_u64(a->text, keys, &value)) return value;
+    for (; *keys; keys++) {
+        const json_t *given = json_object_get(a->text, *keys);
+        if (given && json_is_number(given)) oos_arch_fail(a, OOMSIGHT_MALFORMED, "%s is not a size", *keys);
+    }
+    return fallback;
+}
+#define SIZE_FIELD(a, fallback, ...) size_field((a), (const char *const[]){__VA_ARGS__, NULL}, (fallback))
+
+static oos_dtype dtype_in(const json_t *object)
+{
+    const char *word = NULL;
+    if (!oos_json_str(object, "torch_dtype", &word) && !oos_json_str(object, "dtype", &word))
+        return OOS_DTYPE_UNKNOWN;
+    return oos_dtype_find(word);
+}
+
+/* vLLM get_torch_dtype(): the root says, else the text part, else the vision part. */
+static oos_dtype dtype_of(const oos_arch *a)
+{
+    oos_dtype dtype = dtype_in(a->root);
+    if (dtype == OOS_DTYPE_UNKNOWN) dtype = dtype_in(a->text);
+    if (dtype == OOS_DTYPE_UNKNOWN) dtype = dtype_in(a->vision);
+    return dtype;
+}
+
+static const char *architecture_of(const json_t *root)
+{
+    const json_t *first = json_array_get(json_object_get(root, "architectures"), 0);
+    return json_is_string(first) ? json_string_value(first) : NULL;
+}
+
+static const json_t *part_of(const json_t *root, const char *key)
+{
+    const json_t *part = json_object_get(root, key);
+    if (!json_is_object(part)) part = json_object_get(json_object_get(root, "thinker_config"), key);
+    return json_is_object(part) && json_object_size(part) > 0 ? part : NULL;
+}
+
+static void common_fields(oos_arch *a)
+{
+    oos_model *m = a->model;
+    m->dtype = dtype_of(a);
+    m->hidden = SIZE_FIELD(a, 0, "hidden_size", "n_embd", "d_model", "hidden_dim");
+    m->heads = SIZE_FIELD(a, 0, "num_attention_heads", "n_head", "n_heads", "num_heads");
+    m->kv_heads = SIZE_FIELD(a, m->heads, "n_head_kv", "num_kv_heads", "num_key_value_heads",
+                             "multi_query_group_num", "num_attention_groups");
+    m->head_dim = SIZE_FIELD(a, 0, "head_dim", "hidden_size_per_head", "attention_head_dim");
+    if (m->head_dim == 0 && m->heads > 0) m->head_dim = m->hidden / m->heads;
+    m->intermediate =
+        SIZE_FIELD(a, 0, "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "inner_dim");
+    m->vocab = SIZE_FIELD(a, 0, "vocab_size", "padded_vocab_size", "n_vocab");
+    m->tied = oos_arch_yes(a, "tie_word_embeddings", false);
+    m->moe.experts =
+        SIZE_FIELD(a, 0, "num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts");
+    m->moe.per_token = SIZE_FIELD(a, 0, "num_experts_per_tok", "num_experts_per_token", "top_k_experts",
+                                  "moe_topk", "moe_top_k", "experts_per_token");
+    m->moe.intermediate = SIZE_FIELD(a, m->intermediate, "moe_intermediate_size", "expert_intermediate_size");
+    m->moe.shared = SIZE_FIELD(a, 0, "n_shared_experts", "num_shared_experts");
+}
+
+/* vLLM 0.32, derive_max_model_len_and_key(): the smallest of these keys, unless model_max_length is there. */
+static uint64_t derived_length(const oos_arch *a)
+{
+    static const char *const keys[] = {
+        "max_position_embeddings", "n_positions",         "max_seq_len",    "seq_length", "model_max_length",
+        "max_target_positions",    "max_sequence_length", "max_seq_length", "seq_len"};
+    uint64_t least = UINT64_MAX, length;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (oos_json_u64(a->text, keys[i], &length)) least = oos_min(least, length);
+    if (oos_json_u64(a->text, "model_max_length", &length) && length > 0) least = length;
+    return least == UINT64_MAX ? 0 : least;
+}
+
+static const char *rope_type(const json_t *rope)
+{
+    const char *word = NULL;
+    if (!oos_json_str(rope, "rope_type", &word) && !oos_json_str(rope, "type", &word)) return "default";
+    return word;
+}
+
+/* rope_parameters (transformers 5) or rope_scaling before it. */
+static const json_t *rope_of(const json_t *text)
+{
+    const json_t *rope = json_object_get(text, "rope_parameters");
+    if (!json_is_object(rope)) rope = json_object_get(text, "rope_scaling");
+    return json_is_object(rope) ? rope : NULL;
+}
+
+static uint64_t scaled(uint64_t length, double factor)
+{
+    double const product = (double)length * factor;
+    if (!(product >= 1)) return length;
+    return product > (double)OOS_JSON_MAX ? OOS_JSON_MAX : (uint64_t)product;
+}
+
+/* What a rope setting does to the longest length (vLLM _get_and_verify_max_len). */
+static void length_with_rope(oos_arch *a, const json_t *rope)
+{
+    oos_model *m = a->model;
+    const char *type = rope_type(rope);
+    double factor = 1;
+    uint64_t original = 0;
+    (void)oos_json_f64(rope, "factor", &factor);
+    bool const has_original = oos_json_u64(rope, "original_max_position_embeddings", &original) ||
+                              oos_json_u64(a->text, "original_max_position_embeddings", &original);
+    if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
+        if (oos_json_u64(a->text, "original_max_position_embeddings", &original))
+            m->max_position_default = original;
+        return;
+    }
+    if (strcmp(type, "yarn") == 0 || strncmp(type, "deepseek_", 9) == 0) {
+        if (has_original && scaled(original, factor) != m->max_position)
+            m->max_position_yarn = scaled(original, factor);
+        return;
+    }
+    if (strcmp(type, "llama3") == 0 || strcmp(type, "mrope") == 0 || strcmp(type, "default") == 0) return;
+    m->max_position = scaled(m->max_position, factor);
+}
+
+static void longest_length(oos_arch *a)
+{
+    oos_model *m = a->model;
+    m->max_position = derived_length(a);
+    if (m->max_position == 0) {
+        m->max_position = 2048; /* the engine's own fallback */
+        oos_arch_note(a, "no maximum length in the config: the engine assumes %d", 2048);
+    }
+    /* Gemma 3 states its length with the scaling already in it. */
+    if (m->model_type && strstr(m->model_type, "gemma3")) return;
+    const json_t *rope = rope_of(a->text);
+    if (rope) length_with_rope(a, rope);
+}
+
+static void vision_fields(oos_arch *a)
+{
+    oos_vision *v = &a->model->vision;
+    const json_t *c = a->vision;
+    if (!c) return;
+    v->present = true;
+    v->depth = v->hidden = 0;
+    static const char *const depth[] = {"depth", "num_hidden_layers", "vt_num_hidden_layers", "num_layers",
+                                        NULL};
+    static const char *const hidden[] = {"embed_dim", "hidden_size", "vt_hidden_size", "d_model", NULL};
+    static const char *const wide[] = {"intermediate_size", "vt_intermediate_size", NULL};
+    static const char *const heads[] = {"num_heads", "num_attention_heads", "vt_num_attention_heads",
+                                        "attention_heads", NULL};
+    static const char *const channels[] = {"in_channels", "in_chans", "num_channels", NULL};
+    static const char *const merge[] = {"spatial_merge_size", "pooling_kernel_size", NULL};
+    v->channels = 3;
+    v->temporal_patch = 1;
+    v->merge = 1;
+    (void)first_u64(c, depth, &v->depth);
+    (void)first_u64(c, hidden, &v->hidden);
+    (void)first_u64(c, wide, &v->intermediate);
+    (void)first_u64(c, heads, &v->heads);
+    (void)first_u64(c, channels, &v->channels);
+    (void)first_u64(c, merge, &v->merge);
+    (void)oos_json_u64(c, "patch_size", &v->patch);
+    (void)oos_json_u64(c, "temporal_patch_size", &v->temporal_patch);
+    (void)oos_json_u64(c, "image_size", &v->image_size);
+    if (!oos_json_u64(c, "out_hidden_size", &v->out_hidden)) v->out_hidden = a->model->hidden;
+    (void)oos_json_u64(a->root, "spatial_merge_size", &v->merge);
+    const json_t *kernel = json_object_get(c, "merge_kernel_size");
+    if (json_is_array(kernel)) (void)oos_json_value_u64(json_array_get(kernel, 0), &v->merge);
+    v->max_image_tokens = 0;
+    if (!oos_json_u64(a->root, "mm_tokens_per_image", &v->max_image_tokens))
+        (void)oos_json_u64(a->root, "vision_soft_tokens_per_image", &v->max_image_tokens);
+}
+
+/* What follows from the layers. */
+static void summarise(oos_model *m)
+{
+    bool attends = false, recurs = false;
+    for (size_t i = 0; i < m->attention_count; i++) {
+        const oos_attention *t = &m->attentions[i];
+        bool const state = t->mixer >= OOS_MIXER_MAMBA1;
+        recurs |= state;
+        attends |= !state && t->mixer != OOS_MIXER_NONE;
+        m->mla |= t->mixer == OOS_MIXER_MLA;
+        m->sparse |= t->indexer_dim > 0;
+        m->encoder_decoder |= t->mixer == OOS_MIXER_CROSS && !m->vision.present;
+    }
+    m->hybrid = attends && recurs;
+    m->attention_free = recurs && !attends;
+}
+
+static oomsight_status build(oos_arch *a)
+{
+    oos_model *m = a->model;
+    m->architecture = architecture_of(a->root);
+    if (!m->architecture) m->architecture = architecture_of(a->text);
+    if (!m->architecture) m->architecture = "unknown";
+    if (!oos_json_str(a->root, "model_type", &m->model_type)) m->model_type = "unknown";
+    a->vision = part_of(a->root, "vision_config");
+    m->multimodal = a->vision || part_of(a->root, "audio_config");
+
+    common_fields(a);
+    longest_length(a);
+    vision_fields(a);
+    if (a->status != OOMSIGHT_OK) return a->status;
+
+    const oos_family *family = oos_family_find(m->architecture);
+    m->known = family != NULL;
+    if (!family)
+        oos_arch_note(a, "architecture %s is not known: the KV cache is computed from the common fields",
+                      m->architecture);
+    (family ? family->build : oos_build_common)(a);
+    if (a->status != OOMSIGHT_OK) return a->status;
+
+    m->attentions = a->attentions;
+    m->attention_count = a->attention_count;
+    m->matrices = a->matrices;
+    m->matrix_count = a->matrix_count;
+    m->quants = a->quants;
+    m->quant_count = a->quant_count;
+    m->notes = a->notes;
+    m->note_count = a->note_count;
+    summarise(m);
+    return OOMSIGHT_OK;
+}
 
 oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant, oos_model *ret_model,
                                oomsight_error *reterr)
 {
-    (void)arena, (void)config, (void)quant, (void)ret_model;
-    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "models are not read yet");
+    json_t *root = NULL, *quant_root = NULL;
+    OOS_TRY(load(arena, config, &root, reterr));
+    if (quant.len > 0) OOS_TRY(load(arena, quant, &quant_root, reterr));
+
+    static const oos_quant none = {.kind = OOS_QUANT_NONE};
+    oos_model model = {.path = "", .quants = &none, .quant_count = 1};
+    oos_arch a = {.arena = arena, .root = root, .text = text_of(root), .model = &model, .reterr = reterr};
+    OOS_TRY(build(&a));
+    *ret_model = model;
+    return OOMSIGHT_OK;
 }
 
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model *ret_model,
                                    oomsight_error *reterr)
 {
-    (void)arena, (void)dir, (void)ret_model;
-    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "models are not read yet");
+    const char *config_path = oos_arena_format(arena, "%s/config.json", dir);
+    const char *quant_path = oos_arena_format(arena, "%s/hf_quant_config.json", dir);
+    oos_tensor_table *tensors = OOS_NEW(arena, oos_tensor_table);
+    if (!config_path || !quant_path || !tensors)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+
+    oos_view config, quant = {NULL, 0};
+    OOS_TRY(oos_file_read(arena, config_path, CONFIG_BYTES_MAX, &config, reterr));
+    if (oos_file_exists(quant_path))
+        OOS_TRY(oos_file_read(arena, quant_path, CONFIG_BYTES_MAX, &quant, reterr));
+
+    oos_model model;
+    oomsight_status const status = oos_model_read(arena, config, quant, &model, reterr);
+    if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, config_path);
+    model.path = oos_arena_copy(arena, oos_view_of(dir));
+    if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+
+    OOS_TRY(oos_safetensors_open_dir(arena, dir, tensors, reterr));
+    if (tensors->count > 0) model.tensors = tensors;
+    *ret_model = model;
+    return OOMSIGHT_OK;
 }

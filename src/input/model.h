@@ -41,18 +41,20 @@ typedef enum oos_mixer {
     OOS_MIXER_CONV    /* LFM2 short convolution */
 } oos_mixer;
 
-/* One way of mixing tokens. Layers with equal values share one record. Numbers are of the whole model, not of a rank. */
+/* One way of mixing tokens. Layers with equal values share one record. Numbers are of the whole model, not of a rank.
+ * head_dim_v == head_dim unless the model says otherwise. MLA: kv_heads 1, head_dim kv_lora_rank + rope_dim (what is
+ * cached), head_dim_v 0; DeepSeek V4: head_dim is the cached latent, `window` its sliding cache. */
 typedef struct oos_attention {
     oos_mixer mixer;
-    uint64_t heads, kv_heads, head_dim,
-        head_dim_v;  /* head_dim_v == head_dim unless the model says otherwise */
+    uint64_t heads, kv_heads, head_dim, head_dim_v;
     uint64_t window; /* sliding window or chunk, 0: none */
     bool sinks;      /* learned attention sinks (gpt-oss) */
     bool shares_kv;  /* reuses the cache of an earlier layer (Gemma 3n/4 E-models): no KV */
     /* MLA */
     uint64_t kv_lora_rank, q_lora_rank, rope_dim, nope_dim, value_dim;
-    uint64_t indexer_heads, indexer_dim, indexer_topk; /* sparse attention; 0: dense */
-    uint64_t compress_ratio;                           /* DeepSeek V4: tokens per cached state, 0: none */
+    uint64_t indexer_heads, indexer_dim, indexer_topk; /* sparse attention (MiniMax M3 too); 0: dense, or the
+                                                          layer uses the choice of an earlier one */
+    uint64_t compress_ratio; /* DeepSeek V4: tokens per cached state, 0: sliding cache only */
     /* recurrent state */
     uint64_t key_heads, value_heads, key_dim, value_dim_state; /* GDN, KDA */
     uint64_t conv_kernel, conv_dim;                            /* convolution window and channels */
@@ -67,7 +69,7 @@ typedef enum oos_split {
     OOS_SPLIT_NONE, /* a full copy on every rank */
     OOS_SPLIT_OUT,  /* column parallel: rows of the output, and the bias, are divided */
     OOS_SPLIT_IN,   /* row parallel: the input is divided, the bias is a full copy */
-    OOS_SPLIT_KV,   /* output = heads x unit: divided, but never below one head */
+    OOS_SPLIT_KV,   /* as OUT, but the `kv_out` rows are never divided below one of their `kv_heads` */
     OOS_SPLIT_VOCAB /* rows padded to 64, then divided */
 } oos_split;
 
@@ -99,12 +101,16 @@ typedef struct oos_matrix {
     const char
         *module; /* "embed", "lm_head", "attn", "mlp", "experts", "shared_expert", "norm", "vision", ... */
     const char *name; /* "qkv_proj"; for --explain and for quantisation's ignore lists */
-    uint64_t out, in; /* in == 1 for vectors; for SPLIT_KV out = heads * unit */
+    uint64_t out, in; /* in == 1 for vectors */
     uint64_t count;   /* experts, or equal copies */
     uint64_t unit;    /* rows that stay together when divided (head size), 1: none */
+    uint64_t kv_out,
+        kv_heads; /* SPLIT_KV: of `out`, the rows of keys and values (or Mamba groups), and their heads */
     oos_split split;
     bool bias;
-    bool expert;     /* `count` is divided by expert parallelism instead of the matrix by TP */
+    bool expert; /* `count` is divided by expert parallelism instead of the matrix by TP */
+    uint8_t
+        shards; /* matrices fused into this one (qkv 3, gate_up 2): each has its own per-tensor scale; 0: one */
     uint16_t quant;  /* index into model->quants */
     oos_dtype dtype; /* UNKNOWN: the model's dtype */
 } oos_matrix;
@@ -133,6 +139,7 @@ typedef struct oos_rope {
     uint64_t rotary_dim;
     double theta, factor;
     const char *type; /* "default", "yarn", ... */
+    oos_dtype dtype;  /* of the table; UNKNOWN: the model's */
 } oos_rope;
 
 typedef struct oos_model {
@@ -143,7 +150,10 @@ typedef struct oos_model {
     oos_dtype dtype; /* of the checkpoint */
     uint64_t hidden, intermediate, vocab, heads, kv_heads, head_dim;
     uint64_t max_position; /* what the engine derives as the longest max_model_len */
-    bool tied;             /* lm_head shares the embedding */
+    uint64_t
+        max_position_yarn; /* with YaRN, what it derived before 0.30: original length x factor; 0: as above */
+    uint64_t max_position_default; /* LongRoPE: the shorter default when no length is given; 0: as above */
+    bool tied;                     /* lm_head shares the embedding */
     bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
     oos_moe moe;
     oos_vision vision;

@@ -1,0 +1,172 @@
+#include "unit.h"
+
+#include "input/model.h"
+
+static oomsight_status read_text(oos_arena *arena, const char *config, oos_model *model,
+                                 oomsight_error *error)
+{
+    return oos_model_read(arena, oos_view_of(config), (oos_view){NULL, 0}, model, error);
+}
+
+static oos_model model_of(oos_arena *arena, const char *config)
+{
+    oos_model model;
+    oomsight_error error = {0};
+    oomsight_status const status = read_text(arena, config, &model, &error);
+    if (status != OOMSIGHT_OK) print_error("%s\n", error.text);
+    assert_int_equal(status, OOMSIGHT_OK);
+    return model;
+}
+
+static size_t layers_with(const oos_model *model, oos_mixer mixer)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->layer_count; i++)
+        count += model->attentions[model->layers[i].attention].mixer == mixer;
+    return count;
+}
+
+#define LLAMA                                                                                                \
+    "\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_size\":4096,"                \
+    "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"intermediate_size\":14336,\"vocab_size\":"       \
+    "128256,"                                                                                                \
+    "\"max_position_embeddings\":131072,\"torch_dtype\":\"bfloat16\""
+
+static void equal_layers_share_one_attention_record(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m = model_of(arena, "{" LLAMA ",\"num_hidden_layers\":32}");
+    assert_true(m.known);
+    assert_int_equal(m.layer_count, 32);
+    assert_int_equal(m.attention_count, 1);
+    assert_int_equal(m.attentions[0].kv_heads, 8);
+    assert_int_equal(m.attentions[0].head_dim, 128);
+    assert_int_equal(m.dtype, OOS_DTYPE_BF16);
+    assert_int_equal(m.max_position, 131072);
+    oos_arena_free(arena);
+}
+
+static void an_unknown_architecture_is_read_by_its_common_fields_and_said_so(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m = model_of(
+        arena, "{\"architectures\":[\"NobodyKnowsThis\"],\"hidden_size\":1024,\"n_layer\":4,\"n_head\":8}");
+    assert_false(m.known);
+    assert_int_equal(m.layer_count, 4);
+    assert_int_equal(m.attentions[0].head_dim, 128);
+    assert_true(m.note_count > 0);
+    assert_int_equal(m.max_position, 2048);
+    oos_arena_free(arena);
+}
+
+static void the_decoder_of_a_composite_config_is_found(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m = model_of(
+        arena,
+        "{\"architectures\":[\"Qwen2_5OmniModel\"],\"thinker_config\":{\"text_config\":{\"hidden_size\":3584,"
+        "\"num_hidden_layers\":28,\"num_attention_heads\":28,\"num_key_value_heads\":4,\"sliding_window\":"
+        "32768,"
+        "\"use_sliding_window\":false,\"vocab_size\":152064},\"vision_config\":{\"depth\":32}}}");
+    assert_int_equal(m.layer_count, 28);
+    assert_true(m.multimodal);
+    assert_int_equal(layers_with(&m, OOS_MIXER_FULL), 28);
+    assert_int_equal(m.vision.depth, 32);
+    oos_arena_free(arena);
+}
+
+static void sliding_and_full_layers_alternate_as_the_engine_counts_them(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model m = model_of(arena, "{\"architectures\":[\"Gemma3ForCausalLM\"],\"model_type\":\"gemma3_text\","
+                                  "\"num_hidden_layers\":26,\"sliding_window\":512,\"hidden_size\":1152,"
+                                  "\"num_attention_heads\":4,\"num_key_value_heads\":1}");
+    assert_int_equal(layers_with(&m, OOS_MIXER_FULL), 4);
+    assert_int_equal(layers_with(&m, OOS_MIXER_SLIDING), 22);
+    assert_int_equal(m.attentions[m.layers[5].attention].mixer, OOS_MIXER_FULL);
+    assert_true(m.tied);
+
+    m = model_of(
+        arena, "{\"architectures\":[\"Qwen3NextForCausalLM\"],\"num_hidden_layers\":48,\"hidden_size\":2048,"
+               "\"num_attention_heads\":16,\"num_key_value_heads\":2,\"full_attention_interval\":4,"
+               "\"num_experts\":512}");
+    assert_int_equal(layers_with(&m, OOS_MIXER_GDN), 36);
+    assert_true(m.hybrid);
+    oos_arena_free(arena);
+}
+
+static void rope_scaling_lengthens_only_where_the_engine_says_so(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model m =
+        model_of(arena, "{" LLAMA ",\"num_hidden_layers\":2,\"rope_scaling\":{\"rope_type\":\"llama3\","
+                        "\"factor\":8.0,\"original_max_position_embeddings\":8192}}");
+    assert_int_equal(m.max_position, 131072);
+    m = model_of(arena,
+                 "{" LLAMA ",\"num_hidden_layers\":2,\"rope_scaling\":{\"type\":\"linear\",\"factor\":4.0}}");
+    assert_int_equal(m.max_position, 4 * 131072);
+    m = model_of(arena,
+                 "{" LLAMA ",\"num_hidden_layers\":2,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4.0,"
+                 "\"original_max_position_embeddings\":32768}}");
+    assert_int_equal(m.max_position, 131072);
+    assert_int_equal(m.max_position_yarn, 0);
+    m = model_of(arena,
+                 "{" LLAMA ",\"num_hidden_layers\":2,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":8.0,"
+                 "\"original_max_position_embeddings\":32768}}");
+    assert_int_equal(m.max_position_yarn, 262144);
+    oos_arena_free(arena);
+}
+
+static void numbers_json_cannot_hold_are_survived(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m =
+        model_of(arena, "{" LLAMA ",\"num_hidden_layers\":2,\"time_step_limit\":[0.0,Infinity],"
+                        "\"a\":-Infinity,\"b\":NaN,\"c\":\"NaN\\\"Infinity\"}");
+    assert_int_equal(m.layer_count, 2);
+    oos_arena_free(arena);
+}
+
+static void sizes_that_are_none_are_refused_with_their_name(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "{" LLAMA ",\"num_hidden_layers\":-3}",
+        "{" LLAMA ",\"num_hidden_layers\":1e30}",
+        "{" LLAMA ",\"num_hidden_layers\":5000}",
+        "{" LLAMA "}",
+        "{" LLAMA ",\"num_hidden_layers\":2,\"hidden_size\":-1}",
+        "{" LLAMA ",\"num_hidden_layers\":2,\"head_dim\":1e30}",
+        "[]",
+        "{",
+        "",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        oos_arena *arena = oos_arena_create(4096);
+        oos_model m;
+        oomsight_error error = {0};
+        assert_int_equal(read_text(arena, bad[i], &m, &error), OOMSIGHT_MALFORMED);
+        assert_true(error.text[0] != '\0');
+        oos_arena_free(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_layers_share_one_attention_record),
+        cmocka_unit_test(an_unknown_architecture_is_read_by_its_common_fields_and_said_so),
+        cmocka_unit_test(the_decoder_of_a_composite_config_is_found),
+        cmocka_unit_test(sliding_and_full_layers_alternate_as_the_engine_counts_them),
+        cmocka_unit_test(rope_scaling_lengthens_only_where_the_engine_says_so),
+        cmocka_unit_test(numbers_json_cannot_hold_are_survived),
+        cmocka_unit_test(sizes_that_are_none_are_refused_with_their_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
