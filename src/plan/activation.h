@@ -7,6 +7,7 @@
 #include "plan/backend.h"
 #include "plan/setup.h"
 
+/* `forward`, `sampler` and `encoder` are moments on top of `retained`; `peak` has everything in it. */
 typedef struct oos_activation {
     oos_amount forward;       /* largest moment inside a layer, with the residual stream */
     oos_amount sampler;       /* largest moment of the dummy sampler run, hidden states included */

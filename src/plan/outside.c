@@ -1,10 +1,152 @@
-/* Memory outside PyTorch's allocator. */
+/* Memory outside PyTorch's allocator, and what CUDA graphs and serving take beside the budget. Each constant is a fit on
+ * 102 measured starts (docs/accuracy.md says how well); the graph counts themselves are exact. */
 #include "plan/outside.h"
+
+static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
+{
+    return oos_amount_guess(bytes, oos_min(low, bytes), oos_max(high, bytes), how);
+}
+
+/* Driver, context and the modules loaded at start. Where no reading of the device is known: total - free at start was
+ * 0.25 GiB on L4, 0.49 on L40S and A100, 0.61 on H100. */
+static oos_amount context_of(const oos_setup *setup)
+{
+    const oos_device_facts *device = &setup->device;
+    if (device->context_bytes)
+        return guess(device->context_bytes, device->context_low, device->context_high,
+                     "CUDA context of this device");
+    return guess(480 * OOS_MIB, 250 * OOS_MIB, 640 * OOS_MIB, "CUDA context, no reading of this device");
+}
+
+/* Communicators and the custom all-reduce buffers. Start-up free memory of TP 4: RTX PRO 6000 0.96 GiB below the total,
+ * A30 about 0.9; NVLink parts take more channels (GH200 2.5, H200 TP 8 5.7 with the growth of the profile run). */
+static oos_amount nccl_of(const oos_setup *setup)
+{
+    uint64_t const ranks = oos_mul(setup->tp, setup->pp);
+    if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+    unsigned const capability = setup->device.capability;
+    bool const nvlink = capability == 80 || capability == 90 || capability == 100 || capability == 103;
+    uint64_t const bytes = nvlink ? 700 * OOS_MIB : 420 * OOS_MIB;
+    return guess(bytes, 200 * OOS_MIB, nvlink ? 2500 * OOS_MIB : 700 * OOS_MIB,
+                 "NCCL communicators and all-reduce buffers");
+}
+
+/* "non-torch forward increase": kernel images and the stack of spilling kernels. Read on starts without communicators:
+ * L4 0.02, T4 0.03 - 0.05, L40S 0.04, A100 0.09, V100 0.09, H100 0.07 - 0.13 GiB. */
+static oos_amount growth_of(const oos_setup *setup)
+{
+    unsigned const capability = setup->device.capability;
+    bool const large = capability == 70 || capability == 80 || capability == 90 || capability >= 100;
+    uint64_t const bytes = large ? 100 * OOS_MIB : 45 * OOS_MIB;
+    return guess(bytes, 15 * OOS_MIB, large ? 500 * OOS_MIB : 150 * OOS_MIB,
+                 "kernel images loaded by the profile run");
+}
+
+/* ---- graphs ---- */
+
+typedef struct graph_count {
+    uint64_t pieces; /* graphs of one stretch between attentions */
+    uint64_t whole;  /* layers captured in FULL decode graphs */
+    uint64_t sizes, full_sizes;
+} graph_count;
+
+static graph_count count_graphs(const oos_setup *setup)
+{
+    graph_count count = {0};
+    if (setup->eager || setup->graph_mode == OOS_GRAPH_NONE) return count;
+    uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
+    uint64_t const query = oos_add(1, setup->speculative_tokens);
+    uint64_t const decode_top = oos_mul(setup->max_num_seqs, query);
+    uint64_t full = 0;
+    for (size_t i = 0; i < setup->capture_count; i++)
+        if (setup->capture_sizes[i] >= query && setup->capture_sizes[i] <= decode_top) full++;
+    uint64_t const loras = setup->loras ? 2 : 1;
+    bool const pieces =
+        setup->graph_mode == OOS_GRAPH_PIECEWISE || setup->graph_mode == OOS_GRAPH_FULL_AND_PIECEWISE;
+    bool const whole = setup->graph_mode != OOS_GRAPH_PIECEWISE;
+    count.sizes = pieces ? oos_mul(setup->capture_count, loras) : 0;
+    count.full_sizes =
+        whole ? oos_mul(setup->graph_mode == OOS_GRAPH_FULL ? setup->capture_count : full, loras) : 0;
+    count.pieces = oos_mul(count.sizes, oos_add(layers, 1));
+    count.whole = oos_mul(count.full_sizes, layers);
+    return count;
+}
+
+/* 190 KiB a piece and 130 KiB a layer of a whole graph, and the pool's high-water mark of the largest size: fitted on
+ * 0.10.1 - 0.27 starts of Qwen2.5-3B (0.52, 0.69 GiB), Qwen2-7B (0.50), Llama-3.2-3B (0.55, 0.65), Gemma-4-26B (0.48),
+ * Qwen3-235B (0.32, 0.96); within 25 % of them. LoRA starts and MXFP4 experts took two to four times as much. */
+static oos_amount graphs_of(const oos_setup *setup, graph_count count)
+{
+    if (count.pieces == 0 && count.whole == 0) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+    uint64_t const objects =
+        oos_add(oos_mul(count.pieces, 190 * OOS_KIB), oos_mul(count.whole, 130 * OOS_KIB));
+    uint64_t const wide = oos_add(oos_mul(4, setup->model->hidden),
+                                  oos_mul(3, oos_cdiv(setup->model->intermediate, oos_max(1, setup->tp))));
+    uint64_t const pool =
+        oos_mul(oos_mul(setup->capture_top, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
+    uint64_t const bytes = oos_add(objects, pool);
+    return guess(bytes, bytes / 2, oos_mul(bytes, 2), "graphs x pieces, and the pool of the largest size");
+}
+
+/* Two samples are extrapolated to all sizes; printed estimates lie between 0.3 and 4 times what capture takes. */
+static oos_amount estimate_of(const oos_setup *setup, oos_amount graphs)
+{
+    bool const runs = setup->rules->graph_profiling && graphs.bytes && !setup->kv_cache_memory_bytes.known &&
+                      (!setup->v2_runner || setup->rules->v2_runner_estimates_graphs);
+    if (!runs) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+    return guess(graphs.bytes, graphs.bytes / 2, oos_mul(graphs.bytes, 2),
+                 "two captures extrapolated to all sizes");
+}
+
+/* ---- serving ---- */
+
+static uint64_t round128(uint64_t number)
+{
+    return oos_round_up(number, 128);
+}
+
+/* FlexAttention before torch 2.9 builds its mask for the whole cache: batch tokens x KV tokens bytes in Inductor's own
+ * graph pool, on the second batch shape; then about 1 GiB of per-step tables waits for the garbage collector. Read from
+ * the generated code and the steps of 0.11.0 (OPT-2.7B: 1.72 GiB of mask, 0.9 - 1.3 GiB of growth). */
+static bool flex_mask(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
+                      oos_amount *ret_growth)
+{
+    if (!backend->name || strcmp(backend->name, "FLEX_ATTENTION") != 0 || setup->rules->torch_minor >= 9)
+        return false;
+    uint64_t const mask = oos_mul(round128(setup->max_num_batched_tokens), round128(kv_tokens));
+    uint64_t const tables = oos_mul(oos_mul(setup->max_num_seqs, kv_tokens / 16), 8);
+    uint64_t const growth = oos_min(oos_mul(tables, 40), OOS_GIB);
+    uint64_t const bytes = oos_add(mask, growth);
+    *ret_growth = guess(bytes, mask, oos_add(bytes, 512 * OOS_MIB),
+                        "mask of batch tokens x KV tokens, and tables of every step");
+    return true;
+}
+
+static oos_amount runtime_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
+                             const char **ret_cause)
+{
+    oos_amount growth;
+    *ret_cause = NULL;
+    if (flex_mask(setup, backend, kv_tokens, &growth)) {
+        *ret_cause =
+            "FlexAttention builds a mask of batch tokens x KV tokens bytes that no profiling run has seen";
+        return growth;
+    }
+    return guess(oos_add(backend->workspace_bytes, 64 * OOS_MIB), 0,
+                 oos_add(backend->workspace_bytes, 400 * OOS_MIB),
+                 "attention workspaces, kernels first used under load, fragmentation");
+}
 
 oomsight_status oos_outside_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                uint64_t kv_tokens, oos_outside *ret_outside, oomsight_error *reterr)
 {
-    (void)arena, (void)setup, (void)backend, (void)kv_tokens, (void)reterr;
-    *ret_outside = (oos_outside){0};
+    (void)arena, (void)reterr;
+    graph_count const count = count_graphs(setup);
+    oos_outside outside = {
+        .context = context_of(setup), .nccl = nccl_of(setup), .profile_growth = growth_of(setup)};
+    outside.graphs = graphs_of(setup, count);
+    outside.graph_estimate = estimate_of(setup, outside.graphs);
+    outside.runtime_growth = runtime_of(setup, backend, kv_tokens, &outside.runtime_cause);
+    *ret_outside = outside;
     return OOMSIGHT_OK;
 }
