@@ -15,6 +15,7 @@ typedef struct command {
     const char *summary;
 } command;
 
+int cmd_replay(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);
 int cmd_engines(int argc, char **argv);
 

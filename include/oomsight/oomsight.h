@@ -171,6 +171,61 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plans_render(const oom
 /* Only the pasteable flags of the best fix ("" when it fits as it is); NULL when no fix was found. */
 OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
 
+/* ---- replay ---------------------------------------------------------------------------------------------------- */
+
+/* A recorded run of PyTorch's caching allocator, run again by a simulator that is exact to the byte. */
+typedef struct oomsight_replay oomsight_replay;
+
+/* Parameters of a replay. Start from OOMSIGHT_REPLAY_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_replay_params {
+    size_t size;
+    const char *path;  /* a memory snapshot or a trace, "-" for standard input; gz, zst, xz are unwrapped */
+    const char *torch; /* "2.13.0": whose rules; NULL: the trace's, or the default */
+    const char
+        *settings; /* as in PYTORCH_CUDA_ALLOC_CONF, in place of the recorded ones; NULL: as recorded */
+    uint64_t gpu_total_bytes; /* 0: as recorded */
+    uint64_t gpu_used_bytes;  /* held by others; used when gpu_total_bytes is given */
+    unsigned device;          /* which device of the input */
+    const char
+        *pool_backend; /* what stands behind private pools: "driver", "clean", "sticky"; NULL: as recorded */
+    double
+        sweep_ratio; /* > 0: give wholly free segments back before reserving more than this part of the GPU */
+    int what_if;     /* 1: also run the settings worth trying */
+    const char *const
+        *try_settings; /* further settings to run; may be NULL; must live until the call returns */
+    size_t try_settings_count;
+    int find_smallest; /* 1: also search the smallest device on which each of them survives */
+} oomsight_replay_params;
+#define OOMSIGHT_REPLAY_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_replay_params), NULL, NULL, NULL, 0, 0, 0, NULL, 0, 1, NULL, 0, 0                    \
+    }
+
+/* On OOMSIGHT_OK *ret_replay is the caller's, to be given to oomsight_replay_free(). Otherwise it is untouched. Running
+ * out of memory inside the replay is an answer: see oomsight_replay_oom(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_create(const oomsight_replay_params *params,
+                                                                        oomsight_replay **ret_replay,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API void oomsight_replay_free(oomsight_replay *replay); /* NULL is fine */
+
+OOMSIGHT_API int oomsight_replay_oom(const oomsight_replay *replay); /* 1: a request failed */
+OOMSIGHT_API const char *
+oomsight_replay_oom_text(const oomsight_replay *replay); /* the first one's; or NULL */
+OOMSIGHT_API uint64_t oomsight_replay_events(const oomsight_replay *replay);
+OOMSIGHT_API uint64_t oomsight_replay_peak_allocated_bytes(const oomsight_replay *replay);
+OOMSIGHT_API uint64_t oomsight_replay_peak_reserved_bytes(const oomsight_replay *replay);
+
+/* Text, JSON, Markdown, or a single HTML page that needs no network. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render(const oomsight_replay *replay,
+                                                                        const oomsight_render_params *params,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
+
+/* The trace as JSON lines with every answer of the simulator (docs/formats/trace.md). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render_events(const oomsight_replay *replay,
+                                                                               char **ret_text,
+                                                                               oomsight_error *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,121 @@
+/* Private pools: CUDA-graph pools and MemPools, who is routed to them, who still refers to them. */
+#include "replay/sim_state.h"
+
+uint32_t oos_owner_find(const oos_sim *sim, oos_pool_id id)
+{
+    for (uint32_t i = 1; i < sim->owners.count; i++) {
+        const owner *o = &sim->owners.list[i];
+        if (o->known && o->id.first == id.first && o->id.second == id.second) return i;
+    }
+    return NO_OWNER;
+}
+
+uint32_t oos_route(const oos_sim *sim, bool small)
+{
+    uint32_t const index = sim->routes.count ? sim->routes.list[sim->routes.count - 1] : NO_OWNER;
+    return 2 * index + (small ? 0 : 1);
+}
+
+static uint32_t owner_create(oos_sim *sim, oos_pool_id id)
+{
+    if (!GROW(sim, sim->owners) || !GROW(sim, sim->pools)) return NO_OWNER;
+    uint32_t const index = sim->owners.count++;
+    sim->owners.list[index] = (owner){.id = id, .count = 1, .known = true};
+    sim->pools.list[sim->pools.count++] = (pool){.small = true, .owner = index};
+    if (!GROW(sim, sim->pools)) return NO_OWNER;
+    sim->pools.list[sim->pools.count++] = (pool){.small = false, .owner = index};
+    return index;
+}
+
+static uint32_t owner_refer(oos_sim *sim, oos_pool_id id)
+{
+    uint32_t const index = oos_owner_find(sim, id);
+    if (index == NO_OWNER) return owner_create(sim, id);
+    sim->owners.list[index].count++;
+    return index;
+}
+
+static bool is_default(oos_pool_id id)
+{
+    return id.first == 0 && id.second == 0;
+}
+
+void oos_sim_pool_create(oos_sim *sim, oos_pool_id id, oos_backend backend)
+{
+    if (is_default(id)) return;
+    uint32_t const index = owner_refer(sim, id);
+    if (index != NO_OWNER && backend != OOS_BACKEND_DRIVER) sim->owners.list[index].backend = backend;
+}
+
+void oos_sim_pool_begin(oos_sim *sim, oos_pool_id id, bool capture)
+{
+    if (is_default(id)) return;
+    uint32_t const index = owner_refer(sim, id);
+    if (index == NO_OWNER || !GROW(sim, sim->routes)) return;
+    sim->routes.list[sim->routes.count++] = index;
+    if (!capture) return;
+    stream *s = oos_stream_at(sim, sim->current_stream);
+    if (s) s->capturing = true;
+    sim->captures++;
+}
+
+void oos_sim_pool_end(oos_sim *sim, oos_pool_id id, bool capture)
+{
+    if (capture && sim->captures) {
+        stream *s = oos_stream_at(sim, sim->current_stream);
+        if (s) s->capturing = false;
+        sim->captures--;
+    }
+    uint32_t const index = oos_owner_find(sim, id);
+    for (uint32_t i = 0; index != NO_OWNER && i < sim->routes.count; i++) {
+        if (sim->routes.list[i] != index) continue;
+        sim->routes.count--;
+        memmove(sim->routes.list + i, sim->routes.list + i + 1,
+                (sim->routes.count - i) * sizeof *sim->routes.list);
+        return;
+    }
+}
+
+void oos_sim_pool_release(oos_sim *sim, oos_pool_id id)
+{
+    uint32_t const index = oos_owner_find(sim, id);
+    if (index == NO_OWNER || sim->owners.list[index].count == 0) return;
+    if (--sim->owners.list[index].count > 0 || !GROW(sim, sim->freeable)) return;
+    sim->freeable.list[sim->freeable.count++] = index;
+}
+
+void oos_sim_pool_use_on_oom(oos_sim *sim, oos_pool_id id, bool on)
+{
+    uint32_t const index = oos_owner_find(sim, id);
+    if (index == NO_OWNER) return;
+    for (uint32_t i = 0; i < sim->lenders.count; i++) {
+        if (sim->lenders.list[i] != index) continue;
+        if (on) return;
+        sim->lenders.count--;
+        memmove(sim->lenders.list + i, sim->lenders.list + i + 1,
+                (sim->lenders.count - i) * sizeof *sim->lenders.list);
+        return;
+    }
+    if (on && GROW(sim, sim->lenders)) sim->lenders.list[sim->lenders.count++] = index;
+}
+
+void oos_sim_pool_no_split(oos_sim *sim, oos_pool_id id)
+{
+    uint32_t const index = oos_owner_find(sim, id);
+    if (index != NO_OWNER && sim->rules.no_split_pools) sim->owners.list[index].no_split = true;
+}
+
+void oos_sim_route_push(oos_sim *sim, oos_pool_id id, oos_backend backend)
+{
+    uint32_t index = oos_owner_find(sim, id);
+    if (index == NO_OWNER) {
+        index = owner_create(sim, id);
+        if (index != NO_OWNER) sim->owners.list[index].backend = backend;
+    }
+    if (GROW(sim, sim->routes)) sim->routes.list[sim->routes.count++] = index;
+}
+
+void oos_sim_route_pop(oos_sim *sim)
+{
+    if (sim->routes.count) sim->routes.count--;
+}
