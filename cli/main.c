@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const command commands[] = {
+    {"plan", cmd_plan, "will it start, and how much is left"},
     {"replay", cmd_replay, "what would other allocator settings have done"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},

@@ -1,16 +1,9 @@
-/* The only file that turns public handles into the parts below. */
-#include "base/error.h"
+/* Public handles of data and models, and what serves every command. */
+#include "api.h"
 #include "base/text.h"
-#include "facts/data.h"
-#include "facts/gpu.h"
+#include "report/facts.h"
 
 #include <stdlib.h>
-
-struct oomsight_data {
-    oos_arena *arena;
-    const char *dir; /* NULL: embedded */
-    oos_gpus gpus;
-};
 
 const char *oomsight_version(void)
 {
@@ -22,9 +15,21 @@ void oomsight_text_free(char *text)
     free(text);
 }
 
+int oomsight_size_parse(const char *word, uint64_t *ret_bytes)
+{
+    return oos_size_parse(oos_view_of(word), ret_bytes);
+}
+
+static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)
+{
+    OOS_TRY(oos_gpus_load(data->arena, data->dir, &data->gpus, reterr));
+    OOS_TRY(oos_rule_book_load(data->arena, data->dir, "vllm", &data->rules, reterr));
+    return oos_flags_load(data->arena, data->dir, "vllm", &data->flags, reterr);
+}
+
 oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oomsight_error *reterr)
 {
-    oos_arena *arena = oos_arena_create(64 << 10);
+    oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_data *data = arena ? OOS_NEW(arena, oomsight_data) : NULL;
     if (!data) {
         oos_arena_free(arena);
@@ -32,7 +37,7 @@ oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oo
     }
     data->arena = arena;
     data->dir = dir ? oos_arena_copy(arena, oos_view_of(dir)) : NULL;
-    oomsight_status const status = oos_gpus_load(arena, data->dir, &data->gpus, reterr);
+    oomsight_status const status = data_load(data, reterr);
     if (status != OOMSIGHT_OK) {
         oos_arena_free(arena);
         return status;
@@ -50,11 +55,37 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
                                      const oomsight_render_params *params, char **ret_text,
                                      oomsight_error *reterr)
 {
-    (void)params;
     oos_text text = {0};
     if (strcmp(what, "gpus") == 0)
-        for (size_t i = 0; i < data->gpus.count; i++)
-            oos_text_printf(&text, "%-40s %6.2f GiB\n", data->gpus.list[i].name,
-                            (double)data->gpus.list[i].total_bytes / 0x1p30);
+        oos_report_gpus(&text, &data->gpus, params);
+    else if (strcmp(what, "engines") == 0)
+        oos_report_engines(&text, data->rules, params);
+    else
+        return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
     return oos_text_take(&text, ret_text, reterr);
+}
+
+oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
+                                    oomsight_error *reterr)
+{
+    (void)allow_hub;
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_model *model = arena ? OOS_NEW(arena, oomsight_model) : NULL;
+    if (!model) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
+    }
+    model->arena = arena;
+    oomsight_status const status = oos_model_open_dir(arena, name, &model->model, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_arena_free(arena);
+        return status;
+    }
+    *ret_model = model;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_model_close(oomsight_model *model)
+{
+    if (model) oos_arena_free(model->arena);
 }

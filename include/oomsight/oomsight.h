@@ -54,6 +54,9 @@ OOMSIGHT_API const char *oomsight_status_text(oomsight_status status);
 /* "0.1.0" */
 OOMSIGHT_API const char *oomsight_version(void);
 
+/* `23.5GiB`, `24GB`, `24564MiB`, plain bytes. 0 when `word` is no size: then *ret_bytes is untouched. */
+OOMSIGHT_API int oomsight_size_parse(const char *word, uint64_t *ret_bytes);
+
 /* ---- data: GPUs, engine versions, flags ------------------------------------------------------------------------ */
 
 /* What is known of devices and engines. Build it once, share it between threads. */

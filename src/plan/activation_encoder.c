@@ -26,7 +26,8 @@ void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uin
     uint64_t const patches = oos_mul(tokens, oos_mul(merge, merge));
     uint64_t const out = vision->out_hidden ? vision->out_hidden : setup->model->hidden;
     /* residual, normed input, up and activation of the block's MLP */
-    uint64_t const columns = oos_add(oos_mul(3, vision->hidden), oos_mul(2, oos_cdiv(vision->intermediate, setup->tp)));
+    uint64_t const columns =
+        oos_add(oos_mul(3, vision->hidden), oos_mul(2, oos_cdiv(vision->intermediate, setup->tp)));
     *ret_run_bytes = oos_mul(oos_mul(patches, columns), batch->item);
     *ret_output_bytes = oos_mul(oos_mul(tokens, out), batch->item);
 }

@@ -46,7 +46,7 @@ static uint64_t plain_columns(const oos_setup *setup, const oos_attention *atten
     uint64_t const kv_heads = oos_max(1, attention->kv_heads / oos_max(1, setup->tp));
     uint64_t const q = oos_mul(heads, attention->head_dim);
     uint64_t const kv = oos_mul(kv_heads, oos_add(attention->head_dim, attention->head_dim_v));
-    uint64_t columns = oos_add(q, kv);                              /* qkv */
+    uint64_t columns = oos_add(q, kv);                                 /* qkv */
     columns = oos_add(columns, oos_mul(heads, attention->head_dim_v)); /* output of attention */
     if (norms_heads(setup) && setup->eager)
         columns = oos_add(columns, oos_add(q, oos_mul(kv_heads, attention->head_dim)));
@@ -73,8 +73,8 @@ static uint64_t mla_context_bytes(const oos_batch *batch, const oos_attention *a
     uint64_t const cap = (setup->rules->version < OOS_VERSION(0, 11, 0) ? 128 : 64) * OOS_KIB;
     uint64_t const wish = oos_max(oos_mul(8, setup->max_model_len), oos_mul(4 * 16, setup->max_num_seqs));
     uint64_t const tokens = oos_min(wish, cap);
-    uint64_t const width = oos_mul(per_rank(attention->heads, setup->tp),
-                                   oos_add(attention->nope_dim, attention->value_dim));
+    uint64_t const width =
+        oos_mul(per_rank(attention->heads, setup->tp), oos_add(attention->nope_dim, attention->value_dim));
     return oos_mul(oos_mul(tokens, width), batch->item);
 }
 
@@ -160,8 +160,8 @@ static uint64_t moe_bytes(const oos_batch *batch, stream flow)
     const oos_setup *setup = batch->setup;
     const oos_moe *moe = &setup->model->moe;
     uint64_t const around = oos_mul(flow.around_mlp, setup->model->hidden);
-    uint64_t const shared = moe->shared ? oos_add(setup->model->hidden, per_rank(moe->shared_intermediate, setup->tp))
-                                        : 0;
+    uint64_t const shared =
+        moe->shared ? oos_add(setup->model->hidden, per_rank(moe->shared_intermediate, setup->tp)) : 0;
     return oos_mul(oos_add(oos_add(around, shared), oos_mul(moe->experts, 2)), batch->row_bytes);
 }
 

@@ -23,7 +23,8 @@ uint64_t oos_activation_sampler(const oos_batch *batch)
     uint64_t const logits = oos_mul(rows, vocab);
     uint64_t const hidden = oos_mul(oos_mul(rows, setup->model->hidden), batch->item);
     uint64_t bytes = oos_add(hidden, oos_mul(logits, batch->item));
-    if (setup->tp > 1) bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
+    if (setup->tp > 1)
+        bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
     if (setup->v2_runner) return bytes;
     return oos_add(bytes, oos_mul(logits, sampler_item(setup)));
 }

@@ -1,0 +1,184 @@
+/* oomsight plan: will it start, and how much is left. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 64 };
+
+typedef struct plan_options {
+    output_options output;
+    oomsight_plan_params params;
+    const char *versions[VERSIONS_MAX];
+    size_t version_count;
+    const char *environment[ENVIRONMENT_MAX];
+    bool max_fit;
+} plan_options;
+
+static const char help[] =
+    "usage: oomsight plan [options] -- vllm serve MODEL [vllm flags...]\n\n"
+    "Will it start, and how much is left? A ledger per start-up phase, the first phase that fails, the flags "
+    "that\n"
+    "fix it, the flags that change nothing. MODEL is a directory, a Hugging Face id in the local cache, or "
+    "an id\n"
+    "fetched from the hub (config and headers only).\n\n"
+    "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them)\n"
+    "  --gpu-total SIZE    what the device or slice really shows, for example 23.5GiB\n"
+    "  --gpu-used SIZE     held by other processes\n"
+    "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
+    "  --vllm VERSION      engine version; given twice: side by side\n"
+    "  --env NAME=VALUE    an environment variable the engine would see\n"
+    "  --offline           never ask the hub\n"
+    "  --max-fit           print only the flags to add ('' when it fits as it is)\n"
+    "  --explain           how each number came to be\n"
+    "  --json, --format text|json|md, --output FILE, --color auto|always|never, --ascii, --data DIR\n";
+
+static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
+{
+    if (oomsight_size_parse(value, ret_bytes)) return 1;
+    fprintf(stderr, "oomsight plan: %s takes a size such as 23.5GiB, not '%s'\n", name, value);
+    return -1;
+}
+
+/* One option of this command. 1 taken, 0 not ours, -1 wrong. */
+static int take_option(plan_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    oomsight_plan_params *params = &options->params;
+    if (strcmp(argv[*at], "--max-fit") == 0) {
+        options->max_fit = true;
+        return ++*at, 1;
+    }
+    if (strcmp(argv[*at], "--offline") == 0) {
+        params->allow_hub = 0;
+        return ++*at, 1;
+    }
+    if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
+        return take_size("--gpu-total", value, &params->gpu_total_bytes);
+    if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
+        return take_size("--gpu-used", value, &params->gpu_used_bytes);
+    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
+        return params->compute_capability = value, 1;
+    if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
+    if ((value = option_value("--kv-layers", argc, argv, at, &wrong)))
+        return params->kv_layers_json = value, 1;
+    if ((value = option_value("--vllm", argc, argv, at, &wrong))) {
+        if (options->version_count == VERSIONS_MAX) {
+            fprintf(stderr, "oomsight plan: at most %d versions at once\n", VERSIONS_MAX);
+            return -1;
+        }
+        options->versions[options->version_count++] = value;
+        return 1;
+    }
+    if ((value = option_value("--env", argc, argv, at, &wrong))) {
+        if (params->environment_count == ENVIRONMENT_MAX) return -1;
+        options->environment[params->environment_count++] = value;
+        return 1;
+    }
+    return wrong ? -1 : 0;
+}
+
+/* Everything up to `--` is ours; the command follows. Without `--`, the first word that is no option begins it. */
+static int read_options(plan_options *options, int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (argv[at][0] != '-') break;
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            fputs(help, stdout);
+            return -2;
+        }
+        int taken = output_options_take(&options->output, argc, argv, &at);
+        if (taken == 0) taken = take_option(options, argc, argv, &at);
+        if (taken < 0) return -1;
+        if (taken == 0) {
+            fprintf(stderr, "oomsight plan: no option '%s' (engine flags go behind '--')\n", argv[at]);
+            return -1;
+        }
+    }
+    options->params.command = (const char *const *)(argv + at);
+    options->params.command_count = (size_t)(argc - at);
+    options->params.environment = options->environment;
+    if (options->params.command_count == 0) {
+        fputs("oomsight plan: the command is missing: oomsight plan --gpu 4090 -- vllm serve MODEL\n",
+              stderr);
+        return -1;
+    }
+    return 0;
+}
+
+static int exit_code(oomsight_verdict verdict)
+{
+    switch (verdict) {
+    case OOMSIGHT_VERDICT_FITS:
+    case OOMSIGHT_VERDICT_TIGHT: return EXIT_FITS;
+    case OOMSIGHT_VERDICT_FAILS:
+    case OOMSIGHT_VERDICT_REFUSED:
+    case OOMSIGHT_VERDICT_UNKNOWN: return EXIT_DOES_NOT_FIT;
+    }
+    return EXIT_OUR_FAULT;
+}
+
+static int answer(const plan_options *options, oomsight_plan *const *plans, size_t count)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    oomsight_status status;
+    if (options->max_fit) {
+        const char *flags = oomsight_plan_best_flags(plans[0]);
+        if (!flags) {
+            fputs("oomsight plan: no flag alone makes it fit\n", stderr);
+            return EXIT_DOES_NOT_FIT;
+        }
+        int const code = output_write(&options->output, flags);
+        return code || output_write(&options->output, "\n");
+    }
+    if (count == 1)
+        status = oomsight_plan_render(plans[0], &options->output.render, &text, &error);
+    else
+        status = oomsight_plans_render((const oomsight_plan *const *)plans, count, &options->output.render,
+                                       &text, &error);
+    if (status != OOMSIGHT_OK) return fail_with(&error);
+    int code = output_write(&options->output, text);
+    oomsight_text_free(text);
+    for (size_t i = 0; i < count && code == EXIT_FITS; i++) code = exit_code(oomsight_plan_verdict(plans[i]));
+    return code;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    plan_options options = {.params = OOMSIGHT_PLAN_PARAMS_INIT};
+    output_options_init(&options.output);
+    options.params.allow_hub = 1;
+    int const read = read_options(&options, argc, argv);
+    if (read == -2) return 0;
+    if (read < 0) return EXIT_USAGE;
+    output_options_settle(&options.output);
+    if (options.version_count == 0) options.versions[options.version_count++] = NULL;
+
+    oomsight_error error = {0};
+    oomsight_data *data = NULL;
+    oomsight_plan *plans[VERSIONS_MAX] = {0};
+    int code = EXIT_OUR_FAULT;
+    if (oomsight_data_open(options.output.data_dir, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
+    options.params.data = data;
+    size_t count = 0;
+    for (; count < options.version_count; count++) {
+        options.params.engine_version = options.versions[count];
+        if (oomsight_plan_create(&options.params, &plans[count], &error) != OOMSIGHT_OK) {
+            code = fail_with(&error);
+            goto out;
+        }
+    }
+    code = answer(&options, plans, count);
+out:
+    for (size_t i = 0; i < count; i++) oomsight_plan_free(plans[i]);
+    oomsight_data_close(data);
+    return code;
+}

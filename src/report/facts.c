@@ -1,0 +1,79 @@
+/* GPUs and engine versions as a table or JSON. */
+#include "report/facts.h"
+#include "base/json_write.h"
+
+static void gpus_json(oos_text *text, const oos_gpus *gpus)
+{
+    oos_json_writer writer = {.text = text, .pretty_depth = 2};
+    oos_json_begin_object(&writer);
+    oos_json_field_str(&writer, "schema", "oomsight.gpus/1");
+    oos_json_key(&writer, "gpus");
+    oos_json_begin_array(&writer);
+    for (size_t i = 0; i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        oos_json_begin_object(&writer);
+        oos_json_field_str(&writer, "name", gpu->name);
+        oos_json_field_str(&writer, "slice", gpu->slice);
+        oos_json_field_u64(&writer, "total_bytes", gpu->total_bytes);
+        oos_json_field_u64(&writer, "total_low", gpu->total_low);
+        oos_json_field_u64(&writer, "total_high", gpu->total_high);
+        oos_json_field_str(&writer, "total_source", gpu->total_measured ? "measured" : "estimated");
+        oos_json_field_f64(&writer, "compute_capability", gpu->capability / 10.0);
+        oos_json_field_u64(&writer, "sms", gpu->sms);
+        oos_json_field_known(&writer, "context_bytes", gpu->context_bytes);
+        oos_json_key(&writer, "aliases");
+        oos_json_begin_array(&writer);
+        for (size_t k = 0; k < gpu->alias_count; k++) oos_json_put_str(&writer, gpu->aliases[k]);
+        oos_json_end_array(&writer);
+        oos_json_end_object(&writer);
+    }
+    oos_json_end_array(&writer);
+    oos_json_end_object(&writer);
+    oos_text_put(text, "\n");
+}
+
+void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render_params *params)
+{
+    if (params->format == OOMSIGHT_FORMAT_JSON) {
+        gpus_json(text, gpus);
+        return;
+    }
+    oos_text_printf(text, "%-46s %10s  %4s  %4s  %s\n", "GPU", "total", "cc", "SMs", "short names");
+    for (size_t i = 0; i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        oos_text_printf(text, "%-46s %6.2f GiB%s %4.1f  %4u ", gpu->name, (double)gpu->total_bytes / 0x1p30,
+                        gpu->total_measured ? " " : "~", gpu->capability / 10.0, gpu->sms);
+        for (size_t k = 0; k < gpu->alias_count && k < 3; k++) oos_text_printf(text, " %s", gpu->aliases[k]);
+        oos_text_put(text, "\n");
+    }
+    oos_text_put(text, "~ estimated; a device or slice that shows another total: --gpu-total SIZE\n");
+}
+
+void oos_report_engines(oos_text *text, const oos_rule_book *book, const oomsight_render_params *params)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(book, &versions);
+    char version[32];
+    if (params->format == OOMSIGHT_FORMAT_JSON) {
+        oos_json_writer writer = {.text = text, .pretty_depth = 1};
+        oos_json_begin_object(&writer);
+        oos_json_field_str(&writer, "schema", "oomsight.engines/1");
+        oos_json_field_str(&writer, "engine", "vllm");
+        oos_json_key(&writer, "versions");
+        oos_json_begin_array(&writer);
+        for (size_t i = 0; i < count; i++) {
+            oos_version_print(versions[i], version, sizeof version);
+            oos_json_put_str(&writer, version);
+        }
+        oos_json_end_array(&writer);
+        oos_json_end_object(&writer);
+        oos_text_put(text, "\n");
+        return;
+    }
+    oos_text_put(text, "vllm");
+    for (size_t i = 0; i < count; i++) {
+        oos_version_print(versions[i], version, sizeof version);
+        oos_text_printf(text, "%s %s", i % 8 == 0 && i ? "\n    " : "", version);
+    }
+    oos_text_put(text, "\n");
+}

@@ -1,0 +1,22 @@
+/* A plan as text, JSON and Markdown. */
+#ifndef OOS_REPORT_PLAN_H
+#define OOS_REPORT_PLAN_H
+
+#include "base/text.h"
+#include "plan/plan.h"
+
+void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
+void oos_report_plan_json(oos_text *text, const oos_plan *plan);
+void oos_report_plan_markdown(oos_text *text, const oos_plan *plan);
+
+/* Several plans of one command side by side. */
+void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,
+                      const oomsight_render_params *params);
+
+const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight", ... */
+
+/* The words of a fix, quoted for a shell. NULL when out of memory. */
+const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix);
+void oos_report_change(oos_text *text, const oos_fix *fix);
+
+#endif

@@ -1,0 +1,229 @@
+/* A plan as JSON, schema oomsight.plan/1 (CONTRACT). */
+#include "report/plan.h"
+#include "base/json_write.h"
+
+static void put_amount(oos_json_writer *w, const char *owner, const oos_amount *amount)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "owner", owner);
+    oos_json_field_u64(w, "bytes", amount->bytes);
+    oos_json_field_str(w, "source", oos_source_word(amount->source));
+    oos_json_field_u64(w, "low", amount->low);
+    oos_json_field_u64(w, "high", amount->high);
+    if (amount->how) oos_json_field_str(w, "how", amount->how);
+    oos_json_end_object(w);
+}
+
+static void put_device(oos_json_writer *w, const oos_setup *setup)
+{
+    const oos_device_facts *device = &setup->device;
+    oos_json_key(w, "gpu");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", device->name);
+    oos_json_field_u64(w, "count", device->count);
+    oos_json_field_u64(w, "total_bytes", device->total_bytes);
+    oos_json_field_f64(w, "compute_capability", device->capability / 10.0);
+    oos_json_field_u64(w, "used_bytes", device->used_bytes);
+    oos_json_end_object(w);
+}
+
+static void put_setup(oos_json_writer *w, const oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    oos_json_key(w, "setup");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "architecture", setup->model->architecture);
+    oos_json_field_str(w, "dtype", oos_dtype_word(setup->dtype));
+    oos_json_field_str(w, "kv_cache_dtype", setup->kv_dtype_word);
+    oos_json_field_u64(w, "tensor_parallel_size", setup->tp);
+    oos_json_field_u64(w, "pipeline_parallel_size", setup->pp);
+    oos_json_field_u64(w, "data_parallel_size", setup->dp);
+    oos_json_field_u64(w, "max_model_len", setup->max_model_len);
+    oos_json_field_u64(w, "max_num_seqs", setup->max_num_seqs);
+    oos_json_field_u64(w, "max_num_batched_tokens", setup->max_num_batched_tokens);
+    oos_json_field_f64(w, "gpu_memory_utilization", setup->gpu_memory_utilization);
+    oos_json_field_bool(w, "enforce_eager", setup->eager);
+    oos_json_field_bool(w, "v2_model_runner", setup->v2_runner);
+    oos_json_field_u64(w, "max_cudagraph_capture_size", setup->capture_top);
+    oos_json_field_u64(w, "cudagraph_capture_sizes", setup->capture_count);
+    oos_json_end_object(w);
+}
+
+static void put_weights(oos_json_writer *w, const oos_plan *plan)
+{
+    const oos_weights *weights = &plan->weights;
+    oos_json_key(w, "weights");
+    oos_json_begin_object(w);
+    oos_json_key(w, "param_bytes");
+    oos_json_begin_array(w);
+    for (uint64_t i = 0; i < plan->setup->pp; i++) oos_json_put_u64(w, plan->stage_param_bytes[i]);
+    oos_json_end_array(w);
+    oos_json_field_u64(w, "draft_param_bytes", weights->draft_param_bytes);
+    oos_json_field_u64(w, "buffer_bytes", weights->buffer_bytes);
+    oos_json_field_u64(w, "lora_bytes", weights->lora_bytes);
+    oos_json_key(w, "after_load_bytes");
+    oos_json_put_i64(w, weights->after_load_bytes);
+    oos_json_field_str(w, "source", oos_source_word(weights->source));
+    oos_json_key(w, "parts");
+    oos_json_begin_object(w);
+    for (size_t i = 0; i < weights->part_count; i++)
+        oos_json_field_u64(w, weights->parts[i].module, weights->parts[i].bytes);
+    oos_json_end_object(w);
+    oos_json_end_object(w);
+}
+
+static void put_kv(oos_json_writer *w, const oos_plan *plan)
+{
+    const oos_kv_shape *shape = &plan->kv_shape;
+    oos_json_key(w, "kv");
+    oos_json_begin_object(w);
+    oos_json_field_f64(w, "bytes_per_token", shape->bytes_per_token);
+    oos_json_field_u64(w, "block_tokens", shape->block_tokens);
+    oos_json_field_u64(w, "page_bytes", shape->page_bytes);
+    oos_json_field_u64(w, "block_bytes", shape->block_bytes);
+    oos_json_field_u64(w, "tensors", shape->tensor_count);
+    oos_json_field_u64(w, "padding_layers", shape->padding_layers);
+    oos_json_field_u64(w, "available_bytes", plan->kv.available_bytes);
+    oos_json_field_u64(w, "needed_bytes", plan->kv.needed_bytes);
+    oos_json_field_u64(w, "blocks", plan->kv.blocks);
+    oos_json_field_u64(w, "tokens", plan->kv.tokens);
+    oos_json_field_f64(w, "max_concurrency", plan->kv.max_concurrency);
+    oos_json_field_known(w, "estimated_max_len", plan->kv.estimated_max_len);
+    oos_json_field_bool(w, "estimated", shape->estimated);
+    oos_json_key(w, "groups");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < shape->group_count; i++) {
+        const oos_kv_group *group = &shape->groups[i];
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "kind", oos_kv_kind_word(group->kind));
+        oos_json_field_u64(w, "layers", group->layers);
+        oos_json_field_u64(w, "block_tokens", group->block_tokens);
+        oos_json_field_u64(w, "page_bytes", group->page_bytes);
+        oos_json_field_u64(w, "request_blocks", group->request_blocks);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+/* The parts of the peak and of what lies outside, for people who compare with a log. */
+static void put_parts(oos_json_writer *w, const oos_plan *plan)
+{
+    const struct {
+        const char *name;
+        const oos_amount *amount;
+    } parts[] = {
+        {"activation_peak", &plan->activation.peak},
+        {"forward", &plan->activation.forward},
+        {"sampler", &plan->activation.sampler},
+        {"encoder", &plan->activation.encoder},
+        {"encoder_cache", &plan->activation.encoder_cache},
+        {"retained", &plan->activation.retained},
+        {"persistent", &plan->activation.persistent},
+        {"context", &plan->outside.context},
+        {"nccl", &plan->outside.nccl},
+        {"profile_growth", &plan->outside.profile_growth},
+        {"graph_estimate", &plan->outside.graph_estimate},
+        {"graphs", &plan->outside.graphs},
+        {"runtime_growth", &plan->outside.runtime_growth},
+        {"non_kv", &plan->non_kv},
+    };
+    oos_json_key(w, "parts");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) put_amount(w, parts[i].name, parts[i].amount);
+    oos_json_end_array(w);
+}
+
+static void put_phases(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_json_key(w, "phases");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        const oos_plan_phase *moment = &plan->phases[i];
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "phase", oos_phase_word(moment->phase));
+        oos_json_field_u64(w, "peak_bytes", moment->peak_bytes);
+        oos_json_field_u64(w, "peak_low", moment->peak_low);
+        oos_json_field_u64(w, "peak_high", moment->peak_high);
+        oos_json_field_u64(w, "limit_bytes", moment->limit_bytes);
+        oos_json_field_bool(w, "ok", moment->ok);
+        oos_json_field_bool(w, "tight", moment->tight);
+        oos_json_key(w, "holds");
+        oos_json_begin_array(w);
+        for (const oos_hold *row = moment->ledger.first; row; row = row->next)
+            put_amount(w, row->owner, &row->amount);
+        oos_json_end_array(w);
+        if (!moment->ok && moment->message) oos_json_field_str(w, "message", moment->message);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_fixes(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_json_key(w, "fixes");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->fix_count; i++) {
+        const oos_fix *fix = &plan->fixes[i];
+        oos_json_begin_object(w);
+        oos_json_key(w, "change");
+        oos_json_begin_array(w);
+        for (size_t k = 0; k < fix->change_count; k++) oos_json_put_str(w, fix->change[k]);
+        oos_json_end_array(w);
+        oos_json_field_str(w, "verdict", oos_report_verdict_word(fix->verdict));
+        oos_json_field_str(w, "phase", fix->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(fix->phase));
+        oos_json_field_u64(w, "kv_tokens", fix->kv_tokens);
+        oos_json_field_str(w, "keeps", fix->keeps);
+        oos_json_field_str(w, "gives_up", fix->gives_up);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_key(w, "inert");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->inert_count; i++) {
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "flag", plan->inert[i].flag);
+        oos_json_field_str(w, "why", plan->inert[i].why);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_plan(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.plan/1");
+    oos_json_key(w, "engine");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "version", plan->engine_version);
+    oos_json_end_object(w);
+    put_device(w, plan->setup);
+    oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->verdict));
+    oos_json_field_str(w, "phase", plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase));
+    oos_json_field_str(w, "cause", plan->cause);
+    oos_json_field_str(w, "why", plan->why);
+    oos_json_field_known(w, "tried_bytes", plan->tried_bytes);
+    oos_json_field_u64(w, "weights_bytes", plan->weights.loaded_bytes);
+    oos_json_field_u64(w, "budget_bytes", plan->budget_bytes);
+    put_kv(w, plan);
+    oos_json_field_str(w, "attention_backend", plan->backend.name);
+    oos_json_field_str(w, "attention_backend_reason", plan->backend.reason);
+    put_weights(w, plan);
+    put_setup(w, plan);
+    put_parts(w, plan);
+    put_phases(w, plan);
+    put_fixes(w, plan);
+    oos_json_key(w, "notes");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->note_count; i++) oos_json_put_str(w, plan->notes[i]);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+void oos_report_plan_json(oos_text *text, const oos_plan *plan)
+{
+    oos_json_writer writer = {.text = text, .pretty_depth = 2};
+    put_plan(&writer, plan);
+    oos_text_put(text, "\n");
+}

@@ -1,0 +1,143 @@
+/* A plan for a terminal: the verdict, why, the phases as bars, what helps, what does not. */
+#include "report/plan.h"
+#include "report/style.h"
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : path ? path : "the model";
+}
+
+static void put_headline(const oos_style *style, const oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    switch (plan->verdict) {
+    case OOMSIGHT_VERDICT_FITS: oos_style_ink(style, OOS_INK_GOOD, "STARTS"); break;
+    case OOMSIGHT_VERDICT_TIGHT: oos_style_ink(style, OOS_INK_WARN, "TIGHT"); break;
+    case OOMSIGHT_VERDICT_FAILS: oos_style_ink(style, OOS_INK_BAD, "OUT OF MEMORY"); break;
+    case OOMSIGHT_VERDICT_REFUSED: oos_style_ink(style, OOS_INK_BAD, "REFUSED"); break;
+    case OOMSIGHT_VERDICT_UNKNOWN: oos_style_ink(style, OOS_INK_WARN, "CAN'T TELL"); break;
+    }
+    if (plan->phase != OOS_PHASE_COUNT)
+        oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
+    oos_text_printf(style->text, ": %s on ", base_name(setup->model->path));
+    if (setup->tp * setup->pp > 1)
+        oos_text_printf(style->text, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
+    oos_text_printf(style->text, "%s (%.2f GiB), vLLM %s\n",
+                    setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
+                    plan->engine_version ? plan->engine_version : "?");
+    char tried[32];
+    if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
+        oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
+        oos_text_printf(style->text, "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.\n",
+                        tried);
+    }
+}
+
+static void put_capacity(const oos_style *style, const oos_plan *plan)
+{
+    char tokens[40], length[40];
+    if (plan->kv.tokens == 0 || plan->verdict == OOMSIGHT_VERDICT_FAILS ||
+        plan->verdict == OOMSIGHT_VERDICT_REFUSED)
+        return;
+    oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
+    oos_style_count(length, sizeof length, plan->setup->max_model_len);
+    oos_text_printf(style->text, "  KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)\n",
+                    gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length,
+                    plan->backend.name);
+}
+
+/* The rows of the phase that decides, or of serving when all is well. */
+static const oos_plan_phase *shown_phase(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+    return plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
+}
+
+static void put_phase(const oos_style *style, const oos_plan *plan, const oos_plan_phase *moment)
+{
+    bool const decides = moment->phase == plan->phase;
+    oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
+    unsigned const cells = style->width > 78 ? style->width - 58 : 20;
+    oos_text_printf(style->text, "  %-23s %7.2f of %6.2f ", oos_phase_word(moment->phase),
+                    gib(moment->peak_bytes), gib(moment->limit_bytes));
+    oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
+    if (decides && !moment->ok)
+        oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
+    else if (!moment->ok)
+        oos_style_ink(style, OOS_INK_BAD, " too much");
+    else if (moment->tight)
+        oos_style_ink(style, OOS_INK_WARN, " tight");
+    oos_text_put(style->text, "\n");
+}
+
+static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool explain)
+{
+    oos_text_printf(style->text, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
+    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
+        const oos_amount *amount = &row->amount;
+        oos_text_printf(style->text, "    %8.3f  %-34s", gib(amount->bytes), row->owner);
+        oos_style_ink(style, OOS_INK_DIM, "%s", oos_source_word(amount->source));
+        if (amount->source == OOS_SOURCE_ESTIMATED)
+            oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", gib(amount->low), gib(amount->high));
+        oos_text_put(style->text, "\n");
+        if (explain && amount->how) oos_style_paragraph(style, 14, amount->how);
+    }
+    oos_text_printf(style->text, "    %8.3f  %s\n", gib(moment->peak_bytes), "needed");
+    oos_text_printf(style->text, "    %8.3f  %s\n", gib(moment->limit_bytes),
+                    moment->refusal ? "allowed" : "on the device");
+}
+
+static void put_fixes(const oos_style *style, const oos_plan *plan)
+{
+    char tokens[40];
+    if (plan->fix_count) oos_style_ink(style, OOS_INK_BOLD, "\n  what helps (each planned again)\n");
+    for (size_t i = 0; i < plan->fix_count; i++) {
+        const oos_fix *fix = &plan->fixes[i];
+        oos_style_count(tokens, sizeof tokens, fix->kv_tokens);
+        oos_text_put(style->text, "    ");
+        if (style->color) oos_text_put(style->text, "\033[32m");
+        oos_report_change(style->text, fix);
+        if (style->color) oos_text_put(style->text, "\033[0m");
+        oos_text_printf(style->text, "\n        %s KV tokens; keeps %s; gives up %s\n", tokens, fix->keeps,
+                        fix->gives_up);
+    }
+    if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT)
+        oos_style_paragraph(
+            style, 2, "\nNo flag alone helps: a smaller or quantised model, more GPUs, or a larger one.");
+    if (plan->inert_count) {
+        oos_style_ink(style, OOS_INK_BOLD, "\n  what changes nothing here\n");
+        oos_text_put(style->text, "   ");
+        for (size_t i = 0; i < plan->inert_count; i++)
+            oos_text_printf(style->text, " %s", plan->inert[i].flag);
+        oos_text_put(style->text, "\n");
+    }
+}
+
+void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
+{
+    oos_style const style = oos_style_of(text, params);
+    put_headline(&style, plan);
+    put_capacity(&style, plan);
+    if (plan->why) oos_style_paragraph(&style, 2, plan->why);
+    oos_text_put(text, "\n");
+    for (size_t i = 0; i < plan->phase_count; i++) put_phase(&style, plan, &plan->phases[i]);
+    if (params->explain) {
+        for (size_t i = 0; i < plan->phase_count; i++) put_rows(&style, &plan->phases[i], true);
+    } else {
+        const oos_plan_phase *moment = shown_phase(plan);
+        if (moment) put_rows(&style, moment, false);
+    }
+    put_fixes(&style, plan);
+    if (plan->note_count) oos_text_put(text, "\n");
+    for (size_t i = 0; i < plan->note_count; i++) {
+        oos_style_ink(&style, OOS_INK_DIM, "  note: %s", plan->notes[i]);
+        oos_text_put(text, "\n");
+    }
+}

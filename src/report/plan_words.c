@@ -1,0 +1,50 @@
+/* Words that every form of a plan uses. */
+#include "report/plan.h"
+
+#include <stdlib.h>
+
+const char *oos_report_verdict_word(oomsight_verdict verdict)
+{
+    switch (verdict) {
+    case OOMSIGHT_VERDICT_FITS: return "fits";
+    case OOMSIGHT_VERDICT_TIGHT: return "tight";
+    case OOMSIGHT_VERDICT_FAILS: return "fails";
+    case OOMSIGHT_VERDICT_REFUSED: return "refused";
+    case OOMSIGHT_VERDICT_UNKNOWN: return "unknown";
+    }
+    return "unknown";
+}
+
+/* Single quotes where a shell would take the word apart. */
+static void put_word(oos_text *text, const char *word)
+{
+    if (!strpbrk(word, " \"{}[]$`\\*?<>|&;()'")) {
+        oos_text_put(text, word);
+        return;
+    }
+    oos_text_put(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            oos_text_put(text, "'\\''");
+        else
+            oos_text_add(text, (oos_view){word, 1});
+    }
+    oos_text_put(text, "'");
+}
+
+void oos_report_change(oos_text *text, const oos_fix *fix)
+{
+    for (size_t i = 0; i < fix->change_count; i++) {
+        if (i) oos_text_put(text, " ");
+        put_word(text, fix->change[i]);
+    }
+}
+
+const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix)
+{
+    oos_text text = {0};
+    oos_report_change(&text, fix);
+    const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy;
+}

@@ -1,0 +1,36 @@
+/* Colour, bars and wrapped paragraphs for a terminal; plain text when it is none. */
+#ifndef OOS_REPORT_STYLE_H
+#define OOS_REPORT_STYLE_H
+
+#include "base/text.h"
+
+typedef enum oos_ink {
+    OOS_INK_PLAIN,
+    OOS_INK_GOOD,
+    OOS_INK_BAD,
+    OOS_INK_WARN,
+    OOS_INK_DIM,
+    OOS_INK_BOLD
+} oos_ink;
+
+typedef struct oos_style {
+    oos_text *text;
+    unsigned width; /* columns */
+    bool color, ascii;
+} oos_style;
+
+oos_style oos_style_of(oos_text *text, const oomsight_render_params *params);
+
+void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Words filled into lines of the style's width, each behind `indent` spaces. */
+void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words);
+
+/* `used` of `total` as a bar of `cells` cells; what goes beyond is marked. */
+void oos_style_bar(const oos_style *style, uint64_t used, uint64_t total, unsigned cells, oos_ink ink);
+
+/* "12,345" */
+void oos_style_count(char *ret_text, size_t capacity, uint64_t number);
+
+#endif
