@@ -102,7 +102,7 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
         device.total_low = gpu->total_low;
         device.total_high = gpu->total_high;
     }
-    device.nvml_total_bytes = gpu && params->gpu ? gpu->parent_total_bytes : device.total_bytes;
+    device.nvml_total_bytes = gpu && params->gpu ? gpu->nvml_total_bytes : device.total_bytes;
     device.used_bytes = params->gpu_used_bytes;
     if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",

@@ -53,7 +53,7 @@ static oomsight_status gpu_read(oos_arena *arena, const json_t *object, oos_gpu 
                  : strcmp(memory, "hbm") == 0   ? OOS_MEMORY_HBM
                                                 : OOS_MEMORY_GDDR;
     gpu.context_bytes.known = oos_json_u64(object, "context_bytes", &gpu.context_bytes.value);
-    gpu.parent_total_bytes = gpu.total_bytes;
+    if (!oos_json_u64(object, "nvml_total_bytes", &gpu.nvml_total_bytes)) gpu.nvml_total_bytes = gpu.total_bytes;
     if (strings_read(arena, json_object_get(object, "aliases"), &gpu.aliases, &gpu.alias_count) !=
         OOMSIGHT_OK)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPU aliases");
@@ -67,15 +67,18 @@ static oomsight_status slice_read(oos_arena *arena, const oos_gpu *parent, const
 {
     oos_gpu gpu = *parent;
     uint64_t sms = 0;
-    const char *name;
+    const char *name, *source = "";
     if (!oos_json_str(profile, "profile", &name) || !oos_json_u64(profile, "total_bytes", &gpu.total_bytes))
         return OOMSIGHT_MALFORMED;
     if (oos_json_u64(profile, "sms", &sms)) gpu.sms = (unsigned)sms;
     if (!oos_json_u64(profile, "total_low", &gpu.total_low)) gpu.total_low = gpu.total_bytes;
     if (!oos_json_u64(profile, "total_high", &gpu.total_high)) gpu.total_high = gpu.total_bytes;
-    gpu.total_measured = gpu.total_low == gpu.total_high;
+    oos_json_str(profile, "total_source", &source);
+    gpu.total_measured = strcmp(source, "measured") == 0;
     gpu.slice = name;
-    gpu.parent_total_bytes = parent->total_bytes;
+    /* A context is mostly per-SM state: docs/formats/gpu.md, 30 MiB + a share per SM. */
+    if (gpu.context_bytes.known && gpu.context_bytes.value > 30 * OOS_MIB && parent->sms && gpu.sms)
+        gpu.context_bytes.value = 30 * OOS_MIB + (gpu.context_bytes.value - 30 * OOS_MIB) * gpu.sms / parent->sms;
     gpu.name = oos_arena_format(arena, "%s MIG %s", parent->name, name);
     const char **aliases = OOS_NEW_ARRAY(arena, const char *, parent->alias_count);
     if (!gpu.name || !aliases) return OOMSIGHT_NOMEM;

@@ -12,14 +12,14 @@ typedef struct oos_gpu {
     const char *name; /* as CUDA prints it */
     const char *const *aliases;
     size_t alias_count;
-    uint64_t total_bytes, total_low, total_high; /* as cudaMemGetInfo reports it; low == high when measured */
-    bool total_measured;
-    unsigned capability; /* compute capability as 10 * major + minor: 90, 120 */
+    uint64_t total_bytes, total_low, total_high; /* as cudaMemGetInfo reports it, over drivers */
+    bool total_measured;                         /* a device of this model printed it */
+    uint64_t nvml_total_bytes;                   /* as NVML reports it: the whole card, also for a slice */
+    unsigned capability;                         /* compute capability as 10 * major + minor: 90, 120 */
     unsigned sms;
     oos_memory_kind memory;
-    oos_u64 context_bytes;       /* typical size of one process's CUDA context */
-    const char *slice;           /* MIG profile name, NULL for the whole device */
-    uint64_t parent_total_bytes; /* of the whole device when `slice` is set, else total_bytes */
+    oos_u64 context_bytes; /* typical size of one process's CUDA context */
+    const char *slice;     /* MIG profile name, NULL for the whole device */
 } oos_gpu;
 
 typedef struct oos_gpus {
