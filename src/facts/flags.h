@@ -1,4 +1,6 @@
-/* The flags of `vllm serve` by engine version, as the real parsers have them. Read from data/engines/vllm/flags.json. */
+/* The flags of `vllm serve` by engine version, as the real parsers have them. Read from
+ * data/engines/<engine>/flags.json, whose fields docs/formats/engine-flags.md describes. What a flag's value means is
+ * left to input/serve. */
 #ifndef OOS_FACTS_FLAGS_H
 #define OOS_FACTS_FLAGS_H
 
@@ -16,14 +18,32 @@ typedef enum oos_flag_kind {
     OOS_FLAG_KIND_LIST  /* takes several words */
 } oos_flag_kind;
 
-typedef struct oos_flag_record {
-    const char *name;           /* canonical, "--max-num-seqs" */
-    const char *const *aliases; /* other spellings, "-tp" */
-    size_t alias_count;
-    const char *negative; /* "--no-enable-prefix-caching", NULL */
+enum { OOS_FLAG_VALUES_MANY = UINT8_MAX };
+
+/* How a flag is read from version `since` on. */
+typedef struct oos_flag_form {
+    oos_version since;
     oos_flag_kind kind;
+    uint8_t least_values, most_values; /* words that follow it */
+    bool nullable;                     /* `None` means none */
+    bool pairs;                        /* `a=1,b=2` is taken beside JSON */
+    bool takes_auto;                   /* `auto` stands for -1 */
+    bool folds;                        /* letters are made small before the choices are looked at */
+    const char *suffixes;              /* letters an integer may end with, "" for none: k 1000, K 1024, ... */
+    const char *preset;                /* the default as text when it is one word, NULL */
     const char *const *choices;
-    size_t choice_count;
+    size_t choice_count; /* 0: anything */
+} oos_flag_form;
+
+typedef struct oos_flag_record {
+    const char *name; /* canonical, "--max-num-seqs" */
+    size_t name_len;
+    const char *dest;           /* "max_num_seqs": the keyword of LLM(...) */
+    const char *const *aliases; /* other spellings in the newest form, "-tp" */
+    size_t alias_count;
+    const char *negative;       /* "--no-enable-prefix-caching", NULL */
+    const oos_flag_form *forms; /* oldest first, at least one */
+    size_t form_count;
     bool memory;              /* can move device memory */
     oos_version since, until; /* of the versions dumped; until UINT64_MAX: still there */
 } oos_flag_record;
@@ -31,16 +51,30 @@ typedef struct oos_flag_record {
 typedef struct oos_flag_table {
     const oos_flag_record *list;
     size_t count;
-    void *index; /* private: hash over every spelling */
+    const oos_version *versions; /* whose parser was dumped, oldest first */
+    size_t version_count;
+    const void *index; /* private: hash over every spelling */
 } oos_flag_table;
+
+/* A flag found by a spelling at a version. */
+typedef struct oos_flag_hit {
+    const oos_flag_record *record; /* NULL: no such flag in any version */
+    const oos_flag_form *form;     /* as it is at the version, or nearest to it */
+    bool negated;                  /* the --no-x spelling */
+    bool here;                     /* the version has it */
+} oos_flag_hit;
 
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr);
 
-/* By any spelling, dashes and underscores alike. *ret_negated: it was the --no-x form. NULL: no such flag. */
-const oos_flag_record *oos_flags_find(const oos_flag_table *table, oos_view spelling, bool *ret_negated);
+/* By any exact spelling, dashes and underscores alike. A version that was not dumped has what its neighbours have. */
+oos_flag_hit oos_flags_find(const oos_flag_table *table, oos_view spelling, oos_version version);
 
-/* The closest known spelling, or NULL when nothing is close. */
-const char *oos_flags_nearest(const oos_flag_table *table, oos_view spelling);
+/* As above, but any beginning that belongs to one flag only is enough: "--gpu-mem". *ret_several: to more than one. */
+oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view spelling, oos_version version,
+                                  bool *ret_several);
+
+/* The closest spelling known at that version, or NULL when nothing is close. */
+const char *oos_flags_nearest(const oos_flag_table *table, oos_view spelling, oos_version version);
 
 #endif

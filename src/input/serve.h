@@ -41,7 +41,8 @@ typedef struct oos_compilation {
     bool capture_sizes_given;
     const char
         *cudagraph_mode; /* "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"; NULL */
-    oos_u64 level;       /* -O / level / mode as a number */
+    oos_u64 level;       /* level / mode as a number, and -O where it means that */
+    oos_u64 optimization_level; /* --optimization-level, and -O from the version that has it */
 } oos_compilation;
 
 typedef struct oos_serve {
@@ -90,7 +91,9 @@ typedef struct oos_serve {
     STR(performance_mode, "--performance-mode")                                                              \
     YES(disable_custom_all_reduce, "--disable-custom-all-reduce")                                            \
     U64(max_logprobs, "--max-logprobs")                                                                      \
-    STR(runner, "--runner")
+    STR(runner, "--runner")                                                                                  \
+    STR(revision, "--revision")                                                                              \
+    STR(hf_config_path, "--hf-config-path")
 
 #define U64(name, flag) oos_u64 name;
 #define F64(name, flag) oos_f64 name;
@@ -106,7 +109,7 @@ typedef struct oos_serve {
     bool max_model_len_auto; /* "auto" or -1 */
     oos_compilation compilation;
     oos_speculative speculative;
-    bool mm_limits_given, mm_all_zero; /* --limit-mm-per-prompt */
+    bool mm_limits_given, mm_all_zero; /* --limit-mm-per-prompt; all that it names are zero */
     oos_u64 mm_images, mm_videos, mm_audios;
     const char *hf_overrides_json; /* NULL: none */
 
@@ -126,8 +129,13 @@ typedef struct oos_engine_env {
     const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
 } oos_engine_env;
 
+/* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */
+void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment);
+
 /* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
- * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment. */
+ * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
+ * A YAML file given with --config is read from disk. Nothing of `words` or `table` is kept: all is copied to the arena.
+ * An unknown flag is no failure; a value that the engine could not read is OOMSIGHT_USAGE. */
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);

@@ -9,4 +9,16 @@
 
 #include <cmocka.h>
 
+/* Speed is not judged under a sanitizer. */
+#if defined(__SANITIZE_ADDRESS__)
+#define OOS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OOS_SANITIZED 1
+#endif
+#endif
+#ifndef OOS_SANITIZED
+#define OOS_SANITIZED 0
+#endif
+
 #endif
