@@ -136,16 +136,17 @@ oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size
     bool found = false;
     if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `vllm serve MODEL ...`");
     for (; at < count && !found; at++) {
-        if (upper_name(words[at], &ignored)) {
+        if (upper_name(words[at], &ignored))
             oos_engine_env_set(arena, env, words[at]);
-            continue;
-        }
-        found = entry_at(words, count, at, &entry);
-        if (!found && lower_name(words[at])) { /* model=x tensor_parallel_size=4 */
+        else
+            found = entry_at(words, count, at, &entry);
+    }
+    /* model=x tensor_parallel_size=4; only when nothing else is there, for an environment may have such names too */
+    for (at = 0; at < count && !found; at++)
+        if (lower_name(words[at])) {
             entry = (oos_serve_entry){.usage = OOS_USAGE_LLM_CLASS, .keywords = true, .first = at};
             found = true;
         }
-    }
     if (!found)
         return oos_fail(
             reterr, OOMSIGHT_USAGE,

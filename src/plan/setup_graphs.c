@@ -109,8 +109,8 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     oos_graph_mode mode =
         setup->rules->full_graphs_default ? OOS_GRAPH_FULL_AND_PIECEWISE : OOS_GRAPH_PIECEWISE;
     if (compilation->level.known && compilation->level.value == 0) mode = OOS_GRAPH_NONE;
-    if (compilation->level.known && compilation->level.value == 1 && setup->rules->optimization_levels)
-        mode = OOS_GRAPH_PIECEWISE;
+    if (compilation->optimization_level.known && compilation->optimization_level.value < 2)
+        mode = compilation->optimization_level.value ? OOS_GRAPH_PIECEWISE : OOS_GRAPH_NONE;
     if (compilation->cudagraph_mode) mode = mode_find(compilation->cudagraph_mode, mode);
     if (mode == OOS_GRAPH_FULL_AND_PIECEWISE && (setup->model->pooling || setup->model->encoder_decoder))
         mode = OOS_GRAPH_PIECEWISE;

@@ -183,6 +183,8 @@ static void words_before_the_command_are_environment(void **state)
     assert_string_equal(serve.model, "m");
     READ(newest, "docker|run|-e|VLLM_USE_V1=1|vllm/vllm-openai|--model|m");
     assert_true(env.use_v1.known && env.use_v1.value);
+    READ(newest, "http_proxy=x|vllm|serve|m");
+    assert_string_equal(serve.model, "m");
     READ(newest, "VLLM_USE_V1=1|model=m|tensor_parallel_size=2");
     assert_true(env.use_v1.value && serve.tensor_parallel_size.value == 2);
 }
