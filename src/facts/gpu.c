@@ -53,7 +53,8 @@ static oomsight_status gpu_read(oos_arena *arena, const json_t *object, oos_gpu 
                  : strcmp(memory, "hbm") == 0   ? OOS_MEMORY_HBM
                                                 : OOS_MEMORY_GDDR;
     gpu.context_bytes.known = oos_json_u64(object, "context_bytes", &gpu.context_bytes.value);
-    if (!oos_json_u64(object, "nvml_total_bytes", &gpu.nvml_total_bytes)) gpu.nvml_total_bytes = gpu.total_bytes;
+    if (!oos_json_u64(object, "nvml_total_bytes", &gpu.nvml_total_bytes))
+        gpu.nvml_total_bytes = gpu.total_bytes;
     if (strings_read(arena, json_object_get(object, "aliases"), &gpu.aliases, &gpu.alias_count) !=
         OOMSIGHT_OK)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPU aliases");
@@ -78,7 +79,8 @@ static oomsight_status slice_read(oos_arena *arena, const oos_gpu *parent, const
     gpu.slice = name;
     /* A context is mostly per-SM state: docs/formats/gpu.md, 30 MiB + a share per SM. */
     if (gpu.context_bytes.known && gpu.context_bytes.value > 30 * OOS_MIB && parent->sms && gpu.sms)
-        gpu.context_bytes.value = 30 * OOS_MIB + (gpu.context_bytes.value - 30 * OOS_MIB) * gpu.sms / parent->sms;
+        gpu.context_bytes.value =
+            30 * OOS_MIB + (gpu.context_bytes.value - 30 * OOS_MIB) * gpu.sms / parent->sms;
     gpu.name = oos_arena_format(arena, "%s MIG %s", parent->name, name);
     const char **aliases = OOS_NEW_ARRAY(arena, const char *, parent->alias_count);
     if (!gpu.name || !aliases) return OOMSIGHT_NOMEM;
@@ -88,6 +90,60 @@ static oomsight_status slice_read(oos_arena *arena, const oos_gpu *parent, const
     }
     gpu.aliases = aliases;
     *ret_gpu = gpu;
+    return OOMSIGHT_OK;
+}
+
+/* Letters and digits only, lower case: "RTX 4090" and "rtx-4090" are one word. A dot is kept: "1g.10gb". */
+static size_t plain(oos_view word, char *ret_plain, size_t capacity)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < word.len && len + 1 < capacity; i++) {
+        unsigned char const c = (unsigned char)word.ptr[i];
+        if (isalnum(c) || c == '.') ret_plain[len++] = (char)tolower(c);
+    }
+    ret_plain[len] = '\0';
+    return len;
+}
+
+static int by_name_and_place(const void *a, const void *b)
+{
+    const oos_gpu_name *x = a, *y = b;
+    int const order = strcmp(x->plain, y->plain);
+    return order ? order : x->gpu < y->gpu ? -1 : x->gpu > y->gpu;
+}
+
+static bool name_add(oos_arena *arena, oos_gpu_name *names, size_t *count, const char *spelling,
+                     const oos_gpu *gpu)
+{
+    char text[128];
+    size_t const len = plain(oos_view_of(spelling), text, sizeof text);
+    const char *copy = oos_arena_copy(arena, (oos_view){text, len});
+    if (!copy) return false;
+    names[(*count)++] = (oos_gpu_name){copy, gpu};
+    return true;
+}
+
+/* Every spelling, sorted; where two devices share one, the first listed keeps it. */
+static oomsight_status names_index(oos_arena *arena, oos_gpus *gpus, oomsight_error *reterr)
+{
+    size_t capacity = 0, count = 0, kept = 0;
+    for (size_t i = 0; i < gpus->count; i++) capacity += 2 + gpus->list[i].alias_count;
+    oos_gpu_name *names = OOS_NEW_ARRAY(arena, oos_gpu_name, capacity);
+    bool ok = names != NULL;
+    for (size_t i = 0; ok && i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        ok = name_add(arena, names, &count, gpu->name, gpu);
+        if (ok && strncmp(gpu->name, "NVIDIA ", 7) == 0)
+            ok = name_add(arena, names, &count, gpu->name + 7, gpu);
+        for (size_t k = 0; ok && k < gpu->alias_count; k++)
+            ok = name_add(arena, names, &count, gpu->aliases[k], gpu);
+    }
+    if (!ok) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPU names");
+    qsort(names, count, sizeof *names, by_name_and_place);
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || strcmp(names[kept - 1].plain, names[i].plain) != 0) names[kept++] = names[i];
+    gpus->names = names;
+    gpus->name_count = kept;
     return OOMSIGHT_OK;
 }
 
@@ -122,37 +178,20 @@ oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *
             count++;
         }
     }
-    *ret_gpus = (oos_gpus){list, count};
-    return OOMSIGHT_OK;
+    *ret_gpus = (oos_gpus){.list = list, .count = count};
+    return names_index(arena, ret_gpus, reterr);
 }
 
-/* Letters and digits only, lower case: "RTX 4090" and "rtx-4090" are one word. A dot is kept: "1g.10gb". */
-static size_t plain(oos_view word, char *ret_plain, size_t capacity)
+static int by_plain(const void *a, const void *b)
 {
-    size_t len = 0;
-    for (size_t i = 0; i < word.len && len + 1 < capacity; i++) {
-        unsigned char const c = (unsigned char)word.ptr[i];
-        if (isalnum(c) || c == '.') ret_plain[len++] = (char)tolower(c);
-    }
-    ret_plain[len] = '\0';
-    return len;
+    return strcmp(((const oos_gpu_name *)a)->plain, ((const oos_gpu_name *)b)->plain);
 }
 
 static const oos_gpu *find_plain(const oos_gpus *gpus, const char *wanted)
 {
-    char known[128];
-    if (!*wanted) return NULL;
-    for (size_t i = 0; i < gpus->count; i++) {
-        const oos_gpu *gpu = &gpus->list[i];
-        plain(oos_view_of(gpu->name), known, sizeof known);
-        if (strcmp(known, wanted) == 0) return gpu;
-        if (strncmp(known, "nvidia", 6) == 0 && strcmp(known + 6, wanted) == 0) return gpu;
-        for (size_t k = 0; k < gpu->alias_count; k++) {
-            plain(oos_view_of(gpu->aliases[k]), known, sizeof known);
-            if (strcmp(known, wanted) == 0) return gpu;
-        }
-    }
-    return NULL;
+    oos_gpu_name const key = {.plain = wanted};
+    const oos_gpu_name *found = bsearch(&key, gpus->names, gpus->name_count, sizeof key, by_plain);
+    return found ? found->gpu : NULL;
 }
 
 const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_count)

@@ -22,9 +22,17 @@ typedef struct oos_gpu {
     const char *slice;     /* MIG profile name, NULL for the whole device */
 } oos_gpu;
 
+/* A spelling without spaces and dashes, in lower case, and whose it is. */
+typedef struct oos_gpu_name {
+    const char *plain;
+    const oos_gpu *gpu;
+} oos_gpu_name;
+
 typedef struct oos_gpus {
     const oos_gpu *list;
     size_t count;
+    const oos_gpu_name *names; /* sorted */
+    size_t name_count;
 } oos_gpus;
 
 oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *ret_gpus,

@@ -19,6 +19,7 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
                     oos_amount_exact(plan->budget_bytes, OOS_SOURCE_DERIVED,
                                      "total x gpu_memory_utilization must be free at start"));
     OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
+    if (moment->ok && !moment->tight) return OOMSIGHT_OK;
     uint64_t const free_bytes = oos_sub(device_limit(plan), moment->peak_bytes - plan->budget_bytes);
     moment->message =
         oos_arena_format(arena,
@@ -110,10 +111,11 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
     oos_moment_hold(moment, "kept by the profile run", plan->activation.retained);
     oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
     uint64_t const trial_bytes = oos_mul(plan->trial_blocks, shape->block_bytes);
-    char *how = oos_arena_format(
-        arena, "%llu blocks x %llu B in each of %llu tensors", (unsigned long long)plan->trial_blocks,
-        (unsigned long long)shape->page_bytes, (unsigned long long)shape->tensor_count);
-    oos_moment_hold(moment, "trial KV cache", oos_amount_exact(trial_bytes, OOS_SOURCE_DERIVED, how));
+    oos_moment_hold(
+        moment, "trial KV cache",
+        oos_amount_exact(
+            trial_bytes, OOS_SOURCE_DERIVED,
+            "max_cudagraph_capture_size blocks (from 0.26: at most max_num_seqs), whatever the budget"));
     oos_moment_hold(moment, "trial graphs", plan->outside.graph_estimate);
     moment->tried_bytes =
         setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);

@@ -23,7 +23,10 @@ static int by_size(const void *a, const void *b)
 /* Ascending, without repeats, none above `most`. */
 static void tidy_sizes(oos_setup *setup, uint64_t most)
 {
-    qsort(setup->capture_sizes, setup->capture_count, sizeof *setup->capture_sizes, by_size);
+    bool sorted = true;
+    for (size_t i = 1; i < setup->capture_count; i++)
+        sorted &= setup->capture_sizes[i - 1] <= setup->capture_sizes[i];
+    if (!sorted) qsort(setup->capture_sizes, setup->capture_count, sizeof *setup->capture_sizes, by_size);
     size_t kept = 0;
     for (size_t i = 0; i < setup->capture_count; i++) {
         uint64_t const size = setup->capture_sizes[i];

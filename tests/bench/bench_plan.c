@@ -56,8 +56,8 @@ int main(int argc, char **argv)
             for (size_t v = 0; v < 6; v++)
                 for (size_t s = 0; s < 4; s++)
                     for (size_t l = 0; l < 3; l++) {
-                        const char *command[] = {"vllm", "serve", argv[1], "--max-num-seqs", seqs[s], "--max-model-len",
-                                                 lengths[l]};
+                        const char *command[] = {"vllm",  "serve",           argv[1],   "--max-num-seqs",
+                                                 seqs[s], "--max-model-len", lengths[l]};
                         oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
                         params.data = data;
                         params.model = model;
@@ -77,8 +77,9 @@ int main(int argc, char **argv)
                     }
     double const each = (now() - start) / (double)plans;
     double const config = config_seconds(argv[1]);
-    printf("plan: %.0f a second (%.2f us each, %lu of %lu fit); parsing config.json alone %.2f us: ratio %.3f\n", 1 / each,
-           each * 1e6, fits, plans, config * 1e6, each / config);
+    printf(
+        "plan: %.0f a second (%.2f us each, %lu of %lu fit); parsing config.json alone %.2f us: ratio %.3f\n",
+        1 / each, each * 1e6, fits, plans, config * 1e6, each / config);
     oomsight_model_close(model);
     oomsight_data_close(data);
     return 0;
