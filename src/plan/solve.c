@@ -29,17 +29,21 @@ static bool fits(oomsight_verdict verdict)
     return verdict == OOMSIGHT_VERDICT_FITS;
 }
 
-/* Plan the changed command. */
-static bool plan_trial(search *s, trial *t)
+/* Plan a changed command. What the plan points to lives until the next one. */
+static bool plan_again(search *s, const oos_serve *serve, oos_setup *ret_setup, oos_plan *ret_plan)
 {
     const oos_setup *old = s->plan->setup;
+    oos_arena_reset(s->scratch);
+    return oos_setup_resolve(s->scratch, old->model, old->draft, serve, old->env, &old->device, old->rules,
+                             ret_setup, NULL) == OOMSIGHT_OK &&
+           oos_plan_make(s->scratch, ret_setup, s->kv_layers_json, ret_plan, NULL) == OOMSIGHT_OK;
+}
+
+static bool plan_trial(search *s, trial *t)
+{
     oos_setup setup;
     oos_plan plan;
-    oos_arena_reset(s->scratch);
-    if (oos_setup_resolve(s->scratch, old->model, old->draft, &t->serve, old->env, &old->device, old->rules,
-                          &setup, NULL) != OOMSIGHT_OK)
-        return false;
-    if (oos_plan_make(s->scratch, &setup, s->kv_layers_json, &plan, NULL) != OOMSIGHT_OK) return false;
+    if (!plan_again(s, &t->serve, &setup, &plan)) return false;
     t->verdict = plan.verdict;
     t->phase = plan.phase;
     t->kv_tokens = plan.kv.tokens;
@@ -387,54 +391,83 @@ static bool try_levers(search *s)
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 
-/* Change a flag in the direction people would and see whether the deciding phase moves at all. */
-static bool moves(search *s, trial *t)
+typedef struct nudge {
+    const char *flag;
+    bool (*change)(oos_serve *serve, const oos_setup *setup); /* false: it would change nothing anyway */
+} nudge;
+
+static bool nudge_gmu(oos_serve *serve, const oos_setup *setup)
 {
-    const oos_setup *old = s->plan->setup;
+    serve->gpu_memory_utilization = (oos_f64){true, setup->gpu_memory_utilization * 0.9};
+    return true;
+}
+static bool nudge_length(oos_serve *serve, const oos_setup *setup)
+{
+    set_length(serve, oos_max(setup->max_model_len / 2, 16));
+    return setup->max_model_len > 16;
+}
+static bool nudge_seqs(oos_serve *serve, const oos_setup *setup)
+{
+    set_seqs(serve, oos_max(setup->max_num_seqs / 4, 1));
+    return setup->max_num_seqs > 1;
+}
+static bool nudge_tokens(oos_serve *serve, const oos_setup *setup)
+{
+    uint64_t const tokens = oos_max(setup->max_num_batched_tokens / 2, setup->max_num_seqs);
+    set_tokens(serve, tokens);
+    return tokens < setup->max_num_batched_tokens;
+}
+static bool nudge_kv_dtype(oos_serve *serve, const oos_setup *setup)
+{
+    serve->kv_cache_dtype = "fp8";
+    return setup->kv_dtype == OOS_KV_MODEL_DTYPE;
+}
+static bool nudge_eager(oos_serve *serve, const oos_setup *setup)
+{
+    serve->enforce_eager = (oos_flag){true, true};
+    return !setup->eager;
+}
+
+/* What people try, in the direction in which they try it. */
+static const nudge nudges[] = {
+    {"--gpu-memory-utilization", nudge_gmu}, {"--max-model-len", nudge_length},
+    {"--max-num-seqs", nudge_seqs},          {"--max-num-batched-tokens", nudge_tokens},
+    {"--kv-cache-dtype", nudge_kv_dtype},    {"--enforce-eager", nudge_eager},
+};
+
+static const oos_plan_phase *phase_of(const oos_plan *plan, oos_phase phase)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == phase) return &plan->phases[i];
+    return NULL;
+}
+
+/* Does the deciding phase move at all under the changed command? When it cannot be planned, nothing is claimed. */
+static bool moves(search *s, const oos_serve *serve)
+{
     oos_setup setup;
     oos_plan plan;
-    oos_arena_reset(s->scratch);
-    if (oos_setup_resolve(s->scratch, old->model, old->draft, &t->serve, old->env, &old->device, old->rules,
-                          &setup, NULL) != OOMSIGHT_OK ||
-        oos_plan_make(s->scratch, &setup, s->kv_layers_json, &plan, NULL) != OOMSIGHT_OK)
-        return true;
-    const oos_plan_phase *before = NULL, *after = NULL;
-    for (size_t i = 0; i < s->plan->phase_count; i++)
-        if (s->plan->phases[i].phase == s->plan->phase) before = &s->plan->phases[i];
-    for (size_t i = 0; i < plan.phase_count; i++)
-        if (plan.phases[i].phase == s->plan->phase) after = &plan.phases[i];
-    if (!before || !after) return true;
-    return plan.phase != s->plan->phase || after->peak_bytes != before->peak_bytes ||
+    if (!plan_again(s, serve, &setup, &plan)) return true;
+    const oos_plan_phase *before = phase_of(s->plan, s->plan->phase),
+                         *after = phase_of(&plan, s->plan->phase);
+    return !before || !after || plan.phase != s->plan->phase || after->peak_bytes != before->peak_bytes ||
            after->limit_bytes != before->limit_bytes;
 }
 
 static oomsight_status find_inert(search *s, oos_plan *plan, oomsight_error *reterr)
 {
-    enum { TRIED = 6 };
-    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, TRIED);
-    if (!inert) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
-    const oos_setup *setup = plan->setup;
+    enum { NUDGES = sizeof nudges / sizeof *nudges };
+    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, NUDGES);
+    const char *why = oos_arena_format(
+        s->arena, "planned with another value: %s needs the same bytes and ends the same way",
+        oos_phase_word(plan->phase));
+    if (!inert || !why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     size_t count = 0;
-    const char *phase = oos_phase_word(plan->phase);
-    trial t;
-
-    t = start(s), t.serve.gpu_memory_utilization = (oos_f64){true, setup->gpu_memory_utilization * 0.9};
-    if (!moves(s, &t)) inert[count++] = (oos_inert){"--gpu-memory-utilization", NULL};
-    t = start(s), set_length(&t.serve, oos_max(setup->max_model_len / 2, 16));
-    if (!moves(s, &t)) inert[count++] = (oos_inert){"--max-model-len", NULL};
-    t = start(s), set_seqs(&t.serve, oos_max(setup->max_num_seqs / 4, 1));
-    if (!moves(s, &t)) inert[count++] = (oos_inert){"--max-num-seqs", NULL};
-    t = start(s), set_tokens(&t.serve, oos_max(setup->max_num_batched_tokens / 2, setup->max_num_seqs));
-    if (!moves(s, &t)) inert[count++] = (oos_inert){"--max-num-batched-tokens", NULL};
-    t = start(s), t.serve.kv_cache_dtype = "fp8";
-    if (setup->kv_dtype == OOS_KV_MODEL_DTYPE && !moves(s, &t))
-        inert[count++] = (oos_inert){"--kv-cache-dtype", NULL};
-    t = start(s), t.serve.enforce_eager = (oos_flag){true, true};
-    if (!setup->eager && !moves(s, &t)) inert[count++] = (oos_inert){"--enforce-eager", NULL};
-
-    for (size_t i = 0; i < count; i++)
-        inert[i].why = oos_arena_format(
-            s->arena, "planned with another value: %s needs the same bytes and fails the same way", phase);
+    for (size_t i = 0; i < NUDGES; i++) {
+        oos_serve serve = *plan->setup->serve;
+        if (nudges[i].change(&serve, plan->setup) && !moves(s, &serve))
+            inert[count++] = (oos_inert){nudges[i].flag, why};
+    }
     plan->inert = inert;
     plan->inert_count = count;
     return OOMSIGHT_OK;
