@@ -10,7 +10,7 @@ static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batc
                              .tokens = setup->max_num_batched_tokens,
                              .requests = oos_min(setup->max_num_seqs, setup->max_num_batched_tokens),
                              .item = item,
-                             .row_bytes = oos_mul(setup->max_num_batched_tokens, item),
+                             .column = oos_mul(setup->max_num_batched_tokens, item),
                              .first = stage == 0,
                              .last = stage + 1 == setup->pp};
     ret_batch->count = oos_setup_stage_layers(setup, stage, &ret_batch->layer);
@@ -38,14 +38,12 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
 
     uint64_t encoder = 0, outputs = 0;
     if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs);
-    uint64_t const hidden = oos_mul(batch.row_bytes, setup->model->hidden);
+    uint64_t const hidden = oos_mul(batch.column, setup->model->hidden);
     uint64_t const sampler = batch.last ? oos_add(hidden, oos_activation_sampler(&batch)) : hidden;
     uint64_t const cublas = oos_activation_cublas(setup);
     uint64_t const retained = oos_add(layers.workspace, cublas);
 
-    /* The logits come from a plain product, so cuBLAS' workspace is there in the sampler in any case. */
-    uint64_t const in_layers =
-        oos_add(oos_add(layers.moment, layers.workspace), oos_add(outputs, layers.cublas ? cublas : 0));
+    uint64_t const in_layers = oos_add(oos_add(layers.peak, outputs), cublas);
     uint64_t const in_sampler = oos_add(oos_add(sampler, retained), outputs);
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const peak = oos_max(oos_max(in_layers, in_sampler), in_encoder);
