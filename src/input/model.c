@@ -320,7 +320,7 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model 
     if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
 
     OOS_TRY(oos_safetensors_open_dir(arena, dir, tensors, reterr));
-    if (tensors->count > 0) model.tensors = tensors;
+    OOS_TRY(oos_tensors_attach(arena, tensors, &model, reterr));
     *ret_model = model;
     return OOMSIGHT_OK;
 }

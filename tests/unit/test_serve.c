@@ -549,14 +549,14 @@ static void ten_flags_are_read_in_a_few_microseconds(void **state)
     double best = 1e9;
     for (int round = 0; round < 50; round++) {
         struct timespec before, after;
-        clock_gettime(CLOCK_MONOTONIC, &before);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
         for (int i = 0; i < 200; i++) {
             oos_arena_reset(own);
             assert_int_equal(
                 oos_serve_read(own, words, sizeof words / sizeof *words, &table, newest, &serve, &env, NULL),
                 OOMSIGHT_OK);
         }
-        clock_gettime(CLOCK_MONOTONIC, &after);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         double const us =
             ((double)(after.tv_sec - before.tv_sec) * 1e6 + (double)(after.tv_nsec - before.tv_nsec) / 1e3) /
             200;
