@@ -4,8 +4,8 @@
  *     header   {"__metadata__": {...}, "name": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, ...}
  *     data     never read here
  *
- * Files and directories are left to safetensors_dir.c. A large model has 37,000 tensors and 5 MB of headers, read at every start: base/scan goes through them once, where a
- * tree of JSON values took twenty times as long (260 ms against 13). */
+ * Files and directories are left to safetensors_dir.c. A large model has 37,000 tensors and 5 MB of headers, read at
+ * every start: base/scan goes through them once, where a tree of JSON values took twenty times as long (260 ms to 13). */
 #include "input/safetensors.h"
 #include "base/error.h"
 #include "base/scan.h"
