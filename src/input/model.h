@@ -86,7 +86,8 @@ typedef enum oos_quant_kind {
     OOS_QUANT_NVFP4,
     OOS_QUANT_MXFP4,
     OOS_QUANT_BNB,
-    OOS_QUANT_UNKNOWN
+    OOS_QUANT_UNKNOWN,
+    OOS_QUANT_MXFP8
 } oos_quant_kind;
 
 typedef struct oos_quant {
@@ -95,19 +96,23 @@ typedef struct oos_quant {
     uint64_t group;               /* elements per scale along the input, 0: per channel or tensor */
     uint64_t block_out, block_in; /* FP8 blocks */
     bool symmetric, act_order, dynamic_activation, double_quant;
+    bool weight_only; /* activations stay in the model's dtype: no input scale, a Marlin-like kernel */
+    bool byte_scales; /* block scales of one byte (UE8M0) instead of four */
 } oos_quant;
 
 typedef struct oos_matrix {
     const char
-        *module; /* "embed", "lm_head", "attn", "mlp", "experts", "shared_expert", "norm", "vision", ... */
-    const char *name; /* "qkv_proj"; for --explain and for quantisation's ignore lists */
+        *module;      /* "embed", "lm_head", "attn", "mlp", "experts", "shared_expert", "norm", "vision", ...;
+                           one pointer per module */
+    const char *name; /* "self_attn.qkv_proj"; for --explain and for quantisation's ignore lists */
     uint64_t out, in; /* in == 1 for vectors */
     uint64_t count;   /* experts, or equal copies */
     uint64_t unit;    /* rows that stay together when divided (head size), 1: none */
-    uint64_t kv_out,
-        kv_heads; /* SPLIT_KV: of `out`, the rows of keys and values (or Mamba groups), and their heads */
+    uint64_t kv_out, kv_heads; /* SPLIT_KV: of `out`, the rows of keys and values (or Mamba groups), and their
+                                  heads */
     oos_split split;
     bool bias;
+    bool linear; /* a linear layer: quantisation and LoRA apply */
     bool expert; /* `count` is divided by expert parallelism instead of the matrix by TP */
     uint8_t
         shards; /* matrices fused into this one (qkv 3, gate_up 2): each has its own per-tensor scale; 0: one */
@@ -118,6 +123,7 @@ typedef struct oos_matrix {
 typedef struct oos_layer {
     uint32_t attention;                  /* index into model->attentions */
     uint32_t first_matrix, matrix_count; /* into model->matrices; equal layers share a range */
+    uint32_t shape;                      /* number of that range, < model->shape_count */
     bool moe;
 } oos_layer;
 
@@ -173,6 +179,10 @@ typedef struct oos_model {
     uint32_t first_stage[2], last_stage[2],
         every_stage[2]; /* {first, count}: embed; final norm + lm_head; positions... */
     uint32_t vision_matrices[2];
+    uint32_t
+        mtp_matrices[2]; /* of the drafter, outside its layers; what it shares with the model is not listed */
+    size_t shape_count;  /* distinct ranges of layer matrices */
+    bool vision_first_only; /* the tower is built on the first pipeline stage only */
 
     const char *quant_method; /* "compressed-tensors", NULL */
     const oos_quant *quants;
