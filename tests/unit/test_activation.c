@@ -1,0 +1,221 @@
+/* The activation peak and what lies outside torch: moments that were read from memory snapshots of real starts come out
+ * to the byte, and figures move the way the engine's do. */
+#include "unit.h"
+
+#include "plan/activation.h"
+#include "plan/outside.h"
+
+/* One start on a device of compute capability 9.0, eager, all defaults given by hand. */
+typedef struct start {
+    oos_arena *arena;
+    oos_model model;
+    oos_layer layers[4];
+    oos_attention attentions[2];
+    oos_matrix matrices[2];
+    oos_serve serve;
+    oos_engine_env env;
+    oos_rules rules;
+    oos_setup setup;
+} start;
+
+static void begin(start *s, oos_version version)
+{
+    *s = (start){.arena = oos_arena_create(1 << 16)};
+    assert_non_null(s->arena);
+    oos_rule_book *book;
+    bool beyond;
+    assert_int_equal(oos_rule_book_load(s->arena, NULL, "vllm", &book, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
+    s->model = (oos_model){.model_type = "llama",
+                           .architecture = "LlamaForCausalLM",
+                           .hidden = 4096,
+                           .intermediate = 14336,
+                           .vocab = 128256,
+                           .layers = s->layers,
+                           .layer_count = 4,
+                           .attentions = s->attentions,
+                           .attention_count = 1};
+    s->attentions[0] = (oos_attention){
+        .mixer = OOS_MIXER_FULL, .heads = 32, .kv_heads = 8, .head_dim = 128, .head_dim_v = 128};
+    s->setup = (oos_setup){.model = &s->model,
+                           .serve = &s->serve,
+                           .env = &s->env,
+                           .rules = &s->rules,
+                           .device = {.capability = 90, .total_bytes = 80 * OOS_GIB, .count = 1},
+                           .tp = 1,
+                           .pp = 1,
+                           .dp = 1,
+                           .ep = 1,
+                           .dcp = 1,
+                           .dtype = OOS_DTYPE_BF16,
+                           .max_model_len = 4096,
+                           .max_num_seqs = 1024,
+                           .max_num_batched_tokens = 16384,
+                           .v2_runner = true,
+                           .eager = true};
+}
+
+static oos_activation activation_of(start *s)
+{
+    oos_backend_choice const backend = {.name = "FLASH_ATTN"};
+    oos_activation activation;
+    assert_int_equal(oos_activation_of(s->arena, &s->setup, &backend, 0, &activation, NULL), OOMSIGHT_OK);
+    assert_true(activation.peak.low <= activation.peak.bytes &&
+                activation.peak.bytes <= activation.peak.high);
+    return activation;
+}
+
+static void end(start *s)
+{
+    oos_arena_free(s->arena);
+}
+
+/* Snapshot of Llama-3.1-8B: gate_up 896, activation 448, residual, given and normed input 128 each, cuBLAS 32 MiB. */
+static void a_dense_layer_is_busiest_in_its_mlp(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    assert_int_equal(activation_of(&s).peak.bytes, 1760 * OOS_MIB);
+    s.setup.max_num_batched_tokens = 2048;
+    s.setup.max_num_seqs = 64;
+    assert_int_equal(activation_of(&s).peak.bytes, 248 * OOS_MIB);
+    end(&s);
+}
+
+/* Qwen's MLP holds gate_up while its second product writes: one hidden-wide tensor more. */
+static void an_mlp_that_keeps_gate_up_holds_its_output_beside_it(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    s.model.model_type = "qwen2";
+    assert_int_equal(activation_of(&s).peak.bytes, 1888 * OOS_MIB);
+    end(&s);
+}
+
+/* Snapshot of Qwen3-30B-A3B: the experts' 1024 MiB stay, and the next layer's attention comes on top: qkv 160, normed
+ * queries and keys 144, output 128, three hidden-wide 64, cuBLAS 32 MiB. */
+static void the_expert_workspace_stays_and_meets_the_next_attention(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    s.model.model_type = "qwen3_moe";
+    s.model.hidden = 2048;
+    s.model.vocab = 151936;
+    s.model.moe = (oos_moe){.experts = 128, .per_token = 8, .intermediate = 768};
+    s.attentions[0].kv_heads = 4;
+    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    oos_activation const activation = activation_of(&s);
+    assert_int_equal(activation.peak.bytes, 1680 * OOS_MIB);
+    assert_int_equal(activation.retained.bytes, 1056 * OOS_MIB);
+    end(&s);
+}
+
+/* Measured on 0.11.0 without FlashInfer: 4.74 GiB for 1024 requests of a vocabulary of 128,256, on an 80 GB card. */
+static void a_sampler_that_sorts_holds_38_bytes_for_every_logit(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 11, 0));
+    s.setup.v2_runner = false;
+    s.model.hidden = 3072;
+    s.model.intermediate = 8192;
+    s.setup.max_num_batched_tokens = 8192;
+    s.env.flashinfer_sampler = (oos_flag){true, false};
+    double const sorting = (double)activation_of(&s).peak.bytes / 0x1p30;
+    assert_true(sorting > 4.68 && sorting < 4.80);
+    s.env.flashinfer_sampler = (oos_flag){true, true};
+    assert_true((double)activation_of(&s).peak.bytes / 0x1p30 < 2.0);
+    end(&s);
+}
+
+static void more_tokens_never_need_less(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 19, 1));
+    s.setup.v2_runner = false;
+    uint64_t before = 0;
+    for (uint64_t tokens = 1; tokens <= 1 << 20; tokens *= 4) {
+        s.setup.max_num_batched_tokens = tokens;
+        uint64_t const peak = activation_of(&s).peak.bytes;
+        assert_true(peak >= before);
+        before = peak;
+    }
+    end(&s);
+}
+
+static void sizes_past_64_bits_stop_at_the_end(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    s.model.hidden = s.model.intermediate = s.model.vocab = UINT64_MAX / 2;
+    s.setup.max_num_batched_tokens = UINT64_MAX;
+    assert_true(activation_of(&s).peak.bytes == UINT64_MAX);
+    end(&s);
+}
+
+static oos_outside outside_of(start *s, const char *backend, uint64_t kv_tokens)
+{
+    oos_backend_choice const choice = {.name = backend};
+    oos_outside outside;
+    assert_int_equal(oos_outside_of(s->arena, &s->setup, &choice, kv_tokens, &outside, NULL), OOMSIGHT_OK);
+    return outside;
+}
+
+/* OPT-2.7B on 0.11.0: 8192 batch tokens x 226,048 KV tokens, 1.72 GiB that the profile run does not see. */
+static void flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 11, 0));
+    s.setup.max_num_batched_tokens = 8192;
+    s.setup.max_num_seqs = 256;
+    oos_outside const outside = outside_of(&s, "FLEX_ATTENTION", 226000);
+    assert_non_null(outside.runtime_cause);
+    assert_int_equal(outside.runtime_growth.low, 8192ull * 226048);
+    assert_true(outside.runtime_growth.bytes > outside.runtime_growth.low + OOS_GIB / 2);
+    assert_null(outside_of(&s, "FLASH_ATTN", 226000).runtime_cause);
+    s.rules.torch_minor = 9;
+    assert_null(outside_of(&s, "FLEX_ATTENTION", 226000).runtime_cause);
+    end(&s);
+}
+
+static void an_eager_start_has_no_graphs_and_no_estimate(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 20, 0));
+    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graphs.bytes, 0);
+    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes, 0);
+    s.setup.eager = false;
+    s.setup.v2_runner = false;
+    s.setup.graph_mode = OOS_GRAPH_FULL_AND_PIECEWISE;
+    s.setup.capture_count = 2;
+    s.setup.capture_sizes[0] = 1;
+    s.setup.capture_sizes[1] = 2;
+    s.setup.capture_top = 2;
+    assert_true(outside_of(&s, "FLASH_ATTN", 0).graphs.bytes > 0);
+    assert_true(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes > 0);
+    s.setup.kv_cache_memory_bytes = oos_u64_of(OOS_GIB); /* the engine then never profiles graphs */
+    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes, 0);
+    end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dense_layer_is_busiest_in_its_mlp),
+        cmocka_unit_test(an_mlp_that_keeps_gate_up_holds_its_output_beside_it),
+        cmocka_unit_test(the_expert_workspace_stays_and_meets_the_next_attention),
+        cmocka_unit_test(a_sampler_that_sorts_holds_38_bytes_for_every_logit),
+        cmocka_unit_test(more_tokens_never_need_less),
+        cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
+        cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
+        cmocka_unit_test(an_eager_start_has_no_graphs_and_no_estimate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
