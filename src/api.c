@@ -1,6 +1,7 @@
 /* Public handles of data and models, and what serves every command. */
 #include "api.h"
 #include "base/text.h"
+#include "input/locate.h"
 #include "report/facts.h"
 
 #include <stdlib.h>
@@ -68,7 +69,6 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
 oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
                                     oomsight_error *reterr)
 {
-    (void)allow_hub;
     oos_arena *arena = oos_arena_create(64 << 10);
     oomsight_model *model = arena ? OOS_NEW(arena, oomsight_model) : NULL;
     if (!model) {
@@ -76,7 +76,7 @@ oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_mo
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
     }
     model->arena = arena;
-    oomsight_status const status = oos_model_open_dir(arena, name, &model->model, reterr);
+    oomsight_status const status = oos_locate(arena, name, allow_hub != 0, &model->model, reterr);
     if (status != OOMSIGHT_OK) {
         oos_arena_free(arena);
         return status;

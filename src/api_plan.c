@@ -150,7 +150,10 @@ static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_para
     *ret_model = params->model ? &params->model->model : NULL;
     if (!*ret_model) {
         if (!plan->serve.model) return oos_fail(reterr, OOMSIGHT_USAGE, "the command names no model");
-        OOS_TRY(oomsight_model_open(plan->serve.model, params->allow_hub, &plan->own_model, reterr));
+        const char *name = plan->serve.model;
+        if (plan->serve.revision) name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
+        if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a name");
+        OOS_TRY(oomsight_model_open(name, params->allow_hub, &plan->own_model, reterr));
         *ret_model = &plan->own_model->model;
     }
     *ret_draft = NULL;

@@ -92,8 +92,7 @@ typedef struct oos_serve {
     YES(disable_custom_all_reduce, "--disable-custom-all-reduce")                                            \
     U64(max_logprobs, "--max-logprobs")                                                                      \
     STR(runner, "--runner")                                                                                  \
-    STR(revision, "--revision")                                                                              \
-    STR(hf_config_path, "--hf-config-path")
+    STR(revision, "--revision")
 
 #define U64(name, flag) oos_u64 name;
 #define F64(name, flag) oos_f64 name;

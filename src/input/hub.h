@@ -1,0 +1,14 @@
+/* A model from the hub: its config files and the headers of its weight files, by ranged reads. Never the weights, and
+ * nothing is written to disk. HF_ENDPOINT names the hub, HF_TOKEN opens what is gated, HF_HUB_OFFLINE=1 forbids it. */
+#ifndef OOS_INPUT_HUB_H
+#define OOS_INPUT_HUB_H
+
+#include "input/hfcache.h"
+#include "input/model.h"
+
+bool oos_hub_offline(void); /* the environment forbids it */
+
+oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, oos_model *ret_model,
+                             oomsight_error *reterr);
+
+#endif

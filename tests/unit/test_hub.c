@@ -1,0 +1,194 @@
+/* Run by hub_server.py, which is the hub and sets the environment. */
+#include "unit.h"
+
+#include "input/hub.h"
+#include "input/locate.h"
+#include "input/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static oos_arena *arena;
+static oos_model model;
+static oomsight_error error;
+
+static int begin(void **state)
+{
+    (void)state;
+    unsetenv("HF_TOKEN");
+    unsetenv("HF_HUB_OFFLINE");
+    memset(&error, 0, sizeof error);
+    arena = oos_arena_create(4096);
+    return arena ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    oos_arena_free(arena);
+    return 0;
+}
+
+static oomsight_status fetch(const char *word)
+{
+    return oos_locate(arena, word, true, &model, &error);
+}
+
+#define FETCH(word)                                                                                          \
+    do {                                                                                                     \
+        if (fetch(word) != OOMSIGHT_OK) fail_msg("%s: %s %s", word, error.path, error.text);                 \
+    } while (0)
+
+static void shards_are_found_by_the_index_and_read_from_another_host(void **state)
+{
+    (void)state;
+    FETCH("org/sharded");
+    assert_string_equal(model.path, "org/sharded");
+    assert_string_equal(model.architecture, "LlamaForCausalLM");
+    assert_non_null(model.tensors);
+    assert_int_equal(model.tensors->count, 3);
+    assert_string_equal(model.tensors->list[2].name, "lm_head.weight");
+    assert_true(model.tensors->total_bytes == 2 * 64 * 128 + 32 * 128);
+    assert_true(model.tensors->largest_file_bytes > 2 * 64 * 128); /* told by Content-Range */
+}
+
+static void the_token_goes_to_the_hub_and_not_to_the_host_it_points_to(void **state)
+{
+    (void)state;
+    setenv("HF_TOKEN", "good\n", 1);
+    FETCH("org/sharded"); /* the other host answers 400 to a token */
+    FETCH("org/gated");
+}
+
+static void without_an_index_there_is_one_file(void **state)
+{
+    (void)state;
+    FETCH("org/single");
+    assert_int_equal(model.tensors->count, 2);
+    FETCH("single");
+    FETCH("org/single@v2");
+    FETCH("org/single@refs/pr/1");
+}
+
+static void a_header_longer_than_the_first_read_is_asked_for_again(void **state)
+{
+    (void)state;
+    FETCH("org/large");
+    assert_int_equal(model.tensors->count, 2500);
+}
+
+static void a_server_that_ignores_ranges_is_stopped_in_time(void **state)
+{
+    (void)state;
+    FETCH("org/whole");
+    assert_int_equal(model.tensors->count, 2);
+    FETCH("org/whole-large");
+    assert_int_equal(model.tensors->count, 2500);
+}
+
+static void a_model_without_safetensors_is_planned_from_its_config_with_a_note(void **state)
+{
+    (void)state;
+    FETCH("org/bin");
+    assert_null(model.tensors);
+    assert_true(model.note_count > 0);
+    assert_non_null(strstr(model.notes[model.note_count - 1], "not on the hub"));
+}
+
+static void what_the_hub_refuses_is_said_with_what_to_do(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch("org/gated"), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "needs HF_TOKEN"));
+    setenv("HF_TOKEN", "bad", 1);
+    assert_int_equal(fetch("org/gated"), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "ask for access"));
+    assert_int_equal(fetch("org/nobody"), OOMSIGHT_NOT_FOUND);
+    assert_non_null(strstr(error.text, "has no org/nobody at revision main"));
+    assert_int_equal(fetch("org/empty"), OOMSIGHT_NOT_FOUND);
+    assert_int_equal(fetch("org/single@nowhere"), OOMSIGHT_NOT_FOUND);
+    assert_int_equal(fetch("org/busy"), OOMSIGHT_NETWORK);
+    assert_non_null(strstr(error.text, "503"));
+    setenv("HF_TOKEN", "a\r\nHost: b", 1);
+    assert_int_equal(fetch("org/single"), OOMSIGHT_USAGE);
+}
+
+static void bodies_that_are_cut_short_are_not_taken_for_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch("org/cut-config"), OOMSIGHT_NETWORK);
+    assert_non_null(strstr(error.text, "cut short"));
+    assert_int_equal(fetch("org/cut-weights"), OOMSIGHT_NETWORK);
+    assert_non_null(strstr(error.text, "cut short"));
+    assert_int_equal(fetch("org/short"), OOMSIGHT_MALFORMED);
+    assert_non_null(strstr(error.text, "of which 92 came"));
+    assert_int_equal(fetch("org/tiny"), OOMSIGHT_MALFORMED);
+}
+
+static void what_is_not_what_it_should_be_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch("org/liar"), OOMSIGHT_MALFORMED);
+    assert_non_null(strstr(error.text, "9223372036854775808"));
+    assert_int_equal(fetch("org/html"), OOMSIGHT_MALFORMED);
+    assert_int_equal(fetch("org/quant"), OOMSIGHT_MALFORMED);
+    assert_int_equal(fetch("org/escape"), OOMSIGHT_MALFORMED);
+    assert_int_equal(fetch("org/endless"), OOMSIGHT_MALFORMED);
+    assert_non_null(strstr(error.text, "longer than"));
+}
+
+static void redirects_without_end_or_to_a_file_are_not_followed(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch("org/loop"), OOMSIGHT_NETWORK);
+    assert_int_equal(fetch("org/file"), OOMSIGHT_NETWORK);
+    assert_non_null(strstr(error.text, "redirect"));
+}
+
+static void a_silent_server_is_given_up(void **state)
+{
+    (void)state;
+    assert_int_equal(fetch("org/slow"), OOMSIGHT_NETWORK);
+    const char *endpoint = getenv("HF_ENDPOINT");
+    char *kept = strdup(endpoint);
+    setenv("HF_ENDPOINT", "http://127.0.0.1:9", 1); /* nobody listens */
+    assert_int_equal(fetch("org/single"), OOMSIGHT_NETWORK);
+    setenv("HF_ENDPOINT", "ftp://127.0.0.1", 1);
+    assert_int_equal(fetch("org/single"), OOMSIGHT_USAGE);
+    setenv("HF_ENDPOINT", kept, 1);
+    free(kept);
+}
+
+static void offline_means_that_nobody_is_asked(void **state)
+{
+    (void)state;
+    assert_int_equal(oos_locate(arena, "org/single", false, &model, &error), OOMSIGHT_NOT_FOUND);
+    assert_non_null(strstr(error.text, "--offline"));
+    assert_non_null(strstr(error.text, getenv("HF_HUB_CACHE")));
+    setenv("HF_HUB_OFFLINE", "1", 1);
+    assert_int_equal(fetch("org/single"), OOMSIGHT_NOT_FOUND);
+    assert_non_null(strstr(error.text, "HF_HUB_OFFLINE"));
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(shards_are_found_by_the_index_and_read_from_another_host),
+        CASE(the_token_goes_to_the_hub_and_not_to_the_host_it_points_to),
+        CASE(without_an_index_there_is_one_file),
+        CASE(a_header_longer_than_the_first_read_is_asked_for_again),
+        CASE(a_server_that_ignores_ranges_is_stopped_in_time),
+        CASE(a_model_without_safetensors_is_planned_from_its_config_with_a_note),
+        CASE(what_the_hub_refuses_is_said_with_what_to_do),
+        CASE(bodies_that_are_cut_short_are_not_taken_for_whole),
+        CASE(what_is_not_what_it_should_be_is_refused),
+        CASE(redirects_without_end_or_to_a_file_are_not_followed),
+        CASE(a_silent_server_is_given_up),
+        CASE(offline_means_that_nobody_is_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
