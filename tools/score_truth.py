@@ -79,7 +79,7 @@ def compilation_of(flags):
         config["max_cudagraph_capture_size"] = int(flags["max_cudagraph_capture_size"])
     if flags.get("cudagraph_mode") is not None:
         config["cudagraph_mode"] = str(flags["cudagraph_mode"]).upper()
-    if str(flags.get("compilation_mode")).lower() == "none":
+    if str(flags.get("compilation_mode", "")).lower() == "none":
         config["mode"] = 0
     return config
 
@@ -131,64 +131,63 @@ def name_words(text):
     return [word for word in re.split(r"[^a-z0-9.]+", text.lower()) if word]
 
 
+def total_of(record):
+    """GiB the device shows, where the record tells."""
+    stated = [float(size) for size in re.findall(r"([0-9]+\.[0-9]+) GiB", record.get("gpu") or "")]
+    return record.get("gpu_total_gib") or next((size for size in stated if size > 3), None)
+
+
 class Devices:
     """Finds the device a record means among those the binary knows."""
 
     def __init__(self, planner):
-        self.known = planner.gpus()
+        self.known = [gpu for gpu in planner.gpus() if not gpu.get("slice") and gpu.get("total_bytes")]
 
     def find(self, record):
         """-> --gpu word, or None"""
-        asked = re.sub(r"\(.*?\)", " ", record.get("gpu") or "")
-        words = set(name_words(asked)) | set(name_words(asked.replace(" ", "")))
-        sizes = {word for word in words if re.fullmatch(r"\d+gb", word)}
+        asked = record.get("gpu") or ""
+        return (self.named(record, re.sub(r"\(.*?\)|MIG.*", " ", asked)) or self.named(record, asked)
+                or self.nearest(record))
+
+    def named(self, record, asked):
+        """The device whose name shares the most words with `asked`, among those of about the right size."""
+        words = set(name_words(asked))
+        sizes = [int(size) for size in re.findall(r"(\d+) ?GB", asked)]
         best = None
         for gpu in self.known:
-            if gpu.get("class") == "laptop" and "laptop" not in words:
-                continue
             own = {word for word in name_words(gpu["name"]) if word not in ("nvidia", "geforce", "tesla", "gpu")}
-            key = {word for word in own if any(c.isdigit() for c in word) and not re.fullmatch(r"\d+gb", word)}
-            if not key or not (key <= words or any(part in words for k in key for part in [k])):
+            key = {word for word in own if re.search(r"\d", word) and not re.fullmatch(r"\d+gb", word)}
+            if not key or not key <= words or ("laptop" in own) != ("laptop" in words):
                 continue
             score = len(own & words) - 0.1 * len(own - words)
-            total = gpu.get("total_bytes") or 0
-            if record.get("gpu_total_gib"):
-                score -= 20 * abs(total / GIB / record["gpu_total_gib"] - 1)
+            if total_of(record):
+                score -= 20 * abs(gpu["total_bytes"] / GIB / total_of(record) - 1)
             elif sizes:
-                score -= min(abs(total / 1e9 / int(size[:-2]) - 1) for size in sizes) * 10
+                score -= 10 * min(abs(gpu["total_bytes"] / 1e9 / size - 1) for size in sizes)
             if best is None or score > best[0]:
                 best = (score, gpu["name"])
-        if best:
-            return best[1]
-        return self.nearest(record)
+        return best[1] if best else None
 
     def nearest(self, record):
-        size = record.get("gpu_total_gib")
-        if not size:
-            found = re.search(r"(\d+)\s*GB", record.get("gpu") or "")
-            size = int(found.group(1)) * 1e9 / GIB if found else None
-        listed = [gpu for gpu in self.known if gpu.get("total_bytes")]
-        if not size or not listed:
+        """A card of the size that the record gives, when it names none."""
+        size = total_of(record)
+        found = re.search(r"(\d+) ?GB", record.get("gpu") or "")
+        if not size and not found:
             return None
-        return min(listed, key=lambda gpu: abs(gpu["total_bytes"] / GIB - size))["name"]
+        size = size or int(found.group(1)) * 1e9 / GIB
+        cards = [gpu for gpu in self.known if not re.search(r"Orin|Thor|GB10|Laptop", gpu["name"])]
+        return min(cards, key=lambda gpu: abs(gpu["total_bytes"] / GIB - size))["name"]
 
 
 def options_of(record, devices):
-    """None when nothing tells the device's size."""
+    """None when nothing tells the device or its size."""
+    name, total = devices.find(record), total_of(record)
     mig = re.search(r"MIG\s+(\d+g\.\d+gb)", record.get("gpu") or "")
-    name = devices.find(record)
-    if not name:
+    if not name or ("slice" in (record.get("gpu") or "").lower() and not total):
         return None
-    ranks = record.get("gpu_count") or 1
-    options = ["--vllm", ".".join(str(part) for part in version_of(record)), "--gpu", f"{name}x{ranks}"]
-    total = record.get("gpu_total_gib")
-    if total:
-        options += ["--gpu-total", f"{total}GiB"]
-    elif mig:
-        options[-1] = f"{name} MIG {mig.group(1)}"
-    elif "slice" in (record.get("gpu") or "").lower():
-        return None
-    return options
+    word = f"{name} MIG {mig.group(1)}" if mig else f"{name}x{record.get('gpu_count') or 1}"
+    version = record["engine_version_effective"]
+    return ["--vllm", version, "--gpu", word] + (["--gpu-total", f"{total}GiB"] if total else [])
 
 
 # ---- comparing ----
@@ -244,6 +243,9 @@ class Score:
                                          ("activation", "kv_sizing", "activation peak", "activation_peak_gib"),
                                          ("outside torch", "kv_sizing", "outside PyTorch", "non_torch_gib")):
             planned = scorelib.hold(plan, phase, owner)
+            if field == "activation" and planned and version_of(record) >= (0, 27, 0):
+                # since then the engine prints what it gives back only
+                planned -= scorelib.hold(plan, "kv_alloc", "kept by the profile run") or 0
             add(field, None if planned is None else planned / GIB, key)
         self.outcome(record, plan, texts)
         self.lines.append(f"{who} {record['engine_version_effective']} {record['config']} on {plan['gpu']['name']} "

@@ -3,14 +3,33 @@
  * activation_layers.c, activation_sampler.c and activation_encoder.c, the runner's buffers in activation_buffers.c. */
 #include "plan/activation_parts.h"
 
+/* The older engine runs where the newer one refuses: to 0.10 on devices before 8.0 and on request. It compiles nothing,
+ * and without chunked prefill its batch is one prompt of the longest length (EngineArgs of 0.8 - 0.10). */
+static bool first_engine(const oos_setup *setup)
+{
+    if (setup->rules->version >= OOS_VERSION(0, 11, 0)) return false;
+    bool const old_device = setup->device.capability > 0 && setup->device.capability < 80;
+    return !oos_flag_or(setup->env->use_v1, !old_device);
+}
+
+static uint64_t batch_tokens(const oos_setup *setup)
+{
+    const oos_serve *serve = setup->serve;
+    bool const chunked = oos_flag_or(serve->enable_chunked_prefill, setup->max_model_len > 32 * OOS_KIB);
+    if (!first_engine(setup) || serve->max_num_batched_tokens.known || chunked)
+        return setup->max_num_batched_tokens;
+    return oos_max(setup->max_model_len, 2048);
+}
+
 static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batch)
 {
-    uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype));
+    uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype)), tokens = batch_tokens(setup);
     *ret_batch = (oos_batch){.setup = setup,
-                             .tokens = setup->max_num_batched_tokens,
-                             .requests = oos_min(setup->max_num_seqs, setup->max_num_batched_tokens),
+                             .tokens = tokens,
+                             .requests = oos_min(setup->max_num_seqs, tokens),
                              .item = item,
-                             .column = oos_mul(setup->max_num_batched_tokens, item),
+                             .column = oos_mul(tokens, item),
+                             .compiled = !setup->eager && !first_engine(setup),
                              .first = stage == 0,
                              .last = stage + 1 == setup->pp};
     ret_batch->count = oos_setup_stage_layers(setup, stage, &ret_batch->layer);
@@ -48,7 +67,7 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const peak = oos_max(oos_max(in_layers, in_sampler), in_encoder);
 
-    unsigned const spread = setup->eager ? 5 : 15;
+    unsigned const spread = batch.compiled ? 12 : 5;
     *ret_activation = (oos_activation){
         .forward =
             guess(layers.moment, spread, spread, "columns alive at the busiest instant of a layer x tokens"),

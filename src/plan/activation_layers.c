@@ -18,15 +18,16 @@ static bool one_of(const oos_setup *setup, const char *const *prefixes, size_t c
 #define ONE_OF(setup, list) one_of(setup, list, sizeof list / sizeof *list)
 
 /* Two hidden-wide tensors live through every layer: the residual, and what the layer was given (its caller holds it).
- * OPT keeps the token and position embeddings besides. Gemma's norm is written in PyTorch and leaves copies. Compiled,
- * only the residual is left: the generated code drops everything after its last use. */
-static oos_stream stream_of(const oos_setup *setup)
+ * OPT keeps the token and position embeddings besides. Gemma's norm is written in PyTorch and leaves copies. Compiled
+ * code drops everything after its last use: residual, normed input and attention's output are left (0.32.0, Llama). */
+static oos_stream stream_of(const oos_batch *batch)
 {
+    const oos_setup *setup = batch->setup;
     static const char *const reuse[] = {"llama", "mistral", "phi3",         "glm4",     "cohere", "falcon_h1",
                                         "jamba", "pixtral", "nemotron-nas", "telechat", "olmo"};
     static const char *const norms[] = {"qwen3", "gemma3", "gemma4", "olmo", "glm4_moe"};
     static const char *const gemma[] = {"gemma2", "gemma3", "qwen3_next", "qwen3_5"};
-    if (!setup->eager) return (oos_stream){.outer = 1};
+    if (batch->compiled) return (oos_stream){.outer = 2, .drops_gate_up = true};
     oos_stream stream = {
         .outer = 2, .drops_gate_up = ONE_OF(setup, reuse), .head_norms = ONE_OF(setup, norms)};
     static const char *const gates[] = {"qwen3_next", "qwen3_5"};
@@ -75,8 +76,7 @@ static uint64_t mlp_bytes(const oos_batch *batch, const oos_layer *layer, const 
     mlp const widths =
         setup->model->matrix_count ? mlp_of(setup, layer, "mlp") : mlp_from_fields(setup, layer);
     if (widths.up == 0) return 0;
-    uint64_t own = 0;
-    if (setup->eager) own = (uint64_t)(stream->copies == 0) + (uint64_t)!stream->drops_gate_up;
+    uint64_t const own = (uint64_t)(stream->copies == 0) + (uint64_t)!stream->drops_gate_up;
     uint64_t const hidden =
         oos_mul(oos_add(oos_add(stream->outer, stream->copies), own), setup->model->hidden);
     return oos_mul(oos_add(oos_add(widths.up, widths.act), hidden), batch->column);
@@ -107,7 +107,7 @@ static bool same_kind(const oos_layer *one, const oos_layer *other)
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
 {
     const oos_model *model = batch->setup->model;
-    oos_stream const stream = stream_of(batch->setup);
+    oos_stream const stream = stream_of(batch);
     bool kept = false;
     uint64_t const experts = model->moe.experts ? oos_activation_experts(batch, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};

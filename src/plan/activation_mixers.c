@@ -18,7 +18,7 @@ static uint64_t plain_columns(const oos_batch *batch, const oos_attention *atten
     if (stream->gated)
         return oos_add(columns, oos_max(oos_mul(4, q), oos_add(oos_mul(3, q), setup->model->hidden)));
     columns = oos_add(columns, setup->model->hidden);
-    if (setup->eager && oos_model_type_is(setup, "llama4"))
+    if (!batch->compiled && oos_model_type_is(setup, "llama4"))
         columns = oos_max(columns, oos_add(qkv, oos_mul(5, q)));
     return columns;
 }
@@ -66,8 +66,9 @@ static uint64_t mamba2_bytes(const oos_batch *batch, const oos_attention *attent
     uint64_t const conv = oos_per_rank(attention->conv_dim, setup->tp);
     uint64_t const steps = oos_per_rank(attention->state_heads, setup->tp);
     uint64_t const columns = oos_add(oos_add(inner, conv), oos_add(steps, inner));
-    uint64_t const norm = attention->groups > 1 && setup->eager ? oos_mul(oos_mul(inner, batch->tokens), 8)
-                                                                : oos_mul(inner, batch->column);
+    uint64_t const norm = attention->groups > 1 && !batch->compiled
+                              ? oos_mul(oos_mul(inner, batch->tokens), 8)
+                              : oos_mul(inner, batch->column);
     return oos_add(oos_mul(columns, batch->column), oos_max(norm, oos_add(triton_bench, 16 * OOS_MIB)));
 }
 
@@ -91,7 +92,7 @@ static uint64_t gdn_bytes(const oos_batch *batch, const oos_attention *attention
         oos_per_rank(oos_mul(attention->value_heads, attention->value_dim_state), setup->tp);
     uint64_t const conv = oos_per_rank(attention->conv_dim, setup->tp);
     uint64_t columns = oos_add(oos_add(conv, oos_mul(3, value)), setup->model->hidden);
-    if (oos_model_type_is(setup, "qwen3_next") && setup->eager)
+    if (oos_model_type_is(setup, "qwen3_next") && !batch->compiled)
         columns = oos_add(columns, oos_add(oos_mul(2, conv), value)); /* q, k, v in order and joined; z */
     return oos_mul(columns, batch->column);
 }

@@ -11,6 +11,7 @@ typedef struct oos_batch {
     uint64_t requests;     /* min(max_num_seqs, tokens): rows of the dummy sampler */
     uint64_t item;         /* bytes of one activation */
     uint64_t column;       /* tokens * item */
+    bool compiled;         /* by torch.compile: the code between attentions drops what it no longer needs */
     bool first, last;      /* pipeline stage with the embedding, with the logits */
     uint64_t layer, count; /* its decoder layers: [layer, layer + count) */
 } oos_batch;
