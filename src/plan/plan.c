@@ -31,6 +31,8 @@ static const oos_attention *main_attention(const oos_model *model)
         if (model->attentions[i].mixer == OOS_MIXER_SLIDING ||
             model->attentions[i].mixer == OOS_MIXER_CHUNKED)
             return &model->attentions[i];
+    for (size_t i = 0; i < model->attention_count; i++) /* recurrent layers alone */
+        if (model->attentions[i].mixer != OOS_MIXER_NONE) return &model->attentions[i];
     return NULL;
 }
 

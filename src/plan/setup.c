@@ -204,6 +204,7 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     setup->v2_runner = resolve_v2_runner(setup);
     setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, true);
     resolve_state(setup);
+    oos_setup_for_architecture(setup);
     oos_setup_batch_limits(setup);
     setup->async_scheduling = oos_flag_or(serve->async_scheduling, rules->async_scheduling_default);
     uint64_t batches = setup->pp;

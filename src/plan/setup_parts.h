@@ -4,6 +4,9 @@
 
 #include "plan/setup.h"
 
+/* Types and state caching that the engine sets for particular architectures. Needs types and speculation. */
+void oos_setup_for_architecture(oos_setup *setup);
+
 /* max_num_seqs and max_num_batched_tokens. Needs lengths and chunked prefill. */
 void oos_setup_batch_limits(oos_setup *setup);
 
