@@ -182,7 +182,7 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
     for (size_t i = 0; i < own_count; i++) note(notes, &count, own[i]);
     for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
     for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
-    if (plan->plan.backend.reason && !plan->plan.backend.forced)
+    if (plan->plan.backend.reason && !plan->plan.backend.forced && !plan->plan.backend.refused)
         note(notes, &count,
              oos_arena_format(plan->arena, "attention backend %s: %s", plan->plan.backend.name,
                               plan->plan.backend.reason));

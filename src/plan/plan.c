@@ -83,19 +83,52 @@ static void judge(oos_plan *plan)
     }
 }
 
+/* Backends that cannot be captured whole leave piecewise graphs only ("CUDAGraphMode ... is not supported with"). */
+static oomsight_status without_full_graphs(oos_arena *arena, const oos_setup **setup, oomsight_error *reterr)
+{
+    oos_setup *changed = OOS_NEW(arena, oos_setup);
+    if (!changed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    *changed = **setup;
+    changed->graph_mode = OOS_GRAPH_PIECEWISE;
+    *setup = changed;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup, oos_plan *plan,
+                                      oomsight_error *reterr)
+{
+    const oos_attention *attention = main_attention((*setup)->model);
+    plan->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16, .full_graphs = true};
+    if (attention) OOS_TRY(oos_backend_choose(arena, *setup, attention, &plan->backend, reterr));
+    bool const whole = (*setup)->graph_mode != OOS_GRAPH_NONE && (*setup)->graph_mode != OOS_GRAPH_PIECEWISE;
+    return whole && !plan->backend.full_graphs ? without_full_graphs(arena, setup, reterr) : OOMSIGHT_OK;
+}
+
+/* The engine raises before it touches the device: there is nothing to account for. */
+static void refuse(oos_plan *plan)
+{
+    plan->phases[plan->phase_count++] =
+        (oos_plan_phase){.phase = OOS_PHASE_ENV, .refusal = true, .message = plan->backend.reason};
+    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
+    plan->phase = OOS_PHASE_ENV;
+    plan->cause = "bad_config";
+    plan->why = plan->backend.reason;
+    plan->backend.name = "NONE";
+}
+
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr)
 {
     oos_plan *plan = ret_plan;
-    *plan = (oos_plan){.setup = setup, .phase = OOS_PHASE_COUNT};
-    const oos_attention *attention = main_attention(setup->model);
-    if (attention)
-        OOS_TRY(oos_backend_choose(arena, setup, attention, &plan->backend, reterr));
-    else
-        plan->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16, .full_graphs = true};
-
+    *plan = (oos_plan){.phase = OOS_PHASE_COUNT};
+    OOS_TRY(choose_backend(arena, &setup, plan, reterr));
+    plan->setup = setup;
     uint64_t stage = 0;
     OOS_TRY(weigh(arena, setup, plan, &stage, reterr));
+    if (plan->backend.refused) {
+        refuse(plan);
+        return OOMSIGHT_OK;
+    }
     OOS_TRY(oos_activation_of(arena, setup, &plan->backend, setup->pp - 1, &plan->activation, reterr));
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &plan->kv_shape, reterr));
     OOS_TRY(oos_outside_of(arena, setup, &plan->backend, 0, &plan->outside, reterr));

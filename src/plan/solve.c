@@ -391,82 +391,54 @@ static bool try_levers(search *s)
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 
-typedef struct nudge {
+/* A flag that people would try, pushed to its ends: when it fails in the same phase even there, it is inert. */
+typedef struct push {
     const char *flag;
-    bool (*change)(oos_serve *serve, const oos_setup *setup); /* false: it would change nothing anyway */
-} nudge;
+    set_value set;
+    uint64_t low, high; /* high 0: only one end makes sense */
+} push;
 
-static bool nudge_gmu(oos_serve *serve, const oos_setup *setup)
+static void set_fp8(oos_serve *serve, uint64_t value)
 {
-    serve->gpu_memory_utilization = (oos_f64){true, setup->gpu_memory_utilization * 0.9};
-    return true;
-}
-static bool nudge_length(oos_serve *serve, const oos_setup *setup)
-{
-    set_length(serve, oos_max(setup->max_model_len / 2, 16));
-    return setup->max_model_len > 16;
-}
-static bool nudge_seqs(oos_serve *serve, const oos_setup *setup)
-{
-    set_seqs(serve, oos_max(setup->max_num_seqs / 4, 1));
-    return setup->max_num_seqs > 1;
-}
-static bool nudge_tokens(oos_serve *serve, const oos_setup *setup)
-{
-    uint64_t const tokens = oos_max(setup->max_num_batched_tokens / 2, setup->max_num_seqs);
-    set_tokens(serve, tokens);
-    return tokens < setup->max_num_batched_tokens;
-}
-static bool nudge_kv_dtype(oos_serve *serve, const oos_setup *setup)
-{
+    (void)value;
     serve->kv_cache_dtype = "fp8";
-    return setup->kv_dtype == OOS_KV_MODEL_DTYPE;
 }
-static bool nudge_eager(oos_serve *serve, const oos_setup *setup)
+static void set_eager(oos_serve *serve, uint64_t value)
 {
-    serve->enforce_eager = (oos_flag){true, true};
-    return !setup->eager;
+    serve->enforce_eager = (oos_flag){true, value != 0};
 }
 
-/* What people try, in the direction in which they try it. */
-static const nudge nudges[] = {
-    {"--gpu-memory-utilization", nudge_gmu}, {"--max-model-len", nudge_length},
-    {"--max-num-seqs", nudge_seqs},          {"--max-num-batched-tokens", nudge_tokens},
-    {"--kv-cache-dtype", nudge_kv_dtype},    {"--enforce-eager", nudge_eager},
-};
-
-static const oos_plan_phase *phase_of(const oos_plan *plan, oos_phase phase)
+static bool ends_the_same(search *s, const push *p, uint64_t value)
 {
-    for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == phase) return &plan->phases[i];
-    return NULL;
-}
-
-/* Does the deciding phase move at all under the changed command? When it cannot be planned, nothing is claimed. */
-static bool moves(search *s, const oos_serve *serve)
-{
-    oos_setup setup;
-    oos_plan plan;
-    if (!plan_again(s, serve, &setup, &plan)) return true;
-    const oos_plan_phase *before = phase_of(s->plan, s->plan->phase),
-                         *after = phase_of(&plan, s->plan->phase);
-    return !before || !after || plan.phase != s->plan->phase || after->peak_bytes != before->peak_bytes ||
-           after->limit_bytes != before->limit_bytes;
+    trial t = start(s);
+    p->set(&t.serve, value);
+    return plan_trial(s, &t) && !fits(t.verdict) && t.verdict != OOMSIGHT_VERDICT_TIGHT &&
+           t.phase == s->plan->phase;
 }
 
 static oomsight_status find_inert(search *s, oos_plan *plan, oomsight_error *reterr)
 {
-    enum { NUDGES = sizeof nudges / sizeof *nudges };
-    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, NUDGES);
+    const oos_setup *setup = plan->setup;
+    const push pushes[] = {
+        {"--gpu-memory-utilization", set_gmu_thousandths, 50, 980},
+        {"--max-model-len", set_length, oos_min(setup->max_model_len, 256), 0},
+        {"--max-num-seqs", set_seqs, 1, 0},
+        {"--max-num-batched-tokens", set_tokens, oos_min(setup->max_num_batched_tokens, setup->max_num_seqs),
+         0},
+        {"--kv-cache-dtype", set_fp8, 0, 0},
+        {"--enforce-eager", set_eager, 1, 0},
+    };
+    enum { PUSHES = sizeof pushes / sizeof *pushes };
+    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES);
     const char *why = oos_arena_format(
-        s->arena, "planned with another value: %s needs the same bytes and ends the same way",
+        s->arena, "no value of it alone changes the end: planned at its ends, %s fails still",
         oos_phase_word(plan->phase));
     if (!inert || !why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     size_t count = 0;
-    for (size_t i = 0; i < NUDGES; i++) {
-        oos_serve serve = *plan->setup->serve;
-        if (nudges[i].change(&serve, plan->setup) && !moves(s, &serve))
-            inert[count++] = (oos_inert){nudges[i].flag, why};
+    for (size_t i = 0; i < PUSHES; i++) {
+        bool same = ends_the_same(s, &pushes[i], pushes[i].low);
+        if (same && pushes[i].high) same = ends_the_same(s, &pushes[i], pushes[i].high);
+        if (same) inert[count++] = (oos_inert){pushes[i].flag, why};
     }
     plan->inert = inert;
     plan->inert_count = count;

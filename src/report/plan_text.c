@@ -94,6 +94,18 @@ static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool 
                     moment->refusal ? "allowed" : "on the device");
 }
 
+static void put_phases(const oos_style *style, const oos_plan *plan, bool explain)
+{
+    oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < plan->phase_count; i++) put_phase(style, plan, &plan->phases[i]);
+    if (explain) {
+        for (size_t i = 0; i < plan->phase_count; i++) put_rows(style, &plan->phases[i], true);
+        return;
+    }
+    const oos_plan_phase *moment = shown_phase(plan);
+    if (moment) put_rows(style, moment, false);
+}
+
 static void put_fixes(const oos_style *style, const oos_plan *plan)
 {
     char tokens[40];
@@ -108,9 +120,11 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
         oos_text_printf(style->text, "\n        %s KV tokens; keeps %s; gives up %s\n", tokens, fix->keeps,
                         fix->gives_up);
     }
-    if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT)
+    if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV) {
+        oos_text_put(style->text, "\n");
         oos_style_paragraph(
-            style, 2, "\nNo flag alone helps: a smaller or quantised model, more GPUs, or a larger one.");
+            style, 2, "No flag helps: it takes a smaller or quantised model, more GPUs, or a larger one.");
+    }
     if (plan->inert_count) {
         oos_style_ink(style, OOS_INK_BOLD, "\n  what changes nothing here\n");
         oos_text_put(style->text, "   ");
@@ -126,14 +140,7 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     put_headline(&style, plan);
     put_capacity(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
-    oos_text_put(text, "\n");
-    for (size_t i = 0; i < plan->phase_count; i++) put_phase(&style, plan, &plan->phases[i]);
-    if (params->explain) {
-        for (size_t i = 0; i < plan->phase_count; i++) put_rows(&style, &plan->phases[i], true);
-    } else {
-        const oos_plan_phase *moment = shown_phase(plan);
-        if (moment) put_rows(&style, moment, false);
-    }
+    if (plan->phase != OOS_PHASE_ENV) put_phases(&style, plan, params->explain != 0);
     put_fixes(&style, plan);
     if (plan->note_count) oos_text_put(text, "\n");
     for (size_t i = 0; i < plan->note_count; i++) {
