@@ -89,7 +89,9 @@ static uint64_t moe_bytes(const oos_batch *batch, const oos_stream *stream)
     const oos_setup *setup = batch->setup;
     const oos_moe *moe = &setup->model->moe;
     uint64_t const hidden = setup->model->hidden;
-    uint64_t const shared = oos_per_rank(moe->shared_intermediate, setup->tp);
+    uint64_t const whole =
+        moe->shared_intermediate ? moe->shared_intermediate : oos_mul(moe->shared, moe->intermediate);
+    uint64_t const shared = oos_per_rank(whole, setup->tp);
     uint64_t columns =
         oos_mul(oos_add(oos_add(stream->outer, stream->copies), stream->copies ? 0 : 1), hidden);
     columns = oos_add(columns, oos_mul(moe->experts, 2));
