@@ -396,6 +396,7 @@ typedef struct push {
     const char *flag;
     set_value set;
     uint64_t low, high; /* high 0: only one end makes sense */
+    bool set_already;   /* there is nothing to push */
 } push;
 
 static void set_fp8(oos_serve *serve, uint64_t value)
@@ -420,13 +421,13 @@ static oomsight_status find_inert(search *s, oos_plan *plan, oomsight_error *ret
 {
     const oos_setup *setup = plan->setup;
     const push pushes[] = {
-        {"--gpu-memory-utilization", set_gmu_thousandths, 50, 980},
-        {"--max-model-len", set_length, oos_min(setup->max_model_len, 256), 0},
-        {"--max-num-seqs", set_seqs, 1, 0},
+        {"--gpu-memory-utilization", set_gmu_thousandths, 50, 980, false},
+        {"--max-model-len", set_length, oos_min(setup->max_model_len, 256), 0, false},
+        {"--max-num-seqs", set_seqs, 1, 0, false},
         {"--max-num-batched-tokens", set_tokens, oos_min(setup->max_num_batched_tokens, setup->max_num_seqs),
-         0},
-        {"--kv-cache-dtype", set_fp8, 0, 0},
-        {"--enforce-eager", set_eager, 1, 0},
+         0, false},
+        {"--kv-cache-dtype", set_fp8, 0, 0, setup->kv_dtype != OOS_KV_MODEL_DTYPE},
+        {"--enforce-eager", set_eager, 1, 0, setup->eager},
     };
     enum { PUSHES = sizeof pushes / sizeof *pushes };
     oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES);
@@ -436,6 +437,7 @@ static oomsight_status find_inert(search *s, oos_plan *plan, oomsight_error *ret
     if (!inert || !why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     size_t count = 0;
     for (size_t i = 0; i < PUSHES; i++) {
+        if (pushes[i].set_already) continue;
         bool same = ends_the_same(s, &pushes[i], pushes[i].low);
         if (same && pushes[i].high) same = ends_the_same(s, &pushes[i], pushes[i].high);
         if (same) inert[count++] = (oos_inert){pushes[i].flag, why};

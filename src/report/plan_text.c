@@ -2,6 +2,8 @@
 #include "report/plan.h"
 #include "report/style.h"
 
+#include <stdio.h>
+
 static double gib(uint64_t bytes)
 {
     return (double)bytes / 0x1p30;
@@ -25,12 +27,15 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     }
     if (plan->phase != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
-    oos_text_printf(style->text, ": %s on ", base_name(setup->model->path));
+    char line[512];
+    char count[32] = "";
     if (setup->tp * setup->pp > 1)
-        oos_text_printf(style->text, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
-    oos_text_printf(style->text, "%s (%.2f GiB), vLLM %s\n",
-                    setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
-                    plan->engine_version ? plan->engine_version : "?");
+        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
+    snprintf(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s", base_name(setup->model->path), count,
+             setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
+             plan->engine_version ? plan->engine_version : "?");
+    oos_text_put(style->text, "\n");
+    oos_style_paragraph(style, 2, line);
     char tried[32];
     if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
         oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
@@ -117,8 +122,10 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
         if (style->color) oos_text_put(style->text, "\033[32m");
         oos_report_change(style->text, fix);
         if (style->color) oos_text_put(style->text, "\033[0m");
-        oos_text_printf(style->text, "\n        %s KV tokens; keeps %s; gives up %s\n", tokens, fix->keeps,
-                        fix->gives_up);
+        oos_text_put(style->text, "\n");
+        char line[512];
+        snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens, fix->keeps, fix->gives_up);
+        oos_style_paragraph(style, 8, line);
     }
     if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV) {
         oos_text_put(style->text, "\n");
@@ -127,11 +134,19 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
     }
     if (plan->inert_count) {
         oos_style_ink(style, OOS_INK_BOLD, "\n  what changes nothing here\n");
-        oos_text_put(style->text, "   ");
-        for (size_t i = 0; i < plan->inert_count; i++)
-            oos_text_printf(style->text, " %s", plan->inert[i].flag);
-        oos_text_put(style->text, "\n");
+        oos_text inert = {0};
+        for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&inert, "%s ", plan->inert[i].flag);
+        if (!inert.failed) oos_style_paragraph(style, 4, inert.ptr);
+        oos_text_free(&inert);
     }
+}
+
+static void put_note(const oos_style *style, const char *note)
+{
+    oos_text line = {0};
+    oos_text_printf(&line, "note: %s", note);
+    if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_free(&line);
 }
 
 void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
@@ -143,8 +158,5 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     if (plan->phase != OOS_PHASE_ENV) put_phases(&style, plan, params->explain != 0);
     put_fixes(&style, plan);
     if (plan->note_count) oos_text_put(text, "\n");
-    for (size_t i = 0; i < plan->note_count; i++) {
-        oos_style_ink(&style, OOS_INK_DIM, "  note: %s", plan->notes[i]);
-        oos_text_put(text, "\n");
-    }
+    for (size_t i = 0; i < plan->note_count; i++) put_note(&style, plan->notes[i]);
 }
