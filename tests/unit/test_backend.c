@@ -1,0 +1,280 @@
+#include "plan_fixture.h"
+
+static oos_backend_choice choose(fixture *f)
+{
+    oos_backend_choice choice;
+    oomsight_error error = {0};
+    fixture_setup(f);
+    assert_int_equal(oos_backend_choose(f->arena, &f->setup, &f->attentions[0], &choice, &error),
+                     OOMSIGHT_OK);
+    return choice;
+}
+
+static void chooses(const char *version, unsigned capability, uint64_t head, const char *kv,
+                    const char *expected)
+{
+    fixture f;
+    fixture_init(&f, version, capability);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 32, head, 0), 1);
+    f.serve.kv_cache_dtype = kv;
+    oos_backend_choice const choice = choose(&f);
+    if (!expected)
+        assert_null(choice.name);
+    else
+        assert_string_equal(choice.name, expected);
+    fixture_free(&f);
+}
+
+/* OPT-2.7B and Phi-2 have heads of 80 elements. */
+static void head_size_80_goes_where_each_release_sends_it(void **state)
+{
+    (void)state;
+    chooses("0.9.0", 80, 80, NULL, NULL); /* start-up error */
+    chooses("0.9.2", 80, 80, NULL, "FLEX_ATTENTION");
+    chooses("0.11.0", 80, 80, NULL, "FLEX_ATTENTION");
+    chooses("0.11.1", 80, 80, NULL, "TRITON_ATTN");
+    chooses("0.12.0", 80, 80, NULL, "FLASH_ATTN");
+    chooses("0.32.0", 80, 80, NULL, "FLASH_ATTN");
+    chooses("0.11.0", 80, 64, NULL, "FLASH_ATTN");
+}
+
+static void the_reason_names_the_head_size(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.11.0", 80);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 32, 80, 0), 1);
+    oos_backend_choice const choice = choose(&f);
+    assert_non_null(choice.reason);
+    assert_non_null(strstr(choice.reason, "head size 80"));
+    assert_non_null(strstr(choice.reason, "FLASH_ATTN"));
+    assert_false(choice.full_graphs);
+    fixture_free(&f);
+}
+
+static void the_preferred_backend_needs_no_reason(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.32.0", 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 1);
+    oos_backend_choice const choice = choose(&f);
+    assert_string_equal(choice.name, "FLASH_ATTN");
+    assert_null(choice.reason);
+    assert_false(choice.refused);
+    fixture_free(&f);
+}
+
+static void blackwell_prefers_flashinfer(void **state)
+{
+    (void)state;
+    chooses("0.9.0", 100, 128, NULL, "FLASH_ATTN");
+    chooses("0.9.1", 100, 128, NULL, "FLASHINFER");
+    chooses("0.32.0", 100, 128, NULL, "FLASHINFER");
+    chooses("0.32.0", 120, 128, NULL, "FLASH_ATTN");
+    chooses("0.32.0", 100, 80, NULL, "FLASH_ATTN");
+}
+
+static void an_fp8_cache_follows_the_generations_of_flash_attention(void **state)
+{
+    (void)state;
+    chooses("0.11.0", 80, 128, "fp8", "TRITON_ATTN");
+    chooses("0.11.0", 90, 128, "fp8", "FLASH_ATTN");
+    chooses("0.19.1", 86, 128, "fp8", "FLASHINFER");
+    chooses("0.19.1", 90, 128, "fp8_e5m2", "FLASH_ATTN");
+    chooses("0.32.0", 90, 128, "fp8_e5m2", "FLASHINFER");
+    chooses("0.32.0", 100, 80, "fp8", "FLASH_ATTN");
+    chooses("0.32.0", 100, 160, "fp8", "TRITON_ATTN");
+}
+
+static void old_devices_start_the_old_engine_until_0_10_2(void **state)
+{
+    (void)state;
+    chooses("0.9.2", 75, 128, NULL, "XFORMERS");
+    chooses("0.11.0", 75, 128, NULL, "FLEX_ATTENTION");
+    chooses("0.12.0", 75, 128, NULL, "FLASHINFER");
+    chooses("0.32.0", 75, 128, NULL, "TRITON_ATTN");
+}
+
+static void a_type_nobody_reads_is_refused(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.32.0", 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 80, 0), 1);
+    f.serve.kv_cache_dtype = "nvfp4";
+    oos_backend_choice const choice = choose(&f);
+    assert_true(choice.refused);
+    assert_null(choice.name);
+    assert_non_null(strstr(choice.reason, "No valid attention backend"));
+    fixture_free(&f);
+}
+
+static void names_of_older_releases_are_understood(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.10.2", 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 1);
+    f.env.attention_backend = "TRITON_ATTN_VLLM_V1";
+    oos_backend_choice const choice = choose(&f);
+    assert_string_equal(choice.name, "TRITON_ATTN");
+    assert_true(choice.forced);
+    fixture_free(&f);
+}
+
+static void a_forced_backend_that_does_not_fit_is_refused_in_the_engines_words(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.19.1", 80);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 80, 0), 1);
+    f.serve.attention_backend = "FLASHINFER";
+    oos_backend_choice const choice = choose(&f);
+    assert_true(choice.refused);
+    assert_string_equal(choice.reason,
+                        "Selected backend AttentionBackendEnum.FLASHINFER is not valid for this "
+                        "configuration. Reason: ['head_size not supported']");
+    fixture_free(&f);
+}
+
+static oos_attention latent(void)
+{
+    return (oos_attention){.mixer = OOS_MIXER_MLA,
+                           .heads = 128,
+                           .kv_heads = 1,
+                           .head_dim = 576,
+                           .kv_lora_rank = 512,
+                           .rope_dim = 64,
+                           .nope_dim = 128,
+                           .value_dim = 128};
+}
+
+static void latent_chooses(const char *version, unsigned capability, const char *kv, const char *expected,
+                           uint64_t block)
+{
+    fixture f;
+    fixture_init(&f, version, capability);
+    fixture_layers(&f, latent(), 1);
+    f.serve.kv_cache_dtype = kv;
+    oos_backend_choice const choice = choose(&f);
+    assert_string_equal(choice.name, expected);
+    assert_int_equal(choice.preferred_block, block);
+    fixture_free(&f);
+}
+
+static void latent_attention_takes_the_block_size_its_kernel_reads(void **state)
+{
+    (void)state;
+    latent_chooses("0.9.2", 90, NULL, "FLASHMLA", 64);
+    latent_chooses("0.9.2", 80, NULL, "TRITON_MLA", 0);
+    latent_chooses("0.11.0", 100, NULL, "CUTLASS_MLA", 128);
+    latent_chooses("0.13.0", 90, NULL, "FLASH_ATTN_MLA", 64);
+    latent_chooses("0.16.0", 100, NULL, "FLASHINFER_MLA", 64);
+    latent_chooses("0.32.0", 90, NULL, "FLASH_ATTN_MLA", 0);
+    latent_chooses("0.32.0", 90, "fp8", "FLASHMLA", 64);
+    latent_chooses("0.32.0", 100, NULL, "FLASHINFER_MLA", 32);
+    latent_chooses("0.32.0", 120, NULL, "TRITON_MLA", 0);
+}
+
+static void sparse_kernels_store_their_own_fp8_layout(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.20.0", 90);
+    oos_attention sparse = latent();
+    sparse.indexer_dim = 128, sparse.indexer_topk = 2048;
+    fixture_layers(&f, sparse, 1);
+    f.model.sparse = true;
+    f.serve.kv_cache_dtype = "fp8";
+    oos_backend_choice const choice = choose(&f);
+    assert_string_equal(choice.name, "FLASHMLA_SPARSE");
+    assert_int_equal(choice.kv_dtype, OOS_KV_FP8_DS_MLA);
+    fixture_free(&f);
+}
+
+static void image_masks_need_triton_or_a_pair(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version, *expected;
+        uint64_t head;
+    } cases[] = {{"0.12.0", "FLASH_ATTN", 256},
+                 {"0.19.1", "TRITON_ATTN", 256},
+                 {"0.32.0", "TRITON_FLASH_ATTN", 256},
+                 {"0.32.0", "TRITON_ATTN", 128}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_init(&f, cases[i].version, 90);
+        fixture_layers(&f, heads_of(OOS_MIXER_FULL, 16, 8, cases[i].head, 0), 1);
+        f.model.bidirectional_images = true;
+        assert_string_equal(choose(&f).name, cases[i].expected);
+        fixture_free(&f);
+    }
+}
+
+static void sinks_leave_flash_attention_2_out(void **state)
+{
+    (void)state;
+    for (unsigned capability = 80; capability <= 90; capability += 10) {
+        fixture f;
+        fixture_init(&f, "0.32.0", capability);
+        oos_attention sinks = heads_of(OOS_MIXER_FULL, 64, 8, 64, 0);
+        sinks.sinks = true;
+        fixture_layers(&f, sinks, 1);
+        assert_string_equal(choose(&f).name, capability == 80 ? "TRITON_ATTN" : "FLASH_ATTN");
+        fixture_free(&f);
+    }
+}
+
+static void flashinfers_workspace_grows_with_the_batch_since_0_26(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        uint64_t bytes;
+    } cases[] = {{"0.10.2", 256 * OOS_MIB}, {"0.25.0", 394 * OOS_MIB}, {"0.26.0", OOS_GIB}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_init(&f, cases[i].version, 90);
+        fixture_layers(&f, heads_of(OOS_MIXER_FULL, 64, 8, 128, 0), 1);
+        f.serve.attention_backend = "FLASHINFER";
+        f.serve.max_num_batched_tokens = oos_u64_of(8192);
+        assert_true(choose(&f).workspace_bytes == cases[i].bytes);
+        fixture_free(&f);
+    }
+}
+
+static void latent_prefill_keeps_room_for_a_context(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.19.1", 90);
+    fixture_layers(&f, latent(), 1);
+    f.serve.max_model_len = oos_u64_of(32768);
+    f.serve.max_num_seqs = oos_u64_of(256);
+    assert_true(choose(&f).workspace_bytes == 65536ull * 576 * 2);
+    fixture_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(head_size_80_goes_where_each_release_sends_it),
+        cmocka_unit_test(the_reason_names_the_head_size),
+        cmocka_unit_test(the_preferred_backend_needs_no_reason),
+        cmocka_unit_test(blackwell_prefers_flashinfer),
+        cmocka_unit_test(an_fp8_cache_follows_the_generations_of_flash_attention),
+        cmocka_unit_test(old_devices_start_the_old_engine_until_0_10_2),
+        cmocka_unit_test(a_type_nobody_reads_is_refused),
+        cmocka_unit_test(names_of_older_releases_are_understood),
+        cmocka_unit_test(a_forced_backend_that_does_not_fit_is_refused_in_the_engines_words),
+        cmocka_unit_test(latent_attention_takes_the_block_size_its_kernel_reads),
+        cmocka_unit_test(sparse_kernels_store_their_own_fp8_layout),
+        cmocka_unit_test(image_masks_need_triton_or_a_pair),
+        cmocka_unit_test(sinks_leave_flash_attention_2_out),
+        cmocka_unit_test(flashinfers_workspace_grows_with_the_batch_since_0_26),
+        cmocka_unit_test(latent_prefill_keeps_room_for_a_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
