@@ -103,16 +103,21 @@ def suffix_rule(convert):
     return rule
 
 
+def is_config(value):
+    """A dataclass, or a pydantic model as some configs of 0.8 are."""
+    return isinstance(value, type) and (dataclasses.is_dataclass(value) or hasattr(value, "model_fields"))
+
+
 def config_class(dest, parts):
-    """The dataclass behind a JSON flag: from the converter itself, else the config class of the same name."""
+    """The class behind a JSON flag: from the converter itself, else the config class of the same name."""
     for part in parts:
-        if isinstance(part, type) and dataclasses.is_dataclass(part):
+        if is_config(part):
             return part
     config = importlib.import_module("vllm.config")
     by_name = {name.lower(): getattr(config, name, None) for name in dir(config)}
     for name in (dest, dest.removeprefix("override_")):
         found = by_name.get(name.replace("_", ""))
-        if isinstance(found, type) and dataclasses.is_dataclass(found):
+        if is_config(found):
             return found
     return None
 
@@ -129,8 +134,8 @@ def converter_facts(action):
 
     config = None
     takes_object, value = attempt(convert, '{"a": 1}')
-    is_json = json.loads in parts or any(dataclasses.is_dataclass(part) for part in parts)
-    is_json = is_json or (takes_object and isinstance(value, dict)) or "from_cli" in names
+    is_json = json.loads in parts or any(is_config(part) for part in parts)
+    is_json = is_json or (takes_object and isinstance(value, dict)) or bool({"from_cli", "from_json"} & names)
     if is_json:
         takes_word, _ = attempt(convert, "word")
         facts["kind"] = "json-or-str" if takes_word and action.dest != "limit_mm_per_prompt" else "json"
@@ -224,7 +229,7 @@ def describe_annotation(hint, facts=None):
     elif isinstance(hint, type) and issubclass(hint, enum.Enum):
         facts["kind"] = "choice"
         facts["choices"] = [member.value if isinstance(member.value, str) else member.name for member in hint]
-    elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    elif is_config(hint):
         facts["kind"] = "dict"
         facts["class"] = hint
     elif isinstance(hint, type) and issubclass(hint, dict):
@@ -259,6 +264,14 @@ def call_factory(factory):
     return a if a == b else (None, False)
 
 
+def config_fields(cls):
+    """The fields of a dataclass, or those of a pydantic model in the same shape."""
+    if dataclasses.is_dataclass(cls):
+        return dataclasses.fields(cls)
+    return [types.SimpleNamespace(name=name, type=info.annotation, default=info, init=True)
+            for name, info in cls.model_fields.items()]
+
+
 def config_keys(cls, whole_configs, prefix="", depth=0):
     """The keys a JSON value may have, nested ones with a dot; not the engine's whole configs nested in some."""
     try:
@@ -266,7 +279,7 @@ def config_keys(cls, whole_configs, prefix="", depth=0):
     except Exception:
         hints = {}
     keys = []
-    for field in dataclasses.fields(cls):
+    for field in config_fields(cls):
         if not field.init or field.name.startswith("_"):
             continue
         facts = describe_annotation(hints.get(field.name, field.type))
@@ -407,16 +420,16 @@ def main():
     options.add_argument("--print-help", metavar="WORD", help="print what `vllm serve WORD` prints and nothing else")
     chosen = options.parse_args()
 
+    # Attribute docs are read only when help is asked for; 0.10 prints it and exits while the parser is built.
+    sys.argv = ["vllm", "serve", "--help"]
+    pretend_cuda()
+    importlib.import_module("vllm.engine.arg_utils")
+    sys.argv = ["vllm", "serve"]
     if chosen.print_help:
-        sys.argv = ["vllm", "serve", chosen.print_help]
-        pretend_cuda()
-        build_parsers()[0].parse_args(sys.argv[1:])
+        build_parsers()[0].parse_args(["serve", chosen.print_help])
         return
-
-    sys.argv = ["vllm", "serve", "--help=all"]  # the engine reads attribute docs only when help is asked for
     import vllm.version
 
-    pretend_cuda()
     top, serve, how = build_parsers()
     records = options_of(serve)
     dump = {

@@ -85,16 +85,18 @@ def plain(value):
     """A value as JSON; an object as the difference from a fresh one of its class."""
     if isinstance(value, enum.Enum):
         return value.value if isinstance(value.value, (int, str)) else value.name
+    names = None
     if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.init]
+    elif hasattr(type(value), "model_fields"):  # a pydantic model, as some configs of 0.8 are
+        names = list(type(value).model_fields)
+    if names is not None:
         try:
             fresh = type(value)()
         except Exception:
             fresh = None
-        return {
-            field.name: plain(getattr(value, field.name, None))
-            for field in dataclasses.fields(value)
-            if field.init and plain(getattr(value, field.name, None)) != plain(getattr(fresh, field.name, None))
-        }
+        pairs = [(name, plain(getattr(value, name, None)), plain(getattr(fresh, name, None))) for name in names]
+        return {name: now for name, now, before in pairs if now != before}
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set)):
