@@ -27,7 +27,8 @@ static oos_stream stream_of(const oos_batch *batch)
                                         "jamba", "pixtral", "nemotron-nas", "telechat", "olmo"};
     static const char *const norms[] = {"qwen3", "gemma3", "gemma4", "olmo", "glm4_moe"};
     static const char *const gemma[] = {"gemma2", "gemma3", "qwen3_next", "qwen3_5"};
-    if (batch->compiled) return (oos_stream){.outer = 2, .drops_gate_up = true};
+    if (batch->compiled)
+        return (oos_stream){.outer = 2, .drops_gate_up = true, .head_norms = ONE_OF(setup, norms)};
     oos_stream stream = {
         .outer = 2, .drops_gate_up = ONE_OF(setup, reuse), .head_norms = ONE_OF(setup, norms)};
     static const char *const gates[] = {"qwen3_next", "qwen3_5"};

@@ -17,7 +17,9 @@ static uint64_t plain_columns(const oos_batch *batch, const oos_attention *atten
     if (stream->head_norms) columns = oos_add(columns, oos_add(q, k));
     if (stream->gated)
         return oos_add(columns, oos_max(oos_mul(4, q), oos_add(oos_mul(3, q), setup->model->hidden)));
-    columns = oos_add(columns, setup->model->hidden);
+    /* compiled code holds the rotated queries instead of the output projection (Qwen3-30B-A3B) */
+    uint64_t const last = stream->head_norms && batch->compiled ? q : 0;
+    columns = oos_add(columns, oos_max(setup->model->hidden, last));
     if (!batch->compiled && oos_model_type_is(setup, "llama4"))
         columns = oos_max(columns, oos_add(qkv, oos_mul(5, q)));
     return columns;
