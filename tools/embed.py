@@ -5,6 +5,16 @@ import os
 import sys
 
 
+# Words for people who read data/, parsed by nothing: they would only cost time at every start.
+FOR_READERS = {"meaning", "total_origin", "context_note", "notes"}
+
+
+def without_words(value):
+    if isinstance(value, dict):
+        return {key: without_words(part) for key, part in value.items() if key not in FOR_READERS}
+    return [without_words(part) for part in value] if isinstance(value, list) else value
+
+
 def data_files(root):
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = sorted(name for name in subfolders if name != "schema")
@@ -33,7 +43,10 @@ def main():
         for path, source in files:
             with open(source, "rb") as f:
                 # Compact: the text is parsed at every start, white space only costs time.
-                text = json.dumps(json.load(f), separators=(",", ":"), ensure_ascii=False).encode()
+                value = json.load(f)
+                if path.split("/")[0] in ("gpus", "engines"):
+                    value = without_words(value)
+                text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
             c.write('    {"%s",\n%s, %d},\n' % (path, literal(text), len(text)))
         c.write("    {0, 0, 0},\n};\nconst size_t oos_data_embedded_count = %d;\n" % len(files))
     folders = sorted({os.path.dirname(source) for _, source in files} | {root})

@@ -1,6 +1,7 @@
-/* Reading data/gpus and finding a device by the word a person would use. */
+/* Reading data/gpus and finding a device by the word a person would use. All files are read at every start, so they are
+ * scanned forward for the fields we use. */
 #include "facts/gpu.h"
-#include "base/json.h"
+#include "base/scan.h"
 #include "facts/data.h"
 
 #include <ctype.h>
@@ -18,79 +19,143 @@ static bool capability_parse(const char *text, unsigned *ret_capability)
     return text[1] == '\0';
 }
 
-static oomsight_status strings_read(oos_arena *arena, const json_t *list, const char *const **ret_list,
-                                    size_t *ret_count)
+enum { ALIASES_MAX = 32, SLICES_MAX = 32 };
+
+/* One object on its way in: a device or a MIG profile. */
+typedef struct draft {
+    oos_gpu gpu;
+    oos_view name, profile, capability, source, memory;
+    oos_view aliases[ALIASES_MAX];
+    size_t alias_count;
+    oos_view slices[SLICES_MAX]; /* the text of each profile */
+    size_t slice_count;
+    bool has_total, has_low, has_high, has_nvml;
+    uint64_t sms;
+} draft;
+
+static void aliases_scan(oos_scan *scan, draft *d)
 {
-    size_t const count = json_array_size(list);
-    const char **strings = OOS_NEW_ARRAY(arena, const char *, count);
-    if (!strings) return OOMSIGHT_NOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const char *text = json_string_value(json_array_get(list, i));
-        strings[i] = text ? text : "";
+    if (!oos_scan_open(scan, '[')) return;
+    while (oos_scan_item(scan)) {
+        oos_view alias = {0};
+        if (oos_scan_string(scan, &alias) && d->alias_count < ALIASES_MAX)
+            d->aliases[d->alias_count++] = alias;
     }
-    *ret_list = strings;
-    *ret_count = count;
-    return OOMSIGHT_OK;
 }
 
-static oomsight_status gpu_read(oos_arena *arena, const json_t *object, oos_gpu *ret_gpu,
-                                oomsight_error *reterr)
+static void slices_scan(oos_scan *scan, draft *d)
 {
-    oos_gpu gpu = {0};
-    const char *capability = "", *source = "", *memory = "";
-    uint64_t sms = 0;
-    if (!oos_json_str(object, "name", &gpu.name) || !oos_json_u64(object, "total_bytes", &gpu.total_bytes) ||
-        !oos_json_str(object, "compute_capability", &capability) ||
-        !capability_parse(capability, &gpu.capability))
+    if (!oos_scan_open(scan, '[')) return;
+    while (oos_scan_item(scan)) {
+        oos_view slice = {0};
+        if (oos_scan_skip(scan, &slice) && d->slice_count < SLICES_MAX) d->slices[d->slice_count++] = slice;
+    }
+}
+
+/* A number, or nothing when it is null. */
+static bool number_scan(oos_scan *scan, uint64_t *ret_number)
+{
+    if (oos_scan_peek(scan) == OOS_SCAN_NUMBER) return oos_scan_u64(scan, ret_number);
+    oos_scan_skip(scan, NULL);
+    return false;
+}
+
+static bool draft_scan(oos_view text, draft *d)
+{
+    oos_scan scan = oos_scan_begin(text);
+    oos_view key = {0};
+    if (!oos_scan_open(&scan, '{')) return false;
+    while (oos_scan_key(&scan, &key)) {
+        if (oos_view_is(key, "name"))
+            oos_scan_string(&scan, &d->name);
+        else if (oos_view_is(key, "profile"))
+            oos_scan_string(&scan, &d->profile);
+        else if (oos_view_is(key, "compute_capability"))
+            oos_scan_string(&scan, &d->capability);
+        else if (oos_view_is(key, "total_source"))
+            oos_scan_string(&scan, &d->source);
+        else if (oos_view_is(key, "memory_kind"))
+            oos_scan_string(&scan, &d->memory);
+        else if (oos_view_is(key, "total_bytes"))
+            d->has_total = number_scan(&scan, &d->gpu.total_bytes);
+        else if (oos_view_is(key, "total_low"))
+            d->has_low = number_scan(&scan, &d->gpu.total_low);
+        else if (oos_view_is(key, "total_high"))
+            d->has_high = number_scan(&scan, &d->gpu.total_high);
+        else if (oos_view_is(key, "nvml_total_bytes"))
+            d->has_nvml = number_scan(&scan, &d->gpu.nvml_total_bytes);
+        else if (oos_view_is(key, "sms"))
+            number_scan(&scan, &d->sms);
+        else if (oos_view_is(key, "context_bytes"))
+            d->gpu.context_bytes.known = number_scan(&scan, &d->gpu.context_bytes.value);
+        else if (oos_view_is(key, "aliases"))
+            aliases_scan(&scan, d);
+        else if (oos_view_is(key, "mig"))
+            slices_scan(&scan, d);
+        else
+            oos_scan_skip(&scan, NULL);
+    }
+    return oos_scan_done(&scan);
+}
+
+/* What a device and a slice have in common. */
+static bool totals_settle(draft *d)
+{
+    if (!d->has_low) d->gpu.total_low = d->gpu.total_bytes;
+    if (!d->has_high) d->gpu.total_high = d->gpu.total_bytes;
+    d->gpu.total_measured = oos_view_is(d->source, "measured");
+    d->gpu.sms = (unsigned)oos_min(d->sms, 4096);
+    return d->has_total && d->gpu.total_bytes < (uint64_t)1 << 53;
+}
+
+static oomsight_status gpu_settle(oos_arena *arena, draft *d, oomsight_error *reterr)
+{
+    oos_gpu *gpu = &d->gpu;
+    char capability[16];
+    if (d->name.len == 0 || !totals_settle(d) || d->capability.len >= sizeof capability)
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a GPU needs name, total_bytes and compute_capability");
-    if (oos_json_u64(object, "sms", &sms)) gpu.sms = (unsigned)sms;
-    oos_json_str(object, "total_source", &source);
-    oos_json_str(object, "memory_kind", &memory);
-    gpu.total_measured = strcmp(source, "measured") == 0;
-    if (!oos_json_u64(object, "total_low", &gpu.total_low)) gpu.total_low = gpu.total_bytes;
-    if (!oos_json_u64(object, "total_high", &gpu.total_high)) gpu.total_high = gpu.total_bytes;
-    gpu.memory = strcmp(memory, "unified") == 0 ? OOS_MEMORY_UNIFIED
-                 : strcmp(memory, "hbm") == 0   ? OOS_MEMORY_HBM
-                                                : OOS_MEMORY_GDDR;
-    gpu.context_bytes.known = oos_json_u64(object, "context_bytes", &gpu.context_bytes.value);
-    if (!oos_json_u64(object, "nvml_total_bytes", &gpu.nvml_total_bytes))
-        gpu.nvml_total_bytes = gpu.total_bytes;
-    if (strings_read(arena, json_object_get(object, "aliases"), &gpu.aliases, &gpu.alias_count) !=
-        OOMSIGHT_OK)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPU aliases");
-    *ret_gpu = gpu;
-    return OOMSIGHT_OK;
+    memcpy(capability, d->capability.ptr, d->capability.len);
+    capability[d->capability.len] = '\0';
+    if (!capability_parse(capability, &gpu->capability))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "'%s' is not a compute capability such as 9.0",
+                        capability);
+    gpu->memory = oos_view_is(d->memory, "unified") ? OOS_MEMORY_UNIFIED
+                  : oos_view_is(d->memory, "hbm")   ? OOS_MEMORY_HBM
+                                                    : OOS_MEMORY_GDDR;
+    if (!d->has_nvml) gpu->nvml_total_bytes = gpu->total_bytes;
+    const char **aliases = OOS_NEW_ARRAY(arena, const char *, d->alias_count);
+    gpu->name = oos_scan_text(arena, d->name);
+    bool ok = aliases && gpu->name;
+    for (size_t i = 0; ok && i < d->alias_count; i++)
+        ok = (aliases[i] = oos_scan_text(arena, d->aliases[i])) != NULL;
+    gpu->aliases = aliases;
+    gpu->alias_count = d->alias_count;
+    return ok ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a GPU");
 }
 
 /* A MIG profile is a device of its own: the parent's name, its own bytes and SMs. */
-static oomsight_status slice_read(oos_arena *arena, const oos_gpu *parent, const json_t *profile,
-                                  oos_gpu *ret_gpu)
+static oomsight_status slice_settle(oos_arena *arena, const oos_gpu *parent, draft *d, oomsight_error *reterr)
 {
+    if (d->profile.len == 0 || !totals_settle(d))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "a MIG profile needs profile and total_bytes");
     oos_gpu gpu = *parent;
-    uint64_t sms = 0;
-    const char *name, *source = "";
-    if (!oos_json_str(profile, "profile", &name) || !oos_json_u64(profile, "total_bytes", &gpu.total_bytes))
-        return OOMSIGHT_MALFORMED;
-    if (oos_json_u64(profile, "sms", &sms)) gpu.sms = (unsigned)sms;
-    if (!oos_json_u64(profile, "total_low", &gpu.total_low)) gpu.total_low = gpu.total_bytes;
-    if (!oos_json_u64(profile, "total_high", &gpu.total_high)) gpu.total_high = gpu.total_bytes;
-    oos_json_str(profile, "total_source", &source);
-    gpu.total_measured = strcmp(source, "measured") == 0;
-    gpu.slice = name;
+    gpu.total_bytes = d->gpu.total_bytes, gpu.total_low = d->gpu.total_low,
+    gpu.total_high = d->gpu.total_high;
+    gpu.total_measured = d->gpu.total_measured;
+    gpu.sms = d->gpu.sms;
     /* A context is mostly per-SM state: docs/formats/gpu.md, 30 MiB + a share per SM. */
     if (gpu.context_bytes.known && gpu.context_bytes.value > 30 * OOS_MIB && parent->sms && gpu.sms)
         gpu.context_bytes.value =
             30 * OOS_MIB + (gpu.context_bytes.value - 30 * OOS_MIB) * gpu.sms / parent->sms;
-    gpu.name = oos_arena_format(arena, "%s MIG %s", parent->name, name);
+    gpu.slice = oos_scan_text(arena, d->profile);
+    gpu.name = gpu.slice ? oos_arena_format(arena, "%s MIG %s", parent->name, gpu.slice) : NULL;
     const char **aliases = OOS_NEW_ARRAY(arena, const char *, parent->alias_count);
-    if (!gpu.name || !aliases) return OOMSIGHT_NOMEM;
-    for (size_t i = 0; i < parent->alias_count; i++) {
-        aliases[i] = oos_arena_format(arena, "%s-%s", parent->aliases[i], name);
-        if (!aliases[i]) return OOMSIGHT_NOMEM;
-    }
+    bool ok = aliases && gpu.name;
+    for (size_t i = 0; ok && i < parent->alias_count; i++)
+        ok = (aliases[i] = oos_arena_format(arena, "%s-%s", parent->aliases[i], gpu.slice)) != NULL;
     gpu.aliases = aliases;
-    *ret_gpu = gpu;
-    return OOMSIGHT_OK;
+    d->gpu = gpu;
+    return ok ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a MIG profile");
 }
 
 /* Letters and digits only, lower case: "RTX 4090" and "rtx-4090" are one word. A dot is kept: "1g.10gb". */
@@ -147,36 +212,36 @@ static oomsight_status names_index(oos_arena *arena, oos_gpus *gpus, oomsight_er
     return OOMSIGHT_OK;
 }
 
+/* The device of one file and its slices, appended to the list. */
+static oomsight_status file_read(oos_arena *arena, oos_view text, oos_gpu *list, size_t *count,
+                                 oomsight_error *reterr)
+{
+    draft device = {0};
+    if (!draft_scan(text, &device)) return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
+    OOS_TRY(gpu_settle(arena, &device, reterr));
+    list[(*count)++] = device.gpu;
+    for (size_t i = 0; i < device.slice_count; i++) {
+        draft slice = {0};
+        if (!draft_scan(device.slices[i], &slice))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
+        OOS_TRY(slice_settle(arena, &device.gpu, &slice, reterr));
+        list[(*count)++] = slice.gpu;
+    }
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *ret_gpus,
                               oomsight_error *reterr)
 {
     oos_data_file *files;
-    size_t file_count, count = 0, capacity = 0;
+    size_t file_count, count = 0;
     OOS_TRY(oos_data_list(arena, data_dir, "gpus", &files, &file_count, reterr));
-    json_t **roots = OOS_NEW_ARRAY(arena, json_t *, file_count);
-    if (!roots) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPUs");
-    for (size_t i = 0; i < file_count; i++) {
-        oomsight_status const status =
-            oos_json_load(arena, (oos_view){files[i].bytes, files[i].len}, &roots[i], reterr);
-        if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, files[i].path);
-        capacity += 1 + json_array_size(json_object_get(roots[i], "mig"));
-    }
-
-    oos_gpu *list = OOS_NEW_ARRAY(arena, oos_gpu, capacity);
+    oos_gpu *list = OOS_NEW_ARRAY(arena, oos_gpu, file_count * (1 + SLICES_MAX));
     if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPUs");
     for (size_t i = 0; i < file_count; i++) {
-        oomsight_status status = gpu_read(arena, roots[i], &list[count], reterr);
+        oomsight_status const status =
+            file_read(arena, (oos_view){files[i].bytes, files[i].len}, list, &count, reterr);
         if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, files[i].path);
-        const oos_gpu *parent = &list[count++];
-        const json_t *mig = json_object_get(roots[i], "mig");
-        for (size_t k = 0; k < json_array_size(mig); k++) {
-            status = slice_read(arena, parent, json_array_get(mig, k), &list[count]);
-            if (status != OOMSIGHT_OK) {
-                oos_fail(reterr, status, "a MIG profile needs profile and total_bytes");
-                return oos_fail_in(reterr, status, files[i].path);
-            }
-            count++;
-        }
     }
     *ret_gpus = (oos_gpus){.list = list, .count = count};
     return names_index(arena, ret_gpus, reterr);
