@@ -46,6 +46,17 @@ static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_perc
                       : oos_amount_guess(bytes, low, high, how);
 }
 
+/* The first start compiles: Inductor of torch 2.13 times its kernels on made-up arguments, and the first piece takes the
+ * whole embedding (Gemma 2 9B: 1750 MiB beside two hidden-wide tensors). A start from a warm cache does not. */
+static uint64_t cold_compile(const oos_batch *batch)
+{
+    const oos_model *model = batch->setup->model;
+    if (!batch->compiled || !batch->first || batch->setup->rules->torch_minor < 13) return 0;
+    uint64_t const rows = oos_per_rank(model->vocab, batch->setup->tp);
+    uint64_t const embedding = oos_mul(oos_mul(rows, model->hidden), batch->item);
+    return oos_add(embedding, oos_mul(oos_mul(2, model->hidden), batch->column));
+}
+
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr)
 {
@@ -81,5 +92,6 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         .persistent =
             guess(oos_activation_buffers(&batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
         .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler};
+    ret_activation->peak.high = oos_max(ret_activation->peak.high, cold_compile(&batch));
     return OOMSIGHT_OK;
 }
