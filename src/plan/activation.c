@@ -3,33 +3,48 @@
  * activation_layers.c, activation_sampler.c and activation_encoder.c, the runner's buffers in activation_buffers.c. */
 #include "plan/activation_parts.h"
 
-/* The older engine runs where the newer one refuses: to 0.10 on devices before 8.0 and on request. It compiles nothing,
- * and without chunked prefill its batch is one prompt of the longest length (EngineArgs of 0.8 - 0.10). */
-static bool first_engine(const oos_setup *setup)
+static bool quantised_as(const oos_setup *setup, const char *method)
 {
-    if (setup->rules->version >= OOS_VERSION(0, 11, 0)) return false;
-    bool const old_device = setup->device.capability > 0 && setup->device.capability < 80;
-    return !oos_flag_or(setup->env->use_v1, !old_device);
+    const char *given = setup->serve->quantization, *own = setup->model->quant_method;
+    return (given && strcmp(given, method) == 0) || (own && strcmp(own, method) == 0);
 }
 
-static uint64_t batch_tokens(const oos_setup *setup)
+/* The older engine runs where the newer one does not: to 0.10 on devices before 8.0 and on request, in 0.8 also for
+ * LoRA, bitsandbytes, offloading and an fp8 cache (EngineArgs._is_v1_supported_oracle). */
+static bool first_engine(const oos_setup *setup)
+{
+    oos_version const version = setup->rules->version;
+    if (version >= OOS_VERSION(0, 11, 0)) return false;
+    if (setup->env->use_v1.known) return !setup->env->use_v1.value;
+    if (setup->device.capability > 0 && setup->device.capability < 80) return true;
+    if (version >= OOS_VERSION(0, 9, 0)) return false;
+    return setup->loras > 0 || quantised_as(setup, "bitsandbytes") || quantised_as(setup, "gguf") ||
+           oos_f64_or(setup->serve->cpu_offload_gb, 0) > 0 ||
+           (setup->kv_dtype == OOS_KV_FP8 && setup->device.capability != 90);
+}
+
+/* It compiles nothing, takes 256 requests, and without chunked prefill a batch is one prompt of the longest length. */
+static void first_engine_batch(const oos_setup *setup, uint64_t *tokens, uint64_t *requests)
 {
     const oos_serve *serve = setup->serve;
     bool const chunked = oos_flag_or(serve->enable_chunked_prefill, setup->max_model_len > 32 * OOS_KIB);
-    if (!first_engine(setup) || serve->max_num_batched_tokens.known || chunked)
-        return setup->max_num_batched_tokens;
-    return oos_max(setup->max_model_len, 2048);
+    if (!serve->max_num_batched_tokens.known && !chunked) *tokens = oos_max(setup->max_model_len, 2048);
+    if (!serve->max_num_seqs.known) *requests = 256;
 }
 
 static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batch)
 {
-    uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype)), tokens = batch_tokens(setup);
+    uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype));
+    uint64_t tokens = setup->max_num_batched_tokens, requests = setup->max_num_seqs;
+    bool const older = first_engine(setup);
+    if (older) first_engine_batch(setup, &tokens, &requests);
     *ret_batch = (oos_batch){.setup = setup,
                              .tokens = tokens,
-                             .requests = oos_min(setup->max_num_seqs, tokens),
+                             .requests = oos_min(requests, tokens),
                              .item = item,
                              .column = oos_mul(tokens, item),
-                             .compiled = !setup->eager && !first_engine(setup),
+                             .first_engine = older,
+                             .compiled = !setup->eager && !older,
                              .first = stage == 0,
                              .last = stage + 1 == setup->pp};
     ret_batch->count = oos_setup_stage_layers(setup, stage, &ret_batch->layer);
@@ -69,7 +84,11 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t encoder = 0, outputs = 0;
     if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs);
     uint64_t const hidden = oos_mul(batch.column, setup->model->hidden);
-    uint64_t const sampler = batch.last ? oos_add(hidden, oos_activation_sampler(&batch)) : hidden;
+    uint64_t sampler = hidden, sampler_high = hidden;
+    if (batch.last) {
+        sampler = oos_add(hidden, oos_activation_sampler(&batch, &sampler_high));
+        sampler_high = oos_add(hidden, sampler_high);
+    }
     uint64_t const cublas = oos_activation_cublas(setup);
     uint64_t const retained = oos_add(layers.workspace, cublas);
 
@@ -92,6 +111,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         .persistent =
             guess(oos_activation_buffers(&batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
         .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler};
-    ret_activation->peak.high = oos_max(ret_activation->peak.high, cold_compile(&batch));
+    oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
+    in_sampling->high = oos_max(in_sampling->high, sampler_high);
+    most->high = oos_max(most->high, oos_max(oos_add(sampler_high, retained), cold_compile(&batch)));
     return OOMSIGHT_OK;
 }

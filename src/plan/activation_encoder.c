@@ -30,7 +30,7 @@ static uint64_t patches_per_token(const oos_setup *setup, uint64_t tokens)
 static uint64_t item_count(const oos_batch *batch, uint64_t tokens)
 {
     const oos_setup *setup = batch->setup;
-    uint64_t const limit = oos_u64_or(setup->serve->mm_images, 999);
+    uint64_t const limit = oos_u64_or(setup->serve->mm_images, batch->first_engine ? 1 : 999);
     uint64_t const prompt = oos_max(1, oos_min(limit, setup->max_model_len / tokens));
     return oos_max(1, oos_min(batch->tokens / tokens, oos_mul(setup->max_num_seqs, prompt)));
 }

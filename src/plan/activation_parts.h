@@ -11,6 +11,7 @@ typedef struct oos_batch {
     uint64_t requests;     /* min(max_num_seqs, tokens): rows of the dummy sampler */
     uint64_t item;         /* bytes of one activation */
     uint64_t column;       /* tokens * item */
+    bool first_engine;     /* the engine before V1 */
     bool compiled;         /* by torch.compile: the code between attentions drops what it no longer needs */
     bool first, last;      /* pipeline stage with the embedding, with the logits */
     uint64_t layer, count; /* its decoder layers: [layer, layer + count) */
@@ -43,8 +44,8 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak);
 /* Expert layers: what the kernels allocate for one call, and whether the engine keeps it for the next. */
 uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept);
 
-/* The dummy sampler run, without the hidden states. */
-uint64_t oos_activation_sampler(const oos_batch *batch);
+/* The dummy sampler run, without the hidden states, and how much it may be where the way of sampling is not known. */
+uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high);
 
 /* What the runner allocates for good: input rows, penalties, bitmasks. */
 uint64_t oos_activation_buffers(const oos_batch *batch);

@@ -6,25 +6,35 @@
  *          0.11.0 on a stand-in device: 49.1 + 98.2 + 98.2 + 147.3 MiB for 256 x 50,272 logits)
  *   fused  fp32 logits 4, probabilities 4, noise of the same shape 4
  * `sort` is the PyTorch way. To 0.9.1 always: FlashInfer is missing or too new for it. 0.9.2 to 0.11.0 use FlashInfer
- * where it is installed, as in the published images, and sort where it is not, as after a plain pip: the first is
- * assumed. 0.11.1 to 0.16 use it on request only; 0.17 to 0.20 mask in place with Triton; from 0.21 it is the default. */
-static uint64_t sampler_item(const oos_setup *setup)
+ * where it is installed, as in the published images, and sort where it is not, as after a plain pip; measured starts are
+ * of both kinds. Which one cannot be seen from outside, so the guess lies between, near the first, and the range has
+ * both. 0.11.1 to 0.16 use it on request only; 0.17 to 0.20 mask in place with Triton; from 0.21 it is the default. */
+enum { FUSED = 12, UNSURE = 18, SORT = 36 };
+
+static void sampler_items(const oos_setup *setup, uint64_t *ret_item, uint64_t *ret_high)
 {
     oos_version const version = setup->rules->version;
-    if (version >= OOS_VERSION(0, 17, 0)) return 12;
-    bool const flashinfer = version >= OOS_VERSION(0, 9, 2) && version < OOS_VERSION(0, 11, 1);
-    return oos_flag_or(setup->env->flashinfer_sampler, flashinfer) ? 12 : 36;
+    oos_flag const asked = setup->env->flashinfer_sampler;
+    *ret_item = *ret_high = SORT;
+    if (version >= OOS_VERSION(0, 17, 0) || (asked.known && asked.value)) {
+        *ret_item = *ret_high = FUSED;
+    } else if (!asked.known && version >= OOS_VERSION(0, 9, 2) && version < OOS_VERSION(0, 11, 1)) {
+        *ret_item = UNSURE;
+    }
 }
 
-uint64_t oos_activation_sampler(const oos_batch *batch)
+uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
 {
     const oos_setup *setup = batch->setup;
     uint64_t const vocab = setup->model->vocab, rows = batch->requests;
     uint64_t const logits = oos_mul(rows, vocab);
-    uint64_t const hidden = oos_mul(oos_mul(rows, setup->model->hidden), batch->item);
-    uint64_t bytes = oos_add(hidden, oos_mul(logits, batch->item));
-    if (setup->tp > 1)
+    uint64_t bytes = oos_mul(oos_add(oos_mul(rows, setup->model->hidden), logits), batch->item);
+    if (setup->tp > 1) /* this rank's part, beside the gathered whole */
         bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
+    *ret_high = bytes;
     if (setup->v2_runner) return bytes;
-    return oos_add(bytes, oos_mul(logits, sampler_item(setup)));
+    uint64_t item, high;
+    sampler_items(setup, &item, &high);
+    *ret_high = oos_add(bytes, oos_mul(logits, high));
+    return oos_add(bytes, oos_mul(logits, item));
 }
