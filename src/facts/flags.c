@@ -488,6 +488,20 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view word, oo
     return best ? hit_of(table, best, below, above) : (oos_flag_hit){0};
 }
 
+/* Letters that one word has and the other lacks: no number of edits below half of it will do. */
+static size_t edits_least(const int8_t counts[32], oos_view b)
+{
+    int8_t left[32];
+    size_t missing = 0, spare = 0;
+    memcpy(left, counts, sizeof left);
+    for (size_t i = 0; i < b.len; i++) left[b.ptr[i] & 31]--;
+    for (size_t i = 0; i < sizeof left; i++) {
+        if (left[i] > 0) spare += (size_t)left[i];
+        if (left[i] < 0) missing += (size_t)-left[i];
+    }
+    return missing > spare ? missing : spare;
+}
+
 /* Edits that turn one spelling into the other: a letter more, a letter less, another letter, two letters swapped. */
 static size_t edits(oos_view a, oos_view b)
 {
@@ -536,12 +550,14 @@ const char *oos_flags_nearest(const oos_flag_table *table, oos_view word, oos_ve
     neighbours(table, version, &below, &above);
     size_t least = word.len / 4 + 2; /* further away it is another word */
     if (least > word.len / 2) least = word.len / 2;
+    int8_t counts[32] = {0};
+    for (size_t i = 0; i < word.len; i++) counts[(word.ptr[i] == '_' ? '-' : word.ptr[i]) & 31]++;
     for (size_t i = 0; i < index->count; i++) {
         const spelling *s = &index->list[i];
         if (distance(s, below, above) != 0) continue;
         if (word.len > 5 && shortened(word, s->text)) return s->text;
         size_t const gap = s->len > word.len ? s->len - word.len : word.len - s->len;
-        if (gap >= least) continue;
+        if (gap >= least || edits_least(counts, (oos_view){s->text, s->len}) >= least) continue;
         size_t const count = edits(word, (oos_view){s->text, s->len});
         if (count < least) {
             least = count;
