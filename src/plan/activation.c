@@ -11,7 +11,7 @@ static bool quantised_as(const oos_setup *setup, const char *method)
 
 /* The older engine runs where the newer one does not: to 0.10 on devices before 8.0 and on request, in 0.8 also for
  * LoRA, bitsandbytes, offloading and an fp8 cache (EngineArgs._is_v1_supported_oracle). */
-static bool first_engine(const oos_setup *setup)
+bool oos_activation_first_engine(const oos_setup *setup)
 {
     oos_version const version = setup->rules->version;
     if (version >= OOS_VERSION(0, 11, 0)) return false;
@@ -36,7 +36,7 @@ static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batc
 {
     uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype));
     uint64_t tokens = setup->max_num_batched_tokens, requests = setup->max_num_seqs;
-    bool const older = first_engine(setup);
+    bool const older = oos_activation_first_engine(setup);
     if (older) first_engine_batch(setup, &tokens, &requests);
     *ret_batch = (oos_batch){.setup = setup,
                              .tokens = tokens,
@@ -90,7 +90,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         sampler_high = oos_add(hidden, sampler_high);
     }
     uint64_t const cublas = oos_activation_cublas(setup);
-    uint64_t const retained = oos_add(layers.workspace, cublas);
+    uint64_t const buffer = batch.last ? oos_activation_topk_buffer(&batch) : 0;
+    uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
 
     uint64_t const in_layers = oos_add(oos_add(layers.peak, outputs), cublas);
     uint64_t const in_sampler = oos_add(oos_add(sampler, retained), outputs);

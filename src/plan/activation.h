@@ -20,6 +20,9 @@ typedef struct oos_activation {
     bool encoder_first;    /* the encoder is the moment that decides */
 } oos_activation;
 
+/* Whether the engine before V1 runs this start. */
+bool oos_activation_first_engine(const oos_setup *setup);
+
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr);
 

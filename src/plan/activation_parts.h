@@ -47,6 +47,9 @@ uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept);
 /* The dummy sampler run, without the hidden states, and how much it may be where the way of sampling is not known. */
 uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high);
 
+/* The buffer of Triton's top-k and top-p masking, kept for the next call. */
+uint64_t oos_activation_topk_buffer(const oos_batch *batch);
+
 /* What the runner allocates for good: input rows, penalties, bitmasks. */
 uint64_t oos_activation_buffers(const oos_batch *batch);
 

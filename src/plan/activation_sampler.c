@@ -28,7 +28,9 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
     const oos_setup *setup = batch->setup;
     uint64_t const vocab = setup->model->vocab, rows = batch->requests;
     uint64_t const logits = oos_mul(rows, vocab);
-    uint64_t bytes = oos_mul(oos_add(oos_mul(rows, setup->model->hidden), logits), batch->item);
+    uint64_t const hidden =
+        oos_mul(setup->v2_runner ? 1 : 2, oos_mul(rows, setup->model->hidden)); /* and a random copy */
+    uint64_t bytes = oos_mul(oos_add(hidden, logits), batch->item);
     if (setup->tp > 1) /* this rank's part, beside the gathered whole */
         bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
     *ret_high = bytes;
@@ -37,4 +39,16 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
     sampler_items(setup, &item, &high);
     *ret_high = oos_add(bytes, oos_mul(logits, high));
     return oos_add(bytes, oos_mul(logits, item));
+}
+
+/* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The
+ * newer runner's dummy request asks for neither top-k nor top-p. */
+uint64_t oos_activation_topk_buffer(const oos_batch *batch)
+{
+    const oos_setup *setup = batch->setup;
+    if (setup->v2_runner || setup->rules->version < OOS_VERSION(0, 17, 0) || batch->requests < 8) return 0;
+    uint64_t const units = setup->device.sms ? setup->device.sms : 100;
+    uint64_t rows = 1;
+    while (rows < oos_min(units, batch->requests)) rows *= 2;
+    return oos_mul(oos_mul(oos_min(rows, units), setup->model->vocab), 4);
 }

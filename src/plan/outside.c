@@ -1,6 +1,7 @@
 /* Memory outside PyTorch's allocator, and what CUDA graphs and serving take beside the budget. Each constant is a fit on
  * 102 measured starts (docs/accuracy.md says how well); the graph counts themselves are exact. */
 #include "plan/outside.h"
+#include "plan/activation.h"
 
 static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
 {
@@ -63,12 +64,19 @@ static graph_count count_graphs(const oos_setup *setup)
     graph_count count = {0};
     if (setup->eager || setup->graph_mode == OOS_GRAPH_NONE) return count;
     uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
+    if (oos_activation_first_engine(setup)) { /* 1, 2, 4, 8, 16, ... 256 requests, nothing in pieces */
+        uint64_t const requests = oos_min(oos_u64_or(setup->serve->max_num_seqs, 256), 256);
+        count.full_sizes = oos_add(requests / 8, oos_min(requests, 3));
+        count.whole = oos_mul(count.full_sizes, layers);
+        return count;
+    }
     uint64_t const query = oos_add(1, setup->speculative_tokens);
     uint64_t const decode_top = oos_mul(setup->max_num_seqs, query);
     uint64_t full = 0;
     for (size_t i = 0; i < setup->capture_count; i++)
         if (setup->capture_sizes[i] >= query && setup->capture_sizes[i] <= decode_top) full++;
-    uint64_t const loras = setup->loras ? 2 : 1;
+    /* cudagraph_specialize_lora: with and without */
+    uint64_t const loras = setup->loras && setup->rules->version >= OOS_VERSION(0, 11, 1) ? 2 : 1;
     bool const pieces =
         setup->graph_mode == OOS_GRAPH_PIECEWISE || setup->graph_mode == OOS_GRAPH_FULL_AND_PIECEWISE;
     bool const whole = setup->graph_mode != OOS_GRAPH_PIECEWISE;
@@ -92,20 +100,25 @@ static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *ba
     return oos_mul(oos_mul(rows, oos_mul(heads, setup->model->head_dim)), 32 * 4);
 }
 
-/* 203 KiB a piece and 130 KiB a layer of a whole graph, and the pool's high-water mark of the largest size: fitted on
- * 0.10.1 - 0.27 starts of Qwen2.5-3B (0.52, 0.69 GiB), Qwen2-7B (0.50), Llama-3.2-3B (0.55, 0.65), Gemma-4-26B (0.48),
- * Qwen3-235B (0.32, 0.96); within 20 % of them. Two starts with LoRA took 2.4 times as much (its kernels are nodes
- * too), and one with MXFP4 experts at TP 4 three times. */
+/* 203 KiB a piece, 80 more where it has an all-reduce, 100 KiB a layer of a whole graph (200 in the older engine), the
+ * pool's high-water mark of the largest size, and 60 MiB to begin with. Fitted on starts of 0.10.1 to 0.27: Qwen2.5-3B
+ * (0.52, 0.69 GiB), Qwen2-7B (0.50; TP 2: 0.65), Llama-3.2-3B (0.55, 0.65), Gemma-4-26B (0.48), Qwen3-235B (0.32, 0.96);
+ * within 25 % of them. Two starts with LoRA took 2.4 times as much (its kernels are nodes too); MXFP4 experts at TP 4 and
+ * a drafter took two to ten times. */
 static oos_amount graphs_of(const oos_setup *setup, const oos_backend_choice *backend, graph_count count)
 {
     if (count.pieces == 0 && count.whole == 0) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    uint64_t objects = oos_add(oos_mul(count.pieces, 203 * OOS_KIB), oos_mul(count.whole, 130 * OOS_KIB));
-    if (setup->loras) objects = oos_mul(objects, 12) / 5;
+    uint64_t const piece = setup->tp > 1 ? 283 * OOS_KIB : 203 * OOS_KIB;
+    uint64_t const layer = oos_activation_first_engine(setup) ? 200 * OOS_KIB : 100 * OOS_KIB;
+    uint64_t objects = oos_add(oos_mul(count.pieces, piece), oos_mul(count.whole, layer));
+    if (setup->loras && count.pieces) objects = oos_mul(objects, 12) / 5;
     uint64_t const wide = oos_add(oos_mul(4, setup->model->hidden),
                                   oos_mul(3, oos_cdiv(setup->model->intermediate, oos_max(1, setup->tp))));
-    uint64_t const pool =
-        oos_mul(oos_mul(setup->capture_top, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
-    uint64_t const bytes = oos_add(oos_add(objects, pool), split_bytes(setup, backend, count));
+    uint64_t const rows =
+        count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
+    uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
+    uint64_t const bytes =
+        oos_add(oos_add(objects, pool), oos_add(split_bytes(setup, backend, count), 60 * OOS_MIB));
     return guess(bytes, bytes / 2, oos_mul(bytes, 2), "graphs x pieces, and the pool of the largest size");
 }
 
@@ -116,8 +129,8 @@ static oos_amount estimate_of(const oos_setup *setup, oos_amount graphs)
     bool const runs = setup->rules->graph_profiling && graphs.bytes && !setup->kv_cache_memory_bytes.known &&
                       (!setup->v2_runner || setup->rules->v2_runner_estimates_graphs);
     if (!runs) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    return guess(graphs.bytes, graphs.bytes / 2, oos_mul(graphs.bytes, 2),
-                 "two captures extrapolated to all sizes");
+    uint64_t const bytes = oos_add(graphs.bytes, graphs.bytes / 5);
+    return guess(bytes, bytes / 3, oos_mul(bytes, 3), "two captures extrapolated to all sizes");
 }
 
 /* ---- serving ---- */
