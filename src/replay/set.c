@@ -6,9 +6,8 @@
 
 enum { BINS = 832, BIN_WORDS = BINS / 64, CHUNK_ITEMS = 32 };
 
-typedef struct key {
-    uint64_t major, minor;
-} key;
+/* major above, minor below: one comparison without a branch */
+typedef unsigned __int128 key;
 
 typedef struct chunk {
     uint32_t count;
@@ -29,11 +28,6 @@ struct oos_set {
     bin bins[BINS];
 };
 
-typedef struct place {
-    unsigned bin;
-    uint32_t chunk, item;
-} place;
-
 /* Monotone in `major`, so that order between bins is order between keys. */
 static unsigned bin_of(uint64_t major)
 {
@@ -43,9 +37,9 @@ static unsigned bin_of(uint64_t major)
     return (top - 3) * 16 + (unsigned)(units >> (top - 4) & 15);
 }
 
-static bool below(key a, key b)
+static key key_of(uint64_t major, uint64_t minor)
 {
-    return a.major < b.major || (a.major == b.major && a.minor < b.minor);
+    return (key)major << 64 | minor;
 }
 
 oos_set *oos_set_create(void)
@@ -73,25 +67,25 @@ size_t oos_set_count(const oos_set *set)
     return set->count;
 }
 
+/* Halving without a branch that depends on the keys: a wrong guess would cost more than the search. */
 static uint32_t first_item_not_below(const chunk *c, key k)
 {
-    uint32_t low = 0, len = c->count;
-    while (len > 0) {
+    const key *at = c->keys;
+    for (uint32_t len = c->count; len > 1;) {
         uint32_t const half = len / 2;
-        bool const right = below(c->keys[low + half], k);
-        low += right ? half + 1 : 0;
-        len = right ? len - half - 1 : half;
+        at += at[half - 1] < k ? half : 0;
+        len -= half;
     }
-    return low;
+    return (uint32_t)(at - c->keys) + (*at < k);
 }
 
 /* The chunk whose range holds the key: the last one that does not begin behind it, or the first one. */
 static uint32_t chunk_for(const bin *b, key k)
 {
-    uint32_t low = 0, high = b->count;
+    uint32_t low = 0, high = b->count; /* most bins have one chunk */
     while (high - low > 1) {
         uint32_t const middle = low + (high - low) / 2;
-        if (below(k, b->chunks[middle]->keys[0]))
+        if (k < b->chunks[middle]->keys[0])
             high = middle;
         else
             low = middle;
@@ -121,7 +115,7 @@ static unsigned previous_filled(const oos_set *set, unsigned until)
 
 uint32_t oos_set_from(const oos_set *set, uint64_t major, uint64_t minor)
 {
-    key const k = {major, minor};
+    key const k = key_of(major, minor);
     unsigned const at = bin_of(major);
     const bin *b = &set->bins[at];
     if (b->count) {
@@ -137,7 +131,7 @@ uint32_t oos_set_from(const oos_set *set, uint64_t major, uint64_t minor)
 
 uint32_t oos_set_below(const oos_set *set, uint64_t major, uint64_t minor)
 {
-    key const k = {major, minor};
+    key const k = key_of(major, minor);
     unsigned const at = bin_of(major);
     const bin *b = &set->bins[at];
     if (b->count) {
@@ -197,7 +191,7 @@ static bool chunk_split(oos_set *set, bin *b, uint32_t at)
 
 bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
 {
-    key const k = {major, minor};
+    key const k = key_of(major, minor);
     unsigned const at = bin_of(major);
     bin *b = &set->bins[at];
     if (b->count == 0) {
@@ -210,7 +204,7 @@ bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
         which = chunk_for(b, k);
     }
     chunk *c = b->chunks[which];
-    uint32_t const item = first_item_not_below(c, k);
+    uint32_t const item = c->count ? first_item_not_below(c, k) : 0;
     memmove(c->keys + item + 1, c->keys + item, (c->count - item) * sizeof *c->keys);
     memmove(c->blocks + item + 1, c->blocks + item, (c->count - item) * sizeof *c->blocks);
     c->keys[item] = k;
@@ -222,14 +216,14 @@ bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
 
 void oos_set_remove(oos_set *set, uint64_t major, uint64_t minor)
 {
-    key const k = {major, minor};
+    key const k = key_of(major, minor);
     unsigned const at = bin_of(major);
     bin *b = &set->bins[at];
     if (b->count == 0) return;
     uint32_t const which = chunk_for(b, k);
     chunk *c = b->chunks[which];
     uint32_t const item = first_item_not_below(c, k);
-    bool const there = item < c->count && c->keys[item].major == major && c->keys[item].minor == minor;
+    bool const there = item < c->count && c->keys[item] == k;
     assert(there);
     if (!there) return;
     c->count--;

@@ -155,4 +155,6 @@ void oos_unmap(oos_sim *sim, uint32_t index)
     if (o) o->segments--;
     sim->stats.device_frees++;
     oos_log_put(sim, OOS_ACTION_SEGMENT_UNMAP, start, bytes, sim->homes.list[b->home].stream);
+    oos_sim_complete(sim,
+                     sim->homes.list[b->home].stream); /* torch synchronises the stream before it unmaps */
 }

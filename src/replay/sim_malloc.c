@@ -108,12 +108,12 @@ static bool segment_create(oos_sim *sim, request *r)
 
 static bool add_segment(oos_sim *sim, request *r)
 {
-    uint64_t const after = oos_add(sim->reserved_bytes, r->segment_bytes);
-    if (sim->settings.throw_on_oom && after > (sim->limited ? sim->allowed_bytes : sim->device.total_bytes)) {
-        r->rejected = true;
-        return false;
+    if (sim->settings.throw_on_oom) {
+        double const limit = sim->settings.memory_fraction * (double)sim->device.total_bytes;
+        r->rejected = oos_add(sim->reserved_bytes, r->segment_bytes) > (uint64_t)limit;
+        if (r->rejected) return false;
     }
-    if (sim->limited && after > sim->allowed_bytes) return false;
+    if (sim->limited && oos_add(sim->reserved_bytes, r->segment_bytes) > sim->allowed_bytes) return false;
     return segment_create(sim, r);
 }
 
@@ -125,7 +125,7 @@ static bool take_lent(oos_sim *sim, request *r)
         uint32_t const lender = 2 * sim->lenders.list[i] + (r->bytes <= SMALL_LIMIT ? 0 : 1);
         request other = *r;
         other.home = oos_home_of(sim, lender, r->stream);
-        other.expandable = false;
+        other.expandable = sim->rules.lends_expandable && r->expandable;
         if (other.home && take_free(sim, &other)) {
             *r = other;
             return true;

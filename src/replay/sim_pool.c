@@ -12,7 +12,8 @@ uint32_t oos_owner_find(const oos_sim *sim, oos_pool_id id)
 
 uint32_t oos_route(const oos_sim *sim, bool small)
 {
-    uint32_t const index = sim->routes.count ? sim->routes.list[sim->routes.count - 1] : NO_OWNER;
+    uint32_t index = NO_OWNER;
+    if (sim->routes.count) index = sim->routes.list[sim->rules.oldest_route_wins ? 0 : sim->routes.count - 1];
     return 2 * index + (small ? 0 : 1);
 }
 
@@ -76,12 +77,28 @@ void oos_sim_pool_end(oos_sim *sim, oos_pool_id id, bool capture)
     }
 }
 
+/* torch keeps lenders and pools without references in hash tables of ids (Fibonacci hashing, Robin Hood probing: items
+ * lie in the order of their wanted slots) and walks them in that order. The multiplier spreads small ids so far apart
+ * that the order of slots is the order of the products. */
+static uint64_t slot_of(oos_pool_id id)
+{
+    return (id.first ? id.first : id.second) * 11400714819323198485u;
+}
+
+static void insert_in_slot_order(oos_sim *sim, uint32_t *list, uint32_t count, uint32_t index)
+{
+    uint32_t at = count;
+    uint64_t const slot = slot_of(sim->owners.list[index].id);
+    for (; at > 0 && slot_of(sim->owners.list[list[at - 1]].id) > slot; at--) list[at] = list[at - 1];
+    list[at] = index;
+}
+
 void oos_sim_pool_release(oos_sim *sim, oos_pool_id id)
 {
     uint32_t const index = oos_owner_find(sim, id);
     if (index == NO_OWNER || sim->owners.list[index].count == 0) return;
     if (--sim->owners.list[index].count > 0 || !GROW(sim, sim->freeable)) return;
-    sim->freeable.list[sim->freeable.count++] = index;
+    insert_in_slot_order(sim, sim->freeable.list, sim->freeable.count++, index);
 }
 
 void oos_sim_pool_use_on_oom(oos_sim *sim, oos_pool_id id, bool on)
@@ -96,7 +113,8 @@ void oos_sim_pool_use_on_oom(oos_sim *sim, oos_pool_id id, bool on)
                 (sim->lenders.count - i) * sizeof *sim->lenders.list);
         return;
     }
-    if (on && GROW(sim, sim->lenders)) sim->lenders.list[sim->lenders.count++] = index;
+    if (on && GROW(sim, sim->lenders))
+        insert_in_slot_order(sim, sim->lenders.list, sim->lenders.count++, index);
 }
 
 void oos_sim_pool_no_split(oos_sim *sim, oos_pool_id id)

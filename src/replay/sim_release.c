@@ -39,7 +39,8 @@ void oos_release_pool(oos_sim *sim, uint32_t pool_index)
 }
 
 /* Only blocks that may not be split are looked at, in the pool of the request. What is released is released even when
- * it does not suffice. */
+ * it does not suffice. A limit that was lowered at run time can meet blocks that were split before: torch then calls
+ * cudaFree for a piece, which the driver refuses; here such pieces are passed over. */
 bool oos_release_available(oos_sim *sim, const request *r)
 {
     uint64_t const limit = sim->settings.max_split_bytes;
@@ -47,7 +48,7 @@ bool oos_release_available(oos_sim *sim, const request *r)
     const oos_set *set = sim->homes.list[r->home].free;
     uint64_t const wanted = oos_max(r->bytes, limit);
     uint32_t at = oos_set_from(set, wanted, 0);
-    if (at && !block_at(sim, at)->range) {
+    if (at && !block_at(sim, at)->range && !is_split(block_at(sim, at))) {
         oos_release_block(sim, at);
         return true;
     }
@@ -55,7 +56,7 @@ bool oos_release_available(oos_sim *sim, const request *r)
     at = oos_set_below(set, wanted, 0);
     while (at && released < wanted && block_at(sim, at)->bytes >= limit) {
         uint32_t const before = oos_free_before(sim, at);
-        if (!block_at(sim, at)->range) {
+        if (!block_at(sim, at)->range && !is_split(block_at(sim, at))) {
             released += block_at(sim, at)->bytes;
             oos_release_block(sim, at);
         }

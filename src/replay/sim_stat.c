@@ -1,4 +1,4 @@
-/* Counters and the log of events. */
+/* Names of the counters, and the log of events. */
 #include "replay/sim_state.h"
 
 const char *const oos_stat_names[OOS_STAT_COUNT] = {
@@ -12,36 +12,9 @@ const char *const oos_action_names[OOS_ACTION_COUNT] = {
 
 const char *const oos_block_state_names[3] = {"active_allocated", "active_pending_free", "inactive"};
 
-void oos_counter_up(oos_counter *counter, uint64_t amount)
+void oos_log_append(oos_sim *sim, oos_sim_event event)
 {
-    counter->current += amount;
-    counter->added += amount;
-    if (counter->current > counter->peak) counter->peak = counter->current;
-}
-
-void oos_counter_down(oos_counter *counter, uint64_t amount)
-{
-    counter->current -= amount;
-}
-
-void oos_count_up(oos_sim *sim, oos_stat stat, bool small, uint64_t amount)
-{
-    oos_counter *c = sim->stats.counters[stat];
-    oos_counter_up(&c[OOS_STAT_ALL], amount);
-    oos_counter_up(&c[small ? OOS_STAT_SMALL : OOS_STAT_LARGE], amount);
-}
-
-void oos_count_down(oos_sim *sim, oos_stat stat, bool small, uint64_t amount)
-{
-    oos_counter *c = sim->stats.counters[stat];
-    oos_counter_down(&c[OOS_STAT_ALL], amount);
-    oos_counter_down(&c[small ? OOS_STAT_SMALL : OOS_STAT_LARGE], amount);
-}
-
-void oos_log_put(oos_sim *sim, oos_action action, uint64_t address, uint64_t bytes, uint64_t stream_handle)
-{
-    if (!sim->params.log || !GROW(sim, sim->log)) return;
-    sim->log.list[sim->log.count++] = (oos_sim_event){action, address, bytes, stream_handle};
+    if (GROW(sim, sim->log)) sim->log.list[sim->log.count++] = event;
 }
 
 size_t oos_sim_log(const oos_sim *sim, const oos_sim_event **ret_events)

@@ -114,7 +114,7 @@ struct oos_sim {
     uint64_t creations; /* numbers of blocks or segments */
 
     ARRAY(uint32_t) routes;        /* owners, newest last */
-    ARRAY(uint32_t) freeable;      /* owners without references, oldest first */
+    ARRAY(uint32_t) freeable;      /* owners without references, in torch's order */
     ARRAY(uint32_t) lenders;       /* owners marked use_on_oom */
     ARRAY(uint32_t) deferred;      /* blocks freed during capture, waiting for other streams */
     ARRAY(uint32_t) event_streams; /* streams with pending events, in the order they got them */
@@ -168,11 +168,36 @@ uint32_t oos_home_of(oos_sim *sim, uint32_t pool, uint64_t stream);
 uint32_t oos_pool_list(oos_sim *sim, const pool *p); /* free blocks in order to sim->scratch; how many */
 
 /* sim_stat.c */
-void oos_count_up(oos_sim *sim, oos_stat stat, bool small, uint64_t amount);
-void oos_count_down(oos_sim *sim, oos_stat stat, bool small, uint64_t amount);
-void oos_counter_up(oos_counter *counter, uint64_t amount);
-void oos_counter_down(oos_counter *counter, uint64_t amount);
-void oos_log_put(oos_sim *sim, oos_action action, uint64_t address, uint64_t bytes, uint64_t stream);
+void oos_log_append(oos_sim *sim, oos_sim_event event);
+
+static inline void oos_log_put(oos_sim *sim, oos_action action, uint64_t address, uint64_t bytes,
+                               uint64_t handle)
+{
+    if (sim->params.log) oos_log_append(sim, (oos_sim_event){action, address, bytes, handle});
+}
+static inline void oos_counter_up(oos_counter *counter, uint64_t amount)
+{
+    counter->current += amount;
+    counter->added += amount;
+    /* signed as in torch: oversize counters can fall below zero when the limit is changed between up and down */
+    if ((int64_t)counter->current > (int64_t)counter->peak) counter->peak = counter->current;
+}
+static inline void oos_counter_down(oos_counter *counter, uint64_t amount)
+{
+    counter->current -= amount;
+}
+static inline void oos_count_up(oos_sim *sim, oos_stat stat, bool small, uint64_t amount)
+{
+    oos_counter *c = sim->stats.counters[stat];
+    oos_counter_up(&c[OOS_STAT_ALL], amount);
+    oos_counter_up(&c[small ? OOS_STAT_SMALL : OOS_STAT_LARGE], amount);
+}
+static inline void oos_count_down(oos_sim *sim, oos_stat stat, bool small, uint64_t amount)
+{
+    oos_counter *c = sim->stats.counters[stat];
+    oos_counter_down(&c[OOS_STAT_ALL], amount);
+    oos_counter_down(&c[small ? OOS_STAT_SMALL : OOS_STAT_LARGE], amount);
+}
 
 /* sim_free.c: frees, streams, events */
 void oos_events_process(oos_sim *sim);

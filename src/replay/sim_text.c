@@ -105,7 +105,7 @@ void oos_sim_oom_text(const oos_sim *sim, oos_text *text)
     if (r->rejected) {
         oos_text_put(text, "CUDA out of memory. Allocation was preemptively rejected because it would exceed "
                            "per_process_memory_fraction limit. Requested size: ");
-        put_size(text, r->segment_bytes, "");
+        put_size(text, r->asked_bytes, "");
         return;
     }
     oos_text_put(text, "CUDA out of memory. Tried to allocate ");

@@ -27,6 +27,8 @@ oos_torch_rules oos_torch_rules_of(oos_version torch)
                               : OOS_LENDER_NEVER,
         .hint = hint_of(torch),
         .routing_is_capture = !v2_13,
+        .oldest_route_wins = !v2_10,
+        .lends_expandable = torch < OOS_VERSION(2, 9, 0),
         .one_division_rounds = v2_4,
         .rest_starts_next_slot = v2_10,
         .full_fraction_unsets = v2_10,

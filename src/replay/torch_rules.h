@@ -31,6 +31,8 @@ typedef struct oos_torch_rules {
     oos_lender_turn lender_turn;
     oos_hint hint;
     bool routing_is_capture;    /* up to 2.12: any active pool routing counts as a graph capture */
+    bool oldest_route_wins;     /* up to 2.9: of nested pools the outer one is used */
+    bool lends_expandable;      /* up to 2.8: a lender's expandable blocks serve when the setting is on */
     bool one_division_rounds;   /* from 2.4: divisions of 1 round to 512 like no divisions */
     bool rest_starts_next_slot; /* from 2.10: `>` fills the slots behind the last key, not the last one too */
     bool full_fraction_unsets;  /* from 2.10: a memory fraction of 1 is no limit */
