@@ -10,7 +10,7 @@ enum { CHUNK_BYTES = 64 << 10 };
 
 struct oos_stream {
     struct archive *archive; /* NULL: bytes in memory, or an empty file */
-    oos_view rest;
+    oos_view rest;           /* in memory: what is left; else: a chunk that was looked at */
 };
 
 static struct archive *archive_create(void)
@@ -76,7 +76,7 @@ void oos_stream_close(oos_stream *stream)
 
 oomsight_status oos_stream_next(oos_stream *stream, oos_view *ret_chunk, oomsight_error *reterr)
 {
-    if (!stream->archive) {
+    if (!stream->archive || stream->rest.len) {
         *ret_chunk = stream->rest;
         stream->rest = (oos_view){0};
         return OOMSIGHT_OK;
@@ -96,6 +96,13 @@ oomsight_status oos_stream_next(oos_stream *stream, oos_view *ret_chunk, oomsigh
         }
     }
     *ret_chunk = (oos_view){bytes, len};
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_stream_peek(oos_stream *stream, oos_view *ret_chunk, oomsight_error *reterr)
+{
+    OOS_TRY(oos_stream_next(stream, ret_chunk, reterr));
+    stream->rest = *ret_chunk;
     return OOMSIGHT_OK;
 }
 

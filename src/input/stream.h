@@ -17,6 +17,9 @@ oomsight_status oos_stream_open_bytes(oos_view bytes, oos_stream **ret_stream, o
 /* The next bytes, valid until the next call; an empty view at the end. */
 oomsight_status oos_stream_next(oos_stream *stream, oos_view *ret_chunk, oomsight_error *reterr);
 
+/* Look at them without taking them. */
+oomsight_status oos_stream_peek(oos_stream *stream, oos_view *ret_chunk, oomsight_error *reterr);
+
 /* ---- a cursor over the chunks ---------------------------------------------------------------------------------- */
 
 typedef struct oos_cursor {

@@ -34,6 +34,8 @@ void oos_trace_free(oos_trace *trace)
     free(trace->stacks);
     free(trace->given);
     free(trace->given_ranges);
+    free(trace->expected);
+    free(trace->expected_blocks);
     free(trace);
 }
 

@@ -105,6 +105,11 @@ typedef struct oos_trace {
     /* OOS_PLACEMENT_GIVEN: by device 0 only; see input/snapshot_trace.h */
     uint64_t *given, *given_ranges;
     size_t given_count, given_range_count;
+
+    /* what a snapshot says the end looks like; NULL: not known. Types of input/snapshot.h */
+    struct oos_snapshot_segment *expected;
+    struct oos_snapshot_block *expected_blocks;
+    size_t expected_count;
 } oos_trace;
 
 void oos_trace_free(oos_trace *trace); /* NULL is fine */

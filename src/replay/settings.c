@@ -10,6 +10,7 @@ typedef struct reader {
     const oos_torch_rules *rules;
     oos_settings *settings;
     oomsight_error *reterr;
+    unsigned words; /* read so far */
 } reader;
 
 enum { WORD_BYTES = 64 };
@@ -26,6 +27,7 @@ static word next_word(reader *r)
 {
     word w = {0};
     size_t len = 0;
+    r->words++;
     while (r->rest.len) {
         char const c = r->rest.ptr[0];
         if (is_separator(c) && len) break;
@@ -73,7 +75,12 @@ static oomsight_status real_number(reader *r, const word *w, double *ret_number)
 static oomsight_status boolean(reader *r, const char *key, const word *w, bool *ret_value)
 {
     if (!is(w, "True") && !is(w, "False"))
-        return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "Expected a single True/False argument for %s", key);
+        return r->rules->new_parser
+                   ? oos_fail(r->reterr, OOMSIGHT_MALFORMED,
+                              "Expected 'True' or 'False' at index %u in ConfigTokenizer but got '%s'",
+                              r->words - 1, w->text)
+                   : oos_fail(r->reterr, OOMSIGHT_MALFORMED, "Expected a single True/False argument for %s",
+                              key);
     *ret_value = is(w, "True");
     return OOMSIGHT_OK;
 }
@@ -83,33 +90,18 @@ static uint64_t mib(uint64_t number)
     return number > UINT64_MAX / OOS_MIB ? OOS_UNLIMITED : number * OOS_MIB;
 }
 
-static oomsight_status take_max_split(reader *r, const word *w)
+/* Keys that may not be below the size of a large segment; up to 2.9 they may not be 20 either. */
+static oomsight_status take_bounded(reader *r, const char *key, const word *w, uint64_t *ret_bytes)
 {
     uint64_t number = 0;
     OOS_TRY(whole_number(r, w, &number));
-    uint64_t const least =
-        r->rules->segment_size_key ? r->settings->large_segment_bytes / OOS_MIB : r->rules->min_max_split_mib;
-    if (number < least) {
-        bool const open_bound = !r->rules->fraction_key; /* up to 2.9 the text says "> 20" */
+    uint64_t const bound = r->rules->segment_size_key ? r->settings->large_segment_bytes / OOS_MIB : 20;
+    bool const closed = r->rules->new_parser;
+    if (number < bound || (number == bound && !closed))
         return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
-                        "CachingAllocator option max_split_size_mb too small, must be %s %llu",
-                        open_bound ? ">" : ">=", (unsigned long long)(open_bound ? least - 1 : least));
-    }
-    r->settings->max_split_bytes = mib(number);
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status take_rounding(reader *r, const word *w)
-{
-    uint64_t number = 0;
-    OOS_TRY(whole_number(r, w, &number));
-    uint64_t const least =
-        r->rules->segment_size_key ? r->settings->large_segment_bytes / OOS_MIB : 20; /* 20: since 2.6 */
-    if (number < least)
-        return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
-                        "CachingAllocator option max_non_split_rounding_mb too small, must be >= %llu",
-                        (unsigned long long)least);
-    r->settings->non_split_rounding_bytes = mib(number);
+                        "CachingAllocator option %s too small, must be %s %llu", key, closed ? ">=" : ">",
+                        (unsigned long long)bound);
+    *ret_bytes = mib(number);
     return OOMSIGHT_OK;
 }
 
@@ -119,17 +111,34 @@ static oomsight_status take_segment_size(reader *r, const word *w)
     OOS_TRY(whole_number(r, w, &number));
     if (number <= 10 || number > 1 << 20)
         return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
-                        "CachingAllocator option large_segment_size_mb too small, must be > 10");
+                        "CachingAllocator option large_segment_size_mb must be > 10 MB");
     r->settings->large_segment_bytes = number * OOS_MIB;
     return OOMSIGHT_OK;
 }
 
-static oomsight_status take_ratio(reader *r, const char *key, const word *w, double *ret_ratio)
+static oomsight_status take_threshold(reader *r, const word *w)
 {
     double number = 0;
     OOS_TRY(real_number(r, w, &number));
-    if (number > 1) return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "%s too big, set it 0.0~1.0", key);
-    *ret_ratio = number;
+    bool const low = number <= 0, high = number >= 1;
+    if ((low || high) && r->rules->new_parser)
+        return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
+                        "garbage_collect_threshold is invalid, set it in (0.0, 1.0)");
+    if (low || high)
+        return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "garbage_collect_threshold too %s, set it 0.0~1.0",
+                        low ? "small" : "big");
+    r->settings->gc_threshold = number;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status take_fraction(reader *r, const word *w)
+{
+    double number = 0;
+    OOS_TRY(real_number(r, w, &number));
+    if (number > 1)
+        return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
+                        "per_process_memory_fraction is invalid, set it in [0.0, 1.0]");
+    r->settings->memory_fraction = number;
     return OOMSIGHT_OK;
 }
 
@@ -151,8 +160,7 @@ static oomsight_status division_value(reader *r, const word *w, uint32_t *ret_va
     uint64_t number = 0;
     OOS_TRY(whole_number(r, w, &number));
     if (number & (number - 1) || number > UINT32_MAX)
-        return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
-                        "For roundups, the divisions has to be power of 2 or 0 to disable roundup");
+        return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "For roundups, the divisions has to be power of 2 ");
     *ret_value = (uint32_t)number;
     return OOMSIGHT_OK;
 }
@@ -229,15 +237,14 @@ static oomsight_status take_key(reader *r, const word *key)
 {
     const oos_torch_rules *rules = r->rules;
     word const w = next_word(r);
-    if (is(key, "max_split_size_mb")) return take_max_split(r, &w);
-    if (is(key, "max_non_split_rounding_mb")) return take_rounding(r, &w);
-    if (is(key, "garbage_collection_threshold"))
-        return take_ratio(r, "garbage_collect_threshold", &w, &r->settings->gc_threshold);
+    if (is(key, "max_split_size_mb")) return take_bounded(r, key->text, &w, &r->settings->max_split_bytes);
+    if (is(key, "max_non_split_rounding_mb"))
+        return take_bounded(r, key->text, &w, &r->settings->non_split_rounding_bytes);
+    if (is(key, "garbage_collection_threshold")) return take_threshold(r, &w);
     if (is(key, "roundup_power2_divisions")) return take_divisions(r, &w);
     if (is(key, "expandable_segments")) return boolean(r, key->text, &w, &r->settings->expandable);
     if (rules->segment_size_key && is(key, "large_segment_size_mb")) return take_segment_size(r, &w);
-    if (rules->fraction_key && is(key, "per_process_memory_fraction"))
-        return take_ratio(r, key->text, &w, &r->settings->memory_fraction);
+    if (rules->new_parser && is(key, "per_process_memory_fraction")) return take_fraction(r, &w);
     if (rules->throw_key && is(key, "throw_on_cudamalloc_oom"))
         return boolean(r, key->text, &w, &r->settings->throw_on_oom);
     if (rules->reserve_key && is(key, "expandable_segments_reserve")) return take_reserve(r, &w);
@@ -245,7 +252,10 @@ static oomsight_status take_key(reader *r, const word *key)
         if (is(&w, "[")) skip_list(r);
         return OOMSIGHT_OK;
     }
-    return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "Unrecognized CachingAllocator option: %s", key->text);
+    return oos_fail(r->reterr, OOMSIGHT_MALFORMED,
+                    rules->new_parser ? "Unrecognized key '%s' in Accelerator allocator config."
+                                      : "Unrecognized CachingAllocator option: %s",
+                    key->text);
 }
 
 /* large_segment_size_mb is read before all other keys: it is their floor. */
@@ -274,7 +284,7 @@ oomsight_status oos_settings_apply(oos_settings *settings, const oos_torch_rules
     settings->max_split_bytes = OOS_UNLIMITED;
     settings->gc_threshold = 0;
     memset(settings->divisions, 0, sizeof settings->divisions);
-    reader r = {text, rules, settings, reterr};
+    reader r = {.rest = text, .rules = rules, .settings = settings, .reterr = reterr};
     if (rules->segment_size_key) {
         OOS_TRY(take_segment_size_first(r));
         settings->non_split_rounding_bytes = settings->large_segment_bytes;

@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 
+/* torch lists segments by their first block, and finds free blocks through the pools it still knows: a pool forgotten
+ * too early (its count of expandable mappings can run low) hides segments that begin with a free block. */
 static bool opens_segment(const oos_sim *sim, const block *b)
 {
-    return b->live && b->mapped && !(b->prev && sim->blocks.list[b->prev].mapped);
+    if (!b->live || !b->mapped || (b->prev && sim->blocks.list[b->prev].mapped)) return false;
+    uint32_t const owner_index = sim->pools.list[sim->homes.list[b->home].pool].owner;
+    return is_active(b) || sim->owners.list[owner_index].known;
 }
 
 static int by_address(const void *left, const void *right)

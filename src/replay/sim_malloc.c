@@ -108,7 +108,7 @@ static bool segment_create(oos_sim *sim, request *r)
 
 static bool add_segment(oos_sim *sim, request *r)
 {
-    if (sim->settings.throw_on_oom) {
+    if (sim->settings.throw_on_oom && !sim->limited) {
         double const limit = sim->settings.memory_fraction * (double)sim->device.total_bytes;
         r->rejected = oos_add(sim->reserved_bytes, r->segment_bytes) > (uint64_t)limit;
         if (r->rejected) return false;

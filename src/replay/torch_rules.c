@@ -28,12 +28,12 @@ oos_torch_rules oos_torch_rules_of(oos_version torch)
         .hint = hint_of(torch),
         .routing_is_capture = !v2_13,
         .oldest_route_wins = !v2_10,
-        .lends_expandable = torch < OOS_VERSION(2, 9, 0),
+        .lends_expandable = !v2_10,
         .one_division_rounds = v2_4,
         .rest_starts_next_slot = v2_10,
         .full_fraction_unsets = v2_10,
         .segment_size_key = v2_11,
-        .fraction_key = v2_10,
+        .new_parser = v2_10,
         .throw_key = v2_12,
         .reserve_key = torch >= OOS_VERSION(2, 15, 0),
         .pool_empty_cache = v2_8,
@@ -43,6 +43,5 @@ oos_torch_rules oos_torch_rules_of(oos_version torch)
         .text_private_pools = v2_4,
         .text_allowed = v2_5,
         .traces_driver_calls = v2_5,
-        .min_max_split_mib = v2_10 ? 20 : 21,
     };
 }

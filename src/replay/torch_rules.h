@@ -32,22 +32,21 @@ typedef struct oos_torch_rules {
     oos_hint hint;
     bool routing_is_capture;    /* up to 2.12: any active pool routing counts as a graph capture */
     bool oldest_route_wins;     /* up to 2.9: of nested pools the outer one is used */
-    bool lends_expandable;      /* up to 2.8: a lender's expandable blocks serve when the setting is on */
+    bool lends_expandable;      /* up to 2.9: a lender's expandable blocks serve when the setting is on */
     bool one_division_rounds;   /* from 2.4: divisions of 1 round to 512 like no divisions */
     bool rest_starts_next_slot; /* from 2.10: `>` fills the slots behind the last key, not the last one too */
     bool full_fraction_unsets;  /* from 2.10: a memory fraction of 1 is no limit */
     bool segment_size_key;      /* from 2.11: large_segment_size_mb exists and is the floor of other keys */
-    bool fraction_key;          /* from 2.10 */
-    bool throw_key;             /* from 2.12 */
-    bool reserve_key;           /* from 2.15 */
-    bool pool_empty_cache;      /* from 2.8: empty_cache can name a pool */
-    bool no_split_pools;        /* from 2.10 */
-    bool text_misspells;        /* 2.1: "capacty" */
-    bool text_ends_at_index;    /* 2.3: the device index is a raw byte, on device 0 the end of the text */
-    bool text_private_pools;    /* from 2.4 */
-    bool text_allowed;          /* from 2.5 */
-    bool traces_driver_calls;   /* from 2.5: num_device_alloc and its like exist */
-    uint64_t min_max_split_mib; /* smallest max_split_size_mb (before 2.11) */
+    bool new_parser;       /* from 2.10: per_process_memory_fraction exists, closed bounds, other sentences */
+    bool throw_key;        /* from 2.12 */
+    bool reserve_key;      /* from 2.15 */
+    bool pool_empty_cache; /* from 2.8: empty_cache can name a pool */
+    bool no_split_pools;   /* from 2.10 */
+    bool text_misspells;   /* 2.1: "capacty" */
+    bool text_ends_at_index;  /* 2.3: the device index is a raw byte, on device 0 the end of the text */
+    bool text_private_pools;  /* from 2.4 */
+    bool text_allowed;        /* from 2.5 */
+    bool traces_driver_calls; /* from 2.5: num_device_alloc and its like exist */
 } oos_torch_rules;
 
 /* Rules of a release. Versions past the newest known one get the newest known rules. */

@@ -24,7 +24,7 @@ def random_settings(r, version, at_start):
         least = segment if version >= (2, 11) else 20 if version >= (2, 10) else 21
         parts.append("max_split_size_mb:%d" % r.choice([least, least + 1, 64 + segment, 128, 200, 512]))
         if version >= (2, 6) and r.random() < 0.3:
-            parts.append("max_non_split_rounding_mb:%d" % r.choice([segment, 64 + segment, 200]))
+            parts.append("max_non_split_rounding_mb:%d" % r.choice([segment + (version < (2, 10)), 64 + segment, 200]))
     if r.random() < 0.25:
         parts.append("garbage_collection_threshold:%s" % r.choice(["0.3", "0.6", "0.85"]))
     if r.random() < 0.25:
