@@ -1,7 +1,8 @@
 /* The public side of replay. */
 #include "base/error.h"
 #include "input/open.h"
-#include "replay/run.h"
+#include "replay/analysis.h"
+#include "report/replay.h"
 #include "report/replay_events.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ struct oomsight_replay {
     oos_arena *arena;
     oos_trace *trace;
     oos_scenario scenario;
-    oos_outcome outcome;
+    oos_analysis *analysis;
 };
 
 static oomsight_status backend_parse(const char *word, oos_backend *ret_backend, oomsight_error *reterr)
@@ -54,7 +55,12 @@ static oomsight_status replay_fill(oomsight_replay *replay, const oomsight_repla
     if (params->device >= replay->trace->device_count)
         return oos_fail(reterr, OOMSIGHT_USAGE, "device %u, but the input has %u", params->device,
                         replay->trace->device_count);
-    return oos_run(replay->trace, &replay->scenario, &replay->outcome, reterr);
+    oos_analysis_params const wanted = {.scenario = replay->scenario,
+                                        .what_if = params->what_if != 0,
+                                        .find_smallest = params->find_smallest != 0,
+                                        .try_settings = params->try_settings,
+                                        .try_count = params->try_settings_count};
+    return oos_analyse(replay->trace, &wanted, &replay->analysis, reterr);
 }
 
 oomsight_status oomsight_replay_create(const oomsight_replay_params *params, oomsight_replay **ret_replay,
@@ -82,19 +88,19 @@ oomsight_status oomsight_replay_create(const oomsight_replay_params *params, oom
 void oomsight_replay_free(oomsight_replay *replay)
 {
     if (!replay) return;
-    oos_outcome_release(&replay->outcome);
+    oos_analysis_free(replay->analysis);
     oos_trace_free(replay->trace);
     oos_arena_free(replay->arena);
 }
 
 int oomsight_replay_oom(const oomsight_replay *replay)
 {
-    return replay->outcome.oom;
+    return replay->analysis->outcome.oom;
 }
 
 const char *oomsight_replay_oom_text(const oomsight_replay *replay)
 {
-    return replay->outcome.oom_text;
+    return replay->analysis->outcome.oom_text;
 }
 
 uint64_t oomsight_replay_events(const oomsight_replay *replay)
@@ -104,20 +110,31 @@ uint64_t oomsight_replay_events(const oomsight_replay *replay)
 
 uint64_t oomsight_replay_peak_allocated_bytes(const oomsight_replay *replay)
 {
-    return replay->outcome.peak_allocated_bytes;
+    return replay->analysis->outcome.peak_allocated_bytes;
 }
 
 uint64_t oomsight_replay_peak_reserved_bytes(const oomsight_replay *replay)
 {
-    return replay->outcome.peak_reserved_bytes;
+    return replay->analysis->outcome.peak_reserved_bytes;
 }
 
 oomsight_status oomsight_replay_render(const oomsight_replay *replay, const oomsight_render_params *params,
                                        char **ret_text, oomsight_error *reterr)
 {
-    (void)params;
+    oomsight_render_params all = OOMSIGHT_RENDER_PARAMS_INIT;
+    memcpy(&all, params, params->size < sizeof all ? params->size : sizeof all);
     oos_text text = {0};
-    oos_text_printf(&text, "peak reserved %llu\n", (unsigned long long)replay->outcome.peak_reserved_bytes);
+    oomsight_status status = OOMSIGHT_OK;
+    switch (all.format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_replay_text(replay->analysis, &all, &text); break;
+    case OOMSIGHT_FORMAT_JSON: oos_replay_json(replay->analysis, &text); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_replay_markdown(replay->analysis, &text); break;
+    case OOMSIGHT_FORMAT_HTML: status = oos_replay_html(replay->analysis, &text, reterr); break;
+    }
+    if (status != OOMSIGHT_OK) {
+        oos_text_free(&text);
+        return status;
+    }
     return oos_text_take(&text, ret_text, reterr);
 }
 

@@ -187,11 +187,10 @@ static void sum_up(const oos_sim *sim, oos_outcome *outcome)
     outcome->retries = stats->retries;
 }
 
-oomsight_status oos_run(const oos_trace *trace, const oos_scenario *scenario, oos_outcome *ret_outcome,
-                        oomsight_error *reterr)
+oomsight_status oos_runner_run(oos_runner *runner, oos_look *look, void *context, oos_outcome *ret_outcome,
+                               oomsight_error *reterr)
 {
-    oos_runner *runner;
-    OOS_TRY(oos_runner_create(trace, scenario, &runner, reterr));
+    const oos_trace *trace = runner->trace;
     const oos_stats *stats = oos_sim_stats(runner->sim);
     const oos_counter *allocated = &stats->counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL];
     const oos_counter *reserved = &stats->counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL];
@@ -207,18 +206,29 @@ oomsight_status oos_run(const oos_trace *trace, const oos_scenario *scenario, oo
         }
         if (reserved->peak > highest_reserved) {
             highest_reserved = reserved->peak;
+            outcome.reserved_peak_event = i;
             if (!outcome.oom) note_stranded(runner->sim, &outcome);
         }
+        if (look) look(context, i, runner);
+        if (step.oom && runner->scenario.stop_at_oom) break;
     }
     sum_up(runner->sim, &outcome);
-    bool const failed = oos_sim_failed(runner->sim);
-    oos_runner_free(runner);
-    if (failed) {
+    if (oos_sim_failed(runner->sim)) {
         oos_outcome_release(&outcome);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the simulation");
     }
     *ret_outcome = outcome;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oos_run(const oos_trace *trace, const oos_scenario *scenario, oos_outcome *ret_outcome,
+                        oomsight_error *reterr)
+{
+    oos_runner *runner = NULL;
+    OOS_TRY(oos_runner_create(trace, scenario, &runner, reterr));
+    oomsight_status const status = oos_runner_run(runner, NULL, NULL, ret_outcome, reterr);
+    oos_runner_free(runner);
+    return status;
 }
 
 void oos_outcome_release(oos_outcome *outcome)

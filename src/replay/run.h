@@ -13,6 +13,7 @@ typedef struct oos_scenario {
     bool set_backend;   /* give every private pool `backend` */
     oos_backend backend;
     bool log;
+    bool stop_at_oom;
     bool modelled_addresses; /* place segments anew even where the trace tells their addresses */
     unsigned device;
 } oos_scenario;
@@ -49,6 +50,7 @@ typedef struct oos_outcome {
     char *oom_text;           /* of the first one; owned: oos_outcome_release() */
     uint64_t peak_allocated_bytes, peak_reserved_bytes;
     size_t peak_event; /* when allocated bytes were highest */
+    size_t reserved_peak_event;
     uint64_t end_allocated_bytes, end_reserved_bytes;
     uint64_t
         stranded_bytes; /* free bytes inside reserved memory when it mattered: at the first OOM, or at the peak
@@ -62,5 +64,10 @@ typedef struct oos_outcome {
 oomsight_status oos_run(const oos_trace *trace, const oos_scenario *scenario, oos_outcome *ret_outcome,
                         oomsight_error *reterr);
 void oos_outcome_release(oos_outcome *outcome);
+
+/* The same with a runner of one's own, and a look at every event of its device (`look` may be NULL). */
+typedef void oos_look(void *context, size_t event, oos_runner *runner);
+oomsight_status oos_runner_run(oos_runner *runner, oos_look *look, void *context, oos_outcome *ret_outcome,
+                               oomsight_error *reterr);
 
 #endif
