@@ -113,7 +113,6 @@ static void refuse(oos_plan *plan)
     plan->phase = OOS_PHASE_ENV;
     plan->cause = "bad_config";
     plan->why = plan->backend.reason;
-    plan->backend.name = "NONE";
 }
 
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,

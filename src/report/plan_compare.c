@@ -33,7 +33,7 @@ static void cell_batched(const oos_plan *plan, char *ret_cell, size_t capacity)
 }
 static void cell_backend(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%s", plan->backend.name);
+    snprintf(ret_cell, capacity, "%s", plan->backend.name ? plan->backend.name : "none");
 }
 static void cell_runner(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
