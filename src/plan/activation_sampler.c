@@ -33,6 +33,9 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
     uint64_t bytes = oos_mul(oos_add(hidden, logits), batch->item);
     if (setup->tp > 1) /* this rank's part, beside the gathered whole */
         bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
+    /* the newer runner copies to fp32 before anything else; since 0.28 only when a request asks for something */
+    if (setup->v2_runner && setup->rules->version < OOS_VERSION(0, 28, 0))
+        bytes = oos_add(bytes, oos_mul(logits, 4));
     *ret_high = bytes;
     if (setup->v2_runner) return bytes;
     uint64_t item, high;
