@@ -74,18 +74,15 @@ uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept)
     uint64_t const inner = setup->ep > 1 ? moe->intermediate : oos_per_rank(moe->intermediate, setup->tp);
     uint64_t const both = gated(setup) ? oos_mul(2, inner) : inner;
     uint64_t const rows = oos_mul(oos_min(batch->tokens, chunk_rows(setup)), batch->item);
-    uint64_t columns = 0, extra = 0;
+    uint64_t columns = 0;
     kernel const chosen = kernel_of(setup);
     switch (chosen) {
     case KERNEL_CACHES: columns = oos_add(oos_max(inner, hidden), oos_max(both, hidden)); break;
     case KERNEL_CALL: columns = oos_add(inner, oos_max(both, hidden)); break;
-    case KERNEL_OPENAI:
-        columns = oos_add(inner, hidden);
-        extra = hidden; /* one more output */
-        break;
     case KERNEL_FLASH: columns = oos_add(oos_mul(2, hidden), oos_add(both, inner)); break;
+    case KERNEL_OPENAI:
     case KERNEL_TRTLLM: columns = oos_add(inner, hidden); break;
     }
     *ret_kept = chosen == KERNEL_CACHES;
-    return oos_mul(oos_add(oos_mul(columns, moe->per_token), extra), rows);
+    return oos_mul(oos_mul(columns, moe->per_token), rows);
 }
