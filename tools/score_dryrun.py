@@ -2,15 +2,15 @@
 """Scores plans against whole starts of an engine on a stand-in device (dryrun-*.jsonl): weights, torch peak, available
 KV memory, tokens, attention backend.
 
-    tools/score_dryrun.py BINARY DRYRUN.jsonl [--models DIR] [--json] [--all]
+    tools/score_dryrun.py BINARY DRYRUN.jsonl [--models DIR] [--json] [--all] [--judged]
 
 A peak counts when it is within 5 % or 0.05 GiB. Exit 0 when 85 % of the peaks count, 1 when not, 2 on wrong usage.
 
-Some starts of these files carry an accident of the stand-in device: with debug logging the engine prints tensors, for
-which torch selects the non-zero values; a device whose kernels do nothing leaves that count at 0x7f000000, and 4 bytes
-for each make a block of 8128 MiB that no GPU would see. Such a line cannot tell its peak, only a lower bound of 8128 MiB
-for what it holds; it is recognised by a peak of at least that much that sheds what it has above it for no token, and is
-named in the table. It stays in the count.
+Some lines of these files carry an accident of the stand-in device: at debug level the engine prints tensors, for which
+torch selects the non-zero values; a device whose kernels do nothing leaves that count at 0x7f000000, and 4 bytes for each
+make a block of 8128 MiB that no GPU would see (docs/accuracy.md). Such a line does not tell its peak. A miss counts as one
+when its peak is that block and no more than the planned peak beside it. They stay in the count; with --judged the exit
+status is that of the other lines.
 """
 
 import argparse
@@ -48,6 +48,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--models")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--judged", action="store_true", help="the exit status leaves out lines that hold an accident")
     parser.add_argument("--all", action="store_true", help="every line, not only the misses")
     args = parser.parse_args()
 
@@ -81,7 +82,7 @@ def main():
             fields["retained+buffers"].add(abs(planned - consumed) / total, name, "")
         right = peak_ok(peak, record["torch_peak_increase_gib"])
         peaks += right
-        accident = not right and record["torch_peak_increase_gib"] >= STRAY
+        accident = not right and 0 <= record["torch_peak_increase_gib"] + 0.005 - STRAY <= peak
         stray += accident
         backend = plan.get("attention_backend")
         if record.get("backend"):
@@ -97,10 +98,12 @@ def main():
 
     count = len(records)
     share = peaks / count if count else 0.0
+    judged = peaks / (count - stray) if count > stray else 0.0
+    met = (judged if args.judged else share) >= PEAK_GOAL
     summary = {"records": count, "failed": failed, "peaks": peaks, "peak_share": round(share, 4), "accidents": stray,
                "backends": backends[0], "backend_records": backends[1],
                "weights_1_percent": fields["weights"].within(0.01),
-               "tokens_1_percent": fields["tokens"].within(0.01), "ok": share >= PEAK_GOAL}
+               "tokens_1_percent": fields["tokens"].within(0.01), "ok": met}
     if args.json:
         print(json.dumps(summary))
     else:
@@ -110,8 +113,8 @@ def main():
         print("(available KV and retained+buffers: relative to the device's total)")
         print(f"peaks within 5 % or 0.05 GiB: {peaks} of {count} ({100 * share:.1f} %), {stray} of the rest hold an "
               f"accident of the stand-in; without those {peaks} of {count - stray}; backends {backends[0]} of "
-              f"{backends[1]}; goal 85 %: {'met' if share >= PEAK_GOAL else 'not met'}")
-    return 0 if share >= PEAK_GOAL else 1
+              f"{backends[1]}; goal 85 %: {'met' if met else 'not met'}")
+    return 0 if met else 1
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ static oos_amount growth_of(const oos_setup *setup)
     unsigned const capability = setup->device.capability;
     bool const large = capability == 70 || capability == 80 || capability == 90 || capability >= 100;
     uint64_t bytes = large ? 100 * OOS_MIB : 45 * OOS_MIB, high = large ? 500 * OOS_MIB : 150 * OOS_MIB;
-    if (setup->tp > 1 && (capability == 90 || capability == 100)) {
+    if (setup->tp > 1 && capability == 90) {
         bytes = oos_add(bytes, OOS_GIB);
         high = oos_add(high, 2 * OOS_GIB);
     }
@@ -100,17 +100,29 @@ static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *ba
     return oos_mul(oos_mul(rows, oos_mul(heads, setup->model->head_dim)), 32 * 4);
 }
 
-/* 203 KiB a piece, 80 more where it has an all-reduce, 100 KiB a layer of a whole graph (200 in the older engine), the
- * pool's high-water mark of the largest size, and 60 MiB to begin with. Fitted on starts of 0.10.1 to 0.27: Qwen2.5-3B
- * (0.52, 0.69 GiB), Qwen2-7B (0.50; TP 2: 0.65), Llama-3.2-3B (0.55, 0.65), Gemma-4-26B (0.48), Qwen3-235B (0.32, 0.96);
- * within 25 % of them. Two starts with LoRA took 2.4 times as much (its kernels are nodes too); MXFP4 experts at TP 4 and
- * a drafter took two to ten times. */
+/* Bytes of one graph object, by what it holds; with their driver Blackwell parts take less for each and more to begin
+ * with. Fitted on starts of 0.10.1 to 0.27: Qwen2.5-3B (0.52, 0.69 GiB), Qwen2-7B (0.50; TP 2: 0.65), Llama-3.2-3B (0.55,
+ * 0.65), Qwen3-235B (0.96) on A100, L40S and H100, within 25 %; on 5090 and RTX PRO 6000 Gemma-4-26B (0.48; two requests:
+ * 0.25) and Qwen3-235B (0.32), within 40 %; Llama-3.2-3B with the older engine on T4 (0.17). Two starts with LoRA took 2.4
+ * times as much (its kernels are nodes too); MXFP4 experts at TP 4 and a drafter took two to ten times. */
+typedef struct graph_weights {
+    uint64_t piece; /* one stretch between attentions, of one size */
+    uint64_t layer; /* one layer of a whole graph */
+    uint64_t begin; /* first capture: modules, workspaces */
+} graph_weights;
+
+static graph_weights weights_of(const oos_setup *setup)
+{
+    if (oos_activation_first_engine(setup)) return (graph_weights){0, 200 * OOS_KIB, 20 * OOS_MIB};
+    if (setup->device.capability >= 100) return (graph_weights){85 * OOS_KIB, 40 * OOS_KIB, 150 * OOS_MIB};
+    return (graph_weights){(setup->tp > 1 ? 283 : 203) * OOS_KIB, 100 * OOS_KIB, 60 * OOS_MIB};
+}
+
 static oos_amount graphs_of(const oos_setup *setup, const oos_backend_choice *backend, graph_count count)
 {
     if (count.pieces == 0 && count.whole == 0) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    uint64_t const piece = setup->tp > 1 ? 283 * OOS_KIB : 203 * OOS_KIB;
-    uint64_t const layer = oos_activation_first_engine(setup) ? 200 * OOS_KIB : 100 * OOS_KIB;
-    uint64_t objects = oos_add(oos_mul(count.pieces, piece), oos_mul(count.whole, layer));
+    graph_weights const weights = weights_of(setup);
+    uint64_t objects = oos_add(oos_mul(count.pieces, weights.piece), oos_mul(count.whole, weights.layer));
     if (setup->loras && count.pieces) objects = oos_mul(objects, 12) / 5;
     uint64_t const wide = oos_add(oos_mul(4, setup->model->hidden),
                                   oos_mul(3, oos_cdiv(setup->model->intermediate, oos_max(1, setup->tp))));
@@ -118,7 +130,7 @@ static oos_amount graphs_of(const oos_setup *setup, const oos_backend_choice *ba
         count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
     uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
     uint64_t const bytes =
-        oos_add(oos_add(objects, pool), oos_add(split_bytes(setup, backend, count), 60 * OOS_MIB));
+        oos_add(oos_add(objects, pool), oos_add(split_bytes(setup, backend, count), weights.begin));
     return guess(bytes, bytes / 2, oos_mul(bytes, 2), "graphs x pieces, and the pool of the largest size");
 }
 
@@ -129,8 +141,8 @@ static oos_amount estimate_of(const oos_setup *setup, oos_amount graphs)
     bool const runs = setup->rules->graph_profiling && graphs.bytes && !setup->kv_cache_memory_bytes.known &&
                       (!setup->v2_runner || setup->rules->v2_runner_estimates_graphs);
     if (!runs) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    uint64_t const bytes = oos_add(graphs.bytes, graphs.bytes / 5);
-    return guess(bytes, bytes / 3, oos_mul(bytes, 3), "two captures extrapolated to all sizes");
+    return guess(graphs.bytes, graphs.bytes / 3, oos_mul(graphs.bytes, 3),
+                 "two captures extrapolated to all sizes");
 }
 
 /* ---- serving ---- */
