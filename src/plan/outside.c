@@ -114,7 +114,7 @@ typedef struct graph_weights {
 static graph_weights weights_of(const oos_setup *setup)
 {
     if (oos_activation_first_engine(setup)) return (graph_weights){0, 200 * OOS_KIB, 20 * OOS_MIB};
-    if (setup->device.capability >= 100) return (graph_weights){85 * OOS_KIB, 40 * OOS_KIB, 150 * OOS_MIB};
+    if (setup->device.capability >= 100) return (graph_weights){75 * OOS_KIB, 30 * OOS_KIB, 150 * OOS_MIB};
     return (graph_weights){(setup->tp > 1 ? 283 : 203) * OOS_KIB, 100 * OOS_KIB, 60 * OOS_MIB};
 }
 
