@@ -229,6 +229,42 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render_events(c
                                                                                char **ret_text,
                                                                                oomsight_error *reterr);
 
+/* ---- explain --------------------------------------------------------------------------------------------------- */
+
+/* Logs, read and understood: one entry per distinct incident, or one for a log without any. */
+typedef struct oomsight_explanation oomsight_explanation;
+
+/* Parameters of an explanation. Start from OOMSIGHT_EXPLAIN_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_explain_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the call; NULL is an error */
+    const char *const *paths;  /* files, "-" is standard input; must live until the call returns */
+    size_t path_count;
+    const char *text; /* a log in memory instead of `paths`; need not be zero-terminated */
+    size_t text_bytes;
+    uint64_t expand_limit_bytes; /* what archives may expand to, 0: 8 GiB */
+} oomsight_explain_params;
+#define OOMSIGHT_EXPLAIN_PARAMS_INIT                                                                         \
+    {                                                                                                        \
+        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0                                           \
+    }
+
+/* On OOMSIGHT_OK *ret_explanation is the caller's, to be given to oomsight_explain_free(). Otherwise it is untouched
+ * and *reterr (may be NULL) says why. "No incident" is an answer, not a failure. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_explain_create(
+    const oomsight_explain_params *params, oomsight_explanation **ret_explanation, oomsight_error *reterr);
+OOMSIGHT_API void oomsight_explain_free(oomsight_explanation *explanation); /* NULL is fine */
+
+/* At least 1. The accessors below take an index under it; another index gives 0 or NULL. */
+OOMSIGHT_API size_t oomsight_explain_count(const oomsight_explanation *explanation);
+OOMSIGHT_API int oomsight_explain_is_oom(const oomsight_explanation *explanation, size_t index);
+OOMSIGHT_API const char *oomsight_explain_phase(const oomsight_explanation *explanation, size_t index);
+OOMSIGHT_API const char *oomsight_explain_cause(const oomsight_explanation *explanation, size_t index);
+
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
+oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_render_params *params,
+                        char **ret_text, oomsight_error *reterr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,77 @@
+/* oomsight explain: why did it run out, what to change. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATHS_MAX = 1024 };
+
+static void print_help(void)
+{
+    fputs("usage: oomsight explain [options] [FILE...]      '-' or nothing: standard input\n\n"
+          "Reads logs in any form: plain, gz/zst/xz/bz2/tar/zip, docker, Kubernetes, journald or JSON-lines "
+          "logs, pastes\n"
+          "from a terminal or a forum. Says whether memory ran out, in which phase, why, and what to "
+          "change.\n\n"
+          "  --json, --format text|json|md|github|sarif, --output FILE, --color, --ascii, --explain, --data "
+          "DIR\n\n"
+          "Exit: 0 no OOM found, 1 an OOM was found, 2 wrong usage, 3 an input could not be read.\n",
+          stdout);
+}
+
+static int answer(const output_options *options, const oomsight_explanation *explanation)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    if (oomsight_explain_render(explanation, &options->render, &text, &error) != OOMSIGHT_OK)
+        return fail_with(&error);
+    int const code = output_write(options, text);
+    oomsight_text_free(text);
+    if (code != EXIT_FITS) return code;
+    for (size_t i = 0; i < oomsight_explain_count(explanation); i++)
+        if (oomsight_explain_is_oom(explanation, i)) return EXIT_DOES_NOT_FIT;
+    return EXIT_FITS;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    output_options options;
+    output_options_init(&options);
+    const char *paths[PATHS_MAX];
+    size_t path_count = 0;
+    for (int at = 0; at < argc;) {
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            print_help();
+            return 0;
+        }
+        int const taken = output_options_take(&options, argc, argv, &at);
+        if (taken < 0) return EXIT_USAGE;
+        if (taken > 0) continue;
+        if (argv[at][0] == '-' && argv[at][1] != '\0') {
+            fprintf(stderr, "oomsight explain: no option '%s'\n", argv[at]);
+            return EXIT_USAGE;
+        }
+        if (path_count == PATHS_MAX) {
+            fprintf(stderr, "oomsight explain: more than %d files\n", PATHS_MAX);
+            return EXIT_USAGE;
+        }
+        paths[path_count++] = argv[at++];
+    }
+    if (path_count == 0) paths[path_count++] = "-";
+    output_options_settle(&options);
+
+    oomsight_error error = {0};
+    oomsight_data *data = NULL;
+    if (oomsight_data_open(options.data_dir, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
+    oomsight_explain_params params = OOMSIGHT_EXPLAIN_PARAMS_INIT;
+    params.data = data;
+    params.paths = paths;
+    params.path_count = path_count;
+    oomsight_explanation *explanation = NULL;
+    oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
+    int const code = status == OOMSIGHT_OK ? answer(&options, explanation) : fail_with(&error);
+    oomsight_explain_free(explanation);
+    oomsight_data_close(data);
+    return code;
+}

@@ -1,0 +1,465 @@
+/* Three things are kept: the history since the engine's last start (figures, features, how far it got), the open
+ * incident, and nothing else. An incident opens with the first sign of a failure and takes everything up to the next
+ * start, or up to the next failure after the engine went on working. */
+#include "explain/collect.h"
+#include "explain/number.h"
+#include "explain/window.h"
+#include "input/logline.h"
+
+#include <stdio.h>
+
+/* Strings of all incidents together; far more than any reader wants, little enough for 10^6 incidents. */
+enum {
+    STRINGS_MAX_BYTES = 4 << 20,
+    EVIDENCE_MAX_BYTES = 480,
+    SETUP_MAX_BYTES = 8 << 10,
+    HISTORY_EVIDENCE = 10
+};
+
+struct oos_collector {
+    oos_arena *arena;
+    const oos_signals *signals;
+    void (*on_incident)(void *, const oos_incident *);
+    void *context;
+    oos_incident history, open;
+    bool is_open;
+    bool went_on;          /* the engine got further after the open incident's last sign of failure */
+    unsigned served;       /* statistics since then: a dying server may still print one or two */
+    uint64_t from_message; /* numbers of `open` that a failure message gave */
+    bool message_complete; /* the first message gave all its figures */
+    size_t string_bytes;
+    const char *file;
+    uint64_t reported;
+    char line[OOS_LINE_MAX_BYTES * 2], joined[OOS_JOINED_MAX_BYTES];
+};
+
+/* One line, prepared. */
+typedef struct item {
+    const oos_hit_line *raw;
+    oos_view text; /* without colour */
+    oos_logline log;
+    oos_view joined; /* empty until needed */
+    oos_signal_set candidates;
+    bool muted;
+} item;
+
+static const char *keep_string(oos_collector *c, oos_view text, size_t most)
+{
+    text = oos_view_slice(text, 0, most);
+    if (c->string_bytes + text.len > STRINGS_MAX_BYTES) return "";
+    char *copy = oos_arena_copy(c->arena, text);
+    if (!copy) return "";
+    c->string_bytes += text.len + 1;
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p < ' ' && *p != '\t') *p = ' ';
+    return copy;
+}
+
+static void incident_clear(oos_incident *incident, const char *file)
+{
+    *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT, .file = file ? file : "", .count = 1};
+}
+
+oomsight_status oos_collector_create(oos_arena *arena, const oos_signals *signals,
+                                     void (*on_incident)(void *context, const oos_incident *incident),
+                                     void *context, oos_collector **ret_collector, oomsight_error *reterr)
+{
+    oos_collector *c = OOS_NEW(arena, oos_collector);
+    if (!c) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    c->arena = arena;
+    c->signals = signals;
+    c->on_incident = on_incident;
+    c->context = context;
+    incident_clear(&c->history, NULL);
+    *ret_collector = c;
+    return OOMSIGHT_OK;
+}
+
+static void add_evidence(oos_collector *c, oos_incident *to, const item *it, const oos_signal *signal,
+                         bool decides)
+{
+    for (size_t i = 0; i < to->evidence_count; i++) {
+        if (to->evidence[i].line != it->raw->number && strcmp(to->evidence[i].signal, signal->id) != 0)
+            continue;
+        to->evidence[i].decides |= decides && to->evidence[i].line == it->raw->number;
+        return;
+    }
+    size_t const most = to == &c->history ? HISTORY_EVIDENCE : OOS_EVIDENCE_MAX;
+    if (to->evidence_count >= most) return;
+    to->evidence[to->evidence_count++] =
+        (oos_evidence){it->raw->number, keep_string(c, it->text, EVIDENCE_MAX_BYTES), signal->id, decides};
+}
+
+static void report(oos_collector *c, oos_incident *incident)
+{
+    incident->file = c->file;
+    c->on_incident(c->context, incident);
+    c->reported++;
+}
+
+static bool has_kind(const oos_collector *c, const oos_signal_set *set, oos_signal_kind kind)
+{
+    for (size_t i = 0; i < c->signals->count; i++)
+        if (c->signals->list[i].kind == kind && oos_set_has(set, i)) return true;
+    return false;
+}
+
+static void close_incident(oos_collector *c)
+{
+    if (!c->is_open) return;
+    c->is_open = false;
+    bool const memory =
+        has_kind(c, &c->open.signals, OOS_SIGNAL_OOM) || has_kind(c, &c->open.signals, OOS_SIGNAL_PART) ||
+        has_kind(c, &c->open.signals, OOS_SIGNAL_REFUSAL) || has_kind(c, &c->open.signals, OOS_SIGNAL_HOST);
+    bool const said = memory || has_kind(c, &c->open.signals, OOS_SIGNAL_FAULT) ||
+                      has_kind(c, &c->open.signals, OOS_SIGNAL_FRAME);
+    bool const worked =
+        c->open.last_marker >= OOS_PHASE_RUNTIME_PREFILL && c->open.last_marker != OOS_PHASE_COUNT;
+    /* A traceback after which the engine went on was caught by somebody; "died unexpectedly" alone, after serving, is
+     * how some versions report their own shutdown. */
+    if (memory || (!c->went_on && (said || !worked))) report(c, &c->open);
+}
+
+static void open_incident(oos_collector *c, uint64_t line)
+{
+    if (c->is_open && c->went_on) close_incident(c);
+    if (!c->is_open) {
+        c->open = c->history;
+        c->open.first_line = line;
+        c->open.failed = true;
+        c->is_open = true;
+        c->went_on = c->message_complete = false;
+        c->served = 0;
+        c->from_message = 0;
+    }
+    c->open.last_line = line;
+    c->served = 0;
+}
+
+/* The engine prints statistics while it lives. */
+static void note_serving(oos_collector *c)
+{
+    enum { ALIVE = 3 };
+    if (++c->served >= ALIVE) c->went_on = true;
+}
+
+void oos_collector_file(oos_collector *c, const char *name)
+{
+    c->file = name && *name ? keep_string(c, oos_view_of(name), 255) : "";
+    incident_clear(&c->history, c->file);
+    c->is_open = false;
+    c->reported = 0;
+}
+
+void oos_collector_end(oos_collector *c, uint64_t lines)
+{
+    close_incident(c);
+    if (c->reported == 0) {
+        c->history.first_line = lines ? 1 : 0;
+        c->history.last_line = lines;
+        report(c, &c->history);
+    }
+}
+
+/* ---- figures ---- */
+
+static void take_text(oos_collector *c, const oos_capture *capture)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } fields[] = {{"text_version", &c->history.setup.version}, {"text_torch", &c->history.setup.torch},
+                  {"text_model", &c->history.setup.model},     {"text_gpu", &c->history.setup.gpu},
+                  {"text_args", &c->history.setup.args},       {"text_config", &c->history.setup.config},
+                  {"text_command", &c->history.setup.command}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
+            *fields[i].to = keep_string(c, capture->text, SETUP_MAX_BYTES);
+    if (c->is_open) c->open.setup = c->history.setup;
+}
+
+/* Figures of a failure message replace what the history had; the first message wins, a later one fills its gaps. */
+static void take_number(oos_collector *c, oos_incident *to, bool message, oos_number_id id,
+                        const oos_number *number)
+{
+    if (!message) {
+        if (!to->numbers[id].known) to->numbers[id] = *number;
+        return;
+    }
+    uint64_t const bit = (uint64_t)1 << id;
+    if (c->message_complete || c->from_message & bit) return;
+    to->numbers[id] = *number;
+    c->from_message |= bit;
+}
+_Static_assert(OOS_NUMBER_COUNT <= 64, "from_message has a bit per number");
+
+/* "Process 174 has 124.75 GiB" and "this process has 11.35 GiB", any number of them. Which one is ours is told only when
+ * the container shares the host's process numbers; else the largest is. */
+static void take_processes(oos_collector *c, const item *it, const oos_signal *signal, oos_view text)
+{
+    oos_number own = {0}, largest = {0};
+    uint64_t sum = 0;
+    size_t listed = 0;
+    oos_match match;
+    for (size_t at = 0; listed < 64 && oos_pattern_find(signal->pattern, text, at, &match); at = match.end) {
+        for (size_t i = 0; i < match.count; i++) {
+            oos_number number = {.line = it->raw->number};
+            if (!oos_number_size(match.captures[i].text, &number)) continue;
+            snprintf(number.text, sizeof number.text, "%.*s",
+                     (int)oos_min(match.captures[i].text.len, sizeof number.text - 1),
+                     match.captures[i].text.ptr);
+            if (strcmp(match.captures[i].name, "own_size") == 0) {
+                own = number;
+                continue;
+            }
+            listed++;
+            sum = oos_add(sum, number.value);
+            if (!largest.known || number.value > largest.value) largest = number;
+        }
+    }
+    if (!own.known && !largest.known) return;
+    oos_number others = {
+        .known = true, .line = it->raw->number, .value = own.known ? sum : sum - largest.value};
+    take_number(c, &c->open, true, OOS_NUMBER_process, own.known ? &own : &largest);
+    if (others.value) take_number(c, &c->open, true, OOS_NUMBER_others, &others);
+}
+
+static void take_captures(oos_collector *c, const item *it, const oos_match *match, bool message)
+{
+    for (size_t i = 0; i < match->count; i++) {
+        const oos_capture *capture = &match->captures[i];
+        oos_number_id id;
+        oos_number number;
+        if (strncmp(capture->name, "text_", 5) == 0)
+            take_text(c, capture);
+        else if (oos_number_read(capture, it->raw->number, &id, &number))
+            take_number(c, message ? &c->open : &c->history, message, id, &number);
+    }
+}
+
+static void take_rank(oos_collector *c, const item *it, const oos_match *match)
+{
+    oos_view const name = oos_logline_rank(it->log.process);
+    if (!name.len) return;
+    oos_rank *rank = NULL;
+    for (size_t i = 0; i < c->open.rank_count && !rank; i++)
+        if (oos_view_is(name, c->open.ranks[i].rank)) rank = &c->open.ranks[i];
+    if (!rank) {
+        if (c->open.rank_count == OOS_RANKS_MAX) return;
+        rank = &c->open.ranks[c->open.rank_count++];
+        *rank = (oos_rank){.rank = keep_string(c, name, 40)};
+    }
+    for (size_t i = 0; i < match->count; i++) {
+        oos_number_id id;
+        oos_number number;
+        if (!oos_number_read(&match->captures[i], it->raw->number, &id, &number)) continue;
+        oos_number *to = id == OOS_NUMBER_tried             ? &rank->tried
+                         : id == OOS_NUMBER_free            ? &rank->free
+                         : id == OOS_NUMBER_torch_allocated ? &rank->torch_allocated
+                         : id == OOS_NUMBER_private_pools   ? &rank->private_pools
+                                                            : NULL;
+        if (to && !to->known) *to = number;
+    }
+}
+
+/* ---- lines ---- */
+
+static bool literal_in(const oos_collector *c, const item *it, size_t index, oos_view text)
+{
+    const oos_signals *s = c->signals;
+    for (size_t i = 0; i < it->raw->literal_count; i++) {
+        uint32_t const literal = it->raw->literals[i];
+        for (uint32_t o = s->first[literal]; o < s->first[literal + 1]; o++)
+            if (s->owners[o] == index && text.len &&
+                memmem(text.ptr, text.len, s->words[literal], strlen(s->words[literal])))
+                return true;
+    }
+    return false;
+}
+
+static oos_view joined(oos_collector *c, item *it)
+{
+    if (!it->joined.len)
+        it->joined =
+            (oos_view){c->joined, oos_window_join(it->text, it->raw->after, c->joined, sizeof c->joined)};
+    return it->joined;
+}
+
+static bool is_message(oos_signal_kind kind)
+{
+    return kind == OOS_SIGNAL_OOM || kind == OOS_SIGNAL_PART || kind == OOS_SIGNAL_REFUSAL ||
+           kind == OOS_SIGNAL_HOST;
+}
+
+/* Tracebacks are printed at ERROR level or without one, as `File` lines and indented code; the same names in an INFO
+ * line or in a warning are chatter. */
+static bool is_traceback(const oos_collector *c, const item *it)
+{
+    char const level = it->log.level;
+    if (level == 'E' || level == 'C') return true;
+    if (level || memmem(it->text.ptr, it->text.len, "Warning:", 8)) return false;
+    oos_view const message = it->log.message;
+    return c->is_open || oos_view_starts(message, "Traceback") ||
+           memmem(message.ptr, message.len, "File ", 5) || oos_view_starts(message, "    ");
+}
+
+static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)
+{
+    const oos_signal *signal = &c->signals->list[index];
+    if (it->muted) return;
+    open_incident(c, it->raw->number);
+    oos_set_add(&c->open.signals, index);
+    add_evidence(c, &c->open, it, signal, true);
+    if (signal->repeat)
+        take_processes(c, it, signal, joined(c, it));
+    else
+        take_captures(c, it, match, true);
+    take_rank(c, it, match);
+}
+
+static void on_progress(oos_collector *c, item *it, size_t index, const oos_match *match)
+{
+    const oos_signal *signal = &c->signals->list[index];
+    oos_set_add(&c->history.signals, index);
+    take_captures(c, it, match, false);
+    if (!signal->quiet && signal->phase != OOS_PHASE_COUNT) {
+        c->history.last_marker = signal->phase;
+        c->history.last_marker_line = it->raw->number;
+        if (c->is_open && signal->phase >= OOS_PHASE_RUNTIME_PREFILL &&
+            signal->phase <= OOS_PHASE_RUNTIME_OTHER)
+            oos_set_add(&c->open.signals, index);
+    }
+    if (signal->kind == OOS_SIGNAL_READY) c->went_on = true;
+    if (signal->cheap) note_serving(c);
+    if (signal->pattern) add_evidence(c, &c->history, it, signal, false);
+}
+
+static void on_start(oos_collector *c)
+{
+    /* The server and each of its engines announce themselves; only the first word after work or failure is a start. */
+    bool const worked = c->is_open || c->history.last_marker != OOS_PHASE_COUNT;
+    if (!worked) return;
+    close_incident(c);
+    oos_setup_text const setup = c->history.setup; /* printed just before, or valid for the whole paste */
+    incident_clear(&c->history, c->file);
+    c->history.setup = setup;
+}
+
+static void on_signal(oos_collector *c, item *it, size_t index)
+{
+    const oos_signal *signal = &c->signals->list[index];
+    oos_match match = {0};
+    bool const traceback = signal->kind == OOS_SIGNAL_FRAME || signal->kind == OOS_SIGNAL_FAULT;
+    if (signal->kind == OOS_SIGNAL_FRAME && !is_traceback(c, it)) return;
+    if (signal->pattern) {
+        oos_view const subject = is_message(signal->kind)           ? joined(c, it)
+                                 : signal->kind == OOS_SIGNAL_FRAME ? it->log.message
+                                                                    : it->text;
+        if (!oos_pattern_find(signal->pattern, subject, 0, &match)) return;
+    } else if (traceback && !literal_in(c, it, index, it->log.message)) {
+        return;
+    }
+    switch (signal->kind) {
+    case OOS_SIGNAL_OOM:
+    case OOS_SIGNAL_PART:
+    case OOS_SIGNAL_REFUSAL:
+    case OOS_SIGNAL_HOST: on_message(c, it, index, &match); break;
+    case OOS_SIGNAL_FAULT:
+    case OOS_SIGNAL_WRAPPER:
+    case OOS_SIGNAL_FRAME:
+        open_incident(c, it->raw->number);
+        oos_set_add(&c->open.signals, index);
+        add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
+        break;
+    case OOS_SIGNAL_MARKER:
+    case OOS_SIGNAL_READY: on_progress(c, it, index, &match); break;
+    case OOS_SIGNAL_START: on_start(c); break;
+    case OOS_SIGNAL_ENGINE:
+    case OOS_SIGNAL_HINT:
+    case OOS_SIGNAL_SETUP:
+        oos_set_add(&c->history.signals, index);
+        if (c->is_open) oos_set_add(&c->open.signals, index);
+        take_captures(c, it, &match, false);
+        break;
+    case OOS_SIGNAL_MUTE: it->muted = true; break;
+    }
+}
+
+/* The order in which the kinds of one line are looked at: what was going on before what went wrong. */
+static const oos_signal_kind order[] = {
+    OOS_SIGNAL_MUTE,  OOS_SIGNAL_START,  OOS_SIGNAL_SETUP, OOS_SIGNAL_ENGINE,  OOS_SIGNAL_HINT,
+    OOS_SIGNAL_READY, OOS_SIGNAL_MARKER, OOS_SIGNAL_OOM,   OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
+    OOS_SIGNAL_HOST,  OOS_SIGNAL_FAULT,  OOS_SIGNAL_FRAME, OOS_SIGNAL_WRAPPER};
+
+/* Signals of this line that are not settled by their mere presence. Frequent lines end here. */
+static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *ret_candidates)
+{
+    const oos_signals *s = c->signals;
+    bool any = false;
+    *ret_candidates = (oos_signal_set){0};
+    for (size_t i = 0; i < raw->literal_count; i++)
+        for (uint32_t o = s->first[raw->literals[i]]; o < s->first[raw->literals[i] + 1]; o++) {
+            size_t const index = s->owners[o];
+            const oos_signal *signal = &s->list[index];
+            if (signal->cheap && oos_set_has(&c->history.signals, index)) {
+                c->history.last_marker = signal->phase;
+                c->history.last_marker_line = raw->number;
+                note_serving(c);
+                continue;
+            }
+            bool const sticky =
+                !signal->pattern && (signal->kind == OOS_SIGNAL_ENGINE || signal->kind == OOS_SIGNAL_HINT);
+            if (sticky && oos_set_has(&c->history.signals, index) && !c->is_open) continue;
+            oos_set_add(ret_candidates, index);
+            any = true;
+        }
+    return any;
+}
+
+static void note_shape(oos_incident *incident, const oos_logline *log)
+{
+    incident->old_shape |= log->old_shape;
+    incident->v1 |= oos_view_starts(log->process, "EngineCore") || oos_view_starts(log->process, "Worker_") ||
+                    oos_view_starts(log->process, "VllmWorker rank") ||
+                    oos_view_starts(log->process, "APIServer");
+}
+
+/* A message broken over lines holds parts whose literals are not on its first one. */
+static bool is_allocator_message(const oos_collector *c, const oos_signal_set *candidates)
+{
+    for (size_t i = 0; i < c->signals->count; i++)
+        if (oos_set_has(candidates, i) &&
+            (c->signals->list[i].kind == OOS_SIGNAL_OOM || c->signals->list[i].kind == OOS_SIGNAL_PART))
+            return true;
+    return false;
+}
+
+static void add_parts(const oos_collector *c, oos_signal_set *candidates)
+{
+    for (size_t i = 0; i < c->signals->count; i++)
+        if (c->signals->list[i].piece) oos_set_add(candidates, i);
+}
+
+void oos_collector_line(void *collector, const oos_hit_line *raw)
+{
+    oos_collector *c = collector;
+    item it = {.raw = raw};
+    if (!gather(c, raw, &it.candidates)) return;
+    oos_view const line = oos_view_slice(raw->text, 0, sizeof c->line);
+    it.text = (oos_view){c->line, oos_logline_uncolour(line, c->line)};
+    it.log = oos_logline_read(it.text);
+    note_shape(&c->history, &it.log);
+    if (c->is_open) note_shape(&c->open, &it.log);
+
+    if (is_allocator_message(c, &it.candidates)) add_parts(c, &it.candidates);
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+        for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)
+            for (uint64_t bits = it.candidates.words[w]; bits; bits &= bits - 1) {
+                size_t const index = w * 64 + (size_t)__builtin_ctzll(bits);
+                if (c->signals->list[index].kind == order[k]) on_signal(c, &it, index);
+            }
+    if (c->is_open &&
+        (oos_known(&c->open, OOS_NUMBER_torch_allocated) || oos_known(&c->open, OOS_NUMBER_kv_needed)) &&
+        c->from_message)
+        c->message_complete = true;
+}

@@ -1,0 +1,21 @@
+/* From lines to incidents: groups what belongs to one failure, keeps figures and evidence, bounded in memory however
+ * long the log is and however often it fails. */
+#ifndef OOS_EXPLAIN_COLLECT_H
+#define OOS_EXPLAIN_COLLECT_H
+
+#include "explain/incident.h"
+#include "explain/scan.h"
+
+typedef struct oos_collector oos_collector;
+
+/* `on_incident` gets each incident when it is over; it lives in `arena`-independent memory of the collector and is
+ * valid during the call only, except for strings, which live in `arena`. */
+oomsight_status oos_collector_create(oos_arena *arena, const oos_signals *signals,
+                                     void (*on_incident)(void *context, const oos_incident *incident),
+                                     void *context, oos_collector **ret_collector, oomsight_error *reterr);
+
+void oos_collector_file(oos_collector *collector, const char *name); /* a new file begins */
+void oos_collector_line(void *collector, const oos_hit_line *line);  /* to be given to oos_scan_file() */
+void oos_collector_end(oos_collector *collector, uint64_t lines);    /* the file is over */
+
+#endif

@@ -1,0 +1,323 @@
+/* The rules, and the order in which they are asked: is it memory at all, where, why. */
+#include "explain/reason.h"
+#include "base/json.h"
+#include "explain/facts.h"
+#include "facts/data.h"
+
+enum { CONDITIONS_MAX = 24, PHASES_MAX = 8 };
+
+/* all of, at least one of, none of; indices into a set. */
+typedef struct condition {
+    uint16_t all[CONDITIONS_MAX], any[CONDITIONS_MAX], none[CONDITIONS_MAX];
+    uint8_t all_count, any_count, none_count;
+} condition;
+
+typedef struct phase_rule {
+    condition when;
+    oos_phase phase; /* OOS_PHASE_COUNT: the last marker's */
+    double sure;
+    const char *why;
+} phase_rule;
+
+typedef struct cause_rule {
+    condition when;
+    oos_phase phases[PHASES_MAX];
+    size_t phase_count; /* 0: any */
+    const char *cause;  /* or what an extra adds */
+    const char *also[OOS_ALSO_MAX];
+    size_t also_count;
+    double sure;
+    const char *why, *ask;
+} cause_rule;
+
+struct oos_rules {
+    phase_rule *phases;
+    cause_rule *causes, *extras;
+    size_t phase_count, cause_count, extra_count;
+};
+
+static oomsight_status index_of(const oos_signals *signals, const char *id, uint16_t *ret_index,
+                                oomsight_error *reterr)
+{
+    if (strncmp(id, "fact.", 5) == 0) {
+        for (oos_fact fact = 0; fact < OOS_FACT_COUNT; fact++)
+            if (strcmp(id + 5, oos_fact_name(fact)) == 0) {
+                *ret_index = (uint16_t)(OOS_SIGNALS_MAX + (size_t)fact);
+                return OOMSIGHT_OK;
+            }
+    } else {
+        size_t const index = oos_signals_find(signals, id);
+        if (index != SIZE_MAX) {
+            *ret_index = (uint16_t)index;
+            return OOMSIGHT_OK;
+        }
+    }
+    return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule names '%s', which is no signal", id);
+}
+
+static oomsight_status ids_read(const oos_signals *signals, const json_t *rule, const char *key,
+                                uint16_t *ret_ids, uint8_t *ret_count, oomsight_error *reterr)
+{
+    const json_t *list = json_object_get(rule, key);
+    size_t const count = json_array_size(list);
+    if (count > CONDITIONS_MAX)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "%zu conditions in a rule", count);
+    for (size_t i = 0; i < count; i++) {
+        const char *id = json_string_value(json_array_get(list, i));
+        OOS_TRY(index_of(signals, id ? id : "", &ret_ids[i], reterr));
+    }
+    *ret_count = (uint8_t)count;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status condition_read(const oos_signals *signals, const json_t *rule, condition *ret_when,
+                                      oomsight_error *reterr)
+{
+    OOS_TRY(ids_read(signals, rule, "all", ret_when->all, &ret_when->all_count, reterr));
+    OOS_TRY(ids_read(signals, rule, "any", ret_when->any, &ret_when->any_count, reterr));
+    return ids_read(signals, rule, "none", ret_when->none, &ret_when->none_count, reterr);
+}
+
+static bool phase_named(const char *word, oos_phase *ret_phase)
+{
+    for (oos_phase phase = 0; phase < OOS_PHASE_COUNT; phase++)
+        if (strcmp(word, oos_phase_word(phase)) == 0) {
+            *ret_phase = phase;
+            return true;
+        }
+    return false;
+}
+
+static oomsight_status phase_rule_read(const oos_signals *signals, const json_t *json, phase_rule *ret_rule,
+                                       oomsight_error *reterr)
+{
+    const char *phase;
+    phase_rule rule = {.phase = OOS_PHASE_COUNT, .why = ""};
+    if (!oos_json_str(json, "phase", &phase) ||
+        (strcmp(phase, "@last") != 0 && !phase_named(phase, &rule.phase)))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
+    oos_json_f64(json, "sure", &rule.sure);
+    oos_json_str(json, "why", &rule.why);
+    OOS_TRY(condition_read(signals, json, &rule.when, reterr));
+    *ret_rule = rule;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status cause_rule_read(const oos_signals *signals, const json_t *json, const char *key,
+                                       cause_rule *ret_rule, oomsight_error *reterr)
+{
+    cause_rule rule = {.why = ""};
+    if (!oos_json_str(json, key, &rule.cause))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a cause");
+    const json_t *phases = json_object_get(json, "phase"), *also = json_object_get(json, "also");
+    rule.phase_count = json_array_size(phases);
+    rule.also_count = oos_min(json_array_size(also), OOS_ALSO_MAX);
+    if (rule.phase_count > PHASES_MAX)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "too many phases in a rule");
+    for (size_t i = 0; i < rule.phase_count; i++) {
+        const char *word = json_string_value(json_array_get(phases, i));
+        if (!word || !phase_named(word, &rule.phases[i]))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': no such phase", rule.cause);
+    }
+    for (size_t i = 0; i < rule.also_count; i++) {
+        rule.also[i] = json_string_value(json_array_get(also, i));
+        if (!rule.also[i]) return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': also", rule.cause);
+    }
+    oos_json_f64(json, "sure", &rule.sure);
+    oos_json_str(json, "why", &rule.why);
+    oos_json_str(json, "ask", &rule.ask);
+    OOS_TRY(condition_read(signals, json, &rule.when, reterr));
+    *ret_rule = rule;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *signals, const json_t *list,
+                                        const char *key, cause_rule **ret_rules, size_t *ret_count,
+                                        oomsight_error *reterr)
+{
+    size_t const count = json_array_size(list);
+    cause_rule *rules = OOS_NEW_ARRAY(arena, cause_rule, count ? count : 1);
+    if (!rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
+    for (size_t i = 0; i < count; i++)
+        OOS_TRY(cause_rule_read(signals, json_array_get(list, i), key, &rules[i], reterr));
+    *ret_rules = rules;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                               const oos_rules **ret_rules, oomsight_error *reterr)
+{
+    oos_view bytes;
+    json_t *phases, *causes;
+    OOS_TRY(oos_data_read(arena, data_dir, "explain/phases.json", &bytes, reterr));
+    OOS_TRY(oos_json_load(arena, bytes, &phases, reterr));
+    OOS_TRY(oos_data_read(arena, data_dir, "explain/causes.json", &bytes, reterr));
+    OOS_TRY(oos_json_load(arena, bytes, &causes, reterr));
+
+    oos_rules *rules = OOS_NEW(arena, oos_rules);
+    const json_t *list = json_object_get(phases, "rules");
+    size_t const count = json_array_size(list);
+    if (rules) rules->phases = OOS_NEW_ARRAY(arena, phase_rule, count ? count : 1);
+    if (!rules || !rules->phases) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
+    rules->phase_count = count;
+    for (size_t i = 0; i < count; i++)
+        OOS_TRY(phase_rule_read(signals, json_array_get(list, i), &rules->phases[i], reterr));
+    OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "rules"), "cause", &rules->causes,
+                             &rules->cause_count, reterr));
+    OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "extras"), "add", &rules->extras,
+                             &rules->extra_count, reterr));
+    *ret_rules = rules;
+    return OOMSIGHT_OK;
+}
+
+static bool holds(const condition *when, const oos_signal_set *set)
+{
+    for (size_t i = 0; i < when->all_count; i++)
+        if (!oos_set_has(set, when->all[i])) return false;
+    for (size_t i = 0; i < when->none_count; i++)
+        if (oos_set_has(set, when->none[i])) return false;
+    bool any = when->any_count == 0;
+    for (size_t i = 0; i < when->any_count; i++) any |= oos_set_has(set, when->any[i]);
+    return any;
+}
+
+static bool has(const oos_signals *signals, const oos_signal_set *set, const char *id)
+{
+    size_t const index = oos_signals_find(signals, id);
+    return index != SIZE_MAX && oos_set_has(set, index);
+}
+
+static const oos_signal *first_of(const oos_signals *signals, const oos_signal_set *set, oos_signal_kind kind)
+{
+    for (size_t i = 0; i < signals->count; i++)
+        if (signals->list[i].kind == kind && oos_set_has(set, i)) return &signals->list[i];
+    return NULL;
+}
+
+/* The line that names the error may be cut off. Inside the dummy runs of the engine, which do nothing but allocate and
+ * compute, that is most likely memory; anywhere else it is not said. */
+static bool is_suspected(const oos_signals *signals, const oos_signal_set *set)
+{
+    if (first_of(signals, set, OOS_SIGNAL_FAULT) || has(signals, set, "frame.compile")) return false;
+    return has(signals, set, "frame.dummy_sampler") ||
+           (has(signals, set, "frame.profile_run") && has(signals, set, "frame.dummy_run"));
+}
+
+static bool find_phase(const oos_rules *rules, const oos_signal_set *set, oos_incident *incident)
+{
+    for (size_t i = 0; i < rules->phase_count; i++) {
+        const phase_rule *rule = &rules->phases[i];
+        if (!holds(&rule->when, set)) continue;
+        incident->phase = rule->phase == OOS_PHASE_COUNT ? incident->last_marker : rule->phase;
+        incident->phase_sure = rule->sure;
+        incident->phase_why = rule->why;
+        return true;
+    }
+    return false;
+}
+
+static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase phase)
+{
+    bool here = rule->phase_count == 0;
+    for (size_t i = 0; i < rule->phase_count; i++) here |= rule->phases[i] == phase;
+    return here && holds(&rule->when, set);
+}
+
+static void add_also(oos_incident *incident, const char *cause)
+{
+    if (incident->also_count == OOS_ALSO_MAX || strcmp(incident->cause, cause) == 0) return;
+    for (size_t i = 0; i < incident->also_count; i++)
+        if (strcmp(incident->also[i], cause) == 0) return;
+    incident->also[incident->also_count++] = cause;
+}
+
+static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_incident *incident)
+{
+    const cause_rule *found = NULL;
+    for (size_t i = 0; i < rules->cause_count && !found; i++)
+        if (applies(&rules->causes[i], set, incident->phase)) found = &rules->causes[i];
+    incident->cause = found ? found->cause : "insufficient_info";
+    incident->cause_sure = found ? found->sure : 0.2;
+    incident->cause_why = found ? found->why : "";
+    incident->ask = found ? found->ask : NULL;
+    for (size_t i = 0; i < rules->extra_count; i++)
+        if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause);
+    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i]);
+}
+
+static const char *engine_of(const oos_signals *signals, const oos_incident *incident,
+                             const oos_signal_set *set)
+{
+    /* A specific engine before vLLM, whose name also appears in the paths of its descendants. */
+    const char *found = NULL;
+    for (size_t i = 0; i < signals->count; i++) {
+        const oos_signal *signal = &signals->list[i];
+        if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i)) continue;
+        if (!found || strcmp(found, "vllm") == 0) found = signal->id + strlen("engine.");
+    }
+    if (found) return found;
+    if (incident->v1) return "vllm";
+    return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;
+}
+
+/* Nothing went wrong, or the log does not say so. */
+static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
+                           oos_incident *incident)
+{
+    const oos_signal *fault = first_of(signals, set, OOS_SIGNAL_FAULT);
+    incident->phase = OOS_PHASE_NOT_OOM;
+    incident->cause = "healthy_log";
+    incident->phase_sure = incident->cause_sure = 0.8;
+    if (fault) {
+        incident->cause = fault->cause ? fault->cause : "insufficient_info";
+        incident->phase_why = "the failure named in the log is not about memory";
+    } else if (incident->failed) {
+        if (!find_phase(rules, set, incident)) incident->phase = OOS_PHASE_NOT_OOM;
+        incident->phase_sure *= 0.6;
+        incident->cause = "insufficient_info";
+        incident->cause_sure = 0.3;
+        incident->ask = "the last lines of the traceback, which name the error";
+    } else if (oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
+        incident->phase = OOS_PHASE_SLEEP_WAKE;
+        incident->cause = "sleep_wake_competitor";
+        incident->phase_sure = incident->cause_sure = 0.4;
+        incident->ask = "what followed: wake-up maps the memory again";
+    } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !has(signals, set, "mark.captured") &&
+               !has(signals, set, "mark.ready")) {
+        incident->phase = incident->last_marker;
+        incident->phase_sure = 0.4;
+        incident->cause = "insufficient_info";
+        incident->ask = "what followed: the log stops inside graph capture";
+    }
+}
+
+void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident)
+{
+    oos_signal_set set = incident->signals;
+    oos_facts_find(incident, &set);
+    incident->engine = engine_of(signals, incident, &set);
+    incident->phase = OOS_PHASE_UNKNOWN;
+    incident->phase_why = incident->cause_why = "";
+    bool const stated = first_of(signals, &set, OOS_SIGNAL_OOM) || first_of(signals, &set, OOS_SIGNAL_PART) ||
+                        first_of(signals, &set, OOS_SIGNAL_REFUSAL) ||
+                        first_of(signals, &set, OOS_SIGNAL_HOST);
+    bool const refused = incident->failed && oos_set_has(&set, OOS_SIGNALS_MAX + OOS_FACT_kv_negative);
+    incident->is_oom = stated || refused || is_suspected(signals, &set);
+    if (incident->is_oom) {
+        if (!find_phase(rules, &set, incident)) {
+            incident->phase_sure = 0.2;
+            incident->phase_why = "nothing in the text shows a stage";
+        }
+        find_cause(rules, &set, incident);
+        if (!stated && !refused) {
+            incident->phase_sure *= 0.6;
+            incident->cause_sure *= 0.6;
+            incident->ask = "the last lines of the traceback, which name the error";
+        }
+    } else {
+        conclude_quiet(signals, rules, &set, incident);
+    }
+    incident->confidence =
+        incident->phase_sure < incident->cause_sure ? incident->phase_sure : incident->cause_sure;
+}

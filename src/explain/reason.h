@@ -1,0 +1,46 @@
+/* From an incident's lines and figures to its phase and cause: arithmetic gives facts, and ordered rules over signals
+ * and facts (data/explain/phases.json, causes.json) give the answer, how sure it is, and what would make it surer. */
+#ifndef OOS_EXPLAIN_REASON_H
+#define OOS_EXPLAIN_REASON_H
+
+#include "explain/incident.h"
+
+/* name: what holds when the fact is true. Shares are of the device's total. */
+#define OOS_FACT_MAP(X)                                                                                      \
+    X(has_figures)    /* the failing request's size is known */                                              \
+    X(torch_known)    /* so is what PyTorch held */                                                          \
+    X(tried_gt_total) /* one request above the whole card */                                                 \
+    X(tried_huge)     /* one request above 256 GiB, card unknown */                                          \
+    X(tried_ge_256mib)                                                                                       \
+    X(tried_ge_512mib)                                                                                       \
+    X(tried_ge_gib)                                                                                          \
+    X(others_hold)      /* other processes hold 10 % or more */                                              \
+    X(others_most)      /* ... 40 % or more */                                                               \
+    X(unalloc_ge_tried) /* PyTorch caches more than was asked for */                                         \
+    X(unalloc_large)    /* ... a gibibyte or more: large temporaries came and went */                        \
+    X(private_some)     /* a private pool holds free blocks */                                               \
+    X(private_gib)      /* ... a gibibyte or more */                                                         \
+    X(private_large)    /* ... a tenth of the card: no graph pool is that large */                           \
+    X(torch_full)       /* live and pooled tensors fill 85 % */                                              \
+    X(kv_negative)      /* the KV share came out zero or negative */                                         \
+    X(budget_exceeded)  /* KV share negative, or weights and activations above the budget */                 \
+    X(weights_over_budget)                                                                                   \
+    X(weights_tiny)    /* nothing left although the weights are below 2 GiB */                               \
+    X(initial_used)    /* much in use before the engine's own weights */                                     \
+    X(non_torch_large) /* 2 GiB or more outside PyTorch while profiling */                                   \
+    X(startup_own)     /* in use at start: no more than a context (7 %) */                                   \
+    X(startup_little)  /* ... up to 15 % */                                                                  \
+    X(sleep_residue)   /* much still in use after falling asleep */                                          \
+    X(old_shape)       /* vLLM before 0.8 */                                                                 \
+    X(v1)              /* processes of the V1 engine */                                                      \
+    X(last_marker)     /* the log told how far it got */
+
+typedef struct oos_rules oos_rules;
+
+oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                               const oos_rules **ret_rules, oomsight_error *reterr);
+
+/* Fills the concluded part of `incident`, without signature and ledger. */
+void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident);
+
+#endif

@@ -1,0 +1,149 @@
+/* Schema oomsight.incident/1. Unknown is null; bytes are integers. */
+#include "report/explain.h"
+#include "base/json_write.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void put_number(oos_json_writer *w, const oos_number *number, char unit)
+{
+    if (!number->known)
+        oos_json_put_null(w);
+    else if (unit == 'R')
+        oos_json_put_f64(w, (double)number->value / 1e6);
+    else if (number->negative)
+        oos_json_put_i64(w, number->value > INT64_MAX ? INT64_MIN : -(int64_t)number->value);
+    else
+        oos_json_put_u64(w, number->value);
+}
+
+static void field_number(oos_json_writer *w, const char *key, const oos_number *number, char unit)
+{
+    oos_json_key(w, key);
+    put_number(w, number, unit);
+}
+
+static void put_numbers(oos_json_writer *w, const oos_incident *incident)
+{
+    /* These are always there, the others only when the log has them. */
+    static const bool always[OOS_NUMBER_COUNT] = {[OOS_NUMBER_tried] = true,
+                                                  [OOS_NUMBER_total] = true,
+                                                  [OOS_NUMBER_free] = true,
+                                                  [OOS_NUMBER_process] = true,
+                                                  [OOS_NUMBER_torch_allocated] = true,
+                                                  [OOS_NUMBER_private_pools] = true,
+                                                  [OOS_NUMBER_reserved_unallocated] = true,
+                                                  [OOS_NUMBER_kv_available] = true,
+                                                  [OOS_NUMBER_kv_tokens] = true,
+                                                  [OOS_NUMBER_weights] = true,
+                                                  [OOS_NUMBER_activation_peak] = true,
+                                                  [OOS_NUMBER_non_torch] = true,
+                                                  [OOS_NUMBER_cudagraph] = true};
+    oos_json_key(w, "numbers");
+    oos_json_begin_object(w);
+    for (oos_number_id id = 0; id < OOS_NUMBER_COUNT; id++)
+        if (always[id] || incident->numbers[id].known)
+            field_number(w, oos_number_key(id), &incident->numbers[id], oos_number_unit(id));
+    oos_json_end_object(w);
+}
+
+static void put_ledger(oos_json_writer *w, const oos_incident *incident)
+{
+    oos_json_key(w, "ledger");
+    oos_json_begin_array(w);
+    for (const oos_hold *hold = incident->ledger_total_bytes ? incident->ledger.first : NULL; hold;
+         hold = hold->next) {
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "owner", hold->owner);
+        oos_json_field_u64(w, "bytes", hold->amount.bytes);
+        oos_json_field_str(w, "source", oos_source_word(hold->amount.source));
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_evidence(oos_json_writer *w, const oos_incident *incident)
+{
+    oos_json_key(w, "evidence");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < incident->evidence_count; i++) {
+        oos_json_begin_object(w);
+        oos_json_field_u64(w, "line", incident->evidence[i].line);
+        oos_json_field_str(w, "text", incident->evidence[i].text);
+        oos_json_field_str(w, "signal", incident->evidence[i].signal);
+        oos_json_field_bool(w, "decides", incident->evidence[i].decides);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_ranks(oos_json_writer *w, const oos_incident *incident)
+{
+    oos_json_key(w, "ranks");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < incident->rank_count; i++) {
+        const oos_rank *rank = &incident->ranks[i];
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "rank", rank->rank);
+        field_number(w, "tried_bytes", &rank->tried, 'B');
+        field_number(w, "free_bytes", &rank->free, 'B');
+        field_number(w, "torch_allocated_bytes", &rank->torch_allocated, 'B');
+        field_number(w, "private_pools_bytes", &rank->private_pools, 'B');
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_setup(oos_json_writer *w, const oos_incident *incident)
+{
+    oos_json_key(w, "engine");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", incident->engine);
+    oos_json_field_str(w, "version", incident->setup.version);
+    oos_json_end_object(w);
+    oos_json_key(w, "gpu");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", incident->setup.gpu);
+    field_number(w, "total_bytes", &incident->numbers[OOS_NUMBER_total], 'B');
+    oos_json_end_object(w);
+    oos_json_field_str(w, "model", incident->setup.model);
+}
+
+void oos_report_incident_json(const oos_incident *incident, oos_text *text)
+{
+    oos_json_writer writer = {.text = text}, *w = &writer;
+    char print[17];
+    snprintf(print, sizeof print, "%016" PRIx64, incident->fingerprint);
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.incident/1");
+    oos_json_field_bool(w, "is_oom", incident->is_oom);
+    oos_json_field_str(w, "phase", oos_phase_word(incident->phase));
+    oos_json_field_str(w, "cause", incident->cause);
+    oos_json_key(w, "also");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < incident->also_count; i++) oos_json_put_str(w, incident->also[i]);
+    oos_json_end_array(w);
+    oos_json_field_f64(w, "confidence", incident->confidence);
+    oos_json_field_str(w, "phase_why", incident->phase_why);
+    oos_json_field_str(w, "cause_why", incident->cause_why);
+    oos_json_field_str(w, "would_decide", incident->ask);
+    put_setup(w, incident);
+    put_numbers(w, incident);
+    put_ledger(w, incident);
+    oos_json_field_str(w, "signature", incident->signature);
+    put_evidence(w, incident);
+    oos_json_key(w, "fixes");
+    oos_json_begin_array(w);
+    oos_json_end_array(w);
+    oos_json_key(w, "dead_ends");
+    oos_json_begin_array(w);
+    oos_json_end_array(w);
+    put_ranks(w, incident);
+    oos_json_field_str(w, "file", incident->file);
+    oos_json_field_u64(w, "first_line", incident->first_line);
+    oos_json_field_u64(w, "last_line", incident->last_line);
+    oos_json_field_u64(w, "count", incident->count);
+    oos_json_field_str(w, "fingerprint", print);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}
