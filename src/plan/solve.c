@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
+enum { FIXES_MAX = 12, WORDS_MAX = 6 };
+
 typedef struct trial {
-    oos_serve serve;      /* the changed command */
-    const char *words[6]; /* what to paste */
+    oos_serve serve;              /* the changed command */
+    const char *words[WORDS_MAX]; /* what to paste */
     size_t word_count;
     const char *keeps, *gives_up;
     oomsight_verdict verdict;
@@ -21,8 +23,6 @@ typedef struct search {
     oos_fix *fixes;
     size_t count;
 } search;
-
-enum { FIXES_MAX = 12 };
 
 static bool fits(oomsight_verdict verdict)
 {
@@ -71,9 +71,14 @@ static trial start(const search *s)
     return (trial){.serve = *s->plan->setup->serve};
 }
 
+/* What helps against the failure may leave a cache too small for the longest request: then a shorter length is offered
+ * with it. Declared here, at the heart of the matter; the search for a length is below. */
+static bool offer_with_length(search *s, trial *t);
+
 static bool offer_if_it_fits(search *s, trial *t)
 {
-    return !plan_trial(s, t) || !fits(t->verdict) || offer(s, t);
+    if (!plan_trial(s, t)) return true;
+    return fits(t->verdict) ? offer(s, t) : offer_with_length(s, t);
 }
 
 /* ---- levers with a number: the largest value that fits ---------------------------------------------------------- */
@@ -128,6 +133,20 @@ static uint64_t largest_that_fits(search *s, trial *t, set_value set, uint64_t l
         if (!plan_trial(s, t)) return 0;
     }
     return best;
+}
+
+static bool offer_with_length(search *s, trial *t)
+{
+    uint64_t const length_now = s->plan->setup->max_model_len;
+    if (t->phase != OOS_PHASE_KV_SIZING || s->plan->phase == OOS_PHASE_KV_SIZING ||
+        t->word_count + 2 > WORDS_MAX)
+        return true;
+    uint64_t const length = largest_that_fits(s, t, set_length, 1024, length_now - 1, 256);
+    if (length == 0) return true;
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)length);
+    t->words[t->word_count++] = "--max-model-len", t->words[t->word_count++] = number;
+    return offer(s, t);
 }
 
 /* A number people would choose: the largest power of two not above it, unless that gives away more than a third. */
@@ -317,18 +336,14 @@ static bool try_backend(search *s)
 static bool try_parallel(search *s)
 {
     const oos_setup *setup = s->plan->setup;
-    for (uint64_t tp = setup->tp * 2; tp <= 8; tp *= 2) {
-        if (setup->model->heads % tp != 0) break;
+    size_t const before = s->count;
+    for (uint64_t tp = setup->tp * 2; tp <= 8 && s->count == before && setup->model->heads % tp == 0;
+         tp *= 2) {
         trial t = start(s);
         t.serve.tensor_parallel_size = oos_u64_of(tp);
-        if (!plan_trial(s, &t)) return true;
-        if (!fits(t.verdict)) continue;
         char number[32];
         snprintf(number, sizeof number, "%llu", (unsigned long long)tp);
-        t.words[0] = "--tensor-parallel-size", t.words[1] = number, t.word_count = 2;
-        t.keeps = "everything";
-        t.gives_up = "more GPUs";
-        return offer(s, &t);
+        if (!try_switch(s, &t, "--tensor-parallel-size", number, "everything", "more GPUs")) return false;
     }
     return true;
 }

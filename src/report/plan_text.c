@@ -36,11 +36,30 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
              plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
+}
+
+/* The rows of the phase that decides, or of serving when all is well. */
+static const oos_plan_phase *shown_phase(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+    return plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
+}
+
+/* What the engine would print, so that it can be recognised. */
+static void put_message(const oos_style *style, const oos_plan *plan)
+{
     char tried[32];
+    const oos_plan_phase *moment = shown_phase(plan);
     if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
         oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
-        oos_text_printf(style->text, "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.\n",
-                        tried);
+        oos_style_ink(style, OOS_INK_DIM,
+                      "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.\n", tried);
+    } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
+               moment->message != plan->why) {
+        if (style->color) oos_text_put(style->text, "\033[2m");
+        oos_style_paragraph(style, 2, moment->message);
+        if (style->color) oos_text_put(style->text, "\033[0m");
     }
 }
 
@@ -57,14 +76,6 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
                     plan->backend.name);
 }
 
-/* The rows of the phase that decides, or of serving when all is well. */
-static const oos_plan_phase *shown_phase(const oos_plan *plan)
-{
-    for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
-    return plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
-}
-
 static void put_phase(const oos_style *style, const oos_plan *plan, const oos_plan_phase *moment)
 {
     bool const decides = moment->phase == plan->phase;
@@ -75,8 +86,6 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
     oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
     if (decides && !moment->ok)
         oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
-    else if (!moment->ok)
-        oos_style_ink(style, OOS_INK_BAD, " too much");
     else if (moment->tight)
         oos_style_ink(style, OOS_INK_WARN, " tight");
     oos_text_put(style->text, "\n");
@@ -99,12 +108,21 @@ static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool 
                     moment->refusal ? "allowed" : "on the device");
 }
 
+/* Phases the engine gets to: none behind the one it dies in. */
+static size_t reached(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == plan->phase && !plan->phases[i].ok) return i + 1;
+    return plan->phase_count;
+}
+
 static void put_phases(const oos_style *style, const oos_plan *plan, bool explain)
 {
     oos_text_put(style->text, "\n");
-    for (size_t i = 0; i < plan->phase_count; i++) put_phase(style, plan, &plan->phases[i]);
+    size_t const shown = reached(plan);
+    for (size_t i = 0; i < shown; i++) put_phase(style, plan, &plan->phases[i]);
     if (explain) {
-        for (size_t i = 0; i < plan->phase_count; i++) put_rows(style, &plan->phases[i], true);
+        for (size_t i = 0; i < shown; i++) put_rows(style, &plan->phases[i], true);
         return;
     }
     const oos_plan_phase *moment = shown_phase(plan);
@@ -153,6 +171,7 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
 {
     oos_style const style = oos_style_of(text, params);
     put_headline(&style, plan);
+    put_message(&style, plan);
     put_capacity(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
     if (plan->phase != OOS_PHASE_ENV) put_phases(&style, plan, params->explain != 0);

@@ -337,18 +337,27 @@ status nvmlDeviceGetComputeRunningProcesses(void *which, unsigned *count, uint64
     {                                                                                                        \
         return NOT_SUPPORTED;                                                                                \
     }
-NOOP(cudaSetDevice) NOOP(cudaGetLastError) NOOP(cudaPeekAtLastError) NOOP(cudaDeviceSynchronize)
-NOOP(cudaDeviceEnablePeerAccess) NOOP(cudaStreamQuery) NOOP(cudaStreamWaitEvent) NOOP(cudaStreamDestroy)
-NOOP(cudaThreadExchangeStreamCaptureMode) NOOP(cudaEventElapsedTime) NOOP(cudaMemcpy) NOOP(cudaMemcpyAsync)
-NOOP(cudaMemcpyPeerAsync) NOOP(cuMemMap) NOOP(cuMemUnmap) NOOP(cuMemSetAccess) NOOP(cuMemAddressFree) NOOP(cuInit)
-NOOP(nvmlInit_v2) NOOP(nvmlDeviceGetGpuFabricInfoV) NOOP(cuCtxGetCurrent) NOOP(cuDeviceGet)
-REFUSE(cudaDeviceGetDefaultMemPool) REFUSE(cudaFreeAsync) REFUSE(cudaIpcCloseMemHandle)
-REFUSE(cudaIpcGetMemHandle) REFUSE(cudaIpcOpenMemHandle) REFUSE(cudaMallocAsync) REFUSE(cudaMemPoolGetAttribute)
-REFUSE(cudaMemPoolSetAccess) REFUSE(cudaMemPoolSetAttribute) REFUSE(cudaMemPoolTrimTo)
-REFUSE(cudaGraphNodeGetDependencies) REFUSE(cuMemExportToShareableHandle) REFUSE(cuMemImportFromShareableHandle)
-REFUSE(nvmlDeviceGetNvLinkRemoteDeviceType) REFUSE(nvmlDeviceGetNvLinkRemotePciInfo_v2) REFUSE(cuRefused)
+NOOP(cudaSetDevice)
+NOOP(cudaGetLastError) NOOP(cudaPeekAtLastError) NOOP(cudaDeviceSynchronize) NOOP(cudaDeviceEnablePeerAccess)
+    NOOP(cudaStreamQuery) NOOP(cudaStreamWaitEvent) NOOP(cudaStreamDestroy)
+        NOOP(cudaThreadExchangeStreamCaptureMode) NOOP(cudaEventElapsedTime) NOOP(cudaMemcpy)
+            NOOP(cudaMemcpyAsync) NOOP(cudaMemcpyPeerAsync) NOOP(cuMemMap) NOOP(cuMemUnmap)
+                NOOP(cuMemSetAccess) NOOP(cuMemAddressFree) NOOP(cuInit) NOOP(nvmlInit_v2)
+                    NOOP(nvmlDeviceGetGpuFabricInfoV) NOOP(cuCtxGetCurrent) NOOP(cuDeviceGet)
+                        REFUSE(cudaDeviceGetDefaultMemPool) REFUSE(cudaFreeAsync)
+                            REFUSE(cudaIpcCloseMemHandle) REFUSE(cudaIpcGetMemHandle)
+                                REFUSE(cudaIpcOpenMemHandle) REFUSE(cudaMallocAsync)
+                                    REFUSE(cudaMemPoolGetAttribute) REFUSE(cudaMemPoolSetAccess)
+                                        REFUSE(cudaMemPoolSetAttribute) REFUSE(cudaMemPoolTrimTo)
+                                            REFUSE(cudaGraphNodeGetDependencies)
+                                                REFUSE(cuMemExportToShareableHandle)
+                                                    REFUSE(cuMemImportFromShareableHandle)
+                                                        REFUSE(nvmlDeviceGetNvLinkRemoteDeviceType)
+                                                            REFUSE(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+                                                                REFUSE(cuRefused)
 
-static status entry_point(const char *name, void **ret_function, int *ret_result)
+                                                                    static status
+    entry_point(const char *name, void **ret_function, int *ret_result)
 {
     *ret_function = dlsym(RTLD_DEFAULT, name);
     if (!*ret_function) *ret_function = (void *)cuRefused;
@@ -360,8 +369,8 @@ status cudaGetDriverEntryPoint(const char *name, void **ret_function, uint64_t f
     (void)flags;
     return entry_point(name, ret_function, ret_result);
 }
-status cudaGetDriverEntryPointByVersion(const char *name, void **ret_function, unsigned version, uint64_t flags,
-                                        int *ret_result)
+status cudaGetDriverEntryPointByVersion(const char *name, void **ret_function, unsigned version,
+                                        uint64_t flags, int *ret_result)
 {
     (void)version, (void)flags;
     return entry_point(name, ret_function, ret_result);
