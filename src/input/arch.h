@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "input/model.h"
+#include "input/quant.h"
 
 enum { OOS_LAYERS_MAX = 4096 };
 
@@ -13,9 +14,12 @@ typedef struct oos_arch {
     oos_arena *arena;
     const json_t *root, *text, *vision; /* vision: NULL when there is none */
     oos_model *model;
-    const struct oos_quantizer *quantizer;
+    oos_quantizer *quantizer;
     const char
         *prefix; /* of the decoder's modules as the engine names them: "model.", "language_model.model." */
+    const char *layer_prefix; /* of its layers: "model.layers." */
+    const char *now_prefix;   /* of what is being described */
+    uint64_t now_layer;       /* its number, UINT64_MAX outside layers */
     oomsight_status status;
     oomsight_error *reterr;
 
@@ -68,42 +72,106 @@ uint64_t oos_arch_window(const oos_arch *a, uint64_t i, uint64_t pattern, uint64
 /* Full or sliding attention of the model's own heads. */
 oos_attention oos_arch_plain(const oos_arch *a, uint64_t window);
 
+/* ---- matrices ---- */
+
+/* One pointer per module, so that sums by module compare pointers. */
+typedef enum oos_module {
+    OOS_MODULE_EMBED,
+    OOS_MODULE_LM_HEAD,
+    OOS_MODULE_NORM,
+    OOS_MODULE_ATTN,
+    OOS_MODULE_MLP,
+    OOS_MODULE_EXPERTS,
+    OOS_MODULE_SHARED_EXPERT,
+    OOS_MODULE_ROUTER,
+    OOS_MODULE_MIXER, /* recurrent token mixing */
+    OOS_MODULE_VISION,
+    OOS_MODULE_AUDIO,
+    OOS_MODULE_OTHER,
+    OOS_MODULE_COUNT
+} oos_module;
+
+extern const char *const oos_module_words[OOS_MODULE_COUNT];
+
+/* Any matrix. `linear` ones are given to the quantiser by their name below the current prefix. */
+void oos_put(oos_arch *a, oos_module module, oos_matrix matrix);
+
+/* Linear layers: rows divided, input divided, or a copy on every rank. `shards`: matrices fused into this one. */
+void oos_put_column(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias,
+                    uint8_t shards);
+void oos_put_row(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
+void oos_put_copy(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
+
+/* Parameters that are never quantised: a copy on every rank, or divided. */
+void oos_put_plain(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
+                   oos_dtype dtype);
+void oos_put_divided(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
+                     oos_dtype dtype);
+void oos_put_norm(oos_arch *a, const char *name, uint64_t size);
+
+/* Fused queries, keys and values of an attention; `query_factor` 2: an output gate rides along with the queries. */
+void oos_put_qkv(oos_arch *a, const char *name, const oos_attention *t, uint64_t query_factor, bool bias);
+void oos_put_gated_mlp(oos_arch *a, oos_module module, const char *up, const char *down, uint64_t hidden,
+                       uint64_t inner, bool bias);
+void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t hidden, uint64_t inner,
+                     bool gated, bool bias);
+
+/* The scales and zero points that quantisation methods attach to an attention layer's cache. */
+void oos_put_kv_scales(oos_arch *a);
+/* Latent attention; `fused`: the two down projections are one matrix. */
+oos_attention oos_arch_latent(const oos_arch *a);
+void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused);
+
+/* Embedding on the first stage; final norm and head on the last; nothing for the head when it is tied. */
+void oos_put_ends(oos_arch *a);
+
+/* Matrices outside layers: everything added between the two calls is the range. */
+void oos_range_open(oos_arch *a, const char *prefix);
+void oos_range_close(oos_arch *a, uint32_t range[2]);
+
 /* ---- families ---- */
 typedef struct oos_family {
     const char *architecture; /* the engine's class name */
     void (*build)(oos_arch *a);
-    const char *vision; /* kind of tower, NULL */
+    void (*tower)(oos_arch *a); /* vision and audio, NULL */
+    const char *prefix;         /* of the decoder, "model." when NULL */
+    const oos_rename *renames;  /* NULL: none */
 } oos_family;
 
 const oos_family *oos_family_find(const char *architecture);
 
-/* arch/dense.c, ... */
-void oos_build_common(oos_arch *a); /* also for architectures we do not know */
+/* `common` is also the reading of architectures we do not know. */
+void oos_build_common(oos_arch *a);
 void oos_build_llama(oos_arch *a);
 void oos_build_mistral(oos_arch *a);
 void oos_build_qwen2(oos_arch *a);
+void oos_build_qwen3(oos_arch *a);
+void oos_build_olmo3(oos_arch *a);
+void oos_build_opt(oos_arch *a);
+void oos_build_phi(oos_arch *a);
+void oos_build_deci(oos_arch *a);
 void oos_build_gemma2(oos_arch *a);
 void oos_build_gemma3(oos_arch *a);
 void oos_build_gemma3n(oos_arch *a);
 void oos_build_gemma4(oos_arch *a);
+void oos_build_qwen_moe(oos_arch *a);
+void oos_build_glm4_moe(oos_arch *a);
+void oos_build_mixtral(oos_arch *a);
+void oos_build_minimax_m2(oos_arch *a);
 void oos_build_gpt_oss(oos_arch *a);
-void oos_build_deci(oos_arch *a);
+void oos_build_step3(oos_arch *a);
+void oos_build_mimo_v2(oos_arch *a);
+void oos_build_minimax_m3(oos_arch *a);
+void oos_build_llama4(oos_arch *a);
+void oos_build_mllama(oos_arch *a);
 void oos_build_deepseek(oos_arch *a);
 void oos_build_deepseek_v4(oos_arch *a);
-void oos_build_kimi_linear(oos_arch *a);
 void oos_build_qwen3_next(oos_arch *a);
+void oos_build_kimi_linear(oos_arch *a);
+void oos_build_lfm2(oos_arch *a);
 void oos_build_nemotron_h(oos_arch *a);
 void oos_build_mamba(oos_arch *a);
 void oos_build_mamba2(oos_arch *a);
 void oos_build_jamba(oos_arch *a);
-void oos_build_lfm2(oos_arch *a);
-void oos_build_llama4(oos_arch *a);
-void oos_build_mllama(oos_arch *a);
-void oos_build_mimo_v2(oos_arch *a);
-void oos_build_moe(oos_arch *a);
-void oos_build_glm4_moe(oos_arch *a);
-void oos_build_mixtral(oos_arch *a);
-void oos_build_minimax_m3(oos_arch *a);
-void oos_build_step3(oos_arch *a);
 
 #endif

@@ -249,7 +249,8 @@ static void summarise(oos_model *m)
     m->attention_free = recurs && !attends;
 }
 
-static oomsight_status build(oos_arch *a)
+/* `legacy` is hf_quant_config.json, NULL: none. */
+static oomsight_status build(oos_arch *a, const json_t *legacy)
 {
     oos_model *m = a->model;
     m->architecture = architecture_of(a->root);
@@ -269,7 +270,17 @@ static oomsight_status build(oos_arch *a)
     if (!family)
         oos_arch_note(a, "architecture %s is not known: the KV cache is computed from the common fields",
                       m->architecture);
+    OOS_TRY(oos_quantizer_read(a->arena, a->root, a->text, legacy, family ? family->renames : NULL,
+                               &a->quantizer, a->reterr));
+    m->quant_method = oos_quantizer_method(a->quantizer);
+    m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
+    if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
+
+    a->prefix = family && family->prefix ? family->prefix : "model.";
+    a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
+    if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");
     (family ? family->build : oos_build_common)(a);
+    if (family && family->tower) family->tower(a);
     if (a->status != OOMSIGHT_OK) return a->status;
 
     m->attentions = a->attentions;
@@ -291,10 +302,13 @@ oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant
     OOS_TRY(load(arena, config, &root, reterr));
     if (quant.len > 0) OOS_TRY(load(arena, quant, &quant_root, reterr));
 
-    static const oos_quant none = {.kind = OOS_QUANT_NONE};
-    oos_model model = {.path = "", .quants = &none, .quant_count = 1};
+    oos_model model = {.path = ""};
     oos_arch a = {.arena = arena, .root = root, .text = text_of(root), .model = &model, .reterr = reterr};
-    OOS_TRY(build(&a));
+    a.quants = OOS_NEW_ARRAY(arena, oos_quant, 8); /* number 0: not quantised */
+    if (!a.quants) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
+    a.quant_room = 8;
+    a.quant_count = 1;
+    OOS_TRY(build(&a, quant_root));
     *ret_model = model;
     return OOMSIGHT_OK;
 }

@@ -107,7 +107,7 @@ typedef struct oos_matrix {
     const char *name; /* "self_attn.qkv_proj"; for --explain and for quantisation's ignore lists */
     uint64_t out, in; /* in == 1 for vectors */
     uint64_t count;   /* experts, or equal copies */
-    uint64_t unit;    /* rows that stay together when divided (head size), 1: none */
+    uint64_t unit;    /* rows of a rank are padded to a multiple of it, 1: not */
     uint64_t kv_out, kv_heads; /* SPLIT_KV: of `out`, the rows of keys and values (or Mamba groups), and their
                                   heads */
     oos_split split;

@@ -129,7 +129,41 @@ void oos_arch_attention(oos_arch *a, oos_attention attention)
     a->attentions[a->attention_count++] = attention;
 }
 
-static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i))
+static bool same_matrix(const oos_matrix *x, const oos_matrix *y)
+{
+#define SAME(field) (x->field == y->field)
+    return SAME(name) && SAME(out) && SAME(in) && SAME(count) && SAME(quant) && SAME(module) && SAME(unit) &&
+           SAME(kv_out) && SAME(kv_heads) && SAME(split) && SAME(bias) && SAME(linear) && SAME(expert) &&
+           SAME(shards) && SAME(dtype);
+#undef SAME
+}
+
+/* Give the layer just described the range of an equal one, or a number of its own. `seen` holds one layer of each
+ * range. */
+static void merge_layer(oos_arch *a, oos_layer *seen, size_t *seen_count)
+{
+    size_t const count = a->matrix_count - a->now_first;
+    for (size_t i = *seen_count; i-- > 0;) {
+        if (seen[i].matrix_count != count) continue;
+        size_t same = 0;
+        while (same < count &&
+               same_matrix(&a->matrices[seen[i].first_matrix + same], &a->matrices[a->now_first + same]))
+            same++;
+        if (same < count) continue;
+        a->matrix_count = a->now_first;
+        a->now.first_matrix = seen[i].first_matrix;
+        a->now.matrix_count = (uint32_t)count;
+        a->now.shape = seen[i].shape;
+        return;
+    }
+    a->now.first_matrix = (uint32_t)a->now_first;
+    a->now.matrix_count = (uint32_t)count;
+    a->now.shape = (uint32_t)a->model->shape_count++;
+    seen[(*seen_count)++] = a->now;
+}
+
+static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i),
+                                 const char *prefix)
 {
     if (a->status != OOMSIGHT_OK) return NULL;
     if (count > OOS_LAYERS_MAX) {
@@ -138,12 +172,18 @@ static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_
         return NULL;
     }
     oos_layer *layers = OOS_NEW_ARRAY(a->arena, oos_layer, count ? count : 1);
-    if (!layers) oos_arch_fail(a, OOMSIGHT_NOMEM, "no memory for %llu layers", (unsigned long long)count);
+    oos_layer *seen = OOS_NEW_ARRAY(a->arena, oos_layer, count ? count : 1);
+    size_t seen_count = 0;
+    if (!layers || !seen)
+        oos_arch_fail(a, OOMSIGHT_NOMEM, "no memory for %llu layers", (unsigned long long)count);
     for (uint64_t i = 0; i < count && a->status == OOMSIGHT_OK; i++) {
         a->layer = i;
         a->now = (oos_layer){0};
         a->now_first = a->matrix_count;
+        a->now_prefix = prefix;
+        a->now_layer = i;
         layer(a, i);
+        merge_layer(a, seen, &seen_count);
         layers[i] = a->now;
     }
     return layers;
@@ -151,7 +191,7 @@ static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_
 
 void oos_arch_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i))
 {
-    const oos_layer *layers = describe(a, count, layer);
+    const oos_layer *layers = describe(a, count, layer, a->layer_prefix);
     if (a->status != OOMSIGHT_OK) return;
     a->model->layers = layers;
     a->model->layer_count = (size_t)count;
@@ -159,7 +199,7 @@ void oos_arch_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uin
 
 void oos_arch_mtp_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i))
 {
-    const oos_layer *layers = describe(a, count, layer);
+    const oos_layer *layers = describe(a, count, layer, "mtp.layers.");
     if (a->status != OOMSIGHT_OK) return;
     a->model->mtp_layers = layers;
     a->model->mtp_layer_count = (size_t)count;
@@ -173,6 +213,69 @@ uint64_t oos_arch_layer_count(oos_arch *a)
         if (oos_json_u64(a->text, keys[i], &count)) return count;
     oos_arch_fail(a, OOMSIGHT_MALFORMED, "num_hidden_layers is missing or is not a size");
     return 0;
+}
+
+/* ---- matrices ---- */
+
+static bool same_quant(const oos_quant *x, const oos_quant *y)
+{
+#define SAME(field) (x->field == y->field)
+    return SAME(kind) && SAME(bits) && SAME(group) && SAME(block_out) && SAME(block_in) && SAME(symmetric) &&
+           SAME(act_order) && SAME(dynamic_activation) && SAME(double_quant) && SAME(weight_only) &&
+           SAME(byte_scales);
+#undef SAME
+}
+
+/* The number of a scheme among the model's; 0 is "not quantised". */
+static uint16_t quant_number(oos_arch *a, const oos_quant *quant)
+{
+    for (size_t i = 0; i < a->quant_count; i++)
+        if (same_quant(&a->quants[i], quant)) return (uint16_t)i;
+    oos_quant *grown = a->quant_count < UINT16_MAX
+                           ? grow(a, a->quants, a->quant_count, &a->quant_room, sizeof *grown)
+                           : NULL;
+    if (!grown) return 0;
+    a->quants = grown;
+    a->quants[a->quant_count] = *quant;
+    return (uint16_t)a->quant_count++;
+}
+
+const char *const oos_module_words[OOS_MODULE_COUNT] = {
+    "embed",         "lm_head", "norm",  "attn",   "mlp",   "experts",
+    "shared_expert", "router",  "mixer", "vision", "audio", "other",
+};
+
+void oos_put(oos_arch *a, oos_module module, oos_matrix matrix)
+{
+    if (a->status != OOMSIGHT_OK || matrix.out == 0 || matrix.in == 0) return;
+    matrix.module = oos_module_words[module];
+    if (matrix.count == 0) matrix.count = 1;
+    if (matrix.unit == 0) matrix.unit = 1;
+    if (matrix.linear) {
+        oos_quant_role const role = matrix.expert                  ? OOS_QUANT_EXPERTS
+                                    : module == OOS_MODULE_LM_HEAD ? OOS_QUANT_LM_HEAD
+                                                                   : OOS_QUANT_LINEAR;
+        oos_quant const quant =
+            oos_quantizer_scheme(a->quantizer, a->now_prefix, matrix.name, a->now_layer, role);
+        matrix.quant = quant_number(a, &quant);
+    }
+    oos_matrix *grown = grow(a, a->matrices, a->matrix_count, &a->matrix_room, sizeof *grown);
+    if (!grown) return;
+    a->matrices = grown;
+    a->matrices[a->matrix_count++] = matrix;
+}
+
+void oos_range_open(oos_arch *a, const char *prefix)
+{
+    a->now_first = a->matrix_count;
+    a->now_prefix = prefix;
+    a->now_layer = UINT64_MAX;
+}
+
+void oos_range_close(oos_arch *a, uint32_t range[2])
+{
+    range[0] = (uint32_t)a->now_first;
+    range[1] = (uint32_t)(a->matrix_count - a->now_first);
 }
 
 /* ---- windows ---- */

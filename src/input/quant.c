@@ -1,0 +1,760 @@
+/* Which scheme a module gets. Each method of the engine has its own way of matching names; they are kept apart here as
+ * they are there (vLLM 0.32, model_executor/layers/quantization). */
+#include "input/quant.h"
+
+#include "input/quant_names.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+typedef enum method {
+    METHOD_AWQ,
+    METHOD_GPTQ,
+    METHOD_FP8,
+    METHOD_COMPRESSED,
+    METHOD_MODELOPT,
+    METHOD_MIXED,
+    METHOD_MXFP4,
+    METHOD_AUTOROUND,
+    METHOD_BNB,
+    METHOD_FBGEMM,
+    METHOD_EXPERTS_ONLY, /* DeepSeek V4: experts in FP4 beside FP8 blocks */
+    METHOD_UNKNOWN
+} method;
+
+enum { SCHEMES_MAX = 64, MEMORY_MAX = 256, NAME_MAX_BYTES = 512 };
+
+/* What was found for a name, where it is the same in all layers. */
+typedef struct memory {
+    const char *prefix, *name;
+    oos_quant_role role;
+    oos_quant scheme;
+} memory;
+
+struct oos_quantizer {
+    oos_arena *arena;
+    method method;
+    const char *word;
+    oos_quant base, experts;
+    oos_names ignore;  /* modules left alone */
+    oos_names targets; /* modules with a scheme of their own: value is its number */
+    oos_quant schemes[SCHEMES_MAX];
+    size_t scheme_count;
+    bool lm_head, has_linear; /* compressed-tensors: a group targets every Linear */
+    oos_quant linear;         /* its scheme */
+    const char **blocks;      /* AutoRound: only modules under these; NULL: all */
+    size_t block_count;
+    oos_dtype kv_dtype;
+    const char *note;
+    bool layerless;
+    memory memories[MEMORY_MAX];
+    size_t memory_count;
+};
+
+static const oos_quant unquantised = {.kind = OOS_QUANT_NONE};
+
+/* ---- names ---- */
+
+static const struct {
+    const char *fused;
+    const char *parts[3];
+} fusions[] = {
+    {"qkv_proj", {"q_proj", "k_proj", "v_proj"}},
+    {"gate_up_proj", {"gate_proj", "up_proj", NULL}},
+    {"in_proj_qkvz", {"in_proj_qkv", "in_proj_z", NULL}},
+    {"in_proj_ba", {"in_proj_b", "in_proj_a", NULL}},
+    {"fused_qkv_a_proj", {"q_a_proj", "kv_a_proj_with_mqa", NULL}},
+    {"wk_weights_proj", {"wk", "weights_proj", NULL}},
+    {"qkv", {"q", "k", "v"}},
+};
+
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* Name of part `i` of a fused module; false when there is none. */
+static bool part_name(const char *name, size_t i, char ret_name[NAME_MAX_BYTES])
+{
+    const char *last = last_part(name);
+    for (size_t f = 0; f < sizeof fusions / sizeof *fusions; f++) {
+        if (strcmp(last, fusions[f].fused) != 0) continue;
+        if (i >= 3 || !fusions[f].parts[i]) return false;
+        int const n =
+            snprintf(ret_name, NAME_MAX_BYTES, "%.*s%s", (int)(last - name), name, fusions[f].parts[i]);
+        return n > 0 && n < NAME_MAX_BYTES;
+    }
+    return false;
+}
+
+const char *oos_rename_apply(oos_arena *arena, const oos_rename *renames, const char *name)
+{
+    if (!renames) return name;
+    for (const oos_rename *r = renames; r->where != OOS_RENAME_END; r++) {
+        const char *at = r->where == OOS_RENAME_PREFIX
+                             ? (strncmp(name, r->from, strlen(r->from)) == 0 ? name : NULL)
+                             : strstr(name, r->from);
+        if (!at) continue;
+        if (!r->to) return NULL;
+        name = oos_arena_format(arena, "%.*s%s%s", (int)(at - name), name, r->to, at + strlen(r->from));
+        if (!name || r->where == OOS_RENAME_PREFIX) break; /* the engine stops at the first prefix */
+    }
+    return name;
+}
+
+/* ---- ways of matching ---- */
+
+typedef struct wanted {
+    const char *name;
+} wanted;
+
+static bool is_equal(const oos_name *entry, void *context)
+{
+    return !entry->pattern && strcmp(entry->text, ((wanted *)context)->name) == 0;
+}
+
+static bool is_part_of_name(const oos_name *entry, void *context)
+{
+    return strstr(((wanted *)context)->name, entry->text) != NULL;
+}
+
+/* compressed-tensors: equal, or a regular expression from the start. */
+static bool is_equal_or_regular(const oos_name *entry, void *context)
+{
+    const char *name = ((wanted *)context)->name;
+    return entry->pattern ? oos_pattern_matches(entry->pattern, name) : strcmp(entry->text, name) == 0;
+}
+
+/* Expert modules are skipped by any listed name that lies under them. */
+static bool is_under_experts(const oos_name *entry, void *context)
+{
+    return strstr(entry->text, "experts") && strstr(entry->text, ((wanted *)context)->name);
+}
+
+/* ModelOpt: a part of the name, with or without the wrapper's prefix, or a glob. */
+static bool is_excluded(const oos_name *entry, void *context)
+{
+    const char *name = ((wanted *)context)->name;
+    if (strstr(name, entry->text)) return true;
+    if (strncmp(name, "language_model.", 15) == 0 && strstr(name + 15, entry->text)) return true;
+    return oos_glob_matches(entry->text, name);
+}
+
+static const oos_name *find(const oos_names *names, uint64_t layer, const char *name, oos_name_visit *visit)
+{
+    return oos_names_find(names, layer, visit, &(wanted){name});
+}
+
+/* The name itself, or the first of the modules fused in it: the engine refuses to load when they disagree. */
+static const oos_name *find_fused(const oos_names *names, uint64_t layer, const char *name,
+                                  oos_name_visit *visit)
+{
+    const oos_name *found = find(names, layer, name, visit);
+    char part[NAME_MAX_BYTES];
+    if (!found && part_name(name, 0, part)) found = find(names, layer, part, visit);
+    return found;
+}
+
+static bool ignored(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
+{
+    switch (q->method) {
+    case METHOD_AWQ:
+    case METHOD_BNB: return find_fused(&q->ignore, layer, name, is_part_of_name);
+    case METHOD_FP8:
+    case METHOD_FBGEMM:
+    case METHOD_EXPERTS_ONLY:
+        if (role == OOS_QUANT_EXPERTS) return find(&q->ignore, layer, name, is_under_experts);
+        return find_fused(&q->ignore, layer, name, is_equal);
+    case METHOD_COMPRESSED: return find_fused(&q->ignore, layer, name, is_equal_or_regular);
+    case METHOD_MODELOPT:
+    case METHOD_MIXED:
+        if (find_fused(&q->ignore, layer, name, is_equal)) return true;
+        if (role == OOS_QUANT_EXPERTS && find(&q->ignore, layer, name, is_under_experts)) return true;
+        return find(&q->ignore, layer, name, is_excluded);
+    case METHOD_GPTQ:
+    case METHOD_MXFP4:
+    case METHOD_AUTOROUND:
+    case METHOD_UNKNOWN: return false;
+    }
+    return false;
+}
+
+/* ---- schemes with targets ---- */
+
+static oos_quant compressed_scheme(const oos_quantizer *q, const char *name, uint64_t layer,
+                                   oos_quant_role role)
+{
+    const oos_name *target = find_fused(&q->targets, layer, name, is_equal_or_regular);
+    if (target) return q->schemes[target->value];
+    if (role == OOS_QUANT_LM_HEAD) return unquantised; /* the class is not called Linear */
+    return q->has_linear ? q->linear : unquantised;
+}
+
+/* A name below the experts, e.g. "...experts.0.gate_proj". */
+static bool is_below(const oos_name *entry, void *context)
+{
+    const char *name = ((wanted *)context)->name;
+    size_t const len = strlen(name);
+    return strncmp(entry->text, name, len) == 0 && entry->text[len] == '.';
+}
+
+static oos_quant mixed_scheme(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
+{
+    const oos_name *found = find_fused(&q->targets, layer, name, is_equal);
+    if (!found && role == OOS_QUANT_LM_HEAD) found = find(&q->targets, UINT64_MAX, "lm_head", is_equal);
+    char other[NAME_MAX_BYTES];
+    if (!found && strncmp(name, "language_model.model.", 21) == 0) {
+        snprintf(other, sizeof other, "model.language_model.%s", name + 21);
+        found = find_fused(&q->targets, layer, other, is_equal);
+    }
+    if (!found) found = find(&q->targets, layer, name, is_below);
+    if (!found && role == OOS_QUANT_EXPERTS) {
+        size_t const len = strlen(name) - strlen(last_part(name));
+        if (len > 1 && len < sizeof other) {
+            snprintf(other, sizeof other, "%.*s", (int)len - 1, name);
+            found = find(&q->targets, layer, other, is_below);
+        }
+    }
+    return found ? q->schemes[found->value] : unquantised;
+}
+
+/* AutoRound: a regular key is searched anywhere, a plain one is the name or its end. */
+static bool is_extra(const oos_name *entry, void *context)
+{
+    const char *name = ((wanted *)context)->name;
+    if (entry->pattern) return oos_pattern_searches(entry->pattern, name);
+    size_t const len = strlen(entry->text), name_len = strlen(name);
+    if (strcmp(entry->text, name) == 0) return true;
+    return name_len > len + 1 && name[name_len - len - 1] == '.' &&
+           strcmp(name + name_len - len, entry->text) == 0;
+}
+
+static oos_quant autoround_scheme(const oos_quantizer *q, const char *name, uint64_t layer,
+                                  oos_quant_role role)
+{
+    const oos_name *extra = find_fused(&q->targets, layer, name, is_extra);
+    if (extra) return q->schemes[extra->value];
+    bool in = role != OOS_QUANT_LM_HEAD;
+    if (q->blocks) {
+        in = false;
+        for (size_t i = 0; i < q->block_count; i++)
+            in |= strncmp(name, q->blocks[i], strlen(q->blocks[i])) == 0;
+    }
+    return in ? q->base : unquantised;
+}
+
+/* GPTQModel's `dynamic`: "-:" leaves modules alone, "+:" changes bits or group. */
+static bool is_dynamic(const oos_name *entry, void *context)
+{
+    return entry->pattern && oos_pattern_matches(entry->pattern, ((wanted *)context)->name);
+}
+
+static oos_quant scheme_of(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
+{
+    if (ignored(q, name, layer, role)) return unquantised;
+    switch (q->method) {
+    case METHOD_AWQ: return role == OOS_QUANT_LM_HEAD && !q->lm_head ? unquantised : q->base;
+    case METHOD_GPTQ: {
+        if (role == OOS_QUANT_LM_HEAD && !q->lm_head) return unquantised;
+        const oos_name *rule = find(&q->targets, layer, name, is_dynamic);
+        return rule ? q->schemes[rule->value] : q->base;
+    }
+    case METHOD_FP8:
+    case METHOD_FBGEMM:
+    case METHOD_BNB: return role == OOS_QUANT_LM_HEAD ? unquantised : q->base;
+    case METHOD_COMPRESSED: return compressed_scheme(q, name, layer, role);
+    case METHOD_MODELOPT:
+        return strstr(name, "vision_tower") || strstr(name, "vision_model") ? unquantised : q->base;
+    case METHOD_MIXED: return mixed_scheme(q, name, layer, role);
+    case METHOD_MXFP4: return role == OOS_QUANT_EXPERTS ? q->base : unquantised;
+    case METHOD_AUTOROUND: return autoround_scheme(q, name, layer, role);
+    case METHOD_EXPERTS_ONLY:
+        if (role == OOS_QUANT_LM_HEAD) return unquantised;
+        return role == OOS_QUANT_EXPERTS ? q->experts : q->base;
+    case METHOD_UNKNOWN: return unquantised;
+    }
+    return unquantised;
+}
+
+oos_quant oos_quantizer_scheme(oos_quantizer *q, const char *prefix, const char *name, uint64_t layer,
+                               oos_quant_role role)
+{
+    if (!q) return unquantised;
+    if (q->layerless)
+        for (size_t i = 0; i < q->memory_count; i++) {
+            const memory *m = &q->memories[i];
+            if (m->name == name && m->role == role && (layer != UINT64_MAX || m->prefix == prefix))
+                return m->scheme;
+        }
+    char full[NAME_MAX_BYTES];
+    int const len = layer == UINT64_MAX
+                        ? snprintf(full, sizeof full, "%s%s", prefix, name)
+                        : snprintf(full, sizeof full, "%s%llu.%s", prefix, (unsigned long long)layer, name);
+    if (len < 0 || len >= (int)sizeof full) return unquantised;
+    oos_quant const scheme = scheme_of(q, full, layer, role);
+    if (q->layerless && q->memory_count < MEMORY_MAX)
+        q->memories[q->memory_count++] = (memory){layer == UINT64_MAX ? prefix : NULL, name, role, scheme};
+    return scheme;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    oos_quantizer *q;
+    const json_t *config;
+    const oos_rename *renames;
+    bool failed; /* out of memory */
+} reader;
+
+static void add_name(reader *r, oos_names *names, const char *text, bool regular, uint32_t value)
+{
+    const char *name = regular ? text : oos_rename_apply(r->q->arena, r->renames, text);
+    if (name && !oos_names_add(r->q->arena, names, name, regular, value)) r->failed = true;
+    if (regular && name && !r->failed && !names->list[names->count - 1].pattern)
+        r->q->note =
+            oos_arena_format(r->q->arena, "quantisation names a pattern that is not understood: %s", text);
+}
+
+/* `re:` only where the method knows it. */
+static void add_list(reader *r, oos_names *names, const json_t *list, bool regular_words)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_string(item)) continue;
+        const char *text = json_string_value(item);
+        bool const regular = regular_words && strncmp(text, "re:", 3) == 0;
+        add_name(r, names, regular ? text + 3 : text, regular, 0);
+    }
+}
+
+static uint32_t add_scheme(reader *r, oos_quant scheme)
+{
+    oos_quantizer *q = r->q;
+    for (size_t i = 0; i < q->scheme_count; i++) {
+        const oos_quant *s = &q->schemes[i];
+        if (s->kind == scheme.kind && s->bits == scheme.bits && s->group == scheme.group &&
+            s->symmetric == scheme.symmetric && s->weight_only == scheme.weight_only &&
+            s->dynamic_activation == scheme.dynamic_activation && s->block_in == scheme.block_in)
+            return (uint32_t)i;
+    }
+    if (q->scheme_count == SCHEMES_MAX) {
+        q->note = "more quantisation schemes than are kept apart: the last stands for the rest";
+        return SCHEMES_MAX - 1;
+    }
+    q->schemes[q->scheme_count] = scheme;
+    return (uint32_t)q->scheme_count++;
+}
+
+static uint64_t number(const json_t *object, const char *key, uint64_t fallback)
+{
+    uint64_t value;
+    return oos_json_u64(object, key, &value) ? value : fallback;
+}
+
+static bool yes(const json_t *object, const char *key, bool fallback)
+{
+    bool value;
+    return oos_json_bool(object, key, &value) ? value : fallback;
+}
+
+static const char *word(const json_t *object, const char *key, const char *fallback)
+{
+    const char *value;
+    return oos_json_str(object, key, &value) ? value : fallback;
+}
+
+/* -1 and absent mean one group per row. */
+static uint64_t group_of(const json_t *object, const char *key)
+{
+    return number(object, key, 0);
+}
+
+static void read_awq(reader *r)
+{
+    oos_quantizer *q = r->q;
+    q->method = METHOD_AWQ;
+    q->base =
+        (oos_quant){.kind = OOS_QUANT_AWQ,
+                    .bits = (unsigned)number(r->config, "bits", number(r->config, "w_bit", 4)),
+                    .group = json_object_get(r->config, "group_size") ? group_of(r->config, "group_size")
+                                                                      : group_of(r->config, "q_group_size"),
+                    .symmetric = !yes(r->config, "zero_point", true),
+                    .weight_only = true};
+    q->lm_head = yes(r->config, "lm_head", false);
+    add_list(r, &q->ignore, json_object_get(r->config, "modules_to_not_convert"), false);
+}
+
+static void read_gptq(reader *r)
+{
+    oos_quantizer *q = r->q;
+    q->method = METHOD_GPTQ;
+    q->base = (oos_quant){.kind = OOS_QUANT_GPTQ,
+                          .bits = (unsigned)number(r->config, "bits", 4),
+                          .group = group_of(r->config, "group_size"),
+                          .symmetric = yes(r->config, "sym", true),
+                          .act_order = yes(r->config, "desc_act", false),
+                          .weight_only = true};
+    q->lm_head = yes(r->config, "lm_head", false);
+    const char *key;
+    json_t *rule;
+    json_object_foreach((json_t *)json_object_get(r->config, "dynamic"), key, rule)
+    {
+        oos_quant scheme = q->base;
+        if (strncmp(key, "-:", 2) == 0)
+            scheme = unquantised;
+        else {
+            scheme.bits = (unsigned)number(rule, "bits", scheme.bits);
+            scheme.group = number(rule, "group_size", scheme.group);
+            scheme.symmetric = yes(rule, "sym", scheme.symmetric);
+        }
+        bool const signed_key = strncmp(key, "-:", 2) == 0 || strncmp(key, "+:", 2) == 0;
+        add_name(r, &q->targets, key + (signed_key ? 2 : 0), true, add_scheme(r, scheme));
+    }
+}
+
+static void read_fp8(reader *r)
+{
+    oos_quantizer *q = r->q;
+    const json_t *blocks = json_object_get(r->config, "weight_block_size");
+    bool const dynamic = strcmp(word(r->config, "activation_scheme", "dynamic"), "static") != 0;
+    q->method = METHOD_FP8;
+    q->base = (oos_quant){
+        .kind = OOS_QUANT_FP8_TENSOR, .bits = 8, .symmetric = true, .dynamic_activation = dynamic};
+    if (json_is_array(blocks)) {
+        q->base.kind = OOS_QUANT_FP8_BLOCK;
+        if (!oos_json_value_u64(json_array_get(blocks, 0), &q->base.block_out)) q->base.block_out = 128;
+        if (!oos_json_value_u64(json_array_get(blocks, 1), &q->base.block_in)) q->base.block_in = 128;
+    }
+    const json_t *list = json_object_get(r->config, "ignored_layers");
+    if (json_array_size(list) == 0) list = json_object_get(r->config, "modules_to_not_convert");
+    add_list(r, &q->ignore, list, false);
+}
+
+/* One group of compressed-tensors: weights and what happens to activations. */
+static oos_quant compressed_group(reader *r, const json_t *group, const char *format)
+{
+    const json_t *weights = json_object_get(group, "weights"),
+                 *input = json_object_get(group, "input_activations");
+    const char *type = word(weights, "type", "int"), *strategy = word(weights, "strategy", NULL);
+    uint64_t const bits = number(weights, "num_bits", 8), size = group_of(weights, "group_size");
+    if (!strategy) strategy = size ? "group" : "tensor";
+    bool const weight_only = !json_is_object(input);
+    bool const dynamic = !weight_only && !json_is_false(json_object_get(input, "dynamic"));
+    oos_quant scheme = {.bits = (unsigned)bits,
+                        .group =
+                            strcmp(strategy, "channel") == 0 || strcmp(strategy, "tensor") == 0 ? 0 : size,
+                        .symmetric = yes(weights, "symmetric", true),
+                        .dynamic_activation = dynamic,
+                        .weight_only = weight_only};
+    if (strcmp(type, "float") == 0 && bits == 4) {
+        scheme.kind = size == 32 ? OOS_QUANT_MXFP4 : OOS_QUANT_NVFP4;
+    } else if (strcmp(type, "float") == 0 && size == 32) {
+        scheme.kind = OOS_QUANT_MXFP8;
+    } else if (strcmp(type, "float") == 0 && strcmp(strategy, "block") == 0) {
+        const json_t *blocks = json_object_get(weights, "block_structure");
+        scheme.kind = OOS_QUANT_FP8_BLOCK;
+        scheme.block_out = scheme.block_in = 128;
+        (void)oos_json_value_u64(json_array_get(blocks, 0), &scheme.block_out);
+        (void)oos_json_value_u64(json_array_get(blocks, 1), &scheme.block_in);
+        scheme.group = 0;
+    } else if (strcmp(type, "float") == 0) {
+        scheme.kind = strcmp(strategy, "channel") == 0 ? OOS_QUANT_FP8_CHANNEL : OOS_QUANT_FP8_TENSOR;
+    } else if (weight_only || strcmp(format, "pack-quantized") == 0) {
+        scheme.kind = OOS_QUANT_PACKED_INT;
+    } else {
+        scheme.kind = OOS_QUANT_INT8;
+    }
+    (void)r;
+    return scheme;
+}
+
+static void read_compressed(reader *r)
+{
+    oos_quantizer *q = r->q;
+    const char *format = word(r->config, "format", "");
+    const json_t *kv = json_object_get(r->config, "kv_cache_scheme");
+    q->method = METHOD_COMPRESSED;
+    if (json_is_object(kv)) q->kv_dtype = OOS_DTYPE_F8;
+    add_list(r, &q->ignore, json_object_get(r->config, "ignore"), true);
+    const char *key;
+    json_t *group;
+    json_object_foreach((json_t *)json_object_get(r->config, "config_groups"), key, group)
+    {
+        const json_t *targets = json_object_get(group, "targets");
+        oos_quant const scheme = compressed_group(r, group, word(group, "format", format));
+        uint32_t const value = add_scheme(r, scheme);
+        for (size_t i = 0; i < json_array_size(targets); i++) {
+            const json_t *target = json_array_get(targets, i);
+            if (!json_is_string(target)) continue;
+            const char *text = json_string_value(target);
+            if (strcmp(text, "Linear") == 0) {
+                q->has_linear = true;
+                q->linear = scheme;
+                continue;
+            }
+            bool const regular = strncmp(text, "re:", 3) == 0;
+            add_name(r, &q->targets, regular ? text + 3 : text, regular, value);
+        }
+    }
+}
+
+/* A ModelOpt algorithm by name; UNKNOWN when we do not know it. */
+static oos_quant modelopt_scheme(const char *algo, uint64_t group)
+{
+    static const struct {
+        const char *algo;
+        oos_quant scheme;
+    } known[] = {
+        {"FP8", {.kind = OOS_QUANT_FP8_TENSOR, .bits = 8, .symmetric = true}},
+        {"FP8_PER_CHANNEL_PER_TOKEN",
+         {.kind = OOS_QUANT_FP8_CHANNEL, .bits = 8, .symmetric = true, .dynamic_activation = true}},
+        {"FP8_PB_WO",
+         {.kind = OOS_QUANT_FP8_BLOCK,
+          .bits = 8,
+          .block_out = 128,
+          .block_in = 128,
+          .symmetric = true,
+          .dynamic_activation = true}},
+        {"NVFP4", {.kind = OOS_QUANT_NVFP4, .bits = 4, .symmetric = true}},
+        {"W4A16_NVFP4", {.kind = OOS_QUANT_NVFP4, .bits = 4, .symmetric = true, .weight_only = true}},
+        {"MXFP8",
+         {.kind = OOS_QUANT_MXFP8, .bits = 8, .group = 32, .symmetric = true, .dynamic_activation = true}},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcasecmp(known[i].algo, algo) == 0) {
+            oos_quant scheme = known[i].scheme;
+            if (scheme.kind == OOS_QUANT_NVFP4) scheme.group = group ? group : 16;
+            return scheme;
+        }
+    return (oos_quant){.kind = OOS_QUANT_UNKNOWN};
+}
+
+/* "path*" means the module and everything below it; the engine writes it as two entries before renaming. */
+static void add_excludes(reader *r, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_string(item)) continue;
+        const char *text = json_string_value(item);
+        size_t const len = strlen(text);
+        if (r->renames && len >= 2 && text[len - 1] == '*' && text[len - 2] != '.') {
+            char *bare = oos_arena_copy(r->q->arena, (oos_view){text, len - 1});
+            char *below = oos_arena_format(r->q->arena, "%.*s.*", (int)(len - 1), text);
+            if (!bare || !below) {
+                r->failed = true;
+                return;
+            }
+            add_name(r, &r->q->ignore, bare, false, 0);
+            add_name(r, &r->q->ignore, below, false, 0);
+            continue;
+        }
+        add_name(r, &r->q->ignore, text, false, 0);
+    }
+}
+
+static oos_dtype modelopt_kv(const json_t *config, const json_t *inner)
+{
+    const json_t *scheme = json_object_get(inner, "kv_cache_scheme");
+    if (!scheme || json_is_null(scheme)) scheme = json_object_get(config, "kv_cache_scheme");
+    if (json_is_object(scheme))
+        return number(scheme, "num_bits", 0) == 8 && json_is_false(json_object_get(scheme, "dynamic"))
+                   ? OOS_DTYPE_F8
+                   : OOS_DTYPE_UNKNOWN;
+    const char *algo = json_is_string(scheme) ? json_string_value(scheme) : NULL;
+    if (!algo) algo = word(inner, "kv_cache_quant_algo", word(config, "kv_cache_quant_algo", NULL));
+    return algo && strcasecmp(algo, "FP8") == 0 ? OOS_DTYPE_F8 : OOS_DTYPE_UNKNOWN;
+}
+
+static void read_modelopt(reader *r)
+{
+    oos_quantizer *q = r->q;
+    const json_t *inner = json_object_get(r->config, "quantization");
+    bool const legacy = json_is_object(inner);
+    if (!legacy) inner = r->config;
+    const char *algo = word(inner, "quant_algo", "");
+    q->kv_dtype = modelopt_kv(r->config, inner);
+    add_excludes(r, json_object_get(inner, legacy ? "exclude_modules" : "ignore"));
+    uint64_t const group = group_of(inner, "group_size");
+    if (strcasecmp(algo, "MIXED_PRECISION") != 0) {
+        q->method = METHOD_MODELOPT;
+        q->base = modelopt_scheme(algo, group);
+        if (q->base.kind == OOS_QUANT_UNKNOWN) q->note = "a ModelOpt algorithm that is not known";
+        return;
+    }
+    q->method = METHOD_MIXED;
+    const char *key;
+    json_t *layer;
+    json_object_foreach((json_t *)json_object_get(inner, "quantized_layers"), key, layer)
+    {
+        oos_quant const scheme =
+            modelopt_scheme(word(layer, "quant_algo", ""), number(layer, "group_size", group));
+        add_name(r, &q->targets, key, false, add_scheme(r, scheme));
+    }
+}
+
+static void read_autoround(reader *r)
+{
+    oos_quantizer *q = r->q;
+    bool const awq = strstr(word(r->config, "packing_format", "auto_round:auto_gptq"), "awq") != NULL;
+    q->method = METHOD_AUTOROUND;
+    q->base = (oos_quant){.kind = awq ? OOS_QUANT_AWQ : OOS_QUANT_GPTQ,
+                          .bits = (unsigned)number(r->config, "bits", 4),
+                          .group = group_of(r->config, "group_size"),
+                          .symmetric = yes(r->config, "sym", true),
+                          .weight_only = true};
+    const char *names =
+        word(r->config, "block_name_to_quantize", word(r->config, "to_quant_block_names", NULL));
+    if (names) {
+        q->blocks = OOS_NEW_ARRAY(q->arena, const char *, 16);
+        for (const char *at = names; q->blocks && *at && q->block_count < 16;) {
+            size_t const len = strcspn(at, ",");
+            char *block = oos_arena_copy(q->arena, (oos_view){at, len});
+            if (block) block = (char *)(uintptr_t)oos_rename_apply(q->arena, r->renames, block);
+            if (block) q->blocks[q->block_count++] = block;
+            at += len + (at[len] == ',');
+        }
+    }
+    const char *key;
+    json_t *extra;
+    json_object_foreach((json_t *)json_object_get(r->config, "extra_config"), key, extra)
+    {
+        oos_quant scheme = q->base;
+        scheme.bits = (unsigned)number(extra, "bits", scheme.bits);
+        scheme.group = number(extra, "group_size", scheme.group);
+        scheme.symmetric = yes(extra, "sym", scheme.symmetric);
+        if (scheme.bits >= 16) scheme = unquantised;
+        add_name(r, &q->targets, key, strpbrk(key, "*+?^$()[]{}|\\") != NULL, add_scheme(r, scheme));
+    }
+}
+
+static void read_bnb(reader *r)
+{
+    oos_quantizer *q = r->q;
+    q->method = METHOD_BNB;
+    q->base = (oos_quant){.kind = OOS_QUANT_BNB,
+                          .bits = yes(r->config, "load_in_8bit", false) ? 8 : 4,
+                          .group = 64,
+                          .double_quant = yes(r->config, "bnb_4bit_use_double_quant", false),
+                          .weight_only = true};
+    add_list(r, &q->ignore, json_object_get(r->config, "llm_int8_skip_modules"), false);
+}
+
+static void read_other(reader *r)
+{
+    oos_quantizer *q = r->q;
+    if (strcmp(q->word, "mxfp4") == 0 || strcmp(q->word, "gpt_oss_mxfp4") == 0) {
+        q->method = METHOD_MXFP4;
+        q->base = (oos_quant){
+            .kind = OOS_QUANT_MXFP4, .bits = 4, .group = 32, .symmetric = true, .weight_only = true};
+    } else if (strcmp(q->word, "fbgemm_fp8") == 0) {
+        q->method = METHOD_FBGEMM;
+        q->base = (oos_quant){
+            .kind = OOS_QUANT_FP8_CHANNEL, .bits = 8, .symmetric = true, .dynamic_activation = true};
+        add_list(r, &q->ignore, json_object_get(r->config, "modules_to_not_convert"), false);
+    } else {
+        q->method = METHOD_UNKNOWN;
+        q->note = oos_arena_format(
+            q->arena, "quantisation method %s is not known: weights are taken as not quantised", q->word);
+    }
+}
+
+/* The config that the engine goes by: config.json's, else hf_quant_config.json, else the text part's. */
+static const json_t *config_of(const json_t *root, const json_t *text, const json_t *legacy)
+{
+    const json_t *config = json_object_get(root, "quantization_config");
+    if (json_is_object(config)) return config;
+    if (json_is_object(legacy)) return legacy;
+    config = json_object_get(text, "quantization_config");
+    if (!json_is_object(config)) config = json_object_get(root, "compression_config");
+    return json_is_object(config) ? config : NULL;
+}
+
+/* vLLM _normalize_quantization_config(): a ModelOpt file says so by its producer, and then only in its own form. */
+static const char *method_word(const json_t *config)
+{
+    const json_t *inner = json_object_get(config, "quantization");
+    const char *producer = word(json_object_get(config, "producer"), "name", "");
+    if (json_is_object(inner) && strcmp(producer, "modelopt") == 0 && word(inner, "quant_algo", NULL))
+        return "modelopt";
+    return word(config, "quant_method", "");
+}
+
+oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const json_t *text,
+                                   const json_t *legacy, const oos_rename *renames,
+                                   oos_quantizer **ret_quantizer, oomsight_error *reterr)
+{
+    *ret_quantizer = NULL;
+    const json_t *config = config_of(root, text, legacy);
+    if (!config || method_word(config)[0] == '\0') return OOMSIGHT_OK;
+    oos_quantizer *q = OOS_NEW(arena, oos_quantizer);
+    if (!q) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the quantisation");
+    q->arena = arena;
+    q->word = method_word(config);
+
+    reader r = {.q = q, .config = config, .renames = renames};
+    if (strcasecmp(q->word, "awq") == 0 || strcmp(q->word, "awq_marlin") == 0)
+        read_awq(&r);
+    else if (strcasecmp(q->word, "gptq") == 0 || strcmp(q->word, "gptq_marlin") == 0)
+        read_gptq(&r);
+    else if (strcmp(q->word, "fp8") == 0)
+        read_fp8(&r);
+    else if (strcmp(q->word, "compressed-tensors") == 0 || strcmp(q->word, "compressed_tensors") == 0)
+        read_compressed(&r);
+    else if (strncmp(q->word, "modelopt", 8) == 0)
+        read_modelopt(&r);
+    else if (strcmp(q->word, "auto-round") == 0 || strcmp(q->word, "inc") == 0)
+        read_autoround(&r);
+    else if (strcmp(q->word, "bitsandbytes") == 0)
+        read_bnb(&r);
+    else
+        read_other(&r);
+    if (r.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the quantisation's names");
+    oos_names_sort(&q->ignore);
+    oos_names_sort(&q->targets);
+    q->layerless = oos_names_layerless(&q->ignore) && oos_names_layerless(&q->targets);
+    *ret_quantizer = q;
+    return OOMSIGHT_OK;
+}
+
+const char *oos_quantizer_method(const oos_quantizer *q)
+{
+    return q ? q->word : NULL;
+}
+
+oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *q)
+{
+    return q ? q->kv_dtype : OOS_DTYPE_UNKNOWN;
+}
+
+void oos_quantizer_kv_parameters(const oos_quantizer *q, bool latent, uint64_t *ret_floats,
+                                 uint64_t *ret_zeros)
+{
+    *ret_floats = *ret_zeros = 0;
+    if (!q) return;
+    switch (q->method) {
+    case METHOD_COMPRESSED:
+        if (!latent) *ret_floats = *ret_zeros = 3;
+        break;
+    case METHOD_FP8:
+    case METHOD_EXPERTS_ONLY:
+        if (!latent) *ret_floats = 2;
+        break;
+    case METHOD_MODELOPT: *ret_floats = 2; break;
+    case METHOD_MIXED:
+        if (!latent && q->kv_dtype != OOS_DTYPE_UNKNOWN) *ret_floats = 2;
+        break;
+    case METHOD_AWQ:
+    case METHOD_GPTQ:
+    case METHOD_MXFP4:
+    case METHOD_AUTOROUND:
+    case METHOD_BNB:
+    case METHOD_FBGEMM:
+    case METHOD_UNKNOWN: break;
+    }
+}
+
+const char *oos_quantizer_note(const oos_quantizer *q)
+{
+    return q ? q->note : NULL;
+}
