@@ -3,19 +3,21 @@
 
 /* Bytes per logit at the busiest instant of the older runner's sampler, beside the logits in the model's type:
  *   sort   fp32 logits 4, sorted values 4, int64 indices 8, and the sort's own buffers 8 + 12 (seen in a snapshot of
- *          0.11.0 on a stand-in device: 49.1 + 98.2 + 98.2 + 147.3 MiB for 256 x 50,272 logits)
+ *          0.11.0 on a stand-in device: 49.1 + 98.2 + 98.2 + 147.3 MiB for 256 x 50,272 logits); fewer than 128 rows
+ *          are sorted as one long row, which takes 12 more
  *   fused  fp32 logits 4, probabilities 4, noise of the same shape 4
  * `sort` is the PyTorch way. To 0.9.1 always: FlashInfer is missing or too new for it. 0.9.2 to 0.11.0 use FlashInfer
  * where it is installed, as in the published images, and sort where it is not, as after a plain pip; measured starts are
  * of both kinds. Which one cannot be seen from outside, so the guess lies between, near the first, and the range has
  * both. 0.11.1 to 0.16 use it on request only; 0.17 to 0.20 mask in place with Triton; from 0.21 it is the default. */
-enum { FUSED = 12, UNSURE = 18, SORT = 36 };
+enum { FUSED = 12, UNSURE = 18, SORT = 36, SORT_FEW = 48 };
 
-static void sampler_items(const oos_setup *setup, uint64_t *ret_item, uint64_t *ret_high)
+static void sampler_items(const oos_batch *batch, uint64_t *ret_item, uint64_t *ret_high)
 {
+    const oos_setup *setup = batch->setup;
     oos_version const version = setup->rules->version;
     oos_flag const asked = setup->env->flashinfer_sampler;
-    *ret_item = *ret_high = SORT;
+    *ret_item = *ret_high = batch->requests < 128 ? SORT_FEW : SORT;
     if (version >= OOS_VERSION(0, 17, 0) || (asked.known && asked.value)) {
         *ret_item = *ret_high = FUSED;
     } else if (!asked.known && version >= OOS_VERSION(0, 9, 2) && version < OOS_VERSION(0, 11, 1)) {
@@ -39,7 +41,7 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
     *ret_high = bytes;
     if (setup->v2_runner) return bytes;
     uint64_t item, high;
-    sampler_items(setup, &item, &high);
+    sampler_items(batch, &item, &high);
     *ret_high = oos_add(bytes, oos_mul(logits, high));
     return oos_add(bytes, oos_mul(logits, item));
 }
