@@ -19,13 +19,13 @@ static oomsight_status nomem(oos_serve_reader *in)
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
-/* argparse: a word is a flag when it begins with a dash, unless it is a number or has a space in it. */
+/* argparse: a word is a flag when it begins with a dash, unless it is a number or has a space before any equal sign. */
 static bool flag_like(const char *word)
 {
     if (word[0] != '-' || word[1] == '\0') return false;
     if ((word[1] >= '0' && word[1] <= '9') || (word[1] == '.' && word[2] >= '0' && word[2] <= '9'))
         return false;
-    return word[1] == '-' || !strchr(word, ' ');
+    return word[strcspn(word, " =")] != ' ';
 }
 
 typedef struct cursor {

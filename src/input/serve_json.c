@@ -246,7 +246,9 @@ static oomsight_status mm_limits_read(oos_serve_reader *in, const json_t *value)
 static oomsight_status attention_read(oos_serve_reader *in, const json_t *value)
 {
     const char *backend;
-    if (oos_json_str(value, "backend", &backend)) in->serve->attention_backend = keep(in, backend);
+    /* the engine refuses both at once */
+    if (oos_json_str(value, "backend", &backend) && !in->serve->attention_backend)
+        in->serve->attention_backend = keep(in, backend);
     return OOMSIGHT_OK;
 }
 

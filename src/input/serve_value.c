@@ -159,25 +159,17 @@ bool oos_serve_float(const char *text, double *ret_value)
 
 bool oos_serve_ints(oos_arena *arena, const char *text, const uint64_t **ret_list, size_t *ret_count)
 {
-    size_t count = 0, most = 1;
-    for (const char *at = text; *at; at++) most += *at == ' ' || *at == ',';
-    uint64_t *list = OOS_NEW_ARRAY(arena, uint64_t, most);
-    if (!list) return false;
-    while (*text) {
-        if (strchr(" ,[]()", *text)) {
-            text++;
-            continue;
-        }
-        uint64_t number = 0;
-        const char *first = text;
-        for (; digit(*text); text++)
-            if (number > OOS_JSON_MAX)
-                return false;
-            else
-                number = number * 10 + (uint64_t)(*text - '0');
-        if (text == first || (*text && !strchr(" ,])", *text)) || number > OOS_JSON_MAX || count == most)
+    static const char between[] = " ,[]()";
+    size_t count = 0;
+    char *copy = oos_arena_copy(arena, oos_view_of(text));
+    uint64_t *list = OOS_NEW_ARRAY(arena, uint64_t, strlen(text) / 2 + 1);
+    if (!copy || !list) return false;
+    for (char *rest = NULL, *word = strtok_r(copy, between, &rest); word;
+         word = strtok_r(NULL, between, &rest)) {
+        bool negative;
+        if (!oos_serve_int(NULL, word, &negative, &list[count]) || negative || list[count] > OOS_JSON_MAX)
             return false;
-        list[count++] = number;
+        count++;
     }
     *ret_list = list;
     *ret_count = count;
@@ -211,12 +203,29 @@ static bool among(const oos_flag_form *form, const char *value)
     return false;
 }
 
+/* Numbers of flags that are not modelled: the engine would stop at a wrong one, so it is told here too. */
+static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, const char *value)
+{
+    bool negative;
+    uint64_t whole;
+    double number;
+    if (hit.form->nullable && (strcmp(value, "None") == 0 || *value == '\0')) return OOMSIGHT_OK;
+    if (hit.form->kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
+        !(hit.form->takes_auto && strcmp(value, "auto") == 0))
+        return wrong(in, hit.record, "a whole number", value);
+    if (hit.form->kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
+        return wrong(in, hit.record, "a number", value);
+    return OOMSIGHT_OK;
+}
+
 /* A word that no version of the flag takes is a mistake; one that only another version takes is worth a note. */
 static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, const char *value,
                                     const char **ret_note)
 {
     const oos_flag_form *form = hit.form;
     if (form->choice_count == 0 || among(form, value)) return OOMSIGHT_OK;
+    if (form->nullable && strcmp(value, "None") == 0) return OOMSIGHT_OK;
+    if (form->kind == OOS_FLAG_KIND_LIST) return OOMSIGHT_OK; /* several words, each a choice */
     for (size_t i = 0; i < hit.record->form_count; i++)
         if (hit.record->forms[i].choice_count == 0 || among(&hit.record->forms[i], value)) {
             *ret_note = oos_arena_format(in->arena, "`%s` is a choice of another version", value);
@@ -348,6 +357,7 @@ static oomsight_status special_read(oos_serve_reader *in, oos_flag_hit hit, cons
     } else if (strcmp(name, "--task") == 0) {
         serve->runner = runner_of_task(text);
     } else if (strcmp(name, "--optimization-level") == 0) {
+        if (strcmp(text, "None") == 0) return OOMSIGHT_OK;
         return u64_read(in, hit, *text == 'O' ? text + 1 : text, &serve->compilation.optimization_level);
     } else if (strcmp(name, "--max-cudagraph-capture-size") == 0) {
         return u64_read(in, hit, text, &serve->compilation.max_capture_size);
@@ -385,7 +395,8 @@ static oomsight_status pend(oos_serve_reader *in, oos_flag_hit hit, const char *
     return OOMSIGHT_OK;
 }
 
-static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const field *f, const char *text)
+static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const field *f, const char *text,
+                                 const char **ret_note)
 {
     char *at = (char *)in->serve + f->offset;
     bool const none = hit.form->nullable && (strcmp(text, "None") == 0 || *text == '\0');
@@ -409,7 +420,11 @@ static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const f
         *(const char **)at = none ? NULL : text;
         return OOMSIGHT_OK;
     case FIELD_YES: break; /* set by the caller: a switch has no text */
-    case FIELD_JSON: return none ? OOMSIGHT_OK : pend(in, hit, text);
+    case FIELD_JSON:
+        if (none) return OOMSIGHT_OK;
+        if (*text != '{' && !hit.form->pairs && strchr(text, '=') && !*ret_note)
+            *ret_note = "this version takes JSON here: '{\"image\": 2}'";
+        return pend(in, hit, text);
     case FIELD_SPECIAL: return none ? OOMSIGHT_OK : special_read(in, hit, text);
     }
     return OOMSIGHT_OK;
@@ -455,10 +470,11 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     } else if (value) {
         OOS_TRY(choice_check(in, hit, value, &note));
     }
+    if (!f && value) OOS_TRY(number_check(in, hit, value));
     if (f && f->kind == FIELD_YES)
         *(oos_flag *)((char *)in->serve + f->offset) = (oos_flag){true, on};
     else if (f && value)
-        OOS_TRY(value_set(in, hit, f, value));
+        OOS_TRY(value_set(in, hit, f, value, &note));
 
     bool const off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on && hit.record->negative;
     const char *name = off ? hit.record->negative : hit.record->name;

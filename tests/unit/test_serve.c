@@ -237,6 +237,7 @@ static void a_value_the_engine_cannot_read_is_wrong_usage_with_its_flag(void **s
         {"vllm|serve|m|--cudagraph-capture-sizes|1|x", "--cudagraph-capture-sizes"},
         {"vllm|serve|m|--compilation-config|{\"cudagraph_mode\":\"SOME\"}", "cudagraph_mode"},
         {"vllm|serve|m|--cpu-offload-gb|-3", "--cpu-offload-gb"},
+        {"vllm|serve|m|--port|http", "--port takes a whole number"},
         {"model=m|max_num_seqs=abc", "--max-num-seqs"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -376,6 +377,8 @@ static void speculative_decoding_is_read_from_every_spelling(void **state)
     assert_true(serve.speculative.present && serve.speculative.tokens.value == 3);
     assert_string_equal(serve.speculative.method, "mtp");
     assert_null(serve.speculative.model);
+    READ(newest, "vllm|serve|m|-sc={\"method\": \"eagle\", \"model\": \"d\"}"); /* a space behind the equal sign */
+    assert_string_equal(serve.speculative.method, "eagle");
     READ(newest, "vllm|serve|m|-sc.method=eagle3|-sc.model=org/draft|-sc.num_speculative_tokens=2|"
                  "-sc.draft_tensor_parallel_size=1");
     assert_string_equal(serve.speculative.model, "org/draft");
