@@ -22,10 +22,6 @@ import flag_probes  # noqa: E402
 
 # Where the engine keeps the pieces, newest place first.
 PARSER_CLASSES = ("vllm.utils.argparse_utils", "vllm.utils")
-MAKE_PARSER = (
-    "vllm.entrypoints.launchers.cli_args",
-    "vllm.entrypoints.openai.cli_args",
-)
 # Option strings probed on every converter, to learn what it takes without reading its source.
 INT_PROBES = ("7", "1k", "1K", "1.5k", "1.5K", "1m", "1M", "1g", "1G", "1t", "1T", "auto", "-1")
 
@@ -53,15 +49,9 @@ def build_parsers():
     """The top parser and the `serve` parser below it, put together the way the `vllm` command does."""
     top = first_attr(PARSER_CLASSES, "FlexibleArgumentParser")(description="vLLM CLI")
     subparsers = top.add_subparsers(required=False, dest="subparser")
-    try:
-        serve = importlib.import_module("vllm.entrypoints.cli.serve").cmd_init()[0].subparser_init(subparsers)
-        how = "vllm.entrypoints.cli.serve"
-    except Exception as problem:  # a sub-command that cannot be imported here still leaves the parser itself
-        print(f"dump_flags: serve sub-command: {problem!r}; using make_arg_parser alone", file=sys.stderr)
-        subparsers.choices.pop("serve", None)
-        serve = first_attr(MAKE_PARSER, "make_arg_parser")(subparsers.add_parser("serve"))
-        how = "make_arg_parser"
-    return top, serve, how
+    # The sub-command adds options to those of make_arg_parser in some releases (0.19.1: --grpc), so it is asked.
+    serve = importlib.import_module("vllm.entrypoints.cli.serve").cmd_init()[0].subparser_init(subparsers)
+    return top, serve
 
 
 # ---- converters ----------------------------------------------------------------------------------------------
@@ -192,6 +182,11 @@ def simple(value):
     return None, False
 
 
+def enum_word(member):
+    """What a user writes for it: its text, unless that is a number or the path of a class."""
+    return member.value if re.fullmatch(r"[\w-]+", str(member.value)) and isinstance(member.value, str) else member.name
+
+
 def describe_annotation(hint, facts=None):
     """kind / choices / nullable of a type annotation of a config field."""
     facts = facts if facts is not None else {}
@@ -228,7 +223,7 @@ def describe_annotation(hint, facts=None):
         facts["kind"] = hint.__name__
     elif isinstance(hint, type) and issubclass(hint, enum.Enum):
         facts["kind"] = "choice"
-        facts["choices"] = [member.value if isinstance(member.value, str) else member.name for member in hint]
+        facts["choices"] = [enum_word(member) for member in hint]
     elif is_config(hint):
         facts["kind"] = "dict"
         facts["class"] = hint
@@ -430,13 +425,12 @@ def main():
         return
     import vllm.version
 
-    top, serve, how = build_parsers()
+    top, serve = build_parsers()
     records = options_of(serve)
     dump = {
         "engine": "vllm",
         "version": vllm.version.__version__.split("+")[0],
         "python": ".".join(map(str, sys.version_info[:3])),
-        "built_with": how,
         "options": records,
         "probes": flag_probes.run(top),
     }

@@ -281,6 +281,8 @@ def option_fields(option):
     keys = {}
     for key in option.get("json_keys") or ():
         keys[key["name"]] = without_empty({field: key.get(field) for field in KEY_FIELDS})
+        if "choices" in keys[key["name"]]:  # their order is the source's and moves between releases
+            keys[key["name"]]["choices"].sort(key=str)
     return name, without_empty(fields), keys
 
 
