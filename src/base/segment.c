@@ -1,0 +1,213 @@
+/* Making, opening, checking and locking the shared segment. What is charged to whom is shim/device's business. */
+#include "base/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char magic[8] = {'O', 'O', 'M', 'S', 'G', 'H', 'T', '\n'};
+
+const char *oos_use_word(oos_use use)
+{
+    static const char *const words[] = {
+#define WORD(name, word) word,
+        OOS_USE_MAP(WORD)
+#undef WORD
+    };
+    return (unsigned)use < OOS_USE_COUNT ? words[use] : "?";
+}
+
+/* Counters come behind the structure, one page-aligned run per library. */
+static uint64_t counters_start(void)
+{
+    return (sizeof(oos_segment) + OOS_SEGMENT_PAGE - 1) / OOS_SEGMENT_PAGE * OOS_SEGMENT_PAGE;
+}
+
+static uint64_t file_bytes(void)
+{
+    return counters_start() + (uint64_t)OOS_SEGMENT_LIBRARIES * OOS_SEGMENT_PAGE;
+}
+
+oos_segment_status oos_segment_create(const char *path, const oos_device_spec *specs, uint32_t device_count,
+                                      oos_segment **ret_segment)
+{
+    if (device_count > OOS_SEGMENT_DEVICES) return OOS_SEGMENT_NO_ROOM;
+    int const fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return OOS_SEGMENT_ABSENT;
+    oos_segment *segment = MAP_FAILED;
+    if (ftruncate(fd, (off_t)file_bytes()) == 0)
+        segment = mmap(NULL, sizeof *segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (segment == MAP_FAILED) {
+        unlink(path);
+        return OOS_SEGMENT_NO_ROOM;
+    }
+    memcpy(segment->magic, magic, sizeof magic);
+    segment->version = OOS_SEGMENT_VERSION;
+    segment->size_bytes = file_bytes();
+    segment->device_count = device_count;
+    segment->arena_bytes = (uint64_t)16 << 40;
+    for (uint32_t i = 0; i < device_count; i++) segment->devices[i].spec = specs[i];
+    *ret_segment = segment;
+    return OOS_SEGMENT_OK;
+}
+
+static bool plausible(const oos_segment *segment, off_t size)
+{
+    if (memcmp(segment->magic, magic, sizeof magic) != 0 || segment->version != OOS_SEGMENT_VERSION)
+        return false;
+    if (segment->size_bytes != file_bytes() || size < (off_t)file_bytes()) return false;
+    if (segment->device_count > OOS_SEGMENT_DEVICES || segment->library_count > OOS_SEGMENT_LIBRARIES ||
+        segment->call_count > OOS_SEGMENT_CALLS)
+        return false;
+    for (uint32_t i = 0; i < segment->device_count; i++) {
+        const oos_device_spec *spec = &segment->devices[i].spec;
+        if (spec->total_bytes == 0 || spec->total_bytes >> 50 || spec->others_bytes > spec->total_bytes ||
+            !memchr(spec->name, 0, sizeof spec->name))
+            return false;
+    }
+    return true;
+}
+
+oos_segment_status oos_segment_open(const char *path, oos_segment **ret_segment)
+{
+    int const fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return OOS_SEGMENT_ABSENT;
+    struct stat info;
+    oos_segment *segment = MAP_FAILED;
+    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof *segment)
+        segment = mmap(NULL, sizeof *segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (segment == MAP_FAILED) return OOS_SEGMENT_CORRUPT;
+    if (!plausible(segment, info.st_size)) {
+        munmap(segment, sizeof *segment);
+        return OOS_SEGMENT_CORRUPT;
+    }
+    *ret_segment = segment;
+    return OOS_SEGMENT_OK;
+}
+
+void oos_segment_close(oos_segment *segment)
+{
+    if (segment) munmap(segment, sizeof *segment);
+}
+
+uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library)
+{
+    int const fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    void *at = mmap(NULL, oos_segment_counters_bytes(library->call_count), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    fd, (off_t)library->counters_offset);
+    close(fd);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Fields of /proc/PID/stat behind the name, which is in brackets and may hold anything: state is the 1st, start time
+ * the 20th. A zombie holds nothing any more. */
+uint64_t oos_process_start_ticks(uint32_t pid)
+{
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        /* no /proc at all: then existence is all there is to know */
+        if (errno == ENOENT && access("/proc/self/stat", F_OK) != 0) return kill((pid_t)pid, 0) == 0;
+        return 0;
+    }
+    ssize_t const len = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (len <= 0) return 0;
+    text[len] = '\0';
+    char *at = strrchr(text, ')');
+    if (!at || !at[1] || at[2] == 'Z' || at[2] == 'X') return 0;
+    at += 2;
+    for (int field = 1; field < 20 && at; field++) {
+        at = strchr(at, ' ');
+        if (at) at++;
+    }
+    uint64_t const ticks = at ? strtoull(at, NULL, 10) : 0;
+    return ticks ? ticks : 1;
+}
+
+static void sums_rebuild(oos_segment *segment)
+{
+    for (uint32_t d = 0; d < OOS_SEGMENT_DEVICES; d++) {
+        oos_segment_device *device = &segment->devices[d];
+        uint64_t held_bytes = 0;
+        memset(device->held, 0, sizeof device->held);
+        for (unsigned p = 0; p < OOS_SEGMENT_PROCESSES; p++) {
+            oos_segment_process *process = &segment->processes[p];
+            if (!process->pid) continue;
+            uint64_t own_bytes = 0;
+            for (unsigned phase = 0; phase < OOS_SEGMENT_PHASES; phase++)
+                for (unsigned use = 0; use < OOS_USE_COUNT; use++) {
+                    device->held[phase][use] += process->held[d][phase][use];
+                    own_bytes += process->held[d][phase][use];
+                }
+            process->held_bytes[d] = own_bytes;
+            held_bytes += own_bytes;
+        }
+        device->held_bytes = held_bytes;
+    }
+}
+
+static bool alive(uint32_t pid, uint64_t start_ticks)
+{
+    uint64_t const ticks = oos_process_start_ticks(pid);
+    return ticks != 0 && (uint32_t)ticks == (uint32_t)start_ticks;
+}
+
+unsigned oos_segment_reap(oos_segment *segment)
+{
+    unsigned dead = 0;
+    for (unsigned p = 0; p < OOS_SEGMENT_PROCESSES; p++) {
+        oos_segment_process *process = &segment->processes[p];
+        if (!process->pid || alive(process->pid, process->start_ticks)) continue;
+        process->pid = 0;
+        memset(process, 0, sizeof *process);
+        dead++;
+    }
+    if (dead) {
+        segment->reaped_count += dead;
+        sums_rebuild(segment);
+    }
+    return dead;
+}
+
+void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
+{
+    uint64_t const own = (uint64_t)own_pid << 32 | (uint32_t)own_start_ticks;
+    for (unsigned tries = 0;; tries++) {
+        uint64_t seen = 0;
+        if (__atomic_compare_exchange_n(&segment->lock, &seen, own, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return;
+        if (tries < 64) continue;
+        if (tries < 128) {
+            sched_yield();
+            continue;
+        }
+        /* Held for long: perhaps by somebody who is no more. */
+        if (tries % 32 == 0 && !alive((uint32_t)(seen >> 32), seen & UINT32_MAX) &&
+            __atomic_compare_exchange_n(&segment->lock, &seen, own, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED)) {
+            sums_rebuild(segment);
+            return;
+        }
+        struct timespec const pause = {0, 50000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+void oos_segment_unlock(oos_segment *segment)
+{
+    __atomic_store_n(&segment->lock, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,166 @@
+/* The shared segment of one dry run: the devices, who holds what on them, and how often each call was made.
+ * The launcher creates the file, the stand-ins (shim/device) map it into every process of the run, the report reads it.
+ * Uses libc alone, because it is loaded into other people's processes.
+ *
+ *   header | devices[16] | processes[128] | libraries[24] | calls[] (names) | page | counters[] (own pages)
+ *
+ * A process writes only its own slot and, under the lock, the sums of the devices. The sums can always be rebuilt from
+ * the slots, so a process that dies at any moment costs nothing but its own bytes, which go back to the device. */
+#ifndef OOS_BASE_SEGMENT_H
+#define OOS_BASE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OOS_SEGMENT_ENV "OOMSIGHT_SEGMENT" /* path of the file; without it the stand-ins have no device */
+
+enum {
+    OOS_SEGMENT_VERSION = 1,
+    OOS_SEGMENT_DEVICES = 16,
+    OOS_SEGMENT_PROCESSES = 128,
+    OOS_SEGMENT_LIBRARIES = 24,
+    OOS_SEGMENT_CALLS = 8192,
+    OOS_SEGMENT_PHASES = 20, /* as many as the ledger has; src/dryrun asserts it */
+    OOS_SEGMENT_FAILURES = 32,
+    OOS_SEGMENT_PAGE = 65536 /* counters are mapped over the libraries' own: largest page size we meet */
+};
+
+/* What a piece of device memory is for. */
+#define OOS_USE_MAP(X)                                                                                       \
+    X(CONTEXT, "CUDA context")                                                                               \
+    X(MALLOC, "cudaMalloc")                                                                                  \
+    X(POOL, "cudaMallocAsync pool")                                                                          \
+    X(VMM, "cuMemCreate")                                                                                    \
+    X(MANAGED, "managed memory")                                                                             \
+    X(PINNED, "pinned host memory on a unified device")                                                      \
+    X(MODULE, "kernel code and module data")                                                                 \
+    X(LIBRARY, "library workspaces")                                                                         \
+    X(COLLECTIVE, "NCCL buffers")                                                                            \
+    X(GRAPH, "CUDA graph objects")
+
+typedef enum oos_use {
+#define OOS_USE_ENUM(name, word) OOS_USE_##name,
+    OOS_USE_MAP(OOS_USE_ENUM)
+#undef OOS_USE_ENUM
+        OOS_USE_COUNT
+} oos_use;
+
+const char *oos_use_word(oos_use use);
+
+/* Bytes by the phase in which they were taken, and by use. */
+typedef uint64_t oos_held[OOS_SEGMENT_PHASES][OOS_USE_COUNT];
+
+/* What the device is, set by the launcher before anything runs. Costs that no allocation call shows (context, NCCL,
+ * graphs) are a model; `context_bytes` and the others are charged when the call is made that takes them. */
+typedef struct oos_device_spec {
+    char name[96];
+    uint64_t total_bytes;    /* cudaMemGetInfo and cuDeviceTotalMem; allocations stop here */
+    uint64_t property_bytes; /* cudaDeviceProp.totalGlobalMem: the whole card under a slicing layer */
+    uint64_t nvml_bytes;     /* nvmlDeviceGetMemoryInfo */
+    uint64_t others_bytes;   /* held by processes that are not part of the run */
+    uint64_t context_bytes;  /* per process, at the first context */
+    uint64_t
+        collective_bytes; /* per communicator of more than one rank, and again per further rank: see nccl */
+    uint64_t graph_bytes, graph_node_bytes; /* per instantiated graph, per node */
+    uint32_t capability;                    /* 10 * major + minor */
+    uint32_t sms;
+    uint32_t unified; /* host and device share one memory */
+    uint32_t nvlink;  /* peers see one another over NVLink */
+} oos_device_spec;
+
+typedef struct oos_segment_device {
+    oos_device_spec spec;
+    oos_held held;
+    uint64_t held_bytes, peak_bytes;
+    uint64_t phase_peak_bytes[OOS_SEGMENT_PHASES];
+    oos_held at_phase_peak[OOS_SEGMENT_PHASES]; /* who held the bytes at that moment */
+} oos_segment_device;
+
+typedef struct oos_segment_process {
+    uint32_t pid; /* 0: free */
+    uint32_t known;
+    uint64_t start_ticks; /* pids are reused, start times are not */
+    oos_held held[OOS_SEGMENT_DEVICES];
+    uint64_t held_bytes[OOS_SEGMENT_DEVICES], peak_bytes[OOS_SEGMENT_DEVICES];
+    uint64_t pinned_bytes, pinned_peak_bytes;
+    uint64_t contexts; /* a bit per device */
+} oos_segment_process;
+
+/* An allocation that did not fit. */
+typedef struct oos_segment_failure {
+    uint32_t pid, device, phase, use;
+    uint64_t bytes, free_bytes;
+    uint32_t host; /* 1: it was the host's address space that ran out, not the device */
+    uint32_t unused;
+} oos_segment_failure;
+
+typedef struct oos_segment_library {
+    char soname[40];
+    uint32_t first_call, call_count;
+    uint64_t counters_offset; /* in the file, a multiple of OOS_SEGMENT_PAGE */
+} oos_segment_library;
+
+typedef enum oos_call_kind { OOS_CALL_TAKE, OOS_CALL_NOOP, OOS_CALL_REFUSE } oos_call_kind;
+
+typedef struct oos_segment_call {
+    char name[60];
+    uint32_t kind;
+} oos_segment_call;
+
+typedef struct oos_segment {
+    char magic[8];
+    uint32_t version, device_count;
+    uint64_t size_bytes;  /* of the whole file */
+    uint64_t lock;        /* 0 or pid << 32 | low half of the owner's start time */
+    uint32_t phase;       /* set by the launcher as it reads the engine's log */
+    uint32_t cuda_major;  /* 12 or 13: which set of stand-ins */
+    uint64_t arena_bytes; /* address space that a process sets aside for device memory */
+    uint32_t library_count, call_count;
+    uint64_t failure_count; /* ever; the last OOS_SEGMENT_FAILURES are kept */
+    uint64_t reaped_count;  /* processes that died holding memory */
+    uint64_t launch_count, graph_count, graph_node_count;
+    uint64_t trace_records, trace_lost;
+    char trace_path[256]; /* "": no trace */
+    oos_segment_failure failures[OOS_SEGMENT_FAILURES];
+    oos_segment_device devices[OOS_SEGMENT_DEVICES];
+    oos_segment_process processes[OOS_SEGMENT_PROCESSES];
+    oos_segment_library libraries[OOS_SEGMENT_LIBRARIES];
+    oos_segment_call calls[OOS_SEGMENT_CALLS];
+} oos_segment;
+
+typedef enum oos_segment_status {
+    OOS_SEGMENT_OK,
+    OOS_SEGMENT_ABSENT,  /* the file cannot be opened */
+    OOS_SEGMENT_CORRUPT, /* it is not a segment of this version, or its figures make no sense */
+    OOS_SEGMENT_NO_ROOM
+} oos_segment_status;
+
+/* Make the file and map it. One spec per device. */
+oos_segment_status oos_segment_create(const char *path, const oos_device_spec *specs, uint32_t device_count,
+                                      oos_segment **ret_segment);
+
+/* Map an existing one. Everything read from it later is checked again where it is used as an index. */
+oos_segment_status oos_segment_open(const char *path, oos_segment **ret_segment);
+void oos_segment_close(oos_segment *segment); /* unmaps; the file stays */
+
+/* When a process began, in clock ticks since boot; 0 when it is gone or a zombie. */
+uint64_t oos_process_start_ticks(uint32_t pid);
+
+/* The lock between processes. A dead owner loses it; then the sums are rebuilt before this returns. One thread per
+ * process at a time. */
+void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
+void oos_segment_unlock(oos_segment *segment);
+
+/* Under the lock: give back what dead processes held. Returns how many there were. */
+unsigned oos_segment_reap(oos_segment *segment);
+
+/* The counters of a library, mapped from the file; NULL on failure. */
+uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library);
+
+static inline uint64_t oos_segment_counters_bytes(uint32_t call_count)
+{
+    return ((uint64_t)call_count * 8 + OOS_SEGMENT_PAGE - 1) / OOS_SEGMENT_PAGE * OOS_SEGMENT_PAGE;
+}
+
+#endif
