@@ -140,15 +140,12 @@ static void visible_read(void)
         return;
     }
     while (*list && visible_count < OOS_SEGMENT_DEVICES) {
-        char *end;
-        unsigned long index;
         while (*list == ' ') list++;
-        if (strncmp(list, "GPU-", 4) == 0) {
-            const char *tail = list + strcspn(list, ",");
-            index = tail - list >= 2 ? strtoul(tail - 2, &end, 16) : OOS_SEGMENT_DEVICES;
-        } else
-            index = strtoul(list, &end, 10);
-        if (end == list || index >= segment->device_count) break;
+        bool const uuid = strncmp(list, "GPU-", 4) == 0; /* ours end in the index */
+        const char *digits = uuid ? list + strcspn(list, ",") - 2 : list;
+        char *end;
+        unsigned long const index = strtoul(digits, &end, uuid ? 16 : 10);
+        if (end == digits || index >= segment->device_count) break;
         visible[visible_count++] = (unsigned)index;
         if (*end != ',') break;
         list = end + 1;

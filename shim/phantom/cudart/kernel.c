@@ -172,7 +172,7 @@ TAKE(int, cudaGetFuncBySymbol, const void **ret_function, const void *host)
 TAKE(int, cudaLaunchKernel, const void *host, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_stream_launch(stream);
+    oos_kernel_launch(host, stream);
     return 0;
 }
 
@@ -180,7 +180,7 @@ TAKE(int, cudaLaunchKernel, const void *host, dim3_args grid, dim3_args block, v
 TAKE(int, __cudaLaunchKernel, const void *kernel, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_stream_launch(stream);
+    oos_kernel_launch(kernel, stream);
     return 0;
 }
 #endif
@@ -188,7 +188,7 @@ TAKE(int, __cudaLaunchKernel, const void *kernel, dim3_args grid, dim3_args bloc
 TAKE(int, cudaLaunchCooperativeKernel, const void *host, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_stream_launch(stream);
+    oos_kernel_launch(host, stream);
     return 0;
 }
 
@@ -201,7 +201,7 @@ _Static_assert(offsetof(launch_ex, stream) == 32, "layout of the vendor");
 
 TAKE(int, cudaLaunchKernelExC, const launch_ex *config, const void *host, void **arguments)
 {
-    oos_stream_launch(config->stream);
+    oos_kernel_launch(host, config->stream);
     return 0;
 }
 

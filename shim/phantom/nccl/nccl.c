@@ -9,7 +9,6 @@ enum { NCCL_OK = 0, NCCL_CUDA_ERROR = 1, NCCL_SYSTEM_ERROR = 2, NCCL_INVALID_ARG
 typedef struct communicator {
     int ranks, rank;
     unsigned device;
-    oos_charge charge;
 } communicator;
 
 typedef struct unique_id {
@@ -40,15 +39,19 @@ TAKE(const char *, ncclGetLastError, void *comm)
     return "";
 }
 
+/* Communicators of a process share channels and buffers; the first one pays for all. */
 static int make(communicator **ret_comm, int ranks, int rank, unsigned device)
 {
+    static uint32_t paid; /* a bit per device */
     if (!ret_comm || ranks < 1 || rank < 0 || rank >= ranks) return NCCL_INVALID_ARGUMENT;
     communicator *comm = calloc(1, sizeof *comm);
     if (!comm) return NCCL_SYSTEM_ERROR;
     *comm = (communicator){.ranks = ranks, .rank = rank, .device = device};
-    uint64_t const bytes =
-        ranks > 1 ? oos_device_spec_of(device)->collective_bytes * (uint64_t)(ranks - 1) : 0;
-    if (bytes && oos_charge_take(device, OOS_USE_COLLECTIVE, bytes, &comm->charge)) {
+    uint64_t const bytes = ranks > 1 ? oos_device_spec_of(device)->collective_bytes : 0;
+    uint32_t const bit = 1u << (device % 32);
+    oos_charge charge; /* stays until the process ends */
+    if (bytes && !(__atomic_fetch_or(&paid, bit, __ATOMIC_RELAXED) & bit) &&
+        oos_charge_take(device, OOS_USE_COLLECTIVE, bytes, &charge)) {
         free(comm);
         return NCCL_CUDA_ERROR;
     }
@@ -88,8 +91,6 @@ TAKE(int, ncclCommSplit, const communicator *comm, int color, int key, communica
 
 TAKE(int, ncclCommDestroy, communicator *comm)
 {
-    if (!comm) return NCCL_OK;
-    oos_charge_return(&comm->charge);
     free(comm);
     return NCCL_OK;
 }
