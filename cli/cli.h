@@ -17,6 +17,7 @@ typedef struct command {
 
 int cmd_replay(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_dryrun(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);
 int cmd_engines(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

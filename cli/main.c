@@ -8,6 +8,7 @@ static const command commands[] = {
     {"plan", cmd_plan, "will it start, and how much is left"},
     {"replay", cmd_replay, "what would other allocator settings have done"},
     {"explain", cmd_explain, "why did it run out, what to change"},
+    {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
 };

@@ -13,8 +13,9 @@ MAY_SEE = {
     "ledger": {"base"},
     "plan": {"base", "facts", "input", "ledger"},
     "explain": {"base", "match", "facts", "input", "ledger"},
+    "dryrun": {"base", "facts", "ledger"},
     "replay": {"base", "facts", "input", "ledger"},
-    "report": {"base", "facts", "input", "ledger", "plan", "explain", "replay"},
+    "report": {"base", "facts", "input", "ledger", "plan", "explain", "replay", "dryrun"},
 }
 API_SEES = set(MAY_SEE)  # src/api*.c joins everything
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')

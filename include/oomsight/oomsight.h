@@ -264,6 +264,52 @@ OOMSIGHT_API const char *oomsight_explain_cause(const oomsight_explanation *expl
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
 oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_render_params *params,
                         char **ret_text, oomsight_error *reterr);
+/* ---- dry runs -------------------------------------------------------------------------------------------------- */
+
+/* The real engine on devices that are not there. This part makes the devices and reads the result; starting the process
+ * with the stand-ins in front of it is the caller's (the command `oomsight dryrun` does it). */
+typedef struct oomsight_dryrun oomsight_dryrun;
+
+/* Parameters of a dry run. Start from OOMSIGHT_DRYRUN_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_dryrun_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the call; NULL is an error */
+    const char *segment_path;  /* a file that does not exist yet; the stand-ins find it in OOMSIGHT_SEGMENT */
+    const char *gpu;           /* "A30x4"; NULL: then gpu_total_bytes is needed */
+    uint64_t gpu_total_bytes;  /* 0: from data */
+    uint64_t gpu_used_bytes;   /* held by others */
+    uint64_t slice_bytes;      /* 0: the whole device; else what a slicing layer lets through */
+    uint64_t outside_bytes;    /* what a process takes outside PyTorch's allocator, when outside_known is 1 */
+    int outside_known;         /* 0: a model of context, NCCL, kernels and graphs */
+    unsigned capability;       /* 10 * major + minor; 0: from data */
+    unsigned device_count;     /* 0: from the count in `gpu` */
+    const char *engine_version; /* for the report; may be NULL */
+    const char *trace_path;     /* NULL: no trace */
+} oomsight_dryrun_params;
+#define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL                    \
+    }
+
+/* On OOMSIGHT_OK *ret_dryrun is the caller's, to be given to oomsight_dryrun_free(); the file is the caller's to remove. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params,
+                                                                        oomsight_dryrun **ret_dryrun,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API void oomsight_dryrun_free(oomsight_dryrun *dryrun); /* NULL is fine */
+
+/* One line of the engine's output, without its newline. Returns what is known so far, bits of the enum below. */
+enum { OOMSIGHT_DRYRUN_READY = 1, OOMSIGHT_DRYRUN_OUT_OF_MEMORY = 2, OOMSIGHT_DRYRUN_REFUSED = 4 };
+OOMSIGHT_API unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len);
+
+/* The processes are gone: read what was measured. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun,
+                                                                        int child_exit,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun);
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun,
+                                                                        const oomsight_render_params *params,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
 
 #ifdef __cplusplus
 }

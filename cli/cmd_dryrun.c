@@ -1,0 +1,206 @@
+/* oomsight dryrun: start the real engine on a GPU that is not there. */
+#include "dryrun.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: oomsight dryrun [options] -- vllm serve MODEL [vllm flags...]\n\n"
+    "Starts the command on devices that are not there: its own PyTorch and vLLM run unchanged over stand-ins "
+    "for the\n"
+    "CUDA libraries, which count every byte and compute nothing. The engine's log goes to stderr, the report "
+    "to stdout.\n\n"
+    "  --gpu NAME[xN]        the device, e.g. A30x4 ('oomsight gpus' lists them)\n"
+    "  --gpu-total SIZE      what the device shows, e.g. 23.5GiB\n"
+    "  --gpu-used SIZE       held by others\n"
+    "  --slice SIZE          what a slicing layer (HAMi, vGPU) lets through of it\n"
+    "  --compute-capability X.Y\n"
+    "  --outside SIZE        what each process takes outside PyTorch (context, NCCL, kernels, graphs), if "
+    "you know it\n"
+    "  --load N:IN:OUT       when ready, send N requests of IN tokens for OUT tokens each\n"
+    "  --serve               keep the server when it is ready, until it is interrupted\n"
+    "  --trace FILE          write every device allocation\n"
+    "  --cuda 12|13          for commands that are not a Python program of their own\n"
+    "  --timeout SECONDS     give up (3600)\n"
+    "  --quiet               no engine log\n"
+    "  --json, --format text|json, --output FILE, --color WHEN, --explain, --data DIR\n\n"
+    "Exit: the command's own code; 1 when it ran out of memory; 0 when it was stopped because it was "
+    "ready.\n";
+
+static bool take_size(const char *value, uint64_t *ret_bytes)
+{
+    if (oomsight_size_parse(value, ret_bytes)) return true;
+    fprintf(stderr, "oomsight dryrun: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)\n", value);
+    return false;
+}
+
+static bool take_capability(const char *value, unsigned *ret_capability)
+{
+    unsigned major, minor;
+    char rest;
+    if (sscanf(value, "%u.%u%c", &major, &minor, &rest) != 2 || major < 5 || major > 99 || minor > 9) {
+        fprintf(stderr, "oomsight dryrun: '%s' is no compute capability (8.0, 12.0)\n", value);
+        return false;
+    }
+    *ret_capability = major * 10 + minor;
+    return true;
+}
+
+static bool take_load(const char *value, dryrun_options *options)
+{
+    char rest;
+    if (sscanf(value, "%u:%u:%u%c", &options->load_requests, &options->load_input, &options->load_output,
+               &rest) == 3 &&
+        options->load_requests && options->load_requests <= 4096 && options->load_input &&
+        options->load_output)
+        return true;
+    fprintf(stderr, "oomsight dryrun: --load takes REQUESTS:INPUT:OUTPUT, e.g. 200:512:256, not '%s'\n",
+            value);
+    return false;
+}
+
+static int take_option(dryrun_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    oomsight_dryrun_params *params = &options->params;
+    if (strcmp(argv[*at], "--serve") == 0) return options->serve = true, ++*at, 1;
+    if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
+    if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
+    if ((value = option_value("--trace", argc, argv, at, &wrong))) return params->trace_path = value, 1;
+    if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
+    if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
+        return take_size(value, &params->gpu_total_bytes) ? 1 : -1;
+    if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
+        return take_size(value, &params->gpu_used_bytes) ? 1 : -1;
+    if ((value = option_value("--slice", argc, argv, at, &wrong)))
+        return take_size(value, &params->slice_bytes) ? 1 : -1;
+    if ((value = option_value("--outside", argc, argv, at, &wrong)))
+        return params->outside_known = 1, take_size(value, &params->outside_bytes) ? 1 : -1;
+    if ((value = option_value("--compute-capability", argc, argv, at, &wrong)))
+        return take_capability(value, &params->capability) ? 1 : -1;
+    if ((value = option_value("--load", argc, argv, at, &wrong))) return take_load(value, options) ? 1 : -1;
+    if ((value = option_value("--timeout", argc, argv, at, &wrong)))
+        return options->timeout_seconds = (unsigned)strtoul(value, NULL, 10), 1;
+    if ((value = option_value("--cuda", argc, argv, at, &wrong))) {
+        options->cuda_major = (unsigned)strtoul(value, NULL, 10);
+        return 1;
+    }
+    return wrong ? -1 : 0;
+}
+
+/* 0, -1 wrong usage, -2 help was asked for */
+static int read_options(dryrun_options *options, int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc && argv[at][0] == '-') {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            fputs(help, stdout);
+            return -2;
+        }
+        int taken = output_options_take(&options->output, argc, argv, &at);
+        if (taken == 0) taken = take_option(options, argc, argv, &at);
+        if (taken < 0) return -1;
+        if (taken == 0) {
+            fprintf(stderr, "oomsight dryrun: no option '%s' (engine flags go behind '--')\n", argv[at]);
+            return -1;
+        }
+    }
+    options->command = argv + at;
+    options->command_count = argc - at;
+    if (options->command_count > 0) return 0;
+    fputs("oomsight dryrun: the command is missing: oomsight dryrun --gpu A30x4 -- vllm serve MODEL\n",
+          stderr);
+    return -1;
+}
+
+static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const dryrun_result *result)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    int const child_exit = result->stopped ? 0 : result->exit_code;
+    if (oomsight_dryrun_finish(dryrun, child_exit, &error) != OOMSIGHT_OK) return fail_with(&error);
+    if (oomsight_dryrun_render(dryrun, &options->output.render, &text, &error) != OOMSIGHT_OK)
+        return fail_with(&error);
+    int const code = output_write(&options->output, text);
+    oomsight_text_free(text);
+    if (code != EXIT_FITS) return code;
+    if (result->timed_out)
+        fprintf(stderr, "oomsight dryrun: stopped after %u seconds (--timeout)\n", options->timeout_seconds);
+    if (options->load_requests && !result->timed_out)
+        fprintf(stderr, "oomsight dryrun: %u of %u requests were answered\n", result->served,
+                options->load_requests);
+    return oomsight_dryrun_verdict(dryrun) == OOMSIGHT_VERDICT_FAILS ? EXIT_DOES_NOT_FIT : child_exit;
+}
+
+/* Segment and scratch files live in a private directory that goes when we go. */
+static bool scratch_make(char *ret_path, size_t capacity)
+{
+    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
+    snprintf(ret_path, capacity, "%s/oomsight-XXXXXX", base ? base : "/tmp");
+    return mkdtemp(ret_path) != NULL;
+}
+
+static void scratch_remove(const char *scratch)
+{
+    static const char *const files[] = {"segment", "tokenizer/tokenizer.json",
+                                        "tokenizer/tokenizer_config.json"};
+    char path[1024];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, files[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/tokenizer", scratch);
+    rmdir(path);
+    rmdir(scratch);
+}
+
+int cmd_dryrun(int argc, char **argv)
+{
+    dryrun_options options = {.params = OOMSIGHT_DRYRUN_PARAMS_INIT, .timeout_seconds = 3600};
+    output_options_init(&options.output);
+    int const read = read_options(&options, argc, argv);
+    if (read == -2) return 0;
+    if (read < 0) return EXIT_USAGE;
+    output_options_settle(&options.output);
+
+    char scratch[512], segment_path[600];
+    if (!scratch_make(scratch, sizeof scratch)) {
+        fputs("oomsight dryrun: no place for scratch files (/dev/shm, TMPDIR)\n", stderr);
+        return EXIT_INPUT;
+    }
+    snprintf(segment_path, sizeof segment_path, "%s/segment", scratch);
+    options.params.segment_path = segment_path;
+
+    oomsight_error error = {0};
+    oomsight_data *data = NULL;
+    oomsight_dryrun *dryrun = NULL;
+    dryrun_engine engine = {0};
+    dryrun_result result = {0};
+    int code = dryrun_engine_find(&options, scratch, &engine);
+    if (code) goto out;
+    if (engine.vllm_version[0]) options.params.engine_version = engine.vllm_version;
+    if (oomsight_data_open(options.output.data_dir, &data, &error) != OOMSIGHT_OK) {
+        code = fail_with(&error);
+        goto out;
+    }
+    options.params.data = data;
+    if (oomsight_dryrun_create(&options.params, &dryrun, &error) != OOMSIGHT_OK) {
+        code = fail_with(&error);
+        goto out;
+    }
+    code = dryrun_child_run(&options, &engine, segment_path, dryrun, &result);
+    if (code == 0) code = report(&options, dryrun, &result);
+out:
+    oomsight_dryrun_free(dryrun);
+    oomsight_data_close(data);
+    free(engine.command);
+    scratch_remove(scratch);
+    return code;
+}

@@ -1,0 +1,277 @@
+/* Which engine a command starts: its interpreter, its torch and vLLM, and the words it needs to start from a directory
+ * that has neither weights nor tokenizer. Nothing of the engine is imported for that. */
+#include "dryrun.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef OOMSIGHT_SHIM_DIR
+#define OOMSIGHT_SHIM_DIR "/usr/lib/oomsight"
+#endif
+
+/* Prints "cuda 13.0" and "vllm 0.32.0"; a missing package prints nothing. */
+static const char probe[] =
+    "import importlib.util as u, importlib.metadata as m, re, os\n"
+    "s = u.find_spec('torch')\n"
+    "t = open(os.path.join(os.path.dirname(s.origin), 'version.py')).read() if s else ''\n"
+    "c = re.search(r\"^cuda[^=]*= ['\\\"]([0-9.]+)\", t, re.M)\n"
+    "print('cuda', c.group(1) if c else '')\n"
+    "try: print('vllm', m.version('vllm'))\n"
+    "except m.PackageNotFoundError: pass\n";
+
+static bool find_in_path(const char *word, char *ret_path, size_t capacity)
+{
+    if (strchr(word, '/')) {
+        snprintf(ret_path, capacity, "%s", word);
+        return access(word, X_OK) == 0;
+    }
+    const char *list = getenv("PATH");
+    for (; list && *list; list += strcspn(list, ":"), list += *list == ':') {
+        int const len = (int)strcspn(list, ":");
+        snprintf(ret_path, capacity, "%.*s/%s", len, list, word);
+        if (access(ret_path, X_OK) == 0) return true;
+    }
+    return false;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A Python script names its interpreter in its first line. */
+static bool find_interpreter(const char *word, char *ret_path, size_t capacity)
+{
+    char path[512], line[512] = "";
+    if (!find_in_path(word, path, sizeof path)) return false;
+    if (strncmp(base_name(path), "python", 6) == 0) {
+        snprintf(ret_path, capacity, "%s", path);
+        return true;
+    }
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    bool const script = fgets(line, sizeof line, file) && strncmp(line, "#!", 2) == 0;
+    fclose(file);
+    if (!script) return false;
+    char *words[3] = {0};
+    int count = 0;
+    for (char *rest, *at = strtok_r(line + 2, " \t\r\n", &rest); at && count < 3;
+         at = strtok_r(NULL, " \t\r\n", &rest))
+        words[count++] = at;
+    if (count == 0) return false;
+    const char *found = strcmp(base_name(words[0]), "env") == 0 && words[1] ? words[1] : words[0];
+    if (strncmp(base_name(found), "python", 6) != 0) return false;
+    return find_in_path(found, ret_path, capacity);
+}
+
+static void ask_interpreter(dryrun_engine *engine)
+{
+    int ends[2];
+    char text[512];
+    if (pipe(ends) != 0) return;
+    pid_t const pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        if (!freopen("/dev/null", "w", stderr)) _exit(126);
+        execl(engine->interpreter, engine->interpreter, "-c", probe, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    size_t len = 0;
+    for (ssize_t got; len + 1 < sizeof text && (got = read(ends[0], text + len, sizeof text - 1 - len)) > 0;)
+        len += (size_t)got;
+    text[len] = '\0';
+    close(ends[0]);
+    if (pid > 0) waitpid(pid, NULL, 0);
+    const char *cuda = strstr(text, "cuda "), *vllm = strstr(text, "vllm ");
+    if (cuda) sscanf(cuda, "cuda %15[0-9.]", engine->cuda_version);
+    if (vllm) sscanf(vllm, "vllm %31[^\n ]", engine->vllm_version);
+    engine->cuda_major = (unsigned)strtoul(engine->cuda_version, NULL, 10);
+}
+
+static const char *word_value(const dryrun_options *options, const char *name)
+{
+    size_t const len = strlen(name);
+    for (int i = 0; i < options->command_count; i++) {
+        const char *word = options->command[i];
+        if (strncmp(word, name, len) != 0) continue;
+        if (word[len] == '=') return word + len + 1;
+        if (word[len] == '\0') return i + 1 < options->command_count ? options->command[i + 1] : "";
+    }
+    return NULL;
+}
+
+/* `vllm serve MODEL` and the API server's module serve until they are stopped; the rest ends by itself. */
+static void look_at_words(const dryrun_options *options, dryrun_engine *engine)
+{
+    for (int i = 1; i < options->command_count; i++) {
+        const char *word = options->command[i];
+        if (strcmp(word, "serve") == 0 && strcmp(base_name(options->command[i - 1]), "vllm") == 0) {
+            engine->serves = true;
+            if (i + 1 < options->command_count && options->command[i + 1][0] != '-')
+                engine->model = options->command[i + 1];
+        }
+        if (strncmp(word, "vllm.entrypoints.", 17) == 0 && strstr(word, "api_server")) engine->serves = true;
+    }
+    const char *model = word_value(options, "--model");
+    if (model) engine->model = model;
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t const len = strlen(name), end = strlen(suffix);
+    return len > end && strcmp(name + len - end, suffix) == 0;
+}
+
+static void look_at_model(const char *dir, bool *ret_weights, bool *ret_tokenizer)
+{
+    static const char *const weights[] = {".safetensors", ".bin", ".gguf", ".pt", ".pth"};
+    static const char *const tokenizers[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+                                             "vocab.json",     "tekken.json",     "vocab.txt",
+                                             "tiktoken.model"};
+    DIR *folder = opendir(dir);
+    *ret_weights = *ret_tokenizer = folder == NULL; /* not a directory: the engine will know */
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+            if (has_suffix(entry->d_name, weights[i])) *ret_weights = true;
+        for (size_t i = 0; i < sizeof tokenizers / sizeof *tokenizers; i++)
+            if (strcmp(entry->d_name, tokenizers[i]) == 0) *ret_tokenizer = true;
+    }
+    if (folder) closedir(folder);
+}
+
+/* A tokenizer of a few words: prompts of a dry run are token numbers. */
+static bool write_tokenizer(const char *scratch, char *ret_dir, size_t capacity)
+{
+    char path[1024];
+    snprintf(ret_dir, capacity, "%s/tokenizer", scratch);
+    if (mkdir(ret_dir, 0700) != 0 && errno != EEXIST) return false;
+    snprintf(path, sizeof path, "%s/tokenizer.json", ret_dir);
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    fputs("{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,"
+          "\"pre_tokenizer\":{\"type\":\"Whitespace\"},\"post_processor\":null,\"decoder\":null,"
+          "\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0,\"<s>\":1,\"</"
+          "s>\":2",
+          file);
+    for (int i = 3; i < 1024; i++) fprintf(file, ",\"w%d\":%d", i, i);
+    fputs("}}}\n", file);
+    bool const written = fclose(file) == 0;
+    snprintf(path, sizeof path, "%s/tokenizer_config.json", ret_dir);
+    file = fopen(path, "w");
+    if (!file) return false;
+    fputs("{\"tokenizer_class\":\"PreTrainedTokenizerFast\",\"unk_token\":\"<unk>\",\"bos_token\":\"<s>\","
+          "\"eos_token\":\"</s>\",\"model_max_length\":1000000000}\n",
+          file);
+    return fclose(file) == 0 && written;
+}
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof address;
+    int const fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool const bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, len) == 0 &&
+                       getsockname(fd, (struct sockaddr *)&address, &len) == 0;
+    if (fd >= 0) close(fd);
+    return bound ? ntohs(address.sin_port) : 8000;
+}
+
+static int add_words(const dryrun_options *options, const char *scratch, dryrun_engine *engine)
+{
+    static char tokenizer[600], port[16]; /* live as long as the command */
+    enum { MORE = 8 };
+    engine->command = calloc((size_t)options->command_count + MORE + 1, sizeof *engine->command);
+    if (!engine->command) return EXIT_OUR_FAULT;
+    int count = options->command_count;
+    memcpy(engine->command, options->command, (size_t)count * sizeof *engine->command);
+    bool weights = true, has_tokenizer = true;
+    if (engine->model) look_at_model(engine->model, &weights, &has_tokenizer);
+    if (!weights && !word_value(options, "--load-format")) {
+        engine->command[count++] = (char *)"--load-format";
+        engine->command[count++] = (char *)"dummy";
+    }
+    if (!has_tokenizer && !word_value(options, "--tokenizer") &&
+        !word_value(options, "--skip-tokenizer-init")) {
+        if (!write_tokenizer(scratch, tokenizer, sizeof tokenizer)) return EXIT_INPUT;
+        engine->command[count++] = (char *)"--tokenizer";
+        engine->command[count++] = tokenizer;
+    }
+    const char *given = word_value(options, "--port");
+    engine->port = given ? (unsigned)strtoul(given, NULL, 10) : 0;
+    if (engine->serves && !given) {
+        engine->port = free_port();
+        snprintf(port, sizeof port, "%u", engine->port);
+        engine->command[count++] = (char *)"--port";
+        engine->command[count++] = port;
+    }
+    engine->added = count - options->command_count;
+    return 0;
+}
+
+/* Beside the program in a build tree, else where it was installed. */
+bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity)
+{
+    char self[512];
+    ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash) *slash = '\0';
+    const char *named = getenv("OOMSIGHT_SHIM_DIR");
+    for (int i = 0; i < 3; i++) {
+        char base[600];
+        snprintf(base, sizeof base, "%s%s",
+                 i == 0   ? (named ? named : "/nonexistent")
+                 : i == 1 ? self
+                          : OOMSIGHT_SHIM_DIR,
+                 i == 1 ? "/../shim" : "");
+        snprintf(ret_path, capacity, "%s/cuda%u", base, cuda_major);
+        char *whole = realpath(ret_path, NULL);
+        if (whole && strlen(whole) < capacity) {
+            memcpy(ret_path, whole, strlen(whole) + 1);
+            free(whole);
+            return true;
+        }
+        free(whole);
+    }
+    return false;
+}
+
+int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryrun_engine *ret_engine)
+{
+    dryrun_engine *engine = ret_engine;
+    char path[512];
+    if (!find_in_path(options->command[0], path, sizeof path)) {
+        fprintf(stderr, "oomsight dryrun: '%s' is not found\n", options->command[0]);
+        return EXIT_INPUT;
+    }
+    if (find_interpreter(options->command[0], engine->interpreter, sizeof engine->interpreter))
+        ask_interpreter(engine);
+    if (options->cuda_major) {
+        engine->cuda_major = options->cuda_major;
+        snprintf(engine->cuda_version, sizeof engine->cuda_version, "%u", options->cuda_major);
+    }
+    if (!engine->cuda_major) {
+        fprintf(stderr, "oomsight dryrun: '%s' brings no PyTorch with CUDA; say --cuda 12 or --cuda 13\n",
+                options->command[0]);
+        return EXIT_INPUT;
+    }
+    if (!dryrun_shim_dir(engine->cuda_major, path, sizeof path)) {
+        fprintf(stderr, "oomsight dryrun: no stand-ins for CUDA %s; there are some for 12 and 13\n",
+                engine->cuda_version);
+        return EXIT_INPUT;
+    }
+    look_at_words(options, engine);
+    return add_words(options, scratch, engine);
+}

@@ -1,0 +1,143 @@
+/* The public face of dry runs: a device description in, a segment for the stand-ins, log lines in, a report out. */
+#include "api.h"
+#include "base/text.h"
+#include "dryrun/dryrun.h"
+#include "report/dryrun.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct oomsight_dryrun {
+    oos_arena *arena;
+    oos_segment *segment;
+    char *path;
+    oos_dryrun run;
+};
+
+static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *params, oos_gpu *ret_gpu,
+                                uint64_t *ret_count, oomsight_error *reterr)
+{
+    *ret_count = 1;
+    if (params->gpu) {
+        const oos_gpu *found = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), ret_count);
+        if (!found)
+            return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU '%s' is known; 'oomsight gpus' lists them",
+                            params->gpu);
+        *ret_gpu = *found;
+    } else if (params->gpu_total_bytes)
+        *ret_gpu = (oos_gpu){
+            .name = oos_arena_copy(arena, oos_view_of("NVIDIA Phantom")), .capability = 90, .sms = 132};
+    else
+        return oos_fail(reterr, OOMSIGHT_USAGE, "which GPU? give --gpu NAME or --gpu-total SIZE");
+    if (params->capability) ret_gpu->capability = params->capability;
+    if (params->gpu_total_bytes) ret_gpu->total_bytes = params->gpu_total_bytes;
+    if (params->gpu_total_bytes) ret_gpu->nvml_total_bytes = 0;
+    if (params->gpu_used_bytes >= ret_gpu->total_bytes)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "others hold %llu of %llu bytes: nothing is left",
+                        (unsigned long long)params->gpu_used_bytes, (unsigned long long)ret_gpu->total_bytes);
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
+                                    oomsight_error *reterr)
+{
+    oos_gpu gpu;
+    uint64_t count;
+    OOS_TRY(find_gpu(dryrun->arena, params, &gpu, &count, reterr));
+    if (params->device_count) count = params->device_count;
+    if (count < 1 || count > OOS_SEGMENT_DEVICES)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "%llu devices: a dry run has 1 to %d",
+                        (unsigned long long)count, OOS_SEGMENT_DEVICES);
+    oos_device_spec specs[OOS_SEGMENT_DEVICES];
+    oos_u64 const outside = {params->outside_known != 0, params->outside_bytes};
+    for (uint64_t i = 0; i < count; i++) {
+        oos_dryrun_device(&gpu, outside, &specs[i]);
+        specs[i].others_bytes = params->gpu_used_bytes;
+        if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
+            specs[i].property_bytes = gpu.total_bytes;
+            specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;
+        }
+    }
+    oos_segment_status const status =
+        oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
+    if (status != OOS_SEGMENT_OK)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
+    if (params->trace_path) {
+        size_t const len = strlen(params->trace_path);
+        if (len >= sizeof dryrun->segment->trace_path)
+            return oos_fail(reterr, OOMSIGHT_USAGE, "the path of the trace is too long");
+        memcpy(dryrun->segment->trace_path, params->trace_path, len + 1);
+        dryrun->run.trace_path = oos_arena_copy(dryrun->arena, oos_view_of(params->trace_path));
+    }
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oomsight_dryrun **ret_dryrun,
+                                       oomsight_error *reterr)
+{
+    if (!params->data || !params->segment_path)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a dry run needs data and a place for its segment");
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_dryrun *dryrun = arena ? OOS_NEW(arena, oomsight_dryrun) : NULL;
+    if (!dryrun) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a dry run");
+    }
+    dryrun->arena = arena;
+    dryrun->path = oos_arena_copy(arena, oos_view_of(params->segment_path));
+    oos_dryrun_log_init(&dryrun->run.log);
+    if (params->engine_version)
+        dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
+    oomsight_status const status = segment_make(dryrun, params, reterr);
+    if (status != OOMSIGHT_OK) {
+        oomsight_dryrun_free(dryrun);
+        return status;
+    }
+    *ret_dryrun = dryrun;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_dryrun_free(oomsight_dryrun *dryrun)
+{
+    if (!dryrun) return;
+    oos_segment_close(dryrun->segment);
+    oos_arena_free(dryrun->arena);
+}
+
+unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len)
+{
+    oos_dryrun_log *log = &dryrun->run.log;
+    if (oos_dryrun_log_line(log, (oos_view){line, len}))
+        __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
+    return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
+           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u);
+}
+
+oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun, int child_exit, oomsight_error *reterr)
+{
+    oos_segment *again;
+    dryrun->run.child_exit = child_exit;
+    dryrun->run.damaged = oos_segment_open(dryrun->path, &again) != OOS_SEGMENT_OK;
+    if (!dryrun->run.damaged) oos_segment_close(again);
+    if (dryrun->segment->device_count > OOS_SEGMENT_DEVICES)
+        dryrun->segment->device_count = OOS_SEGMENT_DEVICES;
+    if (oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run) != OOMSIGHT_OK)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+    return OOMSIGHT_OK;
+}
+
+oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun)
+{
+    return dryrun->run.verdict;
+}
+
+oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const oomsight_render_params *params,
+                                       char **ret_text, oomsight_error *reterr)
+{
+    oos_text text = {0};
+    if (params->format == OOMSIGHT_FORMAT_JSON)
+        oos_report_dryrun_json(&text, &dryrun->run);
+    else
+        oos_report_dryrun_text(&text, &dryrun->run, params);
+    return oos_text_take(&text, ret_text, reterr);
+}

@@ -1,0 +1,68 @@
+/* A dry run: the real engine on devices that are not there. Here: the devices, what the engine's log says, and the
+ * ledger per phase, measured by the stand-ins in the shared segment. Starting processes is the caller's part. */
+#ifndef OOS_DRYRUN_DRYRUN_H
+#define OOS_DRYRUN_DRYRUN_H
+
+#include "base/segment.h"
+#include "facts/gpu.h"
+#include "ledger/ledger.h"
+
+/* What the engine prints of itself. GiB with two decimals on paper, so bytes are rounded; unknown until printed. */
+typedef struct oos_dryrun_log {
+    oos_phase phase;       /* as far as the log tells */
+    bool ready;            /* it accepts requests */
+    bool ran_out;          /* it printed an out-of-memory error of the device */
+    bool refused;          /* the engine itself said no: KV cache too small, memory not free */
+    char message[512];     /* the first such line */
+    char backend[32];      /* attention backend */
+    oos_phase failed;      /* phase of that line; OOS_PHASE_COUNT: none */
+    oos_u64 tried_bytes;   /* "Tried to allocate" */
+    oos_u64 weights_bytes; /* "Model loading took" */
+    oos_u64 kv_available_bytes, kv_tokens, private_pool_bytes, allocated_bytes, peak_activation_bytes;
+    oos_f64 max_concurrency;
+} oos_dryrun_log;
+
+void oos_dryrun_log_init(oos_dryrun_log *log);
+
+/* One line of output, of whichever process. Returns true when the phase has changed. */
+bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line);
+
+/* One phase as it was at its highest point. */
+typedef struct oos_dryrun_phase {
+    oos_phase phase;
+    uint32_t device; /* the device that was fullest */
+    uint64_t peak_bytes, limit_bytes;
+    oos_ledger ledger;
+} oos_dryrun_phase;
+
+typedef struct oos_call_count {
+    const char *name;
+    uint64_t count;
+} oos_call_count;
+
+typedef struct oos_dryrun {
+    const char *engine_version; /* NULL: not known */
+    const oos_device_spec *device;
+    uint32_t device_count;
+    oos_dryrun_log log;
+    oomsight_verdict verdict;
+    oos_dryrun_phase phases[OOS_PHASE_COUNT];
+    size_t phase_count;
+    oos_call_count *calls, *refused,
+        *unknown; /* by count, largest first; unknown: counted, nothing was done */
+    size_t call_count, refused_count, unknown_count;
+    uint64_t reaped_count, graph_count, graph_node_count, failure_count, host_failure_count, pinned_bytes;
+    int child_exit;
+    bool damaged; /* the segment was not readable at the end */
+    const char *trace_path;
+} oos_dryrun;
+
+/* What the device costs beside what allocation calls show. `outside_bytes` replaces the model when it is known: then all
+ * of it is charged with the context. */
+void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spec *ret_spec);
+
+/* Read the segment into phases and counts. `log`, `engine_version` and `child_exit` are set by the caller before. */
+oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,
+                                oos_dryrun *run);
+
+#endif

@@ -1,0 +1,189 @@
+/* The engine's log: which phase it is in, and the figures it prints. Lines of vLLM 0.8 to 0.32; a line that is not known
+ * changes nothing. */
+#include "dryrun/dryrun.h"
+
+#include <stdlib.h>
+
+/* A text that begins a phase. The order is that of a start; a phase is never left backwards, because several processes
+ * print the same line one after the other. */
+static const struct {
+    const char *text;
+    oos_phase phase;
+} marks[] = {
+    {"Initializing a V1 LLM engine", OOS_PHASE_INIT_FREE_MEMORY_CHECK},
+    {"Initializing an LLM engine", OOS_PHASE_INIT_FREE_MEMORY_CHECK},
+    {"vLLM is using nccl", OOS_PHASE_DISTRIBUTED_INIT},
+    {"Starting to load model", OOS_PHASE_WEIGHT_LOAD},
+    {"Loading weights took", OOS_PHASE_QUANT_POSTPROCESS},
+    {"Model loading took", OOS_PHASE_PROFILE_RUN},
+    {"Encoder cache will be initialized", OOS_PHASE_MM_PROFILE},
+    {"Profiling CUDA graph memory", OOS_PHASE_CUDAGRAPH_PROFILE},
+    {"Available KV cache memory", OOS_PHASE_KV_SIZING},
+    {"memory for KV Cache as specified by", OOS_PHASE_KV_SIZING},
+    {"GPU KV cache size", OOS_PHASE_KV_ALLOC},
+    {"Compile and warming up model for size", OOS_PHASE_COMPILE},
+    {"Capturing CUDA graph", OOS_PHASE_CUDAGRAPH_CAPTURE},
+    {"Graph capturing finished", OOS_PHASE_SAMPLER_WARMUP},
+    {"init engine (profile, create kv cache", OOS_PHASE_RUNTIME_PREFILL},
+    {"Application startup complete", OOS_PHASE_RUNTIME_PREFILL},
+};
+
+static const char *const out_of_memory[] = {
+    "CUDA out of memory. Tried to allocate",
+    "torch.OutOfMemoryError",
+    "CUDA error: out of memory",
+    "CUDA Error: out of memory",
+    "CUDA driver error: out of memory",
+    "OutOfMemoryError: CUDA out of memory",
+};
+
+static const char *const refusals[] = {
+    "No available memory for the cache blocks",
+    "larger than the available KV cache memory",
+    "is less than desired GPU memory utilization",
+    "larger than the maximum number of tokens that can be stored in KV cache",
+};
+
+void oos_dryrun_log_init(oos_dryrun_log *log)
+{
+    *log = (oos_dryrun_log){.phase = OOS_PHASE_ENV, .failed = OOS_PHASE_COUNT};
+}
+
+static const char *find(oos_view line, const char *text)
+{
+    return line.len ? memmem(line.ptr, line.len, text, strlen(text)) : NULL;
+}
+
+/* The number behind a text: "took 2.45 GiB", "size: 101,904 tokens", "allocate 40.00 MiB". */
+static bool number_after(oos_view line, const char *text, double *ret_number, const char **ret_rest)
+{
+    const char *at = find(line, text);
+    if (!at) return false;
+    at += strlen(text);
+    char digits[40];
+    size_t len = 0;
+    const char *end = line.ptr + line.len;
+    while (at < end && *at == ' ') at++;
+    while (at < end && len + 1 < sizeof digits && (strchr("0123456789.-", *at) || *at == ',')) {
+        if (*at != ',') digits[len++] = *at;
+        at++;
+    }
+    digits[len] = '\0';
+    if (len == 0) return false;
+    *ret_number = strtod(digits, NULL);
+    *ret_rest = at;
+    return true;
+}
+
+static bool bytes_after(oos_view line, const char *text, oos_u64 *ret_bytes)
+{
+    double number;
+    const char *rest;
+    if (!number_after(line, text, &number, &rest) || number < 0) return false;
+    size_t const left = (size_t)(line.ptr + line.len - rest);
+    /* vLLM 0.8 wrote GB and meant GiB */
+    static const struct {
+        const char *word;
+        double bytes;
+    } units[] = {{"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"GB", 0x1p30}};
+    double unit = 1.0;
+    for (size_t i = 0; i < sizeof units / sizeof *units && unit == 1.0; i++) {
+        size_t const space = left && *rest == ' ', len = strlen(units[i].word);
+        if (left - space >= len && memcmp(rest + space, units[i].word, len) == 0) unit = units[i].bytes;
+    }
+    *ret_bytes = oos_u64_of((uint64_t)(number * unit + 0.5));
+    return true;
+}
+
+/* The largest of what the ranks print. */
+static void keep_largest(oos_u64 *kept, oos_u64 found)
+{
+    if (!kept->known || found.value > kept->value) *kept = found;
+}
+
+static void keep_message(oos_dryrun_log *log, oos_view line, const char *from)
+{
+    if (log->message[0]) return;
+    size_t len = (size_t)(line.ptr + line.len - from);
+    if (len >= sizeof log->message) len = sizeof log->message - 1;
+    memcpy(log->message, from, len);
+    log->message[len] = '\0';
+}
+
+static void take_figures(oos_dryrun_log *log, oos_view line)
+{
+    oos_u64 bytes;
+    double number;
+    const char *rest;
+    if (bytes_after(line, "Model loading took", &bytes)) keep_largest(&log->weights_bytes, bytes);
+    if (bytes_after(line, "Available KV cache memory:", &bytes)) {
+        if (!log->kv_available_bytes.known || bytes.value < log->kv_available_bytes.value)
+            log->kv_available_bytes = bytes;
+    }
+    if (number_after(line, "GPU KV cache size:", &number, &rest))
+        log->kv_tokens = oos_u64_of((uint64_t)number);
+    if (number_after(line, "tokens per request:", &number, &rest))
+        log->max_concurrency = (oos_f64){true, number};
+    if (bytes_after(line, "torch peak memory increase:", &bytes))
+        keep_largest(&log->peak_activation_bytes, bytes);
+
+    static const char *const before_backend[] = {"attention backend out of", "backend on V1 engine",
+                                                 "backend for head_size"};
+    const char *using = find(line, "Using ");
+    for (size_t i = 0; using && i < 3; i++) {
+        const char *end = find(line, before_backend[i]);
+        if (!end || end < using + 6 || log->backend[0]) continue;
+        size_t len = (size_t)(end - using) - 6;
+        while (len && using[6 + len - 1] == ' ') len--;
+        if (len >= sizeof log->backend) len = sizeof log->backend - 1;
+        memcpy(log->backend, using + 6, len);
+    }
+}
+
+static void take_failure(oos_dryrun_log *log, oos_view line)
+{
+    for (size_t i = 0; i < sizeof out_of_memory / sizeof *out_of_memory; i++) {
+        const char *at = find(line, out_of_memory[i]);
+        if (!at) continue;
+        if (find(line, "_OutOfMemoryError") || find(line, "except torch"))
+            continue; /* source in a traceback */
+        bool const first = !log->ran_out || !log->tried_bytes.known;
+        oos_u64 tried;
+        log->ran_out = true;
+        if (log->failed == OOS_PHASE_COUNT) log->failed = log->phase;
+        if (!first) return;
+        if (bytes_after(line, "Tried to allocate", &tried)) {
+            log->tried_bytes = tried;
+            log->message[0] = '\0';
+            bytes_after(line, "this process has", &tried);
+            bytes_after(line, "Of the allocated memory", &log->allocated_bytes);
+            bytes_after(line, "with", &log->private_pool_bytes);
+        }
+        keep_message(log, line, at);
+        return;
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals && !log->refused; i++) {
+        if (!find(line, refusals[i])) continue;
+        const char *error = find(line, "Error: ");
+        if (!error) continue;
+        log->refused = true;
+        if (log->failed == OOS_PHASE_COUNT)
+            log->failed = i == 2 ? OOS_PHASE_INIT_FREE_MEMORY_CHECK : OOS_PHASE_KV_SIZING;
+        keep_message(log, line, error + 7);
+    }
+}
+
+bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
+{
+    oos_phase const before = log->phase;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (marks[i].phase > log->phase && find(line, marks[i].text)) log->phase = marks[i].phase;
+    /* 0.18 to 0.20: the trial cache of graph profiling comes before its first line */
+    if (log->phase >= OOS_PHASE_PROFILE_RUN && log->phase < OOS_PHASE_CUDAGRAPH_PROFILE &&
+        find(line, "Overriding num_gpu_blocks="))
+        log->phase = OOS_PHASE_CUDAGRAPH_PROFILE;
+    if (find(line, "Application startup complete")) log->ready = true;
+    take_figures(log, line);
+    take_failure(log, line);
+    return log->phase != before;
+}

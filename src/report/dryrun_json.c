@@ -1,0 +1,96 @@
+/* A dry run as JSON, schema oomsight.dryrun/1 (docs/formats/dryrun.md). */
+#include "report/dryrun.h"
+#include "base/json_write.h"
+#include "report/plan.h"
+
+static void put_phase(oos_json_writer *w, const oos_dryrun *run, const oos_dryrun_phase *moment)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "phase", oos_phase_word(moment->phase));
+    oos_json_field_u64(w, "device", moment->device);
+    oos_json_field_u64(w, "peak_bytes", moment->peak_bytes);
+    oos_json_field_u64(w, "limit_bytes", moment->limit_bytes);
+    oos_json_field_bool(w, "ok", moment->phase != run->log.failed);
+    oos_json_key(w, "holds");
+    oos_json_begin_array(w);
+    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "owner", row->owner);
+        oos_json_field_u64(w, "bytes", row->amount.bytes);
+        oos_json_field_str(w, "source", oos_source_word(row->amount.source));
+        oos_json_field_u64(w, "low", row->amount.low);
+        oos_json_field_u64(w, "high", row->amount.high);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+static void put_calls(oos_json_writer *w, const char *key, const oos_call_count *list, size_t count)
+{
+    oos_json_key(w, key);
+    oos_json_begin_object(w);
+    for (size_t i = 0; i < count; i++) oos_json_field_u64(w, list[i].name, list[i].count);
+    oos_json_end_object(w);
+}
+
+void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
+{
+    oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
+    const oos_dryrun_log *log = &run->log;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.dryrun/1");
+    oos_json_key(w, "engine");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "version", run->engine_version);
+    oos_json_end_object(w);
+    oos_json_key(w, "gpu");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", run->device->name);
+    oos_json_field_u64(w, "count", run->device_count);
+    oos_json_field_u64(w, "total_bytes", run->device->total_bytes);
+    oos_json_field_u64(w, "used_bytes", run->device->others_bytes);
+    oos_json_end_object(w);
+    oos_json_field_str(w, "verdict", oos_report_verdict_word(run->verdict));
+    oos_json_field_str(w, "phase", log->failed == OOS_PHASE_COUNT ? NULL : oos_phase_word(log->failed));
+    oos_json_field_str(w, "cause", NULL);
+    oos_json_field_known(w, "tried_bytes", log->tried_bytes);
+    oos_json_field_known(w, "weights_bytes", log->weights_bytes);
+    oos_json_field_known(w, "peak_activation_bytes", log->peak_activation_bytes);
+    oos_json_key(w, "kv");
+    oos_json_begin_object(w);
+    oos_json_field_known(w, "available_bytes", log->kv_available_bytes);
+    oos_json_field_known(w, "tokens", log->kv_tokens);
+    oos_json_key(w, "max_concurrency");
+    if (log->max_concurrency.known)
+        oos_json_put_f64(w, log->max_concurrency.value);
+    else
+        oos_json_put_null(w);
+    oos_json_end_object(w);
+    oos_json_field_str(w, "attention_backend", log->backend[0] ? log->backend : NULL);
+    oos_json_key(w, "phases");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < run->phase_count; i++) put_phase(w, run, &run->phases[i]);
+    oos_json_end_array(w);
+    oos_json_key(w, "child");
+    oos_json_begin_object(w);
+    oos_json_key(w, "exit");
+    oos_json_put_i64(w, run->child_exit);
+    oos_json_field_str(w, "oom_message", log->ran_out && log->message[0] ? log->message : NULL);
+    oos_json_field_str(w, "refusal", log->refused && !log->ran_out ? log->message : NULL);
+    oos_json_field_known(w, "torch_allocated_bytes", log->allocated_bytes);
+    oos_json_field_known(w, "private_pools_bytes", log->private_pool_bytes);
+    oos_json_field_u64(w, "failed_allocations", run->failure_count);
+    oos_json_field_u64(w, "host_exhausted", run->host_failure_count);
+    oos_json_field_u64(w, "dead_processes", run->reaped_count);
+    oos_json_field_u64(w, "graphs", run->graph_count);
+    oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
+    oos_json_end_object(w);
+    put_calls(w, "calls", run->calls, run->call_count);
+    put_calls(w, "noop_calls", run->unknown, run->unknown_count);
+    put_calls(w, "refused_calls", run->refused, run->refused_count);
+    oos_json_field_str(w, "trace", run->trace_path);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}
