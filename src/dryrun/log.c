@@ -14,6 +14,7 @@ static const struct {
     {"Initializing an LLM engine", OOS_PHASE_INIT_FREE_MEMORY_CHECK},
     {"vLLM is using nccl", OOS_PHASE_DISTRIBUTED_INIT},
     {"Starting to load model", OOS_PHASE_WEIGHT_LOAD},
+    {"Loading model from scratch", OOS_PHASE_WEIGHT_LOAD},
     {"Loading weights took", OOS_PHASE_QUANT_POSTPROCESS},
     {"Model loading took", OOS_PHASE_PROFILE_RUN},
     {"Encoder cache will be initialized", OOS_PHASE_MM_PROFILE},

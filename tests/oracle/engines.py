@@ -1,0 +1,64 @@
+"""Where real engines are: virtual environments named vllm-VERSION in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs).
+An engine start takes the machine's lock, because two at once fit on few machines."""
+import fcntl
+import glob
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+SKIP = 77
+VENVS = os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs"))
+LOCK = os.environ.get("OOMSIGHT_ENGINE_LOCK", os.path.join(tempfile.gettempdir(), "oomsight-engine.lock"))
+
+
+def version_key(version):
+    return [int(x) for x in re.findall(r"\d+", version)]
+
+
+def venvs():
+    """{version: folder}, newest last."""
+    found = {}
+    for folder in glob.glob(os.path.join(VENVS, "vllm-*")):
+        if os.path.exists(os.path.join(folder, "bin", "python")):
+            found[os.path.basename(folder)[5:]] = folder
+    return dict(sorted(found.items(), key=lambda item: version_key(item[0])))
+
+
+def environment(folder):
+    cache = os.environ.get("OOMSIGHT_ENGINE_CACHE", os.path.join(VENVS, ".cache")) + "/" + os.path.basename(folder)
+    env = dict(os.environ, HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", OMP_NUM_THREADS="1",
+               TORCHINDUCTOR_COMPILE_THREADS="1", VLLM_CACHE_ROOT=cache + "/vllm", TRITON_CACHE_DIR=cache + "/triton",
+               TORCHINDUCTOR_CACHE_DIR=cache + "/inductor", FLASHINFER_WORKSPACE_BASE=cache + "/flashinfer",
+               XDG_CACHE_HOME=cache + "/xdg")
+    env["PATH"] = os.path.join(folder, "bin") + ":" + env["PATH"]
+    return env
+
+
+class Outcome:
+    def __init__(self, code, report, log, seconds, usage):
+        self.code, self.log, self.seconds = code, log, seconds
+        self.cpu_seconds, self.rss_bytes = usage
+        try:
+            self.report = json.loads(report)
+        except ValueError:
+            self.report = None
+
+
+def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
+    """`oomsight dryrun --json OPTIONS -- COMMAND` with the engine of a virtual environment first in PATH."""
+    env = environment(folder)
+    env.update(more_env or {})
+    with open(LOCK, "w") as lock, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        start = time.time()
+        child = subprocess.Popen([binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
+                                 env=env, stdout=out, stderr=err)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        return Outcome(child.returncode, out.read(), err.read(), time.time() - start,
+                       (usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10))
