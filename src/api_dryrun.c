@@ -4,8 +4,10 @@
 #include "dryrun/dryrun.h"
 #include "report/dryrun.h"
 
+#include <oomsight/trace.h>
+
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct oomsight_dryrun {
     oos_arena *arena;
@@ -38,6 +40,31 @@ static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *
     return OOMSIGHT_OK;
 }
 
+/* The file with its header; the processes append. They may have another working directory, so the path is whole. */
+static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oomsight_error *reterr)
+{
+    oos_segment *segment = dryrun->segment;
+    const oos_device_spec *device = &segment->devices[0].spec;
+    oomsight_trace_header header = {.version = OOMSIGHT_TRACE_VERSION,
+                                    .record_bytes = sizeof(oomsight_trace_record),
+                                    .device_total_bytes = device->total_bytes,
+                                    .device_base_bytes = device->others_bytes + device->context_bytes};
+    memcpy(header.magic, OOMSIGHT_TRACE_MAGIC, sizeof header.magic);
+    const char *settings = getenv("PYTORCH_CUDA_ALLOC_CONF");
+    if (settings) strncpy(header.settings, settings, sizeof header.settings - 1);
+    FILE *file = fopen(path, "wb");
+    bool const written = file && fwrite(&header, sizeof header, 1, file) == 1;
+    if (file && fclose(file) != 0) return oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
+    char *whole = written ? realpath(path, NULL) : NULL;
+    bool const fits = whole && strlen(whole) < sizeof segment->trace_path;
+    if (fits) {
+        dryrun->run.trace_path = oos_arena_copy(dryrun->arena, oos_view_of(whole));
+        memcpy(segment->trace_path, whole, strlen(whole) + 1);
+    }
+    free(whole);
+    return fits ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
+}
+
 static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
                                     oomsight_error *reterr)
 {
@@ -62,14 +89,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
         oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
     if (status != OOS_SEGMENT_OK)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
-    if (params->trace_path) {
-        size_t const len = strlen(params->trace_path);
-        if (len >= sizeof dryrun->segment->trace_path)
-            return oos_fail(reterr, OOMSIGHT_USAGE, "the path of the trace is too long");
-        memcpy(dryrun->segment->trace_path, params->trace_path, len + 1);
-        dryrun->run.trace_path = oos_arena_copy(dryrun->arena, oos_view_of(params->trace_path));
-    }
-    return OOMSIGHT_OK;
+    return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
 
 oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oomsight_dryrun **ret_dryrun,

@@ -60,8 +60,16 @@ def install(torch):
                     return put(result, device_of(args))
             # the out form is the same kernel: it allocates the result and launches
             out = torch.empty(0, dtype=dtype_of(*args), device=device_of(args))
+            if overload._overloadname != "Scalar":
+                args = [as_tensor(a) for a in args]
             return out_overload(*args, **kwargs, out=out)
         return run
+
+    def as_tensor(value):
+        """A number that came in a tensor's place."""
+        if isinstance(value, torch.Tensor):
+            return value
+        return torch.scalar_tensor(value, dtype=torch.get_default_dtype() if isinstance(value, float) else torch.int64)
 
     def cumsum(self, dim, *, dtype=None):
         if small(self) and (dtype is None or dtype in integers):
@@ -100,9 +108,6 @@ def install(torch):
             packet = getattr(aten, name)
             library.impl(packet.Tensor.name(), elementwise(packet.Tensor, packet.Tensor_out, truth), "CUDA")
             library.impl(packet.Scalar.name(), elementwise(packet.Scalar, packet.Scalar_out, truth), "CUDA")
-        for name in ("bitwise_and", "bitwise_or"):
-            packet = getattr(aten, name)
-            library.impl(packet.Tensor.name(), elementwise(packet.Tensor, packet.Tensor_out, same), "CUDA")
         library.impl("aten::cumsum", cumsum, "CUDA")
         library.impl("aten::repeat_interleave.Tensor", repeat_interleave, "CUDA")
         library.impl("aten::nonzero", nonzero, "CUDA")

@@ -108,6 +108,14 @@ def sizes_that_depend_on_small_integers_are_right():
 
 
 @check
+def large_tensors_keep_types_and_shapes():
+    x = torch.zeros(300, 300, device="cuda", dtype=torch.float16)
+    n = torch.zeros(300, 300, device="cuda", dtype=torch.int32)
+    assert (x + 1.5).dtype == torch.float16 and (n + 1.5).dtype == torch.float32 and (n * 2).dtype == torch.int32
+    assert (x.t() - x).shape == (300, 300) and (n > 2).dtype == torch.bool and (n // 7).dtype == torch.int32
+
+
+@check
 def the_second_device_is_another_one():
     before = torch.cuda.mem_get_info(0)[0]
     held = torch.empty(100 * MIB, dtype=torch.uint8, device="cuda:1")

@@ -1,0 +1,1 @@
+"$OOMSIGHT" dryrun --gpu NoSuchThing --cuda 13 -- true

@@ -1,0 +1,115 @@
+/* The engine's log tells phases and figures; the segment tells who held what. */
+#include "unit.h"
+
+#include "dryrun/dryrun.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool line(oos_dryrun_log *log, const char *text)
+{
+    return oos_dryrun_log_line(log, oos_view_of(text));
+}
+
+static void a_healthy_start_goes_through_its_phases(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    assert_true(line(
+        &log, "(EngineCore pid=1) INFO 11-15 03:01:38 [core.py:133] Initializing a V1 LLM engine (v0.32.0)"));
+    assert_int_equal(log.phase, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
+    assert_true(line(&log, "(EngineCore pid=1) INFO [x.py:1] Starting to load model /m..."));
+    assert_true(
+        line(&log, "(EngineCore pid=1) INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds"));
+    assert_int_equal(log.phase, OOS_PHASE_PROFILE_RUN);
+    assert_true(log.weights_bytes.value == (uint64_t)(2.45 * 0x1p30 + 0.5));
+    line(&log, "INFO Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN']");
+    assert_string_equal(log.backend, "FLASH_ATTN");
+    line(&log, "INFO [x.py:1] Available KV cache memory: 18.0 GiB");
+    line(&log, "INFO [x.py:1] GPU KV cache size: 98,288 tokens, Maximum concurrency for 2,048 tokens per "
+               "request: 47.99x");
+    assert_int_equal(log.phase, OOS_PHASE_KV_ALLOC);
+    assert_true(log.kv_tokens.value == 98288 && log.max_concurrency.value == 47.99);
+    assert_false(line(&log, "(Worker pid=2) INFO [x.py:1] Starting to load model /m...")); /* a slower rank */
+    line(&log, "INFO:     Application startup complete.");
+    assert_true(log.ready && !log.ran_out && !log.refused);
+}
+
+static void an_out_of_memory_line_gives_its_figures_and_its_phase(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "INFO [x.py:1] Model loading took 18.58 GiB memory and 30.5 seconds");
+    line(&log, "INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=0 with num_gpu_blocks_override=512");
+    line(&log, "ERROR     except torch.OutOfMemoryError as e:");
+    assert_false(log.ran_out);
+    line(&log, "ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a "
+               "total capacity of "
+               "23.50 GiB of which 31.19 MiB is free. Including non-PyTorch memory, this process has 23.46 "
+               "GiB memory in "
+               "use. Of the allocated memory 21.18 GiB is allocated by PyTorch, with 1.78 GiB allocated in "
+               "private pools");
+    assert_true(log.ran_out);
+    assert_int_equal(log.failed, OOS_PHASE_CUDAGRAPH_PROFILE);
+    assert_true(log.tried_bytes.value == 40 << 20);
+    assert_true(log.allocated_bytes.value == (uint64_t)(21.18 * 0x1p30 + 0.5));
+    assert_true(log.private_pool_bytes.value == (uint64_t)(1.78 * 0x1p30 + 0.5));
+}
+
+static void the_engines_own_refusal_is_not_an_out_of_memory(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "ValueError: To serve at least one request with the model's max seq len (8192), (2.5 GiB KV "
+               "cache is needed, "
+               "which is larger than the available KV cache memory (0.21 GiB).");
+    assert_true(log.refused && !log.ran_out);
+    assert_int_equal(log.failed, OOS_PHASE_KV_SIZING);
+}
+
+static void the_rows_of_a_phase_add_up_to_its_peak(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/oomsight-unit-XXXXXX";
+    close(mkstemp(path));
+    unlink(path);
+    oos_device_spec const spec = {.name = "NVIDIA Phantom", .total_bytes = 24 * OOS_GIB};
+    oos_segment *segment;
+    assert_int_equal(oos_segment_create(path, &spec, 1, &segment), OOS_SEGMENT_OK);
+    oos_segment_device *device = &segment->devices[0];
+    unsigned const phase = OOS_PHASE_KV_ALLOC;
+    device->phase_peak_bytes[phase] = 15 * OOS_GIB;
+    device->at_phase_peak[phase][OOS_PHASE_ENV][OOS_USE_CONTEXT] = OOS_GIB;
+    device->at_phase_peak[phase][OOS_PHASE_WEIGHT_LOAD][OOS_USE_MALLOC] = 3 * OOS_GIB;
+    device->at_phase_peak[phase][OOS_PHASE_QUANT_POSTPROCESS][OOS_USE_VMM] = OOS_GIB;
+    device->at_phase_peak[phase][OOS_PHASE_KV_ALLOC][OOS_USE_MALLOC] = 10 * OOS_GIB;
+    oos_arena *arena = oos_arena_create(1024);
+    oos_dryrun run = {0};
+    oos_dryrun_log_init(&run.log);
+    assert_int_equal(oos_dryrun_read(arena, segment, path, &run), OOMSIGHT_OK);
+    assert_int_equal(run.phase_count, 1);
+    const oos_ledger *ledger = &run.phases[0].ledger;
+    assert_true(ledger->held_bytes == 15 * OOS_GIB);
+    assert_string_equal(ledger->first->owner, "CUDA context");
+    assert_string_equal(ledger->first->next->owner, "weights");
+    assert_true(ledger->first->next->amount.bytes == 4 * OOS_GIB);
+    assert_int_equal(ledger->first->next->amount.source, OOS_SOURCE_MEASURED);
+    oos_arena_free(arena);
+    oos_segment_close(segment);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_healthy_start_goes_through_its_phases),
+        cmocka_unit_test(an_out_of_memory_line_gives_its_figures_and_its_phase),
+        cmocka_unit_test(the_engines_own_refusal_is_not_an_out_of_memory),
+        cmocka_unit_test(the_rows_of_a_phase_add_up_to_its_peak),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
