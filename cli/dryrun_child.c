@@ -144,9 +144,9 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
 {
     double const now = now_seconds();
     if (interrupted || (options->timeout_seconds && now - start > options->timeout_seconds)) return STOP_TIME;
-    if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && !*failed_at)
+    if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && *failed_at == 0)
         *failed_at = now;
-    if (*failed_at && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
+    if (*failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
     if (engine->serves && (p->state & OOMSIGHT_DRYRUN_READY) && !options->serve && load_done)
         return STOP_READY;
     return GO_ON;
