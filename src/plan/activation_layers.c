@@ -97,8 +97,8 @@ static uint64_t moe_bytes(const oos_batch *batch, const oos_stream *stream)
         oos_mul(oos_add(oos_add(stream->outer, stream->copies), stream->copies ? 0 : 1), hidden);
     columns = oos_add(columns, oos_mul(moe->experts, 2));
     uint64_t const output = oos_mul(shared ? 2 : 1, hidden);
-    return oos_mul(oos_add(columns, oos_max(output, oos_add(oos_mul(3, shared), shared ? hidden : 0))),
-                   batch->column);
+    uint64_t const beside = shared && !stream->drops_gate_up ? hidden : 0;
+    return oos_mul(oos_add(columns, oos_max(output, oos_add(oos_mul(3, shared), beside))), batch->column);
 }
 
 static bool same_kind(const oos_layer *one, const oos_layer *other)
