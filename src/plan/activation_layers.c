@@ -39,6 +39,21 @@ static oos_stream stream_of(const oos_batch *batch)
     return stream;
 }
 
+/* Gemma 3n and the small Gemma 4 feed every layer an input of its own: looked up and projected for all layers at once,
+ * both kept until the last. */
+static uint64_t per_layer_inputs(const oos_batch *batch)
+{
+    const oos_model *model = batch->setup->model;
+    if (model->layer_count == 0 || !oos_model_type_is(batch->setup, "gemma")) return 0;
+    const oos_layer *layer = &model->layers[0];
+    for (uint32_t i = 0; i < layer->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
+        if (matrix->name && strcmp(matrix->name, "per_layer_input_gate") == 0)
+            return oos_mul(oos_mul(oos_mul(2, matrix->out), model->layer_count), batch->column);
+    }
+    return 0;
+}
+
 /* ---- feed-forward ---- */
 
 /* Widths of an MLP on one rank: what the first product writes, and what goes into the second. */
@@ -129,4 +144,7 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
         ret_peak->peak = oos_max(ret_peak->peak, oos_add(feed, ret_peak->workspace));
         ret_peak->moment = oos_max(ret_peak->moment, oos_max(mixer, feed));
     }
+    uint64_t const inputs = per_layer_inputs(batch);
+    ret_peak->moment = oos_add(ret_peak->moment, inputs);
+    ret_peak->peak = oos_add(ret_peak->peak, inputs);
 }
