@@ -129,6 +129,22 @@ void oos_put_ends(oos_arch *a);
 void oos_range_open(oos_arch *a, const char *prefix);
 void oos_range_close(oos_arch *a, uint32_t range[2]);
 
+/* ---- towers ---- */
+
+uint64_t oos_tower_u64(const json_t *config, const char *key, uint64_t fallback);
+/* What the config leaves out, from the defaults of its transformers class. */
+void oos_vision_fill(oos_vision *vision, const oos_vision *defaults);
+/* A matrix that every block of a tower has. */
+void oos_put_block(oos_arch *a, const char *name, uint64_t out, uint64_t in, oos_split split, bool bias,
+                   uint64_t depth);
+void oos_put_tower_plain(oos_arch *a, const char *name, uint64_t out, uint64_t in);
+
+void oos_tower_qwen2_vl(oos_arch *a);
+void oos_tower_qwen2_5_vl(oos_arch *a);
+void oos_tower_qwen3_vl(oos_arch *a);
+void oos_tower_gemma3(oos_arch *a);
+void oos_tower_gemma4(oos_arch *a);
+
 /* ---- families ---- */
 typedef struct oos_family {
     const char *architecture; /* the engine's class name */

@@ -202,7 +202,6 @@ static void vision_fields(oos_arch *a)
     const json_t *c = a->vision;
     if (!c) return;
     v->present = true;
-    v->depth = v->hidden = 0;
     static const char *const depth[] = {"depth", "num_hidden_layers", "vt_num_hidden_layers", "num_layers",
                                         NULL};
     static const char *const hidden[] = {"embed_dim", "hidden_size", "vt_hidden_size", "d_model", NULL};
@@ -211,9 +210,6 @@ static void vision_fields(oos_arch *a)
                                         "attention_heads", NULL};
     static const char *const channels[] = {"in_channels", "in_chans", "num_channels", NULL};
     static const char *const merge[] = {"spatial_merge_size", "pooling_kernel_size", NULL};
-    v->channels = 3;
-    v->temporal_patch = 1;
-    v->merge = 1;
     (void)first_u64(c, depth, &v->depth);
     (void)first_u64(c, hidden, &v->hidden);
     (void)first_u64(c, wide, &v->intermediate);
@@ -223,7 +219,7 @@ static void vision_fields(oos_arch *a)
     (void)oos_json_u64(c, "patch_size", &v->patch);
     (void)oos_json_u64(c, "temporal_patch_size", &v->temporal_patch);
     (void)oos_json_u64(c, "image_size", &v->image_size);
-    if (!oos_json_u64(c, "out_hidden_size", &v->out_hidden)) v->out_hidden = a->model->hidden;
+    (void)oos_json_u64(c, "out_hidden_size", &v->out_hidden);
     (void)oos_json_u64(a->root, "spatial_merge_size", &v->merge);
     const json_t *kernel = json_object_get(c, "merge_kernel_size");
     if (json_is_array(kernel)) (void)oos_json_value_u64(json_array_get(kernel, 0), &v->merge);
@@ -281,6 +277,8 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");
     (family ? family->build : oos_build_common)(a);
     if (family && family->tower) family->tower(a);
+    oos_vision_fill(&m->vision,
+                    &(oos_vision){.channels = 3, .temporal_patch = 1, .merge = 1, .out_hidden = m->hidden});
     if (a->status != OOMSIGHT_OK) return a->status;
 
     m->attentions = a->attentions;
