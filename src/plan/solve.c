@@ -135,6 +135,20 @@ static uint64_t largest_that_fits(search *s, trial *t, set_value set, uint64_t l
     return best;
 }
 
+/* The same for a failure before the cache is sized: the lever is found at a short length, so that it answers that failure
+ * alone; how long requests may then be is asked when it is offered. */
+static uint64_t best_value(search *s, trial *t, set_value set, uint64_t low, uint64_t high, uint64_t step)
+{
+    const oos_serve *given = s->plan->setup->serve;
+    if (s->plan->phase < OOS_PHASE_KV_SIZING)
+        set_length(&t->serve, oos_min(s->plan->setup->max_model_len, 1024));
+    uint64_t const best = largest_that_fits(s, t, set, low, high, step);
+    t->serve.max_model_len = given->max_model_len;
+    t->serve.max_model_len_auto = given->max_model_len_auto;
+    if (best) set(&t->serve, best);
+    return best;
+}
+
 static bool offer_with_length(search *s, trial *t)
 {
     uint64_t const length_now = s->plan->setup->max_model_len;
@@ -161,14 +175,14 @@ static bool try_seqs(search *s)
 {
     uint64_t const now = s->plan->setup->max_num_seqs;
     trial t = start(s);
-    uint64_t best = largest_that_fits(s, &t, set_seqs, 1, now ? now - 1 : 0, 1);
+    uint64_t best = best_value(s, &t, set_seqs, 1, now ? now - 1 : 0, 1);
     if (best == 0) return true;
     best = round_down(best);
     set_seqs(&t.serve, best);
     char number[32];
     snprintf(number, sizeof number, "%llu", (unsigned long long)best);
     t.words[0] = "--max-num-seqs", t.words[1] = number, t.word_count = 2;
-    t.keeps = s->plan->setup->eager ? "context length" : "CUDA graphs, context length";
+    t.keeps = s->plan->setup->eager ? "the budget" : "CUDA graphs";
     t.gives_up = "sequences running at once";
     return offer_if_it_fits(s, &t);
 }
@@ -178,15 +192,16 @@ static bool try_capture(search *s)
     const oos_setup *setup = s->plan->setup;
     if (setup->eager || setup->capture_top <= 1 || setup->rules->capture_list < 2) return true;
     trial t = start(s);
-    uint64_t const best = round_down(largest_that_fits(s, &t, set_capture, 1, setup->capture_top - 1, 1));
+    uint64_t best = best_value(s, &t, set_capture, 1, setup->capture_top - 1, 1);
+    if (best == 0) return true;
+    best = round_down(best);
     set_capture(&t.serve, best);
-    if (!plan_trial(s, &t) || !fits(t.verdict)) return true;
     char json[80];
     snprintf(json, sizeof json, "{\"max_cudagraph_capture_size\": %llu}", (unsigned long long)best);
     t.words[0] = "--compilation-config", t.words[1] = json, t.word_count = 2;
-    t.keeps = "CUDA graphs for small batches, sequences, context length";
+    t.keeps = "CUDA graphs for small batches, sequences";
     t.gives_up = "graphs for batches above that size";
-    return offer(s, &t);
+    return offer_if_it_fits(s, &t);
 }
 
 static bool try_tokens(search *s)
@@ -195,7 +210,7 @@ static bool try_tokens(search *s)
     trial t = start(s);
     uint64_t const least = oos_max(setup->max_num_seqs, 512);
     if (setup->max_num_batched_tokens <= least) return true;
-    uint64_t best = largest_that_fits(s, &t, set_tokens, least, setup->max_num_batched_tokens - 1, 256);
+    uint64_t best = best_value(s, &t, set_tokens, least, setup->max_num_batched_tokens - 1, 256);
     if (best == 0) return true;
     if (round_down(best) >= least) best = round_down(best);
     set_tokens(&t.serve, best);
@@ -226,14 +241,14 @@ static bool try_lower_gmu(search *s)
     const oos_setup *setup = s->plan->setup;
     trial t = start(s);
     uint64_t const now = (uint64_t)(setup->gpu_memory_utilization * 1000);
-    uint64_t const best = largest_that_fits(s, &t, set_gmu_thousandths, 50, now ? now - 1 : 0, 10);
+    uint64_t const best = best_value(s, &t, set_gmu_thousandths, 50, now ? now - 1 : 0, 10);
     if (best == 0) return true;
     char number[32];
     snprintf(number, sizeof number, "%.2f", (double)best / 1000);
     t.words[0] = "--gpu-memory-utilization", t.words[1] = number, t.word_count = 2;
     t.keeps = setup->eager ? "context length" : "CUDA graphs, context length";
     t.gives_up = "KV cache (sequences running at once)";
-    return offer(s, &t);
+    return offer_if_it_fits(s, &t);
 }
 
 static bool try_higher_gmu(search *s)
@@ -261,18 +276,17 @@ static bool try_kv_bytes(search *s)
     const oos_setup *setup = s->plan->setup;
     if (setup->kv_cache_memory_bytes.known || setup->rules->version < OOS_VERSION(0, 10, 2)) return true;
     trial t = start(s);
-    uint64_t const most = setup->device.total_bytes / OOS_MIB;
     /* leave an eighth of what would fit: nothing else guards this number */
-    uint64_t best = largest_that_fits(s, &t, set_kv_mib, 64, most, 64);
+    uint64_t best = best_value(s, &t, set_kv_mib, 64, setup->device.total_bytes / OOS_MIB, 64);
     best = best - best / 8;
+    if (best == 0) return true;
     set_kv_mib(&t.serve, best);
-    if (best == 0 || !plan_trial(s, &t) || !fits(t.verdict)) return true;
     char number[32];
     snprintf(number, sizeof number, "%llu", (unsigned long long)(best * OOS_MIB));
     t.words[0] = "--kv-cache-memory-bytes", t.words[1] = number, t.word_count = 2;
-    t.keeps = "all CUDA graphs, sequences, context length";
+    t.keeps = "all CUDA graphs, sequences";
     t.gives_up = "the engine's own sizing: the number holds for this GPU only";
-    return offer(s, &t);
+    return offer_if_it_fits(s, &t);
 }
 
 static bool try_switch(search *s, trial *t, const char *word, const char *value, const char *keeps,

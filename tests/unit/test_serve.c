@@ -377,7 +377,8 @@ static void speculative_decoding_is_read_from_every_spelling(void **state)
     assert_true(serve.speculative.present && serve.speculative.tokens.value == 3);
     assert_string_equal(serve.speculative.method, "mtp");
     assert_null(serve.speculative.model);
-    READ(newest, "vllm|serve|m|-sc={\"method\": \"eagle\", \"model\": \"d\"}"); /* a space behind the equal sign */
+    READ(newest,
+         "vllm|serve|m|-sc={\"method\": \"eagle\", \"model\": \"d\"}"); /* a space behind the equal sign */
     assert_string_equal(serve.speculative.method, "eagle");
     READ(newest, "vllm|serve|m|-sc.method=eagle3|-sc.model=org/draft|-sc.num_speculative_tokens=2|"
                  "-sc.draft_tensor_parallel_size=1");
