@@ -10,7 +10,8 @@ typedef struct machine {
     oos_cursor in;
     oos_values *values;
     oomsight_error *reterr;
-    char *text;      /* LONGEST_STRING bytes */
+    char *text; /* for strings that lie across two chunks */
+    size_t text_capacity;
     uint64_t offset; /* of the current opcode */
 } machine;
 
@@ -82,13 +83,32 @@ static bool little_endian(machine *m, size_t len, uint64_t *ret_number)
     return true;
 }
 
+/* The next `len` bytes: in place where they lie in one chunk. */
+static bool read_text(machine *m, size_t len, oos_view *ret_text)
+{
+    if (oos_cursor_peek(&m->in) >= 0 && m->in.chunk.len - m->in.at >= len) {
+        *ret_text = (oos_view){m->in.chunk.ptr + m->in.at, len};
+        m->in.at += len;
+        return true;
+    }
+    if (len > m->text_capacity) {
+        char *grown = realloc(m->text, len);
+        if (!grown) return false;
+        m->text = grown;
+        m->text_capacity = len;
+    }
+    *ret_text = (oos_view){m->text, len};
+    return oos_cursor_read(&m->in, m->text, len);
+}
+
 static oomsight_status read_string(machine *m, size_t length_bytes)
 {
     uint64_t len;
+    oos_view text;
     if (!little_endian(m, length_bytes, &len)) return fail(m, "the pickle ends inside a string");
     if (len > LONGEST_STRING) return fail(m, "a string of more than 1 MiB");
-    if (!oos_cursor_read(&m->in, m->text, (size_t)len)) return fail(m, "the pickle ends inside a string");
-    oos_values_push_string(m->values, (oos_view){m->text, (size_t)len});
+    if (!read_text(m, (size_t)len, &text)) return fail(m, "the pickle ends inside a string");
+    oos_values_push_string(m->values, text);
     return OOMSIGHT_OK;
 }
 
@@ -203,10 +223,10 @@ static oomsight_status run(machine *m)
 oomsight_status oos_snapshot_read_pickle(oos_stream *stream, oos_snapshot **ret_snapshot,
                                          oomsight_error *reterr)
 {
-    machine m = {.values = oos_values_create(), .reterr = reterr, .text = malloc(LONGEST_STRING)};
+    machine m = {.values = oos_values_create(), .reterr = reterr};
     oos_cursor_init(&m.in, stream, reterr);
     oomsight_status status =
-        m.values && m.text ? run(&m) : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the snapshot");
+        m.values ? run(&m) : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the snapshot");
     if (status == OOMSIGHT_OK) status = oos_values_to_snapshot(m.values, ret_snapshot, reterr);
     oos_values_free(m.values);
     free(m.text);

@@ -292,7 +292,7 @@ static bool convert_device(oos_snapshot *s, uint8_t device, oos_trace *trace)
 {
     converter c = {.snapshot = s,
                    .builder = s->builder,
-                   .entries = s->entries + s->histories[device].first,
+                   .entries = s->entries ? s->entries + s->histories[device].first : NULL,
                    .count = s->histories[device].count,
                    .device = device,
                    .collects_garbage = strstr(s->settings, "garbage_collection_threshold") != NULL};

@@ -215,6 +215,7 @@ oos_trace_builder *oos_trace_builder_create(void)
     b->trace = calloc(1, sizeof *b->trace);
     if (b->trace) {
         b->trace->device_count = 1;
+        oos_trace_stream(b, 0);
         oos_trace_pool(b, (oos_pool_id){0, 0});
         oos_trace_string(b, oos_view_of(""));
         oos_trace_frame(b, (oos_frame){0});

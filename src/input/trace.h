@@ -90,7 +90,7 @@ typedef struct oos_trace {
     size_t event_count;
     uint64_t *ids; /* allocation -> how the input calls it */
     uint32_t id_count;
-    uint64_t *streams;
+    uint64_t *streams; /* [0] is 0, the default stream */
     uint32_t stream_count;
     oos_pool_id *pools; /* [0] is {0, 0} */
     uint32_t pool_count;

@@ -60,6 +60,7 @@ void oos_sim_pool_no_split(oos_sim *sim, oos_pool_id pool);
 /* Send the next malloc to a pool that a snapshot names, without a reference: snapshots do not tell begin and end. */
 void oos_sim_route_push(oos_sim *sim, oos_pool_id pool, oos_backend backend);
 void oos_sim_route_pop(oos_sim *sim);
+bool oos_sim_routed(const oos_sim *sim); /* a malloc now would go to a private pool */
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 

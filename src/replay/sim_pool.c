@@ -137,3 +137,8 @@ void oos_sim_route_pop(oos_sim *sim)
 {
     if (sim->routes.count) sim->routes.count--;
 }
+
+bool oos_sim_routed(const oos_sim *sim)
+{
+    return sim->routes.count > 0;
+}
