@@ -7,3 +7,4 @@ for model in Llama-3.1-8B-Instruct Qwen3-235B-A22B Qwen3.6-27B-AWQ-INT4; do
     [ -d "$models/$model" ] || continue
     printf '%-24s' "$model"; "$build/tests/bench/bench_plan" "$models/$model" 2
 done
+"$build/tests/bench/bench_replay"

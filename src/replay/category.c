@@ -23,10 +23,20 @@ const char *oos_category_of(const oos_trace *trace, uint32_t stack, oos_pool_id 
     return stack ? "other code" : "not known (no stacks recorded)";
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t const len = strlen(text), tail = strlen(end);
+    return len >= tail && strcmp(text + len - tail, end) == 0;
+}
+
+/* Frames of torch and of compiled code say little about who asked. */
 static bool is_torch_own(const char *file)
 {
-    return strstr(file, "/torch/") || strncmp(file, "torch/", 6) == 0 || strstr(file, ".cpp") ||
-           strstr(file, ".h") || strcmp(file, "??") == 0;
+    static const char *const compiled[] = {".c", ".cpp", ".cc", ".h", ".hpp", ".cu", ".S"};
+    for (size_t i = 0; i < sizeof compiled / sizeof *compiled; i++)
+        if (ends_with(file, compiled[i])) return true;
+    return !*file || strncmp(file, "??", 2) == 0 || strstr(file, "/torch/") ||
+           strncmp(file, "torch/", 6) == 0;
 }
 
 const char *oos_stack_name(oos_arena *arena, const oos_trace *trace, uint32_t stack)

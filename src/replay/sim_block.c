@@ -33,6 +33,7 @@ uint32_t oos_block_create(oos_sim *sim, uint32_t home_index, uint64_t address, u
 void oos_block_drop(oos_sim *sim, uint32_t index)
 {
     if (!index) return;
+    oos_uses_release(sim, index);
     *block_at(sim, index) = (block){.range = sim->spare_block};
     sim->spare_block = index;
 }
@@ -176,6 +177,7 @@ uint32_t oos_pool_list(oos_sim *sim, const pool *p)
         if (!GROW(sim, sim->scratch)) return 0;
     }
     sim->scratch.count = 0;
+    if (count == 0) return 0;
     for (uint32_t i = 0; i < p->home_count; i++) {
         const oos_set *set = sim->homes.list[p->homes[i]].free;
         oos_set_list(set, sim->scratch.list + sim->scratch.count);

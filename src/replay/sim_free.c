@@ -71,34 +71,56 @@ static void queue_event(oos_sim *sim, uint64_t handle, uint32_t index)
     block_at(sim, index)->events++;
 }
 
+/* Streams in ascending order; a stream that is there already stays as it is. */
+static void use_add(oos_sim *sim, uint32_t *head, uint64_t handle)
+{
+    uint32_t *link = head;
+    while (*link && sim->uses.list[*link].stream < handle) link = &sim->uses.list[*link].next;
+    if (*link && sim->uses.list[*link].stream == handle) return;
+    uint32_t at = sim->spare_use;
+    if (at)
+        sim->spare_use = sim->uses.list[at].next;
+    else
+        at = sim->uses.count++; /* the caller has made room */
+    sim->uses.list[at] = (use){handle, *link};
+    *link = at;
+}
+
+static void use_drop(oos_sim *sim, uint32_t *head, uint64_t handle)
+{
+    uint32_t *link = head;
+    while (*link && sim->uses.list[*link].stream != handle) link = &sim->uses.list[*link].next;
+    uint32_t const at = *link;
+    if (!at) return;
+    *link = sim->uses.list[at].next;
+    sim->uses.list[at] = (use){.next = sim->spare_use};
+    sim->spare_use = at;
+}
+
 /* One event on each stream that used the block. */
 static void record_events(oos_sim *sim, uint32_t index)
 {
-    uint32_t at = block_at(sim, index)->uses;
-    block_at(sim, index)->uses = 0;
-    while (at) {
-        use *u = &sim->uses.list[at];
-        uint32_t const next = u->next;
-        uint64_t const handle = u->stream;
-        *u = (use){.next = sim->spare_use};
-        sim->spare_use = at;
+    while (block_at(sim, index)->uses) {
+        uint64_t const handle = sim->uses.list[block_at(sim, index)->uses].stream;
+        use_drop(sim, &block_at(sim, index)->uses, handle);
         queue_event(sim, handle, index);
-        at = next;
     }
+}
+
+void oos_uses_release(oos_sim *sim, uint32_t index)
+{
+    block *b = block_at(sim, index);
+    while (b->uses) use_drop(sim, &b->uses, sim->uses.list[b->uses].stream);
+    while (b->capture_uses) use_drop(sim, &b->capture_uses, sim->uses.list[b->capture_uses].stream);
 }
 
 static void drop_capture_uses(oos_sim *sim, uint32_t index)
 {
-    for (uint32_t *link = &block_at(sim, index)->uses; *link;) {
-        uint32_t const at = *link;
-        use *u = &sim->uses.list[at];
-        if (!u->in_capture) {
-            link = &u->next;
-            continue;
-        }
-        *link = u->next;
-        *u = (use){.next = sim->spare_use};
-        sim->spare_use = at;
+    block *b = block_at(sim, index);
+    while (b->capture_uses) {
+        uint64_t const handle = sim->uses.list[b->capture_uses].stream;
+        use_drop(sim, &b->uses, handle);
+        use_drop(sim, &b->capture_uses, handle);
     }
 }
 
@@ -188,21 +210,10 @@ void oos_sim_record_stream(oos_sim *sim, uint32_t index, uint64_t stream_handle)
 {
     block *b = block_at(sim, index);
     if (!index || !b->allocated || sim->homes.list[b->home].stream == stream_handle) return;
-    bool const in_capture = oos_in_capture(sim);
-    if (!sim->spare_use && !GROW(sim, sim->uses)) return; /* before links into the array are taken */
-    uint32_t *link = &b->uses;
-    while (*link && sim->uses.list[*link].stream < stream_handle) link = &sim->uses.list[*link].next;
-    if (*link && sim->uses.list[*link].stream == stream_handle) {
-        sim->uses.list[*link].in_capture |= in_capture;
-        return;
-    }
-    uint32_t at = sim->spare_use;
-    if (at)
-        sim->spare_use = sim->uses.list[at].next;
-    else
-        at = sim->uses.count++;
-    sim->uses.list[at] = (use){stream_handle, *link, in_capture};
-    *link = at;
+    if (!GROW(sim, sim->uses)) return; /* room for one, before links into the array are taken */
+    use_add(sim, &b->uses, stream_handle);
+    if (!oos_in_capture(sim) || !GROW(sim, sim->uses)) return;
+    use_add(sim, &b->capture_uses, stream_handle);
 }
 
 void oos_sim_complete(oos_sim *sim, uint64_t stream_handle)

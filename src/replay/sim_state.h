@@ -24,16 +24,18 @@ typedef struct block {
     uint32_t range;    /* expandable range, 0: a cudaMalloc segment; for spare blocks: the next spare */
     uint32_t age_base; /* pool.calls when it became free */
     uint32_t uses;     /* other streams that use it: list of use */
-    uint32_t events;   /* events that must complete before it is free */
-    bool live;         /* this slot is a block */
-    bool allocated, mapped;
+    uint32_t
+        capture_uses; /* those of them that were told during a capture; torch keeps them with the block object until
+                              a free is deferred by a capture, even into the block's next life */
+    uint16_t events; /* that must complete before it is free */
+    bool live : 1;   /* this slot is a block */
+    bool allocated : 1, mapped : 1;
 } block;
 
 /* A stream, other than its own, that uses a block. */
 typedef struct use {
     uint64_t stream;
     uint32_t next;
-    bool in_capture;
 } use;
 
 typedef struct home {
@@ -202,6 +204,7 @@ static inline void oos_count_down(oos_sim *sim, oos_stat stat, bool small, uint6
 /* sim_free.c: frees, streams, events */
 void oos_events_process(oos_sim *sim);
 void oos_events_synchronize(oos_sim *sim, uint32_t only_owner); /* NO_OWNER: all */
+void oos_uses_release(oos_sim *sim, uint32_t index);
 stream *oos_stream_at(oos_sim *sim, uint64_t handle);
 bool oos_in_capture(oos_sim *sim);
 

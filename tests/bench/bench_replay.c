@@ -61,6 +61,11 @@ int main(int argc, char **argv)
 {
     const char *torch = argc > 1 ? argv[1] : "2.13.0";
     unsigned const events = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 4000000;
+    if (argc >
+        3) { /* bench_replay TORCH EVENTS LIVE: that one only, for a comparison with the real allocator */
+        churn(torch, "", (unsigned)strtoul(argv[3], NULL, 10), events);
+        return 0;
+    }
     churn(torch, "", 100, events);
     churn(torch, "", 1000, events);
     churn(torch, "", 10000, events);

@@ -61,6 +61,7 @@ class Trace:
         self.open = []   # routes: (id, is_capture)
         self.idle = []   # MemPools that can be entered
         self.graphs = [] # graph pools whose references are still held
+        self.captured = set()
         self.lenders = set()  # never deleted: torch asks them without looking whether they still live
         self.pools = 0
         self.make()
@@ -90,14 +91,21 @@ class Trace:
         self.next_id += 1
 
     def free(self):
-        ids = list(self.live)
+        """A block whose stream was recorded during a capture is only freed during one: torch remembers such streams by
+        the address of its own block object, and what a later object at that address inherits is an accident."""
+        ids = [i for i in self.live if self.open or i not in self.captured]
+        if not ids:
+            return
         recent = self.r.random() < 0.5
         at = len(ids) - 1 - min(len(ids) - 1, int(self.r.expovariate(1 / 12))) if recent else self.r.randrange(len(ids))
         self.put("free", ids[at])
         self.live_bytes -= self.live.pop(ids[at])
 
     def record(self):
-        self.put("record_stream", self.r.choice(list(self.live)), self.r.choice(self.streams))
+        block = self.r.choice(list(self.live))
+        if self.open:
+            self.captured.add(block)
+        self.put("record_stream", block, self.r.choice(self.streams))
 
     def enter_or_leave(self):
         r = self.r

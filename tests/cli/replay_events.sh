@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay --events --gpu-total 16GiB ../fixtures/traces/stranded.trace | tail -n 3

@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay --json --no-what-if ../fixtures/traces/stranded.trace

@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay ../fuzz/corpus/snapshot/calls.pickle

@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay ../fixtures/traces/stranded.trace

@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay --pool-backend soft ../fixtures/traces/stranded.trace
