@@ -1,5 +1,5 @@
 /* The layers of a stage in their order: token mixing, then an MLP or experts, and the residual stream around them. The
- * expert workspace stays once the first expert layer has run, so layers after it are the busier ones. Runs of equal
+ * expert workspace stays once the first expert layer has run, so layers after it are the busier ones. Equal
  * layers are counted once. */
 #include "plan/activation_parts.h"
 
@@ -116,10 +116,22 @@ static uint64_t moe_bytes(const oos_batch *batch, const oos_stream *stream)
     return oos_mul(oos_add(columns, oos_max(output, oos_add(oos_mul(3, shared), beside))), batch->column);
 }
 
-static bool same_kind(const oos_layer *one, const oos_layer *other)
+/* Kinds of layers that were counted, each at most twice: before there is a workspace, and with it. */
+typedef struct seen {
+    const oos_layer *layers[16];
+    size_t count;
+} seen;
+
+static bool seen_before(seen *list, const oos_layer *layer)
 {
-    return one->attention == other->attention && one->moe == other->moe &&
-           one->first_matrix == other->first_matrix;
+    for (size_t i = 0; i < list->count; i++) {
+        const oos_layer *other = list->layers[i];
+        if (other->attention == layer->attention && other->moe == layer->moe &&
+            other->first_matrix == layer->first_matrix)
+            return true;
+    }
+    if (list->count < sizeof list->layers / sizeof *list->layers) list->layers[list->count++] = layer;
+    return false;
 }
 
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
@@ -129,13 +141,10 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
     bool kept = false;
     uint64_t const experts = model->moe.experts ? oos_activation_experts(batch, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};
-    const oos_layer *before = NULL;
-    uint64_t equal = 0;
+    seen without = {.count = 0}, with = {.count = 0};
     for (uint64_t i = 0; i < batch->count && batch->layer + i < model->layer_count; i++) {
         const oos_layer *layer = &model->layers[batch->layer + i];
-        equal = before && same_kind(before, layer) ? equal + 1 : 0;
-        before = layer;
-        if (equal > 1) continue; /* the second of a kind may meet a workspace that the first made */
+        if (seen_before(ret_peak->workspace ? &with : &without, layer)) continue;
         uint64_t const mixer = oos_activation_mixer(batch, &model->attentions[layer->attention], &stream);
         uint64_t feed = layer->moe ? moe_bytes(batch, &stream) : mlp_bytes(batch, layer, &stream);
         ret_peak->peak = oos_max(ret_peak->peak, oos_add(mixer, ret_peak->workspace));
