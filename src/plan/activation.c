@@ -93,7 +93,7 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const buffer = batch.last ? oos_activation_topk_buffer(&batch) : 0;
     uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
 
-    uint64_t const in_layers = oos_add(oos_add(layers.peak, outputs), cublas);
+    uint64_t const in_layers = oos_add(oos_add(layers.peak, outputs), layers.cublas ? cublas : 0);
     uint64_t const in_sampler = oos_add(oos_add(sampler, retained), outputs);
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const peak = oos_max(oos_max(in_layers, in_sampler), in_encoder);

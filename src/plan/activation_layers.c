@@ -54,6 +54,19 @@ static uint64_t per_layer_inputs(const oos_batch *batch)
     return 0;
 }
 
+/* Quantised products have kernels of their own; without matrices it is not known and assumed. */
+static bool uses_cublas(const oos_model *model, const oos_layer *layer)
+{
+    if (layer->matrix_count == 0) return true;
+    for (uint32_t i = 0; i < layer->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
+        bool const plain =
+            matrix->quant >= model->quant_count || model->quants[matrix->quant].kind == OOS_QUANT_NONE;
+        if (plain && !matrix->expert && matrix->in > 1 && matrix->out > 1) return true;
+    }
+    return false;
+}
+
 /* ---- feed-forward ---- */
 
 /* Widths of an MLP on one rank: what the first product writes, and what goes into the second. */
@@ -145,6 +158,7 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
     for (uint64_t i = 0; i < batch->count && batch->layer + i < model->layer_count; i++) {
         const oos_layer *layer = &model->layers[batch->layer + i];
         if (seen_before(ret_peak->workspace ? &with : &without, layer)) continue;
+        ret_peak->cublas = ret_peak->cublas || uses_cublas(model, layer);
         uint64_t const mixer = oos_activation_mixer(batch, &model->attentions[layer->attention], &stream);
         uint64_t feed = layer->moe ? moe_bytes(batch, &stream) : mlp_bytes(batch, layer, &stream);
         ret_peak->peak = oos_max(ret_peak->peak, oos_add(mixer, ret_peak->workspace));
