@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -14,6 +14,12 @@ asan:                   ## the same under ASan and UBSan
 fuzz:                   ## fuzz one reader: make fuzz T=config RUNS=100000
 	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Ddefault_library=static -Db_sanitize=address,undefined -Dbuildtype=debugoptimized >/dev/null
 	@ninja -C build-fuzz -j2 && tools/fuzz.sh build-fuzz $(T) $(RUNS)
+oracle: all             ## real PyTorch and vLLM as judges; skipped where there are none
+	@rc=0; for t in test_torch test_vllm; do python3 tests/oracle/$$t.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
+seeds: all              ## the reported cases, raised again by the engines of those versions
+	@python3 tests/oracle/seeds.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || exit $$c
+oracle-full: seeds      ## every installed engine through every way of starting; rewrites docs/oracle.md
+	@python3 tests/oracle/matrix.py $(B)/cli/oomsight --write docs/oracle.md
 golden: all             ## rewrite the golden files; review the diff
 	@tools/golden.sh $(B) --rewrite
 bench: all              ## throughput
@@ -29,4 +35,4 @@ install: all
 clean:
 	@rm -rf build build-*
 help:
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 12

@@ -59,7 +59,8 @@ static bool preload_list(const char *folder, char *ret_list, size_t capacity)
     return len > 0;
 }
 
-static void environment_set(const dryrun_engine *engine, const char *segment_path, const char *folder)
+static void environment_set(const dryrun_options *options, const dryrun_engine *engine,
+                            const char *segment_path, const char *folder)
 {
     char list[8192], python[1100];
     setenv("OOMSIGHT_SEGMENT", segment_path, 1);
@@ -69,19 +70,21 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
     if (engine->interpreter[0] && access(python, R_OK) == 0) put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
+    /* the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
+    if (options->load_requests) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
     setenv("VLLM_LOGGING_LEVEL", "DEBUG",
            0); /* some figures are printed at this level only; see hide_debug() */
 }
 
 /* A group of its own, so that it can be ended whole, and we inherit what it leaves behind. */
-static pid_t child_start(const dryrun_engine *engine, const char *segment_path, const char *folder,
-                         int output)
+static pid_t child_start(const dryrun_options *options, const dryrun_engine *engine, const char *segment_path,
+                         const char *folder, int output)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t const pid = fork();
     if (pid != 0) return pid;
     setsid();
-    environment_set(engine, segment_path, folder);
+    environment_set(options, engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     execvp(engine->command[0], engine->command);
@@ -210,7 +213,9 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
             fprintf(stderr, " %s", engine->command[i]);
         fputc('\n', stderr);
     }
-    pid_t const pid = child_start(engine, segment_path, folder, ends[1]);
+    if (options->load_requests && !getenv("VLLM_USE_V2_MODEL_RUNNER"))
+        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for --load\n", stderr);
+    pid_t const pid = child_start(options, engine, segment_path, folder, ends[1]);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
