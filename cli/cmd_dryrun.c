@@ -131,7 +131,9 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     int const code = output_write(&options->output, text);
     oomsight_text_free(text);
     if (code != EXIT_FITS) return code;
-    if (result->timed_out)
+    if (result->interrupted)
+        fputs("oomsight dryrun: interrupted\n", stderr);
+    else if (result->timed_out)
         fprintf(stderr, "oomsight dryrun: stopped after %u seconds (--timeout)\n", options->timeout_seconds);
     if (options->load_requests && !result->timed_out)
         fprintf(stderr, "oomsight dryrun: %u of %u requests were answered\n", result->served,

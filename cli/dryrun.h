@@ -38,7 +38,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
 typedef struct dryrun_result {
     int exit_code; /* of the child; 128 + signal */
     bool stopped;  /* by us, because it was ready */
-    bool timed_out;
+    bool timed_out, interrupted;
     unsigned served; /* requests of --load that were answered */
 } dryrun_result;
 

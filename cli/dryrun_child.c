@@ -189,6 +189,7 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
         if (next == GO_ON) continue;
         result->stopped = next == STOP_READY || (next == STOP_TIME && options->serve && interrupted);
         result->timed_out = next == STOP_TIME && !result->stopped;
+        result->interrupted = result->timed_out && interrupted;
         group_end(pid, fd, p);
         break;
     }

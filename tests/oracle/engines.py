@@ -22,7 +22,7 @@ def venvs():
     """{version: folder}, newest last."""
     found = {}
     for folder in glob.glob(os.path.join(VENVS, "vllm-*")):
-        if os.path.exists(os.path.join(folder, "bin", "python")):
+        if os.path.exists(os.path.join(folder, "bin", "vllm")):
             found[os.path.basename(folder)[5:]] = folder
     return dict(sorted(found.items(), key=lambda item: version_key(item[0])))
 
