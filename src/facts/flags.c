@@ -458,10 +458,10 @@ oos_flag_hit oos_flags_find(const oos_flag_table *table, oos_view word, oos_vers
     for (; at; at = index->list[at - 1].next) {
         const spelling *s = &index->list[at - 1];
         if (s->hash != hash || s->len != word.len || !same_spelling(s->text, word)) continue;
-        if (!best || distance(s, below, above) < distance(best, below, above)) best = s;
+        oos_version const away = distance(s, below, above);
         /* between two dumps, the older one's reading comes first */
-        else if (distance(s, below, above) == 0 && s->since < best->since && s->until >= below)
-            best = s;
+        bool const older = best && away == 0 && s->since < best->since && s->until >= below;
+        if (!best || away < distance(best, below, above) || older) best = s;
     }
     return best ? hit_of(table, best, below, above) : (oos_flag_hit){0};
 }

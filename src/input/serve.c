@@ -288,9 +288,10 @@ static char *word_put(char *out, const char *word)
     bool const plain = plain_word(word);
     if (!plain) *out++ = '\'';
     for (; *word; word++) {
-        if (*word == '\'') {
-            memcpy(out, "'\\'", 3);
-            out += 3;
+        if (*word == '\'') { /* '\'' */
+            *out++ = '\'';
+            *out++ = '\\';
+            *out++ = '\'';
         }
         *out++ = *word;
     }

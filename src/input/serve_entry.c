@@ -101,9 +101,8 @@ static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve
         entry->first = i + 2 + more;
     } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints", 16) == 0) {
         entry->first = i + 2;
-    } else if (strstr(word, "vllm-openai")) { /* the image's entry point is the server */
-        entry->first = i + 1;
-    } else if (ends_with(word, "api_server.py")) {
+    } else if (strstr(word, "vllm-openai") ||
+               ends_with(word, "api_server.py")) { /* an image starts the server */
         entry->first = i + 1;
     } else if (ends_with(word, "benchmark_throughput.py") || ends_with(word, "benchmark_latency.py")) {
         entry->usage = OOS_USAGE_LLM_CLASS;

@@ -342,7 +342,7 @@ oomsight_status oos_serve_finish_json(oos_serve_reader *in)
     for (oos_serve_pending *p = in->pending; p; p = p->next)
         for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
             json_t *value;
-            if (strcmp(p->record->name, readers[i].name) != 0) continue;
+            if (strcmp(p->record->name, readers[i].name) != 0 || (!p->text && !p->dotted)) continue;
             if (readers[i].read == overrides_read && p->text && !p->dotted && *p->text != '{') continue;
             OOS_TRY(pending_json(in, p, &value));
             if (!readers[i].any && !json_is_object(value))
