@@ -259,7 +259,8 @@ def backend_line(planner, folder, record):
     if plan is None:
         line.failed(why)
     else:
-        line.same("backend", plan["attention_backend"], record["selected"])
+        ours = plan["attention_backend"]
+        line.same("backend", None if ours == "NONE" else ours, record["selected"])
     return line
 
 

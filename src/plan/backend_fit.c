@@ -261,6 +261,8 @@ static oos_objection flashinfer_sparse_sm120(const oos_backend_question *q)
 {
     if (!q->setup->rules->mla_sm120) return OOS_OBJECTION_ABSENT;
     if (!q->sparse) return OOS_OBJECTION_SPARSE;
+    if (q->head != 576 && !(q->head == 512 && q->setup->rules->mla_head_sizes >= 2))
+        return OOS_OBJECTION_HEAD_SIZE;
     if (q->setup->dtype != OOS_DTYPE_BF16) return OOS_OBJECTION_DTYPE;
     bool const kv = q->kv == OOS_KV_MODEL_DTYPE || (kv_fp8(q) && !q->e5m2) || q->kv == OOS_KV_FP8_DS_MLA;
     if (!kv) return OOS_OBJECTION_KV_DTYPE;

@@ -91,6 +91,13 @@ static uint64_t triton_mla(const oos_backend_question *q)
     return oos_mul(oos_mul(rows, splits), (q->attention->kv_lora_rank + 1) * 4);
 }
 
+/* 0.11.1 to 0.25: asking the list imports FLASHINFER_MLA, whose module takes its workspace at once, chosen or not. */
+static uint64_t imported(const oos_backend_question *q)
+{
+    bool const listed = q->major != 12 || !q->setup->rules->mla_sm120;
+    return q->setup->rules->flashinfer_mla_on_import && listed ? 128 * OOS_MIB : 0;
+}
+
 uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backend, uint64_t block_tokens)
 {
     uint64_t const block = block_tokens ? block_tokens : 16;
@@ -107,11 +114,11 @@ uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backen
         if (q->major != 9 || q->setup->graph_mode == OOS_GRAPH_NONE) return 0;
         return (1 + 4 * oos_round_up(q->setup->max_num_seqs, 4)) * 4;
     case OOS_BACKEND_FLASH_ATTN_MLA:
-    case OOS_BACKEND_FLASHMLA: return mla_context(q, block);
+    case OOS_BACKEND_FLASHMLA: return oos_add(mla_context(q, block), imported(q));
     case OOS_BACKEND_FLASHINFER_MLA:
     case OOS_BACKEND_TOKENSPEED_MLA:
     case OOS_BACKEND_CUTLASS_MLA: return oos_add(mla_context(q, block), 128 * OOS_MIB);
-    case OOS_BACKEND_TRITON_MLA: return oos_add(mla_context(q, block), triton_mla(q));
+    case OOS_BACKEND_TRITON_MLA: return oos_add(mla_context(q, block), oos_add(triton_mla(q), imported(q)));
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM90:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120:

@@ -37,16 +37,23 @@ typedef struct oos_kv_group {
     oos_kv_spec spec;        /* of its layers: for other lengths */
 } oos_kv_group;
 
+/* One pipeline stage: its layers as they declare themselves, and the bytes of a block there. */
+typedef struct oos_kv_stage {
+    const oos_kv_spec *specs;
+    size_t spec_count;
+    uint64_t block_bytes;
+} oos_kv_stage;
+
 /* The shape of the cache: what does not depend on how much memory there is. */
 typedef struct oos_kv_shape {
-    const oos_kv_spec *specs; /* of the pipeline stage with the largest blocks, as its layers declare them */
-    size_t spec_count;
-    const oos_kv_group *groups;
+    const oos_kv_stage *stages;
+    size_t stage_count;
+    const oos_kv_group *groups; /* on the stage with the largest blocks */
     size_t group_count;
     uint64_t block_tokens;      /* cache_config.block_size after every adjustment */
     uint64_t page_bytes;        /* of the unified page; of the largest when one group holds several sizes */
     uint64_t tensor_count;      /* layers of the largest group: tensors of page_bytes * blocks each */
-    uint64_t block_bytes;       /* one block over all tensors */
+    uint64_t block_bytes;       /* one block over all tensors, on that stage */
     uint64_t whole_block_bytes; /* the same as if one rank held every pipeline stage */
     uint64_t padding_layers;    /* "Add N padding layers", 0: none */
     double padding_percent;

@@ -32,14 +32,15 @@ uint64_t oos_kv_request_blocks(const oos_setup *setup, const oos_kv_spec *spec, 
     return 0;
 }
 
-/* Bytes one request of this length must find. To 0.13 layer by layer; 0.14 to 0.18 by the first group alone. */
-static uint64_t needed_bytes(const oos_setup *setup, const oos_kv_shape *shape, uint64_t tokens)
+/* Bytes one request of this length must find on a stage. To 0.13 layer by layer; 0.14 to 0.18 by the first group. */
+static uint64_t needed_bytes(const oos_setup *setup, const oos_kv_shape *shape, const oos_kv_stage *stage,
+                             uint64_t tokens)
 {
     uint64_t const rule = setup->rules->length_check;
     if (rule == 0) {
         uint64_t bytes = 0;
-        for (size_t i = 0; i < shape->spec_count; i++) {
-            const oos_kv_spec *spec = &shape->specs[i];
+        for (size_t i = 0; i < stage->spec_count; i++) {
+            const oos_kv_spec *spec = &stage->specs[i];
             uint64_t const blocks = oos_kv_request_blocks(setup, spec, tokens);
             bytes = oos_add(bytes, oos_mul(spec->layers, oos_mul(blocks, spec->page_bytes)));
         }
@@ -49,18 +50,20 @@ static uint64_t needed_bytes(const oos_setup *setup, const oos_kv_shape *shape, 
     size_t const counted = rule == 1 ? oos_min(1, shape->group_count) : shape->group_count;
     for (size_t i = 0; i < counted; i++)
         blocks = oos_add(blocks, oos_kv_request_blocks(setup, &shape->groups[i].spec, tokens));
-    return oos_mul(setup->rules->length_check_whole_model ? shape->whole_block_bytes : shape->block_bytes,
-                   blocks);
+    uint64_t const block =
+        setup->rules->length_check_whole_model ? shape->whole_block_bytes : stage->block_bytes;
+    return oos_mul(block, blocks);
 }
 
 /* Longest length that fits; 0: not even one token. The engine's binary search: need grows with length. */
-static uint64_t longest(const oos_setup *setup, const oos_kv_shape *shape, uint64_t available)
+static uint64_t longest(const oos_setup *setup, const oos_kv_shape *shape, const oos_kv_stage *stage,
+                        uint64_t available)
 {
     uint64_t left = 1, right = setup->max_model_len, result = 1;
-    if (needed_bytes(setup, shape, 1) > available) return 0;
+    if (needed_bytes(setup, shape, stage, 1) > available) return 0;
     while (left <= right) {
         uint64_t const middle = left + (right - left) / 2;
-        if (needed_bytes(setup, shape, middle) <= available) {
+        if (needed_bytes(setup, shape, stage, middle) <= available) {
             result = middle;
             left = middle + 1;
         } else {
@@ -200,44 +203,63 @@ static oomsight_status check_states(oos_arena *arena, const oos_setup *setup, co
     return refuse(fill, too_few_states(arena, setup->max_num_seqs, fill->blocks), reterr);
 }
 
-/* The engine's own order: override, auto-fit, "no available memory", length. */
+/* What the checks compare with on a stage: the memory or what an override makes of it, less the null block. */
+static int64_t checked_bytes(const oos_setup *setup, const oos_kv_stage *stage, int64_t available)
+{
+    int64_t checked = available;
+    if (setup->blocks_override.known && setup->rules->override_in_check)
+        checked = (int64_t)oos_min(oos_mul(setup->blocks_override.value, stage->block_bytes), INT64_MAX);
+    if (setup->rules->null_block_checked) checked -= (int64_t)oos_min(stage->block_bytes, INT64_MAX / 2);
+    return checked;
+}
+
+static oomsight_status auto_fit(oos_arena *arena, const oos_setup *setup, const oos_kv_shape *shape,
+                                int64_t available, uint64_t *ret_length, oos_kv_fill *fill,
+                                oomsight_error *reterr)
+{
+    uint64_t fitted = setup->max_model_len;
+    for (size_t i = 0; i < shape->stage_count; i++) {
+        int64_t const checked = checked_bytes(setup, &shape->stages[i], available);
+        fitted =
+            oos_min(fitted, longest(setup, shape, &shape->stages[i], checked > 0 ? (uint64_t)checked : 0));
+    }
+    if (fitted == 0)
+        return refuse(
+            fill,
+            oos_arena_format(arena, "Cannot auto-fit max_model_len: not enough GPU memory available to serve "
+                                    "even a single token. Try increasing `gpu_memory_utilization`."),
+            reterr);
+    fill->estimated_max_len = oos_u64_of(fitted);
+    *ret_length = fitted;
+    return OOMSIGHT_OK;
+}
+
+/* Stage by stage, as the engine goes through its workers: "no available memory", then the length. */
 static oomsight_status check_memory(oos_arena *arena, const oos_setup *setup, const oos_kv_shape *shape,
-                                    int64_t available, uint64_t *ret_length, oos_kv_fill *fill,
+                                    int64_t available, uint64_t length, oos_kv_fill *fill,
                                     oomsight_error *reterr)
 {
-    const oos_rules *rules = setup->rules;
-    int64_t checked = available;
-    uint64_t const block = shape->block_bytes;
-    if (setup->blocks_override.known && rules->override_in_check)
-        checked = (int64_t)oos_min(oos_mul(setup->blocks_override.value, block), INT64_MAX);
-    if (rules->null_block_checked) checked -= (int64_t)oos_min(block, INT64_MAX / 2);
-    uint64_t const usable = checked > 0 ? (uint64_t)checked : 0;
-
-    if (setup->auto_model_len && rules->auto_fit) {
-        uint64_t const fitted = longest(setup, shape, usable);
-        if (fitted == 0)
-            return refuse(fill,
-                          oos_arena_format(arena,
-                                           "Cannot auto-fit max_model_len: not enough GPU memory available "
-                                           "to serve even a single token. Try increasing "
-                                           "`gpu_memory_utilization`."),
-                          reterr);
-        fill->estimated_max_len = oos_u64_of(fitted);
-        *ret_length = oos_min(fitted, setup->max_model_len);
+    for (size_t i = 0; i < shape->stage_count && !fill->refused; i++) {
+        const oos_kv_stage *stage = &shape->stages[i];
+        int64_t const checked = checked_bytes(setup, stage, available);
+        if (stage->spec_count == 0 && setup->rules->length_check == 0) continue;
+        if (checked <= 0) return refuse(fill, no_memory(arena, setup), reterr);
+        uint64_t const usable = (uint64_t)checked, needed = needed_bytes(setup, shape, stage, length);
+        if (needed <= usable) continue;
+        uint64_t const estimate = setup->rules->refusal_words >= 2 ? longest(setup, shape, stage, usable) : 0;
+        if (estimate) fill->estimated_max_len = oos_u64_of(estimate);
+        return refuse(fill, too_long(arena, setup, needed, checked, estimate), reterr);
     }
-    fill->needed_bytes = needed_bytes(setup, shape, *ret_length);
-    if (checked <= 0) return refuse(fill, no_memory(arena, setup), reterr);
-    if (fill->needed_bytes <= usable) return OOMSIGHT_OK;
-    uint64_t const estimate = rules->refusal_words >= 2 ? longest(setup, shape, usable) : 0;
-    if (estimate) fill->estimated_max_len = oos_u64_of(estimate);
-    return refuse(fill, too_long(arena, setup, fill->needed_bytes, checked, estimate), reterr);
+    return OOMSIGHT_OK;
 }
 
 oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const oos_kv_shape *shape,
                                int64_t available_bytes, oos_kv_fill *ret_fill, oomsight_error *reterr)
 {
     oos_kv_fill fill = {.available_bytes = available_bytes > 0 ? (uint64_t)available_bytes : 0};
-    if (shape->error) {
+    uint64_t length = setup->max_model_len;
+    bool const checks_first = setup->rules->length_check == 0; /* to 0.13: before layers are grouped */
+    if (shape->error && !checks_first) {
         fill.refused = true;
         fill.refusal = shape->error;
     }
@@ -247,11 +269,18 @@ oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const o
         *ret_fill = fill;
         return OOMSIGHT_OK;
     }
-    uint64_t length = setup->max_model_len;
     fill.blocks = fill.available_bytes / shape->block_bytes;
     if (setup->blocks_override.known && setup->rules->override_applied)
         fill.blocks = setup->blocks_override.value;
-    OOS_TRY(check_memory(arena, setup, shape, available_bytes, &length, &fill, reterr));
+    if (setup->auto_model_len && setup->rules->auto_fit)
+        OOS_TRY(auto_fit(arena, setup, shape, available_bytes, &length, &fill, reterr));
+    for (size_t i = 0; i < shape->stage_count; i++)
+        fill.needed_bytes = oos_max(fill.needed_bytes, needed_bytes(setup, shape, &shape->stages[i], length));
+    OOS_TRY(check_memory(arena, setup, shape, available_bytes, length, &fill, reterr));
+    if (shape->error && !fill.refused) {
+        fill.refused = true;
+        fill.refusal = shape->error;
+    }
     count_tokens(setup, shape, oos_max(1, length), &fill);
     OOS_TRY(check_states(arena, setup, shape, &fill, reterr));
     *ret_fill = fill;

@@ -52,11 +52,17 @@ static bool any_kind(const oos_kv_spec *specs, size_t count, bool (*test)(oos_kv
 }
 
 /* Without the hybrid manager a local layer keeps blocks for every token, as a full one does. */
-static bool promotes(const oos_setup *setup, const oos_kv_layers *layers)
+static bool hybrid_off(const oos_setup *setup, const oos_kv_layers *layers)
 {
-    if (!any_kind(layers->specs, layers->count, is_local) || !any_kind(layers->specs, layers->count, is_full))
-        return false;
     return !setup->rules->hybrid_groups || !setup->hybrid_manager || layers->hybrid_off;
+}
+
+static void promote(const oos_kv_layers *layers, oos_kv_spec *specs)
+{
+    if (!any_kind(specs, layers->count, is_full)) return;
+    for (size_t i = 0; i < layers->count; i++)
+        if (is_local(specs[i].kind))
+            specs[i].kind = specs[i].kind == OOS_KV_KIND_SLIDING_MLA ? OOS_KV_KIND_MLA : OOS_KV_KIND_FULL;
 }
 
 /* One kind of attention, needing as many token slots in every layer (UniformTypeKVCacheSpecs). */
@@ -69,8 +75,9 @@ static bool uniform_type(const oos_setup *setup, const buckets *b)
         if (spec->block_tokens != first->block_tokens) return false;
         if (is_full(first->kind) ? !is_full(spec->kind) : spec->kind != first->kind) return false;
         if (is_local(first->kind) && spec->window != first->window) return false;
-        if (first->kind == OOS_KV_KIND_STATE &&
-            (spec->state_blocks != first->state_blocks || spec->page_bytes != first->page_bytes))
+        if (first->kind == OOS_KV_KIND_STATE && spec->state_blocks != first->state_blocks) return false;
+        if (first->kind == OOS_KV_KIND_STATE && setup->rules->uniform_state_pages &&
+            spec->page_bytes != first->page_bytes)
             return false;
     }
     return true;
@@ -201,7 +208,7 @@ static oomsight_status write_groups(oos_arena *arena, const oos_setup *setup, co
             if (b->specs[k].kind != OOS_KV_KIND_INDEXER) spec.kind = b->specs[k].kind;
         groups[0] = (oos_kv_group){.kind = spec.kind, .block_tokens = spec.block_tokens, .spec = spec};
         for (size_t k = 0; k < b->count; k++) groups[0].layers += view->count[k];
-        groups[0].page_bytes = uniform_bytes(b, view->count);
+        groups[0].page_bytes = shape->block_bytes;
         at = 1;
     }
     for (size_t k = 0; !p->uniform && k < b->count; k++) {
@@ -232,8 +239,8 @@ static oomsight_status write_groups(oos_arena *arena, const oos_setup *setup, co
 }
 
 /* The layers of a stage as they declare themselves. */
-static oomsight_status write_specs(oos_arena *arena, const oos_kv_layers *layers, uint64_t stage,
-                                   oos_kv_shape *shape, oomsight_error *reterr)
+static oomsight_status write_stage(oos_arena *arena, const oos_kv_layers *layers, uint64_t stage,
+                                   uint64_t block_bytes, oos_kv_stage *ret_stage, oomsight_error *reterr)
 {
     oos_kv_spec *specs = OOS_NEW_ARRAY(arena, oos_kv_spec, layers->count);
     if (!specs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for KV specs");
@@ -244,8 +251,7 @@ static oomsight_status write_specs(oos_arena *arena, const oos_kv_layers *layers
         specs[at] = layers->specs[i];
         specs[at++].layers = count;
     }
-    shape->specs = specs;
-    shape->spec_count = at;
+    *ret_stage = (oos_kv_stage){.specs = specs, .spec_count = at, .block_bytes = block_bytes};
     return OOMSIGHT_OK;
 }
 
@@ -254,16 +260,18 @@ static const char *prepare(const oos_setup *setup, const oos_kv_layers *layers, 
 {
     oos_kv_spec specs[OOS_KV_SPECS_MAX];
     memcpy(specs, layers->specs, layers->count * sizeof *specs);
-    bool const promoted = promotes(setup, layers);
-    for (size_t i = 0; promoted && i < layers->count; i++)
-        if (is_local(specs[i].kind))
-            specs[i].kind = specs[i].kind == OOS_KV_KIND_SLIDING_MLA ? OOS_KV_KIND_MLA : OOS_KV_KIND_FULL;
+    bool const off = hybrid_off(setup, layers);
+    if (off) promote(layers, specs);
     fill_buckets(layers, specs, b);
     p->uniform = b->count > 1 && uniform_type(setup, b);
     if (b->count == 1 || p->uniform) return NULL;
-    if (promoted && setup->rules->hybrid_groups && !setup->hybrid_manager)
-        return "Hybrid KV cache manager is disabled but failed to convert the KV cache specs to one unified "
-               "type.";
+    if (off && !setup->rules->hybrid_groups)
+        return "NotImplementedError: layers of several kinds are not grouped";
+    if (off)
+        return setup->rules->local_promotion ? "Failed to promote local KV cache specs to one unified type."
+                                             : "Hybrid KV cache manager is disabled but failed to convert "
+                                               "the KV cache specs to one unified "
+                                               "type.";
     const char *objection = unify_pages(setup, specs, layers->count);
     if (objection) return objection;
     fill_buckets(layers, specs, b);
@@ -292,23 +300,27 @@ oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const 
     shape.whole_block_bytes = p.uniform ? uniform_bytes(&b, whole) : oos_mul(p.size, shape.page_bytes);
 
     bool const by_stage = setup->rules->groups_by_neighbours;
+    /* 0.11 to 0.16 forgot to cut a group of several page sizes down to the stage: its blocks are the whole model's */
+    bool const whole_group = setup->rules->uniform_whole_model;
     stage_view view = {{0}, {0}}, best = {{0}, {0}};
     plan_of_groups best_plan = p;
-    uint64_t best_stage = 0;
+    oos_kv_stage *stages = OOS_NEW_ARRAY(arena, oos_kv_stage, layers->stages);
+    if (!stages) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for KV stages");
     for (uint64_t stage = 0; stage < layers->stages; stage++) {
         view_stage(layers, &b, stage, &view);
         if (by_stage) plan_stage(setup, &b, &view, &p);
-        uint64_t const bytes = p.uniform ? uniform_bytes(&b, view.count)
+        uint64_t const bytes = p.uniform ? uniform_bytes(&b, whole_group ? whole : view.count)
                                          : oos_mul(depth_on_stage(&p, &b, &view), shape.page_bytes);
+        OOS_TRY(write_stage(arena, layers, stage, bytes, &stages[stage], reterr));
         if (stage && bytes <= shape.block_bytes) continue;
         shape.block_bytes = bytes;
         best = view;
         best_plan = p;
-        best_stage = stage;
     }
     if (!best_plan.uniform) note_padding(&best_plan, by_stage ? best.count : whole, b.count, &shape);
     OOS_TRY(write_groups(arena, setup, &best_plan, &b, &best, &shape, reterr));
-    OOS_TRY(write_specs(arena, layers, best_stage, &shape, reterr));
+    shape.stages = stages;
+    shape.stage_count = (size_t)layers->stages;
     *ret_shape = shape;
     return OOMSIGHT_OK;
 }
