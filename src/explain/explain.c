@@ -9,7 +9,8 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
                                    oomsight_error *reterr)
 {
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
-    return oos_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr);
+    OOS_TRY(oos_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
+    return oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr);
 }
 
 typedef struct run {
@@ -62,6 +63,7 @@ static void on_incident(void *context, const oos_incident *collected)
         return;
     }
     oos_holdings_rebuild(r->arena, incident);
+    incident->record = oos_kb_match(&r->knowledge->kb, incident);
     e->count++;
     if (r->hooks && r->hooks->on_incident) r->hooks->on_incident(r->hooks->context, incident);
 }

@@ -3,6 +3,7 @@
 #define OOS_EXPLAIN_EXPLAIN_H
 
 #include "explain/incident.h"
+#include "explain/kb.h"
 #include "explain/reason.h"
 #include "input/logstream.h"
 
@@ -12,6 +13,7 @@ enum { OOS_INCIDENTS_MAX = 128 };
 typedef struct oos_knowledge {
     oos_signals signals;
     const oos_rules *rules;
+    oos_kb kb;
 } oos_knowledge;
 
 oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_knowledge *ret_knowledge,

@@ -117,7 +117,7 @@ typedef struct oos_incident {
     const char *ask; /* what would decide it, NULL when nothing is missing */
     double confidence;
     const char *engine;
-    const char *signature; /* id of the record in the knowledge base, NULL */
+    const struct oos_kb_record *record; /* of the knowledge base, NULL: none fits */
     oos_ledger ledger;
     uint64_t ledger_total_bytes; /* 0: no ledger */
     uint64_t fingerprint;

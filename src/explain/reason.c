@@ -1,26 +1,21 @@
 /* The rules, and the order in which they are asked: is it memory at all, where, why. */
 #include "explain/reason.h"
 #include "base/json.h"
+#include "explain/condition.h"
 #include "explain/facts.h"
 #include "facts/data.h"
 
-enum { CONDITIONS_MAX = 24, PHASES_MAX = 8 };
-
-/* all of, at least one of, none of; indices into a set. */
-typedef struct condition {
-    uint16_t all[CONDITIONS_MAX], any[CONDITIONS_MAX], none[CONDITIONS_MAX];
-    uint8_t all_count, any_count, none_count;
-} condition;
+enum { PHASES_MAX = 8 };
 
 typedef struct phase_rule {
-    condition when;
+    oos_condition when;
     oos_phase phase; /* OOS_PHASE_COUNT: the last marker's */
     double sure;
     const char *why;
 } phase_rule;
 
 typedef struct cause_rule {
-    condition when;
+    oos_condition when;
     oos_phase phases[PHASES_MAX];
     size_t phase_count; /* 0: any */
     const char *cause;  /* or what an extra adds */
@@ -36,69 +31,17 @@ struct oos_rules {
     size_t phase_count, cause_count, extra_count;
 };
 
-static oomsight_status index_of(const oos_signals *signals, const char *id, uint16_t *ret_index,
-                                oomsight_error *reterr)
-{
-    if (strncmp(id, "fact.", 5) == 0) {
-        for (oos_fact fact = 0; fact < OOS_FACT_COUNT; fact++)
-            if (strcmp(id + 5, oos_fact_name(fact)) == 0) {
-                *ret_index = (uint16_t)(OOS_SIGNALS_MAX + (size_t)fact);
-                return OOMSIGHT_OK;
-            }
-    } else {
-        size_t const index = oos_signals_find(signals, id);
-        if (index != SIZE_MAX) {
-            *ret_index = (uint16_t)index;
-            return OOMSIGHT_OK;
-        }
-    }
-    return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule names '%s', which is no signal", id);
-}
-
-static oomsight_status ids_read(const oos_signals *signals, const json_t *rule, const char *key,
-                                uint16_t *ret_ids, uint8_t *ret_count, oomsight_error *reterr)
-{
-    const json_t *list = json_object_get(rule, key);
-    size_t const count = json_array_size(list);
-    if (count > CONDITIONS_MAX)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "%zu conditions in a rule", count);
-    for (size_t i = 0; i < count; i++) {
-        const char *id = json_string_value(json_array_get(list, i));
-        OOS_TRY(index_of(signals, id ? id : "", &ret_ids[i], reterr));
-    }
-    *ret_count = (uint8_t)count;
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status condition_read(const oos_signals *signals, const json_t *rule, condition *ret_when,
-                                      oomsight_error *reterr)
-{
-    OOS_TRY(ids_read(signals, rule, "all", ret_when->all, &ret_when->all_count, reterr));
-    OOS_TRY(ids_read(signals, rule, "any", ret_when->any, &ret_when->any_count, reterr));
-    return ids_read(signals, rule, "none", ret_when->none, &ret_when->none_count, reterr);
-}
-
-static bool phase_named(const char *word, oos_phase *ret_phase)
-{
-    for (oos_phase phase = 0; phase < OOS_PHASE_COUNT; phase++)
-        if (strcmp(word, oos_phase_word(phase)) == 0) {
-            *ret_phase = phase;
-            return true;
-        }
-    return false;
-}
-
 static oomsight_status phase_rule_read(const oos_signals *signals, const json_t *json, phase_rule *ret_rule,
                                        oomsight_error *reterr)
 {
     const char *phase;
     phase_rule rule = {.phase = OOS_PHASE_COUNT, .why = ""};
     if (!oos_json_str(json, "phase", &phase) ||
-        (strcmp(phase, "@last") != 0 && !phase_named(phase, &rule.phase)))
+        (strcmp(phase, "@last") != 0 && !oos_phase_named(phase, &rule.phase)))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "why", &rule.why);
-    OOS_TRY(condition_read(signals, json, &rule.when, reterr));
+    OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
     *ret_rule = rule;
     return OOMSIGHT_OK;
 }
@@ -116,7 +59,7 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "too many phases in a rule");
     for (size_t i = 0; i < rule.phase_count; i++) {
         const char *word = json_string_value(json_array_get(phases, i));
-        if (!word || !phase_named(word, &rule.phases[i]))
+        if (!word || !oos_phase_named(word, &rule.phases[i]))
             return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': no such phase", rule.cause);
     }
     for (size_t i = 0; i < rule.also_count; i++) {
@@ -126,7 +69,7 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "why", &rule.why);
     oos_json_str(json, "ask", &rule.ask);
-    OOS_TRY(condition_read(signals, json, &rule.when, reterr));
+    OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
     *ret_rule = rule;
     return OOMSIGHT_OK;
 }
@@ -171,17 +114,6 @@ oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos
     return OOMSIGHT_OK;
 }
 
-static bool holds(const condition *when, const oos_signal_set *set)
-{
-    for (size_t i = 0; i < when->all_count; i++)
-        if (!oos_set_has(set, when->all[i])) return false;
-    for (size_t i = 0; i < when->none_count; i++)
-        if (oos_set_has(set, when->none[i])) return false;
-    bool any = when->any_count == 0;
-    for (size_t i = 0; i < when->any_count; i++) any |= oos_set_has(set, when->any[i]);
-    return any;
-}
-
 static bool has(const oos_signals *signals, const oos_signal_set *set, const char *id)
 {
     size_t const index = oos_signals_find(signals, id);
@@ -208,7 +140,7 @@ static bool find_phase(const oos_rules *rules, const oos_signal_set *set, oos_in
 {
     for (size_t i = 0; i < rules->phase_count; i++) {
         const phase_rule *rule = &rules->phases[i];
-        if (!holds(&rule->when, set)) continue;
+        if (!oos_condition_holds(&rule->when, set)) continue;
         incident->phase = rule->phase == OOS_PHASE_COUNT ? incident->last_marker : rule->phase;
         incident->phase_sure = rule->sure;
         incident->phase_why = rule->why;
@@ -221,7 +153,7 @@ static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase
 {
     bool here = rule->phase_count == 0;
     for (size_t i = 0; i < rule->phase_count; i++) here |= rule->phases[i] == phase;
-    return here && holds(&rule->when, set);
+    return here && oos_condition_holds(&rule->when, set);
 }
 
 static void add_also(oos_incident *incident, const char *cause)

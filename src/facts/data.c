@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-enum { DATA_FILE_LIMIT = 16 << 20, DATA_FILES_MAX = 4096 };
+enum { DATA_FILE_LIMIT = 16 << 20, DATA_FILES_MAX = 4096, FOLDER_DEPTH = 3 };
 
 static int by_path(const void *a, const void *b)
 {
@@ -40,7 +40,8 @@ static oomsight_status list_embedded(const char *folder, oos_data_file *files, s
     return OOMSIGHT_OK;
 }
 
-static oomsight_status list_folder(oos_arena *arena, const char *dir, const char *folder,
+/* Adds to *ret_count, folders below included. */
+static oomsight_status list_folder(oos_arena *arena, const char *dir, const char *folder, int depth,
                                    oos_data_file *files, size_t *ret_count, oomsight_error *reterr)
 {
     char *full = oos_arena_format(arena, "%s/%s", dir, folder);
@@ -52,10 +53,16 @@ static oomsight_status list_folder(oos_arena *arena, const char *dir, const char
     }
 
     oomsight_status status = OOMSIGHT_OK;
-    size_t count = 0;
+    size_t count = *ret_count;
     for (struct dirent *entry;
          status == OOMSIGHT_OK && count < DATA_FILES_MAX && (entry = readdir(open_dir));) {
         size_t const len = strlen(entry->d_name);
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && depth < FOLDER_DEPTH) {
+            char *inner = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
+            status = inner ? list_folder(arena, dir, inner, depth + 1, files, &count, reterr)
+                           : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+            continue;
+        }
         if (len < 6 || strcmp(entry->d_name + len - 5, ".json") != 0) continue;
         char *path = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
         oos_view bytes = {0};
@@ -74,7 +81,7 @@ oomsight_status oos_data_list(oos_arena *arena, const char *dir, const char *fol
     oos_data_file *files = OOS_NEW_ARRAY(arena, oos_data_file, DATA_FILES_MAX);
     if (!files) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the list of data files");
     size_t count = 0;
-    OOS_TRY(dir ? list_folder(arena, dir, folder, files, &count, reterr)
+    OOS_TRY(dir ? list_folder(arena, dir, folder, 0, files, &count, reterr)
                 : list_embedded(folder, files, &count));
     if (count) qsort(files, count, sizeof *files, by_path);
     *ret_files = files;

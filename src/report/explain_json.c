@@ -94,6 +94,24 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_array(w);
 }
 
+static void put_advice(oos_json_writer *w, const char *key, const oos_advice *list, size_t count)
+{
+    oos_json_key(w, key);
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        oos_json_begin_object(w);
+        oos_json_key(w, "change");
+        oos_json_begin_array(w);
+        for (size_t c = 0; c < list[i].change_count; c++) oos_json_put_str(w, list[i].change[c]);
+        oos_json_end_array(w);
+        oos_json_field_str(w, "why", list[i].why.en);
+        if (list[i].cost.en) oos_json_field_str(w, "gives_up", list[i].cost.en);
+        oos_json_field_str(w, "evidence", list[i].evidence);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
 static void put_setup(oos_json_writer *w, const oos_incident *incident)
 {
     oos_json_key(w, "engine");
@@ -130,14 +148,11 @@ void oos_report_incident_json(const oos_incident *incident, oos_text *text)
     put_setup(w, incident);
     put_numbers(w, incident);
     put_ledger(w, incident);
-    oos_json_field_str(w, "signature", incident->signature);
+    oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
-    oos_json_key(w, "fixes");
-    oos_json_begin_array(w);
-    oos_json_end_array(w);
-    oos_json_key(w, "dead_ends");
-    oos_json_begin_array(w);
-    oos_json_end_array(w);
+    const oos_kb_record *record = incident->record;
+    put_advice(w, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
+    put_advice(w, "dead_ends", record ? record->dead_ends : NULL, record ? record->dead_end_count : 0);
     put_ranks(w, incident);
     oos_json_field_str(w, "file", incident->file);
     oos_json_field_u64(w, "first_line", incident->first_line);
