@@ -11,6 +11,7 @@ static const command commands[] = {
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
+    {"kb", cmd_kb, "the error signatures that are known"},
 };
 
 static void print_help(FILE *out)

@@ -1,14 +1,96 @@
-/* The public side of explain. */
+/* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
+ * the fixes are plan's where it reproduces the failure. */
 #include "api.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "explain/command.h"
 #include "explain/explain.h"
 #include "report/explain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 struct oomsight_explanation {
     oos_arena *arena;
     oos_knowledge knowledge;
     oos_explanation explanation;
+    oos_incident_notes *notes;
+    const char *path; /* the only input, NULL: several or none */
 };
+
+/* The device whose total is closest to the logged one, when it is closer than the two decimals of a log. */
+static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_bytes)
+{
+    const oos_gpu *best = NULL;
+    uint64_t best_gap = 16 * OOS_MIB;
+    for (size_t i = 0; i < data->gpus.count; i++) {
+        const oos_gpu *gpu = &data->gpus.list[i];
+        uint64_t const gap =
+            gpu->total_bytes > total_bytes ? gpu->total_bytes - total_bytes : total_bytes - gpu->total_bytes;
+        if (!gpu->slice && gpu->total_measured && gap < best_gap) {
+            best = gpu;
+            best_gap = gap;
+        }
+    }
+    return best;
+}
+
+/* The fixes of a plan as JSON text, from its own report. */
+static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_incident_notes *notes)
+{
+    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
+    render.format = OOMSIGHT_FORMAT_JSON;
+    char *text = NULL;
+    json_t *root;
+    if (oomsight_plan_render(plan, &render, &text, NULL) != OOMSIGHT_OK) return;
+    if (oos_json_load(arena, oos_view_of(text), &root, NULL) == OOMSIGHT_OK) {
+        char *fixes = json_dumps(json_object_get(root, "fixes"), JSON_COMPACT);
+        if (fixes && strcmp(fixes, "[]") != 0) notes->plan_json = oos_arena_copy(arena, oos_view_of(fixes));
+        free(fixes);
+    }
+    oomsight_text_free(text);
+    const char *flags = oomsight_plan_best_flags(plan);
+    if (flags) notes->plan_flags = oos_arena_copy(arena, oos_view_of(flags));
+}
+
+static void join_plan(oomsight_explanation *e, const oomsight_explain_params *params,
+                      const oos_incident *incident, oos_incident_notes *notes)
+{
+    const char **words = OOS_NEW_ARRAY(e->arena, const char *, OOS_COMMAND_WORDS_MAX);
+    size_t count = 0;
+    if (!incident->is_oom || !incident->engine || strcmp(incident->engine, "vllm") != 0 || !words ||
+        !oos_known(incident, OOS_NUMBER_total) ||
+        !oos_command_words(e->arena, &incident->setup, words, &count))
+        return;
+    oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
+    plan_params.data = params->data;
+    plan_params.command = words;
+    plan_params.command_count = count;
+    plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
+    plan_params.gpu_total_bytes = oos_value(incident, OOS_NUMBER_total);
+    plan_params.engine_version = incident->setup.version;
+    plan_params.allow_hub = params->allow_hub;
+    oomsight_plan *plan = NULL;
+    if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;
+    const char *phase = oomsight_plan_phase(plan);
+    bool const same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
+    double const read = (double)oos_value(incident, OOS_NUMBER_weights),
+                 planned = (double)oomsight_plan_weights_bytes(plan);
+    bool const weighed = read > 0 && planned > 0;
+    double const off = weighed ? fabs(planned - read) / read * 100 : 0;
+    if (weighed)
+        notes->plan_check = oos_arena_format(
+            e->arena, "plan %s this failure (%s); its weights are %.2f GiB, the log's %.2f (%.1f %% apart).",
+            same ? "reproduces" : "does not reproduce", phase ? phase : "it starts", planned / 0x1p30,
+            read / 0x1p30, off);
+    else
+        notes->plan_check =
+            oos_arena_format(e->arena, "plan %s this failure (%s).",
+                             same ? "reproduces" : "does not reproduce", phase ? phase : "it starts");
+    if (same && off < 10) take_plan_fixes(e->arena, plan, notes);
+    oomsight_plan_free(plan);
+}
 
 static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
                                    oomsight_error *reterr)
@@ -27,6 +109,17 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
         oos_logstream_close(stream);
         if (status != OOMSIGHT_OK)
             return params->text ? status : oos_fail_in(reterr, status, params->paths[i]);
+    }
+    if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
+    e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);
+    if (!e->notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
+    for (size_t i = 0; i < e->explanation.count; i++) {
+        const oos_incident *incident = &e->explanation.incidents[i];
+        const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
+                                 ? gpu_by_total(params->data, oos_value(incident, OOS_NUMBER_total))
+                                 : NULL;
+        if (gpu) e->notes[i].gpu_guess = gpu->name;
+        join_plan(e, params, incident, &e->notes[i]);
     }
     return OOMSIGHT_OK;
 }
@@ -78,13 +171,32 @@ const char *oomsight_explain_cause(const oomsight_explanation *explanation, size
     return index < explanation->explanation.count ? explanation->explanation.incidents[index].cause : NULL;
 }
 
+const char *oomsight_explain_signature(const oomsight_explanation *explanation, size_t index)
+{
+    if (index >= explanation->explanation.count || !explanation->explanation.incidents[index].record)
+        return NULL;
+    return explanation->explanation.incidents[index].record->id;
+}
+
 oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
                                         const oomsight_render_params *params, char **ret_text,
                                         oomsight_error *reterr)
 {
-    (void)params;
     oos_text text = {0};
-    for (size_t i = 0; i < explanation->explanation.count; i++)
-        oos_report_incident_json(&explanation->explanation.incidents[i], &text);
+    oos_style const style = oos_style_of(&text, params);
+    const char *language = getenv("LC_ALL");
+    if (!language || !*language) language = getenv("LANG");
+    oos_explain_page const page = {.explanation = &explanation->explanation,
+                                   .notes = explanation->notes,
+                                   .path = explanation->path,
+                                   .chinese = language && strncmp(language, "zh", 2) == 0};
+    switch (params->format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_report_explain_text(&page, &style); break;
+    case OOMSIGHT_FORMAT_JSON: oos_report_explain_json(&page, &text); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_explain_markdown(&page, &text); break;
+    case OOMSIGHT_FORMAT_GITHUB: oos_report_explain_github(&page, &text); break;
+    case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
+    case OOMSIGHT_FORMAT_HTML: return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "explain has no HTML report");
+    }
     return oos_text_take(&text, ret_text, reterr);
 }

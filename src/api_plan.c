@@ -303,8 +303,10 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     case OOMSIGHT_FORMAT_TEXT: oos_report_plan_text(&text, &plan->plan, params); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_plan_json(&text, &plan->plan); break;
     case OOMSIGHT_FORMAT_MARKDOWN: oos_report_plan_markdown(&text, &plan->plan); break;
+    case OOMSIGHT_FORMAT_GITHUB:
+    case OOMSIGHT_FORMAT_SARIF:
     case OOMSIGHT_FORMAT_HTML:
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are not written as HTML yet");
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON or Markdown");
     }
     return oos_text_take(&text, ret_text, reterr);
 }

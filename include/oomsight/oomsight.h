@@ -73,7 +73,9 @@ typedef enum oomsight_format {
     OOMSIGHT_FORMAT_TEXT = 0,
     OOMSIGHT_FORMAT_JSON = 1,
     OOMSIGHT_FORMAT_MARKDOWN = 2,
-    OOMSIGHT_FORMAT_HTML = 3
+    OOMSIGHT_FORMAT_HTML = 3,
+    OOMSIGHT_FORMAT_GITHUB = 4, /* annotations of a GitHub job; explain only */
+    OOMSIGHT_FORMAT_SARIF = 5   /* explain only */
 } oomsight_format;
 
 /* How to print. Start from OOMSIGHT_RENDER_PARAMS_INIT; new fields are only ever added at the end. */
@@ -243,10 +245,11 @@ typedef struct oomsight_explain_params {
     const char *text; /* a log in memory instead of `paths`; need not be zero-terminated */
     size_t text_bytes;
     uint64_t expand_limit_bytes; /* what archives may expand to, 0: 8 GiB */
+    int allow_hub;               /* 1: a model named in the log may be fetched (config and headers only) */
 } oomsight_explain_params;
 #define OOMSIGHT_EXPLAIN_PARAMS_INIT                                                                         \
     {                                                                                                        \
-        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0                                           \
+        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0, 0                                        \
     }
 
 /* On OOMSIGHT_OK *ret_explanation is the caller's, to be given to oomsight_explain_free(). Otherwise it is untouched
@@ -260,6 +263,8 @@ OOMSIGHT_API size_t oomsight_explain_count(const oomsight_explanation *explanati
 OOMSIGHT_API int oomsight_explain_is_oom(const oomsight_explanation *explanation, size_t index);
 OOMSIGHT_API const char *oomsight_explain_phase(const oomsight_explanation *explanation, size_t index);
 OOMSIGHT_API const char *oomsight_explain_cause(const oomsight_explanation *explanation, size_t index);
+OOMSIGHT_API const char *oomsight_explain_signature(const oomsight_explanation *explanation,
+                                                    size_t index); /* NULL: no record fits */
 
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
 oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_render_params *params,
@@ -310,6 +315,20 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oo
                                                                         const oomsight_render_params *params,
                                                                         char **ret_text,
                                                                         oomsight_error *reterr);
+
+/* ---- knowledge base -------------------------------------------------------------------------------------------- */
+
+/* The list of records (`id` NULL) or one of them. Chinese when LANG or LC_ALL begins with "zh". */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
+                                                                    const oomsight_render_params *params,
+                                                                    char **ret_text, oomsight_error *reterr);
+
+/* Are links, texts and patterns sound, and (when `fixtures_dir` is not NULL) is every record found in
+ * fixtures_dir/ID/positive.log and not in fixtures_dir/ID/negative.log? One problem per line in *ret_text. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_check(const oomsight_data *data,
+                                                                   const char *fixtures_dir,
+                                                                   size_t *ret_problems, char **ret_text,
+                                                                   oomsight_error *reterr);
 
 #ifdef __cplusplus
 }

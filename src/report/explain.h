@@ -1,11 +1,43 @@
-/* Explanations on paper: text for people, JSON per the contract, Markdown, GitHub annotations, SARIF. */
+/* Explanations on paper: text for people, JSON per the contract, Markdown, GitHub annotations, SARIF; and the knowledge
+ * base as a table or a page. */
 #ifndef OOS_REPORT_EXPLAIN_H
 #define OOS_REPORT_EXPLAIN_H
 
-#include "base/text.h"
 #include "explain/explain.h"
+#include "report/style.h"
 
-/* One JSON object per incident, one per line. */
-void oos_report_incident_json(const oos_incident *incident, oos_text *text);
+/* What the rest of the program found out about an incident: pieces of text, NULL where there is nothing. */
+typedef struct oos_incident_notes {
+    const char *gpu_guess;  /* device whose total matches, when the log names none */
+    const char *plan_json;  /* fixes computed by plan, a JSON array */
+    const char *plan_flags; /* the best of them, pasteable */
+    const char *plan_check; /* does plan reproduce the logged figures: a sentence */
+} oos_incident_notes;
+
+typedef struct oos_explain_page {
+    const oos_explanation *explanation;
+    const oos_incident_notes *notes; /* one per incident */
+    const char *path;                /* of the input, for annotations; NULL: none */
+    bool chinese;
+} oos_explain_page;
+
+void oos_report_explain_json(const oos_explain_page *page, oos_text *text); /* one object per line */
+void oos_report_explain_text(const oos_explain_page *page, const oos_style *style);
+void oos_report_explain_markdown(const oos_explain_page *page, oos_text *text);
+void oos_report_explain_github(const oos_explain_page *page, oos_text *text);
+void oos_report_explain_sarif(const oos_explain_page *page, oos_text *text);
+
+/* Sentences that several of them share. */
+void oos_report_cut_notes(const oos_explanation *explanation, oos_text *text, const char *before,
+                          const char *after);
+const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident);
+/* Flags, quoted for a shell, with the figures of `incident` (may be NULL) put in. */
+void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text);
+void oos_report_advice_word(const char *word, const oos_incident *incident,
+                            oos_text *text); /* one word of it */
+
+void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json, bool chinese);
+void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
+                          bool json, bool chinese);
 
 #endif

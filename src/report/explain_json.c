@@ -94,7 +94,8 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_array(w);
 }
 
-static void put_advice(oos_json_writer *w, const char *key, const oos_advice *list, size_t count)
+static void put_advice(oos_json_writer *w, const oos_incident *incident, const char *key,
+                       const oos_advice *list, size_t count)
 {
     oos_json_key(w, key);
     oos_json_begin_array(w);
@@ -102,7 +103,12 @@ static void put_advice(oos_json_writer *w, const char *key, const oos_advice *li
         oos_json_begin_object(w);
         oos_json_key(w, "change");
         oos_json_begin_array(w);
-        for (size_t c = 0; c < list[i].change_count; c++) oos_json_put_str(w, list[i].change[c]);
+        for (size_t c = 0; c < list[i].change_count; c++) {
+            oos_text word = {0};
+            oos_report_advice_word(list[i].change[c], incident, &word);
+            oos_json_put_str(w, word.ptr);
+            oos_text_free(&word);
+        }
         oos_json_end_array(w);
         oos_json_field_str(w, "why", list[i].why.en);
         if (list[i].cost.en) oos_json_field_str(w, "gives_up", list[i].cost.en);
@@ -112,7 +118,7 @@ static void put_advice(oos_json_writer *w, const char *key, const oos_advice *li
     oos_json_end_array(w);
 }
 
-static void put_setup(oos_json_writer *w, const oos_incident *incident)
+static void put_setup(oos_json_writer *w, const oos_incident *incident, const oos_incident_notes *notes)
 {
     oos_json_key(w, "engine");
     oos_json_begin_object(w);
@@ -121,13 +127,13 @@ static void put_setup(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_object(w);
     oos_json_key(w, "gpu");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "name", incident->setup.gpu);
+    oos_json_field_str(w, "name", incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess);
     field_number(w, "total_bytes", &incident->numbers[OOS_NUMBER_total], 'B');
     oos_json_end_object(w);
     oos_json_field_str(w, "model", incident->setup.model);
 }
 
-void oos_report_incident_json(const oos_incident *incident, oos_text *text)
+static void put_incident(const oos_incident *incident, const oos_incident_notes *notes, oos_text *text)
 {
     oos_json_writer writer = {.text = text}, *w = &writer;
     char print[17];
@@ -145,14 +151,17 @@ void oos_report_incident_json(const oos_incident *incident, oos_text *text)
     oos_json_field_str(w, "phase_why", incident->phase_why);
     oos_json_field_str(w, "cause_why", incident->cause_why);
     oos_json_field_str(w, "would_decide", incident->ask);
-    put_setup(w, incident);
+    put_setup(w, incident, notes);
     put_numbers(w, incident);
     put_ledger(w, incident);
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
     const oos_kb_record *record = incident->record;
-    put_advice(w, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
-    put_advice(w, "dead_ends", record ? record->dead_ends : NULL, record ? record->dead_end_count : 0);
+    put_advice(w, incident, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
+    put_advice(w, incident, "dead_ends", record ? record->dead_ends : NULL,
+               record ? record->dead_end_count : 0);
+    oos_json_field_str(w, "plan_flags", notes->plan_flags);
+    oos_json_field_str(w, "plan_check", notes->plan_check);
     put_ranks(w, incident);
     oos_json_field_str(w, "file", incident->file);
     oos_json_field_u64(w, "first_line", incident->first_line);
@@ -161,4 +170,10 @@ void oos_report_incident_json(const oos_incident *incident, oos_text *text)
     oos_json_field_str(w, "fingerprint", print);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
+}
+
+void oos_report_explain_json(const oos_explain_page *page, oos_text *text)
+{
+    for (size_t i = 0; i < page->explanation->count; i++)
+        put_incident(&page->explanation->incidents[i], &page->notes[i], text);
 }

@@ -1,0 +1,136 @@
+/* `non-default args: {'model': 'x', 'max_model_len': 16384, 'speculative_config': {...}}` is a Python dict: keys become
+ * flags, True becomes a switch, a nested dict becomes JSON. A command line is split as a shell would. */
+#include "explain/command.h"
+
+typedef struct words {
+    oos_arena *arena;
+    const char **list;
+    size_t count;
+    bool failed;
+} words;
+
+static void add(words *w, oos_view word)
+{
+    char *copy = w->count < OOS_COMMAND_WORDS_MAX ? oos_arena_copy(w->arena, word) : NULL;
+    if (copy)
+        w->list[w->count++] = copy;
+    else
+        w->failed = true;
+}
+
+/* ---- a command line ---- */
+
+static void split_shell(words *w, const char *line)
+{
+    char word[4096];
+    while (*line && !w->failed) {
+        while (*line == ' ' || *line == '\t') line++;
+        if (!*line || *line == '#' || *line == '|' || *line == '>' || *line == ';' || *line == '&') return;
+        size_t len = 0;
+        char quote = 0;
+        int depth = 0; /* a JSON value whose quotes a log has already eaten */
+        for (; *line && (quote || depth || (*line != ' ' && *line != '\t')); line++) {
+            if (quote && *line == quote && !depth) {
+                quote = 0;
+                continue;
+            }
+            if (!quote && !depth && (*line == '\'' || (*line == '"' && len == 0))) {
+                quote = *line;
+                continue;
+            }
+            if (!quote) depth += (*line == '{') - (*line == '}');
+            if (len + 1 < sizeof word) word[len++] = *line;
+        }
+        if (!(len == 1 && word[0] == '\\')) add(w, (oos_view){word, len});
+    }
+}
+
+/* ---- a Python dict ---- */
+
+typedef struct dict {
+    const char *at;
+} dict;
+
+static void skip(dict *d)
+{
+    while (*d->at == ' ' || *d->at == ',' || *d->at == ':') d->at++;
+}
+
+/* One value as text for a command line; JSON for a nested one. False: the text ends or is no dict. */
+static bool value_read(dict *d, char *out, size_t capacity, bool *ret_nested)
+{
+    size_t len = 0;
+    skip(d);
+    *ret_nested = *d->at == '{' || *d->at == '[';
+    if (*d->at == '\'' || *d->at == '"') {
+        char const quote = *d->at++;
+        for (; *d->at && *d->at != quote; d->at++)
+            if (len + 1 < capacity) out[len++] = *d->at;
+        if (!*d->at++) return false;
+    } else {
+        int depth = 0;
+        for (; *d->at && (depth || (*d->at != ',' && *d->at != '}' && *d->at != ']')); d->at++) {
+            depth += (*d->at == '{' || *d->at == '[') - (*d->at == '}' || *d->at == ']');
+            /* Python's spelling of JSON: single quotes, True, False, None. */
+            const char *piece = *d->at == '\'' ? "\"" : NULL;
+            size_t eaten = 1;
+            if (*ret_nested && strncmp(d->at, "True", 4) == 0) piece = "true", eaten = 4;
+            if (*ret_nested && strncmp(d->at, "False", 5) == 0) piece = "false", eaten = 5;
+            if (*ret_nested && strncmp(d->at, "None", 4) == 0) piece = "null", eaten = 4;
+            oos_view const text = piece ? oos_view_of(piece) : (oos_view){d->at, 1};
+            for (size_t i = 0; i < text.len && len + 1 < capacity; i++) out[len++] = text.ptr[i];
+            d->at += eaten - 1;
+        }
+    }
+    out[len] = '\0';
+    return true;
+}
+
+static void flag_add(words *w, const char *key, const char *value)
+{
+    char flag[128] = "--";
+    size_t len = 2;
+    for (; *key && len + 1 < sizeof flag; key++) flag[len++] = *key == '_' ? '-' : *key;
+    if (strcmp(value, "False") == 0 || strcmp(value, "None") == 0) return;
+    add(w, (oos_view){flag, len});
+    if (strcmp(value, "True") != 0) add(w, oos_view_of(value));
+}
+
+static bool dict_read(words *w, const char *text)
+{
+    char key[128], value[2048], model[1024] = "";
+    bool nested;
+    size_t const first = w->count;
+    dict d = {text + 1};
+    for (skip(&d); *d.at && *d.at != '}'; skip(&d)) {
+        if (!value_read(&d, key, sizeof key, &nested) || nested ||
+            !value_read(&d, value, sizeof value, &nested))
+            return false;
+        if (strcmp(key, "model") == 0 || (strcmp(key, "model_tag") == 0 && !*model))
+            memcpy(model, value, strnlen(value, sizeof model - 1) + 1);
+        else if (strcmp(key, "model_tag") != 0)
+            flag_add(w, key, value);
+        if (w->failed) return false;
+    }
+    if (!*model || w->count + 3 > OOS_COMMAND_WORDS_MAX) return false;
+    memmove(w->list + first + 3, w->list + first, (w->count - first) * sizeof *w->list);
+    w->list[first] = "vllm";
+    w->list[first + 1] = "serve";
+    w->list[first + 2] = oos_arena_copy(w->arena, oos_view_of(model));
+    w->count += 3;
+    return w->list[first + 2] != NULL;
+}
+
+bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char **ret_words,
+                       size_t *ret_count)
+{
+    words w = {.arena = arena, .list = ret_words};
+    if (setup->command) split_shell(&w, setup->command);
+    if (!setup->command || w.failed || w.count < 3) {
+        w.count = 0;
+        w.failed = false;
+        if (!setup->args || setup->args[0] != '{' || !dict_read(&w, setup->args)) return false;
+    }
+    *ret_count = w.count;
+    return !w.failed;
+}

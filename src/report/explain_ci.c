@@ -1,0 +1,182 @@
+/* Explanations where nobody reads a terminal: Markdown for an issue, annotations for a GitHub job, SARIF for scanners. */
+#include "base/json_write.h"
+#include "report/explain.h"
+
+#include <inttypes.h>
+
+static void put_advice(oos_text *text, const oos_incident *incident, const char *heading,
+                       const oos_advice *list, size_t count, bool chinese)
+{
+    if (!count) return;
+    oos_text_printf(text, "\n**%s**\n\n", heading);
+    for (size_t i = 0; i < count; i++) {
+        oos_text_put(text, "- `");
+        oos_report_advice_change(&list[i], incident, text);
+        oos_text_printf(text, "`: %s", chinese ? list[i].why.zh : list[i].why.en);
+        if (list[i].cost.en)
+            oos_text_printf(text, " (costs: %s)", chinese ? list[i].cost.zh : list[i].cost.en);
+        oos_text_put(text, "\n");
+    }
+}
+
+static void put_ledger(oos_text *text, const oos_incident *incident)
+{
+    if (!incident->ledger_total_bytes) return;
+    oos_text_put(text, "\n| who held the device | GiB |\n| --- | ---: |\n");
+    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next)
+        oos_text_printf(text, "| %s | %.2f |\n", hold->owner, (double)hold->amount.bytes / 0x1p30);
+}
+
+void oos_report_explain_markdown(const oos_explain_page *page, oos_text *text)
+{
+    for (size_t i = 0; i < page->explanation->count; i++) {
+        const oos_incident *incident = &page->explanation->incidents[i];
+        const oos_kb_record *record = incident->record;
+        oos_text_printf(text, "%s### %s\n\n", i ? "\n" : "", oos_report_incident_title(page, incident));
+        oos_text_printf(text, "%s in phase `%s`, cause `%s` (confidence %.0f %%)",
+                        incident->is_oom ? "Out of memory" : "No out of memory",
+                        oos_phase_word(incident->phase), incident->cause, incident->confidence * 100);
+        if (record) oos_text_printf(text, ", signature `%s`", record->id);
+        oos_text_put(text, ".\n\n```\n");
+        for (size_t k = 0; k < incident->evidence_count; k++)
+            if (incident->evidence[k].decides)
+                oos_text_printf(text, "%" PRIu64 ": %s\n", incident->evidence[k].line,
+                                incident->evidence[k].text);
+        oos_text_put(text, "```\n");
+        put_ledger(text, incident);
+        if (page->notes[i].plan_flags && *page->notes[i].plan_flags)
+            oos_text_printf(text, "\nComputed for this model and device: `%s`\n", page->notes[i].plan_flags);
+        if (!record) continue;
+        oos_text_printf(text, "\n%s\n", page->chinese ? record->mechanism.zh : record->mechanism.en);
+        put_advice(text, incident, page->chinese ? "有效" : "Helps", record->fixes, record->fix_count,
+                   page->chinese);
+        put_advice(text, incident, page->chinese ? "无效" : "Does not help", record->dead_ends,
+                   record->dead_end_count, page->chinese);
+        if (incident->ask) oos_text_printf(text, "\nWould decide it: %s.\n", incident->ask);
+    }
+    oos_report_cut_notes(page->explanation, text, "\n> ", "\n");
+}
+
+/* Workflow commands end at a line break; percent signs and breaks are escaped (GitHub, workflow-commands). */
+static void put_escaped(oos_text *text, const char *words)
+{
+    for (; *words; words++) {
+        if (*words == '%')
+            oos_text_put(text, "%25");
+        else if (*words == '\n')
+            oos_text_put(text, "%0A");
+        else if (*words == '\r')
+            oos_text_put(text, "%0D");
+        else
+            oos_text_add(text, (oos_view){words, 1});
+    }
+}
+
+void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
+{
+    for (size_t i = 0; i < page->explanation->count; i++) {
+        const oos_incident *incident = &page->explanation->incidents[i];
+        if (!incident->is_oom) continue;
+        oos_text_put(text, "::error ");
+        if (page->path) {
+            oos_text_put(text, "file=");
+            put_escaped(text, page->path);
+            oos_text_put(text, ",");
+        }
+        oos_text_printf(text, "line=%" PRIu64 ",title=Out of memory in %s::", incident->first_line,
+                        oos_phase_word(incident->phase));
+        put_escaped(text, oos_report_incident_title(page, incident));
+        if (incident->record && incident->record->fix_count) {
+            oos_text_put(text, "%0AHelps: ");
+            oos_text change = {0};
+            oos_report_advice_change(&incident->record->fixes[0], incident, &change);
+            put_escaped(text, change.ptr ? change.ptr : "");
+            oos_text_free(&change);
+        }
+        oos_text_put(text, "\n");
+    }
+}
+
+static void put_sarif_rules(oos_json_writer *w, const oos_explain_page *page)
+{
+    oos_json_key(w, "rules");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < page->explanation->count; i++) {
+        const oos_kb_record *record = page->explanation->incidents[i].record;
+        bool repeated = !record;
+        for (size_t k = 0; k < i && !repeated; k++)
+            repeated = page->explanation->incidents[k].record == record;
+        if (repeated) continue;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "id", record->id);
+        oos_json_key(w, "shortDescription");
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "text", record->title.en);
+        oos_json_end_object(w);
+        oos_json_key(w, "fullDescription");
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "text", record->mechanism.en);
+        oos_json_end_object(w);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_sarif_result(oos_json_writer *w, const oos_explain_page *page, const oos_incident *incident)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "ruleId", incident->record ? incident->record->id : incident->cause);
+    oos_json_field_str(w, "level", "error");
+    oos_json_key(w, "message");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "text", oos_report_incident_title(page, incident));
+    oos_json_end_object(w);
+    oos_json_key(w, "locations");
+    oos_json_begin_array(w);
+    oos_json_begin_object(w);
+    oos_json_key(w, "physicalLocation");
+    oos_json_begin_object(w);
+    oos_json_key(w, "artifactLocation");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "uri", page->path ? page->path : "stdin");
+    oos_json_end_object(w);
+    oos_json_key(w, "region");
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "startLine", incident->first_line ? incident->first_line : 1);
+    oos_json_field_u64(w, "endLine", incident->last_line ? incident->last_line : 1);
+    oos_json_end_object(w);
+    oos_json_end_object(w);
+    oos_json_end_object(w);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+void oos_report_explain_sarif(const oos_explain_page *page, oos_text *text)
+{
+    oos_json_writer writer = {.text = text}, *w = &writer;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    oos_json_field_str(w, "version", "2.1.0");
+    oos_json_key(w, "runs");
+    oos_json_begin_array(w);
+    oos_json_begin_object(w);
+    oos_json_key(w, "tool");
+    oos_json_begin_object(w);
+    oos_json_key(w, "driver");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", "oomsight");
+    oos_json_field_str(w, "version", OOMSIGHT_VERSION);
+    put_sarif_rules(w, page);
+    oos_json_end_object(w);
+    oos_json_end_object(w);
+    oos_json_key(w, "results");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < page->explanation->count; i++)
+        if (page->explanation->incidents[i].is_oom)
+            put_sarif_result(w, page, &page->explanation->incidents[i]);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}

@@ -1,0 +1,251 @@
+/* An explanation for a terminal: the verdict, the lines that decide with a caret under the figure, the ledger as a bar,
+ * what helps, what does not, and how sure all this is. */
+#include "input/logline.h"
+#include "report/explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
+static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
+{
+    if (incident->is_oom)
+        oos_style_ink(style, OOS_INK_BAD,
+                      incident->phase == OOS_PHASE_KV_SIZING ||
+                              incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK
+                          ? "REFUSED FOR LACK OF MEMORY"
+                          : "OUT OF MEMORY");
+    else if (incident->failed)
+        oos_style_ink(style, OOS_INK_WARN, "FAILED, NOT SAID TO BE MEMORY");
+    else
+        oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
+    if (incident->is_oom || incident->failed)
+        oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(incident->phase));
+    if (incident->is_oom && incident->confidence < 0.5) oos_text_put(style->text, " (uncertain)");
+    if (incident->count > 1) oos_text_printf(style->text, ", %" PRIu64 " times", incident->count);
+    oos_text_put(style->text, "\n");
+    oos_style_paragraph(style, 2, oos_report_incident_title(page, incident));
+}
+
+static void put_setup(const oos_style *style, const oos_incident *incident, const oos_incident_notes *notes)
+{
+    char line[640];
+    size_t len = 0;
+    const char *gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
+    len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? incident->engine : "");
+    if (incident->setup.version)
+        len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);
+    if (incident->setup.model)
+        len += (size_t)snprintf(line + len, sizeof line - len, "%s%.160s", len ? ", " : "",
+                                incident->setup.model);
+    if (gpu) len += (size_t)snprintf(line + len, sizeof line - len, "%s%.80s", len ? ", " : "", gpu);
+    if (oos_known(incident, OOS_NUMBER_total))
+        len += (size_t)snprintf(line + len, sizeof line - len, "%s%.2f GiB", len ? ", " : "",
+                                gib(oos_value(incident, OOS_NUMBER_total)));
+    if (*incident->file) snprintf(line + len, sizeof line - len, "%s%.200s", len ? ", " : "", incident->file);
+    if (line[0]) oos_style_paragraph(style, 2, line);
+}
+
+/* The figure that decides: what was asked for, or what the refusal compared. */
+static const oos_number *deciding_number(const oos_incident *incident)
+{
+    static const oos_number_id order[] = {
+        OOS_NUMBER_tried,     OOS_NUMBER_kv_available, OOS_NUMBER_startup_free,  OOS_NUMBER_state_blocks,
+        OOS_NUMBER_kv_tokens, OOS_NUMBER_host_wanted,  OOS_NUMBER_dummy_requests};
+    /* In the sleep-mode pool it is the pool, not the small request. */
+    if (strcmp(incident->cause, "cumem_pool_strand") == 0 && oos_known(incident, OOS_NUMBER_private_pools))
+        return &incident->numbers[OOS_NUMBER_private_pools];
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (oos_known(incident, order[i])) return &incident->numbers[order[i]];
+    return NULL;
+}
+
+/* One line of the log behind its number, with carets under `mark`. What does not fit loses its prefix first, then its
+ * beginning as far as the mark allows. */
+static void put_excerpt_line(const oos_style *style, const oos_evidence *evidence, const char *mark)
+{
+    unsigned const gutter = 8, room = style->width > gutter + 20 ? style->width - gutter : 60;
+    oos_view line = oos_view_of(evidence->text);
+    if (line.len > room) line = oos_logline_read(line).message;
+    const char *at = mark && *mark && line.len ? memmem(line.ptr, line.len, mark, strlen(mark)) : NULL;
+    size_t const mark_len = at ? strlen(mark) : 0;
+    size_t const mark_end = at ? (size_t)(at - line.ptr) + mark_len : 0;
+    size_t start = mark_end > room ? mark_end - room : 0;
+    while (start && start < line.len && ((unsigned char)line.ptr[start] & 0xc0) == 0x80) start++;
+    oos_view shown = oos_view_slice(line, start, room);
+    while (shown.len && start + shown.len < line.len && ((unsigned char)shown.ptr[shown.len] & 0xc0) == 0x80)
+        shown.len--;
+    oos_style_ink(style, OOS_INK_DIM, "%6" PRIu64 "| ", evidence->line);
+    oos_text_add(style->text, shown);
+    oos_text_put(style->text, "\n");
+    if (!at) return;
+    oos_text_repeat(style->text, " ", gutter + mark_end - mark_len - start);
+    for (size_t i = 0; i < mark_len; i++) oos_style_ink(style, OOS_INK_BAD, "^");
+    oos_text_put(style->text, "\n");
+}
+
+/* Outer frames and wrappers say little; of the frames the last ones are the most telling. */
+static bool is_telling(const oos_incident *incident, size_t index)
+{
+    static const char *const dull[] = {"frame.file", "frame.traceback", "frame.engine_init", "mark.snapshot"};
+    const char *signal = incident->evidence[index].signal;
+    for (size_t i = 0; i < sizeof dull / sizeof *dull; i++)
+        if (strcmp(signal, dull[i]) == 0) return false;
+    if (strncmp(signal, "wrap.", 5) == 0) return false;
+    if (strncmp(signal, "frame.", 6) != 0) return true;
+    size_t later = 0;
+    for (size_t i = index + 1; i < incident->evidence_count; i++)
+        later += strncmp(incident->evidence[i].signal, "frame.", 6) == 0;
+    return later < 2;
+}
+
+static void put_excerpt(const oos_style *style, const oos_incident *incident)
+{
+    enum { LINES_MAX = 8, DECIDING_MAX = 3 };
+    const oos_number *number = deciding_number(incident);
+    size_t shown = 0, deciding = 0;
+    bool pointed = false;
+    oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < incident->evidence_count && shown < LINES_MAX; i++) {
+        const oos_evidence *evidence = &incident->evidence[i];
+        bool const points = number && evidence->line == number->line && !pointed;
+        if (!points && (!is_telling(incident, i) || (evidence->decides && deciding >= DECIDING_MAX)))
+            continue;
+        put_excerpt_line(style, evidence, points ? number->text : NULL);
+        pointed |= points;
+        deciding += evidence->decides;
+        shown++;
+    }
+}
+
+static void put_ledger(const oos_style *style, const oos_incident *incident)
+{
+    if (!incident->ledger_total_bytes) return;
+    uint64_t const total = oos_value(incident, OOS_NUMBER_total);
+    unsigned const cells = style->width >= 100 ? 40 : 24;
+    oos_text_put(style->text, "\n");
+    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next) {
+        if (hold->amount.bytes < 8 * OOS_MIB) continue;
+        oos_text_printf(style->text, "  %-34.34s %8.2f GiB ", hold->owner, gib(hold->amount.bytes));
+        oos_style_bar(style, hold->amount.bytes, total, cells, OOS_INK_PLAIN);
+        oos_text_put(style->text, "\n");
+    }
+    uint64_t const free_bytes = oos_sub(total, incident->ledger_total_bytes);
+    oos_text_printf(style->text, "  %-34s %8.2f GiB ", "free", gib(free_bytes));
+    oos_style_bar(style, free_bytes, total, cells, OOS_INK_GOOD);
+    oos_text_put(style->text, "\n");
+    if (oos_known(incident, OOS_NUMBER_tried))
+        oos_text_printf(style->text, "  %-34s %8.2f GiB\n", "asked for",
+                        gib(oos_value(incident, OOS_NUMBER_tried)));
+}
+
+static void put_advice(const oos_style *style, const oos_incident *incident, const oos_advice *list,
+                       size_t count, bool chinese, bool helps)
+{
+    if (!count) return;
+    oos_text_put(style->text, "\n");
+    oos_style_ink(style, OOS_INK_BOLD, helps ? "Helps\n" : "Does not help\n");
+    for (size_t i = 0; i < count; i++) {
+        oos_text change = {0};
+        oos_report_advice_change(&list[i], incident, &change);
+        oos_text_put(style->text, "  ");
+        oos_style_ink(style, helps ? OOS_INK_GOOD : OOS_INK_WARN, "%s", change.ptr ? change.ptr : "");
+        oos_text_free(&change);
+        oos_text_put(style->text, "\n");
+        char line[1024];
+        const char *why = chinese ? list[i].why.zh : list[i].why.en,
+                   *cost = chinese ? list[i].cost.zh : list[i].cost.en;
+        snprintf(line, sizeof line, "%s%s%s", why, cost ? (chinese ? "；代价：" : "; costs: ") : "",
+                 cost ? cost : "");
+        oos_style_paragraph(style, 6, line);
+    }
+}
+
+static void put_reasons(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
+{
+    oos_text_put(style->text, "\n");
+    if (incident->record)
+        oos_style_paragraph(style, 2,
+                            page->chinese ? incident->record->mechanism.zh : incident->record->mechanism.en);
+    char line[1024];
+    snprintf(line, sizeof line, "Phase: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
+             incident->phase_why && *incident->phase_why ? incident->phase_why
+                                                         : oos_phase_word(incident->phase),
+             incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
+             incident->cause_why, incident->cause_sure * 100, incident->also_count ? "; possibly also " : "",
+             incident->also_count ? incident->also[0] : "", incident->also_count > 1 ? ", " : "",
+             incident->also_count > 1 ? incident->also[1] : "");
+    oos_style_paragraph(style, 2, line);
+    if (incident->ask) {
+        snprintf(line, sizeof line, "Would decide it: %s.", incident->ask);
+        oos_style_paragraph(style, 2, line);
+    }
+}
+
+/* What a healthy start shows: how much was left in each phase. */
+static void put_headroom(const oos_style *style, const oos_incident *incident)
+{
+    static const struct {
+        const char *label;
+        oos_number_id id;
+    } rows[] = {{"weights", OOS_NUMBER_weights},
+                {"activation peak", OOS_NUMBER_activation_peak},
+                {"outside PyTorch while profiling", OOS_NUMBER_non_torch},
+                {"graphs, estimated", OOS_NUMBER_cudagraph_estimate},
+                {"graphs, captured", OOS_NUMBER_cudagraph},
+                {"KV cache", OOS_NUMBER_kv_available},
+                {"budget", OOS_NUMBER_requested}};
+    oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (oos_known(incident, rows[i].id))
+            oos_text_printf(style->text, "  %-34s %8.2f GiB\n", rows[i].label,
+                            gib(oos_value(incident, rows[i].id)) *
+                                (incident->numbers[rows[i].id].negative ? -1 : 1));
+    uint64_t const total = oos_value(incident, OOS_NUMBER_total),
+                   budget = oos_value(incident, OOS_NUMBER_requested);
+    if (total && budget && total > budget)
+        oos_text_printf(style->text,
+                        "  %-34s %8.2f GiB for contexts, graphs outside the budget, the sampler\n",
+                        "headroom while serving", gib(total - budget));
+}
+
+static void put_plan(const oos_style *style, const oos_incident_notes *notes)
+{
+    if (notes->plan_flags && *notes->plan_flags) {
+        oos_text_put(style->text, "\n");
+        oos_style_ink(style, OOS_INK_BOLD, "Computed for this model and device: ");
+        oos_style_ink(style, OOS_INK_GOOD, "%s", notes->plan_flags);
+        oos_text_put(style->text, "\n");
+    }
+    if (notes->plan_check) oos_style_paragraph(style, 2, notes->plan_check);
+}
+
+void oos_report_explain_text(const oos_explain_page *page, const oos_style *style)
+{
+    const oos_explanation *e = page->explanation;
+    for (size_t i = 0; i < e->count; i++) {
+        const oos_incident *incident = &e->incidents[i];
+        if (i) oos_text_put(style->text, "\n");
+        put_headline(page, style, incident);
+        put_setup(style, incident, &page->notes[i]);
+        if (incident->is_oom || incident->failed) {
+            put_excerpt(style, incident);
+            put_ledger(style, incident);
+            put_reasons(page, style, incident);
+            put_plan(style, &page->notes[i]);
+            if (incident->record) {
+                put_advice(style, incident, incident->record->fixes, incident->record->fix_count,
+                           page->chinese, true);
+                put_advice(style, incident, incident->record->dead_ends, incident->record->dead_end_count,
+                           page->chinese, false);
+            }
+        } else {
+            put_headroom(style, incident);
+        }
+    }
+    oos_report_cut_notes(e, style->text, "\nnote: ", "\n");
+}

@@ -1,0 +1,86 @@
+/* Sentences that the formats share. */
+#include "report/explain.h"
+#include "explain/scan.h"
+
+#include <inttypes.h>
+
+const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident)
+{
+    if (incident->record) return page->chinese ? incident->record->title.zh : incident->record->title.en;
+    if (incident->is_oom) return incident->cause_why;
+    if (incident->failed) return "a failure, but the log does not say that memory is the reason";
+    return "no failure in this log";
+}
+
+/* The utilisation that the free memory of the start allows, a quarter GiB kept back, in whole hundredths. */
+static bool fitting_gmu(const oos_incident *incident, oos_text *text)
+{
+    uint64_t const total = oos_value(incident, OOS_NUMBER_total),
+                   free_bytes = oos_value(incident, OOS_NUMBER_startup_free);
+    uint64_t const usable = oos_sub(free_bytes, OOS_GIB / 4);
+    if (!total || usable < total / 100 || usable > total) return false;
+    oos_text_printf(text, "0.%02u", (unsigned)((double)usable / (double)total * 100));
+    return true;
+}
+
+/* "{state_blocks|64}": the first of the named figures that the log has, else the last word. */
+static void put_value(const char *word, const oos_incident *incident, oos_text *text)
+{
+    size_t const len = strlen(word);
+    if (len < 3 || word[0] != '{' || word[len - 1] != '}' || strchr(word, '"')) {
+        oos_text_put(text, word);
+        return;
+    }
+    for (const char *at = word + 1;;) {
+        size_t const name = strcspn(at, "|}");
+        if (at[name] == '}') {
+            oos_text_add(text, (oos_view){at, name});
+            return;
+        }
+        if (incident && oos_view_is((oos_view){at, name}, "fitting_gmu") && fitting_gmu(incident, text))
+            return;
+        for (oos_number_id id = 0; incident && id < OOS_NUMBER_COUNT; id++)
+            if (oos_number_unit(id) == 'N' && oos_view_is((oos_view){at, name}, oos_number_key(id)) &&
+                oos_value(incident, id)) {
+                oos_text_printf(text, "%" PRIu64, oos_value(incident, id));
+                return;
+            }
+        at += name + 1;
+    }
+}
+
+void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text)
+{
+    for (size_t i = 0; i < advice->change_count; i++) {
+        const char *word = advice->change[i];
+        /* A flag's JSON value needs quotes; an action in words is a sentence and stays one. */
+        bool const quote = i > 0 && strpbrk(word, " \"");
+        if (i) oos_text_put(text, " ");
+        if (quote) oos_text_put(text, "'");
+        put_value(word, incident, text);
+        if (quote) oos_text_put(text, "'");
+    }
+}
+
+void oos_report_advice_word(const char *word, const oos_incident *incident, oos_text *text)
+{
+    put_value(word, incident, text);
+}
+
+void oos_report_cut_notes(const oos_explanation *e, oos_text *text, const char *before, const char *after)
+{
+    static const char *const reasons[] = {
+        [OOS_LOGSTREAM_TOO_LARGE] = "the archive expands beyond the limit; only its first part was read",
+        [OOS_LOGSTREAM_TOO_DEEP] = "archives inside archives: the innermost were not opened",
+        [OOS_LOGSTREAM_DAMAGED] = "the archive is damaged; what could be read was"};
+    if (e->stream_cut != OOS_LOGSTREAM_WHOLE)
+        oos_text_printf(text, "%s%s%s", before, reasons[e->stream_cut], after);
+    if (e->cut_lines)
+        oos_text_printf(text, "%slines longer than %d KiB were looked at only around their hits%s", before,
+                        OOS_LINE_MAX_BYTES >> 9, after);
+    if (e->cut_hits)
+        oos_text_printf(text, "%ssome blocks held more hits than are looked at%s", before, after);
+    if (e->dropped)
+        oos_text_printf(text, "%s%" PRIu64 " further distinct incidents are not shown%s", before, e->dropped,
+                        after);
+}

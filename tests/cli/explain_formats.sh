@@ -1,0 +1,8 @@
+# Annotations, SARIF and Markdown of one refusal; a healthy log is silent in CI and exits 0.
+log=../fixtures/kb/vllm/context-too-long/positive.log
+$OOMSIGHT explain --format github $log; echo "exit $?"
+$OOMSIGHT explain --format sarif $log; echo "exit $?"
+$OOMSIGHT explain --format md $log; echo "exit $?"
+echo 'INFO 01-02 03:04:05 [core.py:1] init engine (profile, create kv cache, warmup model) took 9.0 seconds' | $OOMSIGHT explain --format github; echo "exit $?"
+$OOMSIGHT explain /no/such/file; echo "exit $?"
+$OOMSIGHT explain --no-such-option; echo "exit $?"
