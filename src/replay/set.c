@@ -17,6 +17,7 @@ typedef struct chunk {
 } chunk;
 
 typedef struct bin {
+    chunk *first;   /* chunks[0]: nearly every question ends here, and needs no directory */
     chunk **chunks; /* ascending, no overlap */
     uint32_t count, capacity;
 } bin;
@@ -119,14 +120,15 @@ uint32_t oos_set_from(const oos_set *set, uint64_t major, uint64_t minor)
     unsigned const at = bin_of(major);
     const bin *b = &set->bins[at];
     if (b->count) {
-        uint32_t const c = chunk_for(b, k);
-        uint32_t const item = first_item_not_below(b->chunks[c], k);
-        if (item < b->chunks[c]->count) return b->chunks[c]->blocks[item];
-        if (c + 1 < b->count) return b->chunks[c + 1]->blocks[0];
+        uint32_t const which = chunk_for(b, k);
+        const chunk *c = which ? b->chunks[which] : b->first;
+        uint32_t const item = first_item_not_below(c, k);
+        if (item < c->count) return c->blocks[item];
+        if (which + 1 < b->count) return b->chunks[which + 1]->blocks[0];
     }
     if (at + 1 >= BINS) return 0;
     unsigned const next = next_filled(set, at + 1);
-    return next < BINS ? set->bins[next].chunks[0]->blocks[0] : 0;
+    return next < BINS ? set->bins[next].first->blocks[0] : 0;
 }
 
 uint32_t oos_set_below(const oos_set *set, uint64_t major, uint64_t minor)
@@ -174,6 +176,7 @@ static chunk *chunk_insert(oos_set *set, bin *b, uint32_t at)
     memmove(b->chunks + at + 1, b->chunks + at, (b->count - at) * sizeof *b->chunks);
     b->chunks[at] = c;
     b->count++;
+    b->first = b->chunks[0];
     return c;
 }
 
@@ -198,18 +201,19 @@ bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
         if (!chunk_insert(set, b, 0)) return false;
         set->filled[at / 64] |= (uint64_t)1 << at % 64;
     }
-    uint32_t which = chunk_for(b, k);
-    if (b->chunks[which]->count == CHUNK_ITEMS) {
+    uint32_t const which = chunk_for(b, k);
+    chunk *c = which ? b->chunks[which] : b->first;
+    if (c->count == CHUNK_ITEMS) {
         if (!chunk_split(set, b, which)) return false;
-        which = chunk_for(b, k);
+        c = b->chunks[chunk_for(b, k)];
     }
-    chunk *c = b->chunks[which];
     uint32_t const item = c->count ? first_item_not_below(c, k) : 0;
-    memmove(c->keys + item + 1, c->keys + item, (c->count - item) * sizeof *c->keys);
-    memmove(c->blocks + item + 1, c->blocks + item, (c->count - item) * sizeof *c->blocks);
+    for (uint32_t i = c->count++; i > item; i--) { /* a few items: cheaper than a call */
+        c->keys[i] = c->keys[i - 1];
+        c->blocks[i] = c->blocks[i - 1];
+    }
     c->keys[item] = k;
     c->blocks[item] = block;
-    c->count++;
     set->count++;
     return true;
 }
@@ -221,20 +225,23 @@ void oos_set_remove(oos_set *set, uint64_t major, uint64_t minor)
     bin *b = &set->bins[at];
     if (b->count == 0) return;
     uint32_t const which = chunk_for(b, k);
-    chunk *c = b->chunks[which];
+    chunk *c = which ? b->chunks[which] : b->first;
     uint32_t const item = first_item_not_below(c, k);
     bool const there = item < c->count && c->keys[item] == k;
     assert(there);
     if (!there) return;
     c->count--;
-    memmove(c->keys + item, c->keys + item + 1, (c->count - item) * sizeof *c->keys);
-    memmove(c->blocks + item, c->blocks + item + 1, (c->count - item) * sizeof *c->blocks);
+    for (uint32_t i = item; i < c->count; i++) {
+        c->keys[i] = c->keys[i + 1];
+        c->blocks[i] = c->blocks[i + 1];
+    }
     set->count--;
     if (c->count) return;
     c->next_spare = set->spare;
     set->spare = c;
     b->count--;
     memmove(b->chunks + which, b->chunks + which + 1, (b->count - which) * sizeof *b->chunks);
+    b->first = b->chunks[0];
     if (b->count == 0) set->filled[at / 64] &= ~((uint64_t)1 << at % 64);
 }
 
