@@ -68,8 +68,8 @@ static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oo
 static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
                                     oomsight_error *reterr)
 {
-    oos_gpu gpu;
-    uint64_t count;
+    oos_gpu gpu = {0};
+    uint64_t count = 1;
     OOS_TRY(find_gpu(dryrun->arena, params, &gpu, &count, reterr));
     if (params->device_count) count = params->device_count;
     if (count < 1 || count > OOS_SEGMENT_DEVICES)
