@@ -72,8 +72,6 @@ static void environment_set(const dryrun_options *options, const dryrun_engine *
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
     /* the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
     if (options->load_requests) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
-    setenv("VLLM_LOGGING_LEVEL", "DEBUG",
-           0); /* some figures are printed at this level only; see hide_debug() */
 }
 
 /* A group of its own, so that it can be ended whole, and we inherit what it leaves behind. */
@@ -97,15 +95,13 @@ typedef struct pump {
     char line[LINE_BYTES];
     size_t len;
     unsigned state; /* OOMSIGHT_DRYRUN_... */
-    bool quiet, hide_debug;
+    bool quiet;
 } pump;
 
 static void line_done(pump *p, char end)
 {
     p->state |= oomsight_dryrun_line(p->dryrun, p->line, p->len);
-    bool const hidden =
-        p->quiet || (p->hide_debug && memmem(p->line, p->len < 64 ? p->len : 64, "DEBUG ", 6));
-    if (!hidden) {
+    if (!p->quiet) {
         fwrite(p->line, 1, p->len, stderr);
         fputc(end, stderr);
     }
@@ -206,8 +202,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     int ends[2];
     static pump p; /* too large for a stack */
     if (!dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) || pipe(ends) != 0) return EXIT_OUR_FAULT;
-    const char *level = getenv("VLLM_LOGGING_LEVEL");
-    p = (pump){.dryrun = dryrun, .quiet = options->quiet, .hide_debug = level == NULL};
+    p = (pump){.dryrun = dryrun, .quiet = options->quiet};
     if (engine->added && !options->quiet) {
         fputs("oomsight dryrun: added:", stderr);
         for (int i = options->command_count; engine->command[i]; i++)

@@ -125,7 +125,9 @@ static void take_figures(oos_dryrun_log *log, oos_view line)
         log->kv_tokens = oos_u64_of((uint64_t)number);
     if (number_after(line, "tokens per request:", &number, &rest))
         log->max_concurrency = (oos_f64){true, number};
-    if (bytes_after(line, "torch peak memory increase:", &bytes))
+    /* "... GiB for peak activation" */
+    if (bytes_after(line, "(weights + non-torch),", &bytes) ||
+        bytes_after(line, "torch peak memory increase:", &bytes))
         keep_largest(&log->peak_activation_bytes, bytes);
 
     static const char *const before_backend[] = {"attention backend out of", "backend on V1 engine",
