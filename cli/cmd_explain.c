@@ -14,6 +14,7 @@ static void print_help(void)
           "logs, pastes\n"
           "from a terminal or a forum. Says whether memory ran out, in which phase, why, and what to "
           "change.\n\n"
+          "  --hub       the model that the log names may be fetched (config and headers), to compute fixes\n"
           "  --json, --format text|json|md|github|sarif, --output FILE, --color, --ascii, --explain, --data "
           "DIR\n\n"
           "Exit: 0 no OOM found, 1 an OOM was found, 2 wrong usage, 3 an input could not be read.\n",
@@ -40,10 +41,16 @@ int cmd_explain(int argc, char **argv)
     output_options_init(&options);
     const char *paths[PATHS_MAX];
     size_t path_count = 0;
+    bool hub = false;
     for (int at = 0; at < argc;) {
         if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
             print_help();
             return 0;
+        }
+        if (strcmp(argv[at], "--hub") == 0) {
+            hub = true;
+            at++;
+            continue;
         }
         int const taken = output_options_take(&options, argc, argv, &at);
         if (taken < 0) return EXIT_USAGE;
@@ -68,6 +75,7 @@ int cmd_explain(int argc, char **argv)
     params.data = data;
     params.paths = paths;
     params.path_count = path_count;
+    params.allow_hub = hub;
     oomsight_explanation *explanation = NULL;
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
     int const code = status == OOMSIGHT_OK ? answer(&options, explanation) : fail_with(&error);

@@ -55,9 +55,14 @@ static bool find_line(window *w, size_t at, bool last, size_t *ret_start, size_t
 {
     size_t const earliest = at > OOS_LINE_MAX_BYTES ? at - OOS_LINE_MAX_BYTES : 0;
     size_t const latest = oos_min(w->len, at + OOS_LINE_MAX_BYTES);
-    size_t start = at, end = at;
-    while (start > earliest && !ends_line(w->bytes[start - 1])) start--;
-    while (end < latest && !ends_line(w->bytes[end])) end++;
+    size_t start = earliest, end = latest;
+    /* Line feeds first: the other two are rare, and are then looked for in one line only. */
+    for (const char *ends = "\n\r\v"; *ends; ends++) {
+        const char *before = memrchr(w->bytes + start, *ends, at - start);
+        const char *behind = memchr(w->bytes + at, *ends, end - at);
+        if (before) start = (size_t)(before - w->bytes) + 1;
+        if (behind) end = (size_t)(behind - w->bytes);
+    }
     if (!last && (end == w->len || w->len - end < AFTER_BYTES)) return false;
     if ((start == earliest && start > 0 && !ends_line(w->bytes[start - 1])) ||
         (end == latest && end < w->len && !ends_line(w->bytes[end])))

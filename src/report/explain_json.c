@@ -157,7 +157,14 @@ static void put_incident(const oos_incident *incident, const oos_incident_notes 
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
     const oos_kb_record *record = incident->record;
-    put_advice(w, incident, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
+    if (notes
+            ->plan_json) { /* computed for this very model and device: better than what is known in general */
+        oos_json_key(w, "fixes");
+        oos_text_put(text, notes->plan_json);
+        w->after_key = false;
+    } else {
+        put_advice(w, incident, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
+    }
     put_advice(w, incident, "dead_ends", record ? record->dead_ends : NULL,
                record ? record->dead_end_count : 0);
     oos_json_field_str(w, "plan_flags", notes->plan_flags);
