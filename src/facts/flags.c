@@ -383,6 +383,50 @@ static void versions_read(loader *in, oos_flag_table *table)
     table->version_count = count;
 }
 
+/* Of the parser's rules, the one that came late: {"name":"dotted","result":"error","changes":[{"since":...}]}. A result
+ * that is an object is a command line that was understood. */
+static oos_version
+rule_since(loader *in) /* NOLINT: one level deep by the form of the file, and 256 at most */
+{
+    oos_version since = 0, taken = 0;
+    bool understood = false;
+    oos_view key;
+    while (oos_scan_key(&in->scan, &key)) {
+        if (oos_view_is(key, "since")) {
+            since = version_of(in, string_read(in));
+        } else if (oos_view_is(key, "result")) {
+            understood = oos_scan_peek(&in->scan) == OOS_SCAN_OBJECT;
+            oos_scan_skip(&in->scan, NULL);
+        } else if (oos_view_is(key, "changes")) {
+            oos_scan_open(&in->scan, '[');
+            while (oos_scan_item(&in->scan) && oos_scan_open(&in->scan, '{')) {
+                oos_version const later = rule_since(in);
+                if (later && !taken) taken = later;
+            }
+        } else {
+            oos_scan_skip(&in->scan, NULL);
+        }
+    }
+    return understood ? since : taken;
+}
+
+static void rules_read(loader *in, oos_flag_table *table)
+{
+    oos_view key, name;
+    if (!oos_scan_open(&in->scan, '[')) return;
+    while (oos_scan_item(&in->scan)) {
+        oos_scan rule = in->scan;
+        oos_scan_skip(&in->scan, NULL);
+        if (!oos_scan_open(&rule, '{') || !oos_scan_key(&rule, &key) || !oos_view_is(key, "name") ||
+            !oos_scan_string(&rule, &name) || !oos_view_is(name, "dotted"))
+            continue;
+        oos_scan const behind = in->scan;
+        in->scan = rule;
+        table->dotted_since = rule_since(in);
+        in->scan = behind;
+    }
+}
+
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr)
 {
@@ -400,6 +444,8 @@ oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const cha
                 versions_read(&in, &table);
             else if (oos_view_is(key, "flags"))
                 flags_read(&in);
+            else if (oos_view_is(key, "parser"))
+                rules_read(&in, &table);
             else
                 oos_scan_skip(&in.scan, NULL);
         }

@@ -53,6 +53,7 @@ typedef struct oos_flag_table {
     size_t count;
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
+    oos_version dotted_since; /* `--flag.key value` is taken from here on */
     const void *index; /* private: hash over every spelling */
 } oos_flag_table;
 

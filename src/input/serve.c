@@ -192,6 +192,9 @@ static oomsight_status config_words(oos_serve_reader *in, const oos_yaml_option 
 
     for (size_t i = 0; i < count; i++) {
         const oos_yaml_option *option = &options[i];
+        size_t later = i + 1; /* a key given twice: the last one counts */
+        while (later < count && strcmp(options[later].key, option->key) != 0) later++;
+        if (later < count) continue;
         char *flag = oos_arena_format(in->arena, "--%s", option->key);
         if (!flag) return nomem(in);
         if (option->kind == OOS_YAML_FALSE || (option->kind == OOS_YAML_LIST && option->value_count == 0)) {

@@ -169,7 +169,7 @@ def main():
         import dump_flags
         import flag_probes
         dump_flags.pretend_cuda()
-        parser, _, _ = dump_flags.build_parsers()
+        parser = dump_flags.build_parsers()[0]
     except ImportError as missing:
         print(f"no engine here: {missing}")
         return 77

@@ -359,6 +359,15 @@ static void dotted_keys_replace_the_json_of_the_same_flag(void **state)
     assert_string_equal(serve.hf_overrides_json, "{\"max_position_embeddings\":65536}");
 }
 
+static void a_version_without_dotted_keys_is_told_so(void **state)
+{
+    (void)state;
+    READ(OOS_VERSION(0, 8, 5), "vllm|serve|m|--hf-overrides.a|1");
+    assert_non_null(strstr(given("--hf-overrides.a")->note, "JSON only"));
+    READ(newest, "vllm|serve|m|--hf-overrides.a|1");
+    assert_null(given("--hf-overrides.a")->note);
+}
+
 static void rope_flags_are_overrides_of_the_config(void **state)
 {
     (void)state;
@@ -466,6 +475,8 @@ static void a_config_file_stands_before_the_command_line(void **state)
     assert_true(serve.gpu_memory_utilization.value == 0.85);
     assert_string_equal(given("--served-model-name")->value, "a b");
 
+    assert_int_equal(read_config(newest, "|m", "max-num-seqs: many\nmax-num-seqs: 7\n", ""), OOMSIGHT_OK);
+    assert_true(serve.max_num_seqs.value == 7);
     assert_int_equal(read_config(newest, "|m|--max-model-len|9", yaml, "|-tp|4"), OOMSIGHT_OK);
     assert_string_equal(serve.model, "m");
     assert_true(serve.max_model_len.value == 9 && serve.tensor_parallel_size.value == 4);
@@ -588,6 +599,7 @@ int main(void)
         CASE(a_flag_of_another_version_is_taken_with_a_note),
         CASE(compilation_settings_come_from_json_dots_and_short_forms),
         CASE(dotted_keys_replace_the_json_of_the_same_flag),
+        CASE(a_version_without_dotted_keys_is_told_so),
         CASE(rope_flags_are_overrides_of_the_config),
         CASE(speculative_decoding_is_read_from_every_spelling),
         CASE(limits_of_pictures_are_read_from_json_and_pairs),
