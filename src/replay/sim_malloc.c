@@ -108,12 +108,13 @@ static bool segment_create(oos_sim *sim, request *r)
 
 static bool add_segment(oos_sim *sim, request *r)
 {
-    if (sim->settings.throw_on_oom && !sim->limited) {
+    uint64_t const after = oos_add(sim->reserved_bytes, r->segment_bytes);
+    if (sim->limited && after > sim->allowed_bytes) return false;
+    if (sim->settings.throw_on_oom) { /* measured against the setting, not against the limit in force */
         double const limit = sim->settings.memory_fraction * (double)sim->device.total_bytes;
-        r->rejected = oos_add(sim->reserved_bytes, r->segment_bytes) > (uint64_t)limit;
+        r->rejected = after > (uint64_t)limit;
         if (r->rejected) return false;
     }
-    if (sim->limited && oos_add(sim->reserved_bytes, r->segment_bytes) > sim->allowed_bytes) return false;
     return segment_create(sim, r);
 }
 
@@ -143,10 +144,12 @@ static bool find_memory(oos_sim *sim, request *r)
     if (r->rejected) return false;
     if (sim->rules.lender_turn == OOS_LENDER_FIRST && take_lent(sim, r)) return true;
     if (oos_release_available(sim, r) && add_segment(sim, r)) return true;
+    if (r->rejected) return false;
     if (!oos_in_capture(sim)) {
         oos_release_cached(sim, (oos_pool_id){0, 0});
         sim->stats.retries++;
         if (add_segment(sim, r)) return true;
+        if (r->rejected) return false;
     }
     return sim->rules.lender_turn == OOS_LENDER_LAST && take_lent(sim, r);
 }
