@@ -61,8 +61,13 @@ void oos_arch_mtp_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a,
 void oos_arch_attention(oos_arch *a, oos_attention attention);
 uint64_t oos_arch_layer_count(oos_arch *a);
 
-/* Rows of the cos/sin table for a rope setting; `rope` is rope_parameters / rope_scaling, may be NULL. */
-void oos_arch_rope(oos_arch *a, uint64_t head_dim);
+/* ---- rotary tables ---- */
+const json_t *
+oos_rope_config(const oos_arch *a); /* rope_parameters, or rope_scaling before transformers 5; NULL */
+const char *oos_rope_type(const json_t *rope);
+oos_rope oos_rope_of(const oos_arch *a, const json_t *rope, uint64_t head_dim);
+void oos_rope_add(oos_arch *a, oos_rope table); /* unless there is an equal one */
+void oos_rope_usual(oos_arch *a);               /* one table for all attention layers */
 
 /* ---- how the engine decides about windows ---- */
 /* The window of layer i by `layer_types` and `sliding_window`; 0: none. `pattern` > 0: without layer_types every
@@ -139,6 +144,14 @@ void oos_put_block(oos_arch *a, const char *name, uint64_t out, uint64_t in, oos
                    uint64_t depth);
 void oos_put_tower_plain(oos_arch *a, const char *name, uint64_t out, uint64_t in);
 
+void oos_rope_none(oos_arch *a);
+void oos_rope_gemma3(oos_arch *a);
+void oos_rope_gemma4(oos_arch *a);
+void oos_rope_mrope4(oos_arch *a);
+void oos_rope_fp32(oos_arch *a);
+void oos_rope_indexer(oos_arch *a);
+void oos_rope_mimo_v2(oos_arch *a);
+
 void oos_tower_qwen2_vl(oos_arch *a);
 void oos_tower_qwen2_5_vl(oos_arch *a);
 void oos_tower_qwen3_vl(oos_arch *a);
@@ -152,6 +165,7 @@ typedef struct oos_family {
     void (*tower)(oos_arch *a); /* vision and audio, NULL */
     const char *prefix;         /* of the decoder, "model." when NULL */
     const oos_rename *renames;  /* NULL: none */
+    void (*rope)(oos_arch *a);  /* rotary tables; NULL: the usual one */
 } oos_family;
 
 const oos_family *oos_family_find(const char *architecture);

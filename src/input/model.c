@@ -136,21 +136,6 @@ static uint64_t derived_length(const oos_arch *a)
     return least == UINT64_MAX ? 0 : least;
 }
 
-static const char *rope_type(const json_t *rope)
-{
-    const char *word = NULL;
-    if (!oos_json_str(rope, "rope_type", &word) && !oos_json_str(rope, "type", &word)) return "default";
-    return word;
-}
-
-/* rope_parameters (transformers 5) or rope_scaling before it. */
-static const json_t *rope_of(const json_t *text)
-{
-    const json_t *rope = json_object_get(text, "rope_parameters");
-    if (!json_is_object(rope)) rope = json_object_get(text, "rope_scaling");
-    return json_is_object(rope) ? rope : NULL;
-}
-
 static uint64_t scaled(uint64_t length, double factor)
 {
     double const product = (double)length * factor;
@@ -162,7 +147,7 @@ static uint64_t scaled(uint64_t length, double factor)
 static void length_with_rope(oos_arch *a, const json_t *rope)
 {
     oos_model *m = a->model;
-    const char *type = rope_type(rope);
+    const char *type = oos_rope_type(rope);
     double factor = 1;
     uint64_t original = 0;
     (void)oos_json_f64(rope, "factor", &factor);
@@ -192,7 +177,7 @@ static void longest_length(oos_arch *a)
     }
     /* Gemma 3 states its length with the scaling already in it. */
     if (m->model_type && strstr(m->model_type, "gemma3")) return;
-    const json_t *rope = rope_of(a->text);
+    const json_t *rope = oos_rope_config(a);
     if (rope) length_with_rope(a, rope);
 }
 
@@ -276,6 +261,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");
     (family ? family->build : oos_build_common)(a);
+    (family && family->rope ? family->rope : oos_rope_usual)(a);
     if (family && family->tower) family->tower(a);
     oos_vision_fill(&m->vision,
                     &(oos_vision){.channels = 3, .temporal_patch = 1, .merge = 1, .out_hidden = m->hidden});
