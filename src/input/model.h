@@ -113,6 +113,8 @@ typedef struct oos_matrix {
     oos_split split;
     bool bias;
     bool linear; /* a linear layer: quantisation and LoRA apply */
+    bool
+        unfolds; /* quantised, it is kept once more in the model's dtype (up projection of latent attention) */
     bool expert; /* `count` is divided by expert parallelism instead of the matrix by TP */
     uint8_t
         shards; /* matrices fused into this one (qkv 3, gate_up 2): each has its own per-tensor scale; 0: one */

@@ -1,20 +1,30 @@
-/* Weights of one rank: the matrices of its layers and of its end of the pipeline, summed. */
+/* Weights of one rank: the matrices of its layers and of its end of the pipeline, summed as they are created and as
+ * they stay. */
 #include "plan/weights.h"
 
+#include "plan/weights_lora.h"
 #include "plan/weights_quant.h"
 
 enum { SHAPES_ON_STACK = 256 };
 
+/* Bytes of a range of matrices. */
+typedef struct total {
+    uint64_t created, loaded;
+    uint64_t waste;  /* what the allocator counts beyond `loaded` */
+    uint64_t repack; /* largest tensor that is alive twice while it is repacked */
+    uint64_t layer;  /* largest layer, as created */
+} total;
+
 typedef struct sum {
-    const oos_setup *setup;
     const oos_model *model;
     oos_cut cut;
-    oos_weights *weights;
+    oos_weights *weights; /* gets the parts; NULL: not wanted */
 } sum;
 
 static void part_add(oos_weights *weights, const char *module, uint64_t bytes)
 {
     size_t i = 0;
+    if (!weights) return;
     while (i < weights->part_count && weights->parts[i].module != module) i++;
     if (i == weights->part_count) {
         if (i == OOS_WEIGHT_PARTS_MAX)
@@ -26,49 +36,157 @@ static void part_add(oos_weights *weights, const char *module, uint64_t bytes)
     weights->parts[i].bytes = oos_add(weights->parts[i].bytes, bytes);
 }
 
-/* Matrices [first, first + count), `times` times over. */
-static uint64_t range_add(sum *s, uint64_t first, uint64_t count, uint64_t times)
+/* Latent attention keeps the up projection of keys and values once more, unfolded, where it is stored quantised; not
+ * quantised they are views of it (MLAAttention.process_weights_after_loading). */
+static uint64_t unfolded_bytes(const sum *s, const oos_matrix *matrix, const oos_quant *quant)
 {
-    uint64_t total = 0;
-    if (times == 0) return 0;
+    if (quant->kind == OOS_QUANT_NONE || !matrix->unfolds) return 0;
+    oos_piece const p = oos_piece_of(&s->cut, matrix, quant);
+    return oos_mul(oos_mul(p.rows, p.columns), s->cut.dtype_bytes);
+}
+
+/* Matrices [first, first + count), `times` times over. */
+static void range_add(sum *s, uint64_t first, uint64_t count, uint64_t times, total *into)
+{
+    uint64_t layer = 0;
+    if (times == 0) return;
     for (uint64_t i = first; i < first + count; i++) {
         const oos_matrix *matrix = &s->model->matrices[i];
-        uint64_t const bytes =
-            oos_mul(times, oos_piece_bytes(&s->cut, matrix, &s->model->quants[matrix->quant]));
-        part_add(s->weights, matrix->module, bytes);
-        total = oos_add(total, bytes);
+        const oos_quant *quant = &s->model->quants[matrix->quant];
+        uint64_t tensors[OOS_TENSORS_MAX], created = 0, loaded = 0, waste = 0, largest = 0;
+        size_t const created_count = oos_tensors_created(&s->cut, matrix, quant, tensors);
+        for (size_t t = 0; t < created_count; t++) {
+            created = oos_add(created, tensors[t]);
+            largest = oos_max(largest, tensors[t]);
+        }
+        size_t const loaded_count = oos_tensors_loaded(&s->cut, matrix, quant, tensors);
+        for (size_t t = 0; t < loaded_count; t++) {
+            loaded = oos_add(loaded, tensors[t]);
+            waste = oos_add(waste, oos_block_waste(&s->cut, tensors[t]));
+        }
+        loaded = oos_add(loaded, unfolded_bytes(s, matrix, quant));
+        if (oos_is_repacked(&s->cut, matrix, quant)) into->repack = oos_max(into->repack, largest);
+        layer = oos_add(layer, created);
+        into->created = oos_add(into->created, oos_mul(times, created));
+        into->loaded = oos_add(into->loaded, oos_mul(times, loaded));
+        into->waste = oos_add(into->waste, oos_mul(times, waste));
+        part_add(s->weights, matrix->module, oos_mul(times, created));
     }
-    return total;
+    into->layer = oos_max(into->layer, layer);
 }
 
 /* Equal layers are computed once. */
 static oomsight_status layers_add(oos_arena *arena, sum *s, const oos_layer *layers, uint64_t first,
-                                  uint64_t count, uint64_t *ret_bytes, oomsight_error *reterr)
+                                  uint64_t count, total *into, oomsight_error *reterr)
 {
-    uint32_t few[SHAPES_ON_STACK] = {0}, *times = few;
+    uint32_t few[SHAPES_ON_STACK], *times = few;
     if (s->model->shape_count > SHAPES_ON_STACK) {
         times = OOS_NEW_ARRAY(arena, uint32_t, s->model->shape_count);
         if (!times) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the layers");
+    } else {
+        memset(few, 0, s->model->shape_count * sizeof *few);
     }
     for (uint64_t i = first; i < first + count; i++) times[layers[i].shape]++;
-    uint64_t total = 0;
     for (uint64_t i = first; i < first + count; i++) {
         uint32_t const shape = layers[i].shape;
-        total = oos_add(total, range_add(s, layers[i].first_matrix, layers[i].matrix_count, times[shape]));
+        range_add(s, layers[i].first_matrix, layers[i].matrix_count, times[shape], into);
         times[shape] = 0;
     }
-    *ret_bytes = total;
     return OOMSIGHT_OK;
 }
 
 /* The embedding once more, on the stage whose head is tied to it. */
-static uint64_t tied_add(sum *s)
+static void tied_add(sum *s, total *into)
 {
     const oos_model *model = s->model;
-    uint64_t total = 0;
     for (uint64_t i = model->first_stage[0]; i < model->first_stage[0] + (uint64_t)model->first_stage[1]; i++)
-        if (model->matrices[i].split == OOS_SPLIT_VOCAB) total = oos_add(total, range_add(s, i, 1, 1));
-    return total;
+        if (model->matrices[i].split == OOS_SPLIT_VOCAB) range_add(s, i, 1, 1, into);
+}
+
+static oomsight_status stage_add(oos_arena *arena, const oos_setup *setup, sum *s, uint64_t stage,
+                                 total *into, oomsight_error *reterr)
+{
+    const oos_model *model = s->model;
+    bool const first_stage = stage == 0, last_stage = stage + 1 >= setup->pp;
+    uint64_t first;
+    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    OOS_TRY(layers_add(arena, s, model->layers, first, count, into, reterr));
+    if (first_stage) range_add(s, model->first_stage[0], model->first_stage[1], 1, into);
+    if (last_stage) range_add(s, model->last_stage[0], model->last_stage[1], 1, into);
+    if (last_stage && !first_stage && model->tied) tied_add(s, into);
+    range_add(s, model->every_stage[0], model->every_stage[1], 1, into);
+    if (setup->multimodal && (first_stage || !model->vision_first_only))
+        range_add(s, model->vision_matrices[0], model->vision_matrices[1], 1, into);
+    return OOMSIGHT_OK;
+}
+
+/* ---- buffers ---- */
+
+/* Rotary tables, four fp32 scales per attention layer, and which experts are here. */
+static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
+{
+    const oos_model *model = setup->model;
+    uint64_t total_bytes = 0, first;
+    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    for (size_t i = 0; i < model->rope_count; i++) {
+        const oos_rope *rope = &model->rope[i];
+        oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
+        total_bytes = oos_add(total_bytes,
+                              oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype)));
+    }
+    for (uint64_t i = first; i < first + count; i++) {
+        oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
+        if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS) total_bytes = oos_add(total_bytes, 16);
+        if (model->layers[i].moe && setup->ep > 1)
+            total_bytes = oos_add(total_bytes, oos_mul(4, model->moe.experts));
+    }
+    return total_bytes;
+}
+
+/* ---- drafters ---- */
+
+/* The model's own drafter. It is created with an embedding and a head that are then replaced by the model's: they are
+ * alive while it loads. */
+static oomsight_status mtp_add(oos_arena *arena, const oos_setup *setup, sum *s, total *into,
+                               uint64_t *ret_shared, oomsight_error *reterr)
+{
+    const oos_model *model = setup->model;
+    OOS_TRY(layers_add(arena, s, model->mtp_layers, 0, model->mtp_layer_count, into, reterr));
+    range_add(s, model->mtp_matrices[0], model->mtp_matrices[1], 1, into);
+    sum plain = {.model = model, .cut = s->cut};
+    total shared = {0};
+    tied_add(&plain, &shared);
+    *ret_shared = oos_mul(model->tied ? 1 : 2, shared.created);
+    return OOMSIGHT_OK;
+}
+
+/* A model of its own, on one stage; an EAGLE head takes the target's embedding, and its head where the sizes agree. */
+static oomsight_status draft_add(oos_arena *arena, const oos_setup *setup, total *into,
+                                 oomsight_error *reterr)
+{
+    oos_setup draft = *setup;
+    draft.model = setup->draft;
+    draft.draft = NULL;
+    draft.pp = 1;
+    draft.mtp_layers = 0;
+    draft.multimodal = false;
+    const oos_speculative *spec = setup->serve ? &setup->serve->speculative : NULL;
+    if (spec && spec->draft_tensor_parallel_size.known)
+        draft.tp = oos_max(1, spec->draft_tensor_parallel_size.value);
+    sum s = {.model = draft.model, .cut = oos_cut_of(&draft)};
+    OOS_TRY(stage_add(arena, &draft, &s, 0, into, reterr));
+    into->loaded = oos_add(into->loaded, buffer_bytes(&draft, 0));
+    return OOMSIGHT_OK;
+}
+
+/* ---- all of it ---- */
+
+/* When the headers of the weight files are there their sum wins: what the arithmetic does not know (a bias, a layer
+ * more) is then counted, cut in proportion. */
+static void weigh_by_headers(const oos_setup *setup, oos_weights *weights)
+{
+    (void)setup;
+    (void)weights;
 }
 
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
@@ -76,21 +194,34 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
 {
     const oos_model *model = setup->model;
     oos_weights weights = {.source = model->known ? OOS_SOURCE_DERIVED : OOS_SOURCE_ESTIMATED};
-    sum s = {.setup = setup, .model = model, .cut = oos_cut_of(setup), .weights = &weights};
-    bool const first_stage = stage == 0, last_stage = stage + 1 >= setup->pp;
+    sum s = {.model = model, .cut = oos_cut_of(setup), .weights = &weights};
+    total own = {0}, draft = {0};
+    uint64_t shared = 0;
+    bool const last_stage = stage + 1 >= setup->pp;
+    OOS_TRY(stage_add(arena, setup, &s, stage, &own, reterr));
+    if (last_stage && setup->draft)
+        OOS_TRY(draft_add(arena, setup, &draft, reterr));
+    else if (last_stage && setup->mtp_layers > 0)
+        OOS_TRY(mtp_add(arena, setup, &s, &draft, &shared, reterr));
 
-    uint64_t first, bytes = 0;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
-    OOS_TRY(layers_add(arena, &s, model->layers, first, count, &bytes, reterr));
-    if (first_stage) bytes = oos_add(bytes, range_add(&s, model->first_stage[0], model->first_stage[1], 1));
-    if (last_stage) bytes = oos_add(bytes, range_add(&s, model->last_stage[0], model->last_stage[1], 1));
-    if (last_stage && !first_stage && model->tied) bytes = oos_add(bytes, tied_add(&s));
-    bytes = oos_add(bytes, range_add(&s, model->every_stage[0], model->every_stage[1], 1));
-    if (setup->multimodal && (first_stage || !model->vision_first_only))
-        bytes = oos_add(bytes, range_add(&s, model->vision_matrices[0], model->vision_matrices[1], 1));
-    weights.param_bytes = bytes;
+    weights.param_bytes = own.created;
+    weights.draft_param_bytes = draft.created;
+    weights.buffer_bytes = buffer_bytes(setup, stage);
+    weights.lora_bytes = oos_lora_bytes(setup, &s.cut, stage);
+    uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), oos_add(own.waste, draft.waste));
+    uint64_t const created = oos_add(own.created, draft.created);
+    weights.after_load_bytes = (int64_t)oos_min(stays, INT64_MAX) - (int64_t)oos_min(created, INT64_MAX);
+    weights.loaded_bytes = oos_add(oos_add(stays, weights.buffer_bytes), weights.lora_bytes);
 
-    weights.loaded_bytes = weights.loaded_low = weights.loaded_high = bytes;
+    /* Online quantisation: to 0.13 the whole model is there unquantised first, later one layer at a time. */
+    if (s.cut.online_fp8) {
+        bool const streams = setup->rules && setup->rules->online_quantisation_streams;
+        weights.load_transient_bytes = streams ? own.layer : oos_sub(own.created, own.loaded);
+    }
+    weights.load_transient_bytes = oos_max(weights.load_transient_bytes, shared);
+    weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
+    weights.loaded_low = weights.loaded_high = weights.loaded_bytes;
+    weigh_by_headers(setup, &weights);
     *ret_weights = weights;
     return OOMSIGHT_OK;
 }

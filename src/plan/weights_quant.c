@@ -1,4 +1,5 @@
-/* What each quantisation stores (vLLM 0.32, the create_weights() of model_executor/layers/quantization). */
+/* What each quantisation stores (vLLM 0.32, the create_weights() and process_weights_after_loading() of
+ * model_executor/layers/quantization). */
 #include "plan/weights_quant.h"
 
 enum { VOCAB_PADDING = 64 }; /* DEFAULT_VOCAB_PADDING_SIZE, vocab_parallel_embedding.py */
@@ -6,23 +7,27 @@ enum { VOCAB_PADDING = 64 }; /* DEFAULT_VOCAB_PADDING_SIZE, vocab_parallel_embed
 oos_cut oos_cut_of(const oos_setup *setup)
 {
     uint64_t const tp = oos_max(1, setup->tp), ep = oos_max(1, setup->ep);
+    const char *asked = setup->serve ? setup->serve->quantization : NULL;
+    const char *conf = setup->env ? setup->env->alloc_conf : NULL;
     return (oos_cut){.tp = tp,
                      /* without expert parallelism the experts are cut over the data-parallel ranks too */
                      .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, setup->dp)),
                      .ep = ep,
                      .dtype_bytes = oos_dtype_bytes(setup->dtype),
-                     .capability = setup->device.capability};
+                     .capability = setup->device.capability,
+                     .online_fp8 = asked && strncmp(asked, "fp8", 3) == 0 && !setup->model->quant_method,
+                     .split_limit = setup->rules ? oos_mul(setup->rules->load_split_limit_mib, OOS_MIB) : 0,
+                     .exact_blocks = conf && strstr(conf, "expandable_segments:True")};
 }
 
 /* Experts in MXFP4 are padded to what the kernel takes: Triton on Hopper rounds the inner size to 64, the others hidden
  * to 256 and inner to 128 (vLLM 0.32, fused_moe/oracle/mxfp4.py). */
 static void pad_experts(const oos_cut *cut, const oos_matrix *matrix, oos_piece *piece)
 {
-    bool const down = matrix->split == OOS_SPLIT_IN;
     uint64_t const shards = matrix->shards ? matrix->shards : 1;
     uint64_t const hidden_unit = cut->capability == 90 ? 1 : 256;
     uint64_t const inner_unit = cut->capability == 90 ? 64 : 128;
-    if (down) {
+    if (matrix->split == OOS_SPLIT_IN) {
         piece->rows = oos_round_up(piece->rows, hidden_unit);
         piece->columns = oos_round_up(piece->columns, inner_unit);
     } else {
@@ -50,8 +55,20 @@ oos_piece oos_piece_of(const oos_cut *cut, const oos_matrix *matrix, const oos_q
     if (matrix->unit > 1) piece.rows = oos_round_up(piece.rows, matrix->unit);
     if (matrix->expert && cut->ep > 1) piece.count = oos_cdiv(matrix->count, cut->ep);
     if (matrix->expert && quant->kind == OOS_QUANT_MXFP4) pad_experts(cut, matrix, &piece);
-    if (matrix->bias) piece.bias_rows = piece.rows;
     return piece;
+}
+
+/* ---- lists of tensors ---- */
+
+typedef struct list {
+    uint64_t *bytes;
+    size_t count;
+    uint64_t times; /* experts: one tensor holds all of them */
+} list;
+
+static void put(list *l, uint64_t bytes)
+{
+    if (bytes > 0 && l->count < OOS_TENSORS_MAX) l->bytes[l->count++] = oos_mul(l->times, bytes);
 }
 
 /* Groups along the input; 0 means one for the whole row. */
@@ -64,15 +81,18 @@ static uint64_t block_scales(const oos_matrix *matrix, const oos_quant *quant, c
 {
     uint64_t const out = quant->block_out ? quant->block_out : 128,
                    in = quant->block_in ? quant->block_in : 128;
-    uint64_t const shards =
-        matrix->expert && matrix->shards ? matrix->shards : 1; /* experts: blocks of each half */
+    uint64_t const shards = matrix->expert && matrix->shards ? matrix->shards : 1; /* blocks of each half */
     uint64_t const rows = oos_mul(shards, oos_cdiv(p->rows / shards, out));
     return oos_mul(oos_mul(rows, oos_cdiv(p->columns, in)), quant->byte_scales ? 1 : 4);
 }
 
-/* One matrix, or one expert's. */
-static uint64_t stored_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
-                             const oos_piece *p, uint64_t dtype_bytes)
+static uint64_t own_dtype_bytes(const oos_cut *cut, const oos_matrix *matrix)
+{
+    return matrix->dtype == OOS_DTYPE_UNKNOWN ? cut->dtype_bytes : oos_dtype_bytes(matrix->dtype);
+}
+
+static void put_stored(list *l, const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
+                       const oos_piece *p)
 {
     uint64_t const cells = oos_mul(p->rows, p->columns);
     uint64_t const shards = matrix->shards ? matrix->shards : 1;
@@ -84,44 +104,163 @@ static uint64_t stored_bytes(const oos_cut *cut, const oos_matrix *matrix, const
     uint64_t const input = quant->weight_only || quant->dynamic_activation ? 0 : matrix->expert ? 4 : tensor;
     switch (quant->kind) {
     case OOS_QUANT_NONE:
-    case OOS_QUANT_UNKNOWN: return oos_mul(cells, dtype_bytes);
-    case OOS_QUANT_AWQ: {
-        uint64_t const packed = p->rows / pack;
-        return oos_add(oos_mul(4, oos_add(oos_mul(p->columns, packed), oos_mul(groups, packed))), scales);
-    }
-    case OOS_QUANT_GPTQ: {
-        uint64_t const zeros = oos_mul(groups, p->rows / pack);
-        uint64_t const order = quant->act_order ? p->columns : 0;
-        return oos_add(oos_mul(4, oos_add(oos_add(oos_mul(p->columns / pack, p->rows), zeros), order)),
-                       scales);
-    }
-    case OOS_QUANT_PACKED_INT: {
-        uint64_t const zeros = quant->symmetric ? 0 : oos_mul(p->rows / pack, groups);
-        uint64_t const shape = 16; /* two int64 beside each matrix */
-        return oos_add(oos_add(oos_mul(4, oos_add(oos_mul(p->rows, p->columns / pack), zeros)), scales),
-                       shape);
-    }
+    case OOS_QUANT_UNKNOWN: put(l, oos_mul(cells, own_dtype_bytes(cut, matrix))); break;
+    case OOS_QUANT_AWQ:
+        put(l, oos_mul(4, oos_mul(p->columns, p->rows / pack)));
+        put(l, oos_mul(4, oos_mul(groups, p->rows / pack)));
+        put(l, scales);
+        break;
+    case OOS_QUANT_GPTQ:
+        put(l, oos_mul(4, oos_mul(p->columns / pack, p->rows)));
+        put(l, oos_mul(4, oos_mul(groups, p->rows / pack)));
+        put(l, scales);
+        if (quant->act_order) put(l, oos_mul(4, p->columns));
+        break;
+    case OOS_QUANT_PACKED_INT:
+        put(l, oos_mul(4, oos_mul(p->rows, p->columns / pack)));
+        put(l, scales);
+        if (!quant->symmetric) put(l, oos_mul(4, oos_mul(p->rows / pack, groups)));
+        put(l, 16); /* the shape: two int64 */
+        break;
     case OOS_QUANT_INT8:
-    case OOS_QUANT_FP8_CHANNEL: return oos_add(oos_add(cells, oos_mul(4, p->rows)), input);
-    case OOS_QUANT_FP8_TENSOR: return oos_add(oos_add(cells, tensor), input);
-    case OOS_QUANT_FP8_BLOCK: return oos_add(cells, block_scales(matrix, quant, p));
-    case OOS_QUANT_NVFP4: {
-        uint64_t const group = quant->group ? quant->group : 16;
-        uint64_t const act = quant->weight_only && !matrix->expert ? 0 : tensor;
-        return oos_add(oos_add(cells / 2, oos_mul(p->rows, p->columns / group)), oos_add(tensor, act));
+    case OOS_QUANT_FP8_CHANNEL:
+        put(l, cells);
+        put(l, oos_mul(4, p->rows));
+        put(l, input);
+        break;
+    case OOS_QUANT_FP8_TENSOR:
+        put(l, cells);
+        put(l, tensor);
+        put(l, input);
+        break;
+    case OOS_QUANT_FP8_BLOCK:
+        put(l, cells);
+        put(l, block_scales(matrix, quant, p));
+        break;
+    case OOS_QUANT_NVFP4:
+        put(l, cells / 2);
+        put(l, oos_mul(p->rows, p->columns / (quant->group ? quant->group : 16)));
+        put(l, tensor);
+        if (!quant->weight_only || matrix->expert) put(l, tensor);
+        break;
+    case OOS_QUANT_MXFP4:
+        put(l, cells / 2);
+        put(l, cells / 32);
+        break;
+    case OOS_QUANT_MXFP8:
+        put(l, cells);
+        put(l, cells / 32);
+        break;
+    case OOS_QUANT_BNB: put(l, bits == 8 ? cells : oos_cdiv(cells, 2)); break;
     }
-    case OOS_QUANT_MXFP4: return oos_add(cells / 2, cells / 32);
-    case OOS_QUANT_MXFP8: return oos_add(cells, cells / 32);
-    case OOS_QUANT_BNB: return bits == 8 ? cells : oos_cdiv(cells, 2);
+}
+
+size_t oos_tensors_created(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
+                           uint64_t ret_bytes[OOS_TENSORS_MAX])
+{
+    oos_piece const p = oos_piece_of(cut, matrix, quant);
+    list l = {.bytes = ret_bytes, .times = p.count};
+    put_stored(&l, cut, matrix, quant, &p);
+    if (matrix->bias) put(&l, oos_mul(p.rows, own_dtype_bytes(cut, matrix)));
+    return l.count;
+}
+
+/* ---- after loading ---- */
+
+/* GPUs without FP8 arithmetic run FP8 weights through Marlin. */
+static bool is_marlin_fp8(const oos_cut *cut, const oos_quant *quant)
+{
+    return cut->capability < 89 &&
+           (quant->kind == OOS_QUANT_FP8_TENSOR || quant->kind == OOS_QUANT_FP8_CHANNEL ||
+            quant->kind == OOS_QUANT_FP8_BLOCK);
+}
+
+static bool becomes_fp8(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
+{
+    return cut->online_fp8 && matrix->linear && quant->kind == OOS_QUANT_NONE &&
+           matrix->split != OOS_SPLIT_VOCAB;
+}
+
+size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
+                          uint64_t ret_bytes[OOS_TENSORS_MAX])
+{
+    oos_piece const p = oos_piece_of(cut, matrix, quant);
+    list l = {.bytes = ret_bytes, .times = p.count};
+    uint64_t const cells = oos_mul(p.rows, p.columns);
+    if (becomes_fp8(cut, matrix, quant)) {
+        put(&l, cells);
+        put(&l, 4);
+    } else if (is_marlin_fp8(
+                   cut, quant)) { /* scales per output row, and per block along the input, in model dtype */
+        uint64_t const block = quant->kind == OOS_QUANT_FP8_BLOCK ? oos_max(1, quant->block_in) : p.columns;
+        put(&l, cells);
+        put(&l, oos_mul(oos_mul(p.rows, oos_cdiv(p.columns, oos_max(1, block))), cut->dtype_bytes));
+    } else if (quant->kind == OOS_QUANT_GPTQ && quant->symmetric) { /* Marlin needs no zero points */
+        oos_quant without = *quant;
+        put_stored(&l, cut, matrix, &without, &p);
+        if (l.count > 1) l.bytes[1] = 0;
+    } else if (quant->kind == OOS_QUANT_NVFP4 && !quant->weight_only && cut->capability >= 100 &&
+               !matrix->expert) {
+        /* scales in tiles of 128 rows by 4 groups */
+        uint64_t const groups = p.columns / (quant->group ? quant->group : 16);
+        put(&l, cells / 2);
+        put(&l, oos_mul(oos_round_up(p.rows, 128), oos_round_up(groups, 4)));
+        put(&l, 4);
+        put(&l, 4);
+    } else if (quant->kind == OOS_QUANT_BNB && quant->bits != 8) {
+        /* nested constants are unfolded while loading: one fp32 per 64 weights */
+        put_stored(&l, cut, matrix, quant, &p);
+        put(&l, oos_mul(4, oos_cdiv(cells, 64)));
+    } else {
+        put_stored(&l, cut, matrix, quant, &p);
     }
-    return oos_mul(cells, dtype_bytes);
+    if (matrix->bias) put(&l, oos_mul(p.rows, own_dtype_bytes(cut, matrix)));
+    return l.count;
+}
+
+bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
+{
+    switch (quant->kind) {
+    case OOS_QUANT_AWQ:
+    case OOS_QUANT_GPTQ:
+    case OOS_QUANT_PACKED_INT:
+    case OOS_QUANT_NVFP4:
+    case OOS_QUANT_MXFP4: return true;
+    case OOS_QUANT_FP8_TENSOR:
+    case OOS_QUANT_FP8_CHANNEL:
+    case OOS_QUANT_FP8_BLOCK: return is_marlin_fp8(cut, quant) || matrix->expert;
+    case OOS_QUANT_NONE: return becomes_fp8(cut, matrix, quant);
+    case OOS_QUANT_INT8:
+    case OOS_QUANT_MXFP8:
+    case OOS_QUANT_BNB:
+    case OOS_QUANT_UNKNOWN: return false;
+    }
+    return false;
 }
 
 uint64_t oos_piece_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
 {
-    oos_piece const p = oos_piece_of(cut, matrix, quant);
-    uint64_t const dtype_bytes =
-        matrix->dtype == OOS_DTYPE_UNKNOWN ? cut->dtype_bytes : oos_dtype_bytes(matrix->dtype);
-    uint64_t const one = stored_bytes(cut, matrix, quant, &p, dtype_bytes);
-    return oos_mul(p.count, oos_add(one, oos_mul(p.bias_rows, dtype_bytes)));
+    uint64_t tensors[OOS_TENSORS_MAX], total = 0;
+    size_t const count = oos_tensors_created(cut, matrix, quant, tensors);
+    for (size_t i = 0; i < count; i++) total = oos_add(total, tensors[i]);
+    return total;
+}
+
+/* ---- the allocator ---- */
+
+/* Blocks are multiples of 512 bytes. A tensor of 10 MiB or more gets a segment of whole 2 MiB; a rest of at most 1 MiB
+ * is not split off and counts as allocated, and no rest is once the block reaches the split limit. Smaller ones share
+ * segments of 20 MiB, whose last rest is treated alike. */
+uint64_t oos_block_waste(const oos_cut *cut, uint64_t bytes)
+{
+    uint64_t const size = oos_round_up(bytes, 512);
+    if (bytes == 0) return 0;
+    if (cut->exact_blocks || size <= OOS_MIB) return size - bytes;
+    if (size < 10 * OOS_MIB) {
+        uint64_t const each = 20 * OOS_MIB / size, rest = 20 * OOS_MIB - oos_mul(each, size);
+        return size - bytes + (rest <= OOS_MIB ? rest / each : 0);
+    }
+    uint64_t const rest = oos_round_up(size, 2 * OOS_MIB) - size;
+    bool const whole = rest <= OOS_MIB || (cut->split_limit > 0 && size >= cut->split_limit);
+    return size - bytes + (whole ? rest : 0);
 }

@@ -133,8 +133,8 @@ static bool same_matrix(const oos_matrix *x, const oos_matrix *y)
 {
 #define SAME(field) (x->field == y->field)
     return SAME(name) && SAME(out) && SAME(in) && SAME(count) && SAME(quant) && SAME(module) && SAME(unit) &&
-           SAME(kv_out) && SAME(kv_heads) && SAME(split) && SAME(bias) && SAME(linear) && SAME(expert) &&
-           SAME(shards) && SAME(dtype);
+           SAME(kv_out) && SAME(kv_heads) && SAME(split) && SAME(bias) && SAME(linear) && SAME(unfolds) &&
+           SAME(expert) && SAME(shards) && SAME(dtype);
 #undef SAME
 }
 

@@ -42,8 +42,13 @@ void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused)
         oos_put_column(a, OOS_MODULE_ATTN, "self_attn.q_proj", query, hidden, false, 1);
     }
     oos_put_norm(a, "self_attn.kv_a_layernorm", t->kv_lora_rank);
-    oos_put_column(a, OOS_MODULE_ATTN, "self_attn.kv_b_proj",
-                   oos_mul(t->heads, oos_add(t->nope_dim, t->value_dim)), t->kv_lora_rank, false, 1);
+    oos_put(a, OOS_MODULE_ATTN,
+            (oos_matrix){.name = "self_attn.kv_b_proj",
+                         .out = oos_mul(t->heads, oos_add(t->nope_dim, t->value_dim)),
+                         .in = t->kv_lora_rank,
+                         .split = OOS_SPLIT_OUT,
+                         .linear = true,
+                         .unfolds = true});
     oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", hidden, oos_mul(t->heads, t->value_dim), bias);
     oos_put_kv_scales(a);
 }
