@@ -8,7 +8,7 @@
 typedef struct buckets {
     oos_kv_spec specs[OOS_KV_SPECS_MAX];
     size_t count;
-    size_t of[OOS_KV_SPECS_MAX];
+    size_t of[OOS_KV_SPECS_MAX], first[OOS_KV_SPECS_MAX]; /* first: the raw spec a bucket began with */
 } buckets;
 
 static bool is_full(oos_kv_kind kind)
@@ -28,16 +28,19 @@ static bool merges(const oos_kv_spec *a, const oos_kv_spec *b)
            a->state_by_length == b->state_by_length;
 }
 
-/* Equal specs become one bucket, in the order of their first layer. */
+/* Equal specs become one bucket, in the order of their first layer. Two that were padded to one size stay two. */
 static void fill_buckets(const oos_kv_layers *layers, const oos_kv_spec *specs, buckets *ret)
 {
     ret->count = 0;
     for (size_t i = 0; i < layers->count; i++) {
         size_t k = 0;
-        while (k < ret->count && !merges(&ret->specs[k], &specs[i])) k++;
+        while (k < ret->count && !(merges(&ret->specs[k], &specs[i]) &&
+                                   layers->specs[ret->first[k]].page_bytes == layers->specs[i].page_bytes))
+            k++;
         if (k == ret->count) {
             ret->specs[ret->count++] = specs[i];
             ret->specs[k].layers = 0;
+            ret->first[k] = i;
         }
         ret->specs[k].layers += layers->specs[i].layers;
         ret->of[i] = k;
