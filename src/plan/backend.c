@@ -34,6 +34,8 @@ static const struct {
     [OOS_BACKEND_FLASH_ATTN_MLA_SPARSE] = {"FLASH_ATTN_MLA_SPARSE", 64, 64, true},
     [OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM90] = {"FLASHINFER_MLA_SPARSE_SM90", 64, 64, true},
     [OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120] = {"FLASHINFER_MLA_SPARSE_SM120", 64, 64, true},
+    [OOS_BACKEND_FLASHMLA_SPARSE_DSV4] = {"FLASHMLA_SPARSE_DSV4", 64, 256, true},
+    [OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4] = {"FLASHINFER_MLA_SPARSE_DSV4", 64, 256, true},
     [OOS_BACKEND_XFORMERS] = {"XFORMERS", 16, 0, false},
 };
 
@@ -276,9 +278,18 @@ typedef struct decision {
     bool forced, forced_invalid;
 } decision;
 
+/* DeepSeek V4 brings kernels of its own (vllm/models/deepseek_v4). */
+static bool is_compressed(const oos_attention *a)
+{
+    return a->mixer == OOS_MIXER_MLA && a->kv_lora_rank == 0 && a->window > 0;
+}
+
 static decision decide(const oos_backend_question *q)
 {
     const oos_rules *rules = q->setup->rules;
+    if (is_compressed(q->attention))
+        return (decision){.pick = take(q->major == 12 ? OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4
+                                                      : OOS_BACKEND_FLASHMLA_SPARSE_DSV4)};
     oos_backend wanted;
     bool const asked = forced_backend(q->setup, &wanted);
     const oos_attention *a = q->attention;
@@ -424,6 +435,7 @@ static uint64_t preferred_block(const oos_backend_question *q, oos_backend backe
 
 static oos_kv_dtype stored(const oos_backend_question *q, oos_backend backend)
 {
+    if (is_compressed(q->attention)) return OOS_KV_FP8_DS_MLA;
     if (backend == OOS_BACKEND_FLASHMLA_SPARSE && q->kv == OOS_KV_FP8) return OOS_KV_FP8_DS_MLA;
     if (backend == OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120 &&
         (q->kv == OOS_KV_FP8 || q->kv == OOS_KV_MODEL_DTYPE))
@@ -433,8 +445,15 @@ static oos_kv_dtype stored(const oos_backend_question *q, oos_backend backend)
 
 static bool full_graphs(const oos_backend_question *q, oos_backend backend)
 {
-    if (backend == OOS_BACKEND_FLEX_ATTENTION) return q->setup->rules->flex_full_graphs;
-    if (backend == OOS_BACKEND_TRITON_MLA) return q->setup->rules->triton_mla_full_graphs;
+    const oos_rules *rules = q->setup->rules;
+    bool const drafts = q->setup->speculative_tokens > 0;
+    if (backend == OOS_BACKEND_FLEX_ATTENTION) return rules->flex_full_graphs;
+    /* one token a request, unless TensorRT-LLM's kernels (XQA on SM12x and SM90) take the drafts along */
+    if (backend == OOS_BACKEND_FLASHINFER && drafts)
+        return q->major == 10 || (q->major == 12 && rules->flashinfer_xqa >= 1) ||
+               (q->setup->device.capability == 90 && rules->flashinfer_xqa >= 2);
+    if (backend == OOS_BACKEND_CUTLASS_MLA && drafts) return false;
+    if (backend == OOS_BACKEND_TRITON_MLA) return rules->triton_mla_full_graphs;
     return traits[backend].full_graphs;
 }
 

@@ -294,6 +294,8 @@ static oos_objection mla_objection(const oos_backend_question *q, oos_backend ba
     case OOS_BACKEND_TRITON_FLASHINFER:
     case OOS_BACKEND_FLASH_ATTN_DIFFKV:
     case OOS_BACKEND_TRITON_ATTN_DIFFKV:
+    case OOS_BACKEND_FLASHMLA_SPARSE_DSV4:
+    case OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4:
     case OOS_BACKEND_XFORMERS:
     case OOS_BACKEND_COUNT: break;
     }
@@ -325,6 +327,8 @@ oos_objection oos_backend_objection(const oos_backend_question *q, oos_backend b
     case OOS_BACKEND_FLASH_ATTN_MLA_SPARSE:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM90:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120:
+    case OOS_BACKEND_FLASHMLA_SPARSE_DSV4:
+    case OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4:
     case OOS_BACKEND_COUNT: break;
     }
     return OOS_OBJECTION_MLA;

@@ -127,6 +127,8 @@ uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backen
     case OOS_BACKEND_FLASHMLA_SPARSE:
     case OOS_BACKEND_FLASH_ATTN_MLA_SPARSE:
     case OOS_BACKEND_TURBOQUANT:
+    case OOS_BACKEND_FLASHMLA_SPARSE_DSV4:
+    case OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4:
     case OOS_BACKEND_XFORMERS:
     case OOS_BACKEND_COUNT: break;
     }

@@ -32,7 +32,8 @@ typedef struct oos_kv_spec {
 typedef struct oos_kv_group {
     oos_kv_kind kind;
     uint64_t layers, block_tokens;
-    uint64_t page_bytes;     /* of one layer; when layers differ in size, of all together */
+    uint64_t page_bytes; /* of one layer; of all together when they differ in size (`several`) */
+    bool several;
     uint64_t request_blocks; /* blocks one request of max_model_len claims in this group */
     oos_kv_spec spec;        /* of its layers: for other lengths */
 } oos_kv_group;
@@ -42,6 +43,7 @@ typedef struct oos_kv_stage {
     const oos_kv_spec *specs;
     size_t spec_count;
     uint64_t block_bytes;
+    uint64_t check_bytes; /* what the length check takes a block for */
 } oos_kv_stage;
 
 /* The shape of the cache: what does not depend on how much memory there is. */
@@ -50,12 +52,11 @@ typedef struct oos_kv_shape {
     size_t stage_count;
     const oos_kv_group *groups; /* on the stage with the largest blocks */
     size_t group_count;
-    uint64_t block_tokens;      /* cache_config.block_size after every adjustment */
-    uint64_t page_bytes;        /* of the unified page; of the largest when one group holds several sizes */
-    uint64_t tensor_count;      /* layers of the largest group: tensors of page_bytes * blocks each */
-    uint64_t block_bytes;       /* one block over all tensors, on that stage */
-    uint64_t whole_block_bytes; /* the same as if one rank held every pipeline stage */
-    uint64_t padding_layers;    /* "Add N padding layers", 0: none */
+    uint64_t block_tokens;   /* cache_config.block_size after every adjustment */
+    uint64_t page_bytes;     /* of the unified page; of the largest when one group holds several sizes */
+    uint64_t tensor_count;   /* layers of the largest group: tensors of page_bytes * blocks each */
+    uint64_t block_bytes;    /* one block over all tensors, on that stage */
+    uint64_t padding_layers; /* "Add N padding layers", 0: none */
     double padding_percent;
     double bytes_per_token; /* of full attention on one GPU: for people */
     bool estimated;         /* an architecture we do not know: from the common fields */

@@ -50,9 +50,7 @@ static uint64_t needed_bytes(const oos_setup *setup, const oos_kv_shape *shape, 
     size_t const counted = rule == 1 ? oos_min(1, shape->group_count) : shape->group_count;
     for (size_t i = 0; i < counted; i++)
         blocks = oos_add(blocks, oos_kv_request_blocks(setup, &shape->groups[i].spec, tokens));
-    uint64_t const block =
-        setup->rules->length_check_whole_model ? shape->whole_block_bytes : stage->block_bytes;
-    return oos_mul(block, blocks);
+    return oos_mul(stage->check_bytes, blocks);
 }
 
 /* Longest length that fits; 0: not even one token. The engine's binary search: need grows with length. */
@@ -144,12 +142,18 @@ static oomsight_status refuse(oos_kv_fill *fill, char *sentence, oomsight_error 
 
 /* ---- the two figures -------------------------------------------------------------------------------------------- */
 
+/* Blocks of one request over all groups; to 0.26 by their bytes, in pages of the first group. */
 static uint64_t request_total(const oos_setup *setup, const oos_kv_shape *shape, uint64_t tokens)
 {
-    uint64_t blocks = 0;
-    for (size_t i = 0; i < shape->group_count; i++)
-        blocks = oos_add(blocks, oos_kv_request_blocks(setup, &shape->groups[i].spec, tokens));
-    return blocks;
+    uint64_t blocks = 0, bytes = 0, first = shape->groups[0].page_bytes;
+    bool equal = true;
+    for (size_t i = 0; i < shape->group_count; i++) {
+        uint64_t const own = oos_kv_request_blocks(setup, &shape->groups[i].spec, tokens);
+        blocks = oos_add(blocks, own);
+        bytes = oos_add(bytes, oos_mul(own, shape->groups[i].page_bytes));
+        equal = equal && shape->groups[i].page_bytes == first;
+    }
+    return equal || !setup->rules->concurrency_by_bytes ? blocks : oos_cdiv(bytes, oos_max(1, first));
 }
 
 /* Python's int(): a product beyond 64 bits does not occur in an engine. */

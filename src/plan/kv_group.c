@@ -212,6 +212,7 @@ static oomsight_status write_groups(oos_arena *arena, const oos_setup *setup, co
         groups[0] = (oos_kv_group){.kind = spec.kind, .block_tokens = spec.block_tokens, .spec = spec};
         for (size_t k = 0; k < b->count; k++) groups[0].layers += view->count[k];
         groups[0].page_bytes = shape->block_bytes;
+        groups[0].several = true;
         at = 1;
     }
     for (size_t k = 0; !p->uniform && k < b->count; k++) {
@@ -227,23 +228,28 @@ static oomsight_status write_groups(oos_arena *arena, const oos_setup *setup, co
                                           .spec = b->specs[k]};
         }
     }
-    for (size_t g = 0; g < at; g++) {
-        groups[g].request_blocks = oos_kv_request_blocks(setup, &groups[g].spec, setup->max_model_len);
-        if (is_full(groups[g].kind)) {
-            uint64_t const bytes =
-                p->uniform ? groups[g].page_bytes : oos_mul(groups[g].layers, groups[g].page_bytes);
-            shape->bytes_per_token += (double)bytes / (double)groups[g].block_tokens;
-        }
-        shape->tensor_count = oos_max(shape->tensor_count, groups[g].layers);
-    }
-    shape->groups = groups;
-    shape->group_count = at;
+    oos_kv_finish_groups(setup, groups, at, shape);
     return OOMSIGHT_OK;
 }
 
-/* The layers of a stage as they declare themselves. */
-static oomsight_status write_stage(oos_arena *arena, const oos_kv_layers *layers, uint64_t stage,
-                                   uint64_t block_bytes, oos_kv_stage *ret_stage, oomsight_error *reterr)
+void oos_kv_finish_groups(const oos_setup *setup, oos_kv_group *groups, size_t count, oos_kv_shape *shape)
+{
+    for (size_t g = 0; g < count; g++) {
+        oos_kv_group *group = &groups[g];
+        group->request_blocks = oos_kv_request_blocks(setup, &group->spec, setup->max_model_len);
+        if (is_full(group->kind)) {
+            uint64_t const bytes =
+                group->several ? group->page_bytes : oos_mul(group->layers, group->page_bytes);
+            shape->bytes_per_token += (double)bytes / (double)group->block_tokens;
+        }
+        shape->tensor_count = oos_max(shape->tensor_count, group->layers);
+    }
+    shape->groups = groups;
+    shape->group_count = count;
+}
+
+oomsight_status oos_kv_write_stage(oos_arena *arena, const oos_kv_layers *layers, uint64_t stage,
+                                   oos_kv_stage *ret_stage, oomsight_error *reterr)
 {
     oos_kv_spec *specs = OOS_NEW_ARRAY(arena, oos_kv_spec, layers->count);
     if (!specs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for KV specs");
@@ -254,7 +260,7 @@ static oomsight_status write_stage(oos_arena *arena, const oos_kv_layers *layers
         specs[at] = layers->specs[i];
         specs[at++].layers = count;
     }
-    *ret_stage = (oos_kv_stage){.specs = specs, .spec_count = at, .block_bytes = block_bytes};
+    *ret_stage = (oos_kv_stage){.specs = specs, .spec_count = at};
     return OOMSIGHT_OK;
 }
 
@@ -289,6 +295,11 @@ oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const 
         *ret_shape = shape;
         return OOMSIGHT_OK;
     }
+    if (oos_kv_is_packed(layers) && setup->rules->packed_groups) {
+        OOS_TRY(oos_kv_pack(arena, setup, layers, &shape, reterr));
+        *ret_shape = shape;
+        return OOMSIGHT_OK;
+    }
     buckets b;
     plan_of_groups p = {.size = 1};
     shape.error = prepare(setup, layers, &b, &p);
@@ -300,7 +311,7 @@ oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const 
     }
     p.size = group_size_of(setup, whole, b.count);
     for (size_t k = 0; k < b.count; k++) p.groups_of[k] = oos_max(1, oos_cdiv(whole[k], p.size));
-    shape.whole_block_bytes = p.uniform ? uniform_bytes(&b, whole) : oos_mul(p.size, shape.page_bytes);
+    uint64_t const whole_bytes = p.uniform ? uniform_bytes(&b, whole) : oos_mul(p.size, shape.page_bytes);
 
     bool const by_stage = setup->rules->groups_by_neighbours;
     /* 0.11 to 0.16 forgot to cut a group of several page sizes down to the stage: its blocks are the whole model's */
@@ -314,7 +325,9 @@ oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const 
         if (by_stage) plan_stage(setup, &b, &view, &p);
         uint64_t const bytes = p.uniform ? uniform_bytes(&b, whole_group ? whole : view.count)
                                          : oos_mul(depth_on_stage(&p, &b, &view), shape.page_bytes);
-        OOS_TRY(write_stage(arena, layers, stage, bytes, &stages[stage], reterr));
+        OOS_TRY(oos_kv_write_stage(arena, layers, stage, &stages[stage], reterr));
+        stages[stage].block_bytes = bytes;
+        stages[stage].check_bytes = setup->rules->length_check_whole_model ? whole_bytes : bytes;
         if (stage && bytes <= shape.block_bytes) continue;
         shape.block_bytes = bytes;
         best = view;

@@ -34,6 +34,18 @@ void oos_kv_state_pages(const oos_setup *setup, oos_mamba_mode mode, uint64_t sp
 oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const oos_kv_layers *layers,
                                 oos_kv_shape *ret_shape, oomsight_error *reterr);
 
+/* DeepSeek V4: pages of many sizes side by side in one block. */
+bool oos_kv_is_packed(const oos_kv_layers *layers);
+oomsight_status oos_kv_pack(oos_arena *arena, const oos_setup *setup, const oos_kv_layers *layers,
+                            oos_kv_shape *shape, oomsight_error *reterr);
+
+/* Fills in what depends on the groups: request_blocks, depth, bytes for a token. */
+void oos_kv_finish_groups(const oos_setup *setup, oos_kv_group *groups, size_t count, oos_kv_shape *shape);
+
+/* The layers of a stage as they declare themselves. */
+oomsight_status oos_kv_write_stage(oos_arena *arena, const oos_kv_layers *layers, uint64_t stage,
+                                   oos_kv_stage *ret_stage, oomsight_error *reterr);
+
 /* Blocks one request of `tokens` claims from layers of this spec. */
 uint64_t oos_kv_request_blocks(const oos_setup *setup, const oos_kv_spec *spec, uint64_t tokens);
 

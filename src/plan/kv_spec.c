@@ -302,6 +302,42 @@ static oos_kv_spec indexer_spec(const oos_attention *a, const blocks *b)
         .kind = OOS_KV_KIND_INDEXER, .block_tokens = b->tokens, .page_bytes = oos_mul(b->tokens, per_token)};
 }
 
+/* DeepSeek V4: every layer has a sliding cache of 64-token blocks; a compressed layer one state for `ratio` tokens, the
+ * running sums of its compressor, and with ratio 4 the same again for the indexer. 584 bytes a state (448 fp8, 64 bf16,
+ * 8 scales); pages are rounded to 576 (vllm/models/deepseek_v4, since 0.20). */
+static oomsight_status add_compressed(const oos_attention *a, const blocks *b, uint64_t stage, uint64_t count,
+                                      oos_kv_layers *layers, oomsight_error *reterr)
+{
+    enum { ROUND = 576, STATE_BYTES = 584 };
+    uint64_t const ratio = a->compress_ratio, twice = ratio == 4 ? 2 : 1;
+    uint64_t const state_block = ratio == 4 ? 4 : 8, states = ratio ? b->tokens / ratio : 0;
+    oos_kv_spec const specs[] = {
+        {.kind = OOS_KV_KIND_SLIDING_MLA,
+         .block_tokens = 64,
+         .window = a->window,
+         .page_bytes = 64 * STATE_BYTES},
+        {.kind = OOS_KV_KIND_MLA, .block_tokens = b->tokens, .page_bytes = oos_mul(states, STATE_BYTES)},
+        {.kind = OOS_KV_KIND_SLIDING_MLA,
+         .block_tokens = state_block,
+         .window = twice * ratio,
+         .page_bytes = oos_mul(state_block * 2 * twice * 4, a->head_dim)},
+        {.kind = OOS_KV_KIND_INDEXER,
+         .block_tokens = b->tokens,
+         .page_bytes = oos_mul(states, a->indexer_dim + oos_cdiv(a->indexer_dim, 128) * 4)},
+        {.kind = OOS_KV_KIND_SLIDING_MLA,
+         .block_tokens = state_block,
+         .window = twice * ratio,
+         .page_bytes = oos_mul(state_block * 2 * twice * 4, a->indexer_dim)},
+    };
+    size_t const kinds = ratio == 0 ? 1 : a->indexer_dim == 0 ? 3 : 5;
+    for (size_t i = 0; i < kinds; i++) {
+        oos_kv_spec spec = specs[i];
+        spec.page_bytes = oos_round_up(spec.page_bytes, ROUND);
+        if (spec.page_bytes) OOS_TRY(oos_kv_layers_add(layers, &spec, stage, count, reterr));
+    }
+    return OOMSIGHT_OK;
+}
+
 /* `count` layers of one attention. */
 static oomsight_status add_attention(const oos_setup *setup, const oos_attention *a, const blocks *b,
                                      uint64_t tp, uint64_t stage, uint64_t count, oos_kv_layers *layers,
@@ -312,6 +348,8 @@ static oomsight_status add_attention(const oos_setup *setup, const oos_attention
         oos_kv_spec const spec = state_spec(setup, a, b);
         return spec.page_bytes ? oos_kv_layers_add(layers, &spec, stage, count, reterr) : OOMSIGHT_OK;
     }
+    if (a->mixer == OOS_MIXER_MLA && a->kv_lora_rank == 0 && a->window && setup->rules->packed_groups)
+        return add_compressed(a, b, stage, count, layers, reterr);
     if (a->indexer_dim) {
         oos_kv_spec const keys = indexer_spec(a, b);
         OOS_TRY(oos_kv_layers_add(layers, &keys, stage, count, reterr));

@@ -260,7 +260,8 @@ static void groups_are_dealt_over_pipeline_stages(void **state)
     oos_kv_shape const shape = shape_of(&f, NULL);
     assert_int_equal(shape.group_count, 3);
     for (size_t g = 0; g < 3; g++) assert_int_equal(shape.groups[g].layers, 4);
-    assert_int_equal(shape.whole_block_bytes, 2 * shape.block_bytes);
+    assert_int_equal(shape.stage_count, 2);
+    for (size_t s = 0; s < 2; s++) assert_int_equal(shape.stages[s].check_bytes, shape.block_bytes);
     fixture_free(&f);
 }
 
