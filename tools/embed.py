@@ -49,7 +49,7 @@ def main():
                 text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
             c.write('    {"%s",\n%s, %d},\n' % (path, literal(text), len(text)))
         c.write("    {0, 0, 0},\n};\nconst size_t oos_data_embedded_count = %d;\n" % len(files))
-    folders = sorted({os.path.dirname(source) for _, source in files} | {root})
+    folders = sorted(folder for folder, _, _ in os.walk(root))  # a new file, or a new folder, changes one of them
     with open(depfile, "w", encoding="utf-8") as d:
         d.write("%s: %s\n" % (os.path.basename(out), " ".join([s for _, s in files] + folders)))
 

@@ -78,6 +78,7 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
         oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_MM_PROFILE);
         hold_model(moment, plan);
         oos_moment_hold(moment, "encoder", activation->encoder);
+        oos_moment_hold(moment, "kept by the run", activation->retained);
         OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
     }
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_PROFILE_RUN);
@@ -86,6 +87,7 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
     oos_moment_hold(moment, "encoder outputs", activation->encoder_cache);
     oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
                     sampler ? activation->sampler : activation->forward);
+    oos_moment_hold(moment, "kept by the run", activation->retained);
     oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
     return oos_moment_close(moment, device_limit(plan), reterr);
 }
