@@ -79,15 +79,17 @@ class Site:
         done = subprocess.run([self.driver, text, out], env=self.environment(trace), stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, check=False)
         os.unlink(text)
-        return None if done.returncode == 0 else done.stderr.decode(errors="replace")[-300:]
+        if done.returncode <= 0:  # ended, or torch itself died of a signal: what it answered until then counts
+            return None
+        return done.stderr.decode(errors="replace")[-300:] or "exit code %d" % done.returncode
 
 
 def cut_at_assertion(path):
-    """torch can trip over its own assertions; the program would end there, so the trace does."""
+    """torch can trip over its own assertions, or die; the program would end there, so the trace does."""
     with open(path, encoding="utf-8") as f:
         lines = f.readlines()
     for at, line in enumerate(lines):
-        if "INTERNAL ASSERT FAILED" in line:
+        if "INTERNAL ASSERT FAILED" in line or not line.endswith("}\n"):
             with open(path, "w", encoding="utf-8") as f:
                 f.writelines(lines[:at])
             return
