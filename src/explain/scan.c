@@ -180,8 +180,9 @@ static oomsight_status scan_cleaned(oos_logstream *stream, window *w, oos_view h
     oos_text clean = {0};
     oos_cleaner_init(&cleaner, what);
     char *raw = malloc(READ_BYTES);
-    oomsight_status status = raw ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-    if (raw) memcpy(raw, head.ptr, head.len);
+    if (!raw) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    memcpy(raw, head.ptr, head.len);
+    oomsight_status status = OOMSIGHT_OK;
     for (size_t count = head.len; status == OOMSIGHT_OK;) {
         clean.len = 0;
         oos_cleaner_feed(&cleaner, (oos_view){raw, count}, count == 0, &clean);
@@ -207,8 +208,12 @@ oomsight_status oos_scan_file(oos_logstream *stream, oos_literal_scan *literals,
                 .scan = literals,
                 .on_line = on_line,
                 .context = context};
-    oomsight_status status = w.bytes && w.hits ? oos_literal_scan_restart(literals, reterr)
-                                               : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    if (!w.bytes || !w.hits) {
+        free(w.hits);
+        free(w.bytes);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    }
+    oomsight_status status = oos_literal_scan_restart(literals, reterr);
     size_t head = 0;
     if (status == OOMSIGHT_OK) status = read_head(stream, &w, &head, reterr);
     if (status == OOMSIGHT_OK) {

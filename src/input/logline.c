@@ -169,7 +169,7 @@ oos_view oos_logline_rank(oos_view process)
 {
     if (oos_view_starts(process, "Worker_")) return rest(process, 7);
     if (oos_view_starts(process, "rank")) return rest(process, 4);
-    const char *rank = memmem(process.ptr, process.len, "rank=", 5);
-    if (process.len && rank) return rest(process, (size_t)(rank - process.ptr) + 5);
+    const char *rank = process.len ? memmem(process.ptr, process.len, "rank=", 5) : NULL;
+    if (rank) return rest(process, (size_t)(rank - process.ptr) + 5);
     return (oos_view){0};
 }
