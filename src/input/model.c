@@ -254,7 +254,8 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     OOS_TRY(oos_quantizer_read(a->arena, a->root, a->text, legacy, family ? family->renames : NULL,
                                &a->quantizer, a->reterr));
     m->quant_method = oos_quantizer_method(a->quantizer);
-    m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
+    m->quant_by_flag = oos_quantizer_by_flag(a->quantizer);
+    if (!m->quant_by_flag) m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
     if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
 
     a->prefix = family && family->prefix ? family->prefix : "model.";

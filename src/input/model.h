@@ -187,6 +187,7 @@ typedef struct oos_model {
     bool vision_first_only; /* the tower is built on the first pipeline stage only */
 
     const char *quant_method; /* "compressed-tensors", NULL */
+    bool quant_by_flag; /* the config names a scheme but no method: applied only when --quantization does */
     const oos_quant *quants;
     size_t quant_count;
     oos_dtype kv_cache_dtype; /* asked for by the checkpoint, UNKNOWN: none */

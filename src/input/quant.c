@@ -40,6 +40,7 @@ struct oos_quantizer {
     oos_names targets; /* modules with a scheme of their own: value is its number */
     oos_quant schemes[SCHEMES_MAX];
     size_t scheme_count;
+    bool by_flag;
     bool lm_head, has_linear; /* compressed-tensors: a group targets every Linear */
     oos_quant linear;         /* its scheme */
     const char **blocks;      /* AutoRound: only modules under these; NULL: all */
@@ -303,8 +304,10 @@ oos_quant oos_quantizer_scheme(oos_quantizer *q, const char *prefix, const char 
 typedef struct reader {
     oos_quantizer *q;
     const json_t *config;
+    const json_t *text;
     const oos_rename *renames;
-    bool failed; /* out of memory */
+    bool v4, v4_named; /* DeepSeek V4, and its model_type says so */
+    bool failed;       /* out of memory */
 } reader;
 
 static void add_name(reader *r, oos_names *names, const char *text, bool regular, uint32_t value)
@@ -425,6 +428,17 @@ static void read_fp8(reader *r)
         q->base.kind = OOS_QUANT_FP8_BLOCK;
         if (!oos_json_value_u64(json_array_get(blocks, 0), &q->base.block_out)) q->base.block_out = 128;
         if (!oos_json_value_u64(json_array_get(blocks, 1), &q->base.block_in)) q->base.block_in = 128;
+    }
+    if (r->v4) { /* DeepseekV4FP8Config: the experts have a dtype of their own */
+        const char *experts = word(r->text, "expert_dtype", r->v4_named ? "fp4" : "fp8");
+        q->method = METHOD_EXPERTS_ONLY;
+        q->experts = q->base;
+        q->base.byte_scales = strcmp(experts, "fp4") == 0;
+        if (strcmp(experts, "fp4") == 0)
+            q->experts = (oos_quant){.kind = OOS_QUANT_MXFP4, .bits = 4, .group = 32, .symmetric = true};
+        if (strcasecmp(word(r->config, "moe_quant_algo", ""), "NVFP4") == 0)
+            q->experts = (oos_quant){.kind = OOS_QUANT_NVFP4, .bits = 4, .group = 16, .symmetric = true};
+        return;
     }
     const json_t *list = json_object_get(r->config, "ignored_layers");
     if (json_array_size(list) == 0) list = json_object_get(r->config, "modules_to_not_convert");
@@ -686,13 +700,20 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
 {
     *ret_quantizer = NULL;
     const json_t *config = config_of(root, text, legacy);
-    if (!config || method_word(config)[0] == '\0') return OOMSIGHT_OK;
+    if (!config) return OOMSIGHT_OK;
+    bool const named = method_word(config)[0] != '\0';
+    const json_t *inner = json_object_get(config, "quantization");
+    if (!named && !word(json_is_object(inner) ? inner : config, "quant_algo", NULL)) return OOMSIGHT_OK;
     oos_quantizer *q = OOS_NEW(arena, oos_quantizer);
     if (!q) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the quantisation");
     q->arena = arena;
-    q->word = method_word(config);
+    q->word = named ? method_word(config) : "modelopt";
+    q->by_flag = !named;
 
-    reader r = {.q = q, .config = config, .renames = renames};
+    reader r = {.q = q, .config = config, .text = text, .renames = renames};
+    const json_t *first = json_array_get(json_object_get(root, "architectures"), 0);
+    r.v4 = json_is_string(first) && strncmp(json_string_value(first), "DeepseekV4", 10) == 0;
+    r.v4_named = strncmp(word(root, "model_type", ""), "deepseek_v4", 11) == 0;
     if (strcasecmp(q->word, "awq") == 0 || strcmp(q->word, "awq_marlin") == 0)
         read_awq(&r);
     else if (strcasecmp(q->word, "gptq") == 0 || strcmp(q->word, "gptq_marlin") == 0)
@@ -717,6 +738,11 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
     return OOMSIGHT_OK;
 }
 
+bool oos_quantizer_by_flag(const oos_quantizer *q)
+{
+    return q && q->by_flag;
+}
+
 const char *oos_quantizer_method(const oos_quantizer *q)
 {
     return q ? q->word : NULL;
@@ -731,7 +757,7 @@ void oos_quantizer_kv_parameters(const oos_quantizer *q, bool latent, uint64_t *
                                  uint64_t *ret_zeros)
 {
     *ret_floats = *ret_zeros = 0;
-    if (!q) return;
+    if (!q || q->by_flag) return;
     switch (q->method) {
     case METHOD_COMPRESSED:
         if (!latent) *ret_floats = *ret_zeros = 3;

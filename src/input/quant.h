@@ -24,6 +24,8 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
                                    const json_t *legacy, const oos_rename *renames,
                                    oos_quantizer **ret_quantizer, oomsight_error *reterr);
 
+/* The config names an algorithm, but no method that the engine would recognise by itself. */
+bool oos_quantizer_by_flag(const oos_quantizer *quantizer);
 const char *oos_quantizer_method(const oos_quantizer *quantizer);
 oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *quantizer); /* UNKNOWN: as the model */
 const char *oos_quantizer_note(const oos_quantizer *quantizer);   /* what was not understood, or NULL */

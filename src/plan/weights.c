@@ -52,7 +52,7 @@ static void range_add(sum *s, uint64_t first, uint64_t count, uint64_t times, to
     if (times == 0) return;
     for (uint64_t i = first; i < first + count; i++) {
         const oos_matrix *matrix = &s->model->matrices[i];
-        const oos_quant *quant = &s->model->quants[matrix->quant];
+        const oos_quant *quant = &s->model->quants[s->cut.unquantised ? 0 : matrix->quant];
         uint64_t tensors[OOS_TENSORS_MAX], created = 0, loaded = 0, waste = 0, largest = 0;
         size_t const created_count = oos_tensors_created(&s->cut, matrix, quant, tensors);
         for (size_t t = 0; t < created_count; t++) {
@@ -143,6 +143,34 @@ static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
     return total_bytes;
 }
 
+/* ---- host memory ---- */
+
+/* --cpu-offload-gb: parameters of the layers stay in host memory, one after the other, until that much is there
+ * (maybe_offload_to_cpu): the one that reaches the limit is moved whole. */
+static uint64_t offloaded_bytes(const oos_setup *setup, const oos_cut *cut, uint64_t stage)
+{
+    const oos_model *model = setup->model;
+    double const asked = setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0;
+    if (!(asked > 0) || asked > 1e6) return 0;
+    uint64_t const limit = (uint64_t)(asked * (double)OOS_GIB);
+    uint64_t moved = 0, first;
+    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    for (uint64_t i = first; i < first + count; i++) {
+        const oos_layer *layer = &model->layers[i];
+        for (uint32_t m = 0; m < layer->matrix_count; m++) {
+            const oos_matrix *matrix = &model->matrices[layer->first_matrix + m];
+            uint64_t tensors[OOS_TENSORS_MAX];
+            const oos_quant *quant = &model->quants[cut->unquantised ? 0 : matrix->quant];
+            size_t const tensor_count = oos_tensors_created(cut, matrix, quant, tensors);
+            for (size_t t = 0; t < tensor_count; t++) {
+                if (moved >= limit) return moved;
+                moved = oos_add(moved, tensors[t]);
+            }
+        }
+    }
+    return moved;
+}
+
 /* ---- drafters ---- */
 
 /* The model's own drafter. It is created with an embedding and a head that are then replaced by the model's: they are
@@ -211,10 +239,12 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), oos_add(own.waste, draft.waste));
     uint64_t const created = oos_add(own.created, draft.created);
     weights.after_load_bytes = (int64_t)oos_min(stays, INT64_MAX) - (int64_t)oos_min(created, INT64_MAX);
-    weights.loaded_bytes = oos_add(oos_add(stays, weights.buffer_bytes), weights.lora_bytes);
+    weights.offloaded_bytes = offloaded_bytes(setup, &s.cut, stage);
+    weights.loaded_bytes =
+        oos_sub(oos_add(oos_add(stays, weights.buffer_bytes), weights.lora_bytes), weights.offloaded_bytes);
 
     /* Online quantisation: to 0.13 the whole model is there unquantised first, later one layer at a time. */
-    if (s.cut.online_fp8) {
+    if (s.cut.online_fp8 || s.cut.online_bnb) {
         bool const streams = setup->rules && setup->rules->online_quantisation_streams;
         weights.load_transient_bytes = streams ? own.layer : oos_sub(own.created, own.loaded);
     }

@@ -17,6 +17,8 @@ typedef struct oos_weights {
     uint64_t draft_param_bytes; /* MTP, EAGLE or draft model, without what is shared with the target */
     uint64_t buffer_bytes;      /* rotary tables, scales, expert maps */
     uint64_t lora_bytes;
+    uint64_t
+        offloaded_bytes; /* parameters that stay in host memory (--cpu-offload-gb): not in loaded_bytes */
     int64_t
         after_load_bytes; /* what repacking adds (MLA copies, padding) or takes away (online quantisation) */
     uint64_t

@@ -4,19 +4,33 @@
 
 enum { VOCAB_PADDING = 64 }; /* DEFAULT_VOCAB_PADDING_SIZE, vocab_parallel_embedding.py */
 
+static bool is(const char *word, const char *wanted)
+{
+    return word && strcmp(word, wanted) == 0;
+}
+
 oos_cut oos_cut_of(const oos_setup *setup)
 {
     uint64_t const tp = oos_max(1, setup->tp), ep = oos_max(1, setup->ep);
+    const oos_model *model = setup->model;
+    const oos_rules *rules = setup->rules;
     const char *asked = setup->serve ? setup->serve->quantization : NULL;
+    const char *format = setup->serve ? setup->serve->load_format : NULL;
     const char *conf = setup->env ? setup->env->alloc_conf : NULL;
+    bool const plain = !model->quant_method;
     return (oos_cut){.tp = tp,
                      /* without expert parallelism the experts are cut over the data-parallel ranks too */
                      .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, setup->dp)),
                      .ep = ep,
                      .dtype_bytes = oos_dtype_bytes(setup->dtype),
                      .capability = setup->device.capability,
-                     .online_fp8 = asked && strncmp(asked, "fp8", 3) == 0 && !setup->model->quant_method,
-                     .split_limit = setup->rules ? oos_mul(setup->rules->load_split_limit_mib, OOS_MIB) : 0,
+                     .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
+                     .online_bnb = plain && (is(asked, "bitsandbytes") || is(format, "bitsandbytes")),
+                     .unquantised = model->quant_by_flag && !asked,
+                     .swizzled_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 9),
+                     .keeps_scales = rules && rules->mxfp4_keeps_scales,
+                     .nested_constants = rules && !rules->bnb_unfolds_constants,
+                     .split_limit = rules ? oos_mul(rules->load_split_limit_mib, OOS_MIB) : 0,
                      .exact_blocks = conf && strstr(conf, "expandable_segments:True")};
 }
 
@@ -115,12 +129,15 @@ static void put_stored(list *l, const oos_cut *cut, const oos_matrix *matrix, co
         put(l, oos_mul(4, oos_mul(groups, p->rows / pack)));
         put(l, scales);
         if (quant->act_order) put(l, oos_mul(4, p->columns));
+        if (matrix->expert && !matrix->bias)
+            put(l, oos_mul(p->rows, cut->dtype_bytes)); /* room for one is made */
         break;
     case OOS_QUANT_PACKED_INT:
         put(l, oos_mul(4, oos_mul(p->rows, p->columns / pack)));
         put(l, scales);
         if (!quant->symmetric) put(l, oos_mul(4, oos_mul(p->rows / pack, groups)));
-        put(l, 16); /* the shape: two int64 */
+        put(l,
+            matrix->expert ? oos_mul(2, cut->dtype_bytes) : 16); /* the shape: two numbers, int64 as a rule */
         break;
     case OOS_QUANT_INT8:
     case OOS_QUANT_FP8_CHANNEL:
@@ -175,10 +192,20 @@ static bool is_marlin_fp8(const oos_cut *cut, const oos_quant *quant)
             quant->kind == OOS_QUANT_FP8_BLOCK);
 }
 
-static bool becomes_fp8(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
+/* Linear layers that are quantised while they are loaded. */
+static bool is_made_online(const oos_matrix *matrix, const oos_quant *quant)
 {
-    return cut->online_fp8 && matrix->linear && quant->kind == OOS_QUANT_NONE &&
-           matrix->split != OOS_SPLIT_VOCAB;
+    return matrix->linear && quant->kind == OOS_QUANT_NONE && matrix->split != OOS_SPLIT_VOCAB;
+}
+
+/* Triton's Hopper layout pads the scales to 256 rows and wants the biases in fp32 (triton_kernels, hopper_scale.py). */
+static void put_swizzled(list *l, const oos_cut *cut, const oos_matrix *matrix, const oos_piece *p)
+{
+    uint64_t const cells = oos_mul(p->rows, p->columns), groups = oos_round_up(oos_cdiv(p->columns, 32), 2);
+    put(l, cells / 2);
+    put(l, oos_mul(oos_round_up(p->rows, 256), groups));
+    if (cut->keeps_scales) put(l, cells / 32);
+    if (matrix->bias) put(l, oos_mul(4, p->rows));
 }
 
 size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
@@ -187,18 +214,25 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
     oos_piece const p = oos_piece_of(cut, matrix, quant);
     list l = {.bytes = ret_bytes, .times = p.count};
     uint64_t const cells = oos_mul(p.rows, p.columns);
-    if (becomes_fp8(cut, matrix, quant)) {
+    bool const online = is_made_online(matrix, quant);
+    if (quant->kind == OOS_QUANT_MXFP4 && matrix->expert && matrix->bias &&
+        cut->swizzled_mxfp4) { /* GPT-OSS */
+        put_swizzled(&l, cut, matrix, &p);
+        return l.count;
+    }
+    if (cut->online_fp8 && online) {
         put(&l, cells);
         put(&l, 4);
+    } else if ((cut->online_bnb && online) || (quant->kind == OOS_QUANT_BNB && quant->bits != 8)) {
+        /* one constant per 64 weights: a byte where they are quantised again and stay so, else fp32 */
+        bool const nested = cut->nested_constants && (online || quant->double_quant);
+        put(&l, oos_cdiv(cells, 2));
+        put(&l, oos_mul(nested ? 1 : 4, oos_cdiv(cells, 64)));
     } else if (is_marlin_fp8(
                    cut, quant)) { /* scales per output row, and per block along the input, in model dtype */
         uint64_t const block = quant->kind == OOS_QUANT_FP8_BLOCK ? oos_max(1, quant->block_in) : p.columns;
         put(&l, cells);
         put(&l, oos_mul(oos_mul(p.rows, oos_cdiv(p.columns, oos_max(1, block))), cut->dtype_bytes));
-    } else if (quant->kind == OOS_QUANT_GPTQ && quant->symmetric) { /* Marlin needs no zero points */
-        oos_quant without = *quant;
-        put_stored(&l, cut, matrix, &without, &p);
-        if (l.count > 1) l.bytes[1] = 0;
     } else if (quant->kind == OOS_QUANT_NVFP4 && !quant->weight_only && cut->capability >= 100 &&
                !matrix->expert) {
         /* scales in tiles of 128 rows by 4 groups */
@@ -207,12 +241,10 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
         put(&l, oos_mul(oos_round_up(p.rows, 128), oos_round_up(groups, 4)));
         put(&l, 4);
         put(&l, 4);
-    } else if (quant->kind == OOS_QUANT_BNB && quant->bits != 8) {
-        /* nested constants are unfolded while loading: one fp32 per 64 weights */
-        put_stored(&l, cut, matrix, quant, &p);
-        put(&l, oos_mul(4, oos_cdiv(cells, 64)));
     } else {
         put_stored(&l, cut, matrix, quant, &p);
+        if (quant->kind == OOS_QUANT_GPTQ && quant->symmetric && l.count > 1)
+            l.bytes[1] = 0; /* no zero points */
     }
     if (matrix->bias) put(&l, oos_mul(p.rows, own_dtype_bytes(cut, matrix)));
     return l.count;
@@ -229,7 +261,7 @@ bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_qua
     case OOS_QUANT_FP8_TENSOR:
     case OOS_QUANT_FP8_CHANNEL:
     case OOS_QUANT_FP8_BLOCK: return is_marlin_fp8(cut, quant) || matrix->expert;
-    case OOS_QUANT_NONE: return becomes_fp8(cut, matrix, quant);
+    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && is_made_online(matrix, quant);
     case OOS_QUANT_INT8:
     case OOS_QUANT_MXFP8:
     case OOS_QUANT_BNB:

@@ -10,9 +10,14 @@ typedef struct oos_cut {
     uint64_t tp, expert_tp, ep;
     uint64_t dtype_bytes;
     unsigned capability;
-    bool online_fp8;      /* weights that are not quantised become FP8 while loading */
-    uint64_t split_limit; /* the allocator does not split blocks of this size on; 0: no limit */
-    bool exact_blocks;    /* expandable segments: no rounding beyond 512 */
+    bool online_fp8;       /* weights that are not quantised become FP8 while loading */
+    bool online_bnb;       /* ... or bitsandbytes' 4 bits */
+    bool unquantised;      /* the checkpoint's scheme is not applied: nothing the engine knows asks for it */
+    bool swizzled_mxfp4;   /* experts in MXFP4 go through Triton's Hopper layout */
+    bool keeps_scales;     /* ... and the scales they came with stay */
+    bool nested_constants; /* bitsandbytes: constants that are quantised again stay so */
+    uint64_t split_limit;  /* the allocator does not split blocks of this size on; 0: no limit */
+    bool exact_blocks;     /* expandable segments: no rounding beyond 512 */
 } oos_cut;
 
 oos_cut oos_cut_of(const oos_setup *setup);
