@@ -52,6 +52,30 @@ static void the_reason_names_the_head_size(void **state)
     fixture_free(&f);
 }
 
+static void flashinfer_records_drafts_only_with_its_newer_kernels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        unsigned capability;
+        bool drafts, full;
+    } cases[] = {{"0.19.1", 120, false, true}, {"0.19.1", 120, true, false}, {"0.28.0", 120, true, true},
+                 {"0.28.0", 90, true, false},  {"0.30.0", 90, true, true},   {"0.19.1", 100, true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_init(&f, cases[i].version, cases[i].capability);
+        fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 1);
+        f.serve.attention_backend = "FLASHINFER";
+        f.serve.speculative.present = cases[i].drafts;
+        f.serve.speculative.method = "ngram";
+        f.serve.speculative.tokens = oos_u64_of(3);
+        oos_backend_choice const choice = choose(&f);
+        assert_string_equal(choice.name, "FLASHINFER");
+        assert_int_equal(choice.full_graphs, cases[i].full);
+        fixture_free(&f);
+    }
+}
+
 static void the_preferred_backend_needs_no_reason(void **state)
 {
     (void)state;
@@ -262,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(head_size_80_goes_where_each_release_sends_it),
         cmocka_unit_test(the_reason_names_the_head_size),
+        cmocka_unit_test(flashinfer_records_drafts_only_with_its_newer_kernels),
         cmocka_unit_test(the_preferred_backend_needs_no_reason),
         cmocka_unit_test(blackwell_prefers_flashinfer),
         cmocka_unit_test(an_fp8_cache_follows_the_generations_of_flash_attention),

@@ -233,6 +233,51 @@ static void an_indexer_joins_the_group_of_its_latents(void **state)
     fixture_free(&f);
 }
 
+/* DeepSeek V4 Flash; blocks and concurrency by the engine's own functions, for 20 GB. */
+static void compressed_states_are_packed_in_one_block(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        uint64_t block_bytes, blocks;
+        double concurrency;
+    } cases[] = {{"0.21.0", 1051776, 19015, 6.372319034852547},
+                 {"0.26.0", 1039680, 19236, 6.446380697050938},
+                 {"0.27.0", 1002240, 19955, 5.93192627824019}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        fixture f;
+        fixture_init(&f, cases[c].version, 90);
+        f.model.architecture = "DeepseekV4ForCausalLM";
+        oos_attention a = {.mixer = OOS_MIXER_MLA,
+                           .heads = 64,
+                           .kv_heads = 1,
+                           .head_dim = 512,
+                           .rope_dim = 64,
+                           .nope_dim = 448,
+                           .window = 128,
+                           .sinks = true};
+        fixture_layers(&f, a, 2);
+        a.compress_ratio = 128;
+        fixture_layers(&f, a, 0);
+        a.compress_ratio = 4;
+        a.indexer_heads = 64;
+        a.indexer_dim = 128;
+        a.indexer_topk = 512;
+        fixture_layers(&f, a, 0);
+        for (size_t i = 0; i < 41; i++) f.layers[f.model.layer_count++].attention = i % 2 ? 1 : 2;
+        f.serve.max_model_len = oos_u64_of(8192);
+        f.serve.max_num_batched_tokens = oos_u64_of(8192);
+        f.serve.kv_cache_memory_bytes = oos_u64_of(20000000000U);
+        oos_kv_shape const shape = shape_of(&f, NULL);
+        assert_int_equal(shape.group_count, 5);
+        assert_int_equal(shape.block_bytes, cases[c].block_bytes);
+        oos_kv_fill const fill = fill_of(&f, &shape, 20000000000LL);
+        assert_int_equal(fill.blocks, cases[c].blocks);
+        assert_true(fill.max_concurrency == cases[c].concurrency);
+        fixture_free(&f);
+    }
+}
+
 static void the_stage_with_most_layers_decides_the_blocks(void **state)
 {
     (void)state;
@@ -504,6 +549,7 @@ int main(void)
         cmocka_unit_test(a_smaller_page_takes_more_tokens),
         cmocka_unit_test(pages_that_do_not_divide_are_refused_until_they_are_padded),
         cmocka_unit_test(an_indexer_joins_the_group_of_its_latents),
+        cmocka_unit_test(compressed_states_are_packed_in_one_block),
         cmocka_unit_test(the_stage_with_most_layers_decides_the_blocks),
         cmocka_unit_test(groups_are_dealt_over_pipeline_stages),
         cmocka_unit_test(key_value_heads_are_never_divided_below_one),
