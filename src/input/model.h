@@ -97,6 +97,8 @@ typedef struct oos_quant {
     uint64_t block_out, block_in; /* FP8 blocks */
     bool symmetric, act_order, dynamic_activation, double_quant;
     bool weight_only; /* activations stay in the model's dtype: no input scale, a Marlin-like kernel */
+    bool
+        spare_scale; /* weight-only, yet with a placeholder for input scales, dropped after loading (ModelOpt) */
     bool byte_scales; /* block scales of one byte (UE8M0) instead of four */
 } oos_quant;
 

@@ -338,7 +338,8 @@ static uint32_t add_scheme(reader *r, oos_quant scheme)
         const oos_quant *s = &q->schemes[i];
         if (s->kind == scheme.kind && s->bits == scheme.bits && s->group == scheme.group &&
             s->symmetric == scheme.symmetric && s->weight_only == scheme.weight_only &&
-            s->dynamic_activation == scheme.dynamic_activation && s->block_in == scheme.block_in)
+            s->spare_scale == scheme.spare_scale && s->dynamic_activation == scheme.dynamic_activation &&
+            s->block_in == scheme.block_in)
             return (uint32_t)i;
     }
     if (q->scheme_count == SCHEMES_MAX) {
@@ -531,7 +532,8 @@ static oos_quant modelopt_scheme(const char *algo, uint64_t group)
           .symmetric = true,
           .dynamic_activation = true}},
         {"NVFP4", {.kind = OOS_QUANT_NVFP4, .bits = 4, .symmetric = true}},
-        {"W4A16_NVFP4", {.kind = OOS_QUANT_NVFP4, .bits = 4, .symmetric = true, .weight_only = true}},
+        {"W4A16_NVFP4",
+         {.kind = OOS_QUANT_NVFP4, .bits = 4, .symmetric = true, .weight_only = true, .spare_scale = true}},
         {"MXFP8",
          {.kind = OOS_QUANT_MXFP8, .bits = 8, .group = 32, .symmetric = true, .dynamic_activation = true}},
     };

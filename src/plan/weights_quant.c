@@ -158,7 +158,10 @@ static void put_stored(list *l, const oos_cut *cut, const oos_matrix *matrix, co
         put(l, cells / 2);
         put(l, oos_mul(p->rows, p->columns / (quant->group ? quant->group : 16)));
         put(l, tensor);
-        if (!quant->weight_only || matrix->expert) put(l, tensor);
+        if (!quant->weight_only || matrix->expert)
+            put(l, tensor);
+        else if (quant->spare_scale)
+            put(l, oos_mul(shards, cut->dtype_bytes));
         break;
     case OOS_QUANT_MXFP4:
         put(l, cells / 2);
@@ -245,6 +248,7 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
         put_stored(&l, cut, matrix, quant, &p);
         if (quant->kind == OOS_QUANT_GPTQ && quant->symmetric && l.count > 1)
             l.bytes[1] = 0; /* no zero points */
+        if (quant->spare_scale && !matrix->expert) l.count--;
     }
     if (matrix->bias) put(&l, oos_mul(p.rows, own_dtype_bytes(cut, matrix)));
     return l.count;

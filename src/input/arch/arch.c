@@ -222,7 +222,7 @@ static bool same_quant(const oos_quant *x, const oos_quant *y)
 #define SAME(field) (x->field == y->field)
     return SAME(kind) && SAME(bits) && SAME(group) && SAME(block_out) && SAME(block_in) && SAME(symmetric) &&
            SAME(act_order) && SAME(dynamic_activation) && SAME(double_quant) && SAME(weight_only) &&
-           SAME(byte_scales);
+           SAME(spare_scale) && SAME(byte_scales);
 #undef SAME
 }
 
