@@ -152,6 +152,16 @@ typedef struct oos_rope {
     oos_dtype dtype;  /* of the table; UNKNOWN: the model's */
 } oos_rope;
 
+/* What the headers of the weight files add up to. Floats of 16 and 32 bits take the engine's dtype when loaded. */
+typedef struct oos_header_sum {
+    uint64_t floats; /* elements */
+    uint64_t other_bytes;
+} oos_header_sum;
+typedef struct oos_headers {
+    bool known;
+    oos_header_sum decoder, tower, drafter;
+} oos_headers;
+
 typedef struct oos_model {
     const char *path;         /* directory, or the id it was fetched under */
     const char *architecture; /* "LlamaForCausalLM" */
@@ -195,6 +205,7 @@ typedef struct oos_model {
     oos_dtype kv_cache_dtype; /* asked for by the checkpoint, UNKNOWN: none */
 
     const struct oos_tensor_table *tensors; /* headers of the weight files, NULL when there are none */
+    oos_headers headers;                    /* their sums */
     const char *const *notes;               /* what had to be assumed */
     size_t note_count;
 } oos_model;

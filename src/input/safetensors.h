@@ -34,6 +34,9 @@ oomsight_status oos_safetensors_open_dir(oos_arena *arena, const char *dir, oos_
 oomsight_status oos_tensors_attach(oos_arena *arena, const oos_tensor_table *table, oos_model *model,
                                    oomsight_error *reterr);
 
+/* Sums of a table by part of the model, into model->headers. Called by oos_tensors_attach(). */
+void oos_headers_weigh(const oos_tensor_table *table, oos_model *model);
+
 /* ---- for those who fetch the bytes themselves ------------------------------------------------------------------ */
 
 /* The length that the first 8 bytes give; refused when no honest file has it. */

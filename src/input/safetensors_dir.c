@@ -185,6 +185,7 @@ oomsight_status oos_tensors_attach(oos_arena *arena, const oos_tensor_table *tab
                                    oomsight_error *reterr)
 {
     if (table->count > 0) model->tensors = table;
+    oos_headers_weigh(table, model);
     if (!table->note) return OOMSIGHT_OK;
     const char **notes = OOS_NEW_ARRAY(arena, const char *, model->note_count + 1);
     if (!notes) return nomem(reterr);

@@ -209,12 +209,53 @@ static oomsight_status draft_add(oos_arena *arena, const oos_setup *setup, total
 
 /* ---- all of it ---- */
 
-/* When the headers of the weight files are there their sum wins: what the arithmetic does not know (a bias, a layer
- * more) is then counted, cut in proportion. */
-static void weigh_by_headers(const oos_setup *setup, oos_weights *weights)
+/* Arithmetic that the files contradict by more than this does not know the model. Below it, it is the better figure:
+ * it counts what the engine makes of a checkpoint (padding, scales it adds, tensors it drops). */
+static const double headers_tolerance = 0.02;
+
+/* When the headers of the weight files are there their sum wins: a stage is scaled by what the whole model weighs in
+ * the files against what it weighs by arithmetic. */
+static oomsight_status weigh_by_headers(oos_arena *arena, const oos_setup *setup, total *own,
+                                        oos_weights *weights, oomsight_error *reterr)
 {
-    (void)setup;
-    (void)weights;
+    const oos_model *model = setup->model;
+    if (!model->headers.known) return OOMSIGHT_OK;
+    oos_setup whole = *setup;
+    whole.tp = whole.pp = whole.dp = whole.ep = 1;
+    sum s = {.model = model, .cut = oos_cut_of(&whole)};
+    total all = {0};
+    OOS_TRY(stage_add(arena, &whole, &s, 0, &all, reterr));
+    const oos_header_sum *decoder = &model->headers.decoder, *tower = &model->headers.tower;
+    uint64_t read = oos_add(oos_mul(decoder->floats, s.cut.dtype_bytes), decoder->other_bytes);
+    if (setup->multimodal)
+        read = oos_add(read, oos_add(oos_mul(tower->floats, s.cut.dtype_bytes), tower->other_bytes));
+    if (read == 0 || all.created == 0) return OOMSIGHT_OK;
+
+    double const ratio = (double)read / (double)all.created;
+    weights->source = OOS_SOURCE_READ;
+    bool const agrees = ratio > 1 - headers_tolerance && ratio < 1 + headers_tolerance;
+    if (agrees && model->known) return OOMSIGHT_OK;
+    own->created = (uint64_t)((double)own->created * ratio);
+    own->loaded = (uint64_t)((double)own->loaded * ratio);
+    own->waste = (uint64_t)((double)own->waste * ratio);
+    for (size_t i = 0; i < weights->part_count; i++)
+        weights->parts[i].bytes = (uint64_t)((double)weights->parts[i].bytes * ratio);
+    weights->note = oos_arena_format(
+        arena, "the weight files hold %.2f GiB where the config makes %.2f GiB: the files are believed",
+        (double)read / (double)OOS_GIB, (double)all.created / (double)OOS_GIB);
+    return OOMSIGHT_OK;
+}
+
+/* Exact arithmetic misses what a kernel adds after loading, well below a percent; files miss how they are cut; the
+ * common fields of an architecture we do not know miss more. */
+static void error_bar(oos_weights *weights)
+{
+    uint64_t const part = weights->source == OOS_SOURCE_ESTIMATED ? 6
+                          : weights->source == OOS_SOURCE_READ    ? 100
+                                                                  : 200;
+    uint64_t const slack = weights->loaded_bytes / part;
+    weights->loaded_low = oos_sub(weights->loaded_bytes, slack);
+    weights->loaded_high = oos_add(weights->loaded_bytes, slack);
 }
 
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
@@ -227,6 +268,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     uint64_t shared = 0;
     bool const last_stage = stage + 1 >= setup->pp;
     OOS_TRY(stage_add(arena, setup, &s, stage, &own, reterr));
+    OOS_TRY(weigh_by_headers(arena, setup, &own, &weights, reterr));
     if (last_stage && setup->draft)
         OOS_TRY(draft_add(arena, setup, &draft, reterr));
     else if (last_stage && setup->mtp_layers > 0)
@@ -250,8 +292,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     }
     weights.load_transient_bytes = oos_max(weights.load_transient_bytes, shared);
     weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
-    weights.loaded_low = weights.loaded_high = weights.loaded_bytes;
-    weigh_by_headers(setup, &weights);
+    error_bar(&weights);
     *ret_weights = weights;
     return OOMSIGHT_OK;
 }

@@ -27,6 +27,7 @@ typedef struct oos_weights {
     uint64_t loaded_bytes;           /* what "Model loading took" prints: the sum of the above that stays */
     oos_source source;               /* derived, read (headers), or estimated (unknown architecture) */
     uint64_t loaded_low, loaded_high;
+    const char *note; /* what had to be decided, NULL */
     oos_weight_part parts[OOS_WEIGHT_PARTS_MAX];
     size_t part_count;
 } oos_weights;
