@@ -307,23 +307,31 @@ static bool name_stays(oos_view name)
     return true;
 }
 
+enum { SLOTS = 4 * FILES_MAX };
+
 typedef struct file_set {
     oos_view list[FILES_MAX];
     size_t count;
-    size_t last; /* tensors of a file mostly stand together */
+    size_t last;           /* tensors of a file mostly stand together */
+    uint16_t slots[SLOTS]; /* 1 + index into list, found by hash; 0: empty */
 } file_set;
 
 static bool file_add(file_set *files, oos_view name)
 {
     if (files->count && oos_view_equal(files->list[files->last], name)) return true;
-    for (size_t i = 0; i < files->count; i++)
-        if (oos_view_equal(files->list[i], name)) {
-            files->last = i;
-            return true;
-        }
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < name.len; i++) hash = (hash ^ (unsigned char)name.ptr[i]) * 16777619u;
+    uint32_t at = hash % SLOTS;
+    for (; files->slots[at]; at = (at + 1) % SLOTS) {
+        size_t const index = files->slots[at] - 1u;
+        if (!oos_view_equal(files->list[index], name)) continue;
+        files->last = index;
+        return true;
+    }
     if (files->count == FILES_MAX) return false;
     files->last = files->count;
     files->list[files->count++] = name;
+    files->slots[at] = (uint16_t)files->count;
     return true;
 }
 

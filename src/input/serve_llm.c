@@ -85,6 +85,8 @@ static const char *value_text(oos_serve_reader *in, oos_view literal)
         oos_text_free(&text);
         return copy;
     }
+    if (oos_view_starts(literal, "torch."))
+        literal = oos_view_slice(literal, 6, literal.len); /* dtype=torch.bfloat16 */
     return oos_arena_copy(in->arena, literal);
 }
 

@@ -5,7 +5,13 @@
 
 #include <yaml.h>
 
-enum { UNFOLDED_MAX = 1 << 20, DEPTH_MAX = 64 };
+enum {
+    UNFOLDED_MAX = 1 << 20,
+    DEPTH_MAX = 64,
+    /* libyaml's time grows with the square of both: 64 KiB of open brackets take it 13 s */
+    FILE_MAX = 128 << 10,
+    BRACKETS_MAX = 1000
+};
 
 typedef enum scalar_kind { SCALAR_TEXT, SCALAR_TRUE, SCALAR_FALSE, SCALAR_NULL, SCALAR_NUMBER } scalar_kind;
 
@@ -212,6 +218,12 @@ oomsight_status oos_yaml_read(oos_arena *arena, oos_view bytes, const oos_yaml_o
 {
     yaml_parser_t parser;
     yaml_document_t document;
+    size_t brackets = 0;
+    for (size_t i = 0; i < bytes.len && bytes.len <= FILE_MAX; i++)
+        brackets += bytes.ptr[i] == '[' || bytes.ptr[i] == '{';
+    if (bytes.len > FILE_MAX || brackets > BRACKETS_MAX)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "more than %d bytes or %d brackets is no config file",
+                        FILE_MAX, BRACKETS_MAX);
     if (!yaml_parser_initialize(&parser)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for YAML");
     yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.ptr, bytes.len);
 

@@ -431,6 +431,9 @@ static void python_values_are_python_values(void **state)
     assert_true(serve.gpu_memory_utilization.value == 0.9);
     assert_string_equal(serve.quantization, "awq");
     assert_string_equal(serve.hf_overrides_json, "{\"a\":[1,2],\"b\":\"it's\"}");
+    READ(newest, "LLM(model='m', dtype=torch.bfloat16, compilation_config=3)");
+    assert_string_equal(serve.dtype, "bfloat16");
+    assert_true(serve.compilation.level.value == 3);
     READ(newest, "model=m|tensor_parallel_sise=4");
     assert_string_equal(given("tensor_parallel_sise")->nearest, "--tensor-parallel-size");
 }
@@ -505,6 +508,10 @@ static void a_config_file_that_cannot_be_read_says_where(void **state)
     assert_int_equal(read_config(newest, "|m", "- a\n- b\n", ""), OOMSIGHT_MALFORMED);
     assert_int_equal(read_config(newest, "|m", "max-num-seqs: many\n", ""), OOMSIGHT_USAGE);
     assert_int_equal(read_config(newest, "|m", "", ""), OOMSIGHT_OK);
+    char deep[2048];
+    memset(deep, '[', sizeof deep - 1);
+    deep[sizeof deep - 1] = '\0';
+    assert_int_equal(read_config(newest, "|m", deep, ""), OOMSIGHT_MALFORMED);
     /* aliases that unfold without end are stopped */
     char bomb[1024] = "a: &a [x,x,x,x,x,x,x,x,x,x]\n";
     for (char c = 'b'; c < 'j'; c++) {
