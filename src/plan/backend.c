@@ -284,14 +284,22 @@ static bool is_compressed(const oos_attention *a)
     return a->mixer == OOS_MIXER_MLA && a->kv_lora_rank == 0 && a->window > 0;
 }
 
+static decision decide_compressed(const oos_backend_question *q, oos_backend wanted)
+{
+    uint64_t const rule = q->setup->rules->dsv4_flashinfer;
+    bool const flash = wanted == OOS_BACKEND_FLASHMLA_SPARSE || wanted == OOS_BACKEND_FLASHMLA_SPARSE_DSV4;
+    bool const infer = wanted == OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4 && rule >= 1;
+    if (infer || (q->major == 12 && rule >= 2 && !flash))
+        return (decision){.pick = take(OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4), .forced = infer};
+    return (decision){.pick = take(OOS_BACKEND_FLASHMLA_SPARSE_DSV4), .forced = flash};
+}
+
 static decision decide(const oos_backend_question *q)
 {
     const oos_rules *rules = q->setup->rules;
-    if (is_compressed(q->attention))
-        return (decision){.pick = take(q->major == 12 ? OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4
-                                                      : OOS_BACKEND_FLASHMLA_SPARSE_DSV4)};
     oos_backend wanted;
     bool const asked = forced_backend(q->setup, &wanted);
+    if (is_compressed(q->attention)) return decide_compressed(q, asked ? wanted : OOS_BACKEND_COUNT);
     const oos_attention *a = q->attention;
     if (!q->mla && a->head_dim_v && a->head_dim_v != a->head_dim && !(asked && is_mla_backend(wanted)))
         return (decision){.pick =
@@ -435,7 +443,9 @@ static uint64_t preferred_block(const oos_backend_question *q, oos_backend backe
 
 static oos_kv_dtype stored(const oos_backend_question *q, oos_backend backend)
 {
-    if (is_compressed(q->attention)) return OOS_KV_FP8_DS_MLA;
+    if (backend == OOS_BACKEND_FLASHMLA_SPARSE_DSV4) return OOS_KV_FP8_DS_MLA;
+    if (backend == OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4) /* plain rows on SM100 */
+        return q->major == 12 ? OOS_KV_FP8_DS_MLA : q->kv;
     if (backend == OOS_BACKEND_FLASHMLA_SPARSE && q->kv == OOS_KV_FP8) return OOS_KV_FP8_DS_MLA;
     if (backend == OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120 &&
         (q->kv == OOS_KV_FP8 || q->kv == OOS_KV_MODEL_DTYPE))

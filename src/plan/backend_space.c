@@ -119,6 +119,7 @@ uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backen
     case OOS_BACKEND_TOKENSPEED_MLA:
     case OOS_BACKEND_CUTLASS_MLA: return oos_add(mla_context(q, block), 128 * OOS_MIB);
     case OOS_BACKEND_TRITON_MLA: return oos_add(mla_context(q, block), oos_add(triton_mla(q), imported(q)));
+    case OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4: return 128 * OOS_MIB;
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM90:
     case OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120:
@@ -128,7 +129,6 @@ uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backen
     case OOS_BACKEND_FLASH_ATTN_MLA_SPARSE:
     case OOS_BACKEND_TURBOQUANT:
     case OOS_BACKEND_FLASHMLA_SPARSE_DSV4:
-    case OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4:
     case OOS_BACKEND_XFORMERS:
     case OOS_BACKEND_COUNT: break;
     }

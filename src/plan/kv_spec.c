@@ -304,19 +304,21 @@ static oos_kv_spec indexer_spec(const oos_attention *a, const blocks *b)
 
 /* DeepSeek V4: every layer has a sliding cache of 64-token blocks; a compressed layer one state for `ratio` tokens, the
  * running sums of its compressor, and with ratio 4 the same again for the indexer. 584 bytes a state (448 fp8, 64 bf16,
- * 8 scales); pages are rounded to 576 (vllm/models/deepseek_v4, since 0.20). */
+ * 8 scales), pages rounded to 576; plain rows with FlashInfer on SM100 (vllm/models/deepseek_v4, since 0.20). */
 static oomsight_status add_compressed(const oos_attention *a, const blocks *b, uint64_t stage, uint64_t count,
                                       oos_kv_layers *layers, oomsight_error *reterr)
 {
-    enum { ROUND = 576, STATE_BYTES = 584 };
+    bool const packed = b->main.kv_dtype == OOS_KV_FP8_DS_MLA;
+    uint64_t const round = packed ? 576 : 512;
+    uint64_t const state_bytes = packed ? 584 : oos_mul(a->head_dim, b->main.kv_dtype == OOS_KV_FP8 ? 1 : 2);
     uint64_t const ratio = a->compress_ratio, twice = ratio == 4 ? 2 : 1;
     uint64_t const state_block = ratio == 4 ? 4 : 8, states = ratio ? b->tokens / ratio : 0;
     oos_kv_spec const specs[] = {
         {.kind = OOS_KV_KIND_SLIDING_MLA,
          .block_tokens = 64,
          .window = a->window,
-         .page_bytes = 64 * STATE_BYTES},
-        {.kind = OOS_KV_KIND_MLA, .block_tokens = b->tokens, .page_bytes = oos_mul(states, STATE_BYTES)},
+         .page_bytes = oos_mul(64, state_bytes)},
+        {.kind = OOS_KV_KIND_MLA, .block_tokens = b->tokens, .page_bytes = oos_mul(states, state_bytes)},
         {.kind = OOS_KV_KIND_SLIDING_MLA,
          .block_tokens = state_block,
          .window = twice * ratio,
@@ -332,7 +334,7 @@ static oomsight_status add_compressed(const oos_attention *a, const blocks *b, u
     size_t const kinds = ratio == 0 ? 1 : a->indexer_dim == 0 ? 3 : 5;
     for (size_t i = 0; i < kinds; i++) {
         oos_kv_spec spec = specs[i];
-        spec.page_bytes = oos_round_up(spec.page_bytes, ROUND);
+        spec.page_bytes = oos_round_up(spec.page_bytes, round);
         if (spec.page_bytes) OOS_TRY(oos_kv_layers_add(layers, &spec, stage, count, reterr));
     }
     return OOMSIGHT_OK;
