@@ -125,6 +125,8 @@ void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t h
 void oos_put_kv_scales(oos_arch *a);
 /* Latent attention; `fused`: the two down projections are one matrix. */
 oos_attention oos_arch_latent(const oos_arch *a);
+/* ... from the compressed streams on: up projections and output. */
+void oos_put_latent_up(oos_arch *a, const oos_attention *t);
 void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused);
 
 /* Embedding on the first stage; final norm and head on the last; nothing for the head when it is tied. */
@@ -156,6 +158,12 @@ void oos_tower_qwen2_vl(oos_arch *a);
 void oos_tower_qwen2_5_vl(oos_arch *a);
 void oos_tower_qwen3_vl(oos_arch *a);
 void oos_tower_gemma3(oos_arch *a);
+void oos_tower_moonvit(oos_arch *a);
+void oos_tower_pixtral(oos_arch *a);
+void oos_tower_siglip2(oos_arch *a);
+void oos_tower_llama4(oos_arch *a);
+void oos_tower_minimax_m3(oos_arch *a);
+void oos_tower_omni(oos_arch *a);
 void oos_tower_gemma4(oos_arch *a);
 
 /* ---- families ---- */

@@ -114,7 +114,9 @@ static void common_fields(oos_arch *a)
     m->intermediate =
         SIZE_FIELD(a, 0, "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "inner_dim");
     m->vocab = SIZE_FIELD(a, 0, "vocab_size", "padded_vocab_size", "n_vocab");
+    /* since transformers 5 the wrapper's word counts, where there is a wrapper */
     m->tied = oos_arch_yes(a, "tie_word_embeddings", false);
+    if (a->text != a->root) (void)oos_json_bool(a->root, "tie_word_embeddings", &m->tied);
     m->moe.experts =
         SIZE_FIELD(a, 0, "num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts");
     m->moe.per_token = SIZE_FIELD(a, 0, "num_experts_per_tok", "num_experts_per_token", "top_k_experts",

@@ -20,7 +20,6 @@ oos_attention oos_arch_latent(const oos_arch *a)
 void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused)
 {
     uint64_t const hidden = a->model->hidden;
-    uint64_t const query = oos_mul(t->heads, oos_add(t->nope_dim, t->rope_dim));
     bool const bias = oos_arch_yes(a, "attention_bias", false);
     if (t->q_lora_rank > 0 && fused) {
         oos_put(a, OOS_MODULE_ATTN,
@@ -35,6 +34,13 @@ void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused)
             oos_put_copy(a, OOS_MODULE_ATTN, "self_attn.q_a_proj", t->q_lora_rank, hidden, bias);
         oos_put_copy(a, OOS_MODULE_ATTN, "self_attn.kv_a_proj_with_mqa", t->head_dim, hidden, bias);
     }
+    oos_put_latent_up(a, t);
+}
+
+void oos_put_latent_up(oos_arch *a, const oos_attention *t)
+{
+    uint64_t const hidden = a->model->hidden;
+    uint64_t const query = oos_mul(t->heads, oos_add(t->nope_dim, t->rope_dim));
     if (t->q_lora_rank > 0) {
         oos_put_norm(a, "self_attn.q_a_layernorm", t->q_lora_rank);
         oos_put_column(a, OOS_MODULE_ATTN, "self_attn.q_b_proj", query, t->q_lora_rank, false, 1);
@@ -49,7 +55,8 @@ void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused)
                          .split = OOS_SPLIT_OUT,
                          .linear = true,
                          .unfolds = true});
-    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", hidden, oos_mul(t->heads, t->value_dim), bias);
+    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", hidden, oos_mul(t->heads, t->value_dim),
+                oos_arch_yes(a, "attention_bias", false));
     oos_put_kv_scales(a);
 }
 

@@ -153,11 +153,41 @@ static void put_kda(oos_arch *a, const kda *k)
     oos_put_row(a, OOS_MODULE_MIXER, "self_attn.o_proj", hidden, wide, false);
 }
 
+/* K3: the gate of the output rides along with the compressed streams, which are copies on every rank. */
+static void put_gated_latent(oos_arch *a, const oos_attention *t)
+{
+    uint64_t const streams = oos_add(t->q_lora_rank, t->head_dim);
+    oos_put(a, OOS_MODULE_ATTN,
+            (oos_matrix){.name = "self_attn.fused_qkv_a_g_proj",
+                         .out = oos_add(streams, oos_mul(t->heads, t->value_dim)),
+                         .in = a->model->hidden,
+                         .kv_out = streams,
+                         .kv_heads = 1,
+                         .split = OOS_SPLIT_KV,
+                         .linear = true,
+                         .shards = 3});
+    oos_put_latent_up(a, t);
+}
+
+/* K3: experts work on a narrower stream, and sublayers attend over the residuals of earlier ones. */
+static uint64_t put_narrow_stream(oos_arch *a)
+{
+    const oos_model *m = a->model;
+    uint64_t const narrow = oos_arch_u64(a, "routed_expert_hidden_size", 0);
+    if (narrow == 0 || narrow == m->hidden) return m->hidden;
+    oos_put_copy(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_down_proj", narrow, m->hidden, false);
+    oos_put_copy(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_up_proj", m->hidden, narrow, false);
+    if (oos_arch_yes(a, "latent_moe_use_norm", false))
+        oos_put_norm(a, "block_sparse_moe.routed_expert_norm", narrow);
+    return narrow;
+}
+
 static void kimi_mlp(oos_arch *a)
 {
     const oos_model *m = a->model;
     oos_put_norm(a, "input_layernorm", m->hidden);
     oos_put_norm(a, "post_attention_layernorm", m->hidden);
+    if (oos_arch_has(a, "attn_res_block_size")) oos_put_norm(a, "residual_attention", oos_mul(4, m->hidden));
     if (!a->now.moe) {
         oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", m->hidden, m->intermediate,
                           false);
@@ -170,8 +200,8 @@ static void kimi_mlp(oos_arch *a)
     oos_put_gated_mlp(a, OOS_MODULE_SHARED_EXPERT, "block_sparse_moe.shared_experts.gate_up_proj",
                       "block_sparse_moe.shared_experts.down_proj", m->hidden, m->moe.shared_intermediate,
                       false);
-    oos_put_experts(a, "block_sparse_moe.experts", m->moe.experts, m->hidden, m->moe.intermediate, true,
-                    false);
+    oos_put_experts(a, "block_sparse_moe.experts", m->moe.experts, put_narrow_stream(a), m->moe.intermediate,
+                    true, false);
 }
 
 /* Kimi counts its layers from one. */
@@ -193,7 +223,10 @@ static void kimi_layer(oos_arch *a, uint64_t i)
     } else {
         oos_attention const mla = oos_arch_latent(a);
         oos_arch_attention(a, mla);
-        oos_put_latent(a, &mla, false);
+        if (oos_arch_yes(a, "mla_use_output_gate", false) && mla.q_lora_rank > 0)
+            put_gated_latent(a, &mla);
+        else
+            oos_put_latent(a, &mla, false);
     }
     kimi_mlp(a);
 }
@@ -206,6 +239,10 @@ void oos_build_kimi_linear(oos_arch *a)
     m->moe.shared_intermediate = oos_mul(m->moe.shared, m->moe.intermediate);
     oos_arch_layers(a, oos_arch_layer_count(a), kimi_layer);
     oos_put_ends(a);
+    if (!oos_arch_has(a, "attn_res_block_size")) return;
+    oos_range_open(a, a->prefix);
+    oos_put_norm(a, "output_attn_res", oos_mul(2, m->hidden));
+    oos_range_close(a, m->every_stage);
 }
 
 /* ---- LFM2 ---- */

@@ -50,6 +50,33 @@ void oos_build_mimo_v2(oos_arch *a)
     oos_put_ends(a);
 }
 
+/* The indexer's queries are cut like the keys, its one key is a copy on every rank; all are fused with the rest. */
+static void put_m3_attention(oos_arch *a, const oos_attention *t)
+{
+    const oos_model *m = a->model;
+    uint64_t const keys = oos_mul(t->kv_heads, oos_add(t->head_dim, t->head_dim_v));
+    uint64_t const index = oos_mul(t->indexer_heads, t->indexer_dim);
+    oos_put_norm(a, "input_layernorm", m->hidden);
+    oos_put(a, OOS_MODULE_ATTN,
+            (oos_matrix){.name = "self_attn.qkv_proj",
+                         .out = oos_add(oos_mul(t->heads, t->head_dim), oos_add(keys, index)),
+                         .in = m->hidden,
+                         .kv_out = oos_add(keys, index),
+                         .kv_heads = t->kv_heads,
+                         .split = OOS_SPLIT_KV,
+                         .linear = true,
+                         .shards = 3});
+    if (t->indexer_dim > 0) {
+        oos_put_copy(a, OOS_MODULE_ATTN, "self_attn.qkv_proj", t->indexer_dim, m->hidden, false);
+        oos_put_norm(a, "self_attn.index_norms", oos_mul(2, t->indexer_dim));
+    }
+    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(t->heads, t->head_dim), false);
+    oos_put_norm(a, "self_attn.q_norm", t->head_dim);
+    oos_put_norm(a, "self_attn.k_norm", t->head_dim);
+    oos_put_kv_scales(a);
+    oos_put_norm(a, "post_attention_layernorm", m->hidden);
+}
+
 /* MiniMax M3: from a layer on, an indexer chooses the blocks that are attended to. */
 static void minimax_m3_layer(oos_arch *a, uint64_t i)
 {
@@ -70,14 +97,26 @@ static void minimax_m3_layer(oos_arch *a, uint64_t i)
     a->now.moe = m->moe.experts > 0 && (experts ? oos_arch_item_u64(experts, i, 1) != 0
                                                 : i >= oos_arch_u64(a, "first_k_dense_replace", 0));
     oos_arch_attention(a, plain);
-    oos_put_norm(a, "input_layernorm", m->hidden);
-    oos_put_norm(a, "post_attention_layernorm", m->hidden);
-    if (!a->now.moe) put_dense(a, oos_arch_u64(a, "dense_intermediate_size", m->intermediate));
+    put_m3_attention(a, &plain);
+    if (!a->now.moe) {
+        put_dense(a, oos_arch_u64(a, "dense_intermediate_size", m->intermediate));
+        return;
+    }
+    oos_put_plain(a, OOS_MODULE_ROUTER, "block_sparse_moe.gate", m->moe.experts, m->hidden, OOS_DTYPE_F32);
+    if (oos_arch_yes(a, "use_routing_bias", true))
+        oos_put_plain(a, OOS_MODULE_ROUTER, "block_sparse_moe.e_score_correction_bias", m->moe.experts, 1,
+                      OOS_DTYPE_F32);
+    if (m->moe.shared_intermediate > 0)
+        oos_put_gated_mlp(a, OOS_MODULE_SHARED_EXPERT, "block_sparse_moe.shared_experts.gate_up_proj",
+                          "block_sparse_moe.shared_experts.down_proj", m->hidden, m->moe.shared_intermediate,
+                          false);
+    oos_put_experts(a, "block_sparse_moe.experts", m->moe.experts, m->hidden, m->intermediate, true, false);
 }
 
 void oos_build_minimax_m3(oos_arch *a)
 {
     a->model->moe.shared_intermediate = oos_arch_u64(a, "shared_intermediate_size", 0);
+    a->model->moe.intermediate = a->model->intermediate;
     oos_arch_layers(a, oos_arch_layer_count(a), minimax_m3_layer);
     oos_put_ends(a);
 }
