@@ -10,30 +10,101 @@
 
 enum { CONFIG_BYTES_MAX = 64 << 20 };
 
-/* Python writes NaN and Infinity into JSON (Nemotron's time_step_limit has one), Jansson refuses them. No number we
- * read may be either, so they become null (NaN, too short for that, an empty text). */
-static oomsight_status load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr)
+/* The end of the string that opens at `at`: behind its closing quote. */
+static size_t string_end(const char *text, size_t len, size_t at)
 {
-    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-    char *copy = oos_arena_copy(arena, bytes);
-    if (!copy) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu bytes of config", bytes.len);
-    bool quoted = false;
-    for (size_t i = 0; i < bytes.len; i++) {
-        if (copy[i] == '"') quoted = !quoted;
-        if (quoted) {
-            if (copy[i] == '\\' && i + 1 < bytes.len) i++;
+    for (at++; at < len && text[at] != '"'; at++)
+        if (text[at] == '\\') at++;
+    return oos_min(at + 1, len);
+}
+
+static size_t value_end(const char *text, size_t len, size_t at)
+{
+    unsigned depth = 0;
+    while (at < len) {
+        if (text[at] == '"') {
+            at = string_end(text, len, at);
             continue;
         }
-        if (copy[i] != '-' && copy[i] != 'I' && copy[i] != 'N') continue;
+        if (text[at] == '{' || text[at] == '[') depth++;
+        if ((text[at] == '}' || text[at] == ']') && --depth == 0) return at + 1;
+        at++;
+    }
+    return len;
+}
+
+static size_t skip_blanks(const char *text, size_t len, size_t at)
+{
+    while (at < len && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) at++;
+    return at;
+}
+
+/* "...experts.N..." with N > 0, as a key. */
+static bool names_a_later_expert(const char *text, size_t from, size_t to)
+{
+    static const char mark[] = ".experts.";
+    const char *found = memmem(text + from, to - from, mark, sizeof mark - 1);
+    if (!found || found + sizeof mark >= text + to) return false;
+    const char *number = found + sizeof mark - 1;
+    return (number[0] >= '1' && number[0] <= '9') ||
+           (number[0] == '0' && number[1] >= '0' && number[1] <= '9');
+}
+
+/* Quantisers write an object for every projection of every expert, megabytes that all say the same: those of the
+ * experts after the first are blanked before the tree is built. */
+static void forget_later_experts(char *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        if (text[at] != '"') {
+            at++;
+            continue;
+        }
+        size_t const end = string_end(text, len, at), colon = skip_blanks(text, len, end);
+        size_t const value = colon < len && text[colon] == ':' ? skip_blanks(text, len, colon + 1) : len;
+        if (value >= len || text[value] != '{' || !names_a_later_expert(text, at, end)) {
+            at = end;
+            continue;
+        }
+        size_t const after = value_end(text, len, value), comma = skip_blanks(text, len, after);
+        if (comma >= len || text[comma] != ',') { /* the last member: nothing may be left before its comma */
+            at = after;
+            continue;
+        }
+        memset(text + at, ' ', comma + 1 - at);
+        at = comma + 1;
+    }
+}
+
+/* Python writes NaN and Infinity into JSON (Nemotron's time_step_limit has one), Jansson refuses them. No number we
+ * read may be either, so they become null (NaN, too short for that, an empty text). */
+static void forget_infinities(char *text, size_t len)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    for (size_t at = 0; at < len; at++) {
+        if (text[at] == '"') {
+            at = string_end(text, len, at) - 1;
+            continue;
+        }
+        if (text[at] != '-' && text[at] != 'I' && text[at] != 'N') continue;
         for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-            size_t const len = strlen(words[w]);
-            if (bytes.len - i < len || memcmp(copy + i, words[w], len) != 0) continue;
-            memset(copy + i, ' ', len);
-            memcpy(copy + i, len > 3 ? "null" : "\"\"", len > 3 ? 4 : 2);
-            i += len - 1;
+            size_t const word = strlen(words[w]);
+            if (len - at < word || memcmp(text + at, words[w], word) != 0) continue;
+            memset(text + at, ' ', word);
+            memcpy(text + at, word > 3 ? "null" : "\"\"", word > 3 ? 4 : 2);
+            at += word - 1;
             break;
         }
     }
+}
+
+enum { LARGE_CONFIG_BYTES = 256 << 10 };
+
+static oomsight_status load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr)
+{
+    char *copy = oos_arena_copy(arena, bytes);
+    if (!copy) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu bytes of config", bytes.len);
+    forget_infinities(copy, bytes.len);
+    if (bytes.len > LARGE_CONFIG_BYTES) forget_later_experts(copy, bytes.len);
     OOS_TRY(oos_json_load(arena, (oos_view){copy, bytes.len}, ret_root, reterr));
     if (!json_is_object(*ret_root)) return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
     return OOMSIGHT_OK;
@@ -287,7 +358,9 @@ oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant
 {
     json_t *root = NULL, *quant_root = NULL;
     OOS_TRY(load(arena, config, &root, reterr));
-    if (quant.len > 0) OOS_TRY(load(arena, quant, &quant_root, reterr));
+    /* hf_quant_config.json counts only where config.json says nothing */
+    bool const said = json_is_object(json_object_get(root, "quantization_config"));
+    if (quant.len > 0 && !said) OOS_TRY(load(arena, quant, &quant_root, reterr));
 
     oos_model model = {.path = ""};
     oos_arch a = {.arena = arena, .root = root, .text = text_of(root), .model = &model, .reterr = reterr};

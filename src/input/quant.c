@@ -306,8 +306,9 @@ typedef struct reader {
     const json_t *config;
     const json_t *text;
     const oos_rename *renames;
-    bool v4, v4_named; /* DeepSeek V4, and its model_type says so */
-    bool failed;       /* out of memory */
+    const char *last_experts; /* the module whose experts were just named */
+    bool v4, v4_named;        /* DeepSeek V4, and its model_type says so */
+    bool failed;              /* out of memory */
 } reader;
 
 static void add_name(reader *r, oos_names *names, const char *text, bool regular, uint32_t value)
@@ -582,6 +583,24 @@ static oos_dtype modelopt_kv(const json_t *config, const json_t *inner)
     return algo && strcasecmp(algo, "FP8") == 0 ? OOS_DTYPE_F8 : OOS_DTYPE_UNKNOWN;
 }
 
+/* Experts are named one by one, and the engine takes the scheme of the first: one entry stands for all of them. */
+static void add_module(reader *r, const char *key, uint32_t scheme)
+{
+    oos_names *names = &r->q->targets;
+    const char *experts = strstr(key, ".experts.");
+    if (!experts) {
+        add_name(r, names, key, false, scheme);
+        return;
+    }
+    size_t const len = (size_t)(experts - key) + strlen(".experts");
+    if (r->last_experts && strlen(r->last_experts) == len && strncmp(r->last_experts, key, len) == 0) return;
+    r->last_experts = oos_arena_copy(r->q->arena, (oos_view){key, len});
+    if (!r->last_experts)
+        r->failed = true;
+    else
+        add_name(r, names, r->last_experts, false, scheme);
+}
+
 static void read_modelopt(reader *r)
 {
     oos_quantizer *q = r->q;
@@ -605,7 +624,7 @@ static void read_modelopt(reader *r)
     {
         oos_quant const scheme =
             modelopt_scheme(word(layer, "quant_algo", ""), number(layer, "group_size", group));
-        add_name(r, &q->targets, key, false, add_scheme(r, scheme));
+        add_module(r, key, add_scheme(r, scheme));
     }
 }
 

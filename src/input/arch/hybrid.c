@@ -175,8 +175,10 @@ static uint64_t put_narrow_stream(oos_arch *a)
     const oos_model *m = a->model;
     uint64_t const narrow = oos_arch_u64(a, "routed_expert_hidden_size", 0);
     if (narrow == 0 || narrow == m->hidden) return m->hidden;
-    oos_put_copy(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_down_proj", narrow, m->hidden, false);
-    oos_put_copy(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_up_proj", m->hidden, narrow, false);
+    oos_put_plain(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_down_proj", narrow, m->hidden,
+                  OOS_DTYPE_UNKNOWN);
+    oos_put_plain(a, OOS_MODULE_MLP, "block_sparse_moe.routed_expert_up_proj", m->hidden, narrow,
+                  OOS_DTYPE_UNKNOWN);
     if (oos_arch_yes(a, "latent_moe_use_norm", false))
         oos_put_norm(a, "block_sparse_moe.routed_expert_norm", narrow);
     return narrow;
