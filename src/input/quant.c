@@ -1,305 +1,10 @@
-/* Which scheme a module gets. Each method of the engine has its own way of matching names; they are kept apart here as
- * they are there (vLLM 0.32, model_executor/layers/quantization). */
-#include "input/quant.h"
+/* Reading quantisation configs: one function per method, as the engine reads them (vLLM 0.32, from_config() and
+ * override_quantization_method() of model_executor/layers/quantization). Names are looked up in quant_match.c. */
+#include "input/quant_parts.h"
 
-#include "input/quant_names.h"
-
-#include <stdio.h>
 #include <strings.h>
 
-typedef enum method {
-    METHOD_AWQ,
-    METHOD_GPTQ,
-    METHOD_FP8,
-    METHOD_COMPRESSED,
-    METHOD_MODELOPT,
-    METHOD_MIXED,
-    METHOD_MXFP4,
-    METHOD_AUTOROUND,
-    METHOD_BNB,
-    METHOD_FBGEMM,
-    METHOD_EXPERTS_ONLY, /* DeepSeek V4: experts in FP4 beside FP8 blocks */
-    METHOD_UNKNOWN
-} method;
-
-enum { SCHEMES_MAX = 64, MEMORY_MAX = 256, NAME_MAX_BYTES = 512 };
-
-/* What was found for a name, where it is the same in all layers. */
-typedef struct memory {
-    const char *prefix, *name;
-    oos_quant_role role;
-    oos_quant scheme;
-} memory;
-
-struct oos_quantizer {
-    oos_arena *arena;
-    method method;
-    const char *word;
-    oos_quant base, experts;
-    oos_names ignore;  /* modules left alone */
-    oos_names targets; /* modules with a scheme of their own: value is its number */
-    oos_quant schemes[SCHEMES_MAX];
-    size_t scheme_count;
-    bool by_flag;
-    bool lm_head, has_linear; /* compressed-tensors: a group targets every Linear */
-    oos_quant linear;         /* its scheme */
-    const char **blocks;      /* AutoRound: only modules under these; NULL: all */
-    size_t block_count;
-    oos_dtype kv_dtype;
-    const char *note;
-    bool layerless;
-    memory memories[MEMORY_MAX];
-    size_t memory_count;
-};
-
 static const oos_quant unquantised = {.kind = OOS_QUANT_NONE};
-
-/* ---- names ---- */
-
-static const struct {
-    const char *fused;
-    const char *parts[3];
-} fusions[] = {
-    {"qkv_proj", {"q_proj", "k_proj", "v_proj"}},
-    {"gate_up_proj", {"gate_proj", "up_proj", NULL}},
-    {"in_proj_qkvz", {"in_proj_qkv", "in_proj_z", NULL}},
-    {"in_proj_ba", {"in_proj_b", "in_proj_a", NULL}},
-    {"fused_qkv_a_proj", {"q_a_proj", "kv_a_proj_with_mqa", NULL}},
-    {"wk_weights_proj", {"wk", "weights_proj", NULL}},
-    {"qkv", {"q", "k", "v"}},
-};
-
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : name;
-}
-
-/* Name of part `i` of a fused module; false when there is none. */
-static bool part_name(const char *name, size_t i, char ret_name[NAME_MAX_BYTES])
-{
-    const char *last = last_part(name);
-    for (size_t f = 0; f < sizeof fusions / sizeof *fusions; f++) {
-        if (strcmp(last, fusions[f].fused) != 0) continue;
-        if (i >= 3 || !fusions[f].parts[i]) return false;
-        int const n =
-            snprintf(ret_name, NAME_MAX_BYTES, "%.*s%s", (int)(last - name), name, fusions[f].parts[i]);
-        return n > 0 && n < NAME_MAX_BYTES;
-    }
-    return false;
-}
-
-const char *oos_rename_apply(oos_arena *arena, const oos_rename *renames, const char *name)
-{
-    if (!renames) return name;
-    for (const oos_rename *r = renames; r->where != OOS_RENAME_END; r++) {
-        const char *at = r->where == OOS_RENAME_PREFIX
-                             ? (strncmp(name, r->from, strlen(r->from)) == 0 ? name : NULL)
-                             : strstr(name, r->from);
-        if (!at) continue;
-        if (!r->to) return NULL;
-        name = oos_arena_format(arena, "%.*s%s%s", (int)(at - name), name, r->to, at + strlen(r->from));
-        if (!name || r->where == OOS_RENAME_PREFIX) break; /* the engine stops at the first prefix */
-    }
-    return name;
-}
-
-/* ---- ways of matching ---- */
-
-typedef struct wanted {
-    const char *name;
-} wanted;
-
-static bool is_equal(const oos_name *entry, void *context)
-{
-    return !entry->pattern && strcmp(entry->text, ((wanted *)context)->name) == 0;
-}
-
-static bool is_part_of_name(const oos_name *entry, void *context)
-{
-    return strstr(((wanted *)context)->name, entry->text) != NULL;
-}
-
-/* compressed-tensors: equal, or a regular expression from the start. */
-static bool is_equal_or_regular(const oos_name *entry, void *context)
-{
-    const char *name = ((wanted *)context)->name;
-    return entry->pattern ? oos_pattern_matches(entry->pattern, name) : strcmp(entry->text, name) == 0;
-}
-
-/* Expert modules are skipped by any listed name that lies under them. */
-static bool is_under_experts(const oos_name *entry, void *context)
-{
-    return strstr(entry->text, "experts") && strstr(entry->text, ((wanted *)context)->name);
-}
-
-/* ModelOpt: a part of the name, with or without the wrapper's prefix, or a glob. */
-static bool is_excluded(const oos_name *entry, void *context)
-{
-    const char *name = ((wanted *)context)->name;
-    if (strstr(name, entry->text)) return true;
-    if (strncmp(name, "language_model.", 15) == 0 && strstr(name + 15, entry->text)) return true;
-    return oos_glob_matches(entry->text, name);
-}
-
-static const oos_name *find(const oos_names *names, uint64_t layer, const char *name, oos_name_visit *visit)
-{
-    return oos_names_find(names, layer, visit, &(wanted){name});
-}
-
-/* The name itself, or the first of the modules fused in it: the engine refuses to load when they disagree. */
-static const oos_name *find_fused(const oos_names *names, uint64_t layer, const char *name,
-                                  oos_name_visit *visit)
-{
-    const oos_name *found = find(names, layer, name, visit);
-    char part[NAME_MAX_BYTES];
-    if (!found && part_name(name, 0, part)) found = find(names, layer, part, visit);
-    return found;
-}
-
-static bool ignored(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
-{
-    switch (q->method) {
-    case METHOD_AWQ:
-    case METHOD_BNB: return find_fused(&q->ignore, layer, name, is_part_of_name);
-    case METHOD_FP8:
-    case METHOD_FBGEMM:
-    case METHOD_EXPERTS_ONLY:
-        if (role == OOS_QUANT_EXPERTS) return find(&q->ignore, layer, name, is_under_experts);
-        return find_fused(&q->ignore, layer, name, is_equal);
-    case METHOD_COMPRESSED: return find_fused(&q->ignore, layer, name, is_equal_or_regular);
-    case METHOD_MODELOPT:
-    case METHOD_MIXED:
-        if (find_fused(&q->ignore, layer, name, is_equal)) return true;
-        if (role == OOS_QUANT_EXPERTS && find(&q->ignore, layer, name, is_under_experts)) return true;
-        return find(&q->ignore, layer, name, is_excluded);
-    case METHOD_GPTQ:
-    case METHOD_MXFP4:
-    case METHOD_AUTOROUND:
-    case METHOD_UNKNOWN: return false;
-    }
-    return false;
-}
-
-/* ---- schemes with targets ---- */
-
-static oos_quant compressed_scheme(const oos_quantizer *q, const char *name, uint64_t layer,
-                                   oos_quant_role role)
-{
-    const oos_name *target = find_fused(&q->targets, layer, name, is_equal_or_regular);
-    if (target) return q->schemes[target->value];
-    if (role == OOS_QUANT_LM_HEAD) return unquantised; /* the class is not called Linear */
-    return q->has_linear ? q->linear : unquantised;
-}
-
-/* A name below the experts, e.g. "...experts.0.gate_proj". */
-static bool is_below(const oos_name *entry, void *context)
-{
-    const char *name = ((wanted *)context)->name;
-    size_t const len = strlen(name);
-    return strncmp(entry->text, name, len) == 0 && entry->text[len] == '.';
-}
-
-static oos_quant mixed_scheme(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
-{
-    const oos_name *found = find_fused(&q->targets, layer, name, is_equal);
-    if (!found && role == OOS_QUANT_LM_HEAD) found = find(&q->targets, UINT64_MAX, "lm_head", is_equal);
-    char other[NAME_MAX_BYTES];
-    if (!found && strncmp(name, "language_model.model.", 21) == 0) {
-        snprintf(other, sizeof other, "model.language_model.%s", name + 21);
-        found = find_fused(&q->targets, layer, other, is_equal);
-    }
-    if (!found) found = find(&q->targets, layer, name, is_below);
-    if (!found && role == OOS_QUANT_EXPERTS) {
-        size_t const len = strlen(name) - strlen(last_part(name));
-        if (len > 1 && len < sizeof other) {
-            snprintf(other, sizeof other, "%.*s", (int)len - 1, name);
-            found = find(&q->targets, layer, other, is_below);
-        }
-    }
-    return found ? q->schemes[found->value] : unquantised;
-}
-
-/* AutoRound: a regular key is searched anywhere, a plain one is the name or its end. */
-static bool is_extra(const oos_name *entry, void *context)
-{
-    const char *name = ((wanted *)context)->name;
-    if (entry->pattern) return oos_pattern_searches(entry->pattern, name);
-    size_t const len = strlen(entry->text), name_len = strlen(name);
-    if (strcmp(entry->text, name) == 0) return true;
-    return name_len > len + 1 && name[name_len - len - 1] == '.' &&
-           strcmp(name + name_len - len, entry->text) == 0;
-}
-
-static oos_quant autoround_scheme(const oos_quantizer *q, const char *name, uint64_t layer,
-                                  oos_quant_role role)
-{
-    const oos_name *extra = find_fused(&q->targets, layer, name, is_extra);
-    if (extra) return q->schemes[extra->value];
-    bool in = role != OOS_QUANT_LM_HEAD;
-    if (q->blocks) {
-        in = false;
-        for (size_t i = 0; i < q->block_count; i++)
-            in |= strncmp(name, q->blocks[i], strlen(q->blocks[i])) == 0;
-    }
-    return in ? q->base : unquantised;
-}
-
-/* GPTQModel's `dynamic`: "-:" leaves modules alone, "+:" changes bits or group. */
-static bool is_dynamic(const oos_name *entry, void *context)
-{
-    return entry->pattern && oos_pattern_matches(entry->pattern, ((wanted *)context)->name);
-}
-
-static oos_quant scheme_of(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)
-{
-    if (ignored(q, name, layer, role)) return unquantised;
-    switch (q->method) {
-    case METHOD_AWQ: return role == OOS_QUANT_LM_HEAD && !q->lm_head ? unquantised : q->base;
-    case METHOD_GPTQ: {
-        if (role == OOS_QUANT_LM_HEAD && !q->lm_head) return unquantised;
-        const oos_name *rule = find(&q->targets, layer, name, is_dynamic);
-        return rule ? q->schemes[rule->value] : q->base;
-    }
-    case METHOD_FP8:
-    case METHOD_FBGEMM:
-    case METHOD_BNB: return role == OOS_QUANT_LM_HEAD ? unquantised : q->base;
-    case METHOD_COMPRESSED: return compressed_scheme(q, name, layer, role);
-    case METHOD_MODELOPT:
-        return strstr(name, "vision_tower") || strstr(name, "vision_model") ? unquantised : q->base;
-    case METHOD_MIXED: return mixed_scheme(q, name, layer, role);
-    case METHOD_MXFP4: return role == OOS_QUANT_EXPERTS ? q->base : unquantised;
-    case METHOD_AUTOROUND: return autoround_scheme(q, name, layer, role);
-    case METHOD_EXPERTS_ONLY:
-        if (role == OOS_QUANT_LM_HEAD) return unquantised;
-        return role == OOS_QUANT_EXPERTS ? q->experts : q->base;
-    case METHOD_UNKNOWN: return unquantised;
-    }
-    return unquantised;
-}
-
-oos_quant oos_quantizer_scheme(oos_quantizer *q, const char *prefix, const char *name, uint64_t layer,
-                               oos_quant_role role)
-{
-    if (!q) return unquantised;
-    if (q->layerless)
-        for (size_t i = 0; i < q->memory_count; i++) {
-            const memory *m = &q->memories[i];
-            if (m->name == name && m->role == role && (layer != UINT64_MAX || m->prefix == prefix))
-                return m->scheme;
-        }
-    char full[NAME_MAX_BYTES];
-    int const len = layer == UINT64_MAX
-                        ? snprintf(full, sizeof full, "%s%s", prefix, name)
-                        : snprintf(full, sizeof full, "%s%llu.%s", prefix, (unsigned long long)layer, name);
-    if (len < 0 || len >= (int)sizeof full) return unquantised;
-    oos_quant const scheme = scheme_of(q, full, layer, role);
-    if (q->layerless && q->memory_count < MEMORY_MAX)
-        q->memories[q->memory_count++] = (memory){layer == UINT64_MAX ? prefix : NULL, name, role, scheme};
-    return scheme;
-}
-
-/* ---- reading ---- */
 
 typedef struct reader {
     oos_quantizer *q;
@@ -343,9 +48,9 @@ static uint32_t add_scheme(reader *r, oos_quant scheme)
             s->block_in == scheme.block_in)
             return (uint32_t)i;
     }
-    if (q->scheme_count == SCHEMES_MAX) {
+    if (q->scheme_count == OOS_SCHEMES_MAX) {
         q->note = "more quantisation schemes than are kept apart: the last stands for the rest";
-        return SCHEMES_MAX - 1;
+        return OOS_SCHEMES_MAX - 1;
     }
     q->schemes[q->scheme_count] = scheme;
     return (uint32_t)q->scheme_count++;
@@ -378,7 +83,7 @@ static uint64_t group_of(const json_t *object, const char *key)
 static void read_awq(reader *r)
 {
     oos_quantizer *q = r->q;
-    q->method = METHOD_AWQ;
+    q->method = OOS_METHOD_AWQ;
     q->base =
         (oos_quant){.kind = OOS_QUANT_AWQ,
                     .bits = (unsigned)number(r->config, "bits", number(r->config, "w_bit", 4)),
@@ -393,7 +98,7 @@ static void read_awq(reader *r)
 static void read_gptq(reader *r)
 {
     oos_quantizer *q = r->q;
-    q->method = METHOD_GPTQ;
+    q->method = OOS_METHOD_GPTQ;
     q->base = (oos_quant){.kind = OOS_QUANT_GPTQ,
                           .bits = (unsigned)number(r->config, "bits", 4),
                           .group = group_of(r->config, "group_size"),
@@ -423,7 +128,7 @@ static void read_fp8(reader *r)
     oos_quantizer *q = r->q;
     const json_t *blocks = json_object_get(r->config, "weight_block_size");
     bool const dynamic = strcmp(word(r->config, "activation_scheme", "dynamic"), "static") != 0;
-    q->method = METHOD_FP8;
+    q->method = OOS_METHOD_FP8;
     q->base = (oos_quant){
         .kind = OOS_QUANT_FP8_TENSOR, .bits = 8, .symmetric = true, .dynamic_activation = dynamic};
     if (json_is_array(blocks)) {
@@ -433,7 +138,7 @@ static void read_fp8(reader *r)
     }
     if (r->v4) { /* DeepseekV4FP8Config: the experts have a dtype of their own */
         const char *experts = word(r->text, "expert_dtype", r->v4_named ? "fp4" : "fp8");
-        q->method = METHOD_EXPERTS_ONLY;
+        q->method = OOS_METHOD_EXPERTS_ONLY;
         q->experts = q->base;
         q->base.byte_scales = strcmp(experts, "fp4") == 0;
         if (strcmp(experts, "fp4") == 0)
@@ -490,7 +195,7 @@ static void read_compressed(reader *r)
     oos_quantizer *q = r->q;
     const char *format = word(r->config, "format", "");
     const json_t *kv = json_object_get(r->config, "kv_cache_scheme");
-    q->method = METHOD_COMPRESSED;
+    q->method = OOS_METHOD_COMPRESSED;
     if (json_is_object(kv)) q->kv_dtype = OOS_DTYPE_F8;
     add_list(r, &q->ignore, json_object_get(r->config, "ignore"), true);
     const char *key;
@@ -612,12 +317,12 @@ static void read_modelopt(reader *r)
     add_excludes(r, json_object_get(inner, legacy ? "exclude_modules" : "ignore"));
     uint64_t const group = group_of(inner, "group_size");
     if (strcasecmp(algo, "MIXED_PRECISION") != 0) {
-        q->method = METHOD_MODELOPT;
+        q->method = OOS_METHOD_MODELOPT;
         q->base = modelopt_scheme(algo, group);
         if (q->base.kind == OOS_QUANT_UNKNOWN) q->note = "a ModelOpt algorithm that is not known";
         return;
     }
-    q->method = METHOD_MIXED;
+    q->method = OOS_METHOD_MIXED;
     const char *key;
     json_t *layer;
     json_object_foreach((json_t *)json_object_get(inner, "quantized_layers"), key, layer)
@@ -632,7 +337,7 @@ static void read_autoround(reader *r)
 {
     oos_quantizer *q = r->q;
     bool const awq = strstr(word(r->config, "packing_format", "auto_round:auto_gptq"), "awq") != NULL;
-    q->method = METHOD_AUTOROUND;
+    q->method = OOS_METHOD_AUTOROUND;
     q->base = (oos_quant){.kind = awq ? OOS_QUANT_AWQ : OOS_QUANT_GPTQ,
                           .bits = (unsigned)number(r->config, "bits", 4),
                           .group = group_of(r->config, "group_size"),
@@ -666,7 +371,7 @@ static void read_autoround(reader *r)
 static void read_bnb(reader *r)
 {
     oos_quantizer *q = r->q;
-    q->method = METHOD_BNB;
+    q->method = OOS_METHOD_BNB;
     q->base = (oos_quant){.kind = OOS_QUANT_BNB,
                           .bits = yes(r->config, "load_in_8bit", false) ? 8 : 4,
                           .group = 64,
@@ -679,16 +384,16 @@ static void read_other(reader *r)
 {
     oos_quantizer *q = r->q;
     if (strcmp(q->word, "mxfp4") == 0 || strcmp(q->word, "gpt_oss_mxfp4") == 0) {
-        q->method = METHOD_MXFP4;
+        q->method = OOS_METHOD_MXFP4;
         q->base = (oos_quant){
             .kind = OOS_QUANT_MXFP4, .bits = 4, .group = 32, .symmetric = true, .weight_only = true};
     } else if (strcmp(q->word, "fbgemm_fp8") == 0) {
-        q->method = METHOD_FBGEMM;
+        q->method = OOS_METHOD_FBGEMM;
         q->base = (oos_quant){
             .kind = OOS_QUANT_FP8_CHANNEL, .bits = 8, .symmetric = true, .dynamic_activation = true};
         add_list(r, &q->ignore, json_object_get(r->config, "modules_to_not_convert"), false);
     } else {
-        q->method = METHOD_UNKNOWN;
+        q->method = OOS_METHOD_UNKNOWN;
         q->note = oos_arena_format(
             q->arena, "quantisation method %s is not known: weights are taken as not quantised", q->word);
     }
@@ -772,33 +477,6 @@ const char *oos_quantizer_method(const oos_quantizer *q)
 oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *q)
 {
     return q ? q->kv_dtype : OOS_DTYPE_UNKNOWN;
-}
-
-void oos_quantizer_kv_parameters(const oos_quantizer *q, bool latent, uint64_t *ret_floats,
-                                 uint64_t *ret_zeros)
-{
-    *ret_floats = *ret_zeros = 0;
-    if (!q || q->by_flag) return;
-    switch (q->method) {
-    case METHOD_COMPRESSED:
-        if (!latent) *ret_floats = *ret_zeros = 3;
-        break;
-    case METHOD_FP8:
-    case METHOD_EXPERTS_ONLY:
-        if (!latent) *ret_floats = 2;
-        break;
-    case METHOD_MODELOPT: *ret_floats = 2; break;
-    case METHOD_MIXED:
-        if (!latent && q->kv_dtype != OOS_DTYPE_UNKNOWN) *ret_floats = 2;
-        break;
-    case METHOD_AWQ:
-    case METHOD_GPTQ:
-    case METHOD_MXFP4:
-    case METHOD_AUTOROUND:
-    case METHOD_BNB:
-    case METHOD_FBGEMM:
-    case METHOD_UNKNOWN: break;
-    }
 }
 
 const char *oos_quantizer_note(const oos_quantizer *q)
