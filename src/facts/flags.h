@@ -54,7 +54,7 @@ typedef struct oos_flag_table {
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
     oos_version dotted_since; /* `--flag.key value` is taken from here on */
-    const void *index; /* private: hash over every spelling */
+    const void *index;        /* private: hash over every spelling */
 } oos_flag_table;
 
 /* A flag found by a spelling at a version. */
