@@ -75,7 +75,7 @@ static void a_message_broken_anywhere_gives_the_same_figures(void **state)
     for (size_t at = 60; at + 1 < len; at += 7) {
         if (strchr(".0123456789", OOM[at]) || strchr(".0123456789", OOM[at - 1])) continue;
         char text[1024];
-        snprintf(text, sizeof text, "%.*s\n%s\n", (int)at, OOM, OOM + at);
+        snprintf(text, sizeof text, "%.*s\n%s\n", (int)at, OOM, &OOM[at]);
         oos_explanation const e = explain(text);
         assert_int_equal(e.count, 1);
         assert_true(e.incidents[0].is_oom);
