@@ -43,8 +43,8 @@ static uint8_t action_of(const char *name)
 {
     static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                         "segment_free", "segment_map",    "segment_unmap",  "oom"};
-    for (uint8_t i = 0; i < OOS_SNAPSHOT_OTHER; i++)
-        if (strcmp(name, names[i]) == 0) return i;
+    for (unsigned i = 0; i < OOS_SNAPSHOT_OTHER; i++)
+        if (strcmp(name, names[i]) == 0) return (uint8_t)i;
     return OOS_SNAPSHOT_OTHER;
 }
 
