@@ -337,27 +337,49 @@ status nvmlDeviceGetComputeRunningProcesses(void *which, unsigned *count, uint64
     {                                                                                                        \
         return NOT_SUPPORTED;                                                                                \
     }
+/* Macros without semicolons, one a line: clang-format settles on no form of them. */
+/* clang-format off */
 NOOP(cudaSetDevice)
 NOOP(cudaGetLastError)
 NOOP(cudaPeekAtLastError)
 NOOP(cudaDeviceSynchronize)
 NOOP(cudaDeviceEnablePeerAccess)
 NOOP(cudaStreamQuery)
-NOOP(cudaStreamWaitEvent) NOOP(cudaStreamDestroy) NOOP(cudaThreadExchangeStreamCaptureMode)
-    NOOP(cudaEventElapsedTime) NOOP(cudaMemcpy) NOOP(cudaMemcpyAsync) NOOP(cudaMemcpyPeerAsync) NOOP(cuMemMap)
-        NOOP(cuMemUnmap) NOOP(cuMemSetAccess) NOOP(cuMemAddressFree) NOOP(cuInit) NOOP(nvmlInit_v2)
-            NOOP(nvmlDeviceGetGpuFabricInfoV) NOOP(cuCtxGetCurrent) NOOP(cuDeviceGet)
-                REFUSE(cudaDeviceGetDefaultMemPool) REFUSE(cudaFreeAsync) REFUSE(cudaIpcCloseMemHandle)
-                    REFUSE(cudaIpcGetMemHandle) REFUSE(cudaIpcOpenMemHandle) REFUSE(cudaMallocAsync)
-                        REFUSE(cudaMemPoolGetAttribute) REFUSE(cudaMemPoolSetAccess)
-                            REFUSE(cudaMemPoolSetAttribute) REFUSE(cudaMemPoolTrimTo)
-                                REFUSE(cudaGraphNodeGetDependencies) REFUSE(cuMemExportToShareableHandle)
-                                    REFUSE(cuMemImportFromShareableHandle)
-                                        REFUSE(nvmlDeviceGetNvLinkRemoteDeviceType)
-                                            REFUSE(nvmlDeviceGetNvLinkRemotePciInfo_v2) REFUSE(cuRefused)
+NOOP(cudaStreamWaitEvent)
+NOOP(cudaStreamDestroy)
+NOOP(cudaThreadExchangeStreamCaptureMode)
+NOOP(cudaEventElapsedTime)
+NOOP(cudaMemcpy)
+NOOP(cudaMemcpyAsync)
+NOOP(cudaMemcpyPeerAsync)
+NOOP(cuMemMap)
+NOOP(cuMemUnmap)
+NOOP(cuMemSetAccess)
+NOOP(cuMemAddressFree)
+NOOP(cuInit)
+NOOP(nvmlInit_v2)
+NOOP(nvmlDeviceGetGpuFabricInfoV)
+NOOP(cuCtxGetCurrent)
+NOOP(cuDeviceGet)
+REFUSE(cudaDeviceGetDefaultMemPool)
+REFUSE(cudaFreeAsync)
+REFUSE(cudaIpcCloseMemHandle)
+REFUSE(cudaIpcGetMemHandle)
+REFUSE(cudaIpcOpenMemHandle)
+REFUSE(cudaMallocAsync)
+REFUSE(cudaMemPoolGetAttribute)
+REFUSE(cudaMemPoolSetAccess)
+REFUSE(cudaMemPoolSetAttribute)
+REFUSE(cudaMemPoolTrimTo)
+REFUSE(cudaGraphNodeGetDependencies)
+REFUSE(cuMemExportToShareableHandle)
+REFUSE(cuMemImportFromShareableHandle)
+REFUSE(nvmlDeviceGetNvLinkRemoteDeviceType)
+REFUSE(nvmlDeviceGetNvLinkRemotePciInfo_v2)
+REFUSE(cuRefused)
+/* clang-format on */
 
-                                                static status
-    entry_point(const char *name, void **ret_function, int *ret_result)
+static status entry_point(const char *name, void **ret_function, int *ret_result)
 {
     *ret_function = dlsym(RTLD_DEFAULT, name);
     if (!*ret_function) *ret_function = (void *)cuRefused;
