@@ -66,8 +66,8 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
     return oos_text_take(&text, ret_text, reterr);
 }
 
-oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
-                                    oomsight_error *reterr)
+oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
+                                   oomsight_model **ret_model, oomsight_error *reterr)
 {
     oos_arena *arena = oos_arena_create(64 << 10);
     oomsight_model *model = arena ? OOS_NEW(arena, oomsight_model) : NULL;
@@ -76,13 +76,19 @@ oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_mo
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
     }
     model->arena = arena;
-    oomsight_status const status = oos_locate(arena, name, allow_hub != 0, &model->model, reterr);
+    oomsight_status const status = oos_locate(arena, name, allow_hub != 0, overrides, &model->model, reterr);
     if (status != OOMSIGHT_OK) {
         oos_arena_free(arena);
         return status;
     }
     *ret_model = model;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
+                                    oomsight_error *reterr)
+{
+    return oos_api_model_open(name, allow_hub, NULL, ret_model, reterr);
 }
 
 void oomsight_model_close(oomsight_model *model)

@@ -20,4 +20,8 @@ struct oomsight_model {
     oos_model model;
 };
 
+/* oomsight_model_open() with the JSON of --hf-overrides, NULL for none. */
+oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
+                                   oomsight_model **ret_model, oomsight_error *reterr);
+
 #endif

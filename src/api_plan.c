@@ -153,7 +153,8 @@ static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_para
         const char *name = plan->serve.model;
         if (plan->serve.revision) name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
         if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a name");
-        OOS_TRY(oomsight_model_open(name, params->allow_hub, &plan->own_model, reterr));
+        OOS_TRY(oos_api_model_open(name, params->allow_hub, plan->serve.hf_overrides_json, &plan->own_model,
+                                   reterr));
         *ret_model = &plan->own_model->model;
     }
     *ret_draft = NULL;

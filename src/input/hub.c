@@ -1,6 +1,7 @@
 /* What to ask the hub for, and what its answers mean. The transfers are hub_fetch's. */
 #include "input/hub.h"
 #include "input/hub_fetch.h"
+#include "input/override.h"
 #include "input/safetensors.h"
 
 #include <inttypes.h>
@@ -255,8 +256,8 @@ static oomsight_status tensors_fetch(hub *h, const char *const *names, size_t co
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, oos_model *ret_model,
-                             oomsight_error *reterr)
+oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, const char *overrides,
+                             oos_model *ret_model, oomsight_error *reterr)
 {
     hub h = {.arena = arena, .id = id, .reterr = reterr};
     OOS_TRY(endpoint_read(&h));
@@ -270,7 +271,9 @@ oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, oos_model *
     OOS_TRY(texts_fetch(&h, texts));
     oos_model model;
     oos_view const quant = answered(&texts[1]) ? texts[1].bytes : (oos_view){NULL, 0};
-    oomsight_status status = oos_model_read(arena, texts[0].bytes, quant, &model, reterr);
+    oos_view config;
+    oomsight_status status = oos_config_override(arena, texts[0].bytes, overrides, &config, reterr);
+    if (status == OOMSIGHT_OK) status = oos_model_read(arena, config, quant, &model, reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, texts[0].url);
     model.path = oos_arena_copy(arena, oos_view_of(id->name));
 

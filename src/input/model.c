@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "input/arch.h"
+#include "input/override.h"
 #include "input/safetensors.h"
 
 #include <stdio.h>
@@ -373,8 +374,8 @@ oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model *ret_model,
-                                   oomsight_error *reterr)
+oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, const char *overrides,
+                                   oos_model *ret_model, oomsight_error *reterr)
 {
     const char *config_path = oos_arena_format(arena, "%s/config.json", dir);
     const char *quant_path = oos_arena_format(arena, "%s/hf_quant_config.json", dir);
@@ -388,7 +389,8 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model 
         OOS_TRY(oos_file_read(arena, quant_path, CONFIG_BYTES_MAX, &quant, reterr));
 
     oos_model model;
-    oomsight_status const status = oos_model_read(arena, config, quant, &model, reterr);
+    oomsight_status status = oos_config_override(arena, config, overrides, &config, reterr);
+    if (status == OOMSIGHT_OK) status = oos_model_read(arena, config, quant, &model, reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, config_path);
     model.path = oos_arena_copy(arena, oos_view_of(dir));
     if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");

@@ -214,8 +214,9 @@ typedef struct oos_model {
 oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant, oos_model *ret_model,
                                oomsight_error *reterr);
 
-/* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. */
-oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, oos_model *ret_model,
-                                   oomsight_error *reterr);
+/* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
+ * is the JSON of --hf-overrides, NULL for none. */
+oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, const char *overrides,
+                                   oos_model *ret_model, oomsight_error *reterr);
 
 #endif

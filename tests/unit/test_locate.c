@@ -2,6 +2,7 @@
 
 #include "input/hfcache.h"
 #include "input/locate.h"
+#include "input/override.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static const char config[] =
 
 static oomsight_status locate(const char *word)
 {
-    return oos_locate(arena, word, false, &model, &error);
+    return oos_locate(arena, word, false, NULL, &model, &error);
 }
 
 static void names_of_models_are_told_from_other_words(void **state)
@@ -148,16 +149,36 @@ static void a_directory_comes_before_the_cache(void **state)
     assert_non_null(strstr(error.text, "no such directory"));
 }
 
+static void overrides_change_fields_and_update_parts(void **state)
+{
+    (void)state;
+    oos_view changed;
+    const char *text =
+        "{\"a\":1,\"rope_scaling\":{\"x\":1,\"y\":2},\"text_config\":{\"h\":1,\"r\":{\"p\":1,\"q\":2}}}";
+    assert_int_equal(
+        oos_config_override(arena, oos_view_of(text),
+                            "{\"a\":2,\"b\":3,\"rope_scaling\":{\"x\":9},\"text_config\":{\"r\":{\"p\":7}}}",
+                            &changed, &error),
+        OOMSIGHT_OK);
+    assert_string_equal(
+        changed.ptr, "{\"a\":2,\"rope_scaling\":{\"x\":9},\"text_config\":{\"h\":1,\"r\":{\"p\":7,\"q\":2}},"
+                     "\"b\":3}");
+    assert_int_equal(oos_config_override(arena, oos_view_of(text), "[1]", &changed, &error), OOMSIGHT_USAGE);
+    const char *path = put("models/m/config.json", config);
+    char *dir = oos_arena_copy(arena, (oos_view){path, strlen(path) - strlen("/config.json")});
+    assert_int_equal(oos_locate(arena, dir, false, "{\"max_position_embeddings\":65536}", &model, &error),
+                     OOMSIGHT_OK);
+    assert_true(model.max_position == 65536);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(names_of_models_are_told_from_other_words),
-        CASE(the_cache_is_where_the_environment_says),
-        CASE(a_cached_model_is_found_by_branch_tag_and_commit),
-        CASE(a_single_snapshot_needs_no_ref),
-        CASE(a_directory_comes_before_the_cache),
+        CASE(names_of_models_are_told_from_other_words),        CASE(the_cache_is_where_the_environment_says),
+        CASE(a_cached_model_is_found_by_branch_tag_and_commit), CASE(a_single_snapshot_needs_no_ref),
+        CASE(overrides_change_fields_and_update_parts),         CASE(a_directory_comes_before_the_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
