@@ -55,6 +55,7 @@ void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident)
     uint64_t const cached =
         KNOWN(reserved_total) ? oos_sub(NUMBER(reserved_total), allocated) : NUMBER(reserved_unallocated);
     if (oos_add(allocated, cached) > used) return; /* figures of different moments */
+    if (NUMBER(private_pools) > allocated) return; /* the pools are a part of what is allocated */
     incident->ledger_total_bytes = used;
 
     uint64_t const live = named_rows(incident, oos_sub(allocated, NUMBER(private_pools)));
