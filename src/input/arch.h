@@ -57,7 +57,9 @@ void oos_arch_note(oos_arch *a, const char *format, ...) __attribute__((format(p
 
 /* `layer` is called for each of `count` layers and describes it with the functions below. */
 void oos_arch_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i));
-void oos_arch_mtp_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i));
+/* The drafter's layers are named `prefix` and a number from `first` on. */
+void oos_arch_mtp_layers(oos_arch *a, uint64_t count, const char *prefix, uint64_t first,
+                         void (*layer)(oos_arch *a, uint64_t i));
 void oos_arch_attention(oos_arch *a, oos_attention attention);
 uint64_t oos_arch_layer_count(oos_arch *a);
 

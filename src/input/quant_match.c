@@ -237,8 +237,7 @@ oos_quant oos_quantizer_scheme(oos_quantizer *q, const char *prefix, const char 
     if (q->layerless)
         for (size_t i = 0; i < q->memory_count; i++) {
             const oos_quant_memory *m = &q->memories[i];
-            if (m->name == name && m->role == role && (layer != UINT64_MAX || m->prefix == prefix))
-                return m->scheme;
+            if (m->name == name && m->prefix == prefix && m->role == role) return m->scheme;
         }
     char full[OOS_NAME_BYTES];
     int const len = layer == UINT64_MAX
@@ -247,8 +246,7 @@ oos_quant oos_quantizer_scheme(oos_quantizer *q, const char *prefix, const char 
     if (len < 0 || len >= (int)sizeof full) return unquantised;
     oos_quant const scheme = scheme_of(q, full, layer, role);
     if (q->layerless && q->memory_count < OOS_MEMORY_MAX)
-        q->memories[q->memory_count++] =
-            (oos_quant_memory){layer == UINT64_MAX ? prefix : NULL, name, role, scheme};
+        q->memories[q->memory_count++] = (oos_quant_memory){prefix, name, role, scheme};
     return scheme;
 }
 

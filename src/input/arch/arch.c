@@ -163,7 +163,7 @@ static void merge_layer(oos_arch *a, oos_layer *seen, size_t *seen_count)
 }
 
 static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i),
-                                 const char *prefix)
+                                 const char *prefix, uint64_t first)
 {
     if (a->status != OOMSIGHT_OK) return NULL;
     if (count > OOS_LAYERS_MAX) {
@@ -181,7 +181,7 @@ static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_
         a->now = (oos_layer){0};
         a->now_first = a->matrix_count;
         a->now_prefix = prefix;
-        a->now_layer = i;
+        a->now_layer = oos_add(first, i);
         layer(a, i);
         merge_layer(a, seen, &seen_count);
         layers[i] = a->now;
@@ -191,15 +191,16 @@ static const oos_layer *describe(oos_arch *a, uint64_t count, void (*layer)(oos_
 
 void oos_arch_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i))
 {
-    const oos_layer *layers = describe(a, count, layer, a->layer_prefix);
+    const oos_layer *layers = describe(a, count, layer, a->layer_prefix, 0);
     if (a->status != OOMSIGHT_OK) return;
     a->model->layers = layers;
     a->model->layer_count = (size_t)count;
 }
 
-void oos_arch_mtp_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i))
+void oos_arch_mtp_layers(oos_arch *a, uint64_t count, const char *prefix, uint64_t first,
+                         void (*layer)(oos_arch *a, uint64_t i))
 {
-    const oos_layer *layers = describe(a, count, layer, "mtp.layers.");
+    const oos_layer *layers = describe(a, count, layer, prefix, first);
     if (a->status != OOMSIGHT_OK) return;
     a->model->mtp_layers = layers;
     a->model->mtp_layer_count = (size_t)count;

@@ -149,7 +149,7 @@ void oos_build_deepseek(oos_arch *a)
     oos_arch_layers(a, oos_arch_layer_count(a), deepseek_layer);
     oos_put_ends(a);
     uint64_t const mtp = oos_arch_u64(a, "num_nextn_predict_layers", 0);
-    oos_arch_mtp_layers(a, mtp, mtp_layer);
+    oos_arch_mtp_layers(a, mtp, a->layer_prefix, m->layer_count, mtp_layer);
     if (mtp == 0) return;
     oos_range_open(a, a->prefix);
     oos_put_norm(a, "enorm", m->hidden);

@@ -122,5 +122,5 @@ void oos_build_deepseek_v4(oos_arch *a)
     oos_put_plain(a, OOS_MODULE_OTHER, "hc_head_base", oos_add(streams, 1), 1, OOS_DTYPE_F32);
     oos_range_close(a, m->every_stage);
     uint64_t const mtp = oos_arch_u64(a, "num_nextn_predict_layers", 0);
-    oos_arch_mtp_layers(a, mtp, v4_mtp_layer);
+    oos_arch_mtp_layers(a, mtp, a->layer_prefix, m->layer_count, v4_mtp_layer);
 }

@@ -99,7 +99,7 @@ void oos_build_qwen3_next(oos_arch *a)
     oos_put_ends(a);
     uint64_t const mtp =
         oos_arch_u64(a, "mtp_num_hidden_layers", oos_arch_u64(a, "num_nextn_predict_layers", 1));
-    oos_arch_mtp_layers(a, mtp, qwen3_next_mtp_layer);
+    oos_arch_mtp_layers(a, mtp, "mtp.layers.", 0, qwen3_next_mtp_layer);
     oos_range_open(a, "mtp.");
     oos_put_column(a, OOS_MODULE_OTHER, "fc", m->hidden, oos_mul(2, m->hidden), false, 1);
     oos_put_norm(a, "norm", m->hidden);

@@ -167,7 +167,7 @@ void oos_build_nemotron_h(oos_arch *a)
     oos_put_ends(a);
     const char *pattern = oos_arch_str(a, "mtp_hybrid_override_pattern");
     uint64_t const mtp = oos_arch_u64(a, "num_nextn_predict_layers", 0);
-    oos_arch_mtp_layers(a, oos_mul(mtp, pattern ? strlen(pattern) : 1), nemotron_mtp_layer);
+    oos_arch_mtp_layers(a, oos_mul(mtp, pattern ? strlen(pattern) : 1), "mtp.layers.", 0, nemotron_mtp_layer);
 }
 
 /* ---- Mamba 1, Jamba ---- */
