@@ -131,6 +131,13 @@ oos_attention oos_arch_latent(const oos_arch *a);
 void oos_put_latent_up(oos_arch *a, const oos_attention *t);
 void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused);
 
+/* A Mamba 2 mixer, with its record of attention. */
+typedef struct oos_mamba2 {
+    uint64_t heads, head_dim, groups, state, kernel;
+    bool bias, conv_bias, norm;
+} oos_mamba2;
+void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t);
+
 /* Embedding on the first stage; final norm and head on the last; nothing for the head when it is tied. */
 void oos_put_ends(oos_arch *a);
 
@@ -179,6 +186,7 @@ typedef struct oos_family {
 } oos_family;
 
 const oos_family *oos_family_find(const char *architecture);
+bool oos_family_embeds_lora(const char *architecture); /* its class names embedding_modules */
 
 /* `common` is also the reading of architectures we do not know. */
 void oos_build_common(oos_arch *a);
@@ -213,5 +221,21 @@ void oos_build_nemotron_h(oos_arch *a);
 void oos_build_mamba(oos_arch *a);
 void oos_build_mamba2(oos_arch *a);
 void oos_build_jamba(oos_arch *a);
+void oos_build_eagle3(oos_arch *a);
+void oos_build_glm4(oos_arch *a);
+void oos_build_gemma(oos_arch *a);
+void oos_build_cohere(oos_arch *a);
+void oos_build_starcoder2(oos_arch *a);
+void oos_build_neox(oos_arch *a);
+void oos_build_stablelm(oos_arch *a);
+void oos_build_nemotron(oos_arch *a);
+void oos_build_arcee(oos_arch *a);
+void oos_build_exaone4(oos_arch *a);
+void oos_build_gpt2(oos_arch *a);
+void oos_build_falcon(oos_arch *a);
+void oos_build_bamba(oos_arch *a);
+void oos_build_falcon_h1(oos_arch *a);
+void oos_build_phimoe(oos_arch *a);
+void oos_build_olmoe(oos_arch *a);
 
 #endif

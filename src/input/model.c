@@ -332,6 +332,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (!m->quant_by_flag) m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
     if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
 
+    m->lora_embeddings = oos_family_embeds_lora(m->architecture);
     a->prefix = family && family->prefix ? family->prefix : "model.";
     a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");

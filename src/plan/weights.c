@@ -188,7 +188,23 @@ static oomsight_status mtp_add(oos_arena *arena, const oos_setup *setup, sum *s,
     return OOMSIGHT_OK;
 }
 
-/* A model of its own, on one stage; an EAGLE head takes the target's embedding, and its head where the sizes agree. */
+/* EAGLE heads use the model's embedding; the first kind its head too, and adds a projection of two hidden states. */
+static void eagle_share(const oos_speculative *spec, const sum *s, total *into)
+{
+    const oos_model *model = s->model;
+    if (!spec || !spec->method || strncmp(spec->method, "eagle", 5) != 0) return;
+    bool const first_kind = strcmp(spec->method, "eagle") == 0;
+    sum plain = {.model = model, .cut = s->cut};
+    total shared = {0};
+    tied_add(&plain, &shared);
+    if (first_kind && !model->tied) shared.created = oos_mul(2, shared.created);
+    uint64_t const projection =
+        first_kind ? oos_mul(oos_mul(2, oos_mul(model->hidden, model->hidden)), s->cut.dtype_bytes) : 0;
+    into->created = oos_add(oos_sub(into->created, shared.created), projection);
+    into->loaded = oos_add(oos_sub(into->loaded, shared.created), projection);
+}
+
+/* A model of its own, on one stage. */
 static oomsight_status draft_add(oos_arena *arena, const oos_setup *setup, total *into,
                                  oomsight_error *reterr)
 {
@@ -203,6 +219,7 @@ static oomsight_status draft_add(oos_arena *arena, const oos_setup *setup, total
         draft.tp = oos_max(1, spec->draft_tensor_parallel_size.value);
     sum s = {.model = draft.model, .cut = oos_cut_of(&draft)};
     OOS_TRY(stage_add(arena, &draft, &s, 0, into, reterr));
+    eagle_share(spec, &s, into);
     into->loaded = oos_add(into->loaded, buffer_bytes(&draft, 0));
     return OOMSIGHT_OK;
 }

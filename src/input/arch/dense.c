@@ -35,7 +35,7 @@ static void common_layer(oos_arch *a, uint64_t i)
     oos_arch_attention(a, plain);
     bool const bias = oos_arch_yes(a, "attention_bias", oos_arch_yes(a, "bias", false));
     traits const t = {.qkv_bias = oos_arch_yes(a, "qkv_bias", bias),
-                      .o_bias = bias,
+                      .o_bias = oos_arch_yes(a, "attention_out_bias", bias),
                       .mlp_bias = oos_arch_yes(a, "mlp_bias", false)};
     dense_matrices(a, &t, &plain);
 }

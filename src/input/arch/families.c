@@ -70,6 +70,37 @@ static const oos_family families[] = {
     {"LlamaForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
     {"MistralForCausalLM", oos_build_mistral, NULL, NULL, NULL, NULL},
     {"Mistral3ForConditionalGeneration", oos_build_mistral, oos_tower_pixtral, WRAPPED, mistral3_names, NULL},
+    {"LLaMAForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"InternLM3ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"IQuestCoderForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"TeleChat3ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"InternLM2ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"Ministral3ForCausalLM", oos_build_mistral, NULL, NULL, NULL, NULL},
+    {"GraniteForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
+    {"SmolLM3ForCausalLM", oos_build_llama, NULL, NULL, NULL, oos_rope_none},
+    {"SeedOssForCausalLM", oos_build_llama, NULL, NULL, NULL, oos_rope_none},
+    {"Glm4ForCausalLM", oos_build_glm4, NULL, NULL, NULL, NULL},
+    {"GlmForCausalLM", oos_build_glm4, NULL, NULL, NULL, oos_rope_none},
+    {"GemmaForCausalLM", oos_build_gemma, NULL, NULL, NULL, NULL},
+    {"CohereForCausalLM", oos_build_cohere, NULL, NULL, NULL, NULL},
+    {"Cohere2ForCausalLM", oos_build_cohere, NULL, NULL, NULL, NULL},
+    {"Starcoder2ForCausalLM", oos_build_starcoder2, NULL, NULL, NULL, oos_rope_none},
+    {"GPTNeoXForCausalLM", oos_build_neox, NULL, NULL, NULL, oos_rope_none},
+    {"StableLmForCausalLM", oos_build_stablelm, NULL, NULL, NULL, NULL},
+    {"NemotronForCausalLM", oos_build_nemotron, NULL, NULL, NULL, NULL},
+    {"ArceeForCausalLM", oos_build_arcee, NULL, NULL, NULL, oos_rope_none},
+    {"Exaone4ForCausalLM", oos_build_exaone4, NULL, NULL, NULL, NULL},
+    {"GPT2LMHeadModel", oos_build_gpt2, NULL, NULL, NULL, oos_rope_none},
+    {"FalconForCausalLM", oos_build_falcon, NULL, NULL, NULL, NULL},
+    {"Olmo2ForCausalLM", oos_build_olmo3, NULL, NULL, NULL, oos_rope_none},
+    {"BambaForCausalLM", oos_build_bamba, NULL, NULL, NULL, NULL},
+    {"GraniteMoeHybridForCausalLM", oos_build_bamba, NULL, NULL, NULL, NULL},
+    {"FalconH1ForCausalLM", oos_build_falcon_h1, NULL, NULL, NULL, NULL},
+    {"PhiMoEForCausalLM", oos_build_phimoe, NULL, NULL, NULL, NULL},
+    {"OlmoeForCausalLM", oos_build_olmoe, NULL, NULL, NULL, NULL},
+    {"GraniteMoeForCausalLM", oos_build_mixtral, NULL, NULL, NULL, NULL},
+    {"LlamaForCausalLMEagle3", oos_build_eagle3, NULL, NULL, NULL, NULL},
+    {"Eagle3LlamaForCausalLM", oos_build_eagle3, NULL, NULL, NULL, NULL},
     {"MiMoForCausalLM", oos_build_qwen2, NULL, NULL, NULL, NULL},
     {"OPTForCausalLM", oos_build_opt, NULL, "model.decoder.", NULL, oos_rope_none},
     {"PhiForCausalLM", oos_build_phi, NULL, NULL, NULL, oos_rope_none},
@@ -146,4 +177,18 @@ const oos_family *oos_family_find(const char *architecture)
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (strcmp(families[i].architecture, architecture) == 0) return &families[i];
     return NULL;
+}
+
+/* vLLM 0.11 and 0.32: classes with embedding_modules. */
+bool oos_family_embeds_lora(const char *architecture)
+{
+    static const char *const classes[] = {
+        "LlamaForCausalLM",   "MistralForCausalLM",    "MixtralForCausalLM",          "DeciLMForCausalLM",
+        "JambaForCausalLM",   "NemotronHForCausalLM",  "NemotronForCausalLM",         "BambaForCausalLM",
+        "GraniteForCausalLM", "GraniteMoeForCausalLM", "GraniteMoeHybridForCausalLM", "PhiMoEForCausalLM",
+        "CohereForCausalLM",  "Cohere2ForCausalLM",    "Exaone4ForCausalLM",          "FalconH1ForCausalLM",
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(classes[i], architecture) == 0) return true;
+    return false;
 }

@@ -9,13 +9,8 @@ static oos_dtype ssm_dtype(const oos_arch *a)
 
 /* ---- Mamba 2 ---- */
 
-typedef struct mamba2 {
-    uint64_t heads, head_dim, groups, state, kernel;
-    bool bias, conv_bias, norm;
-} mamba2;
-
 /* Groups are kept whole: a rank has at least one (vLLM 0.32, mamba_mixer2.py). */
-static void put_mamba2(oos_arch *a, const mamba2 *t)
+void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t)
 {
     uint64_t const inner = oos_mul(t->heads, t->head_dim), groups = oos_mul(2, oos_mul(t->groups, t->state));
     uint64_t const conv = oos_add(inner, groups), hidden = a->model->hidden;
@@ -57,15 +52,15 @@ static void mamba2_layer(oos_arch *a, uint64_t i)
     (void)i;
     uint64_t const inner = oos_mul(oos_arch_u64(a, "expand", 2), a->model->hidden);
     uint64_t const dim = oos_arch_u64(a, "head_dim", 64);
-    mamba2 const t = {.heads = oos_arch_u64(a, "num_heads", dim ? inner / dim : 0),
-                      .head_dim = dim,
-                      .groups = oos_arch_u64(a, "n_groups", 8),
-                      .state = oos_arch_u64(a, "state_size", 128),
-                      .kernel = oos_arch_u64(a, "conv_kernel", 4),
-                      .bias = oos_arch_yes(a, "use_bias", false),
-                      .conv_bias = oos_arch_yes(a, "use_conv_bias", true),
-                      .norm = oos_arch_yes(a, "rms_norm", true)};
-    put_mamba2(a, &t);
+    oos_mamba2 const t = {.heads = oos_arch_u64(a, "num_heads", dim ? inner / dim : 0),
+                          .head_dim = dim,
+                          .groups = oos_arch_u64(a, "n_groups", 8),
+                          .state = oos_arch_u64(a, "state_size", 128),
+                          .kernel = oos_arch_u64(a, "conv_kernel", 4),
+                          .bias = oos_arch_yes(a, "use_bias", false),
+                          .conv_bias = oos_arch_yes(a, "use_conv_bias", true),
+                          .norm = oos_arch_yes(a, "rms_norm", true)};
+    oos_put_mamba2(a, &t);
     oos_put_norm(a, "norm", a->model->hidden);
 }
 
@@ -104,16 +99,16 @@ static void nemotron_kind(oos_arch *a, char kind)
     const oos_model *m = a->model;
     bool const bias = oos_arch_yes(a, "attention_bias", false), mlp_bias = oos_arch_yes(a, "mlp_bias", false);
     oos_attention const plain = oos_arch_plain(a, 0);
-    mamba2 const t = {.heads = oos_arch_u64(a, "mamba_num_heads", 128),
-                      .head_dim = oos_arch_u64(a, "mamba_head_dim", 64),
-                      .groups = oos_arch_u64(a, "n_groups", 8),
-                      .state = oos_arch_u64(a, "ssm_state_size", 128),
-                      .kernel = oos_arch_u64(a, "conv_kernel", 4),
-                      .bias = oos_arch_yes(a, "use_bias", false),
-                      .conv_bias = oos_arch_yes(a, "use_conv_bias", true),
-                      .norm = true};
+    oos_mamba2 const t = {.heads = oos_arch_u64(a, "mamba_num_heads", 128),
+                          .head_dim = oos_arch_u64(a, "mamba_head_dim", 64),
+                          .groups = oos_arch_u64(a, "n_groups", 8),
+                          .state = oos_arch_u64(a, "ssm_state_size", 128),
+                          .kernel = oos_arch_u64(a, "conv_kernel", 4),
+                          .bias = oos_arch_yes(a, "use_bias", false),
+                          .conv_bias = oos_arch_yes(a, "use_conv_bias", true),
+                          .norm = true};
     switch (kind) {
-    case 'M': put_mamba2(a, &t); break;
+    case 'M': oos_put_mamba2(a, &t); break;
     case '*':
         oos_arch_attention(a, plain);
         oos_put_qkv(a, "mixer.qkv_proj", &plain, 1, bias);

@@ -237,3 +237,57 @@ void oos_build_step3(oos_arch *a)
     oos_arch_layers(a, oos_arch_layer_count(a), step3_layer);
     oos_put_ends(a);
 }
+
+/* ---- Phi-3.5 MoE, OLMoE ---- */
+
+/* Layer norms with biases, and biases in attention and head. */
+static void phimoe_layer(oos_arch *a, uint64_t i)
+{
+    const oos_model *m = a->model;
+    bool const bias = oos_arch_yes(a, "attention_bias", false);
+    oos_attention const plain = oos_arch_plain(a, oos_arch_window(a, i, 0, 0));
+    a->now.moe = true;
+    oos_arch_attention(a, plain);
+    put_attention(a, &plain, bias, bias, false);
+    oos_put_norm(a, "norm.biases", oos_mul(2, m->hidden));
+    oos_put_plain(a, OOS_MODULE_ROUTER, "block_sparse_moe.gate", m->moe.experts, m->hidden,
+                  OOS_DTYPE_UNKNOWN);
+    oos_put_experts(a, "block_sparse_moe.experts", m->moe.experts, m->hidden, m->intermediate, true, false);
+}
+
+void oos_build_phimoe(oos_arch *a)
+{
+    oos_model *m = a->model;
+    m->moe.intermediate = m->intermediate;
+    oos_arch_layers(a, oos_arch_layer_count(a), phimoe_layer);
+    oos_put_ends(a);
+    oos_range_open(a, a->prefix);
+    oos_put_norm(a, "norm.bias", m->hidden);
+    oos_put(a, OOS_MODULE_LM_HEAD,
+            (oos_matrix){.name = "lm_head.bias", .out = m->vocab, .in = 1, .split = OOS_SPLIT_VOCAB});
+    oos_range_close(a, m->every_stage);
+}
+
+/* Queries and keys are normalised over all heads. */
+static void olmoe_layer(oos_arch *a, uint64_t i)
+{
+    (void)i;
+    const oos_model *m = a->model;
+    oos_attention const plain = oos_arch_plain(a, 0);
+    a->now.moe = true;
+    oos_arch_attention(a, plain);
+    put_attention(a, &plain, oos_arch_yes(a, "attention_bias", false), false, false);
+    oos_put_divided(a, OOS_MODULE_NORM, "self_attn.q_norm", oos_mul(m->heads, m->head_dim), 1,
+                    OOS_DTYPE_UNKNOWN);
+    oos_put_divided(a, OOS_MODULE_NORM, "self_attn.k_norm", oos_mul(m->kv_heads, m->head_dim), 1,
+                    OOS_DTYPE_UNKNOWN);
+    oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate", m->moe.experts, m->hidden, OOS_DTYPE_UNKNOWN);
+    oos_put_experts(a, "mlp.experts", m->moe.experts, m->hidden, m->intermediate, true, false);
+}
+
+void oos_build_olmoe(oos_arch *a)
+{
+    a->model->moe.intermediate = a->model->intermediate;
+    oos_arch_layers(a, oos_arch_layer_count(a), olmoe_layer);
+    oos_put_ends(a);
+}
