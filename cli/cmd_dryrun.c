@@ -25,7 +25,7 @@ static const char help[] =
     "  --cuda 12|13          for commands that are not a Python program of their own\n"
     "  --timeout SECONDS     give up (3600)\n"
     "  --quiet               no engine log\n"
-    "  --json, --format text|json, --output FILE, --color WHEN, --explain, --data DIR\n\n"
+    "  --json, --format text|json|html, --output FILE, --color WHEN, --explain, --data DIR\n\n"
     "Exit: the command's own code; 1 when it ran out of memory; 0 when it was stopped because it was "
     "ready.\n";
 

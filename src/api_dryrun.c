@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "dryrun/dryrun.h"
 #include "report/dryrun.h"
+#include "report/html.h"
 
 #include <oomsight/trace.h>
 
@@ -157,6 +158,8 @@ oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const ooms
     oos_text text = {0};
     if (params->format == OOMSIGHT_FORMAT_JSON)
         oos_report_dryrun_json(&text, &dryrun->run);
+    else if (params->format == OOMSIGHT_FORMAT_HTML)
+        oos_report_dryrun_html(&text, &dryrun->run);
     else
         oos_report_dryrun_text(&text, &dryrun->run, params);
     return oos_text_take(&text, ret_text, reterr);

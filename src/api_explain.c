@@ -6,6 +6,7 @@
 #include "explain/command.h"
 #include "explain/explain.h"
 #include "report/explain.h"
+#include "report/html.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -196,7 +197,7 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
     case OOMSIGHT_FORMAT_MARKDOWN: oos_report_explain_markdown(&page, &text); break;
     case OOMSIGHT_FORMAT_GITHUB: oos_report_explain_github(&page, &text); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
-    case OOMSIGHT_FORMAT_HTML: return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "explain has no HTML report");
+    case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page); break;
     }
     return oos_text_take(&text, ret_text, reterr);
 }

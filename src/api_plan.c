@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "plan/plan.h"
 #include "plan/solve.h"
+#include "report/html.h"
 #include "report/plan.h"
 
 #include <ctype.h>
@@ -300,14 +301,15 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
                                      char **ret_text, oomsight_error *reterr)
 {
     oos_text text = {0};
+    const oos_plan *const only = &plan->plan;
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_plan_text(&text, &plan->plan, params); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_plan_json(&text, &plan->plan); break;
     case OOMSIGHT_FORMAT_MARKDOWN: oos_report_plan_markdown(&text, &plan->plan); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_plan_html(&text, &only, 1); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
-    case OOMSIGHT_FORMAT_HTML:
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON or Markdown");
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
     }
     return oos_text_take(&text, ret_text, reterr);
 }
@@ -321,6 +323,9 @@ oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t 
         return oos_fail(reterr, OOMSIGHT_USAGE, "at most %zu plans side by side", sizeof list / sizeof *list);
     for (size_t i = 0; i < count; i++) list[i] = &plans[i]->plan;
     oos_text text = {0};
-    oos_report_plans(&text, list, count, params);
+    if (params->format == OOMSIGHT_FORMAT_HTML)
+        oos_report_plan_html(&text, list, count);
+    else
+        oos_report_plans(&text, list, count, params);
     return oos_text_take(&text, ret_text, reterr);
 }

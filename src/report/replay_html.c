@@ -2,6 +2,7 @@
  * tables of segments and blocks are little-endian arrays in base64, so that a million events stay a few megabytes. */
 #include "base/json_write.h"
 #include "replay/spans.h"
+#include "report/html.h"
 #include "report/replay.h"
 
 #include <stdlib.h>
@@ -200,18 +201,6 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
     oos_json_end_array(w);
 }
 
-/* Inside <script> a `<` could end it; in JSON it only occurs in strings. */
-static void put_safely(oos_text *text, oos_view json)
-{
-    while (json.len) {
-        const char *less = memchr(json.ptr, '<', json.len);
-        size_t const len = less ? (size_t)(less - json.ptr) : json.len;
-        oos_text_add(text, (oos_view){json.ptr, len});
-        if (less) oos_text_put(text, "\\u003c");
-        json = oos_view_slice(json, less ? len + 1 : len, json.len);
-    }
-}
-
 oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_error *reterr)
 {
     oos_spans *spans = NULL;
@@ -232,7 +221,7 @@ oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_
     }
     const char *mark = strstr(oos_replay_page, MARK);
     oos_text_add(text, (oos_view){oos_replay_page, (size_t)(mark - oos_replay_page)});
-    put_safely(text, (oos_view){json.ptr, json.len});
+    oos_html_put_json(text, (oos_view){json.ptr, json.len});
     oos_text_put(text, mark + strlen(MARK));
     text->failed |= json.failed;
     oos_text_free(&json);

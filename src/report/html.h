@@ -1,0 +1,17 @@
+/* Reports as one HTML file without network: web/report.html with the JSON of the answer put into it, so that the page
+ * shows the very figures of the other formats. Allocator replays have a page of their own (replay_html.c). */
+#ifndef OOS_REPORT_HTML_H
+#define OOS_REPORT_HTML_H
+
+#include "dryrun/dryrun.h"
+#include "plan/plan.h"
+#include "report/explain.h"
+
+void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count);
+void oos_report_explain_html(oos_text *text, const oos_explain_page *page);
+void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run);
+
+/* JSON as it may stand inside <script>: there a `<` could end it, and in JSON it only occurs in strings. */
+void oos_html_put_json(oos_text *text, oos_view json);
+
+#endif

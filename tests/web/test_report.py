@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""The HTML reports in a real browser: test_report.py BINARY. Exit 77 where no browser is installed.
+
+Every page at two widths, light and dark: its script runs to the end, it asks the network for nothing, the rules of rules.js
+hold, it can be used from the keyboard, it shows the figures of the JSON, and it says the same without scripts.
+Standard library only."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.path.join(HERE, "..", "fixtures")
+RULES = open(os.path.join(HERE, "rules.js"), encoding="utf-8").read()
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+MODEL = lambda name: ["--", "vllm", "serve", os.path.join(FIXTURES, "models", name)]
+LOG = lambda record: os.path.join(FIXTURES, "kb", record, "positive.log")
+PAGES = {
+    "starts": ["plan", "--gpu", "4090", "--vllm", "0.32.0"] + MODEL("small-llama"),
+    "fails": ["plan", "--gpu", "4090", "--vllm", "0.19.1"] + MODEL("small-hybrid") + ["--language-model-only"],
+    "refused": ["plan", "--gpu", "l4", "--vllm", "0.11.0"] + MODEL("small-moe") + ["--quantization", "fp8"],
+    "versions": ["plan", "--gpu", "4090", "--vllm", "0.19.1", "--vllm", "0.32.0"] + MODEL("small-llama"),
+    "log": ["explain", LOG("vllm/cudagraph-profile-trial-cache")],
+    "logs": ["explain", LOG("vllm/context-too-long"), LOG("vllm/weights-exceed-gpu"), LOG("host/oom-killer")],
+}
+
+
+class Report:
+    def __init__(self, binary, work):
+        self.binary, self.work, self.browser, self.failed, self.passed = binary, work, Browser(), 0, 0
+
+    def claim(self, sentence, holds, seen=""):
+        if not holds:
+            print("FAIL %s   (seen: %s)" % (sentence, seen))
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+
+    def make(self, name, words):
+        path = os.path.join(self.work, name + ".html")
+        run = subprocess.run([self.binary, words[0], "--format", "html", "--output", path] + words[1:], capture_output=True, text=True)
+        self.claim("%s: a page is written" % name, run.returncode in (0, 1) and not run.stdout, run.stderr or run.stdout[:80])
+        return path
+
+    def look(self, name, path):
+        self.claim("%s: under 300 KB" % name, os.path.getsize(path) < 300 << 10, os.path.getsize(path))
+        for width in (1200, 390):
+            for dark in (False, True):
+                where = "%s at %d%s" % (name, width, " dark" if dark else "")
+                asked = self.browser.open(path, width, dark=dark)
+                self.claim("%s: asks the network for nothing" % where, asked == [], asked)
+                self.claim("%s: its script runs to the end" % where, self.browser.run("document.documentElement.dataset.ready") == "1")
+                broken = self.browser.run(RULES)
+                self.claim("%s: the rules hold" % where, broken == [], broken)
+                text = self.browser.run("document.body.innerText")
+                self.claim("%s: no object is printed as such" % where, "[object" not in text and "undefined" not in text and "NaN" not in text)
+
+    def figures(self, name, words):
+        run = subprocess.run([self.binary, words[0], "--json"] + words[1:], capture_output=True, text=True)
+        plan = json.loads(run.stdout)
+        text = self.browser.run("document.body.innerText")
+        for phase in plan["phases"]:
+            shown = "%.2f / %.2f" % (phase["peak_bytes"] / 2**30, phase["limit_bytes"] / 2**30)
+            self.claim("%s: %s shows the figures of the JSON" % (name, phase["phase"]), shown in text, shown)
+        for fix in plan["fixes"]:
+            self.claim("%s: the fix %s is there" % (name, fix["change"]), fix["change"][0] in text)
+        dies = self.browser.run("[...document.querySelectorAll('.dies.bad')].map(e => e.closest('button').querySelector('.name').textContent)")
+        self.claim("%s: the mark is on the phase that fails" % name, dies == ([plan["phase"]] if plan["verdict"] in ("fails", "refused") else []), dies)
+
+    def keyboard(self, path):
+        b = self.browser
+        b.open(path, 1200)
+        focus = lambda: b.run("(document.activeElement.textContent || '').trim().slice(0, 30)")
+        seen, marked = [], []
+        for _ in range(8):
+            b.press("Tab", 9)
+            seen.append(focus())
+            marked.append(b.run("getComputedStyle(document.activeElement).outlineStyle !== 'none' && document.activeElement !== document.body"))
+        self.claim("the first stop skips to the answer", seen[0].startswith("Skip"), seen)
+        self.claim("then the theme, then the phases from the top", seen[1] == "Dark" and seen[2].startswith("init_free"), seen)
+        self.claim("each stop is marked", all(marked), list(zip(seen, marked)))
+        chosen = "document.querySelector('[aria-pressed=true] .name').textContent"
+        b.press("Enter", 13)
+        first = b.run(chosen)
+        self.claim("Enter chooses the phase that has the focus", seen[-1].startswith(first), (seen[-1], first))
+        b.press("Home", 36)
+        b.press("ArrowDown", 40)
+        second = b.run(chosen)
+        self.claim("arrows move between phases and show the ledger", second == b.run("document.querySelectorAll('.phases .name')[1].textContent") and
+                   second in b.run("document.querySelector('h3').textContent"), second)
+        order = b.run("""[...document.querySelectorAll('a, button, summary, [tabindex="0"]')].map(e => e.getBoundingClientRect().top + scrollY)""")
+        self.claim("the order of focus goes down the page", all(x <= y + 40 for x, y in zip(order[1:], order[2:])), order)
+        b.run("document.getElementById('theme').click()")
+        self.claim("the theme can be chosen", b.run("document.documentElement.dataset.theme") == "dark" and b.run(RULES) == [], b.run(RULES))
+
+    def without_scripts(self, path):
+        self.browser.open(path, 1200, scripts=False)
+        text = subprocess.run([self.binary] + PAGES["fails"], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1")).stdout
+        page = open(path, encoding="utf-8").read()
+        plain = page.split("<noscript><pre>")[1].split("</pre>")[0].replace("&lt;", "<").replace("&amp;", "&")
+        self.claim("without scripts the page is the text report", plain == text, plain[:80])
+
+    def hostile(self):
+        log = os.path.join(self.work, "hostile.log")
+        with open(LOG("vllm/weights-exceed-gpu"), encoding="utf-8") as f, open(log, "w", encoding="utf-8") as out:
+            out.write(f.read().replace("torch.OutOfMemoryError:", HOSTILE + " torch.OutOfMemoryError:"))
+        path = self.make("hostile", ["explain", log])
+        self.browser.open(path, 1200)
+        self.claim("a log cannot put script into the page", self.browser.run("document.title") != "taken" and
+                   self.browser.run("document.images.length") == 0, self.browser.run("document.title"))
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if not Browser.find():
+        print("no browser is installed")
+        return 77
+    with tempfile.TemporaryDirectory() as work:
+        report = Report(os.path.abspath(sys.argv[1]), work)
+        for name, words in PAGES.items():
+            path = report.make(name, words)
+            report.look(name, path)
+            if name in ("starts", "fails", "refused"):
+                report.figures(name, words)
+            if name == "fails":
+                report.keyboard(path)
+                report.without_scripts(path)
+        report.hostile()
+        report.browser.close()
+    print("pages: %d claims hold, %d do not" % (report.passed, report.failed))
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
