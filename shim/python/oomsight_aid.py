@@ -5,7 +5,11 @@ can be addressed by the host, so integer operators on small tensors are run by P
 the level of the dispatcher; every other tensor goes the way it always went. What takes its size from values that nobody
 computed is named on stderr, once per operator. Sampled tokens are token 0: which one it is moves no memory.
 
+Engines also print their figures in GiB with two decimals and some phases without a line. The same figures are printed
+again to the byte, and those phases by name, for the report of the dry run to read (src/dryrun/log.c).
+
 Loaded by sitecustomize.py when torch is imported; nothing here runs in a process that does not use torch."""
+import contextlib
 import ctypes
 import importlib.abc
 import importlib.util
@@ -120,14 +124,55 @@ def sample_zeros(module):
     forward = module.Sampler.forward
 
     def zeros(self, *args, **kwargs):
-        output = forward(self, *args, **kwargs)
+        try:
+            output = forward(self, *args, **kwargs)
+        except torch.cuda.OutOfMemoryError:
+            tell("out of memory in the sampler")
+            raise
         ids = output.sampled_token_ids
         output.sampled_token_ids = torch.zeros(ids.shape, dtype=torch.int64).to(ids.device)
         return output
     module.Sampler.forward = zeros
 
 
-HOOKS = {"torch": install, "vllm.v1.sample.sampler": sample_zeros}
+def exact_figures(module):
+    """vLLM's GPU worker: weights, torch peak and memory for the KV cache, to the byte."""
+    profiling, load = module.memory_profiling, module.Worker.load_model
+    determine = module.Worker.determine_available_memory
+
+    @contextlib.contextmanager
+    def profile(*args, **kwargs):
+        with profiling(*args, **kwargs) as result:
+            yield result
+        tell("measured peak %d bytes" % result.torch_peak_increase)
+
+    def load_model(self, *args, **kwargs):
+        done = load(self, *args, **kwargs)
+        tell("measured weights %d bytes" % self.model_runner.model_memory_usage)
+        return done
+
+    def determine_available_memory(self):
+        available = determine(self)
+        tell("measured available %d bytes" % available)
+        return available
+
+    module.memory_profiling = profile
+    module.Worker.load_model = load_model
+    module.Worker.determine_available_memory = determine_available_memory
+
+
+def name_repack(module):
+    """vLLM's loaders: with dummy weights no line says that loading is done and repacking begins."""
+    process = module.process_weights_after_loading
+
+    def named(*args, **kwargs):
+        tell("weights are repacked")
+        return process(*args, **kwargs)
+    module.process_weights_after_loading = named
+
+
+HOOKS = {"torch": install, "vllm.v1.sample.sampler": sample_zeros, "vllm.v1.worker.gpu_worker": exact_figures,
+         "vllm.model_executor.model_loader.utils": name_repack}
 
 
 class _Loader(importlib.abc.Loader):

@@ -7,18 +7,26 @@
 #include "facts/gpu.h"
 #include "ledger/ledger.h"
 
-/* What the engine prints of itself. GiB with two decimals on paper, so bytes are rounded; unknown until printed. */
+/* A figure of the engine: GiB with two decimals on paper, to the byte where the dry run's own module was loaded. */
+typedef struct oos_dryrun_figure {
+    oos_u64 bytes; /* unknown until printed */
+    bool exact;
+} oos_dryrun_figure;
+
+/* What the engine prints of itself. */
 typedef struct oos_dryrun_log {
-    oos_phase phase;       /* as far as the log tells */
-    bool ready;            /* it accepts requests */
-    bool ran_out;          /* it printed an out-of-memory error of the device */
-    bool refused;          /* the engine itself said no: KV cache too small, memory not free */
-    char message[512];     /* the first such line */
-    char backend[32];      /* attention backend */
-    oos_phase failed;      /* phase of that line; OOS_PHASE_COUNT: none */
-    oos_u64 tried_bytes;   /* "Tried to allocate" */
-    oos_u64 weights_bytes; /* "Model loading took" */
-    oos_u64 kv_available_bytes, kv_tokens, private_pool_bytes, allocated_bytes, peak_activation_bytes;
+    oos_phase phase;     /* as far as the log tells */
+    bool ready;          /* it accepts requests */
+    bool ran_out;        /* it printed an out-of-memory error of the device */
+    bool refused;        /* the engine itself said no: KV cache too small, memory not free */
+    char message[512];   /* the first such line */
+    char backend[32];    /* attention backend */
+    oos_phase failed;    /* phase of that line; OOS_PHASE_COUNT: none */
+    oos_u64 tried_bytes; /* "Tried to allocate" */
+    oos_u64 kv_tokens, private_pool_bytes, allocated_bytes;
+    oos_dryrun_figure weights;         /* "Model loading took"; the largest rank */
+    oos_dryrun_figure kv_available;    /* "Available KV cache memory"; the smallest rank */
+    oos_dryrun_figure activation_peak; /* "torch peak memory increase"; the largest rank */
     oos_f64 max_concurrency;
 } oos_dryrun_log;
 

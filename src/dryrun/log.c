@@ -16,6 +16,7 @@ static const struct {
     {"Starting to load model", OOS_PHASE_WEIGHT_LOAD},
     {"Loading model from scratch", OOS_PHASE_WEIGHT_LOAD},
     {"Loading weights took", OOS_PHASE_QUANT_POSTPROCESS},
+    {"oomsight dryrun: weights are repacked", OOS_PHASE_QUANT_POSTPROCESS},
     {"Model loading took", OOS_PHASE_PROFILE_RUN},
     {"Encoder cache will be initialized", OOS_PHASE_MM_PROFILE},
     {"Profiling CUDA graph memory", OOS_PHASE_CUDAGRAPH_PROFILE},
@@ -96,10 +97,31 @@ static bool bytes_after(oos_view line, const char *text, oos_u64 *ret_bytes)
     return true;
 }
 
-/* The largest of what the ranks print. */
-static void keep_largest(oos_u64 *kept, oos_u64 found)
+/* The largest of what the ranks print; nothing rounded once the very bytes are known. */
+static void keep_largest(oos_dryrun_figure *kept, oos_u64 found, bool exact)
 {
-    if (!kept->known || found.value > kept->value) *kept = found;
+    if (kept->exact && !exact) return;
+    if (!kept->bytes.known || found.value > kept->bytes.value || (exact && !kept->exact))
+        *kept = (oos_dryrun_figure){found, exact};
+}
+
+static void keep_smallest(oos_dryrun_figure *kept, oos_u64 found, bool exact)
+{
+    if (kept->exact && !exact) return;
+    if (!kept->bytes.known || found.value < kept->bytes.value || (exact && !kept->exact))
+        *kept = (oos_dryrun_figure){found, exact};
+}
+
+/* What the dry run's own module prints (shim/python/oomsight_aid.py). */
+static void take_measured(oos_dryrun_log *log, oos_view line)
+{
+    oos_u64 bytes;
+    if (bytes_after(line, "oomsight dryrun: measured weights", &bytes))
+        keep_largest(&log->weights, bytes, true);
+    if (bytes_after(line, "oomsight dryrun: measured peak", &bytes))
+        keep_largest(&log->activation_peak, bytes, true);
+    if (bytes_after(line, "oomsight dryrun: measured available", &bytes))
+        keep_smallest(&log->kv_available, bytes, true);
 }
 
 static void keep_message(oos_dryrun_log *log, oos_view line, const char *from)
@@ -116,11 +138,9 @@ static void take_figures(oos_dryrun_log *log, oos_view line)
     oos_u64 bytes;
     double number;
     const char *rest;
-    if (bytes_after(line, "Model loading took", &bytes)) keep_largest(&log->weights_bytes, bytes);
-    if (bytes_after(line, "Available KV cache memory:", &bytes)) {
-        if (!log->kv_available_bytes.known || bytes.value < log->kv_available_bytes.value)
-            log->kv_available_bytes = bytes;
-    }
+    if (bytes_after(line, "Model loading took", &bytes)) keep_largest(&log->weights, bytes, false);
+    if (bytes_after(line, "Available KV cache memory:", &bytes))
+        keep_smallest(&log->kv_available, bytes, false);
     if (number_after(line, "GPU KV cache size:", &number, &rest))
         log->kv_tokens = oos_u64_of((uint64_t)number);
     if (number_after(line, "tokens per request:", &number, &rest))
@@ -128,7 +148,7 @@ static void take_figures(oos_dryrun_log *log, oos_view line)
     /* "... GiB for peak activation" */
     if (bytes_after(line, "(weights + non-torch),", &bytes) ||
         bytes_after(line, "torch peak memory increase:", &bytes))
-        keep_largest(&log->peak_activation_bytes, bytes);
+        keep_largest(&log->activation_peak, bytes, false);
 
     static const char *const before_backend[] = {"attention backend out of", "backend on V1 engine",
                                                  "backend for head_size"};
@@ -186,6 +206,10 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
         find(line, "Overriding num_gpu_blocks="))
         log->phase = OOS_PHASE_CUDAGRAPH_PROFILE;
     if (find(line, "Application startup complete")) log->ready = true;
+    if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&
+        find(line, "oomsight dryrun: out of memory in the sampler"))
+        log->phase = OOS_PHASE_RUNTIME_SAMPLER;
+    take_measured(log, line);
     take_figures(log, line);
     take_failure(log, line);
     return log->phase != before;

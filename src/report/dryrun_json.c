@@ -56,11 +56,11 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_str(w, "phase", log->failed == OOS_PHASE_COUNT ? NULL : oos_phase_word(log->failed));
     oos_json_field_str(w, "cause", NULL);
     oos_json_field_known(w, "tried_bytes", log->tried_bytes);
-    oos_json_field_known(w, "weights_bytes", log->weights_bytes);
-    oos_json_field_known(w, "peak_activation_bytes", log->peak_activation_bytes);
+    oos_json_field_known(w, "weights_bytes", log->weights.bytes);
+    oos_json_field_known(w, "peak_activation_bytes", log->activation_peak.bytes);
     oos_json_key(w, "kv");
     oos_json_begin_object(w);
-    oos_json_field_known(w, "available_bytes", log->kv_available_bytes);
+    oos_json_field_known(w, "available_bytes", log->kv_available.bytes);
     oos_json_field_known(w, "tokens", log->kv_tokens);
     oos_json_key(w, "max_concurrency");
     if (log->max_concurrency.known)

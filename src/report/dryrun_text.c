@@ -38,17 +38,17 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
 static void put_capacity(const oos_style *style, const oos_dryrun *run)
 {
     char tokens[40];
-    if (run->log.weights_bytes.known)
-        oos_text_printf(style->text, "  weights %.2f GiB", gib(run->log.weights_bytes.value));
+    if (run->log.weights.bytes.known)
+        oos_text_printf(style->text, "  weights %.2f GiB", gib(run->log.weights.bytes.value));
     if (run->log.kv_tokens.known) {
         oos_style_count(tokens, sizeof tokens, run->log.kv_tokens.value);
         oos_text_printf(style->text, "; KV cache %.2f GiB = %s tokens",
-                        gib(run->log.kv_available_bytes.value), tokens);
+                        gib(run->log.kv_available.bytes.value), tokens);
     }
     if (run->log.max_concurrency.known)
         oos_text_printf(style->text, ", %.2f full requests at once", run->log.max_concurrency.value);
     if (run->log.backend[0]) oos_text_printf(style->text, " (%s)", run->log.backend);
-    if (run->log.weights_bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
+    if (run->log.weights.bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
 }
 
 static void put_rows(const oos_style *style, const oos_dryrun_phase *moment)

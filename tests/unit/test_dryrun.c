@@ -24,7 +24,7 @@ static void a_healthy_start_goes_through_its_phases(void **state)
     assert_true(
         line(&log, "(EngineCore pid=1) INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds"));
     assert_int_equal(log.phase, OOS_PHASE_PROFILE_RUN);
-    assert_true(log.weights_bytes.value == (uint64_t)(2.45 * 0x1p30 + 0.5));
+    assert_true(log.weights.bytes.value == (uint64_t)(2.45 * 0x1p30 + 0.5));
     line(&log, "INFO Using FLASH_ATTN attention backend out of potential backends: ['FLASH_ATTN']");
     assert_string_equal(log.backend, "FLASH_ATTN");
     line(&log, "INFO [x.py:1] Available KV cache memory: 18.0 GiB");
@@ -57,6 +57,38 @@ static void an_out_of_memory_line_gives_its_figures_and_its_phase(void **state)
     assert_true(log.tried_bytes.value == 40 << 20);
     assert_true(log.allocated_bytes.value == (uint64_t)(21.18 * 0x1p30 + 0.5));
     assert_true(log.private_pool_bytes.value == (uint64_t)(1.78 * 0x1p30 + 0.5));
+}
+
+static void what_was_measured_to_the_byte_is_not_rounded_again(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "(Worker_TP0 pid=7) INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds");
+    line(&log, "(Worker_TP0 pid=7) oomsight dryrun: measured weights 2629632512 bytes");
+    line(&log, "(Worker_TP1 pid=8) INFO [x.py:1] Model loading took 2.46 GiB memory and 30.5 seconds");
+    line(&log, "(Worker_TP1 pid=8) oomsight dryrun: measured weights 2629631488 bytes");
+    line(&log, "(Worker_TP0 pid=7) oomsight dryrun: measured peak 408944640 bytes");
+    line(&log, "(Worker_TP0 pid=7) oomsight dryrun: measured available 18446744073 bytes");
+    line(&log, "(Worker_TP1 pid=8) oomsight dryrun: measured available 18446744000 bytes");
+    line(&log, "INFO [x.py:1] Available KV cache memory: 17.0 GiB");
+    assert_true(log.weights.bytes.value == 2629632512 && log.activation_peak.bytes.value == 408944640);
+    assert_true(log.kv_available.bytes.value == 18446744000);
+}
+
+static void repacking_and_the_sampler_are_phases_of_their_own(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "INFO [x.py:1] Starting to load model /m...");
+    line(&log, "oomsight dryrun: out of memory in the sampler"); /* not while it starts */
+    assert_true(line(&log, "(EngineCore pid=1) oomsight dryrun: weights are repacked"));
+    assert_int_equal(log.phase, OOS_PHASE_QUANT_POSTPROCESS);
+    line(&log, "INFO:     Application startup complete.");
+    line(&log, "(Worker pid=1) oomsight dryrun: out of memory in the sampler");
+    line(&log, "ERROR torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 40.00 MiB.");
+    assert_int_equal(log.failed, OOS_PHASE_RUNTIME_SAMPLER);
 }
 
 static void the_engines_own_refusal_is_not_an_out_of_memory(void **state)
@@ -108,6 +140,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_healthy_start_goes_through_its_phases),
         cmocka_unit_test(an_out_of_memory_line_gives_its_figures_and_its_phase),
+        cmocka_unit_test(what_was_measured_to_the_byte_is_not_rounded_again),
+        cmocka_unit_test(repacking_and_the_sampler_are_phases_of_their_own),
         cmocka_unit_test(the_engines_own_refusal_is_not_an_out_of_memory),
         cmocka_unit_test(the_rows_of_a_phase_add_up_to_its_peak),
     };
