@@ -9,11 +9,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct oomsight_dryrun {
     oos_arena *arena;
     oos_segment *segment;
+    oos_segment *blank; /* in its place when it was damaged */
     char *path;
+    oos_device_spec spec; /* of each device, as it was asked for */
+    uint32_t device_count;
     oos_dryrun run;
 };
 
@@ -86,6 +90,8 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
             specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;
         }
     }
+    dryrun->spec = specs[0];
+    dryrun->device_count = (uint32_t)count;
     oos_segment_status const status =
         oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
     if (status != OOS_SEGMENT_OK)
@@ -122,29 +128,50 @@ void oomsight_dryrun_free(oomsight_dryrun *dryrun)
 {
     if (!dryrun) return;
     oos_segment_close(dryrun->segment);
+    free(dryrun->blank);
     oos_arena_free(dryrun->arena);
+}
+
+/* A file that somebody cut short must not be touched: the mapping would end us. */
+static bool segment_is_whole(const oomsight_dryrun *dryrun)
+{
+    struct stat info;
+    return stat(dryrun->path, &info) != 0 || info.st_size >= (off_t)sizeof(oos_segment);
 }
 
 unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len)
 {
     oos_dryrun_log *log = &dryrun->run.log;
-    if (oos_dryrun_log_line(log, (oos_view){line, len}))
+    if (oos_dryrun_log_line(log, (oos_view){line, len}) && segment_is_whole(dryrun))
         __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
     return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
            (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u);
 }
 
+/* Nothing in the segment can be believed: what the log said is all there is. */
+static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
+{
+    oos_dryrun *run = &dryrun->run;
+    run->damaged = true;
+    run->phase_count = 0;
+    if (!dryrun->blank) dryrun->blank = calloc(1, sizeof *dryrun->blank);
+    if (!dryrun->blank) return OOMSIGHT_NOMEM;
+    dryrun->blank->device_count = dryrun->device_count;
+    for (uint32_t i = 0; i < dryrun->device_count; i++) dryrun->blank->devices[i].spec = dryrun->spec;
+    return oos_dryrun_read(dryrun->arena, dryrun->blank, dryrun->path, run);
+}
+
 oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun, int child_exit, oomsight_error *reterr)
 {
     oos_segment *again;
+    oomsight_status status = OOMSIGHT_MALFORMED;
     dryrun->run.child_exit = child_exit;
-    dryrun->run.damaged = oos_segment_open(dryrun->path, &again) != OOS_SEGMENT_OK;
-    if (!dryrun->run.damaged) oos_segment_close(again);
-    if (dryrun->segment->device_count > OOS_SEGMENT_DEVICES)
-        dryrun->segment->device_count = OOS_SEGMENT_DEVICES;
-    if (oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run) != OOMSIGHT_OK)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
-    return OOMSIGHT_OK;
+    if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {
+        oos_segment_close(again);
+        status = oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run);
+    }
+    if (status != OOMSIGHT_OK) status = finish_damaged(dryrun);
+    return status == OOMSIGHT_OK ? OOMSIGHT_OK : oos_fail(reterr, status, "no memory for the report");
 }
 
 oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun)

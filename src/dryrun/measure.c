@@ -108,6 +108,8 @@ static oomsight_status phases_read(oos_arena *arena, const oos_segment *segment,
                 fullest = d;
         const oos_segment_device *device = &segment->devices[fullest];
         if (!device->phase_peak_bytes[phase]) continue;
+        if (device->phase_peak_bytes[phase] > device->spec.total_bytes)
+            return OOMSIGHT_MALFORMED; /* no stand-in ever wrote that */
         oos_dryrun_phase *moment = &run->phases[run->phase_count++];
         moment->phase = phase;
         moment->device = fullest;

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import time
 
 SKIP = 77
@@ -47,6 +48,33 @@ class Outcome:
             self.report = None
 
 
+class Resident(threading.Thread):
+    """The largest sum of resident memory over a process and all below it, looked at once a second. Pages that several share
+    are counted for each, so it is an upper bound."""
+
+    def __init__(self, root):
+        super().__init__(daemon=True)
+        self.root, self.bytes, self.over = root, 0, threading.Event()
+
+    def look(self):
+        parents, resident = {}, {}
+        for entry in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as f:
+                    fields = f.read().rpartition(")")[2].split()
+                parents[int(entry)], resident[int(entry)] = int(fields[1]), int(fields[21])
+            except (OSError, ValueError, IndexError):
+                continue
+        mine = {self.root}
+        for _ in range(8):
+            mine |= {pid for pid, parent in parents.items() if parent in mine}
+        return sum(resident.get(pid, 0) for pid in mine) * os.sysconf("SC_PAGE_SIZE")
+
+    def run(self):
+        while not self.over.wait(1):
+            self.bytes = max(self.bytes, self.look())
+
+
 def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
     """`oomsight dryrun --json OPTIONS -- COMMAND` with the engine of a virtual environment first in PATH."""
     env = environment(folder)
@@ -56,9 +84,12 @@ def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
         start = time.time()
         child = subprocess.Popen([binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
                                  env=env, stdout=out, stderr=err)
+        resident = Resident(child.pid)
+        resident.start()
         _, status, usage = os.wait4(child.pid, 0)
+        resident.over.set()
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
         return Outcome(child.returncode, out.read(), err.read(), time.time() - start,
-                       (usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10))
+                       (usage.ru_utime + usage.ru_stime, max(resident.bytes, usage.ru_maxrss << 10)))

@@ -1,59 +1,138 @@
-"""The version matrix: every installed engine through the same ways of starting. Prints a Markdown table.
+"""Real engines on stand-in devices: every point of points.py whose engine is installed, one start after the other.
 
-    tests/oracle/matrix.py BINARY [--write docs/oracle.md] [VERSION...]"""
+    tests/oracle/matrix.py BINARY [--missing] [--only TEXT]... [--results FILE] [--write docs/oracle.md] [VERSION...]
+
+Each result is a line of results.jsonl as soon as it is there; lines of engines that are not installed stay. --missing
+starts only what has no line yet; --only takes points whose version, way or model has TEXT in it. The table is made from
+all lines."""
+import argparse
+import json
 import os
 import sys
 import tempfile
 
 import engines
 import models
+import points
 
-WAYS = [
-    ("eager", "opt-1.3b", ["--gpu", "A30", "--outside", "400MiB"], ["--enforce-eager"]),
-    ("compiled, graphs", "opt-1.3b", ["--gpu", "A30"], []),
-    ("TP 2", "opt-1.3b", ["--gpu", "A30x2"], ["--tensor-parallel-size", "2", "--enforce-eager"]),
-    ("MoE", "qwen3-30b-a3b", ["--gpu", "H100"], ["--enforce-eager", "--max-model-len", "8192"]),
-    ("200B-class MoE", "qwen3-235b-a22b-rank", ["--gpu", "B200"], ["--enforce-eager", "--max-model-len", "8192"]),
-    ("hybrid, quantised", "qwen3.6-27b-w4a16", ["--gpu", "H100"],
-     ["--enforce-eager", "--language-model-only", "--max-model-len", "8192"]),
-]
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEAD = """# Starts without a GPU
+
+Real, unmodified vLLM and PyTorch wheels on stand-in devices, from a config alone with dummy weights. Made by
+`make oracle-full` from the lines of tests/oracle/results.jsonl, one per start. Wall and CPU time are those of a machine with
+two cores that other work shared; memory is the largest sum of resident memory over all processes of a start.
+
+"""
+
+
+def key(record):
+    return record["version"], record["way"]
+
+
+def read_results(path):
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return {key(record): record for record in map(json.loads, filter(str.strip, lines))}
+    except FileNotFoundError:
+        return {}
+
+
+def write_results(path, results):
+    order = {point[:2]: i for i, point in enumerate(points.all_points())}
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        for record in sorted(results.values(), key=lambda r: order.get(key(r), len(order))):
+            f.write(json.dumps(record) + "\n")
+    os.replace(path + ".new", path)
+
+
+def last_words(log):
+    """Why there was no start, as far as the log says: its last error."""
+    lines = [line.strip() for line in log.splitlines() if "Error" in line and "Engine core init" not in line]
+    return lines[-1][-200:] if lines else ""
+
+
+def record_of(point, outcome):
+    version, way, model, device, flags = point
+    report = outcome.report or {}
+    kv = report.get("kv") or {}
+    record = {"version": version, "way": way, "model": model, "device": device, "flags": flags,
+              "verdict": report.get("verdict"), "phase": report.get("phase"), "weights_bytes": report.get("weights_bytes"),
+              "peak_bytes": report.get("peak_activation_bytes"), "available_bytes": kv.get("available_bytes"),
+              "tokens": kv.get("tokens"), "backend": report.get("attention_backend"),
+              "graphs": (report.get("child") or {}).get("graphs"), "wall_seconds": round(outcome.seconds),
+              "cpu_seconds": round(outcome.cpu_seconds), "resident_bytes": outcome.rss_bytes}
+    if report.get("verdict") != "fits":
+        record["why"] = last_words(outcome.log)
+    return record
 
 
 def gib(number):
     return "-" if number is None else "%.2f" % (number / 2**30)
 
 
+def row(r):
+    verdict = "starts" if r["verdict"] == "fits" else r["verdict"] or "no report"
+    return "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |" % (
+        r["version"], r["way"], r["model"], " ".join(r["device"][1:2]), verdict, gib(r["weights_bytes"]), gib(r["peak_bytes"]),
+        "{:,}".format(r["tokens"]) if r["tokens"] else "-", r["backend"] or "-", r["graphs"] or "-",
+        "%d / %d" % (r["wall_seconds"], r["cpu_seconds"]), gib(r["resident_bytes"]))
+
+
+def write_table(path, results):
+    ways = {way[0] for way in points.WAYS}
+    order = {point[:2]: i for i, point in enumerate(points.all_points())}
+    records = sorted(results.values(), key=lambda r: order.get(key(r), len(order)))
+    head = ["| vLLM | way | model | device | ends | weights GiB | peak GiB | KV tokens | backend | graphs | wall / CPU s | RAM GiB |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(HEAD + "## Six ways, six versions\n\n")
+        f.write("\n".join(head + [row(r) for r in records if r["way"] in ways]) + "\n")
+        f.write("\n## More\n\n" + "\n".join(head + [row(r) for r in records if r["way"] not in ways]) + "\n")
+        failed = [r for r in records if r["verdict"] != "fits"]
+        if failed:
+            f.write("\n## What did not start\n\n| vLLM | way | its last words |\n| --- | --- | --- |\n")
+            for r in failed:
+                f.write("| %s | %s | %s |\n" % (r["version"], r["way"], r.get("why", "").replace("|", "\\|")))
+
+
 def main():
-    words = sys.argv[1:]
-    target = None
-    if "--write" in words:
-        at = words.index("--write")
-        target = words[at + 1]
-        del words[at:at + 2]
-    binary, wanted = os.path.abspath(words[0]), words[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("versions", nargs="*")
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--results", default=os.path.join(HERE, "results.jsonl"))
+    parser.add_argument("--write")
+    parser.add_argument("--timeout", type=int, default=1500)
+    args = parser.parse_args()
     found = engines.venvs()
-    lines = ["| vLLM | way | verdict | weights GiB | KV tokens | backend | wall s | CPU s | largest process GiB |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    results = read_results(args.results)
+    started = 0
     with tempfile.TemporaryDirectory() as folder:
-        for version in wanted or found:
-            for name, model, device, flags in WAYS:
-                if version not in found:
-                    continue
-                command = ["vllm", "serve", models.write(folder, model)] + flags
-                outcome = engines.dryrun(binary, found[version], device, command)
-                r = outcome.report
-                lines.append("| %s | %s | %s | %s | %s | %s | %.0f | %.0f | %.2f |" % (
-                    version, name, r["verdict"] if r else "no report", gib(r and r["weights_bytes"]),
-                    (r and r["kv"]["tokens"]) or "-", (r and r["attention_backend"]) or "-", outcome.seconds,
-                    outcome.cpu_seconds, outcome.rss_bytes / 2**30))
-                print(lines[-1], flush=True)
-    if len(lines) == 2:
+        for point in points.all_points():
+            version, way, model, device, flags = point
+            if version not in found or (args.versions and version not in args.versions):
+                continue
+            if args.missing and (version, way) in results:
+                continue
+            if args.only and not any(text in (version, way, model) for text in args.only):
+                continue
+            command = ["vllm", "serve", models.write(folder, model)] + flags
+            outcome = engines.dryrun(os.path.abspath(args.binary), found[version], device, command, timeout=args.timeout)
+            started += 1
+            results = read_results(args.results)
+            results[version, way] = record_of(point, outcome)
+            write_results(args.results, results)
+            print(row(results[version, way]), flush=True)
+            if results[version, way]["verdict"] != "fits" and os.environ.get("OOMSIGHT_KEEP_LOGS"):
+                name = "%s-%s.log" % (version, way.replace(" ", "_").replace(",", ""))
+                with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], name), "w", encoding="utf-8") as f:
+                    f.write(outcome.log)
+    if args.write and results:
+        write_table(args.write, results)
+    if not started and not args.missing:
         print("no engine in", engines.VENVS)
         return engines.SKIP
-    if target:
-        with open(target, "w", encoding="utf-8") as f:
-            f.write("# Starts without a GPU\n\nMade by `make oracle-full`: real engines on stand-in devices, from a config alone.\n\n")
-            f.write("\n".join(lines) + "\n")
     return 0
 
 

@@ -10,6 +10,87 @@ def opt(hidden, layers, heads):
             "bos_token_id": 2, "eos_token_id": 2, "torch_dtype": "float16"}
 
 
+def dense(architecture, kind, hidden, layers, heads, kv_heads, intermediate, vocab, **more):
+    """The families that differ in a few keys only: Llama, Mistral, Qwen, Phi, Gemma."""
+    config = {"architectures": [architecture], "model_type": kind, "hidden_size": hidden, "num_hidden_layers": layers,
+              "num_attention_heads": heads, "num_key_value_heads": kv_heads, "intermediate_size": intermediate,
+              "vocab_size": vocab, "hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 1e6,
+              "max_position_embeddings": 32768, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "bos_token_id": 1,
+              "eos_token_id": 2}
+    config.update(more)
+    return config
+
+
+def llama_8b(**more):
+    return dense("LlamaForCausalLM", "llama", 4096, 32, 32, 8, 14336, 128256, max_position_embeddings=131072,
+                 rope_theta=500000.0, **more)
+
+
+def nemotron_h(pattern):
+    """Hybrid: one letter a layer, M for Mamba 2, - for an MLP, * for attention."""
+    return {"architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h", "hybrid_override_pattern": pattern,
+            "num_hidden_layers": len(pattern), "hidden_size": 4480, "intermediate_size": 15680, "num_attention_heads": 40,
+            "num_key_value_heads": 8, "head_dim": 128, "mamba_num_heads": 128, "mamba_head_dim": 80, "ssm_state_size": 128,
+            "n_groups": 8, "conv_kernel": 4, "chunk_size": 128, "expand": 2, "mamba_hidden_act": "silu",
+            "mlp_hidden_act": "relu2", "attention_bias": False, "mlp_bias": False, "mamba_proj_bias": False, "use_bias": False,
+            "use_conv_bias": True, "time_step_min": 0.001, "time_step_max": 0.1, "time_step_floor": 1e-4, "time_step_rank": 256,
+            "layer_norm_epsilon": 1e-5, "rms_norm_eps": 1e-5, "max_position_embeddings": 131072, "residual_in_fp32": False,
+            "num_logits_to_keep": 1, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": 131072,
+            "bos_token_id": 1, "eos_token_id": 12, "pad_token_id": 0}
+
+
+def jamba():
+    """Hybrid with experts: attention in one layer of eight, Mamba 1 in the others, experts in every second."""
+    return {"architectures": ["JambaForCausalLM"], "model_type": "jamba", "attn_layer_offset": 4, "attn_layer_period": 8,
+            "expert_layer_offset": 1, "expert_layer_period": 2, "hidden_act": "silu", "hidden_size": 4096,
+            "intermediate_size": 14336, "mamba_conv_bias": True, "mamba_d_conv": 4, "mamba_d_state": 16, "mamba_dt_rank": 256,
+            "mamba_expand": 2, "mamba_proj_bias": False, "max_position_embeddings": 262144, "num_attention_heads": 32,
+            "num_experts": 16, "num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8,
+            "rms_norm_eps": 1e-6, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "use_mamba_kernels": True,
+            "vocab_size": 65536, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def qwen3_next():
+    return {"architectures": ["Qwen3NextForCausalLM"], "model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48,
+            "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256, "full_attention_interval": 4,
+            "intermediate_size": 5120, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+            "num_experts": 512, "num_experts_per_tok": 10, "decoder_sparse_step": 1, "mlp_only_layers": [],
+            "norm_topk_prob": True, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+            "linear_num_key_heads": 16, "linear_num_value_heads": 32, "partial_rotary_factor": 0.25, "rope_theta": 1e7,
+            "hidden_act": "silu", "rms_norm_eps": 1e-6, "max_position_embeddings": 262144, "tie_word_embeddings": False,
+            "torch_dtype": "bfloat16", "vocab_size": 151936, "bos_token_id": 1, "eos_token_id": 2}
+
+
+def deepseek_v2_lite():
+    """Latent attention; 64 experts beside two shared ones, the first layer dense."""
+    return {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "hidden_size": 2048,
+            "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 27, "num_attention_heads": 16,
+            "num_key_value_heads": 16, "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128,
+            "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6,
+            "first_k_dense_replace": 1, "moe_layer_freq": 1, "n_group": 1, "topk_group": 1, "topk_method": "greedy",
+            "scoring_func": "softmax", "norm_topk_prob": False, "routed_scaling_factor": 1.0, "attention_bias": False,
+            "hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 10000, "max_position_embeddings": 163840,
+            "rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32,
+                             "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 0.707},
+            "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": 102400, "bos_token_id": 1,
+            "eos_token_id": 2}
+
+
+def gpt_oss():
+    """Experts in MXFP4; every second layer looks back 128 tokens only."""
+    return {"architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880,
+            "num_hidden_layers": 24, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+            "num_local_experts": 32, "num_experts_per_tok": 4, "experts_per_token": 4, "attention_bias": True,
+            "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"] * 12, "swiglu_limit": 7.0,
+            "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 150000, "max_position_embeddings": 131072,
+            "initial_context_length": 4096,
+            "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096, "beta_fast": 32.0,
+                             "beta_slow": 1.0, "truncate": False},
+            "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": [
+                "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]},
+            "tie_word_embeddings": False, "vocab_size": 201088, "eos_token_id": 2, "pad_token_id": 0}
+
+
 def qwen3_moe(layers, experts, hidden, moe_intermediate, heads, kv_heads, vocab=151936):
     return {"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "hidden_size": hidden, "head_dim": 128,
             "intermediate_size": 3 * hidden, "moe_intermediate_size": moe_intermediate, "num_experts": experts,
@@ -48,8 +129,39 @@ AUTOROUND = {"quant_method": "auto-round", "bits": 4, "group_size": 128, "sym": 
              "extra_config": {"model.language_model.layers.%d.linear_attn.in_proj_%s" % (i, part): {"bits": 16, "data_type": "fp"}
                               for i in range(64) if i % 4 != 3 for part in "ab"}}
 
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False, "sym": True, "checkpoint_format": "gptq"}
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
+FP8 = {"quant_method": "compressed-tensors", "format": "float-quantized", "quantization_status": "compressed",
+       "ignore": ["lm_head"], "config_groups": {"group_0": {
+           "targets": ["Linear"], "output_activations": None,
+           "weights": {"num_bits": 8, "type": "float", "symmetric": True, "strategy": "channel", "dynamic": False},
+           "input_activations": {"num_bits": 8, "type": "float", "symmetric": True, "strategy": "token", "dynamic": True}}}}
+
 MODELS = {
     "opt-125m": opt(768, 12, 12),
+    "llama-3.1-8b": llama_8b(),
+    "llama-3.1-8b-gptq": llama_8b(quantization_config=GPTQ),
+    "llama-3.1-8b-awq": llama_8b(quantization_config=AWQ),
+    "llama-3.1-8b-fp8": llama_8b(quantization_config=FP8),
+    "llama-3.2-1b": dense("LlamaForCausalLM", "llama", 2048, 16, 32, 8, 8192, 128256, head_dim=64, tie_word_embeddings=True),
+    "mistral-7b": dense("MistralForCausalLM", "mistral", 4096, 32, 32, 8, 14336, 32768, sliding_window=None),
+    "qwen2.5-1.5b": dense("Qwen2ForCausalLM", "qwen2", 1536, 28, 12, 2, 8960, 151936, tie_word_embeddings=True),
+    "qwen2.5-7b": dense("Qwen2ForCausalLM", "qwen2", 3584, 28, 28, 4, 18944, 152064),
+    "qwen3-0.6b": dense("Qwen3ForCausalLM", "qwen3", 1024, 28, 16, 8, 3072, 151936, head_dim=128, tie_word_embeddings=True),
+    "qwen3-8b": dense("Qwen3ForCausalLM", "qwen3", 4096, 36, 32, 8, 12288, 151936, head_dim=128),
+    "phi-3-mini": dense("Phi3ForCausalLM", "phi3", 3072, 32, 32, 32, 8192, 32064, max_position_embeddings=4096,
+                        original_max_position_embeddings=4096, rope_theta=10000.0, pad_token_id=0),
+    "gemma-2-9b": dense("Gemma2ForCausalLM", "gemma2", 3584, 42, 16, 8, 14336, 256000, head_dim=256,
+                        hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh", query_pre_attn_scalar=256,
+                        sliding_window=4096, final_logit_softcapping=30.0, attn_logit_softcapping=50.0,
+                        max_position_embeddings=8192, rope_theta=10000.0, pad_token_id=0, tie_word_embeddings=True),
+    "mixtral-8x7b": dense("MixtralForCausalLM", "mixtral", 4096, 32, 32, 8, 14336, 32000, num_local_experts=8,
+                          num_experts_per_tok=2, sliding_window=None),
+    "nemotron-nano-9b": nemotron_h("M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"),
+    "jamba-mini": jamba(),
+    "qwen3-next-80b": qwen3_next(),
+    "deepseek-v2-lite": deepseek_v2_lite(),
+    "gpt-oss-20b": gpt_oss(),
     "opt-1.3b": opt(2048, 24, 32),
     "opt-2.7b": opt(2560, 32, 32),
     "qwen3-30b-a3b": qwen3_moe(48, 128, 2048, 768, 32, 4),
