@@ -111,13 +111,25 @@ char *oos_arena_copy(oos_arena *arena, oos_view text)
     return copy;
 }
 
+/* Written straight into the rest of the block; only a text that does not fit is formatted twice. */
 char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int const len = vsnprintf(NULL, 0, format, args);
-    char *text = len < 0 ? NULL : oos_arena_take(arena, (size_t)len + 1);
-    if (text) vsnprintf(text, (size_t)len + 1, format, again);
+    block *b = arena->newest;
+    size_t const room = b->capacity - b->used;
+    char *text = b->bytes + b->used;
+    int const len = vsnprintf(text, room, format, args);
+    if (len < 0) {
+        text = NULL;
+    } else if ((size_t)len < room) {
+        size_t const align = alignof(max_align_t);
+        size_t const taken = ((size_t)len + align) & ~(align - 1);
+        b->used += taken < room ? taken : room;
+    } else {
+        text = oos_arena_take(arena, (size_t)len + 1);
+        if (text) vsnprintf(text, (size_t)len + 1, format, again);
+    }
     va_end(again);
     return text;
 }

@@ -59,7 +59,9 @@ static void range_add(sum *s, uint64_t first, uint64_t count, uint64_t times, to
             created = oos_add(created, tensors[t]);
             largest = oos_max(largest, tensors[t]);
         }
-        size_t const loaded_count = oos_tensors_loaded(&s->cut, matrix, quant, tensors);
+        size_t const loaded_count = oos_tensors_change(&s->cut, matrix, quant)
+                                        ? oos_tensors_loaded(&s->cut, matrix, quant, tensors)
+                                        : created_count;
         for (size_t t = 0; t < loaded_count; t++) {
             loaded = oos_add(loaded, tensors[t]);
             waste = oos_add(waste, oos_block_waste(&s->cut, tensors[t]));
@@ -237,15 +239,18 @@ static oomsight_status weigh_by_headers(oos_arena *arena, const oos_setup *setup
 {
     const oos_model *model = setup->model;
     if (!model->headers.known) return OOMSIGHT_OK;
-    oos_setup whole = *setup;
-    whole.tp = whole.pp = whole.dp = whole.ep = 1;
-    sum s = {.model = model, .cut = oos_cut_of(&whole)};
-    total all = {0};
-    OOS_TRY(stage_add(arena, &whole, &s, 0, &all, reterr));
+    total all = *own;
+    if (setup->tp > 1 || setup->pp > 1 || setup->dp > 1 || setup->ep > 1) {
+        oos_setup whole = *setup;
+        whole.tp = whole.pp = whole.dp = whole.ep = 1;
+        sum s = {.model = model, .cut = oos_cut_of(&whole)};
+        all = (total){0};
+        OOS_TRY(stage_add(arena, &whole, &s, 0, &all, reterr));
+    }
+    uint64_t const each = oos_dtype_bytes(setup->dtype);
     const oos_header_sum *decoder = &model->headers.decoder, *tower = &model->headers.tower;
-    uint64_t read = oos_add(oos_mul(decoder->floats, s.cut.dtype_bytes), decoder->other_bytes);
-    if (setup->multimodal)
-        read = oos_add(read, oos_add(oos_mul(tower->floats, s.cut.dtype_bytes), tower->other_bytes));
+    uint64_t read = oos_add(oos_mul(decoder->floats, each), decoder->other_bytes);
+    if (setup->multimodal) read = oos_add(read, oos_add(oos_mul(tower->floats, each), tower->other_bytes));
     if (read == 0 || all.created == 0) return OOMSIGHT_OK;
 
     double const ratio = (double)read / (double)all.created;

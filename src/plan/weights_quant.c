@@ -109,6 +109,10 @@ static void put_stored(list *l, const oos_cut *cut, const oos_matrix *matrix, co
                        const oos_piece *p)
 {
     uint64_t const cells = oos_mul(p->rows, p->columns);
+    if (quant->kind == OOS_QUANT_NONE || quant->kind == OOS_QUANT_UNKNOWN) {
+        put(l, oos_mul(cells, own_dtype_bytes(cut, matrix)));
+        return;
+    }
     uint64_t const shards = matrix->shards ? matrix->shards : 1;
     uint64_t const bits = quant->bits ? quant->bits : 4;
     uint64_t const pack = oos_max(1, 32 / bits), groups = groups_of(quant, p->columns);
@@ -118,7 +122,7 @@ static void put_stored(list *l, const oos_cut *cut, const oos_matrix *matrix, co
     uint64_t const input = quant->weight_only || quant->dynamic_activation ? 0 : matrix->expert ? 4 : tensor;
     switch (quant->kind) {
     case OOS_QUANT_NONE:
-    case OOS_QUANT_UNKNOWN: put(l, oos_mul(cells, own_dtype_bytes(cut, matrix))); break;
+    case OOS_QUANT_UNKNOWN: break;
     case OOS_QUANT_AWQ:
         put(l, oos_mul(4, oos_mul(p->columns, p->rows / pack)));
         put(l, oos_mul(4, oos_mul(groups, p->rows / pack)));
@@ -209,6 +213,26 @@ static void put_swizzled(list *l, const oos_cut *cut, const oos_matrix *matrix, 
     put(l, oos_mul(oos_round_up(p->rows, 256), groups));
     if (cut->keeps_scales) put(l, cells / 32);
     if (matrix->bias) put(l, oos_mul(4, p->rows));
+}
+
+bool oos_tensors_change(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
+{
+    switch (quant->kind) {
+    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && is_made_online(matrix, quant);
+    case OOS_QUANT_GPTQ: return true;
+    case OOS_QUANT_UNKNOWN:
+    case OOS_QUANT_AWQ:
+    case OOS_QUANT_PACKED_INT:
+    case OOS_QUANT_INT8:
+    case OOS_QUANT_MXFP8: return quant->spare_scale;
+    case OOS_QUANT_FP8_CHANNEL:
+    case OOS_QUANT_FP8_TENSOR:
+    case OOS_QUANT_FP8_BLOCK:
+    case OOS_QUANT_NVFP4:
+    case OOS_QUANT_MXFP4:
+    case OOS_QUANT_BNB: return true;
+    }
+    return true;
 }
 
 size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,

@@ -36,6 +36,8 @@ size_t oos_tensors_created(const oos_cut *cut, const oos_matrix *matrix, const o
                            uint64_t ret_bytes[OOS_TENSORS_MAX]);
 size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
                           uint64_t ret_bytes[OOS_TENSORS_MAX]);
+/* Whether the two lists can differ. */
+bool oos_tensors_change(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
 
 uint64_t oos_piece_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
 
