@@ -24,8 +24,11 @@ const char *oos_source_word(oos_source source)
 
 oos_amount oos_amount_sum(oos_amount a, oos_amount b)
 {
-    return (oos_amount){oos_add(a.bytes, b.bytes), oos_add(a.low, b.low), oos_add(a.high, b.high),
-                        a.source > b.source ? a.source : b.source, a.how ? a.how : b.how};
+    return (oos_amount){.bytes = oos_add(a.bytes, b.bytes),
+                        .low = oos_add(a.low, b.low),
+                        .high = oos_add(a.high, b.high),
+                        .source = a.source > b.source ? a.source : b.source,
+                        .how = a.how ? a.how : b.how};
 }
 
 void oos_ledger_init(oos_ledger *ledger, oos_arena *arena)

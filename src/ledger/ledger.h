@@ -54,15 +54,16 @@ typedef struct oos_amount {
     uint64_t bytes, low, high;
     oos_source source;
     const char *how; /* one sentence: the formula or the source; NULL when the owner says it all */
+    bool settled;    /* were it more, another row would be less by as much: its range does not move the sum */
 } oos_amount;
 
 static inline oos_amount oos_amount_exact(uint64_t bytes, oos_source source, const char *how)
 {
-    return (oos_amount){bytes, bytes, bytes, source, how};
+    return (oos_amount){.bytes = bytes, .low = bytes, .high = bytes, .source = source, .how = how};
 }
 static inline oos_amount oos_amount_guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
 {
-    return (oos_amount){bytes, low, high, OOS_SOURCE_ESTIMATED, how};
+    return (oos_amount){.bytes = bytes, .low = low, .high = high, .source = OOS_SOURCE_ESTIMATED, .how = how};
 }
 oos_amount oos_amount_sum(oos_amount a, oos_amount b); /* the weaker source, ranges added */
 

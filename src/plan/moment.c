@@ -28,6 +28,7 @@ oomsight_status oos_moment_close(oos_plan_phase *moment, uint64_t limit_bytes, o
     /* Errors of different rows are independent: they add as squares, not as a sum of worst cases. */
     double below = 0, above = 0;
     for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
+        if (row->amount.settled) continue;
         double const down = (double)(row->amount.bytes - oos_min(row->amount.low, row->amount.bytes));
         double const up = (double)(oos_max(row->amount.high, row->amount.bytes) - row->amount.bytes);
         below += down * down;

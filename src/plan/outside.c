@@ -20,14 +20,18 @@ static oos_amount context_of(const oos_setup *setup)
 }
 
 /* Communicators and the custom all-reduce buffers. Free memory at the start of TP 4, less a context: RTX PRO 6000 0.45
- * GiB, A30 0.9, GH200 1.9. Before 0.11 they come after the engine's first look and count as its own growth; what was
- * left unexplained there was 0.05 (A100 80 GB, TP 2) to 0.9 GiB (A100 40 GB, TP 2). */
+ * GiB, A30 0.9, GH200 1.9: NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over NVLink. Before
+ * 0.11 they come after the engine's first look and count as its own growth; what was left unexplained there was 0.05
+ * (A100 80 GB, TP 2) to 0.9 GiB (A100 40 GB, TP 2). */
 static oos_amount nccl_of(const oos_setup *setup)
 {
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
     uint64_t const bytes = setup->rules->nccl_before_snapshot ? 500 * OOS_MIB : 200 * OOS_MIB;
-    return guess(bytes, 50 * OOS_MIB, 1900 * OOS_MIB, "NCCL communicators and all-reduce buffers");
+    unsigned const capability = setup->device.capability;
+    bool const nvlink = capability == 70 || capability == 80 || capability == 90 || capability / 10 == 10;
+    return guess(bytes, 50 * OOS_MIB, (nvlink ? 1900 : 900) * OOS_MIB,
+                 "NCCL communicators and all-reduce buffers");
 }
 
 /* "non-torch forward increase": kernel images and the stack of spilling kernels. Read on starts without communicators:

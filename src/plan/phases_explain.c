@@ -36,6 +36,13 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
 static const char *explain_load(oos_arena *arena, oos_plan *plan)
 {
     plan->cause = "weights_exceed_gpu";
+    if (plan->weights.loaded_bytes < plan->setup->device.total_bytes && plan->weights.load_transient_bytes)
+        return oos_arena_format(
+            arena,
+            "The weights of one rank take %.2f GiB of %.2f, but %.2f GiB more are held until they "
+            "are in their final form.",
+            gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes),
+            gib(plan->weights.load_transient_bytes));
     return oos_arena_format(arena,
                             "The weights of one rank take %.2f GiB; the device has %.2f GiB for everything.",
                             gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes));

@@ -8,8 +8,10 @@ static void hold_non_kv(oos_plan_phase *moment, const oos_plan *plan)
     const oos_rules *rules = plan->setup->rules;
     const oos_outside *outside = &plan->outside;
     oos_moment_hold(moment, "weights",
-                    (oos_amount){plan->weights.loaded_bytes, plan->weights.loaded_low,
-                                 plan->weights.loaded_high, plan->weights.source, NULL});
+                    (oos_amount){.bytes = plan->weights.loaded_bytes,
+                                 .low = plan->weights.loaded_low,
+                                 .high = plan->weights.loaded_high,
+                                 .source = plan->weights.source});
     oos_moment_hold(moment, "activation peak", plan->activation.peak);
     oos_moment_hold(moment, "outside PyTorch", outside->profile_growth);
     if (!rules->nccl_before_snapshot) oos_moment_hold(moment, "communicators", outside->nccl);
@@ -48,8 +50,8 @@ static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_plan
 {
     hold_non_kv(moment, plan);
     OOS_TRY(oos_moment_close(moment, plan->budget_bytes, reterr));
-    plan->non_kv = (oos_amount){moment->peak_bytes, moment->peak_low, moment->peak_high, OOS_SOURCE_ESTIMATED,
-                                "what the engine subtracts from its budget"};
+    plan->non_kv = oos_amount_guess(moment->peak_bytes, moment->peak_low, moment->peak_high,
+                                    "what the engine subtracts from its budget");
     bool at_least, at_most;
     OOS_TRY(oos_kv_fill_in(arena, plan->setup, &plan->kv_shape, available_from(plan, plan->non_kv.bytes),
                            &plan->kv, reterr));

@@ -2,17 +2,37 @@
 #include "plan/moment.h"
 #include "plan/phases.h"
 
+/* What the engine measured before it sized the cache: had it been more, the cache would be smaller by as much. Not where
+ * the cache's bytes were given. */
+static oos_amount settled(const oos_plan *plan, oos_amount amount)
+{
+    amount.settled = !plan->setup->kv_cache_memory_bytes.known && !plan->setup->blocks_override.known;
+    return amount;
+}
+
 static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
 {
     oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
     oos_moment_hold(moment, "weights",
-                    (oos_amount){plan->weights.loaded_bytes, plan->weights.loaded_low,
-                                 plan->weights.loaded_high, plan->weights.source, NULL});
-    oos_moment_hold(moment, "kept by the profile run", plan->activation.retained);
-    oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
+                    settled(plan, (oos_amount){.bytes = plan->weights.loaded_bytes,
+                                               .low = plan->weights.loaded_low,
+                                               .high = plan->weights.loaded_high,
+                                               .source = plan->weights.source}));
+    oos_moment_hold(moment, "kept by the profile run", settled(plan, plan->activation.retained));
+    oos_moment_hold(moment, "kernels and workspaces", settled(plan, plan->outside.profile_growth));
     oos_moment_hold(moment, "KV cache",
                     oos_amount_exact(oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes), OOS_SOURCE_DERIVED,
                                      "blocks x bytes per block, allocated once"));
+}
+
+/* Where the engine's own estimate of its graphs entered the size of the cache it stands for them: it was 1.0 to 1.6 times
+ * what capture then took. A drafter's graphs are not in it. */
+static oos_amount graphs_left(const oos_plan *plan)
+{
+    oos_amount const graphs = plan->outside.graphs;
+    bool const estimated = plan->setup->graph_estimate_applied && plan->outside.graph_estimate.bytes > 0;
+    if (!estimated || plan->setup->speculative_tokens > 0) return graphs;
+    return settled(plan, graphs);
 }
 
 static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -30,7 +50,7 @@ static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error 
     if (plan->setup->eager) return OOMSIGHT_OK;
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
     return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
 }
 
@@ -39,7 +59,7 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight
     if (plan->setup->v2_runner) return OOMSIGHT_OK;
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
     oos_moment_hold(moment, "logits and sampler", plan->activation.sampler);
     return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
 }
@@ -53,7 +73,7 @@ static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error 
                                                         : OOS_PHASE_RUNTIME_PREFILL;
     oos_plan_phase *moment = oos_moment_open(arena, plan, phase);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", plan->outside.graphs);
+    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
     oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
                     sampler ? plan->activation.sampler : plan->activation.forward);
     oos_moment_hold(moment, "encoder outputs", plan->activation.encoder_cache);

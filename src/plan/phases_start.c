@@ -39,8 +39,11 @@ static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsig
 
 static oos_amount weights_amount(const oos_weights *weights)
 {
-    return (oos_amount){weights->loaded_bytes, weights->loaded_low, weights->loaded_high, weights->source,
-                        "parameters, buffers and repacked copies of this rank"};
+    return (oos_amount){.bytes = weights->loaded_bytes,
+                        .low = weights->loaded_low,
+                        .high = weights->loaded_high,
+                        .source = weights->source,
+                        .how = "parameters, buffers and repacked copies of this rank"};
 }
 
 static void hold_model(oos_plan_phase *moment, const oos_plan *plan)

@@ -142,7 +142,11 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
         if (style->color) oos_text_put(style->text, "\033[0m");
         oos_text_put(style->text, "\n");
         char line[512];
-        snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens, fix->keeps, fix->gives_up);
+        int const used = snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens,
+                                  fix->keeps, fix->gives_up);
+        if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && used > 0 && (size_t)used < sizeof line)
+            snprintf(line + used, sizeof line - (size_t)used, "; still tight in %s",
+                     oos_phase_word(fix->phase));
         oos_style_paragraph(style, 8, line);
     }
     if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV) {

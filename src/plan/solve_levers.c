@@ -1,0 +1,350 @@
+/* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
+#include "plan/solve_levers.h"
+
+#include <stdio.h>
+
+/* A number people would choose: the largest power of two not above it, unless that gives away more than a third. */
+static uint64_t round_down(uint64_t value)
+{
+    uint64_t power = 1;
+    while (power * 2 <= value) power *= 2;
+    return power;
+}
+
+static bool try_seqs(oos_search *s)
+{
+    uint64_t const now = s->plan->setup->max_num_seqs;
+    oos_trial t = oos_trial_start(s);
+    uint64_t best = oos_trial_best(s, &t, oos_set_seqs, 1, now ? now - 1 : 0, 1);
+    if (best == 0) return true;
+    best = round_down(best);
+    oos_set_seqs(&t.serve, best);
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
+    t.words[0] = "--max-num-seqs", t.words[1] = number, t.word_count = 2;
+    t.keeps = s->plan->setup->eager ? "the budget" : "CUDA graphs";
+    t.gives_up = "sequences running at once";
+    return oos_trial_offer_if_it_fits(s, &t);
+}
+
+static bool try_capture(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (setup->eager || setup->capture_top <= 1 || setup->rules->capture_list < 2) return true;
+    oos_trial t = oos_trial_start(s);
+    uint64_t best = oos_trial_best(s, &t, oos_set_capture, 1, setup->capture_top - 1, 1);
+    if (best == 0) return true;
+    best = round_down(best);
+    oos_set_capture(&t.serve, best);
+    char json[80];
+    snprintf(json, sizeof json, "{\"max_cudagraph_capture_size\": %llu}", (unsigned long long)best);
+    t.words[0] = "--compilation-config", t.words[1] = json, t.word_count = 2;
+    t.keeps = "CUDA graphs for small batches, sequences";
+    t.gives_up = "graphs for batches above that size";
+    return oos_trial_offer_if_it_fits(s, &t);
+}
+
+static bool try_tokens(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    oos_trial t = oos_trial_start(s);
+    uint64_t const least = oos_max(setup->max_num_seqs, 512);
+    if (setup->max_num_batched_tokens <= least) return true;
+    uint64_t best = oos_trial_best(s, &t, oos_set_tokens, least, setup->max_num_batched_tokens - 1, 256);
+    if (best == 0) return true;
+    if (round_down(best) >= least) best = round_down(best);
+    oos_set_tokens(&t.serve, best);
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
+    t.words[0] = "--max-num-batched-tokens", t.words[1] = number, t.word_count = 2;
+    t.keeps = setup->eager ? "sequences, context length" : "CUDA graphs, sequences, context length";
+    t.gives_up = "prefill in larger chunks (time to first token)";
+    return oos_trial_offer_if_it_fits(s, &t);
+}
+
+static bool try_length(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    oos_trial t = oos_trial_start(s);
+    uint64_t const best = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len - 1, 256);
+    if (best == 0) return true;
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
+    t.words[0] = "--max-model-len", t.words[1] = number, t.word_count = 2;
+    t.keeps = setup->eager ? "sequences" : "CUDA graphs, sequences";
+    t.gives_up = "longer requests";
+    return oos_trial_offer(s, &t);
+}
+
+static bool try_lower_gmu(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    oos_trial t = oos_trial_start(s);
+    uint64_t const now = (uint64_t)(setup->gpu_memory_utilization * 1000);
+    uint64_t const best = oos_trial_best(s, &t, oos_set_gmu_thousandths, 50, now ? now - 1 : 0, 10);
+    if (best == 0) return true;
+    char number[32];
+    snprintf(number, sizeof number, "%.2f", (double)best / 1000);
+    t.words[0] = "--gpu-memory-utilization", t.words[1] = number, t.word_count = 2;
+    t.keeps = setup->eager ? "context length" : "CUDA graphs, context length";
+    t.gives_up = "KV cache (sequences running at once)";
+    return oos_trial_offer_if_it_fits(s, &t);
+}
+
+static bool try_higher_gmu(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    for (uint64_t value = (uint64_t)(setup->gpu_memory_utilization * 1000) / 10 * 10 + 10; value < 990;
+         value += 10) {
+        oos_trial t = oos_trial_start(s);
+        oos_set_gmu_thousandths(&t.serve, value);
+        if (!oos_trial_plan(s, &t)) return true;
+        if (!oos_trial_fits(s, &t)) continue;
+        char number[32];
+        snprintf(number, sizeof number, "%.2f", (double)value / 1000);
+        t.words[0] = "--gpu-memory-utilization", t.words[1] = number, t.word_count = 2;
+        t.keeps = setup->eager ? "context length, sequences" : "CUDA graphs, context length, sequences";
+        t.gives_up = "headroom for other processes";
+        return oos_trial_offer(s, &t);
+    }
+    return true;
+}
+
+/* Giving the KV bytes by hand skips graph profiling and keeps every graph. */
+static bool try_kv_bytes(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (setup->kv_cache_memory_bytes.known || setup->rules->version < OOS_VERSION(0, 10, 2)) return true;
+    oos_trial t = oos_trial_start(s);
+    /* leave an eighth of what would fit: nothing else guards this number */
+    uint64_t best = oos_trial_best(s, &t, oos_set_kv_mib, 64, setup->device.total_bytes / OOS_MIB, 64);
+    best = best - best / 8;
+    if (best == 0) return true;
+    oos_set_kv_mib(&t.serve, best);
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)(best * OOS_MIB));
+    t.words[0] = "--kv-cache-memory-bytes", t.words[1] = number, t.word_count = 2;
+    t.keeps = "all CUDA graphs, sequences";
+    t.gives_up = "the engine's own sizing: the number holds for this GPU only";
+    return oos_trial_offer_if_it_fits(s, &t);
+}
+
+static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char *value, const char *keeps,
+                       const char *gives_up)
+{
+    t->words[0] = word, t->words[1] = value, t->word_count = value ? 2 : 1;
+    t->keeps = keeps;
+    t->gives_up = gives_up;
+    return oos_trial_offer_if_it_fits(s, t);
+}
+
+static bool try_fp8_kv(oos_search *s)
+{
+    if (s->plan->setup->kv_dtype != OOS_KV_MODEL_DTYPE) return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.kv_cache_dtype = "fp8";
+    return try_switch(s, &t, "--kv-cache-dtype", "fp8", "context length, sequences",
+                      "some accuracy of the cache");
+}
+
+static bool try_no_sleep(oos_search *s)
+{
+    if (!s->plan->setup->sleep_pool) return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.enable_sleep_mode = (oos_flag){true, false};
+    t.serve.enable_cumem_allocator = (oos_flag){true, false};
+    return try_switch(s, &t, "--no-enable-sleep-mode", NULL, "everything else", "sleep and wake");
+}
+
+static bool try_text_only(oos_search *s)
+{
+    if (!s->plan->setup->multimodal || s->plan->setup->rules->version < OOS_VERSION(0, 14, 0)) return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.language_model_only = (oos_flag){true, true};
+    return try_switch(s, &t, "--language-model-only", NULL, "text", "images, video and audio");
+}
+
+static bool try_eager(oos_search *s)
+{
+    if (s->plan->setup->eager) return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.enforce_eager = (oos_flag){true, true};
+    return try_switch(s, &t, "--enforce-eager", NULL, "context length, sequences",
+                      "CUDA graphs (decoding slows down)");
+}
+
+static bool try_backend(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (!s->plan->outside.runtime_cause || setup->serve->attention_backend) return true;
+    bool const by_flag = setup->rules->version >= OOS_VERSION(0, 11, 1);
+    oos_trial t = oos_trial_start(s);
+    t.serve.attention_backend = "TRITON_ATTN";
+    if (by_flag)
+        return try_switch(s, &t, "--attention-backend", "TRITON_ATTN", "sequences, context length",
+                          "nothing measured");
+    return try_switch(s, &t, "VLLM_ATTENTION_BACKEND=TRITON_ATTN", NULL, "sequences, context length",
+                      "nothing measured");
+}
+
+static bool try_parallel(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    size_t const before = s->count;
+    for (uint64_t tp = setup->tp * 2; tp <= 8 && s->count == before && setup->model->heads % tp == 0;
+         tp *= 2) {
+        oos_trial t = oos_trial_start(s);
+        t.serve.tensor_parallel_size = oos_u64_of(tp);
+        char number[32];
+        snprintf(number, sizeof number, "%llu", (unsigned long long)tp);
+        if (!try_switch(s, &t, "--tensor-parallel-size", number, "everything", "more GPUs")) return false;
+    }
+    return true;
+}
+
+/* Quantised while it is loaded; before 8.0 no kernel reads FP8 weights. */
+static bool try_fp8_weights(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (setup->model->quant_method || setup->serve->quantization || setup->device.capability < 80)
+        return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.quantization = "fp8";
+    return try_switch(s, &t, "--quantization", "fp8", "context length, sequences", "some accuracy");
+}
+
+/* The fewest GiB of weights in host memory that make room. */
+static bool try_offload(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    uint64_t const most = s->plan->weights.loaded_bytes / OOS_GIB;
+    bool const online =
+        setup->serve->quantization && !setup->model->quant_method; /* the two together: not known */
+    if (online || setup->serve->cpu_offload_gb.known || setup->rules->version < OOS_VERSION(0, 8, 3))
+        return true;
+    uint64_t from = 1, to = oos_min(most, 1024), best = 0;
+    oos_trial t = oos_trial_start(s);
+    oos_set_length(&t.serve, oos_min(setup->max_model_len, 8192)); /* what moves slows every step: no more than that needs */
+    while (from <= to) {
+        uint64_t const middle = from + (to - from) / 2;
+        t.serve.cpu_offload_gb = (oos_f64){true, (double)middle};
+        if (oos_trial_plan(s, &t) && oos_trial_fits(s, &t)) {
+            best = middle;
+            to = middle - 1;
+        } else {
+            from = middle + 1;
+        }
+    }
+    if (best == 0) return true;
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
+    t.serve = s->plan->setup->serve[0];
+    t.serve.cpu_offload_gb = (oos_f64){true, (double)best};
+    return try_switch(s, &t, "--cpu-offload-gb", number, "context length, sequences, this GPU",
+                      "much speed: these weights cross the bus at every step");
+}
+
+/* Several levers together, when no single one was enough: another budget (higher for the cache, lower for what lies
+ * outside it), fewer sequences, text alone, at last no graphs, each with the longest requests that then fit. */
+typedef struct bundle {
+    uint64_t thousandths, seqs; /* 0: as it is */
+    bool text, eager;
+} bundle;
+
+static bool try_bundle(oos_search *s, const bundle *b, bool *ret_found)
+{
+    const oos_setup *setup = s->plan->setup;
+    char numbers[3][32];
+    oos_trial t = oos_trial_start(s);
+    if (b->thousandths) {
+        oos_set_gmu_thousandths(&t.serve, b->thousandths);
+        snprintf(numbers[0], sizeof numbers[0], "%.2f", (double)b->thousandths / 1000);
+        t.words[t.word_count++] = "--gpu-memory-utilization", t.words[t.word_count++] = numbers[0];
+    }
+    if (b->seqs) {
+        oos_set_seqs(&t.serve, b->seqs);
+        snprintf(numbers[1], sizeof numbers[1], "%llu", (unsigned long long)b->seqs);
+        t.words[t.word_count++] = "--max-num-seqs", t.words[t.word_count++] = numbers[1];
+    }
+    if (b->text) {
+        t.serve.language_model_only = (oos_flag){true, true};
+        t.words[t.word_count++] = "--language-model-only";
+    }
+    if (b->eager) {
+        t.serve.enforce_eager = (oos_flag){true, true};
+        t.words[t.word_count++] = "--enforce-eager";
+    }
+    uint64_t const length = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len, 256);
+    if (length < oos_min(1024, setup->max_model_len)) return true;
+    bool const shorter = length < setup->max_model_len;
+    snprintf(numbers[2], sizeof numbers[2], "%llu", (unsigned long long)length);
+    if (shorter) t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = numbers[2];
+    t.keeps = setup->eager || b->eager ? "the model" : "CUDA graphs";
+    t.gives_up = oos_arena_format(s->arena, "%s%s%s%s", b->eager ? "CUDA graphs (decoding slows down); " : "",
+                                  b->text ? "images, video and audio; " : "",
+                                  b->seqs ? "sequences running at once; " : "",
+                                  shorter          ? "longer requests"
+                                  : b->thousandths ? "the budget it had"
+                                                   : "nothing more");
+    *ret_found = true;
+    return t.gives_up && oos_trial_offer(s, &t);
+}
+
+static bool try_bundles(oos_search *s)
+{
+    static const uint64_t budgets[] = {0, 950, 970, 880, 840, 800, 700}, seqs[] = {0, 64, 16, 4, 1};
+    const oos_setup *setup = s->plan->setup;
+    uint64_t const budget_now = (uint64_t)(setup->gpu_memory_utilization * 1000);
+    bool const has_text = setup->multimodal && setup->rules->version >= OOS_VERSION(0, 14, 0);
+    for (int less = 0; less < 4; less++) {
+        bundle b = {.text = less & 1, .eager = less & 2};
+        if ((b.text && !has_text) || (b.eager && setup->eager)) continue;
+        for (size_t k = 0; k < sizeof seqs / sizeof *seqs; k++)
+            for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+                bool found = false;
+                if (seqs[k] >= setup->max_num_seqs || budgets[i] == budget_now) continue;
+                b.thousandths = budgets[i], b.seqs = seqs[k];
+                if (!try_bundle(s, &b, &found)) return false;
+                if (found) return true;
+            }
+    }
+    return true;
+}
+
+static bool try_levers(oos_search *s)
+{
+    switch (s->plan->phase) {
+    case OOS_PHASE_KV_SIZING:
+        return try_higher_gmu(s) && try_length(s) && try_fp8_kv(s) && try_seqs(s) && try_tokens(s) &&
+               try_text_only(s) && try_fp8_weights(s) && try_eager(s);
+    case OOS_PHASE_CUDAGRAPH_PROFILE: return try_kv_bytes(s) && try_capture(s) && try_seqs(s) && try_eager(s);
+    case OOS_PHASE_ENV:
+    case OOS_PHASE_INIT_FREE_MEMORY_CHECK:
+    case OOS_PHASE_DISTRIBUTED_INIT:
+    case OOS_PHASE_WEIGHT_LOAD:
+    case OOS_PHASE_QUANT_POSTPROCESS:
+    case OOS_PHASE_PROFILE_RUN:
+    case OOS_PHASE_MM_PROFILE:
+    case OOS_PHASE_KV_ALLOC:
+    case OOS_PHASE_COMPILE:
+    case OOS_PHASE_CUDAGRAPH_CAPTURE:
+    case OOS_PHASE_SAMPLER_WARMUP:
+    case OOS_PHASE_RUNTIME_PREFILL:
+    case OOS_PHASE_RUNTIME_SAMPLER:
+    case OOS_PHASE_RUNTIME_OTHER:
+    case OOS_PHASE_SLEEP_WAKE:
+    case OOS_PHASE_HOST_MEMORY:
+    case OOS_PHASE_NOT_OOM:
+    case OOS_PHASE_UNKNOWN:
+    case OOS_PHASE_COUNT: break;
+    }
+    return try_backend(s) && try_lower_gmu(s) && try_no_sleep(s) && try_capture(s) && try_tokens(s) &&
+           try_seqs(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);
+}
+
+/* Single levers; several together where none is enough; host memory, the slowest, where that is not either. More GPUs
+ * come last: not everybody has them. */
+bool oos_levers_try(oos_search *s)
+{
+    return try_levers(s) && (s->count || try_bundles(s)) && (s->count || try_offload(s)) && try_parallel(s);
+}

@@ -1,0 +1,54 @@
+/* One attempt of the search for flags that fit: a changed serve command, planned again. Used by solve*.c. */
+#ifndef OOS_PLAN_SOLVE_TRIAL_H
+#define OOS_PLAN_SOLVE_TRIAL_H
+
+#include "plan/plan.h"
+
+enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 8 };
+
+typedef struct oos_trial {
+    oos_serve serve;                        /* the changed command */
+    const char *words[OOS_TRIAL_WORDS_MAX]; /* what to paste */
+    size_t word_count;
+    const char *keeps, *gives_up;
+    oomsight_verdict verdict;
+    oos_phase phase;
+    bool starts; /* nothing fails where every estimate is right */
+    uint64_t kv_tokens;
+} oos_trial;
+
+typedef struct oos_search {
+    oos_arena *arena, *scratch;
+    const oos_plan *plan;
+    const char *kv_layers_json;
+    oos_fix *fixes;
+    size_t count;
+    bool tight_too; /* the second round */
+} oos_search;
+
+oos_trial oos_trial_start(const oos_search *s);
+bool oos_trial_plan(oos_search *s, oos_trial *t); /* false: it cannot be planned */
+bool oos_trial_fits(const oos_search *s, const oos_trial *t);
+
+/* Offering ends with false only when memory runs out. The second plans first, and where the cache is then too small for
+ * the longest request it offers a shorter length with it. */
+bool oos_trial_offer(oos_search *s, const oos_trial *t);
+bool oos_trial_offer_if_it_fits(oos_search *s, oos_trial *t);
+
+typedef void (*oos_set_value)(oos_serve *serve, uint64_t value);
+void oos_set_seqs(oos_serve *serve, uint64_t value);
+void oos_set_tokens(oos_serve *serve, uint64_t value);
+void oos_set_length(oos_serve *serve, uint64_t value);
+void oos_set_capture(oos_serve *serve, uint64_t value);
+void oos_set_gmu_thousandths(oos_serve *serve, uint64_t value);
+void oos_set_kv_mib(oos_serve *serve, uint64_t value);
+
+/* The largest value in [low, high] on the grid of `step` that fits, 0 when none does; the trial is left at it. The second
+ * is for a failure before the cache is sized: the lever is found at a short length, so that it answers that failure alone;
+ * how long requests may then be is asked when it is offered. */
+uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
+                           uint64_t step);
+uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
+                        uint64_t step);
+
+#endif
