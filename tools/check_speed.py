@@ -2,10 +2,13 @@
 """How long a plan takes, process start included: check_speed.py BINARY FIXTURES [--slack X]
 
 Plans a small model, and one with 36,945 tensors in the headers of its weight files, cold processes, best and median of
-20 runs. Exit 1 when the best run is above 20 ms or 100 ms times the slack. Standard library only."""
+20 runs; and how many plans a second one core makes through the library (bench_plan beside the binary). Exit 1 when the
+best run is above 20 ms or 100 ms times the slack, or below 100,000 plans a second divided by it. Standard library
+only."""
 import argparse
 import json
 import os
+import re
 import statistics
 import struct
 import subprocess
@@ -14,6 +17,7 @@ import tempfile
 import time
 
 TENSORS = 36945
+PLANS_A_SECOND = 100000
 
 
 def write_headers(folder, files=163):
@@ -64,6 +68,7 @@ def main():
     parser.add_argument("--slack", type=float, default=1.0, help="for sanitized builds and loaded machines")
     args = parser.parse_args()
     bad = 0
+    bench = os.path.join(os.path.dirname(os.path.abspath(args.binary)), "../tests/bench/bench_plan")
     with tempfile.TemporaryDirectory() as folder:
         write_headers(folder)
         for name, model, limit in (("small config", os.path.join(args.fixtures, "models/small-llama"), 20),
@@ -72,6 +77,17 @@ def main():
             ok = best <= limit * args.slack
             bad += not ok
             print("%s %-28s best %.1f ms, median %.1f ms (limit %d ms)" % ("ok  " if ok else "FAIL", name, best, median, limit))
+    for name in ("small-llama", "small-moe", "small-hybrid"):
+        model = os.path.join(args.fixtures, "models", name)
+        rates = []
+        for _ in range(3):
+            said = subprocess.run([bench, model, "1"], capture_output=True, text=True).stdout
+            found = re.match(r"plan: (\d+) a second", said)
+            rates.append(int(found.group(1)) if found else 0)
+        ok = max(rates) >= PLANS_A_SECOND / args.slack
+        bad += not ok
+        print("%s %-28s %s plans a second (at least %s); %s" % (
+            "ok  " if ok else "FAIL", name, format(max(rates), ","), format(PLANS_A_SECOND, ","), said.strip()[-60:]))
     return 1 if bad else 0
 
 
