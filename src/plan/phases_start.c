@@ -1,6 +1,7 @@
 /* From the first look at the device to the trial capture of graphs: everything before the cache is sized. */
 #include "plan/moment.h"
 #include "plan/phases.h"
+#include "plan/weights_order.h"
 
 /* What is there for this engine: the device less what others hold is compared row by row, so the limit is the device. */
 static uint64_t device_limit(const oos_plan *plan)
@@ -52,6 +53,20 @@ static void hold_model(oos_plan_phase *moment, const oos_plan *plan)
     oos_moment_hold(moment, "weights", weights_amount(&plan->weights));
 }
 
+/* Which parameter fails depends on what else is held, which is an estimate: it is named only where both ends agree. */
+static uint64_t tried_while_loading(const oos_plan *plan, const oos_plan_phase *moment)
+{
+    uint64_t least = 0, most = 0;
+    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
+        if (strcmp(row->owner, "weights") == 0 || strcmp(row->owner, "loading copies") == 0) continue;
+        least = oos_add(least, row->amount.low);
+        most = oos_add(most, row->amount.high);
+    }
+    uint64_t const at_most = oos_weights_tried(plan->setup, plan->stage, oos_sub(device_limit(plan), least));
+    uint64_t const at_least = oos_weights_tried(plan->setup, plan->stage, oos_sub(device_limit(plan), most));
+    return at_most == at_least ? at_most : 0;
+}
+
 static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_WEIGHT_LOAD);
@@ -60,6 +75,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
                     oos_amount_exact(plan->weights.load_transient_bytes, OOS_SOURCE_DERIVED,
                                      "held until the weights are in their final form"));
     OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
+    if (!moment->ok) moment->tried_bytes = tried_while_loading(plan, moment);
     if (plan->weights.repack_transient_bytes == 0 && plan->strand_bytes == 0) return OOMSIGHT_OK;
 
     moment = oos_moment_open(arena, plan, OOS_PHASE_QUANT_POSTPROCESS);

@@ -37,8 +37,7 @@ static const oos_attention *main_attention(const oos_model *model)
 }
 
 /* Weights of every stage; the plan keeps the heaviest. */
-static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan *plan, uint64_t *ret_stage,
-                             oomsight_error *reterr)
+static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan *plan, oomsight_error *reterr)
 {
     uint64_t *param_bytes = OOS_NEW_ARRAY(arena, uint64_t, setup->pp);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the stages");
@@ -48,7 +47,7 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
         param_bytes[stage] = weights.param_bytes;
         if (stage == 0 || weights.loaded_bytes > plan->weights.loaded_bytes) {
             plan->weights = weights;
-            *ret_stage = stage;
+            plan->stage = stage;
         }
     }
     plan->stage_param_bytes = param_bytes;
@@ -122,8 +121,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     *plan = (oos_plan){.phase = OOS_PHASE_COUNT};
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
     plan->setup = setup;
-    uint64_t stage = 0;
-    OOS_TRY(weigh(arena, setup, plan, &stage, reterr));
+    OOS_TRY(weigh(arena, setup, plan, reterr));
     if (plan->backend.refused) {
         refuse(plan);
         return OOMSIGHT_OK;
@@ -132,7 +130,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &plan->kv_shape, reterr));
     OOS_TRY(oos_outside_of(arena, setup, &plan->backend, 0, &plan->outside, reterr));
     plan->budget_bytes = budget(setup);
-    plan->strand_bytes = oos_pool_strand(setup, stage);
+    plan->strand_bytes = oos_pool_strand(setup, plan->stage);
 
     OOS_TRY(oos_phases_before_kv(arena, plan, reterr));
     OOS_TRY(oos_phases_kv(arena, plan, reterr));

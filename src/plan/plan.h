@@ -45,7 +45,8 @@ typedef struct oos_plan {
     const char *cause; /* a word of the corpus' causes, NULL */
     const char *why;   /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
-    oos_weights weights;               /* of the stage that holds most */
+    uint64_t stage;                    /* the pipeline stage that holds most */
+    oos_weights weights;               /* ... its weights */
     const uint64_t *stage_param_bytes; /* parameters as created, per pipeline stage */
     oos_kv_shape kv_shape;
     oos_kv_fill kv;

@@ -224,7 +224,8 @@ static bool try_offload(oos_search *s)
         return true;
     uint64_t from = 1, to = oos_min(most, 1024), best = 0;
     oos_trial t = oos_trial_start(s);
-    oos_set_length(&t.serve, oos_min(setup->max_model_len, 8192)); /* what moves slows every step: no more than that needs */
+    oos_set_length(&t.serve, oos_min(setup->max_model_len,
+                                     8192)); /* what moves slows every step: no more than that needs */
     while (from <= to) {
         uint64_t const middle = from + (to - from) / 2;
         t.serve.cpu_offload_gb = (oos_f64){true, (double)middle};

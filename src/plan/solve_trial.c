@@ -93,7 +93,7 @@ void oos_set_kv_mib(oos_serve *serve, uint64_t value)
 
 /* The largest value in [low, high] on the grid of `step` that fits, 0 when none does. Fitting is monotone in these. */
 uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
-                                  uint64_t step)
+                           uint64_t step)
 {
     uint64_t best = 0, from = oos_cdiv(low, step), to = high / step;
     while (from <= to && to > 0) {
@@ -116,7 +116,8 @@ uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint6
 
 /* The same for a failure before the cache is sized: the lever is found at a short length, so that it answers that failure
  * alone; how long requests may then be is asked when it is offered. */
-uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high, uint64_t step)
+uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
+                        uint64_t step)
 {
     const oos_serve *given = s->plan->setup->serve;
     if (s->plan->phase < OOS_PHASE_KV_SIZING)
