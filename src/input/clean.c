@@ -1,11 +1,18 @@
 /* Line by line, with at most one line held back. */
 #include "input/clean.h"
 #include "input/logline.h"
+#include "base/size.h"
 
 #include <jansson.h>
 
 /* A longer line is passed on as it is: nobody prints such a line for people. */
-enum { LINE_MAX_BYTES = 256 << 10, WRAP_MIN_COLUMNS = 60, WRAP_JOIN_MAX = 8, SNIFF_LINES = 200 };
+enum {
+    LINE_MAX_BYTES = 256 << 10,
+    WRAP_MIN_COLUMNS = 60,
+    WRAP_MAX_COLUMNS = 400,
+    WRAP_JOIN_MAX = 16,
+    SNIFF_LINES = 200
+};
 
 static oos_view trim_end(oos_view line)
 {
@@ -54,6 +61,37 @@ static bool continues(oos_view line, oos_view next)
     return !oos_logline_read(next).labelled;
 }
 
+/* A line as wide as the terminal, then one that is no record and no indented line of its own. */
+static bool continues_at(size_t width, oos_view line, oos_view next)
+{
+    if (line.len != width || next.len == 0 || next.ptr[0] == '\t') return false;
+    if (next.len > 1 && next.ptr[0] == ' ' && next.ptr[1] == ' ') return false;
+    return !oos_logline_read(next).labelled && !oos_view_starts(next, "Traceback") &&
+           !oos_view_starts(next, "```");
+}
+
+/* The width of the terminal a text was copied from: no line is wider, and at least two as wide go on in the next. */
+static size_t wrap_width(oos_view head)
+{
+    size_t width = 0, wraps = 0, lines = 0;
+    oos_view before = {0};
+    for (size_t at = 0; at < head.len && lines < SNIFF_LINES; lines++) {
+        const char *end = memchr(head.ptr + at, '\n', head.len - at);
+        size_t const len = end ? (size_t)(end - head.ptr) - at : head.len - at;
+        oos_view line = oos_view_slice(head, at, len);
+        if (line.len && line.ptr[line.len - 1] == '\r') line.len--;
+        if (line.len > WRAP_MAX_COLUMNS) return 0;
+        if (line.len > width) {
+            width = line.len;
+            wraps = 0;
+        }
+        wraps += continues_at(width, before, line);
+        before = line;
+        at += len + 1;
+    }
+    return width >= WRAP_MIN_COLUMNS && wraps >= 2 ? width : 0;
+}
+
 unsigned oos_clean_sniff(oos_view head)
 {
     size_t lines = 0, json = 0, cri = 0, journal = 0, escapes = 0, wraps = 0;
@@ -78,6 +116,8 @@ unsigned oos_clean_sniff(oos_view head)
     if (journal >= 2 && !json) what |= OOS_CLEAN_JOURNAL;
     if (escapes >= 1 && !json) what |= OOS_CLEAN_MARKDOWN;
     if (wraps >= 2) what |= OOS_CLEAN_WRAPPED;
+    size_t const width = what ? 0 : wrap_width(head);
+    if (width) what |= OOS_CLEAN_WRAPPED | (unsigned)width * OOS_CLEAN_WIDTH;
     return what;
 }
 
@@ -191,19 +231,33 @@ static void flush(oos_cleaner *cleaner, oos_text *out)
     cleaner->wants_more = false;
 }
 
+static bool goes_on(const oos_cleaner *cleaner, oos_view before, oos_view line)
+{
+    size_t const width = cleaner->what / OOS_CLEAN_WIDTH;
+    if (!width) return continues(before, line);
+    /* Of a line that was joined already, the last piece decides. */
+    size_t const columns = cleaner->joined ? oos_min(cleaner->last_columns, before.len) : before.len;
+    return continues_at(width, oos_view_slice(before, before.len - columns, SIZE_MAX), line);
+}
+
 /* A complete line, without its '\n'. */
 static void take_line(oos_cleaner *cleaner, oos_view line, oos_text *out)
 {
     bool partial = false;
+    bool const exact = cleaner->what >= OOS_CLEAN_WIDTH; /* then blanks at the end count as columns */
+    if (exact && line.len && line.ptr[line.len - 1] == '\r') line.len--;
     if (cleaner->what & OOS_CLEAN_CRI) line = oos_view_slice(line, cri_prefix(line, &partial), SIZE_MAX);
     if (cleaner->wants_more) {
         oos_view const before = {cleaner->pending.ptr, cleaner->pending.len};
-        if (cleaner->what & OOS_CLEAN_CRI || (cleaner->joined < WRAP_JOIN_MAX && continues(before, line)))
+        if (cleaner->what & OOS_CLEAN_CRI ||
+            (cleaner->joined < WRAP_JOIN_MAX && goes_on(cleaner, before, line))) {
             cleaner->joined++;
-        else
+            cleaner->last_columns = line.len;
+        } else {
             flush(cleaner, out);
+        }
     }
-    oos_text_add(&cleaner->pending, cleaner->what & OOS_CLEAN_WRAPPED ? trim_end(line) : line);
+    oos_text_add(&cleaner->pending, cleaner->what & OOS_CLEAN_WRAPPED && !exact ? trim_end(line) : line);
     cleaner->wants_more = partial || cleaner->what & OOS_CLEAN_WRAPPED;
     if (!cleaner->wants_more || cleaner->pending.len > LINE_MAX_BYTES) flush(cleaner, out);
 }

@@ -12,17 +12,19 @@ enum {
     OOS_CLEAN_CRI = 2,      /* `2025-01-01T00:00:00Z stderr F ` */
     OOS_CLEAN_JOURNAL = 4,  /* `MESSAGE=` among other fields */
     OOS_CLEAN_MARKDOWN = 8, /* `\[file.py:1\]`, `&quot;` */
-    OOS_CLEAN_WRAPPED = 16  /* cut at a terminal's width */
+    OOS_CLEAN_WRAPPED = 16, /* cut at a terminal's width */
+    OOS_CLEAN_WIDTH = 256   /* times the width in columns, when it is known */
 };
 
-/* What the first bytes of an input ask for; 0: nothing. */
+/* What the first bytes of an input ask for, a sum of the above; 0: nothing. */
 unsigned oos_clean_sniff(oos_view head);
 
 typedef struct oos_cleaner {
     unsigned what;
-    oos_text pending; /* a line whose end, or whose continuation, has not come yet */
-    size_t joined;    /* lines that were joined to it */
-    bool wants_more;  /* the pending line is complete, but the next may belong to it */
+    oos_text pending;    /* a line whose end, or whose continuation, has not come yet */
+    size_t joined;       /* lines that were joined to it */
+    size_t last_columns; /* of the last of them */
+    bool wants_more;     /* the pending line is complete, but the next may belong to it */
 } oos_cleaner;
 
 void oos_cleaner_init(oos_cleaner *cleaner, unsigned what);

@@ -121,6 +121,20 @@ static size_t pack(char *to, size_t capacity, const char *name, oos_view content
     return used;
 }
 
+static void a_paste_cut_at_a_width_is_put_together_also_inside_words(void **state)
+{
+    (void)state;
+    clean("  File \"/opt/lib/python3.12/site-packages/vllm/v1/worker/gpu_mod\n"
+          "el_runner.py\", line 4553, in sample_tokens\n"
+          "  File \"/opt/lib/python3.12/site-packages/vllm/v1/sample/ops/top\n"
+          "k_topp_sampler.py\", line 99, in forward_native\n",
+          OOS_CLEAN_WRAPPED | 64 * OOS_CLEAN_WIDTH,
+          "  File \"/opt/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py\", line 4553, in "
+          "sample_tokens\n\n"
+          "  File \"/opt/lib/python3.12/site-packages/vllm/v1/sample/ops/topk_topp_sampler.py\", line 99, in "
+          "forward_native\n\n");
+}
+
 static void a_log_in_a_gz_in_a_tar_in_a_gz_is_found(void **state)
 {
     (void)state;
@@ -169,6 +183,7 @@ int main(void)
         cmocka_unit_test(json_around_each_line_is_undone),
         cmocka_unit_test(kubernetes_journald_and_markdown_are_undone),
         cmocka_unit_test(lines_cut_by_a_terminal_are_joined_and_keep_their_numbers),
+        cmocka_unit_test(a_paste_cut_at_a_width_is_put_together_also_inside_words),
         cmocka_unit_test(a_log_in_a_gz_in_a_tar_in_a_gz_is_found),
         cmocka_unit_test(what_a_wrapper_may_expand_to_is_bounded),
     };

@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+"""What explain makes of the words of engines, PyTorch and drivers: each stack or sentence below is printed in every dress
+that loggers, containers and terminals give it, and the verdict must stay the same. usage: wordings.py BINARY [--all]. Without --all each stack gets four dresses, in turn."""
+import itertools
+import json
+import subprocess
+import sys
+
+SITE = "/opt/venv/lib/python3.12/site-packages/"
+TORCH_212 = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried}. GPU {gpu} has a total capacity of 44.40 GiB of which "
+             "{free} is free. Including non-PyTorch memory, this process has 44.12 GiB memory in use. Of the allocated memory 42.61 GiB is "
+             "allocated by PyTorch, and 311.20 MiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try "
+             "setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  "
+             "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)")
+TORCH_20 = ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried} (GPU {gpu}; 44.40 GiB total capacity; 42.61 GiB already "
+            "allocated; {free} free; 42.91 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting "
+            "max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF")
+HIP = ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate {tried}. GPU {gpu} has a total capacity of 44.40 GiB of which {free} is "
+       "free. Of the allocated memory 42.61 GiB is allocated by PyTorch, and 311.20 MiB is reserved by PyTorch but unallocated.")
+ACCELERATOR = "torch.AcceleratorError: CUDA error: out of memory"
+DRIVER = "RuntimeError: CUDA driver error: out of memory"
+ERRORS = {"torch": TORCH_212, "torch 2.0": TORCH_20, "HIP": HIP, "AcceleratorError": ACCELERATOR, "driver": DRIVER}
+
+# A stack: (file under site-packages, function, line of code). The first frames of every V1 start are the same.
+CORE = [("vllm/v1/engine/core.py", "run_engine_core", "engine_core = EngineCoreProc(*args, engine_index=dp_rank, **kwargs)"),
+        ("vllm/v1/engine/core.py", "__init__", "super().__init__(vllm_config, executor_class, log_stats)")]
+KV = CORE + [("vllm/v1/engine/core.py", "_initialize_kv_caches", "available_gpu_memory = self.model_executor.determine_available_memory()")]
+WARM = CORE + [("vllm/v1/engine/core.py", "_initialize_kv_caches", "self.model_executor.initialize_from_config(kv_cache_configs)"),
+               ("vllm/v1/executor/abstract.py", "initialize_from_config", 'self.collective_rpc("compile_or_warm_up_model")')]
+CAPTURE = WARM + [("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model", "cuda_graph_memory_bytes = self.model_runner.capture_model()")]
+STEP = [("vllm/v1/engine/core.py", "run_busy_loop", "self._process_engine_step()"),
+        ("vllm/v1/engine/core.py", "_process_engine_step", "outputs, model_executed = self.step_fn()"),
+        ("vllm/v1/worker/gpu_worker.py", "execute_model", "output = self.model_runner.execute_model(scheduler_output, intermediate_tensors)")]
+LOAD = CORE + [("vllm/v1/worker/gpu_worker.py", "load_model", "self.model_runner.load_model(eep_scale_up=eep_scale_up)"),
+               ("vllm/v1/worker/gpu_model_runner.py", "load_model", "self.model = model_loader.load_model(")]
+V0 = [("vllm/entrypoints/llm.py", "__init__", "self.llm_engine = LLMEngine.from_engine_args(engine_args)"),
+      ("vllm/engine/llm_engine.py", "__init__", "self._initialize_kv_caches()")]
+
+# name: (stack, phase, causes of which one must be named, errors it can end in)
+ANY = ("torch", "HIP", "driver")
+STACKS = {
+    "model construction": (LOAD + [
+        ("vllm/model_executor/model_loader/base_loader.py", "load_model", "model = initialize_model(vllm_config=vllm_config)"),
+        ("vllm/model_executor/models/mixtral.py", "__init__", "self.start_layer, self.end_layer, self.layers = make_layers("),
+        ("vllm/model_executor/layers/fused_moe/layer.py", "create_weights", "torch.empty(num_experts, 2 * intermediate_size, hidden_size)"),
+        ("torch/utils/_device.py", "__torch_function__", "return func(*args, **kwargs)")], "weight_load", {"weights_exceed_gpu", "tp_needed"}, ANY),
+    "checkpoint reading": (LOAD + [
+        ("vllm/model_executor/model_loader/default_loader.py", "load_weights", "loaded_weights = model.load_weights("),
+        ("vllm/model_executor/models/gemma2.py", "load_weights", "weight_loader(param, loaded_weight, shard_id)")],
+        "weight_load", {"weights_exceed_gpu", "tp_needed"}, ANY),
+    "repack": (LOAD + [
+        ("vllm/model_executor/model_loader/base_loader.py", "load_model", "process_weights_after_loading(model, model_config, target_device)"),
+        ("vllm/model_executor/model_loader/utils.py", "process_weights_after_loading", "quant_method.process_weights_after_loading(module)"),
+        ("vllm/model_executor/layers/quantization/gptq_marlin.py", "process_weights_after_loading", "marlin_w13_qweight = ops.gptq_marlin_moe_repack("),
+    ], "quant_postprocess", {"quant_repack_peak", "weights_exceed_gpu"}, ANY),
+    "profile run": (KV + [
+        ("vllm/v1/worker/gpu_worker.py", "determine_available_memory", "self.model_runner.profile_run()"),
+        ("vllm/v1/worker/gpu_model_runner.py", "profile_run", "hidden_states, last_hidden_states = self._dummy_run(self.max_num_tokens, is_profile=True)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "_dummy_run", "outputs = self.model("),
+        ("vllm/model_executor/models/llama.py", "forward", "hidden_states = self.mlp(hidden_states)"),
+        ("vllm/model_executor/layers/activation.py", "forward_cuda", "out = torch.empty(output_shape, dtype=x.dtype, device=x.device)")],
+        "profile_run", {"activation_peak"}, ANY),
+    "profile run, V2 runner": (KV + [
+        ("vllm/v1/worker/gpu_worker.py", "determine_available_memory", "self.model_runner.profile_run()"),
+        ("vllm/v1/worker/gpu/model_runner.py", "profile_run", "hidden_states, sample_hidden_states = self._dummy_run("),
+        ("vllm/v1/worker/gpu/model_runner.py", "_dummy_run", "self.execute_model(dummy_scheduler_output, dummy_run=True)"),
+        ("vllm/v1/worker/gpu/model_runner.py", "execute_model", "model_output = self.model(**model_inputs)")],
+        "profile_run", {"activation_peak"}, ANY),
+    "profile run, V0": (V0 + [
+        ("vllm/engine/llm_engine.py", "_initialize_kv_caches", "self.model_executor.determine_num_available_blocks())"),
+        ("vllm/worker/worker.py", "determine_num_available_blocks", "self.model_runner.profile_run()"),
+        ("vllm/worker/model_runner.py", "profile_run", "self.execute_model(model_input, kv_caches, intermediate_tensors)"),
+        ("vllm/worker/model_runner.py", "execute_model", "hidden_or_intermediate_states = model_executable("),
+        ("vllm/model_executor/models/qwen2.py", "forward", "hidden_states = self.mlp(hidden_states)")], "profile_run", {"activation_peak"}, ("torch", "torch 2.0")),
+    "profile run, 0.2": ([
+        ("vllm/engine/llm_engine.py", "_init_cache", 'num_blocks = self._run_workers("profile_num_available_blocks",'),
+        ("vllm/worker/worker.py", "profile_num_available_blocks", "self.model_runner.profile_run()"),
+        ("vllm/worker/model_runner.py", "profile_run", "self.execute_model(seqs, kv_caches)"),
+        ("vllm/model_executor/layers/sampler.py", "forward", "logits = _get_logits(hidden_states, embedding)")], "profile_run", {"activation_peak", "logits_peak"},
+        ("torch", "torch 2.0")),
+    "encoder profile": (KV + [
+        ("vllm/v1/worker/gpu_worker.py", "determine_available_memory", "self.model_runner.profile_run()"),
+        ("vllm/v1/worker/gpu_model_runner.py", "profile_run", "dummy_encoder_outputs = self.model.embed_multimodal("),
+        ("vllm/model_executor/models/internvl.py", "extract_feature", "vit_embeds = self.vision_model(pixel_values=pixel_values)")],
+        "mm_profile", {"mm_encoder_peak"}, ANY),
+    "graph profile": (KV + [
+        ("vllm/v1/worker/gpu_worker.py", "determine_available_memory", "cudagraph_memory_estimate = self.model_runner.profile_cudagraph_memory()"),
+        ("vllm/v1/worker/gpu_model_runner.py", "profile_cudagraph_memory", "self._init_minimal_kv_cache_for_profiling()"),
+        ("vllm/v1/worker/gpu_model_runner.py", "_init_minimal_kv_cache_for_profiling", "self.initialize_kv_cache(minimal_config, is_profiling=True)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors", "tensor = torch.zeros(kv_cache_tensor.size, dtype=torch.int8, device=self.device)")],
+        "cudagraph_profile", {"cudagraph_unbudgeted"}, ANY),
+    "graph profile, V2 runner": (KV + [
+        ("vllm/v1/worker/gpu_worker.py", "determine_available_memory", "cudagraph_memory_estimate = self.model_runner.profile_cudagraph_memory()"),
+        ("vllm/v1/worker/gpu/cudagraph_utils.py", "profile_cudagraph_memory", "_init_minimal_kv_cache_for_profiling(runner)"),
+        ("vllm/v1/worker/utils.py", "allocate_kv_cache", "raw = torch.zeros(total, dtype=torch.int8, device=device)")], "cudagraph_profile", {"cudagraph_unbudgeted"}, ANY),
+    "cache tensors": (CORE + [
+        ("vllm/v1/engine/core.py", "_initialize_kv_caches", "self.model_executor.initialize_from_config(kv_cache_configs)"),
+        ("vllm/v1/worker/gpu_worker.py", "initialize_from_config", "self.model_runner.initialize_kv_cache(kv_cache_config)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "initialize_kv_cache", "kv_caches = self.initialize_kv_cache_tensors(kv_cache_config)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors", "tensor = torch.zeros(kv_cache_tensor.size,")],
+        "kv_alloc", {"gmu_too_high_leaves_no_headroom", "other_process_holds_memory"}, ANY),
+    "cache tensors, 0.29": (CORE + [
+        ("vllm/v1/worker/gpu_worker.py", "initialize_from_config", "self.model_runner.initialize_kv_cache(kv_cache_config)"),
+        ("vllm/v1/worker/utils.py", "allocate_kv_cache", "raw = torch.zeros(total, dtype=torch.int8, device=device)")],
+        "kv_alloc", {"gmu_too_high_leaves_no_headroom", "other_process_holds_memory"}, ANY),
+    "cache tensors, V0": (V0 + [
+        ("vllm/worker/worker.py", "initialize_cache", "self._init_cache_engine()"),
+        ("vllm/worker/cache_engine.py", "_allocate_kv_cache", "torch.zeros(kv_cache_shape, dtype=self.dtype, pin_memory=pin_memory, device=device))")],
+        "kv_alloc", {"gmu_too_high_leaves_no_headroom", "other_process_holds_memory"}, ("torch", "torch 2.0")),
+    "cache tensors, 0.2": ([
+        ("vllm/engine/llm_engine.py", "_init_cache", 'self._run_workers("init_cache_engine", cache_config=self.cache_config)'),
+        ("vllm/worker/worker.py", "init_cache_engine", "self.cache_engine = CacheEngine(self.cache_config, self.model_config,"),
+        ("vllm/worker/cache_engine.py", "allocate_gpu_cache", "key_blocks = torch.empty(")], "kv_alloc", {"gmu_too_high_leaves_no_headroom", "other_process_holds_memory"},
+        ("torch", "torch 2.0")),
+    "kernel warm-up": (WARM + [
+        ("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model", "kernel_warmup(self)"),
+        ("vllm/model_executor/warmup/kernel_warmup.py", "kernel_warmup", "flashinfer_autotune(worker.model_runner)"),
+        ("vllm/model_executor/warmup/kernel_warmup.py", "flashinfer_autotune", "runner._dummy_run(runner.scheduler_config.max_num_batched_tokens)")],
+        "compile", {"runtime_workspace_unprofiled"}, ANY),
+    "capture": (CAPTURE + [
+        ("vllm/v1/worker/gpu_model_runner.py", "capture_model", "self._capture_cudagraphs("),
+        ("vllm/v1/worker/gpu_model_runner.py", "_dummy_run", "outputs = self.model("),
+        ("vllm/compilation/cuda_graph.py", "__call__", "output = self.runnable(*args, **kwargs)")], "cudagraph_capture", {"cudagraph_unbudgeted", "gmu_too_high_leaves_no_headroom"}, ANY),
+    "capture, V2 runner": (CAPTURE + [
+        ("vllm/v1/worker/gpu/model_runner.py", "capture_model", "self.cudagraph_manager.capture("),
+        ("vllm/v1/worker/gpu/cudagraph_utils.py", "capture", "forward_fn(CUDAGraphMode.NONE)"),
+        ("vllm/v1/worker/gpu/model_runner.py", "execute_model", "model_output = self.model(**model_inputs)")], "cudagraph_capture",
+        {"cudagraph_unbudgeted", "gmu_too_high_leaves_no_headroom"}, ANY),
+    "capture, V0": (V0 + [
+        ("vllm/worker/worker.py", "_warm_up_model", "self.model_runner.capture_model(self.gpu_cache)"),
+        ("vllm/worker/model_runner.py", "capture_model", "graph_runner.capture(**capture_inputs)"),
+        ("vllm/worker/model_runner.py", "capture", "with torch.cuda.graph(self._graph, pool=memory_pool, stream=stream):")], "cudagraph_capture",
+        {"cudagraph_unbudgeted", "gmu_too_high_leaves_no_headroom"}, ("torch", "torch 2.0", "AcceleratorError")),
+    "sampler warm-up": (WARM + [
+        ("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model", "self.model_runner._dummy_sampler_run(hidden_states=last_hidden_states)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "_dummy_sampler_run", "sampler_output = self.sampler(logits=logits, sampling_metadata=dummy_metadata)"),
+        ("vllm/v1/sample/ops/topk_topp_sampler.py", "apply_top_k_top_p", "logits_sort, logits_idx = logits.sort(dim=-1, descending=False)")],
+        "sampler_warmup", {"gmu_too_high_leaves_no_headroom", "logits_peak"}, ANY),
+    "sampler warm-up, V2 runner": (CORE + [
+        ("vllm/v1/worker/gpu_worker.py", "compile_or_warm_up_model", "warmup_kernels(self.model_runner, self.execute_model, self.sample_tokens)"),
+        ("vllm/v1/worker/gpu/warmup.py", "warmup_kernels", "worker_sample_tokens(grammar_output)"),
+        ("vllm/v1/worker/gpu_worker.py", "sample_tokens", "return self.model_runner.sample_tokens(grammar_output)"),
+        ("vllm/v1/worker/gpu/sample/sampler.py", "__call__", "sampled = self.sample(logits,")], "sampler_warmup", {"gmu_too_high_leaves_no_headroom", "logits_peak"}, ANY),
+    "served prefill": (STEP + [
+        ("vllm/v1/worker/gpu_model_runner.py", "execute_model", "model_output = self._model_forward("),
+        ("vllm/model_executor/models/qwen3_moe.py", "forward", "hidden_states = self.mlp(hidden_states)"),
+        ("vllm/model_executor/layers/fused_moe/fused_moe.py", "fused_experts_impl", "intermediate_cache13 = torch.empty(")],
+        "runtime_prefill", {"gmu_too_high_leaves_no_headroom", "activation_peak"}, ANY),
+    "served image": (STEP + [
+        ("vllm/v1/worker/gpu_model_runner.py", "_execute_mm_encoder", "curr_group_outputs = model.embed_multimodal(**mm_kwargs_group)"),
+        ("vllm/model_executor/models/qwen2_5_vl.py", "_process_image_input", "image_embeds = self.visual(pixel_values, grid_thw=grid_thw_list)")],
+        "runtime_prefill", {"mm_encoder_peak"}, ANY),
+    "served image, cut above": ([
+        ("vllm/v1/worker/gpu_model_runner.py", "_execute_mm_encoder", "curr_group_outputs = model.embed_multimodal(**mm_kwargs_group)"),
+        ("vllm/model_executor/models/qwen2_5_vl.py", "_process_image_input", "image_embeds = self.visual(pixel_values, grid_thw=grid_thw_list)")],
+        "runtime_prefill", {"mm_encoder_peak"}, ANY),
+    "served sampler": (STEP + [
+        ("vllm/v1/worker/gpu_model_runner.py", "_sample", "return self.sampler("),
+        ("vllm/v1/sample/sampler.py", "forward", "sampled, processed_logprobs = self.sample(logits, sampling_metadata)")],
+        "runtime_sampler", {"logits_peak", "gmu_too_high_leaves_no_headroom"}, ANY),
+    "served sampler, two calls": (STEP[:2] + [
+        ("vllm/v1/worker/gpu_worker.py", "sample_tokens", "return self.model_runner.sample_tokens(grammar_output)"),
+        ("vllm/v1/sample/ops/topk_topp_sampler.py", "forward_native", "logits = self.apply_top_k_top_p(logits, k, p)")],
+        "runtime_sampler", {"logits_peak", "gmu_too_high_leaves_no_headroom"}, ANY),
+    "prompt logprobs": (STEP + [
+        ("vllm/v1/worker/gpu_model_runner.py", "_get_prompt_logprobs_dict", "logprobs = self.sampler.compute_logprobs(logits)")],
+        "runtime_sampler", {"logits_peak"}, ANY),
+    "served prefill, V0": ([
+        ("vllm/engine/async_llm_engine.py", "run_engine_loop", "result = task.result()"),
+        ("vllm/engine/async_llm_engine.py", "step_async", "outputs = await self.model_executor.execute_model_async("),
+        ("vllm/worker/model_runner.py", "execute_model", "hidden_or_intermediate_states = model_executable("),
+        ("vllm/model_executor/models/llama.py", "forward", "hidden_states = self.mlp(hidden_states)")], "runtime_prefill",
+        {"gmu_too_high_leaves_no_headroom", "activation_peak"}, ("torch", "torch 2.0")),
+    "wake-up": ([
+        ("vllm/v1/worker/gpu_worker.py", "wake_up", "allocator.wake_up(tags)"),
+        ("vllm/device_allocator/cumem.py", "wake_up", "create_and_map(handle)")], "sleep_wake", {"sleep_wake_competitor", "other_process_holds_memory"}, ("driver",)),
+    "communicator": (CORE + [
+        ("vllm/v1/worker/gpu_worker.py", "init_device", "init_worker_distributed_environment("),
+        ("vllm/distributed/device_communicators/pynccl.py", "__init__", "self.comm: ncclComm_t = self.nccl.ncclCommInitRank(")],
+        "distributed_init", {"nccl_buffers", "gmu_too_high_leaves_no_headroom"}, ("driver", "AcceleratorError")),
+}
+
+DRESSES = {
+    "bare": "{}",
+    "0.8": "ERROR 05-23 09:31:47 [core.py:396] {}",
+    "engine core": "(EngineCore_DP0 pid=2150) ERROR 06-29 11:22:29 [core.py:1231] {}",
+    "worker": "(Worker_TP1 pid=3264436) ERROR 07-14 09:50:23 [multiproc_executor.py:866] {}",
+    "old worker": "(VllmWorker rank=3 pid=3013) ERROR 03-20 03:14:59 [multiproc_executor.py:379] {}",
+    "Ray": "(RayWorkerWrapper pid=206994, ip=10.0.0.2) ERROR 03-27 10:29:13 [worker_base.py:620] {}",
+    "torchrun": "[rank0]: {}",
+    "raw traceback": "(EngineCore pid=104) {}",
+    "compose": "vllm-1  | (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "timestamped": "2026-06-09T14:01:54.604123456Z (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "build log": "[2025-12-13T19:54:35Z] (Worker_TP0 pid=9260) ERROR 12-13 11:54:35 [multiproc_executor.py:826] {}",
+    "syslog": "Nov 15 05:07:41 gpu-01 vllm[4242]: (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "supervisor": "2026-06-09 14:01:54.604 [Info] (Process) (EngineCore_DP0 pid=74) ERROR 06-09 14:01:54 [core.py:1136] {}",
+    "colour": "\x1b[0;36m(EngineCore_DP0 pid=74)\x1b[0;0m ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "quoted": "> {}",
+}
+
+
+# Their last two frames look the same in a start and in a served step.
+UNDECIDED = {"profile run, V0", "sampler warm-up, V2 runner", "served prefill", "served prefill, V0"}
+
+
+def stack_lines(stack, error, style):
+    lines = ["Traceback (most recent call last):"]
+    for number, (path, function, code) in enumerate(stack):
+        lines.append(f'  File "{SITE}{path}", line {120 + 7 * number}, in {function}')
+        if style != "no code":
+            lines.append("    " + code)
+        if style == "carets":
+            lines.append("    " + "^" * len(code))
+    if error:
+        lines.append(error.format(tried="212.00 MiB", free="93.31 MiB", gpu=0))
+    return lines
+
+
+def wrap(text, columns=100):
+    return "\n".join(line[at:at + columns] for line in text.split("\n") for at in range(0, max(len(line), 1), columns))
+
+
+# Sentences: (text, is_oom, phase or None, causes or None)
+SENTENCES = {
+    "free memory, 0.9": ("ValueError: Free memory on device (11.02/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.27 GiB). "
+                         "Decrease GPU memory utilization or reduce GPU memory used by other processes.", True, "init_free_memory_check", {"other_process_holds_memory"}),
+    "free memory, 0.14": ("ValueError: Free memory on device cuda:3 (11.02/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.27 GiB).",
+                          True, "init_free_memory_check", {"other_process_holds_memory"}),
+    "no blocks": ("ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.", True, "kv_sizing", {"gmu_too_low"}),
+    "context, 0.8": ("ValueError: To serve at least one request with the models's max seq len (32768), (4.50 GiB KV cache is needed, which is larger than the "
+                     "available KV cache memory (2.21 GiB). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.",
+                     True, "kv_sizing", {"context_too_long_for_kv"}),
+    "context, V0": ("ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache (8176). Try increasing "
+                    "`gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.", True, "kv_sizing", {"context_too_long_for_kv"}),
+    "auto-fit": ("ValueError: Cannot auto-fit max_model_len: not enough GPU memory available to serve even a single token. Try increasing `gpu_memory_utilization`.",
+                 True, "kv_sizing", None),
+    "states": ("ValueError: max_num_seqs (256) exceeds available Mamba cache blocks (91). Each decode sequence requires one Mamba cache block, so CUDA graph capture "
+               "cannot proceed. Please lower max_num_seqs to at most 91 or increase gpu_memory_utilization.", True, "kv_sizing", {"state_cache_slots"}),
+    "sampler": ("RuntimeError: CUDA out of memory occurred when warming up sampler with 512 dummy requests. Please try lowering `max_num_seqs` or "
+                "`gpu_memory_utilization` when initializing the engine.", True, "sampler_warmup", {"gmu_too_high_leaves_no_headroom", "logits_peak"}),
+    "pooler": ("RuntimeError: CUDA out of memory occurred when warming up pooler (task=embed) with 512 dummy requests. Please try lowering `max_num_seqs` or "
+               "`gpu_memory_utilization` when initializing the engine.", True, "sampler_warmup", {"gmu_too_high_leaves_no_headroom", "logits_peak"}),
+    "profiling, 0.4": ("AssertionError: Error in memory profiling. This happens when the GPU memory was not properly cleaned up before initializing the vLLM instance.",
+                       True, "profile_run", {"profiling_accounting_bug"}),
+    "load failed": ("ERROR 01-01 00:00:00 [gpu_model_runner.py:5396] Failed to load model - not enough GPU memory. Try lowering --gpu-memory-utilization to free memory "
+                    "for weights, increasing --tensor-parallel-size, or using --quantization.", True, "weight_load", {"weights_exceed_gpu", "tp_needed"}),
+    "linear weights": ("RuntimeError: Failed to create unquantized linear weights. This may be caused by insufficient memory to allocate the weight.",
+                       True, "weight_load", {"weights_exceed_gpu", "tp_needed"}),
+    "no free blocks": ("ValueError: Out of memory! No free blocks are available.", True, "runtime_other", None),
+    "CPU backend": ("ValueError: Available memory on node 0 (10.2/62.7 GiB) on startup is less than desired CPU memory utilization (0.9, 56.43 GiB). On the CPU backend, "
+                    "the `--gpu-memory-utilization` flag controls the fraction of CPU memory reserved (despite its name).", True, "host_memory", {"host_ram"}),
+    "external weights": ("ValueError: Externally held weights on device cuda:1 (70.5/79.11 GiB) exceed the desired GPU memory utilization (0.85, 67.24 GiB).",
+                         True, "init_free_memory_check", None),
+    "decoder budget": ("ValueError: frontend multimodal GPU decoding reserves 4.0 GiB (3.0 GiB raw-frame budget, 1.0 GiB decoder cache budget), but only 3.2 GiB is "
+                       "available for the KV cache.", True, "kv_sizing", {"gmu_too_low", "mm_encoder_peak"}),
+    "fraction": ("torch.OutOfMemoryError: CUDA out of memory. Allocation was preemptively rejected because it would exceed per_process_memory_fraction limit. "
+                 "Requested size: 2.00 GiB", True, None, None),
+    "cuBLAS": ("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True, None, None),
+    "cuDNN": ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", True, None, None),
+    "cuSOLVER": ("RuntimeError: cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`", True, None, None),
+    "Triton": ("RuntimeError: Triton Error [CUDA]: out of memory", True, None, None),
+    "NCCL": ("gpu-01:77:90 [0] include/alloc.h:228 NCCL WARN Cuda failure 2 'out of memory'", True, "distributed_init", {"nccl_buffers"}),
+    "NCCL calloc": ("gpu-01:77:90 [2] include/alloc.h:178 NCCL WARN Failed to CUDA calloc 6291456 bytes", True, "distributed_init", {"nccl_buffers"}),
+    "shared memory": ("gpu-01:77:90 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-qwJzQ1 to 33030532 bytes", True, "distributed_init", {"shm_too_small"}),
+    "no space": ("OSError: [Errno 28] No space left on device: '/dev/shm/psm_5030d6c2'", True, "distributed_init", {"shm_too_small"}),
+    "bus error": ("Fatal Python error: Bus error", True, "distributed_init", {"shm_too_small"}),
+    "killed pod": ("    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137", True, "host_memory", {"host_ram"}),
+    "kernel kill": ("[12345.678901] Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:98765432kB, anon-rss:61234567kB, file-rss:0kB", True, "host_memory", {"host_ram"}),
+    "cgroup kill": ("Memory cgroup out of memory: Killed process 4242 (python3) total-vm:98765432kB", True, "host_memory", {"host_ram"}),
+    "Ray kill": ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", True, "host_memory", {"host_ram"}),
+    "bad_alloc": ("terminate called after throwing an instance of 'std::bad_alloc'", True, "host_memory", {"host_ram"}),
+    "CPU allocator": ("RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes. "
+                      "Error code 12 (Cannot allocate memory)", True, "host_memory", {"host_ram"}),
+    "numpy": ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array with shape (1000000, 1000) and data type float64", True, "host_memory", {"host_ram"}),
+    "MemoryError": ("Traceback (most recent call last):\n  File \"run.py\", line 3, in <module>\n    x = bytearray(n)\nMemoryError", True, "host_memory", {"host_ram"}),
+    "swap": ("ValueError: Too large swap space. 16.00 GiB out of the 15.51 GiB total CPU memory is allocated for the swap space.", True, "host_memory", {"host_ram"}),
+    "NPU": ("RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB (NPU 0; 60.97 GiB total capacity; 55.13 GiB already allocated; 55.13 GiB current active; "
+            "2.11 GiB free; 55.53 GiB reserved in total by PyTorch)", True, None, None),
+    "XPU": ("torch.OutOfMemoryError: XPU out of memory. Tried to allocate 9.26 GiB. GPU 0 has a total capacity of 15.91 GiB. Of the allocated memory 14.33 GiB is "
+            "allocated by PyTorch, and 118.92 MiB is reserved by PyTorch but unallocated.", True, None, None),
+    "XPU runtime": ("RuntimeError: level_zero backend failed with error: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)", True, None, None),
+    "MPS": ("RuntimeError: MPS backend out of memory (MPS allocated: 17.94 GB, other allocations: 41.72 MB, max allowed: 18.13 GB). Tried to allocate 250.00 MB on private pool.",
+            True, None, None),
+    "TensorFlow": ("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[8,1024,151936] and type float on "
+                   "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc", True, None, None),
+    "XLA": ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.", True, None, None),
+    "TPU": ("RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 17.21G of 15.75G hbm.", True, None, None),
+    "TensorRT-LLM": ("[TensorRT-LLM][ERROR] [executor] CUDA runtime error in cudaMallocAsync: out of memory (/src/tensorrt_llm/runtime/bufferManager.h:171)", True, None, None),
+    "TensorRT": ("[TRT] [E] 2: [virtualMemoryBuffer.cpp::resizePhysical::145] Error Code 2: OutOfMemory (no further information)", True, None, None),
+    "LMDeploy": ("terminate called after throwing an instance of 'std::runtime_error'\n  what():  [TM][ERROR] CUDA runtime error: out of memory /lmdeploy/src/turbomind/utils/memory_utils.cu:32",
+                 True, None, None),
+    "candle": ('Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory") while loading model.safetensors', True, None, None),
+    "ggml": ("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8192.00 MiB on device 0: cudaMalloc failed: out of memory\nllama_model_load: error loading model: "
+             "unable to allocate CUDA0 buffer", True, "weight_load", {"weights_exceed_gpu"}),
+    "ggml cache": ("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8192.00 MiB on device 0: cudaMalloc failed: out of memory\nalloc_tensor_range: failed to allocate "
+                   "CUDA0 buffer of size 8589934592\nllama_init_from_model: failed to initialize the context: failed to allocate buffer for kv cache", True, "kv_alloc", None),
+    "Vulkan": ("ggml_vulkan: Device memory allocation of size 1073741824 failed.\nggml_vulkan: vk::Device::allocateMemory: ErrorOutOfDeviceMemory", True, None, None),
+    "Ollama": ("Error: model requires more system memory (31.1 GiB) than is available (15.2 GiB)", True, "host_memory", {"host_ram"}),
+    "SGLang": ("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", True, "kv_sizing", None),
+    "accelerate": ("ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.", True, "weight_load", {"weights_exceed_gpu", "tp_needed"}),
+    # What only sounds like memory.
+    "chatter": ("INFO 01-01 00:00:00 [x.py:1] CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of memory, consider decreasing "
+                "`gpu_memory_utilization` or enforcing eager mode.", False, "not_oom", None),
+    "swap warning": ("WARNING 01-01 00:00:00 config.py:427] Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated for the swap space.", False, "not_oom", None),
+    "profiler advice": ("WARNING 01-01 00:00:00 [gpu_worker.py:500] CUDA graph memory profiling is disabled. Without it, CUDA graph memory is not accounted for during KV cache "
+                        "allocation, which may require lowering --gpu-memory-utilization to avoid OOM.", False, "not_oom", None),
+    "illegal access": ("torch.AcceleratorError: CUDA error: an illegal memory access was encountered", False, "not_oom", {"kernel_fault"}),
+    "wrapper": ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': 1}", False, None, None),
+    "dead": ("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.", False, None, None),
+    "shared memory of a kernel": ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 114688, Hardware limit: 101376. Reducing block sizes or "
+                                  "`num_stages` may help.", False, "not_oom", None),
+    "NCCL usage": ("RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)", False, "not_oom", None),
+    "disk": ("OSError: [Errno 28] No space left on device: '/root/.cache/huggingface/hub/tmp1'", False, "not_oom", None),
+    "served": ("INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Avg generation throughput: 28.2 tokens/s, Running: 2 reqs, Waiting: 0 "
+               "reqs, GPU KV cache usage: 99.9%, Prefix cache hit rate: 0.5%", False, "not_oom", {"healthy_log"}),
+    "preempted": ("WARNING 01-01 00:00:00 scheduler.py:1057] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. This can "
+                  "affect the end-to-end performance. Increase gpu_memory_utilization or tensor_parallel_size to provide more KV cache memory.", False, "not_oom", {"healthy_log"}),
+    "port": ("OSError: [Errno 98] Address already in use", False, "not_oom", {"network_or_ipc"}),
+    "context of a prompt": ("ValueError: This model's maximum context length is 4096 tokens. However, you requested 5120 tokens", False, "not_oom", None),
+    "too long": ("ValueError: User-specified max_model_len (131072) is greater than the derived max_model_len (max_position_embeddings=32768 in model's config.json).",
+                 False, "not_oom", {"bad_config"}),
+}
+
+
+def cases(everything):
+    for at, (name, (stack, phase, causes, errors)) in enumerate(STACKS.items()):
+        some = [(list(DRESSES)[(4 * at + i) % len(DRESSES)], errors[i % len(errors)]) for i in range(4)]
+        for dress, error in itertools.product(DRESSES, errors) if everything else some:
+            lines = stack_lines(stack, ERRORS[error], "carets" if dress == "engine core" else "no code" if dress == "Ray" else "plain")
+            yield f"{name}, {dress}, {error}", "\n".join(DRESSES[dress].format(line) for line in lines), True, phase, causes
+        yield f"{name}, wrapped", wrap("\n".join(stack_lines(stack, ERRORS[errors[0]], "plain"))), True, phase, causes
+        yield f"{name}, Windows", "\r\n".join(stack_lines(stack, ERRORS[errors[0]], "plain")), True, phase, causes
+        if name not in UNDECIDED:
+            yield f"{name}, tail", "\n".join(stack_lines(stack, ERRORS[errors[0]], "plain")[-5:]), True, phase, causes
+        yield f"{name}, passed on", "\n".join(
+            stack_lines(stack, ERRORS[errors[0]], "plain") + ["RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"]), True, phase, causes
+    for name, (text, is_oom, phase, causes) in SENTENCES.items():
+        yield name, text, is_oom, phase, causes
+        if "INFO" in text or "WARNING" in text or "ERROR 0" in text or "\n" in text:
+            continue
+        for dress in ("engine core", "compose", "torchrun") if everything else ("engine core",):
+            yield f"{name}, {dress}", DRESSES[dress].format(text), is_oom, phase, causes
+
+
+def main():
+    wrong = total = 0
+    for name, text, is_oom, phase, causes in cases("--all" in sys.argv):
+        run = subprocess.run([sys.argv[1], "explain", "--json", "-"], input=(text + "\n").encode(), capture_output=True, check=False)
+        answers = [json.loads(line) for line in run.stdout.decode().splitlines()]
+        first = answers[0] if answers else {"is_oom": None, "phase": None, "cause": None, "also": []}
+        named = {first["cause"], *first["also"]}
+        total += 1
+        ok = len(answers) == 1 and first["is_oom"] == is_oom and phase in (None, first["phase"]) and (causes is None or named & causes)
+        if not ok:
+            wrong += 1
+            print(f"wrong: {name}: {len(answers)} answers, is_oom {first['is_oom']}, {first['phase']}, {sorted(named)}; expected {is_oom}, {phase}, {sorted(causes or [])}")
+    print(f"{total - wrong} of {total} verdicts as expected")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
