@@ -8,9 +8,9 @@
 typedef struct walk {
     const oos_model *model;
     oos_cut cut;
-    uint64_t room;        /* what the device has left */
+    uint64_t room;          /* what the device has left */
     uint64_t small, middle; /* rests of the newest segments of 2 and 20 MiB */
-    uint64_t tried;       /* the refused segment; 0: none yet */
+    uint64_t tried;         /* the refused segment; 0: none yet */
 } walk;
 
 static void segment(walk *w, uint64_t bytes)
