@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all wheel python root seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -24,6 +24,13 @@ golden: all             ## rewrite the golden files; review the diff
 	@tools/golden.sh $(B) --rewrite
 bench: all              ## throughput
 	@ninja -C $(B) bench
+wheel:                  ## dist/*.whl: command, library, stand-ins and binding, for any Linux with glibc 2.17
+	@tools/portable.sh build-portable >build-portable.log 2>&1 || { tail -n 40 build-portable.log; exit 1; }
+	@tools/make_wheel.py build-portable dist
+python: all             ## the Python binding: types and tests
+	@tests/python/run.sh $(B)
+root: wheel             ## the wheel in a minimal Debian root (debootstrap, as root)
+	@tests/python/minimal_root.sh dist/*.whl
 fmt:                    ## format the C sources
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 tidy: all               ## clang-tidy over the sources
@@ -33,6 +40,6 @@ layers:                 ## includes point one way
 install: all
 	@meson install -C $(B)
 clean:
-	@rm -rf build build-*
+	@rm -rf build build-* dist
 help:
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## */\t/' | expand -t 12

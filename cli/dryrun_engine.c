@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,32 +221,42 @@ static int add_words(const dryrun_options *options, const char *scratch, dryrun_
     return 0;
 }
 
-/* Beside the program in a build tree, else where it was installed. */
+/* The first folder that `pattern` matches and that holds stand-ins for this CUDA. */
+static bool shim_dir_in(const char *pattern, unsigned cuda_major, char *ret_path, size_t capacity)
+{
+    char whole[800];
+    glob_t found = {0};
+    bool taken = false;
+    snprintf(whole, sizeof whole, "%s/cuda%u", pattern, cuda_major);
+    if (glob(whole, 0, NULL, &found) == 0) {
+        char *path = realpath(found.gl_pathv[0], NULL);
+        taken = path && strlen(path) < capacity;
+        if (taken) memcpy(ret_path, path, strlen(path) + 1);
+        free(path);
+    }
+    globfree(&found);
+    return taken;
+}
+
+/* Where it is said, beside the program in a build tree or a tarball, in the Python package beside the program of a wheel,
+ * where it was installed. */
 bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity)
 {
-    char self[512];
+    static const char *const beside[] = {
+        "../shim", "../lib/oomsight", "../lib/python3*/site-packages/oomsight/stand-ins",
+        "../lib/python3*/dist-packages/oomsight/stand-ins", "../oomsight/stand-ins"};
+    char self[512], pattern[600];
     ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
     self[len > 0 ? len : 0] = '\0';
     char *slash = strrchr(self, '/');
     if (slash) *slash = '\0';
     const char *named = getenv("OOMSIGHT_SHIM_DIR");
-    for (int i = 0; i < 3; i++) {
-        char base[600];
-        snprintf(base, sizeof base, "%s%s",
-                 i == 0   ? (named ? named : "/nonexistent")
-                 : i == 1 ? self
-                          : OOMSIGHT_SHIM_DIR,
-                 i == 1 ? "/../shim" : "");
-        snprintf(ret_path, capacity, "%s/cuda%u", base, cuda_major);
-        char *whole = realpath(ret_path, NULL);
-        if (whole && strlen(whole) < capacity) {
-            memcpy(ret_path, whole, strlen(whole) + 1);
-            free(whole);
-            return true;
-        }
-        free(whole);
+    if (named && shim_dir_in(named, cuda_major, ret_path, capacity)) return true;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        snprintf(pattern, sizeof pattern, "%s/%s", self, beside[i]);
+        if (shim_dir_in(pattern, cuda_major, ret_path, capacity)) return true;
     }
-    return false;
+    return shim_dir_in(OOMSIGHT_SHIM_DIR, cuda_major, ret_path, capacity);
 }
 
 int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryrun_engine *ret_engine)

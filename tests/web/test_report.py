@@ -20,7 +20,8 @@ MODEL = lambda name: ["--", "vllm", "serve", os.path.join(FIXTURES, "models", na
 LOG = lambda record: os.path.join(FIXTURES, "kb", record, "positive.log")
 PAGES = {
     "starts": ["plan", "--gpu", "4090", "--vllm", "0.32.0"] + MODEL("small-llama"),
-    "fails": ["plan", "--gpu", "4090", "--vllm", "0.19.1"] + MODEL("small-hybrid") + ["--language-model-only"],
+    "fails": ["plan", "--gpu", "4090", "--vllm", "0.19.1"] + MODEL("small-hybrid") + [
+        "--language-model-only", "--kv-cache-dtype", "fp8", "--speculative-config", '{"method": "mtp", "num_speculative_tokens": 2}'],
     "refused": ["plan", "--gpu", "l4", "--vllm", "0.11.0"] + MODEL("small-moe") + ["--quantization", "fp8"],
     "versions": ["plan", "--gpu", "4090", "--vllm", "0.19.1", "--vllm", "0.32.0"] + MODEL("small-llama"),
     "log": ["explain", LOG("vllm/cudagraph-profile-trial-cache")],

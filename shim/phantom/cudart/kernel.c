@@ -176,14 +176,12 @@ TAKE(int, cudaLaunchKernel, const void *host, dim3_args grid, dim3_args block, v
     return 0;
 }
 
-#if OOS_CUDA_MAJOR >= 13
 TAKE(int, __cudaLaunchKernel, const void *kernel, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
     oos_kernel_launch(kernel, stream);
     return 0;
 }
-#endif
 
 TAKE(int, cudaLaunchCooperativeKernel, const void *host, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)

@@ -1,0 +1,105 @@
+"""oomsight: foresee, explain, reproduce and prevent GPU out-of-memory in LLM serving.
+
+    >>> import oomsight
+    >>> plan = oomsight.plan("vllm serve ./model --max-model-len 8192", gpu="4090")
+    >>> plan.verdict, plan.phase, plan.best_flags
+
+`plan`, `explain`, `replay` and `dryrun` answer what the commands of that name answer, over the same library. "Does not fit" is
+an answer; what cannot be answered raises OomsightError with the words of the command line. In a notebook a result shows its
+report."""
+import os
+from typing import List, Mapping, Optional, Sequence, Union
+
+from . import _abi
+from ._abi import (HubError, InputError, InputNotFoundError, InternalError, OomsightError, Size, UnsupportedError,
+                   UsageError)
+from ._results import DryRun, Evidence, Explanation, Fix, Gpu, Hold, Incident, Inert, Phase, Plan, Replay, WhatIf
+
+__all__ = ["plan", "explain", "replay", "dryrun", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
+           "Inert", "Gpu", "Evidence", "WhatIf", "OomsightError", "UsageError", "InputError", "InputNotFoundError", "HubError",
+           "UnsupportedError", "InternalError", "__version__"]
+__version__ = "0.1.0"
+
+Command = Union[str, Sequence[str]]
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _words(command: Command) -> List[str]:
+    """The words of a command; a string is taken apart as a shell would."""
+    if isinstance(command, str):
+        import shlex
+
+        return shlex.split(command)
+    return [os.fspath(word) for word in command]
+
+
+def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
+         compute_capability: Optional[str] = None, vllm: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
+         fixes: bool = True, hub: bool = True, data: Optional[Path] = None) -> Plan:
+    """Will `command` (``vllm serve MODEL ...``) start, and how much is left?
+
+    gpu: "A30x4", "5090", ... as `oomsight gpus` lists them; gpu_total: what the device or slice really shows (bytes or
+    "23.5GiB"); gpu_used: held by others; vllm: engine version, the newest known when None; env: variables the engine would
+    see; fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
+    given = _words(command)
+    seen = ["%s=%s" % pair for pair in (env or {}).items()]
+    params = _abi.CPlanParams(
+        size=_abi.sizeof(_abi.CPlanParams), data=_abi.data(None if data is None else os.fspath(data)),
+        command=_abi.words(given), command_count=len(given), gpu=_abi.encode(gpu), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
+        gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), compute_capability=_abi.encode(compute_capability),
+        engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), find_fixes=int(fixes),
+        allow_hub=int(hub))
+    return Plan(_abi.Handle("plan", params))
+
+
+def explain(*paths: Path, text: Union[str, bytes, None] = None, hub: bool = False, data: Optional[Path] = None) -> Explanation:
+    """Why did it run out, what to change? Logs in files (plain, gz, zst, xz, tar, zip), or one in memory as `text`."""
+    files = _abi.words([os.fspath(path) for path in paths])
+    log = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    if (log is None) == (not paths):
+        raise UsageError(7, "explain takes files, or text=")
+    params = _abi.CExplainParams(size=_abi.sizeof(_abi.CExplainParams), data=_abi.data(None if data is None else os.fspath(data)),
+                                 paths=files, path_count=len(paths), text=log, text_bytes=len(log or b""), allow_hub=int(hub))
+    return Explanation(_abi.Handle("explain", params))
+
+
+def replay(path: Path, *, torch: Optional[str] = None, settings: Optional[str] = None, gpu_total: Optional[Size] = None,
+           gpu_used: Optional[Size] = None, device: int = 0, pool_backend: Optional[str] = None, sweep_ratio: float = 0,
+           what_if: bool = True, try_settings: Sequence[str] = (), find_smallest: bool = False) -> Replay:
+    """What would other allocator settings have done? A memory snapshot or a trace, run again by the simulator.
+
+    settings: as in PYTORCH_CUDA_ALLOC_CONF, in place of the recorded ones; try_settings: further ones, side by side."""
+    params = _abi.CReplayParams(
+        size=_abi.sizeof(_abi.CReplayParams), path=_abi.encode(os.fspath(path)), torch=_abi.encode(torch),
+        settings=_abi.encode(settings), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
+        gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), device=device, pool_backend=_abi.encode(pool_backend), sweep_ratio=sweep_ratio,
+        what_if=int(what_if), try_settings=_abi.words(try_settings), try_settings_count=len(try_settings), find_smallest=int(find_smallest))
+    return Replay(_abi.Handle("replay", params))
+
+
+def dryrun(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
+           slice: Optional[Size] = None, load: Optional[str] = None, trace: Optional[Path] = None, timeout: int = 3600,
+           quiet: bool = True) -> DryRun:
+    """Start the real engine on a GPU that is not there. `command` must be installed here; it takes as long as a start does.
+
+    load: "N:IN:OUT", requests to send when it is ready; trace: a file for `replay`; quiet: no engine log on stderr."""
+    import subprocess
+    import tempfile
+
+    from ._command import command_path, environment
+
+    options = ["--format", "html", "--timeout", str(timeout)] + (["--quiet"] if quiet else [])
+    for name, value in (("--gpu", gpu), ("--gpu-total", gpu_total), ("--gpu-used", gpu_used), ("--slice", slice), ("--load", load),
+                        ("--trace", None if trace is None else os.fspath(trace))):
+        if value is not None:
+            options += [name, str(value)]
+    with tempfile.TemporaryDirectory(prefix="oomsight-") as folder:
+        page = os.path.join(folder, "dryrun.html")
+        run = subprocess.run([command_path(), "dryrun"] + options + ["--output", page, "--"] + _words(command), env=environment(),
+                             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE if quiet else None, universal_newlines=True)
+        if not os.path.exists(page):
+            said = (run.stderr or "").strip().splitlines()
+            text = said[-1] if said else "no report (exit %d)" % run.returncode
+            raise {2: UsageError, 4: InternalError}.get(run.returncode, InputError)(run.returncode, text)
+        with open(page, encoding="utf-8") as f:
+            return DryRun(f.read(), run.returncode)

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Types and tests of the binding against a build: run.sh BUILD_DIR [PYTHON...]. Needs pip for pytest and mypy; 77 without it.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd); build=$(cd "$1" && pwd); shift
+[ $# -gt 0 ] || set -- python3
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+export OOMSIGHT_LIBRARY="$build/src/liboomsight.so.0" OOMSIGHT_COMMAND="$build/cli/oomsight" PYTHONPATH="$root/bindings/python" PYTHONPYCACHEPREFIX="$work/pyc"
+rc=0; first=1
+for python in "$@"; do
+    "$python" -m venv "$work/venv$first" && "$work/venv$first/bin/pip" install -q --disable-pip-version-check pytest $([ $first = 1 ] && echo mypy) >"$work/pip" 2>&1 ||
+        { echo "pytest cannot be installed here"; exit 77; }
+    "$work/venv$first/bin/python" --version
+    [ $first = 1 ] && { "$work/venv$first/bin/mypy" --strict --cache-dir "$work/mypy" "$root/bindings/python/oomsight" || rc=1; }
+    "$work/venv$first/bin/python" -m pytest -q -p no:cacheprovider "$root/tests/python" || rc=1
+    first=$((first + 1))
+done
+exit $rc

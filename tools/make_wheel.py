@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Pack a portable build into one wheel: make_wheel.py BUILD_DIR OUT_DIR
+
+The command goes to scripts, as `uv` and `ruff` do it; library and stand-ins lie inside the package. One wheel serves every
+Python, because the binding is ctypes. Equal builds give equal bytes: fixed order, fixed times, no path of this machine.
+Standard library and strip only."""
+import base64
+import glob
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TAG = "py3-none-manylinux_2_17_x86_64"
+# What is linked in, by the package whose licence applies.
+LINKED = ["libjansson-dev", "libyaml-dev", "libpcre2-dev", "libvectorscan-dev", "libarchive-dev", "nettle-dev", "liblzma-dev",
+          "libzstd-dev", "liblz4-dev", "libbz2-dev", "zlib1g-dev", "libstdc++-12-dev"]
+METADATA = """Metadata-Version: 2.1
+Name: oomsight
+Version: %s
+Summary: Foresees, explains, reproduces and prevents GPU out-of-memory in LLM serving
+License: Apache-2.0
+Keywords: vllm,gpu,memory,oom,llm,cuda
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
+Classifier: Intended Audience :: System Administrators
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
+Classifier: Programming Language :: Python :: 3
+Classifier: Typing :: Typed
+Requires-Python: >=3.9
+Description-Content-Type: text/markdown
+
+"""
+
+
+def read(*parts):
+    with open(os.path.join(*parts), "rb") as f:
+        return f.read()
+
+
+def stripped(path):
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["strip", "--strip-unneeded", "-o", out.name, path], check=True)
+        return read(out.name)
+
+
+def version():
+    told = re.search(r"version: '([^']+)'", read(ROOT, "meson.build").decode()).group(1)
+    if '__version__ = "%s"' % told not in read(ROOT, "bindings", "python", "oomsight", "__init__.py").decode():
+        sys.exit("make_wheel.py: bindings/python/oomsight/__init__.py has another version than meson.build (%s)" % told)
+    return told
+
+
+def contents(build, info, data):
+    """Every file: name in the wheel -> (bytes, executable)."""
+    files = {}
+    package = os.path.join(ROOT, "bindings", "python", "oomsight")
+    for path in sorted(glob.glob(os.path.join(package, "**", "*"), recursive=True)):
+        if path.endswith((".py", "py.typed")):
+            files["oomsight/" + os.path.relpath(path, package)] = (read(path), False)
+    files["oomsight/lib/liboomsight.so.0"] = (stripped(os.path.join(build, "src", "liboomsight.so.0")), True)
+    files["oomsight/stand-ins/liboomsight-device.so"] = (stripped(os.path.join(build, "shim", "liboomsight-device.so")), True)
+    for major in ("cuda12", "cuda13"):
+        for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
+            if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
+                files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (stripped(path), True)
+    for name in ("sitecustomize.py", "oomsight_aid.py"):
+        files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
+    files[data + "/scripts/oomsight"] = (stripped(os.path.join(build, "cli", "oomsight")), True)
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.1"))):
+        files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
+    files[info + "/METADATA"] = ((METADATA % version()).encode() + read(ROOT, "README.md"), False)
+    files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: %s\n" % TAG).encode(), False)
+    plugin = os.path.join(package, "vllm_plugin.py")
+    if os.path.exists(plugin):
+        files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n", False)
+    files[info + "/licenses/LICENSE"] = (read(ROOT, "LICENSE"), False)
+    for name in LINKED:
+        path = "/usr/share/doc/%s/copyright" % name
+        if os.path.exists(path):
+            files[info + "/licenses/%s.txt" % name] = (read(path), False)
+    return files
+
+
+def digest(text):
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build, out = sys.argv[1:]
+    name = "oomsight-" + version()
+    info, data = name + ".dist-info", name + ".data"
+    files = contents(build, info, data)
+    record = ["%s,%s,%d" % (path, digest(text), len(text)) for path, (text, _) in sorted(files.items())] + [info + "/RECORD,,"]
+    files[info + "/RECORD"] = (("\n".join(record) + "\n").encode(), False)
+    os.makedirs(out, exist_ok=True)
+    path = os.path.join(out, "%s-%s.whl" % (name, TAG))
+    # The package first, what describes it last, as the format recommends.
+    order = sorted(files, key=lambda n: (n.startswith(info), n))
+    with zipfile.ZipFile(path + ".new", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for inside in order:
+            text, executable = files[inside]
+            entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
+            entry.external_attr = (0o100755 if executable else 0o100644) << 16
+            wheel.writestr(entry, text)
+    os.replace(path + ".new", path)
+    print("%s  %.1f MB, %d files" % (path, os.path.getsize(path) / 1e6, len(files)))
+
+
+if __name__ == "__main__":
+    main()
