@@ -20,6 +20,11 @@ static uint64_t row_bytes(const oos_plan_phase *moment, const char *owner)
     return 0;
 }
 
+static bool is_tight(const oos_plan *plan)
+{
+    return plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+}
+
 static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
@@ -27,10 +32,11 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
     plan->cause = others ? "other_process_holds_memory" : "gmu_too_high_leaves_no_headroom";
     return oos_arena_format(
         arena,
-        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context and what "
-        "others hold (%.2f GiB) leave less.",
+        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context%s and what "
+        "others hold (%.2f GiB) %s less.",
         gib(plan->budget_bytes), gib(setup->device.total_bytes), setup->gpu_memory_utilization,
-        gib(setup->device.used_bytes));
+        plan->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
+        gib(setup->device.used_bytes), is_tight(plan) ? "may leave" : "leave");
 }
 
 static const char *explain_load(oos_arena *arena, oos_plan *plan)
@@ -125,6 +131,18 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
                                 (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
                                 gib(plan->kv.available_bytes));
     }
+    if (!plan->kv.refused &&
+        plan->setup->max_num_seqs < plan->kv.blocks / 2) { /* tight, and not by the states */
+        plan->cause = "context_too_long_for_kv";
+        uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
+                       most = oos_sub(plan->budget_bytes, plan->non_kv.low);
+        return oos_arena_format(
+            arena,
+            "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left, but between %.2f and "
+            "%.2f by the ranges of what is only estimated.",
+            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
+            gib(plan->kv.available_bytes), gib(least), gib(most));
+    }
     plan->cause = "state_cache_slots";
     return oos_arena_format(
         arena,
@@ -142,11 +160,12 @@ static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_pla
     plan->cause = graphs ? "cudagraph_unbudgeted" : "gmu_too_high_leaves_no_headroom";
     return oos_arena_format(
         arena,
-        "The KV cache takes %.2f GiB of the budget; what lies outside the budget (%s) no longer fits: "
-        "%.2f GiB are needed of %.2f GiB.",
+        "The KV cache takes %.2f GiB of the budget; what lies outside the budget (%s) %s fit: %.2f GiB "
+        "(%.2f to %.2f) are needed of %.2f GiB.",
         gib(row_bytes(moment, "KV cache")),
         graphs ? "context, graphs" : "context, graphs, the forward peak while serving",
-        gib(moment->peak_bytes), gib(moment->limit_bytes));
+        is_tight(plan) ? "may not" : "does not", gib(moment->peak_bytes), gib(moment->peak_low),
+        gib(moment->peak_high), gib(moment->limit_bytes));
 }
 
 static const char *words(oos_arena *arena, oos_plan *plan, const oos_plan_phase *moment)

@@ -60,7 +60,7 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
     hold_engine(moment, plan);
     oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
-    oos_moment_hold(moment, "logits and sampler", plan->activation.sampler);
+    oos_moment_hold(moment, "logits and sampler", settled(plan, plan->activation.sampler));
     return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
 }
 
@@ -75,7 +75,7 @@ static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error 
     hold_engine(moment, plan);
     oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
     oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
-                    sampler ? plan->activation.sampler : plan->activation.forward);
+                    settled(plan, sampler ? plan->activation.sampler : plan->activation.forward));
     oos_moment_hold(moment, "encoder outputs", plan->activation.encoder_cache);
     oos_moment_hold(moment, "grows while serving", plan->outside.runtime_growth);
     moment->message = plan->outside.runtime_cause;
