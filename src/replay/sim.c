@@ -66,8 +66,8 @@ void oos_sim_free(oos_sim *sim)
     free(sim->uses.list);
     free(sim->streams.list);
     free(sim->routes.list);
-    free(sim->freeable.list);
-    free(sim->lenders.list);
+    oos_id_table_release(&sim->freeable);
+    oos_id_table_release(&sim->lenders);
     free(sim->deferred.list);
     free(sim->event_streams.list);
     free(sim->scratch.list);

@@ -122,8 +122,9 @@ static bool add_segment(oos_sim *sim, request *r)
 static bool take_lent(oos_sim *sim, request *r)
 {
     if (sim->pools.list[sim->homes.list[r->home].pool].owner != NO_OWNER) return false;
-    for (uint32_t i = 0; i < sim->lenders.count; i++) {
-        uint32_t const lender = 2 * sim->lenders.list[i] + (r->bytes <= SMALL_LIMIT ? 0 : 1);
+    for (ptrdiff_t at = oos_id_table_next(&sim->lenders, 0); at >= 0;
+         at = oos_id_table_next(&sim->lenders, at + 1)) {
+        uint32_t const lender = 2 * sim->lenders.entries[at].value + (r->bytes <= SMALL_LIMIT ? 0 : 1);
         request other = *r;
         other.home = oos_home_of(sim, lender, r->stream);
         other.expandable = sim->rules.lends_expandable && r->expandable;

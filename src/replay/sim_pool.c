@@ -77,44 +77,28 @@ void oos_sim_pool_end(oos_sim *sim, oos_pool_id id, bool capture)
     }
 }
 
-/* torch keeps lenders and pools without references in hash tables of ids (Fibonacci hashing, Robin Hood probing: items
- * lie in the order of their wanted slots) and walks them in that order. The multiplier spreads small ids so far apart
- * that the order of slots is the order of the products. */
-static uint64_t slot_of(oos_pool_id id)
+static void table_add(oos_sim *sim, oos_id_table *table, uint32_t index)
 {
-    return (id.first ? id.first : id.second) * 11400714819323198485u;
-}
-
-static void insert_in_slot_order(oos_sim *sim, uint32_t *list, uint32_t count, uint32_t index)
-{
-    uint32_t at = count;
-    uint64_t const slot = slot_of(sim->owners.list[index].id);
-    for (; at > 0 && slot_of(sim->owners.list[list[at - 1]].id) > slot; at--) list[at] = list[at - 1];
-    list[at] = index;
+    oos_pool_id const id = sim->owners.list[index].id;
+    if (!oos_id_table_insert(table, id.first ? id.first : id.second, index)) sim->failed = true;
 }
 
 void oos_sim_pool_release(oos_sim *sim, oos_pool_id id)
 {
     uint32_t const index = oos_owner_find(sim, id);
     if (index == NO_OWNER || sim->owners.list[index].count == 0) return;
-    if (--sim->owners.list[index].count > 0 || !GROW(sim, sim->freeable)) return;
-    insert_in_slot_order(sim, sim->freeable.list, sim->freeable.count++, index);
+    if (--sim->owners.list[index].count == 0) table_add(sim, &sim->freeable, index);
 }
 
 void oos_sim_pool_use_on_oom(oos_sim *sim, oos_pool_id id, bool on)
 {
     uint32_t const index = oos_owner_find(sim, id);
     if (index == NO_OWNER) return;
-    for (uint32_t i = 0; i < sim->lenders.count; i++) {
-        if (sim->lenders.list[i] != index) continue;
-        if (on) return;
-        sim->lenders.count--;
-        memmove(sim->lenders.list + i, sim->lenders.list + i + 1,
-                (sim->lenders.count - i) * sizeof *sim->lenders.list);
-        return;
-    }
-    if (on && GROW(sim, sim->lenders))
-        insert_in_slot_order(sim, sim->lenders.list, sim->lenders.count++, index);
+    ptrdiff_t const at = oos_id_table_find(&sim->lenders, index);
+    if (on)
+        table_add(sim, &sim->lenders, index);
+    else if (at >= 0)
+        oos_id_table_erase(&sim->lenders, at);
 }
 
 void oos_sim_pool_no_split(oos_sim *sim, oos_pool_id id)

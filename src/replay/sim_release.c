@@ -78,23 +78,23 @@ void oos_release_cached(oos_sim *sim, oos_pool_id id)
         oos_release_pool(sim, DEFAULT_LARGE);
         oos_release_pool(sim, DEFAULT_SMALL);
     }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < sim->freeable.count; i++) {
-        uint32_t const index = sim->freeable.list[i];
+    for (ptrdiff_t at = oos_id_table_next(&sim->freeable, 0); at >= 0;) {
+        uint32_t const index = sim->freeable.entries[at].value;
         bool const named = !everything && same_id(sim->owners.list[index].id, id);
+        if (named) oos_events_synchronize(sim, index);
         if (everything || named) {
-            if (named) oos_events_synchronize(sim, index);
             oos_release_pool(sim, 2 * index);
             oos_release_pool(sim, 2 * index + 1);
-            owner *o = &sim->owners.list[index];
-            if (o->segments == 0) {
-                o->known = false;
-                continue;
-            }
         }
-        sim->freeable.list[kept++] = index;
+        owner *o = &sim->owners.list[index];
+        if ((everything || named) && o->segments == 0) {
+            o->known = false;
+            oos_id_table_erase(&sim->freeable, at);
+        } else {
+            at++;
+        }
+        at = oos_id_table_next(&sim->freeable, at);
     }
-    sim->freeable.count = kept;
 }
 
 void oos_sim_empty_cache(oos_sim *sim, oos_pool_id id)

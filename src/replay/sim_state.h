@@ -4,6 +4,7 @@
 #define OOS_REPLAY_SIM_STATE_H
 
 #include "base/size.h"
+#include "replay/id_table.h"
 #include "replay/set.h"
 #include "replay/sim.h"
 
@@ -116,8 +117,8 @@ struct oos_sim {
     uint64_t creations; /* numbers of blocks or segments */
 
     ARRAY(uint32_t) routes;        /* owners, newest last */
-    ARRAY(uint32_t) freeable;      /* owners without references, in torch's order */
-    ARRAY(uint32_t) lenders;       /* owners marked use_on_oom */
+    oos_id_table freeable;         /* owners without references */
+    oos_id_table lenders;          /* owners marked use_on_oom */
     ARRAY(uint32_t) deferred;      /* blocks freed during capture, waiting for other streams */
     ARRAY(uint32_t) event_streams; /* streams with pending events, in the order they got them */
     ARRAY(uint32_t) scratch;       /* a list of blocks that is about to change */

@@ -57,7 +57,8 @@ class Site:
         include = [os.path.join(self.path, "torch", "include")]
         include += glob.glob(os.path.join(self.path, "nvidia", "*", "include"))
         number = "%d%02d%02d" % self.version
-        subprocess.run(["g++", "-std=c++20", "-O2", "-w", "-DTORCH=" + number, *("-I" + i for i in include),
+        strings = "-D_GLIBCXX_USE_CXX11_ABI=%d" % (self.version >= (2, 7))  # wheels before 2.7: the old kind of strings
+        subprocess.run(["g++", "-std=c++20", "-O2", "-w", strings, "-DTORCH=" + number, *("-I" + i for i in include),
                         os.path.join(HERE, "driver.cpp"), "-o", self.driver, "-L" + self.lib, "-lc10_cuda", "-lc10",
                         runtime, os.path.join(self.work, "libcuda.so.1"), "-ldl", "-Wl,--allow-shlib-undefined"], check=True)
 

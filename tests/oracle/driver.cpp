@@ -161,7 +161,11 @@ struct Driver {
 
     void begin(pool_id pool, bool capture)
     {
+#if TORCH >= 20300
         allocator::beginAllocateToPool(0, pool, [](cudaStream_t) { return true; });
+#else
+        allocator::beginAllocateStreamToPool(0, reinterpret_cast<cudaStream_t>(current), pool);
+#endif
         if (!capture) return;
         standin_capture(reinterpret_cast<void *>(current), 1);
 #if TORCH >= 21300
@@ -177,7 +181,11 @@ struct Driver {
             allocator::markCaptureEnd(0);
 #endif
         }
+#if TORCH >= 20300
         allocator::endAllocateToPool(0, pool);
+#else
+        allocator::endAllocateStreamToPool(0, reinterpret_cast<cudaStream_t>(current));
+#endif
     }
 
     void pool_operation(const std::string &op, const std::string &word, std::istream &rest)
@@ -185,8 +193,15 @@ struct Driver {
         auto const pool = pool_of(word);
         std::string value;
         answer << ",\"pool\":[" << pool.first << "," << pool.second << "]";
+#if TORCH >= 20800
         if (op == "empty_cache") allocator::emptyCache(pool);
         if (op == "pool_create") allocator::createOrIncrefPool(0, pool);
+#else
+        if (op == "empty_cache") allocator::emptyCache();
+#endif
+#if TORCH >= 20600 && TORCH < 20800
+        if (op == "pool_create") allocator::ensureExistsAndIncrefPool(0, pool);
+#endif
         if (op == "pool_begin" || op == "capture_begin") begin(pool, op[0] == 'c');
         if (op == "pool_end" || op == "capture_end") end(pool, op[0] == 'c');
         if (op == "pool_release") allocator::releasePool(0, pool);
@@ -195,7 +210,7 @@ struct Driver {
             answer << ",\"value\":" << (on ? 1 : 0);
 #if TORCH >= 21100
             allocator::setUseOnOOM(0, pool, on);
-#else
+#elif TORCH >= 20800
             if (on) allocator::setUseOnOOM(0, pool);
 #endif
         }
@@ -322,7 +337,9 @@ int main(int argc, char **argv)
     if (argc != 3) return 2;
     std::ifstream in(argv[1]);
     std::ofstream out(argv[2], std::ios::app);
+#if TORCH >= 20200
     allocator::attachAllocatorTraceTracker(on_event);
+#endif
     Driver driver;
     std::string text;
     for (u64 number = 0; std::getline(in, text);)

@@ -56,6 +56,8 @@ class Trace:
                       "empty": r.choice([0, 0.001, 0.01]), "pool": r.choice([0, 0.004, 0.02]),
                       "capture": r.choice([0, 0, 0.004, 0.01]), "settings": r.choice([0, 0, 0.002]),
                       "fraction": r.choice([0, 0, 0.001]), "option": r.choice([0, 0.003]), "snapshot": 0.002}
+        if version < (2, 6):  # MemPools cannot be made from C++ yet
+            self.rates["pool"] = 0
         self.ops, self.live, self.live_bytes, self.next_id = [], {}, 0, 1
         self.current = None
         self.open = []   # routes: (id, is_capture)
@@ -90,10 +92,14 @@ class Trace:
         self.live_bytes += size
         self.next_id += 1
 
+    def capturing(self):
+        """Whether torch takes this for a capture: before 2.13 any pool that is entered, since then a capture proper."""
+        return bool(self.open) and (self.version < (2, 13) or self.open[-1][1])
+
     def free(self):
         """A block whose stream was recorded during a capture is only freed during one: torch remembers such streams by
         the address of its own block object, and what a later object at that address inherits is an accident."""
-        ids = [i for i in self.live if self.open or i not in self.captured]
+        ids = [i for i in self.live if i not in self.captured or self.capturing()]
         if not ids:
             return
         recent = self.r.random() < 0.5
@@ -103,7 +109,7 @@ class Trace:
 
     def record(self):
         block = self.r.choice(list(self.live))
-        if self.open:
+        if self.capturing():
             self.captured.add(block)
         self.put("record_stream", block, self.r.choice(self.streams))
 
@@ -149,6 +155,10 @@ class Trace:
             self.put("capture_begin", pool)
             self.open.append((pool, True))
 
+    def empty_cache(self):
+        if not self.open or self.version >= (2, 8):  # before, torch asserted that nothing is being captured
+            self.put("empty_cache", "0.0")
+
     def option(self):
         known = self.idle + [p for p, capture in self.open if not capture]
         if not known:
@@ -165,7 +175,7 @@ class Trace:
         x = r.random()
         for name, act in (("record", self.record if self.live else None), ("pool", self.enter_or_leave),
                           ("complete", lambda: self.put("complete", r.choice(self.streams))),
-                          ("empty", lambda: self.put("empty_cache", "0.0")), ("capture", self.capture),
+                          ("empty", self.empty_cache), ("capture", self.capture),
                           ("settings", lambda: self.put("set_settings", random_settings(r, self.version, False) or
                                                         "expandable_segments:False")),
                           ("fraction", lambda: self.put("set_memory_fraction", r.choice([0.3, 0.6, 0.9, 1]))),
