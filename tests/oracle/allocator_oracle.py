@@ -4,7 +4,7 @@
 usage: allocator_oracle.py BINARY [--site DIR]... [--traces N] [--events N] [--seed N] [--keep DIR] [--bench PROGRAM]
 
 A site is a directory with torch in it (site-packages of a virtual environment); without --site, OOMSIGHT_ORACLE_SITES
-names them, separated by colons. The wheel's own libc10_cuda runs on standin.c; nothing of torch is changed. Traces are
+names them, separated by colons; without that, every engine that engines.py finds is one. The wheel's own libc10_cuda runs on standin.c; nothing of torch is changed. Traces are
 spread over the sites. With --bench the churn of tests/bench/bench_replay.c is timed on both, in turns.
 Exit 0: no mismatch, 1: mismatches, 77: no torch or no compiler here. Standard library only."""
 import argparse
@@ -20,6 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
+import engines  # noqa: E402
 import random_trace  # noqa: E402
 import score_replay  # noqa: E402
 
@@ -85,6 +86,14 @@ class Site:
         return done.stderr.decode(errors="replace")[-300:] or "exit code %d" % done.returncode
 
 
+def site_paths(given):
+    paths = given or [p for p in os.environ.get("OOMSIGHT_ORACLE_SITES", "").split(":") if p]
+    if not paths:
+        for folder in engines.venvs().values():
+            paths += glob.glob(os.path.join(folder, "lib", "python3*", "site-packages"))
+    return [p for p in paths if os.path.exists(os.path.join(p, "torch", "lib", "libc10_cuda.so"))]
+
+
 def cut_at_assertion(path):
     """torch can trip over its own assertions, or die; the program would end there, so the trace does."""
     with open(path, encoding="utf-8") as f:
@@ -134,14 +143,13 @@ def main():
     parser.add_argument("--keep")
     parser.add_argument("--bench")
     options = parser.parse_args()
-    paths = options.site or [p for p in os.environ.get("OOMSIGHT_ORACLE_SITES", "").split(":") if p]
-    paths = [p for p in paths if os.path.exists(os.path.join(p, "torch", "lib", "libc10_cuda.so"))]
+    paths = site_paths(options.site)
     if not paths or not shutil.which("g++") or not shutil.which("readelf"):
         print("no torch wheel or no compiler here: skipped")
         return 77
     work = options.keep or tempfile.mkdtemp(prefix="oomsight-oracle-")
     os.makedirs(work, exist_ok=True)
-    sites = [Site(p, work) for p in paths]
+    sites = list({site.torch: site for site in (Site(p, work) for p in paths)}.values())  # one of each version
     for site in sites:
         site.build()
         if options.bench:
