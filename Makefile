@@ -15,7 +15,7 @@ fuzz:                   ## fuzz one reader: make fuzz T=config RUNS=100000
 	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Ddefault_library=static -Db_sanitize=address,undefined -Dbuildtype=debugoptimized >/dev/null
 	@ninja -C build-fuzz -j2 && tools/fuzz.sh build-fuzz $(T) $(RUNS)
 oracle: all             ## real PyTorch and vLLM as judges; skipped where there are none
-	@rc=0; for t in test_torch test_vllm; do python3 tests/oracle/$$t.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
+	@rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
 seeds: all              ## the reported cases, raised again by the engines of those versions
 	@python3 tests/oracle/seeds.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || exit $$c
 oracle-full: seeds      ## every installed engine through every way of starting; rewrites docs/oracle.md
