@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 
 /* Open the next phase of the plan with what every phase holds: other processes, the context, communicators. */
+oos_amount oos_moment_others(const oos_plan *plan); /* held by others on the device */
 oos_plan_phase *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase);
 
 /* Add a row; failures are remembered until the close. */

@@ -1,4 +1,5 @@
 /* Words for the phase that decided: the cause (a word of the corpus) and the mechanism with its numbers. */
+#include "plan/moment.h"
 #include "plan/phases.h"
 
 static const oos_plan_phase *deciding(const oos_plan *plan)
@@ -30,13 +31,20 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
     const oos_setup *setup = plan->setup;
     bool const others = setup->device.used_bytes > oos_sub(setup->device.total_bytes, plan->budget_bytes) / 2;
     plan->cause = others ? "other_process_holds_memory" : "gmu_too_high_leaves_no_headroom";
+    oos_amount const held = oos_moment_others(plan);
+    const char *who =
+        held.source == OOS_SOURCE_ESTIMATED
+            ? oos_arena_format(arena,
+                               "what the host holds of the memory it shares (%.1f GiB, perhaps %.1f to "
+                               "%.1f: --gpu-used tells)",
+                               gib(held.bytes), gib(held.low), gib(held.high))
+            : oos_arena_format(arena, "what others hold (%.2f GiB)", gib(held.bytes));
     return oos_arena_format(
         arena,
-        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context%s and what "
-        "others hold (%.2f GiB) %s less.",
+        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context%s and %s %s less.",
         gib(plan->budget_bytes), gib(setup->device.total_bytes), setup->gpu_memory_utilization,
         plan->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
-        gib(setup->device.used_bytes), is_tight(plan) ? "may leave" : "leave");
+        who ? who : "others", is_tight(plan) ? "may leave" : "leave");
 }
 
 static const char *explain_load(oos_arena *arena, oos_plan *plan)

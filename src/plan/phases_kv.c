@@ -19,9 +19,7 @@ static void hold_non_kv(oos_plan_phase *moment, const oos_plan *plan)
         oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
     if (rules->profile_counts_other_processes) {
         oos_moment_hold(moment, "CUDA context", outside->context);
-        oos_moment_hold(
-            moment, "other processes",
-            oos_amount_exact(plan->setup->device.used_bytes, OOS_SOURCE_READ, "given with --gpu-used"));
+        oos_moment_hold(moment, "other processes", oos_moment_others(plan));
     }
     if (plan->setup->graph_estimate_applied)
         oos_moment_hold(moment, "graph estimate", outside->graph_estimate);
