@@ -150,6 +150,14 @@ static void take_figures(oos_dryrun_log *log, oos_view line)
         bytes_after(line, "torch peak memory increase:", &bytes))
         keep_largest(&log->activation_peak, bytes, false);
 
+    /* a backend that was asked for: "Using AttentionBackendEnum.FLASHINFER backend." */
+    static const char asked[] = "Using AttentionBackendEnum.";
+    const char *named = find(line, asked), *after = named ? find(line, " backend") : NULL;
+    if (after && after > named + sizeof asked - 1 && !log->backend[0]) {
+        named += sizeof asked - 1;
+        size_t len = (size_t)(after - named);
+        if (len < sizeof log->backend && !memchr(named, ' ', len)) memcpy(log->backend, named, len);
+    }
     static const char *const before_backend[] = {"attention backend out of", "backend on V1 engine",
                                                  "backend for head_size"};
     const char *using = find(line, "Using ");

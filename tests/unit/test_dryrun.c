@@ -76,6 +76,18 @@ static void what_was_measured_to_the_byte_is_not_rounded_again(void **state)
     assert_true(log.kv_available.bytes.value == 18446744000);
 }
 
+static void a_backend_that_was_asked_for_is_named_too(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "INFO [cuda.py:1] Using backend AttentionBackendEnum.FLASH_ATTN for vit attention");
+    line(&log, "INFO [mm.py:1] Using AttentionBackendEnum.FLASH_ATTN for MMEncoderAttention backend");
+    assert_string_equal(log.backend, "");
+    line(&log, "INFO [cuda.py:274] Using AttentionBackendEnum.FLASHINFER backend.");
+    assert_string_equal(log.backend, "FLASHINFER");
+}
+
 static void repacking_and_the_sampler_are_phases_of_their_own(void **state)
 {
     (void)state;
@@ -141,6 +153,7 @@ int main(void)
         cmocka_unit_test(a_healthy_start_goes_through_its_phases),
         cmocka_unit_test(an_out_of_memory_line_gives_its_figures_and_its_phase),
         cmocka_unit_test(what_was_measured_to_the_byte_is_not_rounded_again),
+        cmocka_unit_test(a_backend_that_was_asked_for_is_named_too),
         cmocka_unit_test(repacking_and_the_sampler_are_phases_of_their_own),
         cmocka_unit_test(the_engines_own_refusal_is_not_an_out_of_memory),
         cmocka_unit_test(the_rows_of_a_phase_add_up_to_its_peak),

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl, and what the real engine measured.
+
+    tools/agreement.py BINARY [--results FILE] [--write docs/accuracy.md] [--json]
+
+Weights are compared to the byte, KV tokens for the same available memory (the measured one, given with
+--kv-cache-memory-bytes), the activation peak within 5 %. --write puts the table between the two marks of that file. Needs no
+engine: the results are kept. Exit 0 when every difference is within its bound, 1 when not, 2 on wrong usage."""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+import scorelib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "oracle"))
+import models  # noqa: E402
+
+PEAK_BOUND = 0.05
+BEGIN, END = "<!-- agreement: made by tools/agreement.py -->", "<!-- end of agreement -->"
+
+
+def compare(planner, folder, record):
+    command = ["vllm", "serve", models.write(folder, record["model"])] + record["flags"]
+    options = ["--vllm", record["version"]] + record["device"]
+    plan, why = planner.plan(options, command)
+    if not plan:
+        return {"why": why}
+    given, why = planner.plan(options, command + ["--kv-cache-memory-bytes", str(record["available_bytes"])])
+    peak = scorelib.hold(plan, "kv_sizing", "activation peak")
+    return {"weights": plan["weights_bytes"], "tokens": given["kv"]["tokens"] if given else None, "peak": peak,
+            "backend": plan["attention_backend"],
+            "weights_ok": plan["weights_bytes"] == record["weights_bytes"],
+            "tokens_ok": bool(given) and given["kv"]["tokens"] == record["tokens"],
+            "peak_ok": peak is not None and abs(peak - record["peak_bytes"]) <= PEAK_BOUND * record["peak_bytes"]}
+
+
+def signed(number):
+    return "=" if number == 0 else "{:+,}".format(number)
+
+
+def row(record, seen):
+    gib = scorelib.GIB
+    if "why" in seen:
+        return f"| {record['version']} | {record['way']} | {record['model']} | no plan: {seen['why']} | | | |"
+    tokens = "=" if seen["tokens_ok"] else f"{seen['tokens']:,}" if seen["tokens"] is not None else "no plan"
+    change = (seen["peak"] or 0) / record["peak_bytes"] - 1
+    return (f"| {record['version']} | {record['way']} | {record['model']} | {record['weights_bytes']:,} | "
+            f"{signed(seen['weights'] - record['weights_bytes'])} | {record['tokens']:,} | {tokens} | "
+            f"{record['peak_bytes'] / gib:.3f} | {(seen['peak'] or 0) / gib:.3f} | {100 * change:+.1f} % |")
+
+
+def put_between(path, text):
+    with open(path, encoding="utf-8") as f:
+        whole = f.read()
+    before, found, rest = whole.partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    if not found or not closed:
+        scorelib.fail(f"{path}: the marks '{BEGIN}' and '{END}' are not there")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(before + BEGIN + "\n" + text + END + after)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="plans beside dry runs")
+    parser.add_argument("binary")
+    parser.add_argument("--results", default=os.path.join(HERE, "..", "tests", "oracle", "results.jsonl"))
+    parser.add_argument("--write")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    records = [r for r in scorelib.read_lines(args.results)
+               if r["verdict"] == "fits" and r["weights_bytes"] and r["tokens"] and r["available_bytes"] and r["peak_bytes"]]
+    planner = scorelib.Planner(os.path.abspath(args.binary))
+    with tempfile.TemporaryDirectory() as folder:
+        seen = [compare(planner, folder, record) for record in records]
+    count = {name: sum(bool(s.get(name + "_ok")) for s in seen) for name in ("weights", "tokens", "peak")}
+    backends = sum(s.get("backend") == r["backend"] for s, r in zip(seen, records))
+    last = (f"{len(records)} starts: weights equal to the byte {count['weights']}, tokens equal {count['tokens']}, "
+            f"peak within 5 % {count['peak']}")
+    if args.json:
+        print(json.dumps({"records": len(records), **count, "backends": backends}))
+    else:
+        head = ["| vLLM | way | model | weights, bytes | plan | KV tokens | plan | peak, GiB | plan | |",
+                "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+        table = "\n".join(head + [row(r, s) for r, s in zip(records, seen)])
+        print(table + "\n" + last)
+        if args.write:
+            put_between(args.write, f"\n{table}\n\n{last}.\n\n")
+    return 0 if all(n == len(records) for n in count.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
