@@ -21,6 +21,7 @@ static const char help[] =
     "you know it\n"
     "  --load N:IN:OUT       when ready, send N requests of IN tokens for OUT tokens each\n"
     "  --serve               keep the server when it is ready, until it is interrupted\n"
+    "  --until PHASE         stop when that phase begins, e.g. profile_run: the weights are in place\n"
     "  --trace FILE          write every device allocation\n"
     "  --cuda 12|13          for commands that are not a Python program of their own\n"
     "  --timeout SECONDS     give up (3600)\n"
@@ -70,6 +71,7 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--trace", argc, argv, at, &wrong))) return params->trace_path = value, 1;
+    if ((value = option_value("--until", argc, argv, at, &wrong))) return params->until = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
         return take_size(value, &params->gpu_total_bytes) ? 1 : -1;

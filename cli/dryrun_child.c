@@ -146,6 +146,7 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
     if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && *failed_at == 0)
         *failed_at = now;
     if (*failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
+    if ((p->state & OOMSIGHT_DRYRUN_REACHED) && *failed_at == 0) return STOP_READY;
     if (engine->serves && (p->state & OOMSIGHT_DRYRUN_READY) && !options->serve && load_done)
         return STOP_READY;
     return GO_ON;

@@ -18,6 +18,7 @@ struct oomsight_dryrun {
     char *path;
     oos_device_spec spec; /* of each device, as it was asked for */
     uint32_t device_count;
+    oos_phase until; /* OOS_PHASE_COUNT: none */
     oos_dryrun run;
 };
 
@@ -99,9 +100,24 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
 
-oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oomsight_dryrun **ret_dryrun,
+static oomsight_status until_read(const char *word, oos_phase *ret_phase, oomsight_error *reterr)
+{
+    unsigned phase = OOS_PHASE_COUNT;
+    for (unsigned i = 0; word && i < OOS_PHASE_COUNT; i++)
+        if (strcmp(word, oos_phase_word(i)) == 0) phase = i;
+    if (word && phase == OOS_PHASE_COUNT)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is no phase; a start has weight_load, profile_run, ...",
+                        word);
+    *ret_phase = phase;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *given, oomsight_dryrun **ret_dryrun,
                                        oomsight_error *reterr)
 {
+    oomsight_dryrun_params all = OOMSIGHT_DRYRUN_PARAMS_INIT; /* a caller of an older header has fewer */
+    memcpy(&all, given, given->size < sizeof all ? given->size : sizeof all);
+    const oomsight_dryrun_params *params = &all;
     if (!params->data || !params->segment_path)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a dry run needs data and a place for its segment");
     oos_arena *arena = oos_arena_create(64 << 10);
@@ -115,7 +131,8 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     oos_dryrun_log_init(&dryrun->run.log);
     if (params->engine_version)
         dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
-    oomsight_status const status = segment_make(dryrun, params, reterr);
+    oomsight_status status = until_read(params->until, &dryrun->until, reterr);
+    if (status == OOMSIGHT_OK) status = segment_make(dryrun, params, reterr);
     if (status != OOMSIGHT_OK) {
         oomsight_dryrun_free(dryrun);
         return status;
@@ -145,7 +162,8 @@ unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t 
     if (oos_dryrun_log_line(log, (oos_view){line, len}) && segment_is_whole(dryrun))
         __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
     return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
-           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u);
+           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u) |
+           (log->phase >= dryrun->until ? OOMSIGHT_DRYRUN_REACHED : 0u);
 }
 
 /* Nothing in the segment can be believed: what the log said is all there is. */

@@ -290,6 +290,7 @@ typedef struct oomsight_dryrun_params {
     unsigned device_count;     /* 0: from the count in `gpu` */
     const char *engine_version; /* for the report; may be NULL */
     const char *trace_path;     /* NULL: no trace */
+    const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
@@ -303,7 +304,12 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_create(const oo
 OOMSIGHT_API void oomsight_dryrun_free(oomsight_dryrun *dryrun); /* NULL is fine */
 
 /* One line of the engine's output, without its newline. Returns what is known so far, bits of the enum below. */
-enum { OOMSIGHT_DRYRUN_READY = 1, OOMSIGHT_DRYRUN_OUT_OF_MEMORY = 2, OOMSIGHT_DRYRUN_REFUSED = 4 };
+enum {
+    OOMSIGHT_DRYRUN_READY = 1,
+    OOMSIGHT_DRYRUN_OUT_OF_MEMORY = 2,
+    OOMSIGHT_DRYRUN_REFUSED = 4,
+    OOMSIGHT_DRYRUN_REACHED = 8 /* the phase of `until`, or a later one */
+};
 OOMSIGHT_API unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len);
 
 /* The processes are gone: read what was measured. */

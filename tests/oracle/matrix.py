@@ -78,6 +78,25 @@ def row(r):
         "%d / %d" % (r["wall_seconds"], r["cpu_seconds"]), gib(r["resident_bytes"]))
 
 
+def cases():
+    """The reported cases as seeds.py left them."""
+    head = ["| case | vLLM | ends | phase | tried | weights GiB | peak GiB | KV tokens | allocated GiB | private pools GiB | wall / CPU s | RAM GiB |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    try:
+        with open(os.path.join(HERE, "seeds.jsonl"), encoding="utf-8") as lines:
+            kept = list(map(json.loads, lines))
+    except FileNotFoundError:
+        return ""
+    for r in kept:
+        tried = "-" if r["tried_bytes"] is None else "%.2f MiB" % (r["tried_bytes"] / 2**20)
+        head.append("| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %d / %d | %s |" % (
+            r["case"], "" if r["holds"] else " (not as reported)", r["version"], "starts" if r["verdict"] == "fits" else
+            r["verdict"], r["phase"] or "-", tried, gib(r["weights_bytes"]), gib(r["peak_bytes"]),
+            "{:,}".format(r["kv_tokens"]) if r["kv_tokens"] else "-", gib(r["torch_allocated_bytes"]),
+            gib(r["private_pools_bytes"]), r["wall_seconds"], r["cpu_seconds"], gib(r["resident_bytes"])))
+    return "## The reported cases\n\n`make seeds`; what each must show is in tests/oracle/seeds.py.\n\n" + "\n".join(head) + "\n\n"
+
+
 def write_table(path, results):
     ways = {way[0] for way in points.WAYS}
     order = {point[:2]: i for i, point in enumerate(points.all_points())}
@@ -85,7 +104,7 @@ def write_table(path, results):
     head = ["| vLLM | way | model | device | ends | weights GiB | peak GiB | KV tokens | backend | graphs | wall / CPU s | RAM GiB |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     with open(path, "w", encoding="utf-8") as f:
-        f.write(HEAD + "## Six ways, six versions\n\n")
+        f.write(HEAD + cases() + "## Six ways, six versions\n\n")
         f.write("\n".join(head + [row(r) for r in records if r["way"] in ways]) + "\n")
         f.write("\n## More\n\n" + "\n".join(head + [row(r) for r in records if r["way"] not in ways]) + "\n")
         failed = [r for r in records if r["verdict"] != "fits"]

@@ -2,8 +2,10 @@
 
     tests/oracle/seeds.py BINARY [CASE...]
 
-A case without its engine (a virtual environment vllm-VERSION in OOMSIGHT_VENVS) is skipped; exit 77 when all are. The
---outside figures are what each report printed beyond PyTorch's own memory: no stand-in can know them."""
+A case without its engine (a virtual environment vllm-VERSION in OOMSIGHT_VENVS) is skipped; exit 77 when all are. What came
+out is a line of seeds.jsonl, from which docs/oracle.md is made. The --outside figures are what each report printed beyond
+PyTorch's own memory: no stand-in can know them."""
+import json
 import os
 import sys
 import tempfile
@@ -47,8 +49,8 @@ CASES = {
             lambda r, log: r["verdict"] == "fails" and r["tried_bytes"] == 20 * MIB
             and near(r["child"]["torch_allocated_bytes"], 181.8 * GIB, 0.3 * GIB)
             and near(r["child"]["private_pools_bytes"], 71.15 * GIB, 0.3 * GIB)),
-    "004-clean": ("0.20.2", GB200, "qwen3-235b-a22b-rank", SLEEP,
-                  lambda r, log: near(r["weights_bytes"], 109.6 * GIB, 0.2 * GIB)),
+    "004-clean": ("0.20.2", GB200 + ["--until", "profile_run"], "qwen3-235b-a22b-rank", SLEEP,
+                  lambda r, log: r["verdict"] == "fits" and near(r["weights_bytes"], 109.6 * GIB, 0.2 * GIB)),
     "000-start": ("0.11.0", A30 + ["--outside", "1380MiB"], "opt-2.7b",
                   ["--tensor-parallel-size", "4", "--gpu-memory-utilization", "0.8"],
                   lambda r, log: near(r["weights_bytes"], 1.24 * GIB, 0.006 * GIB) and near(r["kv"]["tokens"], 226000, 3000)
@@ -64,8 +66,25 @@ def summary(report):
     child = report["child"]
     return {"verdict": report["verdict"], "phase": report["phase"], "tried_bytes": report["tried_bytes"],
             "weights_bytes": report["weights_bytes"], "kv_tokens": report["kv"]["tokens"],
+            "peak_bytes": report["peak_activation_bytes"], "kv_available_bytes": report["kv"]["available_bytes"],
             "backend": report["attention_backend"], "private_pools_bytes": child["private_pools_bytes"],
             "torch_allocated_bytes": child["torch_allocated_bytes"], "message": child["oom_message"]}
+
+
+def keep(name, record):
+    """The last result of each case, in the order of CASES."""
+    path = os.environ.get("OOMSIGHT_SEEDS", os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.jsonl"))
+    try:
+        with open(path, encoding="utf-8") as lines:
+            kept = {line["case"]: line for line in map(json.loads, lines)}
+    except FileNotFoundError:
+        kept = {}
+    kept[name] = record
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        for case in CASES:
+            if case in kept:
+                f.write(json.dumps(kept[case]) + "\n")
+    os.replace(path + ".new", path)
 
 
 def main():
@@ -85,6 +104,10 @@ def main():
             right = bool(outcome.report) and holds(outcome.report, outcome.log)
             failed += not right
             print("%s %s on vLLM %s, %.0f s" % ("ok  " if right else "FAIL", name, version, outcome.seconds))
+            if outcome.report:
+                keep(name, {"case": name, "version": version, "holds": right, "wall_seconds": round(outcome.seconds),
+                            "cpu_seconds": round(outcome.cpu_seconds), "resident_bytes": outcome.rss_bytes,
+                            **summary(outcome.report)})
             print("     %s" % (summary(outcome.report) if outcome.report else outcome.log[-2000:]), flush=True)
             if not right and os.environ.get("OOMSIGHT_KEEP_LOGS"):
                 with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], name + ".log"), "w") as f:

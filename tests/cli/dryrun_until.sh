@@ -1,0 +1,1 @@
+"$OOMSIGHT" dryrun --gpu A30 --cuda 13 --until tea -- true
