@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all wheel python root seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -20,6 +20,8 @@ seeds: all              ## the reported cases, raised again by the engines of th
 	@python3 tests/oracle/seeds.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || exit $$c
 oracle-full: seeds      ## every installed engine through every way of starting; rewrites docs/oracle.md
 	@python3 tests/oracle/matrix.py $(B)/cli/oomsight --write docs/oracle.md
+agreement: all          ## plan beside the engine's own figures; rewrites its part of docs/accuracy.md
+	@tools/agreement.py $(B)/cli/oomsight --write docs/accuracy.md
 golden: all             ## rewrite the golden files; review the diff
 	@tools/golden.sh $(B) --rewrite
 bench: all              ## throughput
