@@ -123,7 +123,7 @@ def main():
     parser.add_argument("--results", default=os.path.join(HERE, "results.jsonl"))
     parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=1500)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     found = engines.venvs()
     results = read_results(args.results)
     started = 0
