@@ -174,6 +174,21 @@ def name_repack(module):
     module.process_weights_after_loading = named
 
 
+def gptq_whole(module):
+    """vLLM's GPTQ configs read from the weight files which layers are quantised. Without files that would be none, so a
+    directory with a config alone would load in half precision; here it is all of them, as in nearly every checkpoint."""
+    for cls in list(vars(module).values()):
+        if not (isinstance(cls, type) and "maybe_update_config" in vars(cls) and "GPTQ" in cls.__name__):
+            continue
+
+        def update(self, *args, _inner=cls.maybe_update_config, **kwargs):
+            _inner(self, *args, **kwargs)
+            if not self.modules_in_block_to_quantize:
+                self.modules_in_block_to_quantize = ["."]  # part of every layer's name
+                tell("no weight files: every linear layer of the GPTQ model is taken as quantised")
+        cls.maybe_update_config = update
+
+
 class _Silent:
     """Kernels that would do nothing here anyway."""
 
@@ -195,7 +210,10 @@ def sampling_unbuilt(module):
 
 
 HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample_zeros,
-         "vllm.v1.worker.gpu_worker": exact_figures, "vllm.model_executor.model_loader.utils": name_repack}
+         "vllm.v1.worker.gpu_worker": exact_figures, "vllm.model_executor.model_loader.utils": name_repack,
+         "vllm.model_executor.layers.quantization.gptq": gptq_whole,
+         "vllm.model_executor.layers.quantization.gptq_marlin": gptq_whole,
+         "vllm.model_executor.layers.quantization.auto_gptq": gptq_whole}
 
 
 class _Loader(importlib.abc.Loader):

@@ -24,8 +24,9 @@ def main():
         device = ["--gpu", "A30x2", "--gpu-total", "8GiB", "--outside", "300MiB"]
         runs = [("checks", [], {}), ("expandable segments", ["allocator"], {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}),
                 ("cudaMallocAsync", ["allocator"], {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})]
+        runs.append(("a scan on 8.9", ["scan"], {}))
         for name, words, env in runs:
-            outcome = engines.dryrun(binary, folder, device, [python, os.path.join(here, "torch_checks.py")] + words, env, 300)
+            outcome = engines.dryrun(binary, folder, ["--gpu", "L4"] if words == ["scan"] else device, [python, os.path.join(here, "torch_checks.py")] + words, env, 300)
             child = outcome.report["child"]["exit"] if outcome.report else None
             print("CUDA %d, %s: child %s, %.0f s" % (major, name, child, outcome.seconds))
             if child != 0:

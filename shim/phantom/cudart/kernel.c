@@ -13,6 +13,7 @@ typedef struct symbol {
     const char *name;
     size_t bytes;
     void *device;
+    const void *binary; /* of a function: the fat binary it is in */
 } symbol;
 
 static pthread_mutex_t symbols_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,13 +40,14 @@ static symbol *symbol_slot(const void *host, bool add)
     return &symbols[slot];
 }
 
-static void symbol_add(const void *host, const char *name, size_t bytes)
+static void symbol_add(void **handle, const void *host, const char *name, size_t bytes)
 {
     pthread_mutex_lock(&symbols_lock);
     symbol *s = symbol_slot(host, true);
     if (s) {
         s->name = name;
         s->bytes = bytes;
+        s->binary = handle ? handle[0] : NULL;
     }
     pthread_mutex_unlock(&symbols_lock);
 }
@@ -78,13 +80,13 @@ TAKE(char, __cudaInitModule, void **handle)
 
 TAKE(void, __cudaRegisterFunction, void **handle, const char *host, char *device, const char *name)
 {
-    symbol_add(host, name, 0);
+    symbol_add(handle, host, name, 0);
 }
 
 TAKE(void, __cudaRegisterVar, void **handle, char *host, char *device, const char *name, int external,
      size_t bytes)
 {
-    symbol_add(host, name, bytes);
+    symbol_add(handle, host, name, bytes);
 }
 
 /* The device's copy of a variable exists once somebody asks; it belongs to the module, not to the allocator. */
@@ -213,11 +215,14 @@ _Static_assert(sizeof(function_attributes) == 144, "layout of the vendor");
 TAKE(int, cudaFuncGetAttributes, function_attributes *ret_attributes, const void *host)
 {
     unsigned const index = oos_device_current();
-    int const capability = (int)oos_device_spec_of(index)->capability;
+    unsigned const capability = oos_device_spec_of(index)->capability;
+    symbol found = {0};
+    symbol_get(host, &found);
+    int const architecture = (int)fatbin_architecture(found.binary, capability);
     *ret_attributes = (function_attributes){.block_threads = 1024,
                                             .registers = 32,
-                                            .ptx_version = capability,
-                                            .binary_version = capability,
+                                            .ptx_version = architecture,
+                                            .binary_version = architecture,
                                             .dynamic_shared_bytes = oos_attribute(97, index)};
     return 0;
 }
