@@ -24,4 +24,7 @@ struct oomsight_model {
 oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
                                    oomsight_model **ret_model, oomsight_error *reterr);
 
+/* What is inside a public plan; lives as long as it does. */
+const struct oos_plan *oos_api_plan(const oomsight_plan *plan);
+
 #endif

@@ -271,6 +271,11 @@ void oomsight_plan_free(oomsight_plan *plan)
     oos_arena_free(plan->arena);
 }
 
+const oos_plan *oos_api_plan(const oomsight_plan *plan)
+{
+    return &plan->plan;
+}
+
 oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
 {
     return plan->plan.verdict;

@@ -74,8 +74,8 @@ typedef enum oomsight_format {
     OOMSIGHT_FORMAT_JSON = 1,
     OOMSIGHT_FORMAT_MARKDOWN = 2,
     OOMSIGHT_FORMAT_HTML = 3,
-    OOMSIGHT_FORMAT_GITHUB = 4, /* annotations of a GitHub job; explain only */
-    OOMSIGHT_FORMAT_SARIF = 5   /* explain only */
+    OOMSIGHT_FORMAT_GITHUB = 4, /* annotations of a GitHub job; explain and check only */
+    OOMSIGHT_FORMAT_SARIF = 5   /* explain and check only */
 } oomsight_format;
 
 /* How to print. Start from OOMSIGHT_RENDER_PARAMS_INIT; new fields are only ever added at the end. */
@@ -321,6 +321,48 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oo
                                                                         const oomsight_render_params *params,
                                                                         char **ret_text,
                                                                         oomsight_error *reterr);
+
+/* ---- check ----------------------------------------------------------------------------------------------------- */
+
+/* The engine commands in deployment files, each planned: shell scripts, Dockerfiles, systemd units, compose files, Kubernetes
+ * manifests, values of vLLM's production-stack chart. */
+typedef struct oomsight_check oomsight_check;
+
+/* Parameters of a check. Start from OOMSIGHT_CHECK_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_check_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the call; NULL is an error */
+    const char *const *paths;  /* files; must live until the call returns */
+    size_t path_count;
+    const char *gpu; /* for commands whose file declares none; may be NULL */
+    uint64_t gpu_total_bytes, gpu_used_bytes;
+    const char *compute_capability;
+    const char *engine_version; /* for commands whose image or file tells none; NULL: newest known */
+    const char
+        *models_dir; /* where models lie that the files name otherwise, by their last name; may be NULL */
+    int allow_hub;
+} oomsight_check_params;
+#define OOMSIGHT_CHECK_PARAMS_INIT                                                                           \
+    {                                                                                                        \
+        sizeof(oomsight_check_params), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0                        \
+    }
+
+/* On OOMSIGHT_OK *ret_check is the caller's, to be given to oomsight_check_free(). Otherwise it is untouched. A command that
+ * does not fit, or that cannot be planned, is an answer. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create(const oomsight_check_params *params,
+                                                                       oomsight_check **ret_check,
+                                                                       oomsight_error *reterr);
+OOMSIGHT_API void oomsight_check_free(oomsight_check *check); /* NULL is fine */
+
+OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);     /* commands found */
+OOMSIGHT_API size_t oomsight_check_failing(const oomsight_check *check);   /* of them: do not start */
+OOMSIGHT_API size_t oomsight_check_unplanned(const oomsight_check *check); /* of them: could not be planned */
+
+/* Text, JSON, annotations of a GitHub job, or SARIF. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_render(const oomsight_check *check,
+                                                                       const oomsight_render_params *params,
+                                                                       char **ret_text,
+                                                                       oomsight_error *reterr);
 
 /* ---- knowledge base -------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* A YAML file given with --config, as the options it stands for. libyaml is touched in yaml.c only. */
+/* A YAML file given with --config, as the options it stands for. libyaml is touched in yaml.c and found_yaml.c only. */
 #ifndef OOS_INPUT_YAML_H
 #define OOS_INPUT_YAML_H
 
