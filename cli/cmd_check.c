@@ -8,7 +8,8 @@ enum { PATHS_MAX = 4096 };
 
 static const char help[] =
     "usage: oomsight check [options] FILE...\n\n"
-    "Finds the commands that start vLLM in shell scripts, Dockerfiles, systemd units, compose files, Kubernetes\n"
+    "Finds the commands that start vLLM in shell scripts, Dockerfiles, systemd units, compose files, "
+    "Kubernetes\n"
     "manifests and values of vLLM's production-stack chart, and plans each. Other files hold none.\n\n"
     "  --gpu NAME[xN]      the device, for commands whose file declares none\n"
     "  --gpu-total SIZE    what it really shows; --gpu-used SIZE: held by others; --gpu-cc X.Y\n"
@@ -18,7 +19,8 @@ static const char help[] =
     "  --json, --format text|json|github|sarif, --output FILE, --color WHEN, --explain, --data DIR\n\n"
     "A comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB vllm=0.19.1` declares for what follows it,\n"
     "`# oomsight: ignore` leaves the next command out.\n\n"
-    "Exit: 0 all start, 1 one does not, 2 wrong usage, 3 a file could not be read or a command not planned.\n";
+    "Exit: 0 all start, 1 one does not, 2 wrong usage, 3 a file could not be read or a command not "
+    "planned.\n";
 
 static int take_size(const char *value, uint64_t *ret_bytes)
 {
@@ -32,9 +34,12 @@ static int take_option(oomsight_check_params *params, int argc, char **argv, int
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--offline") == 0) return params->allow_hub = 0, ++*at, 1;
-    if ((value = option_value("--gpu-total", argc, argv, at, &wrong))) return take_size(value, &params->gpu_total_bytes);
-    if ((value = option_value("--gpu-used", argc, argv, at, &wrong))) return take_size(value, &params->gpu_used_bytes);
-    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong))) return params->compute_capability = value, 1;
+    if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
+        return take_size(value, &params->gpu_total_bytes);
+    if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
+        return take_size(value, &params->gpu_used_bytes);
+    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
+        return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
     if ((value = option_value("--models", argc, argv, at, &wrong))) return params->models_dir = value, 1;
@@ -45,7 +50,8 @@ static int answer(const output_options *options, const oomsight_check *check)
 {
     oomsight_error error = {0};
     char *text = NULL;
-    if (oomsight_check_render(check, &options->render, &text, &error) != OOMSIGHT_OK) return fail_with(&error);
+    if (oomsight_check_render(check, &options->render, &text, &error) != OOMSIGHT_OK)
+        return fail_with(&error);
     int const code = output_write(options, text);
     oomsight_text_free(text);
     if (code != EXIT_FITS) return code;
@@ -70,7 +76,9 @@ int cmd_check(int argc, char **argv)
         if (taken < 0) return EXIT_USAGE;
         if (taken > 0) continue;
         if (argv[at][0] == '-' || params.path_count == PATHS_MAX) {
-            fprintf(stderr, argv[at][0] == '-' ? "oomsight check: no option '%s'\n" : "oomsight check: too many files at '%s'\n",
+            fprintf(stderr,
+                    argv[at][0] == '-' ? "oomsight check: no option '%s'\n"
+                                       : "oomsight check: too many files at '%s'\n",
                     argv[at]);
             return EXIT_USAGE;
         }

@@ -17,7 +17,8 @@ struct oomsight_check {
 };
 
 /* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
-static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params, const oos_found *found)
+static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
+                                    const oos_found *found)
 {
     oos_serve serve = {0};
     oos_engine_env env = {0};
@@ -28,9 +29,10 @@ static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_param
     oos_version version = versions[count - 1];
     bool beyond;
     if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
-    if (!params->models_dir || oos_rules_of(params->data->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK ||
-        oos_serve_read(arena, found->words, found->count, &params->data->flags, rules.version, &serve, &env, NULL) !=
-            OOMSIGHT_OK ||
+    if (!params->models_dir ||
+        oos_rules_of(params->data->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK ||
+        oos_serve_read(arena, found->words, found->count, &params->data->flags, rules.version, &serve, &env,
+                       NULL) != OOMSIGHT_OK ||
         !serve.model)
         return NULL;
     const char *slash = strrchr(serve.model, '/');
@@ -59,7 +61,8 @@ static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
     return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
 }
 
-static void check_one(oomsight_check *check, const oomsight_check_params *params, const char *path, const oos_found *found)
+static void check_one(oomsight_check *check, const oomsight_check_params *params, const char *path,
+                      const oos_found *found)
 {
     if (check->count == CHECKED_MAX) return;
     size_t const at = check->count++;
@@ -91,12 +94,14 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     checked->best_flags = oomsight_plan_best_flags(check->plans[at]);
 }
 
-static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params, oomsight_error *reterr)
+static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params,
+                                  oomsight_error *reterr)
 {
     check->list = OOS_NEW_ARRAY(check->arena, oos_checked, CHECKED_MAX);
     check->plans = OOS_NEW_ARRAY(check->arena, oomsight_plan *, CHECKED_MAX);
     check->models = OOS_NEW_ARRAY(check->arena, oomsight_model *, CHECKED_MAX);
-    if (!check->list || !check->plans || !check->models) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+    if (!check->list || !check->plans || !check->models)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     for (size_t i = 0; i < params->path_count; i++) {
         oos_view bytes;
         const oos_found *list;
@@ -163,8 +168,8 @@ size_t oomsight_check_unplanned(const oomsight_check *check)
     return count_level(check, OOS_LEVEL_NOTE);
 }
 
-oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params, char **ret_text,
-                                      oomsight_error *reterr)
+oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,
+                                      char **ret_text, oomsight_error *reterr)
 {
     oos_text text = {0};
     oos_check_page const page = {.list = check->list, .count = check->count, .files = check->files};
@@ -175,7 +180,8 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
     case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
     case OOMSIGHT_FORMAT_MARKDOWN:
     case OOMSIGHT_FORMAT_HTML:
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "checks are written as text, JSON, GitHub annotations or SARIF");
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                        "checks are written as text, JSON, GitHub annotations or SARIF");
     }
     return oos_text_take(&text, ret_text, reterr);
 }

@@ -52,10 +52,11 @@ static bool is_number(const char *word)
 static bool is_wrapper(const char *word)
 {
     static const char *const names[] = {
-        "exec", "sudo",   "nohup",     "env", "time", "nice",     "ionice", "stdbuf",  "setsid", "numactl", "taskset", "timeout",
-        "uv",   "poetry", "pixi",      "run", "uvx",  "tini",     "conda",  "oomsight", "plan",   "dryrun",  "then",    "do",
-        "else", "if",     "dumb-init", "!",   "{",    "python",   "python3", "command", "nsys",   "profile", "chrt",    "while",
-        "srun", "mpirun", "--",        "until", "&&", "torchrun", NULL};
+        "exec",    "sudo",     "nohup",   "env",     "time",    "nice",     "ionice",  "stdbuf", "setsid",
+        "numactl", "taskset",  "timeout", "uv",      "poetry",  "pixi",     "run",     "uvx",    "tini",
+        "conda",   "oomsight", "plan",    "dryrun",  "then",    "do",       "else",    "if",     "dumb-init",
+        "!",       "{",        "python",  "python3", "command", "nsys",     "profile", "chrt",   "while",
+        "srun",    "mpirun",   "--",      "until",   "&&",      "torchrun", NULL};
     return is_among(base_name(word), names) || strncmp(base_name(word), "python3.", 8) == 0;
 }
 
@@ -66,14 +67,17 @@ static size_t entry_index(const oos_words *words)
     bool const container = words->count && is_among(base_name(words->list[0]), containers);
     for (size_t i = 0; i < words->count; i++) {
         const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
-        if (strcmp(base_name(word), "vllm") == 0 && (strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0)) return i;
+        if (strcmp(base_name(word), "vllm") == 0 &&
+            (strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0))
+            return i;
         if (strcmp(word, "-m") == 0 && strncmp(next, "vllm.entrypoints.", 17) == 0) return i;
         if (container) {
             if (strstr(word, "vllm-openai") && i > 0 && word[0] != '-') return i;
             continue; /* options of `docker run` may be anything */
         }
         bool const of_option = i > 0 && words->list[i - 1][0] == '-';
-        if (!is_assignment(word) && !is_wrapper(word) && word[0] != '-' && !is_number(word) && !of_option) break;
+        if (!is_assignment(word) && !is_wrapper(word) && word[0] != '-' && !is_number(word) && !of_option)
+            break;
     }
     return SIZE_MAX;
 }
@@ -93,7 +97,8 @@ static const char *version_of_image(oos_arena *arena, const char *image)
 static bool has_model(const oos_words *words)
 {
     for (size_t i = 0; i < words->count; i++)
-        if (strncmp(words->list[i], "--model", 7) == 0 && (words->list[i][7] == '\0' || words->list[i][7] == '='))
+        if (strncmp(words->list[i], "--model", 7) == 0 &&
+            (words->list[i][7] == '\0' || words->list[i][7] == '='))
             return true;
     return words->count && words->list[0][0] != '-';
 }
@@ -103,9 +108,10 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
     static const oos_place nowhere = {0};
     if (!place) place = &nowhere;
     size_t const entry = entry_index(words);
-    bool const by_image = entry == SIZE_MAX && place->arguments && place->image && strstr(place->image, "vllm-openai") && words->count &&
-                          has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
-                          strcmp(base_name(words->list[0]), "sh") != 0 && strcmp(base_name(words->list[0]), "bash") != 0;
+    bool const by_image =
+        entry == SIZE_MAX && place->arguments && place->image && strstr(place->image, "vllm-openai") &&
+        words->count && has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
+        strcmp(base_name(words->list[0]), "sh") != 0 && strcmp(base_name(words->list[0]), "bash") != 0;
     if ((entry == SIZE_MAX && !by_image) || finder->count == OOS_FOUND_MAX) return;
     oos_words whole = {0};
     const oos_words *environment = place->environment;
@@ -236,18 +242,20 @@ static reader *reader_for(const char *path, oos_view bytes, const char **ret_kin
     *ret_kind = "container";
     if (name_ends(name, ".yaml") || name_ends(name, ".yml")) return oos_finder_yaml;
     *ret_kind = "shell script";
-    if (name_ends(name, ".sh") || name_ends(name, ".bash") || name_ends(name, ".zsh") || script) return read_script;
+    if (name_ends(name, ".sh") || name_ends(name, ".bash") || name_ends(name, ".zsh") || script)
+        return read_script;
     return NULL;
 }
 
-oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes,
-                               const oos_found **ret_list, size_t *ret_count, oomsight_error *reterr)
+oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
+                               size_t *ret_count, oomsight_error *reterr)
 {
     oos_finder finder = {.arena = arena};
     *ret_list = NULL;
     *ret_count = 0;
     reader *read = reader_for(path, bytes, &finder.kind);
-    if (!read || bytes.len > FILE_MAX_BYTES || memchr(bytes.ptr ? bytes.ptr : "", '\0', bytes.len)) return OOMSIGHT_OK;
+    if (!read || bytes.len > FILE_MAX_BYTES || memchr(bytes.ptr ? bytes.ptr : "", '\0', bytes.len))
+        return OOMSIGHT_OK;
     finder.list = OOS_NEW_ARRAY(arena, oos_found, OOS_FOUND_MAX);
     finder.variables = OOS_NEW_ARRAY(arena, oos_variable, OOS_VARIABLES_MAX);
     directive *directives = OOS_NEW_ARRAY(arena, directive, DIRECTIVES_MAX);

@@ -16,11 +16,11 @@ typedef struct oos_found {
     const char *engine_version; /* from the tag of an image, or declared; NULL */
     uint64_t gpus;              /* how many are asked for; 0: not said */
     const char *gpu, *gpu_total; /* declared in a comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB`; NULL */
-    const char *unknown; /* a variable in it that the file does not set, NULL: none */
+    const char *unknown;         /* a variable in it that the file does not set, NULL: none */
 } oos_found;
 
 /* `path` only helps to tell what the file is. Nothing found is no failure. */
-oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes,
-                               const oos_found **ret_list, size_t *ret_count, oomsight_error *reterr);
+oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
+                               size_t *ret_count, oomsight_error *reterr);
 
 #endif

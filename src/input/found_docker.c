@@ -144,7 +144,8 @@ void oos_finder_dockerfile(oos_finder *finder, oos_view text)
         size_t len = 0;
         while (len < trim.len && !isspace((unsigned char)trim.ptr[len])) len++;
         if (!trim.len || trim.ptr[0] == '#') continue;
-        take_instruction(finder, &s, (oos_view){trim.ptr, len}, trimmed(oos_view_slice(trim, len, trim.len)), line);
+        take_instruction(finder, &s, (oos_view){trim.ptr, len}, trimmed(oos_view_slice(trim, len, trim.len)),
+                         line);
     }
     stage_end(finder, &s);
     finder->failed |= whole.failed;

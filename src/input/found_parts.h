@@ -44,7 +44,8 @@ bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_
 void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place);
 
 /* Shell text: every simple command in it is offered. */
-void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth, const oos_place *place);
+void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
+                      const oos_place *place);
 /* The words of one command written as text, as a shell takes them apart; variables are put in. */
 void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_words *words);
 void oos_finder_set(oos_finder *finder, const char *name, const char *const *words, size_t count);

@@ -177,9 +177,11 @@ static void take_quoted(shell *s, oos_words *words, char quote)
 /* A redirection and its target are no words of the command; a here document is passed over behind this line. */
 static void take_redirection(shell *s)
 {
-    if (s->word.len && s->word.ptr[s->word.len - 1] >= '0' && s->word.ptr[s->word.len - 1] <= '9' && s->word.len == 1)
+    if (s->word.len && s->word.ptr[s->word.len - 1] >= '0' && s->word.ptr[s->word.len - 1] <= '9' &&
+        s->word.len == 1)
         s->word.len = 0, s->in_word = false;
-    bool const here = s->end - s->at >= 2 && s->at[0] == '<' && s->at[1] == '<' && (s->end - s->at < 3 || s->at[2] != '<');
+    bool const here =
+        s->end - s->at >= 2 && s->at[0] == '<' && s->at[1] == '<' && (s->end - s->at < 3 || s->at[2] != '<');
     while (s->at < s->end && strchr("<>&|-", *s->at)) s->at++;
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t')) s->at++;
     const char *from = s->at;
@@ -310,7 +312,8 @@ static size_t script_index(const oos_words *words)
     return SIZE_MAX;
 }
 
-void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth, const oos_place *place)
+void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
+                      const oos_place *place)
 {
     shell s = {.finder = finder, .at = text.ptr, .end = text.ptr + text.len, .line = line};
     oos_place commands = place ? *place : (oos_place){0};
@@ -327,7 +330,8 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
         if (!words.count || take_assignments(&s, &words)) continue;
         size_t const script = script_index(&words);
         if (script != SIZE_MAX && depth < OOS_SHELL_DEPTH)
-            oos_finder_shell(finder, oos_view_of(words.list[script]), words.lines[script], depth + 1, &commands);
+            oos_finder_shell(finder, oos_view_of(words.list[script]), words.lines[script], depth + 1,
+                             &commands);
         else
             oos_finder_offer(finder, &words, &commands);
     }

@@ -7,7 +7,13 @@
 #include <yaml.h>
 
 /* libyaml's time grows with the square of both, see yaml.c. */
-enum { YAML_MAX_BYTES = 256 << 10, BRACKETS_MAX = 1000, DEPTH_MAX = 48, NODES_MAX = 20000, DOCUMENTS_MAX = 64 };
+enum {
+    YAML_MAX_BYTES = 256 << 10,
+    BRACKETS_MAX = 1000,
+    DEPTH_MAX = 48,
+    NODES_MAX = 20000,
+    DOCUMENTS_MAX = 64
+};
 
 typedef struct tree {
     oos_finder *finder;
@@ -41,7 +47,8 @@ static uint32_t line_of(const yaml_node_t *node)
 
 static bool is_true(const char *word)
 {
-    return word && (strcasecmp(word, "true") == 0 || strcasecmp(word, "yes") == 0 || strcasecmp(word, "on") == 0);
+    return word &&
+           (strcasecmp(word, "true") == 0 || strcasecmp(word, "yes") == 0 || strcasecmp(word, "on") == 0);
 }
 
 static uint64_t number_of(const char *word)
@@ -59,7 +66,8 @@ static void put_words(tree *t, const yaml_node_t *node, oos_words *words)
         return;
     }
     if (node->type != YAML_SEQUENCE_NODE) return;
-    for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+         item++) {
         const yaml_node_t *word = yaml_document_get_node(t->document, *item);
         const char *text = text_of(t, word);
         if (text) oos_words_add(t->finder->arena, words, text, line_of(word));
@@ -79,21 +87,23 @@ static void put_variable(tree *t, oos_words *environment, const char *name, cons
 static void put_environment(tree *t, const yaml_node_t *node, oos_words *environment)
 {
     if (node && node->type == YAML_MAPPING_NODE)
-        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+             pair++) {
             const yaml_node_t *key = yaml_document_get_node(t->document, pair->key);
-            put_variable(t, environment, text_of(t, key), text_of(t, yaml_document_get_node(t->document, pair->value)),
-                         line_of(node));
+            put_variable(t, environment, text_of(t, key),
+                         text_of(t, yaml_document_get_node(t->document, pair->value)), line_of(node));
         }
     if (!node || node->type != YAML_SEQUENCE_NODE) return;
-    for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+    for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+         item++) {
         const yaml_node_t *entry = yaml_document_get_node(t->document, *item);
         const char *text = text_of(t, entry), *equals = text ? strchr(text, '=') : NULL;
         if (equals) {
             oos_words_add(t->finder->arena, environment, text, line_of(entry));
             oos_finder_set_assignment(t->finder, text);
         } else {
-            put_variable(t, environment, text_of(t, get(t, entry, "name")), text_of(t, get(t, entry, "value")),
-                         entry ? line_of(entry) : 0);
+            put_variable(t, environment, text_of(t, get(t, entry, "name")),
+                         text_of(t, get(t, entry, "value")), entry ? line_of(entry) : 0);
         }
     }
 }
@@ -105,7 +115,8 @@ static uint64_t gpus_of(const tree *t, const yaml_node_t *container)
     if (limit) return limit;
     const yaml_node_t *devices =
         get(t, get(t, get(t, get(t, container, "deploy"), "resources"), "reservations"), "devices");
-    if (!devices || devices->type != YAML_SEQUENCE_NODE || devices->data.sequence.items.start == devices->data.sequence.items.top)
+    if (!devices || devices->type != YAML_SEQUENCE_NODE ||
+        devices->data.sequence.items.start == devices->data.sequence.items.top)
         return 0;
     const yaml_node_t *first = yaml_document_get_node(t->document, *devices->data.sequence.items.start);
     return number_of(text_of(t, get(t, first, "count")));
@@ -115,7 +126,8 @@ static uint64_t gpus_of(const tree *t, const yaml_node_t *container)
 static void offer_container(tree *t, const yaml_node_t *node, const char *key)
 {
     oos_words words = {0}, environment = {0};
-    const yaml_node_t *entrypoint = get(t, node, "entrypoint"), *command = get(t, node, "command"), *args = get(t, node, "args");
+    const yaml_node_t *entrypoint = get(t, node, "entrypoint"), *command = get(t, node, "command"),
+                      *args = get(t, node, "args");
     if (!entrypoint && !command && !args) return;
     oos_finder *finder = t->finder;
     size_t const outer = finder->variable_count;
@@ -135,7 +147,8 @@ static void offer_container(tree *t, const yaml_node_t *node, const char *key)
                              .environment = &environment,
                              .gpus = gpus_of(t, node)};
     oos_words expanded = {0}; /* Kubernetes puts $(NAME) into words of a list */
-    bool const script = words.count >= 3 && strstr(words.list[0], "sh") && words.list[1][0] == '-' && strchr(words.list[1], 'c');
+    bool const script = words.count >= 3 && strstr(words.list[0], "sh") && words.list[1][0] == '-' &&
+                        strchr(words.list[1], 'c');
     if (script) {
         oos_finder_shell(finder, oos_view_of(words.list[2]), words.lines[2], 1, &place);
     } else {
@@ -143,7 +156,8 @@ static void offer_container(tree *t, const yaml_node_t *node, const char *key)
             oos_words one = {0};
             if (strstr(words.list[i], "$("))
                 oos_finder_split(finder, oos_view_of(words.list[i]), words.lines[i], &one);
-            oos_words_add(finder->arena, &expanded, one.count == 1 ? one.list[0] : words.list[i], words.lines[i]);
+            oos_words_add(finder->arena, &expanded, one.count == 1 ? one.list[0] : words.list[i],
+                          words.lines[i]);
         }
         oos_finder_offer(finder, &expanded, &place);
     }
@@ -165,7 +179,8 @@ static void offer_model_spec(tree *t, const yaml_node_t *spec)
                 {"enablePrefixCaching", "--enable-prefix-caching", "--no-enable-prefix-caching"}};
     oos_arena *arena = t->finder->arena;
     const yaml_node_t *url = get(t, spec, "modelURL"), *config = get(t, spec, "vllmConfig");
-    const char *model = text_of(t, url), *repository = text_of(t, get(t, spec, "repository")), *tag = text_of(t, get(t, spec, "tag"));
+    const char *model = text_of(t, url), *repository = text_of(t, get(t, spec, "repository")),
+               *tag = text_of(t, get(t, spec, "tag"));
     if (!model) return;
     oos_words words = {0}, environment = {0};
     uint32_t const line = line_of(url);
@@ -188,7 +203,8 @@ static void offer_model_spec(tree *t, const yaml_node_t *spec)
     const yaml_node_t *extra = get(t, config, "extraArgs");
     if (extra && extra->type == YAML_SEQUENCE_NODE) put_words(t, extra, &words);
     oos_place const place = {.name = text_of(t, get(t, spec, "name")),
-                             .image = repository && tag ? oos_arena_format(arena, "%s:%s", repository, tag) : NULL,
+                             .image =
+                                 repository && tag ? oos_arena_format(arena, "%s:%s", repository, tag) : NULL,
                              .environment = &environment,
                              .gpus = number_of(text_of(t, get(t, spec, "requestGPU")))};
     const char *kind = t->finder->kind;
@@ -202,14 +218,16 @@ static void walk(tree *t, const yaml_node_t *node, const char *key, unsigned dep
 {
     if (!node || depth > DEPTH_MAX || t->visited++ > NODES_MAX || t->finder->failed) return;
     if (node->type == YAML_SEQUENCE_NODE) {
-        for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++) {
+        for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+             item++) {
             const yaml_node_t *entry = yaml_document_get_node(t->document, *item);
             if (strcmp(key, "modelSpec") == 0 && get(t, entry, "modelURL")) offer_model_spec(t, entry);
             walk(t, entry, "", depth + 1);
         }
     } else if (node->type == YAML_MAPPING_NODE) {
         if (get(t, node, "image") || get(t, node, "build")) offer_container(t, node, *key ? key : NULL);
-        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+             pair++) {
             const char *name = text_of(t, yaml_document_get_node(t->document, pair->key));
             walk(t, yaml_document_get_node(t->document, pair->value), name ? name : "", depth + 1);
         }
@@ -220,8 +238,11 @@ void oos_finder_yaml(oos_finder *finder, oos_view text)
 {
     yaml_parser_t parser;
     size_t brackets = 0;
-    for (size_t i = 0; i < text.len && text.len <= YAML_MAX_BYTES; i++) brackets += text.ptr[i] == '[' || text.ptr[i] == '{';
-    if (text.len > YAML_MAX_BYTES || brackets > BRACKETS_MAX || !memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4)) return;
+    for (size_t i = 0; i < text.len && text.len <= YAML_MAX_BYTES; i++)
+        brackets += text.ptr[i] == '[' || text.ptr[i] == '{';
+    if (text.len > YAML_MAX_BYTES || brackets > BRACKETS_MAX ||
+        !memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4))
+        return;
     if (!yaml_parser_initialize(&parser)) {
         finder->failed = true;
         return;

@@ -37,7 +37,8 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked, bool why)
     }
     oos_text_put(text, verdict_words(plan));
     if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
-    oos_text_printf(text, " on %s (%.2f GiB), vLLM %s", plan->setup->device.name ? plan->setup->device.name : "this GPU",
+    oos_text_printf(text, " on %s (%.2f GiB), vLLM %s",
+                    plan->setup->device.name ? plan->setup->device.name : "this GPU",
                     (double)plan->setup->device.total_bytes / 0x1p30, plan->engine_version);
     if (why && plan->why) oos_text_printf(text, ". %s", plan->why);
     if (checked->best_flags && *checked->best_flags) oos_text_printf(text, " Helps: %s", checked->best_flags);
@@ -56,7 +57,8 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     static const struct {
         oos_ink ink;
         const char *word;
-    } levels[] = {{OOS_INK_GOOD, "ok"}, {OOS_INK_DIM, "note"}, {OOS_INK_WARN, "warning"}, {OOS_INK_BAD, "error"}};
+    } levels[] = {
+        {OOS_INK_GOOD, "ok"}, {OOS_INK_DIM, "note"}, {OOS_INK_WARN, "warning"}, {OOS_INK_BAD, "error"}};
     oos_level const level = oos_check_level(checked);
     const oos_found *found = checked->found;
     oos_style_ink(style, OOS_INK_BOLD, "%s:%u: ", checked->path, (unsigned)found->line);
@@ -64,8 +66,10 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_text line = {0};
     oos_check_sentence(&line, checked, false);
     char *helps = line.ptr ? strstr(line.ptr, " Helps: ") : NULL;
-    oos_text_add(style->text, (oos_view){line.ptr ? line.ptr : "", helps ? (size_t)(helps - line.ptr) : line.len});
-    oos_text_printf(style->text, "\n    %s%s%s: ", found->kind, found->name ? " " : "", found->name ? found->name : "");
+    oos_text_add(style->text,
+                 (oos_view){line.ptr ? line.ptr : "", helps ? (size_t)(helps - line.ptr) : line.len});
+    oos_text_printf(style->text, "\n    %s%s%s: ", found->kind, found->name ? " " : "",
+                    found->name ? found->name : "");
     put_command(style->text, found);
     oos_text_put(style->text, "\n");
     if (checked->plan && checked->plan->why && (level == OOS_LEVEL_ERROR || explain))
@@ -82,9 +86,10 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
         counts[oos_check_level(&page->list[i])]++;
         put_finding(&style, &page->list[i], params->explain != 0);
     }
-    oos_text_printf(text, "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n", page->count,
-                    page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING], counts[OOS_LEVEL_ERROR],
-                    counts[OOS_LEVEL_NOTE]);
+    oos_text_printf(text,
+                    "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
+                    page->count, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
+                    counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
 }
 
 static void put_checked(oos_json_writer *w, const oos_checked *checked)
@@ -104,7 +109,8 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "engine_version", plan ? plan->engine_version : found->engine_version);
     oos_json_field_str(w, "gpu", plan ? plan->setup->device.name : found->gpu);
     oos_json_field_str(w, "verdict", plan ? oos_report_verdict_word(plan->verdict) : NULL);
-    oos_json_field_str(w, "phase", plan && plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL);
+    oos_json_field_str(w, "phase",
+                       plan && plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL);
     oos_json_field_str(w, "cause", plan ? plan->cause : NULL);
     oos_json_field_known(w, "tried_bytes", plan ? plan->tried_bytes : (oos_u64){0});
     oos_json_field_str(w, "why", plan ? plan->why : NULL);

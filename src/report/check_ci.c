@@ -6,7 +6,8 @@
 static void put_escaped(oos_text *text, const char *words, bool property)
 {
     for (; *words; words++) {
-        bool const special = *words == '%' || *words == '\n' || *words == '\r' || (property && (*words == ',' || *words == ':'));
+        bool const special = *words == '%' || *words == '\n' || *words == '\r' ||
+                             (property && (*words == ',' || *words == ':'));
         if (special)
             oos_text_printf(text, "%%%02X", (unsigned char)*words);
         else

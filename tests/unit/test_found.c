@@ -29,7 +29,8 @@ static void assert_words(size_t index, const char *words)
 static void a_command_over_several_lines_is_one(void **state)
 {
     (void)state;
-    read_as("a.sh", "set -e\nvllm serve m \\\n  --max-model-len 10 \\\r\n  --dtype \"half\" # why\nvllm serve n\n");
+    read_as("a.sh",
+            "set -e\nvllm serve m \\\n  --max-model-len 10 \\\r\n  --dtype \"half\" # why\nvllm serve n\n");
     assert_int_equal(count, 2);
     assert_words(0, "vllm|serve|m|--max-model-len|10|--dtype|half");
     assert_int_equal(list[0].line, 2);
@@ -57,7 +58,8 @@ static void what_is_not_set_is_named(void **state)
 static void words_that_only_mention_it_are_no_command(void **state)
 {
     (void)state;
-    read_as("a.sh", "echo vllm serve m\n# vllm serve m\ngrep -c 'vllm serve' f\ncat <<E\nvllm serve m\nE\npip install vllm\n");
+    read_as("a.sh", "echo vllm serve m\n# vllm serve m\ngrep -c 'vllm serve' f\ncat <<E\nvllm serve "
+                    "m\nE\npip install vllm\n");
     assert_int_equal(count, 0);
 }
 
@@ -75,7 +77,9 @@ static void wrappers_and_pipes_do_not_hide_it(void **state)
 static void an_image_that_is_the_server_gets_arguments(void **state)
 {
     (void)state;
-    read_as("c.yaml", "services:\n  a:\n    image: vllm/vllm-openai:v0.19.1-cu129\n    command: --model m --dtype half\n");
+    read_as(
+        "c.yaml",
+        "services:\n  a:\n    image: vllm/vllm-openai:v0.19.1-cu129\n    command: --model m --dtype half\n");
     assert_int_equal(count, 1);
     assert_words(0, "vllm/vllm-openai:v0.19.1-cu129|--model|m|--dtype|half");
     assert_string_equal(list[0].engine_version, "0.19.1");
@@ -86,7 +90,8 @@ static void an_image_that_is_the_server_gets_arguments(void **state)
 static void a_pod_says_how_many_gpus(void **state)
 {
     (void)state;
-    read_as("p.yml", "a: 1\n---\nspec:\n  containers:\n  - name: e\n    image: x/vllm-openai:latest\n    command: [vllm, serve]\n"
+    read_as("p.yml", "a: 1\n---\nspec:\n  containers:\n  - name: e\n    image: x/vllm-openai:latest\n    "
+                     "command: [vllm, serve]\n"
                      "    args: [$(M), --tensor-parallel-size=2]\n    env: [{name: M, value: m}]\n"
                      "    resources: {limits: {nvidia.com/gpu: \"2\"}}\n");
     assert_int_equal(count, 1);
@@ -98,8 +103,11 @@ static void a_pod_says_how_many_gpus(void **state)
 static void values_of_the_chart_become_its_flags(void **state)
 {
     (void)state;
-    read_as("v.yaml", "servingEngineSpec:\n  modelSpec:\n  - name: n\n    repository: vllm/vllm-openai\n    tag: v0.11.0\n"
-                      "    modelURL: o/m\n    enableLoRA: true\n    vllmConfig: {maxModelLen: 8, enablePrefixCaching: false, extraArgs: [--x, y]}\n");
+    read_as(
+        "v.yaml",
+        "servingEngineSpec:\n  modelSpec:\n  - name: n\n    repository: vllm/vllm-openai\n    tag: v0.11.0\n"
+        "    modelURL: o/m\n    enableLoRA: true\n    vllmConfig: {maxModelLen: 8, enablePrefixCaching: "
+        "false, extraArgs: [--x, y]}\n");
     assert_int_equal(count, 1);
     assert_words(0, "vllm|serve|o/m|--enable-lora|--max-model-len|8|--no-enable-prefix-caching|--x|y");
     assert_string_equal(list[0].kind, "Helm values");
@@ -110,7 +118,8 @@ static void values_of_the_chart_become_its_flags(void **state)
 static void entrypoint_and_command_of_the_last_stage_belong_together(void **state)
 {
     (void)state;
-    read_as("Dockerfile", "FROM a\nCMD [\"true\"]\nFROM b\nENTRYPOINT [\"vllm\", \\\n  \"serve\"]\nCMD [\"m\"]\n");
+    read_as("Dockerfile",
+            "FROM a\nCMD [\"true\"]\nFROM b\nENTRYPOINT [\"vllm\", \\\n  \"serve\"]\nCMD [\"m\"]\n");
     assert_int_equal(count, 1);
     assert_words(0, "vllm|serve|m");
     read_as("x.Dockerfile", "FROM b\nENV M=m\nCMD exec vllm serve $M \\\n  # a remark\n  --dtype half\n");
@@ -121,7 +130,9 @@ static void entrypoint_and_command_of_the_last_stage_belong_together(void **stat
 static void a_unit_starts_it(void **state)
 {
     (void)state;
-    read_as("v.service", "[Service]\nEnvironment=VLLM_USE_V1=0 \"B=c d\"\nExecStart=-/opt/vllm serve m \\\n --dtype half\n");
+    read_as(
+        "v.service",
+        "[Service]\nEnvironment=VLLM_USE_V1=0 \"B=c d\"\nExecStart=-/opt/vllm serve m \\\n --dtype half\n");
     assert_int_equal(count, 1);
     assert_words(0, "VLLM_USE_V1=0|B=c d|/opt/vllm|serve|m|--dtype|half");
     assert_int_equal(list[0].line, 3);
@@ -130,7 +141,8 @@ static void a_unit_starts_it(void **state)
 static void comments_declare_and_leave_out(void **state)
 {
     (void)state;
-    read_as("a.sh", "# oomsight: gpu=A30x4 gpu-total=23.5GiB\nvllm serve m\n# oomsight: ignore\nvllm serve n\n# oomsight: gpu=l4 vllm=0.11.0\nvllm serve o\n");
+    read_as("a.sh", "# oomsight: gpu=A30x4 gpu-total=23.5GiB\nvllm serve m\n# oomsight: ignore\nvllm serve "
+                    "n\n# oomsight: gpu=l4 vllm=0.11.0\nvllm serve o\n");
     assert_int_equal(count, 2);
     assert_string_equal(list[0].gpu, "A30x4");
     assert_string_equal(list[0].gpu_total, "23.5GiB");
