@@ -145,6 +145,22 @@ static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
     return total_bytes;
 }
 
+/* What the allocator counts beyond those: each is a tensor of its own in blocks of 512 bytes, so that a scale of four
+ * bytes takes a block (seen to the byte in starts of 0.19.1 to 0.32.0 on stand-in devices). */
+static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
+{
+    enum { BLOCK = 512, SCALES = 4 };
+    const oos_model *model = setup->model;
+    uint64_t total_bytes = 0, first;
+    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    for (uint64_t i = first; i < first + count; i++) {
+        oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
+        if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
+            total_bytes = oos_add(total_bytes, SCALES * (BLOCK - 4));
+    }
+    return total_bytes;
+}
+
 /* ---- host memory ---- */
 
 /* --cpu-offload-gb: parameters of the layers stay in host memory, one after the other, until that much is there
@@ -300,7 +316,8 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     weights.draft_param_bytes = draft.created;
     weights.buffer_bytes = buffer_bytes(setup, stage);
     weights.lora_bytes = oos_lora_bytes(setup, &s.cut, stage);
-    uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), oos_add(own.waste, draft.waste));
+    uint64_t const waste = oos_add(oos_add(own.waste, draft.waste), buffer_waste(setup, stage));
+    uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), waste);
     uint64_t const created = oos_add(own.created, draft.created);
     weights.after_load_bytes = (int64_t)oos_min(stays, INT64_MAX) - (int64_t)oos_min(created, INT64_MAX);
     weights.offloaded_bytes = offloaded_bytes(setup, &s.cut, stage);
