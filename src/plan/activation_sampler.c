@@ -33,12 +33,15 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
     uint64_t const hidden =
         oos_mul(setup->v2_runner ? 1 : 2, oos_mul(rows, setup->model->hidden)); /* and a random copy */
     uint64_t bytes = oos_mul(oos_add(hidden, logits), batch->item);
-    /* this rank's part, beside the gathered whole: gone again when the older runner's sampler is at its busiest */
-    if (setup->tp > 1 && setup->v2_runner)
-        bytes = oos_add(bytes, oos_mul(oos_mul(rows, oos_cdiv(vocab, setup->tp)), batch->item));
-    /* the newer runner copies to fp32 before anything else; since 0.28 only when a request asks for something */
-    if (setup->v2_runner && setup->rules->version < OOS_VERSION(0, 28, 0))
-        bytes = oos_add(bytes, oos_mul(logits, 4));
+    if (setup->v2_runner) {
+        /* gathering: this rank's part, what was gathered, and that once more with the parts side by side */
+        uint64_t const parts =
+            oos_mul(oos_add(logits, oos_mul(rows, oos_cdiv(vocab, setup->tp))), batch->item);
+        uint64_t const gather = setup->tp > 1 ? oos_add(bytes, parts) : bytes;
+        /* later, when only the result is left: a copy in fp32; since 0.28 only when a request asks for something */
+        if (setup->rules->version < OOS_VERSION(0, 28, 0)) bytes = oos_add(bytes, oos_mul(logits, 4));
+        bytes = oos_max(bytes, gather);
+    }
     *ret_high = bytes;
     if (setup->v2_runner) return bytes;
     uint64_t item, high;

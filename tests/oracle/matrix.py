@@ -1,6 +1,6 @@
 """Real engines on stand-in devices: every point of points.py whose engine is installed, one start after the other.
 
-    tests/oracle/matrix.py BINARY [--missing] [--only TEXT]... [--results FILE] [--write docs/oracle.md] [VERSION...]
+    tests/oracle/matrix.py BINARY [--missing] [--once] [--only TEXT]... [--results FILE] [--write docs/oracle.md] [VERSION...]
 
 Each result is a line of results.jsonl as soon as it is there; lines of engines that are not installed stay. --missing
 starts only what has no line yet; --only takes points whose version, way or model has TEXT in it. The table is made from
@@ -119,6 +119,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--once", action="store_true", help="compiled starts once, not a second time with a warm cache")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", default=os.path.join(HERE, "results.jsonl"))
     parser.add_argument("--write")
@@ -137,7 +138,7 @@ def main():
             if args.only and not any(text in (version, way, model) for text in args.only):
                 continue
             command = ["vllm", "serve", models.write(folder, model)] + flags
-            again = 1 if "--enforce-eager" in flags else 2  # compiled: with a warm cache, as every start but the first
+            again = 1 if "--enforce-eager" in flags or args.once else 2  # compiled: with a warm cache, as every start but the first
             for _ in range(again):
                 outcome = engines.dryrun(os.path.abspath(args.binary), found[version], device, command, timeout=args.timeout)
             started += 1
