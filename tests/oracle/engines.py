@@ -49,26 +49,31 @@ class Outcome:
 
 
 class Resident(threading.Thread):
-    """The largest sum of resident memory over a process and all below it, looked at once a second. Pages that several share
-    are counted for each, so it is an upper bound."""
+    """The largest sum of resident memory over a process and all below it, looked at once a second, and the CPU time they were
+    seen with. Pages that several share are counted for each, so the first is an upper bound; the second is a lower one."""
 
     def __init__(self, root):
         super().__init__(daemon=True)
-        self.root, self.bytes, self.over = root, 0, threading.Event()
+        self.root, self.bytes, self.ticks, self.over = root, 0, {}, threading.Event()
 
     def look(self):
-        parents, resident = {}, {}
+        parents, resident, ticks = {}, {}, {}
         for entry in os.listdir("/proc"):
             try:
                 with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as f:
                     fields = f.read().rpartition(")")[2].split()
                 parents[int(entry)], resident[int(entry)] = int(fields[1]), int(fields[21])
+                ticks[int(entry)] = int(fields[11]) + int(fields[12])
             except (OSError, ValueError, IndexError):
                 continue
         mine = {self.root}
         for _ in range(8):
             mine |= {pid for pid, parent in parents.items() if parent in mine}
+        self.ticks.update({pid: ticks[pid] for pid in mine if pid in ticks})
         return sum(resident.get(pid, 0) for pid in mine) * os.sysconf("SC_PAGE_SIZE")
+
+    def cpu_seconds(self):
+        return sum(self.ticks.values()) / os.sysconf("SC_CLK_TCK")
 
     def run(self):
         while not self.over.wait(1):
@@ -92,4 +97,4 @@ def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
         out.seek(0)
         err.seek(0)
         return Outcome(child.returncode, out.read(), err.read(), time.time() - start,
-                       (usage.ru_utime + usage.ru_stime, max(resident.bytes, usage.ru_maxrss << 10)))
+                       (max(usage.ru_utime + usage.ru_stime, resident.cpu_seconds()), max(resident.bytes, usage.ru_maxrss << 10)))
