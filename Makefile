@@ -1,6 +1,7 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
 .PHONY: all wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all site wheel python root seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -24,6 +25,8 @@ agreement: all          ## plan beside the engine's own figures; rewrites its pa
 	@tools/agreement.py $(B)/cli/oomsight --write docs/accuracy.md
 golden: all             ## rewrite the golden files; review the diff
 	@tools/golden.sh $(B) --rewrite
+site: all               ## the documentation as pages, in build/site
+	@tools/site.sh $(B)
 bench: all              ## throughput
 	@ninja -C $(B) bench
 wheel:                  ## dist/*.whl: command, library, stand-ins and binding, for any Linux with glibc 2.17

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The documentation as a site: site.py BINARY OUT
+
+Gathers docs/, the README as the first page, the public headers, and one page per record of the knowledge base, and runs
+mkdocs over them; a link that leads nowhere fails. mkdocs is taken from the environment of this Python (pip install
+mkdocs). The site asks nothing of the network."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GUIDES = ("which-flag", "explain", "dryrun", "replay", "reports", "python", "slices", "unified-memory", "sleep-mode", "upgrades",
+          "cuda-graphs", "multimodal", "lora", "parallel")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as f:
+        return f.read()
+
+
+def write(folder, path, text):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def first_page(folder):
+    """The README: links into docs/ lose the folder, manuals and folders become what the site has."""
+    text = read("README.md").replace("](docs/man/oomsight-plan.1)", "](man/oomsight-plan.md)")
+    text = text.replace("](docs/decisions)", "](decisions/0001-layers-and-ledger.md)").replace("](docs/", "](")
+    write(folder, "index.md", text)
+
+
+def manuals(folder):
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs/man"))):
+        lines = []
+        for line in read("docs/man/" + name).split("\n"):
+            line = re.sub(r"\\f[BIRP]", "", line).replace("\\-", "-").replace("\\&", "").replace("\\(aq", "'")
+            if line.startswith(".SH"):
+                lines.append("\n" + line[4:].strip('"').upper())
+            elif re.match(r"\.(B|I|BR|TP|IP|SS|RB|BI|IR)\b", line):
+                lines.append("  " + line.split(" ", 1)[-1] if " " in line else "")
+            elif not line.startswith("."):
+                lines.append("  " + line)
+        write(folder, "man/%s.md" % name[:-2], "# %s\n\n```text\n%s\n```\n" % (name[:-2], "\n".join(lines).strip("\n")))
+
+
+def change_of(advice):
+    words = advice.get("change") or []
+    return " ".join("'%s'" % w if re.search(r'[{" ]', w) else w for w in words) or "(nothing to paste)"
+
+
+def records(folder, binary):
+    """One page per record, and their list."""
+    listed = json.loads(subprocess.run([binary, "kb", "list", "--json"], capture_output=True, text=True, check=True).stdout)
+    index = ["# Knowledge base", "", "What is known of each way to run out of memory.", ""]
+    for entry in listed:
+        record = json.loads(subprocess.run([binary, "kb", "show", entry["id"], "--json"], capture_output=True, text=True,
+                                           check=True).stdout)
+        page = entry["id"].replace("/", "-")
+        index.append("- [%s](%s.md) `%s`" % (record["title"]["en"], page, entry["id"]))
+        versions = record.get("versions") or {}
+        lines = ["# " + record["title"]["en"], "", "`%s`" % entry["id"], "", record["mechanism"]["en"], "",
+                 "Seen as: `%s`" % record.get("signature", ""), "",
+                 "%s, since %s, %s." % (versions.get("engine", ""), versions.get("introduced") or "an unknown release",
+                                         "fixed in " + versions["fixed"] if versions.get("fixed") else "not fixed in a release"), ""]
+        for title, key in (("What helps", "fixes"), ("What does not", "dead_ends")):
+            if record.get(key):
+                lines += ["## " + title, ""]
+            for advice in record.get(key) or []:
+                lines += ["`%s`" % change_of(advice), ": ".join(["", advice["why"]["en"]])[2:] + "."]
+                if advice.get("cost"):
+                    lines.append("Costs: %s." % advice["cost"]["en"])
+                lines += ["(%s)" % advice["evidence"] if advice.get("evidence") else "", ""]
+        write(folder, "kb/%s.md" % page, "\n".join(lines) + "\n")
+    write(folder, "kb/index.md", "\n".join(index) + "\n")
+
+
+def headers(folder):
+    text = "# The C interface\n\nOne library, `liboomsight`; what is not in these headers is not promised.\n"
+    for name in ("oomsight.h", "trace.h"):
+        text += "\n## %s\n\n```c\n%s```\n" % (name, read("include/oomsight/" + name))
+    write(folder, "c-api.md", text)
+
+
+def settings(folder, out):
+    title = lambda path: re.search(r"^# (.+)$", open(os.path.join(folder, path)).read(), re.M).group(1)
+    section = lambda name, paths: {name: [{title(p): p} for p in paths]}
+    under = lambda d: ["%s/%s" % (d, f) for f in sorted(os.listdir(os.path.join(folder, d))) if f.endswith(".md")]
+    guides = [g for g in GUIDES if os.path.exists(os.path.join(folder, "guides/%s.md" % g))]
+    others = [os.path.basename(p)[:-3] for p in under("guides") if os.path.basename(p)[:-3] not in guides]
+    nav = [{"Five minutes": "index.md"}, section("Guides", ["guides/%s.md" % g for g in guides + others]),
+           {"How near the figures are": "accuracy.md"}, {"Knowledge base": "kb/index.md"},
+           section("Manuals", under("man")), section("Formats", under("formats") + ["c-api.md", "gpus.md"]),
+           section("Inside", ["architecture.md"] + under("decisions"))]
+    return {"site_name": "oomsight", "docs_dir": folder, "site_dir": out, "nav": nav, "use_directory_urls": False,
+            "theme": {"name": "mkdocs", "highlightjs": False, "color_mode": "auto", "user_color_mode_toggle": True},
+            "validation": {"omitted_files": "ignore", "links": {"not_found": "warn", "unrecognized_links": "ignore"}}}
+
+
+def main():
+    binary, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    with tempfile.TemporaryDirectory() as work:
+        folder = os.path.join(work, "docs")
+        shutil.copytree(os.path.join(ROOT, "docs"), folder, ignore=shutil.ignore_patterns("man"))
+        first_page(folder)
+        manuals(folder)
+        records(folder, binary)
+        headers(folder)
+        config = os.path.join(work, "mkdocs.yml")
+        with open(config, "w") as f:
+            json.dump(settings(folder, out), f)  # JSON is YAML
+        done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", config])
+    if done.returncode == 0:
+        pages = sum(name.endswith(".html") for _, _, names in os.walk(out) for name in names)
+        print("site: %d pages in %s" % (pages, os.path.relpath(out)))
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
