@@ -1,7 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
-.PHONY: all site wheel python root seeds oracle-full check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -32,6 +31,8 @@ bench: all              ## throughput
 wheel:                  ## dist/*.whl: command, library, stand-ins and binding, for any Linux with glibc 2.17
 	@tools/portable.sh build-portable >build-portable.log 2>&1 || { tail -n 40 build-portable.log; exit 1; }
 	@tools/make_wheel.py build-portable dist
+package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
+	@tools/package.sh build-portable dist
 python: all             ## the Python binding: types and tests
 	@tests/python/run.sh $(B)
 root: wheel             ## the wheel in a minimal Debian root (debootstrap, as root)

@@ -22,6 +22,7 @@ int cmd_gpus(int argc, char **argv);
 int cmd_engines(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
 
 /* Output options that every command takes: --json, --format, --output, --color, --ascii, --explain, --data. */

@@ -13,6 +13,7 @@ static const command commands[] = {
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},
+    {"completion", cmd_completion, "a script for bash, zsh or fish"},
 };
 
 static void print_help(FILE *out)

@@ -4,13 +4,17 @@
 set -u
 wheel=$(realpath "$1"); here=$(cd "$(dirname "$0")/.." && pwd)
 [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null || { echo "needs root and debootstrap"; exit 77; }
-root=${2:-$(mktemp -d)}; [ $# -gt 1 ] || trap 'rm -rf "$root"' EXIT
+root=${2:-$(mktemp -d)}; keep=${2:-}
 if [ ! -x "$root/bin/sh" ]; then
     mirror=$(sed -n 's/^URIs: *//p; s/^deb \(http[^ ]*\).*/\1/p' /etc/apt/sources.list.d/* /etc/apt/sources.list 2>/dev/null | head -n 1)
     debootstrap --variant=minbase bookworm "$root" "${mirror:-http://deb.debian.org/debian}" >"$root.log" 2>&1 ||
         { tail -n 5 "$root.log"; echo "debootstrap could not make a root"; exit 77; }
 fi
 start=$(date +%s)
+mounted=
+mount -t proc proc "$root/proc" 2>/dev/null && mounted=1 # every container has it; the program asks it where it is
+finish() { [ -z "$mounted" ] || umount "$root/proc"; [ -n "$keep" ] || rm -rf "$root"; }
+trap finish EXIT
 # As pip would lay it out: scripts to bin, the package beside.
 mkdir -p "$root/opt/w" "$root/opt/oomsight/bin" "$root/opt/fixtures"
 python3 -c "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])" "$wheel" "$root/opt/w"
