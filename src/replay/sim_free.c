@@ -212,7 +212,7 @@ void oos_sim_record_stream(oos_sim *sim, uint32_t index, uint64_t stream_handle)
     if (!index || !b->allocated || sim->homes.list[b->home].stream == stream_handle) return;
     if (!GROW(sim, sim->uses)) return; /* room for one, before links into the array are taken */
     use_add(sim, &b->uses, stream_handle);
-    if (!oos_in_capture(sim) || !GROW(sim, sim->uses)) return;
+    if (!sim->rules.forgets_capture_uses || !oos_in_capture(sim) || !GROW(sim, sim->uses)) return;
     use_add(sim, &b->capture_uses, stream_handle);
 }
 

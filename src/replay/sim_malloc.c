@@ -87,7 +87,7 @@ static bool segment_create(oos_sim *sim, request *r)
 {
     pool *p = &sim->pools.list[sim->homes.list[r->home].pool];
     owner *o = owner_of(sim, p);
-    if (r->expandable) {
+    if (r->expandable && (!o || sim->rules.private_expandable)) {
         r->block = oos_expand(sim, r);
         if (r->block && o) o->segments++;
         return r->block != 0;

@@ -36,6 +36,8 @@ oos_torch_rules oos_torch_rules_of(oos_version torch)
         .new_parser = v2_10,
         .throw_key = v2_12,
         .reserve_key = torch >= OOS_VERSION(2, 15, 0),
+        .private_expandable = v2_5,
+        .forgets_capture_uses = v2_4,
         .pool_empty_cache = v2_8,
         .no_split_pools = v2_10,
         .text_misspells = torch < OOS_VERSION(2, 2, 0),

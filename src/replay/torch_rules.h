@@ -40,6 +40,8 @@ typedef struct oos_torch_rules {
     bool new_parser;       /* from 2.10: per_process_memory_fraction exists, closed bounds, other sentences */
     bool throw_key;        /* from 2.12 */
     bool reserve_key;      /* from 2.15 */
+    bool private_expandable;   /* from 2.5: new segments of private pools are expandable too */
+    bool forgets_capture_uses; /* from 2.4: streams recorded during a capture hold nothing back after it */
     bool pool_empty_cache; /* from 2.8: empty_cache can name a pool */
     bool no_split_pools;   /* from 2.10 */
     bool text_misspells;   /* 2.1: "capacty" */

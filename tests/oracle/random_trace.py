@@ -197,4 +197,5 @@ class Trace:
     def meta(self, torch):
         return {"op": "meta", "torch": torch, "settings": self.settings, "device_total": self.total,
                 "device_base_used": self.base, "va_policy": self.placement, "nvml": self.nvml, "ops": len(self.ops),
-                "hash_order": any(op.startswith("record_stream") for op in self.ops)}
+                "hash_order": any(op.startswith("record_stream") for op in self.ops),
+                "events_recorded": self.version >= (2, 2)}  # before, nothing can listen
