@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A mixture-of-experts load in a memory pool, under allocator settings and policies: one table.
 
-usage: case_004.py BINARY [--layers N] [--device SIZE_GIB] [--json]
+usage: case_004.py BINARY [--layers N] [--device SIZE_GIB] [--json | --check]
 
 The workload is the one that made vLLM 0.21 with sleep mode run out of memory while it loaded Qwen3-235B-A22B (94 layers,
 128 experts, a quarter of it per GPU): all weights exist, then each layer's experts are cloned and permuted one by one
 (6 MiB and 3 MiB pieces), gathered into new tensors, and the pieces and the old tensors are freed. vLLM loads with
-max_split_size_mb:20 inside its own MemPool. Standard library only."""
+max_split_size_mb:20 inside its own MemPool. With --check the table must show what is claimed of it (CLAIMS), exit 1 when it
+does not. Standard library only."""
 import json
 import os
 import subprocess
@@ -29,6 +30,45 @@ ROWS = (  # what, settings in the load, pool (None: no pool), options
     ("no pool, expandable segments", "expandable_segments:True", None, []),
 )
 EXPERTS = (32, 64, 128)
+
+
+def grows(rows):
+    """What is stranded follows the number of experts, until the device is full."""
+    few, some, many = (r["stranded_bytes"] for r in rows)
+    return some > 1.8 * few and many > some
+
+
+def bounded(rows):
+    return all(r["outcome"] == "ok" and r["stranded_bytes"] < 0.02 * r["peak_reserved_bytes"] for r in rows)
+
+
+def dies(rows):
+    return rows[-1]["outcome"] == "oom"
+
+
+CLAIMS = (  # sentence, row of the table, what must hold of its three cells
+    ("the split limit strands memory in proportion to the number of experts", 0, grows),
+    ("... in any pool", 2, grows),
+    ("... and without one", 3, grows),
+    ("a back-end with a sticky error dies", 0, dies),
+    ("a clean one survives", 1, lambda rows: not dies(rows)),
+    ("without the limit nothing strands", 5, bounded),
+    ("nor with a limit above the segment size", 4, bounded),
+    ("the sweep survives and stays near its mark", 6, lambda rows: not dies(rows) and rows[-1]["peak_reserved_bytes"] < 0.76 * rows[-1]["device"]),
+    ("expandable segments do not help where the pool does not permit them", 7, dies),
+    ("expandable segments strand nothing in a plain pool", 9, bounded),
+    ("... and without a pool", 10, bounded),
+)
+
+
+def check(results):
+    failed = 0
+    for sentence, row, holds in CLAIMS:
+        good = holds([r for r in results if r["what"] == ROWS[row][0]])
+        failed += not good
+        print("%s %s: %s" % ("ok  " if good else "FAIL", ROWS[row][0], sentence))
+    return 1 if failed else 0
+
 
 
 def trace(experts, layers, total, used, settings, pool):
@@ -71,7 +111,7 @@ def main(argv):
     for what, settings, pool, options in ROWS:
         for experts in EXPERTS:
             done = run(argv[1], trace(experts, layers, total, used, settings, pool), options)
-            results.append(dict(done, what=what, experts=experts))
+            results.append(dict(done, what=what, experts=experts, device=total))
     if "--json" in argv:
         print(json.dumps([{k: r[k] for k in ("what", "experts", "outcome", "peak_allocated_bytes", "peak_reserved_bytes",
                                              "stranded_bytes", "oom_message")} for r in results], indent=1))
@@ -82,7 +122,7 @@ def main(argv):
         cells = [r for r in results if r["what"] == what]
         print("%-60s" % what + "".join("%22s" % ("%s %6.1f / %5.1f" % (
             "OOM" if r["outcome"] == "oom" else "ok ", r["peak_reserved_bytes"] / GIB, r["stranded_bytes"] / GIB)) for r in cells))
-    return 0
+    return check(results) if "--check" in argv else 0
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ typedef enum oos_snapshot_action {
 } oos_snapshot_action;
 
 typedef struct oos_snapshot_entry {
-    uint64_t address, bytes, time_us;
+    uint64_t address, bytes;
+    uint64_t time_us : 56, action : 7, has_pool : 1; /* 32 bytes an entry: there are millions of them */
     uint32_t stack;
     uint16_t stream, pool; /* indices in the trace's tables */
-    uint8_t action;
-    bool has_pool;
 } oos_snapshot_entry;
+_Static_assert(sizeof(oos_snapshot_entry) == 32, "an entry has no holes");
 
 typedef struct oos_snapshot_block {
     uint64_t address, bytes, requested_bytes;

@@ -256,7 +256,7 @@ static void note_mapping(converter *c, const oos_snapshot_entry *e)
     }
     if (!grow(c, &c->ranges, c->range_count, &c->range_capacity, sizeof *c->ranges)) return;
     c->ranges[c->range_count++] = (span){e->address, e->address + e->bytes, e->stream, e->pool};
-    if (c->device == 0) oos_trace_add_given(c->builder, e->address, true);
+    oos_trace_add_given(c->builder, (oos_given){e->address, 0, c->device}, true);
 }
 
 static void convert(converter *c)
@@ -274,7 +274,7 @@ static void convert(converter *c)
         case OOS_SNAPSHOT_FREE_COMPLETED: add_complete(c, e); break;
         case OOS_SNAPSHOT_SEGMENT_ALLOC:
             c->reserved += e->bytes;
-            if (c->device == 0) oos_trace_add_given(c->builder, e->address, false);
+            oos_trace_add_given(c->builder, (oos_given){e->address, e->bytes, c->device}, false);
             break;
         case OOS_SNAPSHOT_SEGMENT_MAP:
             c->reserved += e->bytes;
@@ -297,7 +297,10 @@ static bool convert_device(oos_snapshot *s, uint8_t device, oos_trace *trace)
                    .device = device,
                    .collects_garbage = strstr(s->settings, "garbage_collection_threshold") != NULL};
     find_capacity(&c);
-    if (index_allocs(&c) && !add_earlier_blocks(&c) && device == 0) trace->placement = OOS_PLACEMENT_GIVEN;
+    if (index_allocs(&c) && !add_earlier_blocks(&c) && device < 64) {
+        trace->placement = OOS_PLACEMENT_GIVEN;
+        trace->given_devices |= (uint64_t)1 << device;
+    }
     if (!c.failed) convert(&c);
     if (c.capacity && !trace->total_bytes.known) {
         trace->total_bytes = oos_u64_of(c.capacity);

@@ -319,14 +319,14 @@ void oos_trace_add_timed(oos_trace_builder *builder, oos_event event, uint64_t t
     if (t->event_count > at) t->times_us[at] = time_us;
 }
 
-void oos_trace_add_given(oos_trace_builder *builder, uint64_t address, bool range)
+void oos_trace_add_given(oos_trace_builder *builder, oos_given given, bool range)
 {
     oos_trace *t = builder->trace;
     if (range) {
-        if (grow(builder, &t->given_ranges, t->given_range_count, &builder->range_capacity, sizeof address))
-            t->given_ranges[t->given_range_count++] = address;
-    } else if (grow(builder, &t->given, t->given_count, &builder->given_capacity, sizeof address)) {
-        t->given[t->given_count++] = address;
+        if (grow(builder, &t->given_ranges, t->given_range_count, &builder->range_capacity, sizeof given))
+            t->given_ranges[t->given_range_count++] = given;
+    } else if (grow(builder, &t->given, t->given_count, &builder->given_capacity, sizeof given)) {
+        t->given[t->given_count++] = given;
     }
 }
 

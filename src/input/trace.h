@@ -77,6 +77,12 @@ typedef struct oos_stack {
     uint32_t frame, caller; /* caller: a stack */
 } oos_stack;
 
+/* An address that the driver gave for a segment, or for the range of an expandable one. */
+typedef struct oos_given {
+    uint64_t address, bytes;
+    uint32_t device;
+} oos_given;
+
 typedef struct oos_trace {
     oos_version torch; /* 0: not known */
     char *settings;    /* in force from the start; NULL: not known or default */
@@ -102,9 +108,10 @@ typedef struct oos_trace {
     uint32_t stack_count;
     unsigned device_count;
 
-    /* OOS_PLACEMENT_GIVEN: by device 0 only; see input/snapshot_trace.h */
-    uint64_t *given, *given_ranges;
+    /* OOS_PLACEMENT_GIVEN: what the driver answered, device after device; see input/snapshot_trace.c */
+    oos_given *given, *given_ranges;
     size_t given_count, given_range_count;
+    uint64_t given_devices; /* bit per device whose history begins with nothing */
 
     /* what a snapshot says the end looks like; NULL: not known. Types of input/snapshot.h */
     struct oos_snapshot_segment *expected;
@@ -138,7 +145,7 @@ void oos_trace_forget_id(oos_trace_builder *builder, uint64_t name);
 
 void oos_trace_add(oos_trace_builder *builder, oos_event event);
 void oos_trace_add_timed(oos_trace_builder *builder, oos_event event, uint64_t time_us);
-void oos_trace_add_given(oos_trace_builder *builder, uint64_t address, bool range);
+void oos_trace_add_given(oos_trace_builder *builder, oos_given given, bool range);
 
 /* The trace is the caller's, to be given to oos_trace_free(); the builder is empty afterwards. */
 oomsight_status oos_trace_builder_take(oos_trace_builder *builder, oos_trace **ret_trace,

@@ -51,7 +51,7 @@ static uint8_t action_of(const char *name)
 static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oos_value value)
 {
     if (strcmp(key, "action") == 0)
-        e->action = action_of(string_of(v, value));
+        e->action = action_of(string_of(v, value)) & 0x7f;
     else if (strcmp(key, "addr") == 0 || strcmp(key, "device_free") == 0)
         e->address = number_of(value);
     else if (strcmp(key, "size") == 0)
@@ -59,7 +59,7 @@ static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oo
     else if (strcmp(key, "stream") == 0)
         e->stream = (uint16_t)oos_trace_stream(v->snapshot->builder, number_of(value));
     else if (strcmp(key, "time_us") == 0)
-        e->time_us = number_of(value);
+        e->time_us = number_of(value) & (((uint64_t)1 << 56) - 1);
     else if (strcmp(key, "frames") == 0)
         e->stack = stack_of(v, value);
     else if (strcmp(key, "pool_id") == 0 && value.kind == OOS_KIND_POOL) {

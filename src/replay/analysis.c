@@ -53,7 +53,8 @@ static bool as_recorded(const oos_scenario *s)
 
 static oomsight_status check_reproduced(oos_analysis *a, oos_runner *runner, oomsight_error *reterr)
 {
-    if (!a->trace->expected || !as_recorded(&a->scenario) || a->trace->placement != OOS_PLACEMENT_GIVEN)
+    if (!a->trace->expected || !as_recorded(&a->scenario) ||
+        !oos_run_has_addresses(a->trace, a->scenario.device))
         return OOMSIGHT_OK;
     oos_layout layout;
     OOS_TRY(oos_sim_layout(oos_runner_sim(runner), a->arena, &layout, reterr));

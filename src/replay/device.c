@@ -65,6 +65,16 @@ static bool place_in_gap(oos_device *device, uint64_t bytes, uint64_t *ret_addre
     return true;
 }
 
+/* The run asks for what the recorded one did not: from here on addresses are made up, behind all recorded ones. */
+static void leave_given(oos_device *device)
+{
+    device->placement = OOS_PLACEMENT_BUMP;
+    for (size_t i = 0; i < device->given_count; i++) {
+        uint64_t const end = oos_add(device->given[i].address, oos_round_up(device->given[i].bytes, PAGE));
+        if (end < (uint64_t)1 << 62) device->next_address = oos_max(device->next_address, end);
+    }
+}
+
 bool oos_device_take(oos_device *device, uint64_t bytes, uint64_t *ret_address)
 {
     uint64_t const taken = oos_round_up(bytes, PAGE);
@@ -74,10 +84,11 @@ bool oos_device_take(oos_device *device, uint64_t bytes, uint64_t *ret_address)
         if (!place_in_gap(device, taken, ret_address)) return false;
         break;
     case OOS_PLACEMENT_GIVEN:
-        if (device->given_at < device->given_count) {
-            *ret_address = device->given[device->given_at++];
+        if (device->given_at < device->given_count && device->given[device->given_at].bytes == bytes) {
+            *ret_address = device->given[device->given_at++].address;
             break;
         }
+        leave_given(device);
         __attribute__((fallthrough));
     case OOS_PLACEMENT_BUMP:
         *ret_address = device->next_address;
@@ -102,7 +113,7 @@ void oos_device_give(oos_device *device, uint64_t address, uint64_t bytes, bool 
 uint64_t oos_device_reserve(oos_device *device, uint64_t bytes)
 {
     if (device->placement == OOS_PLACEMENT_GIVEN && device->given_range_at < device->given_range_count)
-        return device->given_ranges[device->given_range_at++];
+        return device->given_ranges[device->given_range_at++].address;
     uint64_t const address = device->next_range;
     device->next_range += oos_round_up(bytes, PAGE);
     return address;

@@ -13,8 +13,7 @@ typedef struct oos_device {
     uint64_t total_bytes, base_bytes, used_bytes;
     oos_placement placement;
     uint64_t next_address, next_range;
-    const uint64_t *given,
-        *given_ranges; /* addresses of segments and of expandable ranges, in order; not owned */
+    const oos_given *given, *given_ranges; /* segments and expandable ranges, in order; not owned */
     size_t given_count, given_at, given_range_count, given_range_at;
     oos_span *spans; /* first fit only: what is taken, by address */
     size_t span_count, span_capacity;

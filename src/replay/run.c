@@ -10,12 +10,30 @@ struct oos_runner {
     uint32_t *live; /* allocation -> block */
 };
 
+/* Device after device: the first item of a device. */
+static size_t given_from(const oos_given *list, size_t count, unsigned device)
+{
+    size_t at = 0;
+    while (at < count && list[at].device < device) at++;
+    return at;
+}
+
+bool oos_run_has_addresses(const oos_trace *trace, unsigned device)
+{
+    return trace->placement == OOS_PLACEMENT_GIVEN && device < 64 && trace->given_devices >> device & 1;
+}
+
 static oos_sim_params params_of(const oos_trace *trace, const oos_scenario *scenario)
 {
     const char *settings = scenario->settings ? scenario->settings : trace->settings;
     oos_version const torch = scenario->torch ? scenario->torch : trace->torch;
-    bool const modelled = scenario->modelled_addresses && trace->placement == OOS_PLACEMENT_GIVEN;
-    bool const here = scenario->device == 0;
+    bool const given = oos_run_has_addresses(trace, scenario->device);
+    bool const modelled =
+        trace->placement == OOS_PLACEMENT_GIVEN && (scenario->modelled_addresses || !given);
+    size_t const first = given_from(trace->given, trace->given_count, scenario->device);
+    size_t const end = given_from(trace->given, trace->given_count, scenario->device + 1);
+    size_t const first_range = given_from(trace->given_ranges, trace->given_range_count, scenario->device);
+    size_t const end_range = given_from(trace->given_ranges, trace->given_range_count, scenario->device + 1);
     return (oos_sim_params){
         .torch = torch ? torch : OOS_TORCH_DEFAULT,
         .settings = settings,
@@ -27,10 +45,10 @@ static oos_sim_params params_of(const oos_trace *trace, const oos_scenario *scen
         .nvml = trace->nvml,
         .log = scenario->log,
         .sweep_ratio = scenario->sweep_ratio,
-        .given = here ? trace->given : NULL,
-        .given_ranges = here ? trace->given_ranges : NULL,
-        .given_count = here ? trace->given_count : 0,
-        .given_range_count = here ? trace->given_range_count : 0,
+        .given = given ? trace->given + first : NULL,
+        .given_ranges = given ? trace->given_ranges + first_range : NULL,
+        .given_count = given ? end - first : 0,
+        .given_range_count = given ? end_range - first_range : 0,
     };
 }
 

@@ -23,6 +23,9 @@ typedef struct oos_scenario {
 
 typedef struct oos_runner oos_runner;
 
+/* Whether the addresses of a device's segments are known from the beginning: then a run can end in the recorded state. */
+bool oos_run_has_addresses(const oos_trace *trace, unsigned device);
+
 oomsight_status oos_runner_create(const oos_trace *trace, const oos_scenario *scenario,
                                   oos_runner **ret_runner, oomsight_error *reterr);
 void oos_runner_free(oos_runner *runner); /* NULL is fine */

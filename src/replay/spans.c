@@ -180,6 +180,28 @@ static void run(listener *l, const oos_analysis *a, oos_runner *runner)
     }
 }
 
+void oos_spans_thin(oos_spans *s, size_t most, uint32_t moment)
+{
+    size_t lives[33] = {0}; /* blocks by the logarithm of their life */
+    for (size_t i = 0; i < s->block_count; i++)
+        lives[32 - __builtin_clz((s->block_end[i] - s->block_start[i]) | 1)]++;
+    size_t left = s->block_count;
+    unsigned log = 1;
+    for (; log < 32 && left > most; log++) left -= lives[log];
+    s->shortest_life = log > 1 ? (uint32_t)1 << (log - 1) : 1;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->block_count; i++) {
+        uint32_t const start = s->block_start[i], end = s->block_end[i];
+        if (end - start < s->shortest_life && (end <= start || moment < start || moment >= end)) continue;
+        s->block_start[kept] = start;
+        s->block_end[kept] = end;
+        s->block_size[kept] = s->block_size[i];
+        s->block_stack[kept] = s->block_stack[i];
+        s->block_address[kept++] = s->block_address[i];
+    }
+    s->block_count = kept;
+}
+
 oomsight_status oos_spans_create(const oos_analysis *a, oos_spans **ret_spans, oomsight_error *reterr)
 {
     size_t const blocks = (size_t)a->trace->id_count + 1;

@@ -16,9 +16,13 @@ typedef struct oos_spans {
     uint32_t *block_start, *block_end, *block_size, *block_stack;
     double *block_address;
     size_t block_count;
+    uint32_t shortest_life; /* in events; blocks with a shorter one are left out, see oos_spans_thin() */
 } oos_spans;
 
 oomsight_status oos_spans_create(const oos_analysis *analysis, oos_spans **ret_spans, oomsight_error *reterr);
+/* Leaves out the blocks that lived shortest until at most `most` are left, more or less: those that were there at `moment`
+ * and those that are there at the end always stay. */
+void oos_spans_thin(oos_spans *spans, size_t most, uint32_t moment);
 void oos_spans_free(oos_spans *spans); /* NULL is fine */
 
 #endif

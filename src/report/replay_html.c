@@ -53,6 +53,7 @@ static void put_spans(oos_json_writer *w, const oos_spans *s)
     field_array(w, "addr", s->segment_address, n * sizeof(double));
     field_array(w, "size", s->segment_size, n * sizeof(double));
     oos_json_end_object(w);
+    oos_json_field_u64(w, "shortest_life", s->shortest_life);
     oos_json_key(w, "blk");
     oos_json_begin_object(w);
     field_array(w, "start", s->block_start, m * sizeof(uint32_t));
@@ -204,7 +205,9 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
 oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_error *reterr)
 {
     oos_spans *spans = NULL;
+    enum { MOST_BLOCKS = 150000 }; /* 32 characters each */
     OOS_TRY(oos_spans_create(a, &spans, reterr));
+    oos_spans_thin(spans, MOST_BLOCKS, (uint32_t)a->strained_event);
     oos_arena *arena = oos_arena_create(64 << 10);
     oos_text json = {.failed = !arena};
     oos_json_writer w = {.text = &json};
