@@ -51,7 +51,7 @@ static uint8_t action_of(const char *name)
 static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oos_value value)
 {
     if (strcmp(key, "action") == 0)
-        e->action = action_of(string_of(v, value)) & 0x7f;
+        e->action = (unsigned)action_of(string_of(v, value)) & 0x7fu;
     else if (strcmp(key, "addr") == 0 || strcmp(key, "device_free") == 0)
         e->address = number_of(value);
     else if (strcmp(key, "size") == 0)

@@ -20,6 +20,11 @@ oos_size_text oos_size_of(uint64_t bytes);
 /* "ok", "OOM at event 12", "refused" */
 oos_size_text oos_outcome_word(const oos_outcome *outcome, bool refused);
 
+/* The change of settings that survives and costs least, for a run that ended in OOM; NULL when there is none. */
+const oos_what_if *oos_replay_advice(const oos_analysis *analysis);
+/* One to five lines: what happened, and what to paste. */
+void oos_replay_verdict(const oos_analysis *analysis, oos_text *text);
+
 /* The release the run used. */
 oos_size_text oos_torch_word(const oos_analysis *analysis);
 uint64_t oos_device_total(const oos_analysis *analysis, const oos_scenario *scenario, bool *ret_known);

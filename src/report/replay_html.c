@@ -75,6 +75,10 @@ static void put_run(oos_json_writer *w, const oos_analysis *a)
     oos_json_field_known(w, "device", (oos_u64){known, total});
     oos_json_field_known(w, "oom_at", (oos_u64){o->oom, o->first_oom});
     oos_json_field_str(w, "oom_text", o->oom_text);
+    oos_text verdict = {0};
+    oos_replay_verdict(a, &verdict);
+    oos_json_field_str(w, "verdict", verdict.failed ? "" : verdict.ptr);
+    oos_text_free(&verdict);
     oos_json_field_u64(w, "peak_allocated", o->peak_allocated_bytes);
     oos_json_field_u64(w, "peak_reserved", o->peak_reserved_bytes);
     oos_json_field_u64(w, "stranded", o->stranded_bytes);

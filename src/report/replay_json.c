@@ -115,6 +115,21 @@ static void put_pins(oos_json_writer *w, const oos_analysis *a)
     oos_json_end_array(w);
 }
 
+static void put_advice(oos_json_writer *w, const oos_analysis *a)
+{
+    const oos_what_if *advice = oos_replay_advice(a);
+    oos_json_key(w, "advice");
+    if (!advice) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "conf", advice->settings);
+    oos_json_field_u64(w, "peak_reserved_bytes", advice->outcome.peak_reserved_bytes);
+    oos_json_field_u64(w, "device_allocs", advice->outcome.device_allocs);
+    oos_json_end_object(w);
+}
+
 void oos_replay_json(const oos_analysis *a, oos_text *text)
 {
     oos_json_writer w = {.text = text, .pretty_depth = 2};
@@ -129,6 +144,7 @@ void oos_replay_json(const oos_analysis *a, oos_text *text)
         oos_json_put_bool(&w, a->reproduced.value);
     else
         oos_json_put_null(&w);
+    put_advice(&w, a);
     put_what_ifs(&w, a);
     put_holders(&w, "held", a->holders, a->holder_count);
     put_holders(&w, "held_by_category", a->categories, a->category_count);

@@ -23,7 +23,8 @@ static void put_what_ifs(const oos_analysis *a, oos_text *text)
 void oos_replay_markdown(const oos_analysis *a, oos_text *text)
 {
     const oos_outcome *o = &a->outcome;
-    oos_text_printf(text, "**Replay** of %zu events, torch %s, settings `%s`: %s\n\n", a->trace->event_count,
+    oos_replay_verdict(a, text);
+    oos_text_printf(text, "\n**Replay** of %zu events, torch %s, settings `%s`: %s\n\n", a->trace->event_count,
                     oos_torch_word(a).text, *a->settings ? a->settings : "(defaults)",
                     oos_outcome_word(o, false).text);
     oos_text_printf(

@@ -19,7 +19,8 @@ static void put_run(const oos_analysis *a, oos_text *text)
     bool known;
     uint64_t const total = oos_device_total(a, &a->scenario, &known);
     char line[256];
-    oos_text_printf(text, "%zu events, torch %s, settings %s, device %s\n\n", a->trace->event_count,
+    oos_replay_verdict(a, text);
+    oos_text_printf(text, "\n%zu events, torch %s, settings %s, device %s\n\n", a->trace->event_count,
                     oos_torch_word(a).text, *a->settings ? a->settings : "(defaults)",
                     known ? oos_size_of(total).text : "not known (taken as large enough)");
     put_row(text, "outcome", oos_outcome_word(o, false).text);

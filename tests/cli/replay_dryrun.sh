@@ -1,0 +1,1 @@
+"$OOMSIGHT" replay --smallest ../fixtures/traces/dryrun.trace

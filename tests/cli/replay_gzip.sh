@@ -1,0 +1,1 @@
+gzip -nc ../fixtures/traces/stranded.trace | "$OOMSIGHT" replay --no-what-if --smallest -
