@@ -28,8 +28,7 @@ static oos_sim_params params_of(const oos_trace *trace, const oos_scenario *scen
     const char *settings = scenario->settings ? scenario->settings : trace->settings;
     oos_version const torch = scenario->torch ? scenario->torch : trace->torch;
     bool const given = oos_run_has_addresses(trace, scenario->device);
-    bool const modelled =
-        trace->placement == OOS_PLACEMENT_GIVEN && (scenario->modelled_addresses || !given);
+    bool const modelled = trace->placement == OOS_PLACEMENT_GIVEN && (scenario->modelled_addresses || !given);
     size_t const first = given_from(trace->given, trace->given_count, scenario->device);
     size_t const end = given_from(trace->given, trace->given_count, scenario->device + 1);
     size_t const first_range = given_from(trace->given_ranges, trace->given_range_count, scenario->device);

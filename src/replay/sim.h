@@ -26,9 +26,9 @@ typedef struct oos_sim_params {
     uint64_t total_bytes, base_bytes;
     oos_placement placement;
     uint32_t device_index;
-    bool nvml;                            /* the text tells what this process holds */
-    bool log;                             /* keep the allocator's own trace events of the last call */
-    double sweep_ratio;                   /* not in torch: see oos_sim_create */
+    bool nvml;                             /* the text tells what this process holds */
+    bool log;                              /* keep the allocator's own trace events of the last call */
+    double sweep_ratio;                    /* not in torch: see oos_sim_create */
     const oos_given *given, *given_ranges; /* OOS_PLACEMENT_GIVEN: of this device; not copied */
     size_t given_count, given_range_count;
 } oos_sim_params;

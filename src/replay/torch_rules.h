@@ -37,18 +37,18 @@ typedef struct oos_torch_rules {
     bool rest_starts_next_slot; /* from 2.10: `>` fills the slots behind the last key, not the last one too */
     bool full_fraction_unsets;  /* from 2.10: a memory fraction of 1 is no limit */
     bool segment_size_key;      /* from 2.11: large_segment_size_mb exists and is the floor of other keys */
-    bool new_parser;       /* from 2.10: per_process_memory_fraction exists, closed bounds, other sentences */
-    bool throw_key;        /* from 2.12 */
-    bool reserve_key;      /* from 2.15 */
+    bool new_parser;  /* from 2.10: per_process_memory_fraction exists, closed bounds, other sentences */
+    bool throw_key;   /* from 2.12 */
+    bool reserve_key; /* from 2.15 */
     bool private_expandable;   /* from 2.5: new segments of private pools are expandable too */
     bool forgets_capture_uses; /* from 2.4: streams recorded during a capture hold nothing back after it */
-    bool pool_empty_cache; /* from 2.8: empty_cache can name a pool */
-    bool no_split_pools;   /* from 2.10 */
-    bool text_misspells;   /* 2.1: "capacty" */
-    bool text_ends_at_index;  /* 2.3: the device index is a raw byte, on device 0 the end of the text */
-    bool text_private_pools;  /* from 2.4 */
-    bool text_allowed;        /* from 2.5 */
-    bool traces_driver_calls; /* from 2.5: num_device_alloc and its like exist */
+    bool pool_empty_cache;     /* from 2.8: empty_cache can name a pool */
+    bool no_split_pools;       /* from 2.10 */
+    bool text_misspells;       /* 2.1: "capacty" */
+    bool text_ends_at_index;   /* 2.3: the device index is a raw byte, on device 0 the end of the text */
+    bool text_private_pools;   /* from 2.4 */
+    bool text_allowed;         /* from 2.5 */
+    bool traces_driver_calls;  /* from 2.5: num_device_alloc and its like exist */
 } oos_torch_rules;
 
 /* Rules of a release. Versions past the newest known one get the newest known rules. */

@@ -24,8 +24,8 @@ void oos_replay_markdown(const oos_analysis *a, oos_text *text)
 {
     const oos_outcome *o = &a->outcome;
     oos_replay_verdict(a, text);
-    oos_text_printf(text, "\n**Replay** of %zu events, torch %s, settings `%s`: %s\n\n", a->trace->event_count,
-                    oos_torch_word(a).text, *a->settings ? a->settings : "(defaults)",
+    oos_text_printf(text, "\n**Replay** of %zu events, torch %s, settings `%s`: %s\n\n",
+                    a->trace->event_count, oos_torch_word(a).text, *a->settings ? a->settings : "(defaults)",
                     oos_outcome_word(o, false).text);
     oos_text_printf(
         text, "| | |\n| --- | ---: |\n| peak allocated | %s |\n| peak reserved | %s |\n| stranded | %s |\n",

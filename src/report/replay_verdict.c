@@ -30,11 +30,10 @@ static void put_advice(const oos_analysis *a, const oos_what_if *w, oos_text *te
         oos_text_printf(text, "It survives with\n\n  export PYTORCH_CUDA_ALLOC_CONF=%s\n\n", w->settings);
     else
         oos_text_put(text, "It survives without any setting\n\n  unset PYTORCH_CUDA_ALLOC_CONF\n\n");
-    oos_text_printf(text, "at %s reserved and %llu cudaMallocs, instead of %s and %llu.\n",
-                    oos_size_of(w->outcome.peak_reserved_bytes).text,
-                    (unsigned long long)w->outcome.device_allocs,
-                    oos_size_of(a->outcome.peak_reserved_bytes).text,
-                    (unsigned long long)a->outcome.device_allocs);
+    oos_text_printf(
+        text, "at %s reserved and %llu cudaMallocs, instead of %s and %llu.\n",
+        oos_size_of(w->outcome.peak_reserved_bytes).text, (unsigned long long)w->outcome.device_allocs,
+        oos_size_of(a->outcome.peak_reserved_bytes).text, (unsigned long long)a->outcome.device_allocs);
 }
 
 /* No setting helps: the policies, then the smallest device, if it was searched. */
@@ -49,8 +48,7 @@ static void put_no_advice(const oos_analysis *a, oos_text *text)
         told = true;
     }
     if (!told && a->smallest_bytes.known)
-        oos_text_printf(text, "It survives on a device of %s.\n",
-                        oos_size_of(a->smallest_bytes.value).text);
+        oos_text_printf(text, "It survives on a device of %s.\n", oos_size_of(a->smallest_bytes.value).text);
 }
 
 void oos_replay_verdict(const oos_analysis *a, oos_text *text)
