@@ -23,9 +23,15 @@ PEAK_BOUND = 0.05
 BEGIN, END = "<!-- agreement: made by tools/agreement.py -->", "<!-- end of agreement -->"
 
 
+def numbers_of(text):
+    return tuple(int(part) for part in text.split("."))
+
+
 def compare(planner, folder, record):
     command = ["vllm", "serve", models.write(folder, record["model"])] + record["flags"]
     options = ["--vllm", record["version"]] + record["device"]
+    if numbers_of(record["version"]) < (0, 11, 1):  # FlashInfer was installed there, which no flag tells
+        options += ["--env", "VLLM_USE_FLASHINFER_SAMPLER=1"]
     plan, why = planner.plan(options, command)
     if not plan:
         return {"why": why}

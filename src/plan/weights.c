@@ -146,17 +146,19 @@ static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
 }
 
 /* What the allocator counts beyond those: each is a tensor of its own in blocks of 512 bytes, so that a scale of four
- * bytes takes a block (seen to the byte in starts of 0.19.1 to 0.32.0 on stand-in devices). */
+ * bytes takes a block (seen to the byte in starts of 0.11.0 to 0.32.0 on stand-in devices). To 0.14 three constants for the
+ * ranges of q, k and v are on the device too; later they are made again on the host when weights are processed. */
 static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
 {
     enum { BLOCK = 512, SCALES = 4 };
     const oos_model *model = setup->model;
     uint64_t total_bytes = 0, first;
     uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    uint64_t const ranges = setup->rules && setup->rules->version < OOS_VERSION(0, 15, 0) ? 3 : 0;
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
         if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
-            total_bytes = oos_add(total_bytes, SCALES * (BLOCK - 4));
+            total_bytes = oos_add(total_bytes, SCALES * (BLOCK - 4) + ranges * BLOCK);
     }
     return total_bytes;
 }

@@ -112,11 +112,11 @@ def cases():
         return ""
     for r in kept:
         tried = "-" if r["tried_bytes"] is None else "%.2f MiB" % (r["tried_bytes"] / 2**20)
-        head.append("| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %d / %d | %s |" % (
+        head.append("| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s / %s | %s |" % (
             r["case"], "" if r["holds"] else " (not as reported)", r["version"], "starts" if r["verdict"] == "fits" else
             r["verdict"], r["phase"] or "-", tried, gib(r["weights_bytes"]), gib(r["peak_bytes"]),
             "{:,}".format(r["kv_tokens"]) if r["kv_tokens"] else "-", gib(r["torch_allocated_bytes"]),
-            gib(r["private_pools_bytes"]), r["wall_seconds"], r["cpu_seconds"] or 0, gib(r["resident_bytes"])))
+            gib(r["private_pools_bytes"]), r["wall_seconds"], r["cpu_seconds"] or "-", gib(r["resident_bytes"])))
     return CASES_HEAD + "\n".join(head) + CASES_TAIL
 
 
