@@ -22,8 +22,8 @@ oracle-full: seeds      ## every installed engine through every way of starting;
 	@python3 tests/oracle/matrix.py $(B)/cli/oomsight --write docs/oracle.md
 agreement: all          ## plan beside the engine's own figures; rewrites its part of docs/accuracy.md
 	@tools/agreement.py $(B)/cli/oomsight --write docs/accuracy.md
-golden: all             ## rewrite the golden files; review the diff
-	@tools/golden.sh $(B) --rewrite
+golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
+	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
 site: all               ## the documentation as pages, in build/site
 	@tools/site.sh $(B)
 bench: all              ## throughput
