@@ -1,44 +1,72 @@
-/* Bins of chunks of keys. */
+/* Bins of keys: a short row each, and a directory of long rows for a bin that many equal sizes meet in.
+ *
+ *   set -> octaves[50] -> bins[64] -> row of at most 4          nearly every bin
+ *                                  -> directory -> long rows    from the fifth item until two are left
+ *
+ * A question to a short row compares the key with all four places, filled or not, and moving items moves all four: no
+ * branch depends on the keys, because a wrong guess of the processor costs more than the work it would save. */
 #include "replay/set.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-enum { BINS = 832, BIN_WORDS = BINS / 64, CHUNK_ITEMS = 32 };
+enum { OCTAVE_BINS = 64, OCTAVES = 50, ROW_ITEMS = 4, LONG_ITEMS = 32 };
 
 /* major above, minor below: one comparison without a branch */
 typedef unsigned __int128 key;
+#define NO_KEY (~(key)0) /* above every key; fills the places behind the last item */
 
-typedef struct chunk {
+/* Two keys or four numbers, loaded and stored as one. */
+typedef uint64_t key_pair __attribute__((vector_size(32), aligned(8), may_alias));
+typedef uint32_t block_quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+typedef struct row {
+    key keys[2 * ROW_ITEMS]; /* ascending; the second half is only room to move into */
+    uint32_t blocks[2 * ROW_ITEMS];
     uint32_t count;
-    uint32_t blocks[CHUNK_ITEMS];
-    key keys[CHUNK_ITEMS]; /* ascending; never empty while in a directory */
-    struct chunk *next_spare;
-} chunk;
+} row;
+
+typedef struct long_row {
+    uint32_t count; /* never 0 */
+    uint32_t blocks[LONG_ITEMS];
+    key keys[LONG_ITEMS];
+} long_row;
+
+typedef struct directory {
+    uint32_t count, capacity; /* never 0 */
+    long_row *rows[];         /* ascending, no overlap */
+} directory;
 
 typedef struct bin {
-    chunk *first;   /* chunks[0]: nearly every question ends here, and needs no directory */
-    chunk **chunks; /* ascending, no overlap */
-    uint32_t count, capacity;
+    row *row;        /* NULL until the bin is first used */
+    directory *many; /* instead of the row, when not NULL */
 } bin;
+
+typedef struct octave {
+    uint64_t filled; /* bit per bin that has an item */
+    bin bins[OCTAVE_BINS];
+} octave;
 
 struct oos_set {
     size_t count;
-    chunk *spare;
-    uint64_t filled[BIN_WORDS]; /* bit per bin that has a chunk */
-    bin bins[BINS];
+    uint64_t filled; /* bit per octave that has an item */
+    octave *octaves[OCTAVES];
 };
 
+typedef struct place {
+    unsigned octave, bin;
+} place;
+
 /* Monotone in `major`, so that order between bins is order between keys. */
-static unsigned bin_of(uint64_t major)
+static inline place place_of(uint64_t major)
 {
     uint64_t const units = major >> 9;
-    if (units < 16) return (unsigned)units;
+    if (units < OCTAVE_BINS) return (place){0, (unsigned)units};
     unsigned const top = 63 - (unsigned)__builtin_clzll(units);
-    return (top - 3) * 16 + (unsigned)(units >> (top - 4) & 15);
+    return (place){top - 5, (unsigned)(units >> (top - 6)) & (OCTAVE_BINS - 1)};
 }
 
-static key key_of(uint64_t major, uint64_t minor)
+static inline key key_of(uint64_t major, uint64_t minor)
 {
     return (key)major << 64 | minor;
 }
@@ -48,17 +76,22 @@ oos_set *oos_set_create(void)
     return calloc(1, sizeof(oos_set));
 }
 
+static void directory_free(directory *many)
+{
+    if (!many) return;
+    for (uint32_t i = 0; i < many->count; i++) free(many->rows[i]);
+    free(many);
+}
+
 void oos_set_free(oos_set *set)
 {
     if (!set) return;
-    for (unsigned i = 0; i < BINS; i++) {
-        for (uint32_t k = 0; k < set->bins[i].count; k++) free(set->bins[i].chunks[k]);
-        free(set->bins[i].chunks);
-    }
-    while (set->spare) {
-        chunk *next = set->spare->next_spare;
-        free(set->spare);
-        set->spare = next;
+    for (unsigned i = 0; i < OCTAVES; i++) {
+        for (unsigned k = 0; set->octaves[i] && k < OCTAVE_BINS; k++) {
+            free(set->octaves[i]->bins[k].row);
+            directory_free(set->octaves[i]->bins[k].many);
+        }
+        free(set->octaves[i]);
     }
     free(set);
 }
@@ -68,25 +101,55 @@ size_t oos_set_count(const oos_set *set)
     return set->count;
 }
 
-/* Halving without a branch that depends on the keys: a wrong guess would cost more than the search. */
-static uint32_t first_item_not_below(const chunk *c, key k)
+/* ---- short rows ------------------------------------------------------------------------------------------------ */
+
+static inline uint32_t row_below(const row *r, key k)
 {
-    const key *at = c->keys;
-    for (uint32_t len = c->count; len > 1;) {
+    uint32_t below = 0;
+    for (unsigned i = 0; i < ROW_ITEMS; i++) below += r->keys[i] < k;
+    return below;
+}
+
+static inline void row_move(row *r, uint32_t from, uint32_t to)
+{
+    key_pair const a = *(const key_pair *)(r->keys + from), b = *(const key_pair *)(r->keys + from + 2);
+    block_quad const c = *(const block_quad *)(r->blocks + from);
+    *(key_pair *)(r->keys + to) = a;
+    *(key_pair *)(r->keys + to + 2) = b;
+    *(block_quad *)(r->blocks + to) = c;
+}
+
+static row *row_create(void)
+{
+    void *memory;
+    if (posix_memalign(&memory, 64, sizeof(row))) return NULL;
+    row *r = memory;
+    *r = (row){0};
+    for (unsigned i = 0; i < 2 * ROW_ITEMS; i++) r->keys[i] = NO_KEY;
+    return r;
+}
+
+/* ---- long rows ------------------------------------------------------------------------------------------------- */
+
+/* Halving without a branch that depends on the keys. */
+static uint32_t long_below(const long_row *r, key k)
+{
+    const key *at = r->keys;
+    for (uint32_t len = r->count; len > 1;) {
         uint32_t const half = len / 2;
         at += at[half - 1] < k ? half : 0;
         len -= half;
     }
-    return (uint32_t)(at - c->keys) + (*at < k);
+    return (uint32_t)(at - r->keys) + (*at < k);
 }
 
-/* The chunk whose range holds the key: the last one that does not begin behind it, or the first one. */
-static uint32_t chunk_for(const bin *b, key k)
+/* The row whose range holds the key: the last one that does not begin behind it, or the first one. */
+static uint32_t row_for(const directory *many, key k)
 {
-    uint32_t low = 0, high = b->count; /* most bins have one chunk */
+    uint32_t low = 0, high = many->count;
     while (high - low > 1) {
         uint32_t const middle = low + (high - low) / 2;
-        if (k < b->chunks[middle]->keys[0])
+        if (k < many->rows[middle]->keys[0])
             high = middle;
         else
             low = middle;
@@ -94,126 +157,194 @@ static uint32_t chunk_for(const bin *b, key k)
     return low;
 }
 
-static unsigned next_filled(const oos_set *set, unsigned from)
+/* Rare, and out of line, so that the common way stays short. */
+#define RARE __attribute__((noinline))
+
+RARE static uint32_t many_from(const directory *many, key k)
 {
-    for (unsigned w = from / 64; w < BIN_WORDS; w++) {
-        uint64_t const bits = set->filled[w] & (w == from / 64 ? ~(uint64_t)0 << from % 64 : ~(uint64_t)0);
-        if (bits) return w * 64 + (unsigned)__builtin_ctzll(bits);
-    }
-    return BINS;
+    uint32_t const which = row_for(many, k), at = long_below(many->rows[which], k);
+    if (at < many->rows[which]->count) return many->rows[which]->blocks[at];
+    return which + 1 < many->count ? many->rows[which + 1]->blocks[0] : 0;
 }
 
-/* BINS when every bin up to and with `until` is empty. */
-static unsigned previous_filled(const oos_set *set, unsigned until)
+RARE static uint32_t many_below(const directory *many, key k)
 {
-    for (unsigned w = until / 64 + 1; w-- > 0;) {
-        unsigned const drop = w == until / 64 ? 63 - until % 64 : 0;
-        uint64_t const bits = set->filled[w] & ~(uint64_t)0 >> drop;
-        if (bits) return w * 64 + 63 - (unsigned)__builtin_clzll(bits);
+    uint32_t const which = row_for(many, k), at = long_below(many->rows[which], k);
+    if (at > 0) return many->rows[which]->blocks[at - 1];
+    return which > 0 ? many->rows[which - 1]->blocks[many->rows[which - 1]->count - 1] : 0;
+}
+
+/* A directory with the items of a full short row. */
+static directory *many_create(const row *r)
+{
+    enum { FIRST_CAPACITY = 4 };
+    directory *many = malloc(sizeof *many + FIRST_CAPACITY * sizeof(long_row *));
+    long_row *first = malloc(sizeof *first);
+    if (!many || !first) {
+        free(many);
+        free(first);
+        return NULL;
     }
-    return BINS;
+    *many = (directory){.count = 1, .capacity = FIRST_CAPACITY};
+    many->rows[0] = first;
+    first->count = r->count;
+    memcpy(first->keys, r->keys, r->count * sizeof *r->keys);
+    memcpy(first->blocks, r->blocks, r->count * sizeof *r->blocks);
+    return many;
+}
+
+/* Half of a full row moves into a new one behind it. The directory may move. */
+static bool many_split(directory **many_link, uint32_t which)
+{
+    directory *many = *many_link;
+    if (many->count == many->capacity) {
+        many = realloc(many, sizeof *many + 2 * (size_t)many->capacity * sizeof(long_row *));
+        if (!many) return false;
+        many->capacity *= 2;
+        *many_link = many;
+    }
+    long_row *right = malloc(sizeof *right), *left = many->rows[which];
+    if (!right) return false;
+    left->count = right->count = LONG_ITEMS / 2;
+    memcpy(right->keys, left->keys + left->count, right->count * sizeof *right->keys);
+    memcpy(right->blocks, left->blocks + left->count, right->count * sizeof *right->blocks);
+    memmove(many->rows + which + 2, many->rows + which + 1, (many->count - which - 1) * sizeof *many->rows);
+    many->rows[which + 1] = right;
+    many->count++;
+    return true;
+}
+
+RARE static bool many_add(bin *b, key k, uint32_t block)
+{
+    uint32_t which = row_for(b->many, k);
+    if (b->many->rows[which]->count == LONG_ITEMS) {
+        if (!many_split(&b->many, which)) return false;
+        which = row_for(b->many, k);
+    }
+    long_row *r = b->many->rows[which];
+    uint32_t const at = long_below(r, k);
+    memmove(r->keys + at + 1, r->keys + at, (r->count - at) * sizeof *r->keys);
+    memmove(r->blocks + at + 1, r->blocks + at, (r->count - at) * sizeof *r->blocks);
+    r->keys[at] = k;
+    r->blocks[at] = block;
+    r->count++;
+    return true;
+}
+
+/* The last items move into the short row, and the directory goes. */
+static void many_end(bin *b)
+{
+    const long_row *r = b->many->rows[0];
+    memcpy(b->row->keys, r->keys, r->count * sizeof *r->keys);
+    memcpy(b->row->blocks, r->blocks, r->count * sizeof *r->blocks);
+    b->row->count = r->count;
+    directory_free(b->many);
+    b->many = NULL;
+}
+
+RARE static void many_remove(bin *b, key k)
+{
+    directory *many = b->many;
+    uint32_t const which = row_for(many, k);
+    long_row *r = many->rows[which];
+    uint32_t const at = long_below(r, k);
+    assert(at < r->count && r->keys[at] == k);
+    r->count--;
+    memmove(r->keys + at, r->keys + at + 1, (r->count - at) * sizeof *r->keys);
+    memmove(r->blocks + at, r->blocks + at + 1, (r->count - at) * sizeof *r->blocks);
+    if (r->count == 0) {
+        free(r);
+        many->count--;
+        memmove(many->rows + which, many->rows + which + 1, (many->count - which) * sizeof *many->rows);
+    }
+    if (many->count == 1 && many->rows[0]->count <= ROW_ITEMS / 2) many_end(b);
+}
+
+/* ---- bins ------------------------------------------------------------------------------------------------------ */
+
+static uint32_t bin_first(const bin *b)
+{
+    return b->many ? b->many->rows[0]->blocks[0] : b->row->blocks[0];
+}
+
+static uint32_t bin_last(const bin *b)
+{
+    if (!b->many) return b->row->blocks[b->row->count - 1];
+    const long_row *last = b->many->rows[b->many->count - 1];
+    return last->blocks[last->count - 1];
 }
 
 uint32_t oos_set_from(const oos_set *set, uint64_t major, uint64_t minor)
 {
     key const k = key_of(major, minor);
-    unsigned const at = bin_of(major);
-    const bin *b = &set->bins[at];
-    if (b->count) {
-        uint32_t const which = chunk_for(b, k);
-        const chunk *c = which ? b->chunks[which] : b->first;
-        uint32_t const item = first_item_not_below(c, k);
-        if (item < c->count) return c->blocks[item];
-        if (which + 1 < b->count) return b->chunks[which + 1]->blocks[0];
+    place const p = place_of(major);
+    const octave *o = set->octaves[p.octave];
+    uint64_t const filled = o ? o->filled >> p.bin : 0;
+    if (filled & 1) {
+        const bin *b = &o->bins[p.bin];
+        uint32_t const found = b->many ? many_from(b->many, k) : b->row->blocks[row_below(b->row, k)];
+        if (found) return found;
     }
-    if (at + 1 >= BINS) return 0;
-    unsigned const next = next_filled(set, at + 1);
-    return next < BINS ? set->bins[next].first->blocks[0] : 0;
+    if (filled >> 1) return bin_first(&o->bins[p.bin + 1 + (unsigned)__builtin_ctzll(filled >> 1)]);
+    uint64_t const above = set->filled >> p.octave >> 1;
+    if (!above) return 0;
+    o = set->octaves[p.octave + 1 + (unsigned)__builtin_ctzll(above)];
+    return bin_first(&o->bins[__builtin_ctzll(o->filled)]);
 }
 
 uint32_t oos_set_below(const oos_set *set, uint64_t major, uint64_t minor)
 {
     key const k = key_of(major, minor);
-    unsigned const at = bin_of(major);
-    const bin *b = &set->bins[at];
-    if (b->count) {
-        uint32_t const c = chunk_for(b, k);
-        uint32_t const item = first_item_not_below(b->chunks[c], k);
-        if (item > 0) return b->chunks[c]->blocks[item - 1];
-        if (c > 0) return b->chunks[c - 1]->blocks[b->chunks[c - 1]->count - 1];
+    place const p = place_of(major);
+    const octave *o = set->octaves[p.octave];
+    uint64_t const filled = o ? o->filled << (OCTAVE_BINS - 1 - p.bin) : 0;
+    if (filled >> 63) {
+        const bin *b = &o->bins[p.bin];
+        uint32_t const at = b->many ? 0 : row_below(b->row, k);
+        uint32_t const found = b->many ? many_below(b->many, k) : at ? b->row->blocks[at - 1] : 0;
+        if (found) return found;
     }
-    if (at == 0) return 0;
-    unsigned const previous = previous_filled(set, at - 1);
-    if (previous == BINS) return 0;
-    const bin *p = &set->bins[previous];
-    const chunk *last = p->chunks[p->count - 1];
-    return last->blocks[last->count - 1];
+    if (filled << 1) return bin_last(&o->bins[p.bin - 1 - (unsigned)__builtin_clzll(filled << 1)]);
+    uint64_t const lower = set->filled & (((uint64_t)1 << p.octave) - 1);
+    if (!lower) return 0;
+    o = set->octaves[63 - __builtin_clzll(lower)];
+    return bin_last(&o->bins[63 - __builtin_clzll(o->filled)]);
 }
 
-static chunk *chunk_take(oos_set *set)
+/* The bin's row is missing or full. */
+RARE static bool make_room(bin *b)
 {
-    chunk *c = set->spare;
-    if (c)
-        set->spare = c->next_spare;
-    else
-        c = malloc(sizeof *c);
-    if (c) c->count = 0;
-    return c;
-}
-
-/* A new, empty chunk at place `at` of the directory. */
-static chunk *chunk_insert(oos_set *set, bin *b, uint32_t at)
-{
-    if (b->count == b->capacity) {
-        uint32_t const capacity = b->capacity ? b->capacity * 2 : 1;
-        chunk **grown = realloc(b->chunks, capacity * sizeof *grown);
-        if (!grown) return NULL;
-        b->chunks = grown;
-        b->capacity = capacity;
-    }
-    chunk *c = chunk_take(set);
-    if (!c) return NULL;
-    memmove(b->chunks + at + 1, b->chunks + at, (b->count - at) * sizeof *b->chunks);
-    b->chunks[at] = c;
-    b->count++;
-    b->first = b->chunks[0];
-    return c;
-}
-
-static bool chunk_split(oos_set *set, bin *b, uint32_t at)
-{
-    chunk *right = chunk_insert(set, b, at + 1);
-    if (!right) return false;
-    chunk *left = b->chunks[at];
-    right->count = CHUNK_ITEMS / 2;
-    left->count = CHUNK_ITEMS - CHUNK_ITEMS / 2;
-    memcpy(right->keys, left->keys + left->count, right->count * sizeof *right->keys);
-    memcpy(right->blocks, left->blocks + left->count, right->count * sizeof *right->blocks);
+    if (!b->row) return (b->row = row_create()) != NULL;
+    b->many = many_create(b->row);
+    if (!b->many) return false;
+    b->row->count = 0;
+    for (unsigned i = 0; i < ROW_ITEMS; i++) b->row->keys[i] = NO_KEY;
+    memset(b->row->blocks, 0, sizeof b->row->blocks);
     return true;
 }
 
 bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
 {
     key const k = key_of(major, minor);
-    unsigned const at = bin_of(major);
-    bin *b = &set->bins[at];
-    if (b->count == 0) {
-        if (!chunk_insert(set, b, 0)) return false;
-        set->filled[at / 64] |= (uint64_t)1 << at % 64;
+    place const p = place_of(major);
+    octave *o = set->octaves[p.octave];
+    if (!o) {
+        o = set->octaves[p.octave] = calloc(1, sizeof *o);
+        if (!o) return false;
     }
-    uint32_t const which = chunk_for(b, k);
-    chunk *c = which ? b->chunks[which] : b->first;
-    if (c->count == CHUNK_ITEMS) {
-        if (!chunk_split(set, b, which)) return false;
-        c = b->chunks[chunk_for(b, k)];
+    bin *b = &o->bins[p.bin];
+    if (!b->many && (!b->row || b->row->count == ROW_ITEMS) && !make_room(b)) return false;
+    if (b->many) {
+        if (!many_add(b, k, block)) return false;
+    } else {
+        uint32_t const at = row_below(b->row, k);
+        row_move(b->row, at, at + 1);
+        b->row->keys[at] = k;
+        b->row->blocks[at] = block;
+        b->row->count++;
     }
-    uint32_t const item = c->count ? first_item_not_below(c, k) : 0;
-    for (uint32_t i = c->count++; i > item; i--) { /* a few items: cheaper than a call */
-        c->keys[i] = c->keys[i - 1];
-        c->blocks[i] = c->blocks[i - 1];
-    }
-    c->keys[item] = k;
-    c->blocks[item] = block;
+    o->filled |= (uint64_t)1 << p.bin;
+    set->filled |= (uint64_t)1 << p.octave;
     set->count++;
     return true;
 }
@@ -221,36 +352,37 @@ bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
 void oos_set_remove(oos_set *set, uint64_t major, uint64_t minor)
 {
     key const k = key_of(major, minor);
-    unsigned const at = bin_of(major);
-    bin *b = &set->bins[at];
-    if (b->count == 0) return;
-    uint32_t const which = chunk_for(b, k);
-    chunk *c = which ? b->chunks[which] : b->first;
-    uint32_t const item = first_item_not_below(c, k);
-    bool const there = item < c->count && c->keys[item] == k;
-    assert(there);
-    if (!there) return;
-    c->count--;
-    for (uint32_t i = item; i < c->count; i++) {
-        c->keys[i] = c->keys[i + 1];
-        c->blocks[i] = c->blocks[i + 1];
+    place const p = place_of(major);
+    octave *o = set->octaves[p.octave];
+    assert(o && o->filled >> p.bin & 1);
+    bin *b = &o->bins[p.bin];
+    bool empty = false;
+    if (b->many) {
+        many_remove(b, k);
+    } else {
+        uint32_t const at = row_below(b->row, k);
+        assert(b->row->keys[at] == k);
+        row_move(b->row, at + 1, at);
+        empty = --b->row->count == 0;
     }
+    o->filled &= ~((uint64_t)empty << p.bin);
+    set->filled &= ~((uint64_t)(o->filled == 0) << p.octave);
     set->count--;
-    if (c->count) return;
-    c->next_spare = set->spare;
-    set->spare = c;
-    b->count--;
-    memmove(b->chunks + which, b->chunks + which + 1, (b->count - which) * sizeof *b->chunks);
-    b->first = b->chunks[0];
-    if (b->count == 0) set->filled[at / 64] &= ~((uint64_t)1 << at % 64);
 }
 
 void oos_set_list(const oos_set *set, uint32_t *ret_blocks)
 {
-    for (unsigned i = next_filled(set, 0); i < BINS; i = i + 1 < BINS ? next_filled(set, i + 1) : BINS)
-        for (uint32_t k = 0; k < set->bins[i].count; k++) {
-            const chunk *c = set->bins[i].chunks[k];
-            memcpy(ret_blocks, c->blocks, c->count * sizeof *ret_blocks);
-            ret_blocks += c->count;
+    for (uint64_t octaves = set->filled; octaves; octaves &= octaves - 1) {
+        const octave *o = set->octaves[__builtin_ctzll(octaves)];
+        for (uint64_t bins = o->filled; bins; bins &= bins - 1) {
+            const bin *b = &o->bins[__builtin_ctzll(bins)];
+            uint32_t const rows = b->many ? b->many->count : 1;
+            for (uint32_t i = 0; i < rows; i++) {
+                uint32_t const count = b->many ? b->many->rows[i]->count : b->row->count;
+                memcpy(ret_blocks, b->many ? b->many->rows[i]->blocks : b->row->blocks,
+                       count * sizeof *ret_blocks);
+                ret_blocks += count;
+            }
         }
+    }
 }

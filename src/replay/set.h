@@ -1,8 +1,8 @@
 /* An ordered set of blocks by a pair of numbers. Best fit is its question: the first block not below a key.
  *
- * Keys are spread over bins by the logarithm of `major` (16 to an octave of 512-byte units), and each bin is a directory
- * of sorted chunks. Typical bins hold one chunk, so a question costs one bin number and a search among a few dozen keys;
- * a bin with a million equal sizes still costs only a search of its directory. */
+ * Keys are spread over bins by the logarithm of `major` (64 to an octave of 512-byte units). Typical bins hold a few keys,
+ * so a question costs one bin number and four comparisons; a bin with a million equal sizes still costs only a search of
+ * its directory. */
 #ifndef OOS_REPLAY_SET_H
 #define OOS_REPLAY_SET_H
 

@@ -8,7 +8,7 @@
 
 static bool first_items(oos_sim *sim)
 {
-    if (!GROW(sim, sim->blocks) || !GROW(sim, sim->homes) || !GROW(sim, sim->pools) ||
+    if (!oos_blocks_grow(sim) || !GROW(sim, sim->homes) || !GROW(sim, sim->pools) ||
         !GROW(sim, sim->owners) || !GROW(sim, sim->ranges) || !GROW(sim, sim->uses))
         return false;
     sim->blocks.list[sim->blocks.count++] = (block){0};

@@ -18,12 +18,30 @@ bool oos_sim_grow(oos_sim *sim, void *array, size_t item_bytes)
     return true;
 }
 
+/* As oos_sim_grow(), with every block in a cache line of its own. */
+_Static_assert(sizeof(block) == 64, "a block fills a cache line");
+bool oos_blocks_grow(oos_sim *sim)
+{
+    if (sim->blocks.count < sim->blocks.capacity) return true;
+    uint32_t const capacity = sim->blocks.capacity ? sim->blocks.capacity * 2 : 16;
+    void *grown = NULL;
+    if (capacity <= sim->blocks.capacity || posix_memalign(&grown, 64, capacity * sizeof(block))) {
+        sim->failed = true;
+        return false;
+    }
+    if (sim->blocks.count) memcpy(grown, sim->blocks.list, sim->blocks.count * sizeof(block));
+    free(sim->blocks.list);
+    sim->blocks.list = grown;
+    sim->blocks.capacity = capacity;
+    return true;
+}
+
 uint32_t oos_block_create(oos_sim *sim, uint32_t home_index, uint64_t address, uint64_t bytes)
 {
     uint32_t index = sim->spare_block;
     if (index)
         sim->spare_block = sim->blocks.list[index].range;
-    else if (GROW(sim, sim->blocks))
+    else if (oos_blocks_grow(sim))
         index = sim->blocks.count++;
     *block_at(sim, index) =
         (block){.address = address, .bytes = bytes, .home = home_index, .live = true, .mapped = true};
@@ -154,12 +172,13 @@ static uint32_t home_create(oos_sim *sim, uint32_t pool_index, uint64_t stream_h
 
 uint32_t oos_home_of(oos_sim *sim, uint32_t pool_index, uint64_t stream_handle)
 {
-    const pool *p = &sim->pools.list[pool_index];
+    pool *p = &sim->pools.list[pool_index];
+    if (p->last_home && sim->homes.list[p->last_home].stream == stream_handle) return p->last_home;
     uint32_t low = 0, high = p->home_count;
     while (low < high) {
         uint32_t const middle = low + (high - low) / 2;
         uint64_t const handle = sim->homes.list[p->homes[middle]].stream;
-        if (handle == stream_handle) return p->homes[middle];
+        if (handle == stream_handle) return p->last_home = p->homes[middle];
         if (handle < stream_handle)
             low = middle + 1;
         else

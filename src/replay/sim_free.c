@@ -22,7 +22,7 @@ bool oos_in_capture(oos_sim *sim)
 }
 
 /* Net change of a counter, as one step up or down: only a step up can move the peak. */
-static void count_change(oos_sim *sim, oos_stat stat, bool small, uint64_t more, uint64_t less)
+static inline void count_change(oos_sim *sim, oos_stat stat, bool small, uint64_t more, uint64_t less)
 {
     if (more > less) oos_count_up(sim, stat, small, more - less);
     if (less > more) oos_count_down(sim, stat, small, less - more);

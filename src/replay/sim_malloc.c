@@ -222,7 +222,7 @@ uint32_t oos_sim_malloc(oos_sim *sim, uint64_t bytes, uint64_t stream_handle)
         sim->last = r;
         return 0;
     }
-    if (!oos_in_capture(sim)) oos_events_process(sim);
+    if ((sim->deferred.count || sim->event_streams.count) && !oos_in_capture(sim)) oos_events_process(sim);
     r.bytes = round_size(sim, bytes);
     r.segment_bytes = segment_size(sim, r.bytes);
     uint32_t const pool_index = oos_route(sim, r.bytes <= SMALL_LIMIT);

@@ -52,6 +52,7 @@ typedef struct pool {
     uint64_t free_bytes; /* of its free, mapped blocks */
     uint32_t *homes;     /* by stream handle */
     uint32_t home_count, home_capacity;
+    uint32_t last_home; /* the one asked for last; 0: none */
 } pool;
 
 /* A private pool. Its pools are 2 * index (small) and 2 * index + 1 (large); index 0 is the default. */
@@ -156,6 +157,7 @@ static inline bool is_active(const block *b)
 }
 
 /* sim_block.c: blocks and the sets they are in */
+bool oos_blocks_grow(oos_sim *sim);
 uint32_t oos_block_create(oos_sim *sim, uint32_t home, uint64_t address, uint64_t bytes);
 void oos_block_drop(oos_sim *sim, uint32_t index);
 void oos_block_number(oos_sim *sim, uint32_t index, uint32_t parent); /* parent 0: a new segment */

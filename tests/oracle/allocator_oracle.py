@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Random traces on the real caching allocator and on the simulator, side by side.
 
-usage: allocator_oracle.py BINARY [--site DIR]... [--traces N] [--events N] [--seed N] [--keep DIR] [--bench PROGRAM]
+usage: allocator_oracle.py BINARY [--site DIR]... [--traces N] [--events N] [--seed N] [--keep DIR]
+                           [--bench PROGRAM [--at-least RATIO]]
 
 A site is a directory with torch in it (site-packages of a virtual environment); without --site, OOMSIGHT_ORACLE_SITES
 names them, separated by colons; without that, every engine that engines.py finds is one. The wheel's own libc10_cuda runs on standin.c; nothing of torch is changed. Traces are
-spread over the sites. With --bench the churn of tests/bench/bench_replay.c is timed on both, in turns.
-Exit 0: no mismatch, 1: mismatches, 77: no torch or no compiler here. Standard library only."""
+spread over the sites. With --bench the churn of tests/bench/bench_replay.c is timed on both, in turns, and the simulator must
+be RATIO times as fast on every version.
+Exit 0: no mismatch, 1: mismatches or too slow, 77: no torch or no compiler here. Standard library only."""
 import argparse
 import concurrent.futures
 import glob
@@ -120,16 +122,18 @@ def one(job):
 
 
 def bench(site, program):
-    """The same churn on both, in turns; the best of three each, since the machine may be shared."""
+    """The same churn on both, in turns; the best of five each, since the machine may be shared."""
     best = {"real": 0.0, "ours": 0.0}
-    for _ in range(3):
+    for _ in range(5):
         real = subprocess.run([site.driver, "bench", "10000", "2000000"], env=dict(site.environment(), OOS_TOTAL=str(512 << 30)),
                               stdout=subprocess.PIPE, check=True).stdout.decode()
         ours = subprocess.run([program, site.torch, "2000000", "10000"], stdout=subprocess.PIPE, check=True).stdout.decode()
         for name, text in (("real", real), ("ours", ours)):
             best[name] = max(best[name], float(re.search(r"([0-9.]+) M events/s", text).group(1)))
+    ratio = best["ours"] / best["real"]
     print("torch %s, 10000 live blocks: real %.2f M events/s, simulator %.2f M events/s, %.1f times" %
-          (site.torch, best["real"], best["ours"], best["ours"] / best["real"]))
+          (site.torch, best["real"], best["ours"], ratio), flush=True)
+    return ratio
 
 
 def main():
@@ -142,6 +146,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep")
     parser.add_argument("--bench")
+    parser.add_argument("--at-least", type=float, default=0)
     options = parser.parse_args()
     paths = site_paths(options.site)
     if not paths or not shutil.which("g++") or not shutil.which("readelf"):
@@ -150,10 +155,11 @@ def main():
     work = options.keep or tempfile.mkdtemp(prefix="oomsight-oracle-")
     os.makedirs(work, exist_ok=True)
     sites = list({site.torch: site for site in (Site(p, work) for p in paths)}.values())  # one of each version
+    slow = 0
     for site in sites:
         site.build()
         if options.bench:
-            bench(site, options.bench)
+            slow += bench(site, options.bench) < options.at_least
     jobs = [(sites[i % len(sites)], options.seed + i, options.events, options.binary, work) for i in range(options.traces)]
     total, missed = {"ops": 0, "ooms": 0, "mismatches": 0}, 0
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
@@ -169,7 +175,7 @@ def main():
         shutil.rmtree(work)
     print("%d traces on torch %s, %d operations, %d out-of-memory texts: %d mismatches in %d traces" % (
         len(jobs), ", ".join(s.torch for s in sites), total["ops"], total["ooms"], total["mismatches"], missed))
-    return 1 if missed else 0
+    return 1 if missed or slow else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* The ordered set against the plainest thing that can be right: a sorted array. */
 #include "unit.h"
 
+#include "base/size.h"
 #include "replay/set.h"
 
 #include <stdlib.h>
@@ -89,6 +90,25 @@ static void numbers_as_large_as_addresses_stay_in_order(void **state)
     check_against_array(3, (uint64_t)1 << 60, 3);
 }
 
+static void a_bin_that_was_crowded_is_right_again_when_few_are_left(void **state)
+{
+    (void)state;
+    enum { MANY = 200 };
+    oos_set *set = oos_set_create();
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 1; i <= MANY; i++) assert_true(oos_set_add(set, OOS_MIB, i, i));
+        for (uint32_t i = MANY; i > 1; i -= 2) oos_set_remove(set, OOS_MIB, i); /* every other one */
+        for (uint32_t i = 1; i < MANY; i += 2) {
+            assert_int_equal(oos_set_from(set, OOS_MIB, 0), i);
+            assert_int_equal(oos_set_below(set, OOS_MIB + 1, 0), MANY - 1);
+            oos_set_remove(set, OOS_MIB, i);
+        }
+        assert_int_equal(oos_set_from(set, 0, 0), 0);
+        assert_int_equal(oos_set_count(set), 0);
+    }
+    oos_set_free(set);
+}
+
 static void an_empty_set_has_nothing_on_either_side(void **state)
 {
     (void)state;
@@ -104,6 +124,7 @@ int main(void)
         cmocka_unit_test(few_sizes_with_many_ties_stay_in_order),
         cmocka_unit_test(many_sizes_stay_in_order),
         cmocka_unit_test(numbers_as_large_as_addresses_stay_in_order),
+        cmocka_unit_test(a_bin_that_was_crowded_is_right_again_when_few_are_left),
         cmocka_unit_test(an_empty_set_has_nothing_on_either_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
