@@ -31,7 +31,7 @@ def run(site, version, options, model, flags, more):
 def refuse(site, folder):
     o = run(site, "0.19.1", DEVICE, "qwen3.6-27b-w4a16", seeds.HYBRID, {"OOMSIGHT_PREFLIGHT": "refuse"})
     return [("stops before weights are loaded", "stopped before loading weights" in o.log and "Model loading took" not in o.log),
-            ("names the phase", "out of memory in cudagraph_profile" in o.log), ("names a fix", "Try: --" in o.log),
+            ("names the phase", "does not fit in cudagraph_profile" in o.log), ("names a fix", "Try: --" in o.log),
             ("the engine ends with an error", o.code not in (0, None))], o
 
 
@@ -39,7 +39,7 @@ def warn(site, folder):
     o = run(site, "0.19.1", DEVICE, "qwen3.6-27b-w4a16", seeds.HYBRID, {"OOMSIGHT_BUNDLE_DIR": folder})
     found = glob.glob(os.path.join(folder, "*", "bundle.json"))
     bundle = json.load(open(found[0], encoding="utf-8")) if found else {}
-    return [("the engine dies of its own", o.report and o.report["verdict"] == "fails"), ("warns before", "does not start" in o.log),
+    return [("the engine dies of its own", o.report and o.report["verdict"] == "fails"), ("warns before", "oomsight: this configuration does not fit" in o.log),
             ("a bundle is written and named", bool(found) and os.path.dirname(found[0]) in o.log),
             ("its phase is cudagraph_profile", bundle.get("phase") == "cudagraph_profile"),
             ("it tried 1677721600 bytes", bundle.get("tried_bytes") == 1677721600),

@@ -156,21 +156,34 @@ def make_plan(config: Any) -> Any:
         return oomsight.plan(command_of(config), compute_capability=device.get("compute_capability"), **options)
 
 
+def summary(plan: Any) -> str:
+    """What the log gets. Not the text report: that quotes the engine's own error, and whoever reads the log, people or
+    programs, would take the quotation for the failure."""
+    lines = ["%s on %s (%.2f GiB)" % ({"fits": "starts", "tight": "tight"}.get(plan.verdict, "does not fit"), plan.gpu.name or "this GPU",
+                                      (plan.gpu.total_bytes or 0) / 2**30) + (" in " + plan.phase if plan.phase else "")]
+    lines += ["  %-23s %7.2f of %6.2f GiB%s" % (p.phase, p.peak_bytes / 2**30, p.limit_bytes / 2**30, "" if p.ok else "  <-- too much")
+              for p in plan.phases]
+    if plan.why:
+        lines.append("  " + plan.why)
+    if plan.best_flags:
+        lines.append("  helps: " + plan.best_flags)
+    return "\n".join(lines)
+
+
 def preflight(config: Any) -> None:
     """Plan, tell, and stop only when that is asked for and certain."""
     global _plan
     refused: Optional[str] = None
     try:
         plan = _plan = make_plan(config)
-        text = plan.text()
+        text = summary(plan)
         if plan.fits:
-            log.info("oomsight: this configuration %s\n%s", "starts" if plan.verdict == "fits" else "is tight", text)
+            log.info("oomsight: this configuration %s", text)
         else:
-            log.warning("oomsight: this configuration does not start\n%s", text)
+            log.warning("oomsight: this configuration %s", text)
             if plan.verdict in ("fails", "refused") and os.environ.get("OOMSIGHT_PREFLIGHT", "warn") == "refuse":
-                refused = "oomsight: stopped before loading weights: %s in %s. %s%s" % (
-                    "out of memory" if plan.verdict == "fails" else "refused for lack of memory", plan.phase, plan.why or "",
-                    " Try: " + plan.best_flags if plan.best_flags else "")
+                refused = "oomsight: stopped before loading weights: does not fit in %s. %s%s" % (
+                    plan.phase, plan.why or "", " Try: " + plan.best_flags if plan.best_flags else "")
     except Exception as error:
         say("the configuration could not be planned", error)
     if refused:
@@ -192,7 +205,7 @@ def observe() -> None:
             _last_request.update(device=device, tried_bytes=requested, total_bytes=total, free_bytes=free)
 
         if torch.cuda.is_initialized():
-            torch._C._cuda_attachOutOfMemoryObserver(told)
+            torch._C._cuda_attach_out_of_memory_observer(told)
     except Exception as error:
         say("failed requests cannot be observed", error)
 
@@ -280,7 +293,7 @@ def bundle(error: BaseException, step: str) -> Optional[str]:
         "tried_bytes": figures.get("request", {}).get("tried_bytes") or (incident.numbers.get("tried_bytes") if incident else None),
         "measured": figures, "plan": None if _plan is None else {"verdict": _plan.verdict, "phase": _plan.phase, "tried_bytes": _plan.tried_bytes,
                                                                "weights_bytes": _plan.weights_bytes}, "files": list(files)}, files)
-    log.error("oomsight: out of memory in %s; everything about it is in %s", incident.phase if incident else step, folder)
+    log.error("oomsight: memory ran out in %s; everything about it is in %s", incident.phase if incident else step, folder)
     return folder
 
 
