@@ -25,7 +25,7 @@ int cmd_check(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
 
-/* Output options that every command takes: --json, --format, --output, --color, --ascii, --explain, --data. */
+/* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --explain, --data. */
 typedef struct output_options {
     oomsight_render_params render;
     const char *output_path; /* NULL: stdout */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUTPUT "--json --format --output --color --ascii --explain --data --help"
+#define OUTPUT "--json --format --output --color --ascii --lang --explain --data --help"
 
 static const struct {
     const char *command, *options;
@@ -44,6 +44,7 @@ static void put_bash(void)
           "    case $before in\n"
           "        --format) options='text json md html github sarif' ;;\n"
           "        --color) options='auto always never' ;;\n"
+          "        --lang) options='en zh' ;;\n"
           "        --cuda) options='12 13' ;;\n"
           "        --pool-backend) options='driver clean sticky' ;;\n"
           "    esac\n"

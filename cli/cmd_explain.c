@@ -15,7 +15,8 @@ static void print_help(void)
           "from a terminal or a forum. Says whether memory ran out, in which phase, why, and what to "
           "change.\n\n"
           "  --hub       the model that the log names may be fetched (config and headers), to compute fixes\n"
-          "  --json, --format text|json|md|html|github|sarif, --output FILE, --color, --ascii, --explain, "
+          "  --json, --format text|json|md|html|github|sarif, --output FILE, --color, --ascii, --lang en|zh, "
+          "--explain, "
           "--data "
           "DIR\n\n"
           "Exit: 0 no OOM found, 1 an OOM was found, 2 wrong usage, 3 an input could not be read.\n",

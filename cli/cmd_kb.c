@@ -11,7 +11,7 @@ static int print_help(void)
           "  show ID   one record: mechanism, versions, what helps at which cost, what does not\n"
           "  lint      links, texts and patterns are sound\n"
           "  test DIR  every record is found in DIR/ID/positive.log and not in DIR/ID/negative.log\n\n"
-          "  --json, --output FILE, --color, --data DIR; Chinese when LANG begins with zh\n",
+          "  --json, --output FILE, --color, --data DIR, --lang en|zh; Chinese when LANG begins with zh\n",
           stdout);
     return 0;
 }
