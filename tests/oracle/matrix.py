@@ -43,7 +43,7 @@ profiled peak of 001-fix by 2.1 GiB (30,400 tokens); the line is of a warm one, 
 NOTES = """
 Two starts needed help that has nothing to do with memory: on Python 3.11 vLLM 0.28.0 with TP 2 fails while it imports
 FlashInfer 0.6.16.post3 (`array.array[int]` in an annotation), which was made a lazy annotation; and the transformers of
-the 0.21.0 environment does not know the hybrid of the other versions, so another one stands there. Mixture-of-experts models
+the 0.11.0 and 0.21.0 environments does not know the hybrid of the other versions, so another one stands there. Mixture-of-experts models
 are started on an A100, because on newer devices some versions choose FlashInfer kernels that nvcc compiles for half an hour.
 """
 
