@@ -30,8 +30,9 @@ def random_settings(r, version, at_start):
     if r.random() < 0.25:
         parts.append("roundup_power2_divisions:%s" % r.choice(["1", "2", "4", "8", "16", "[256:1,512:2,1024:4,>:8]",
                                                                "[1:16,4:8,16:4,>:2]", "[64:8,>:1]"]))
-    if r.random() < 0.35:
-        parts.append("expandable_segments:True")
+    limited = any(part.startswith("max_split") for part in parts)
+    if r.random() < 0.35 and not (limited and version < (2, 5)):  # together, in a private pool, torch before 2.5 frees
+        parts.append("expandable_segments:True")                  # segments that have live blocks
     if version >= (2, 10) and r.random() < 0.15:
         parts.append("per_process_memory_fraction:%s" % r.choice(["0.4", "0.75", "1.0"]))
     if version >= (2, 12) and r.random() < 0.08:
