@@ -82,6 +82,7 @@ static pid_t child_start(const dryrun_options *options, const dryrun_engine *eng
     pid_t const pid = fork();
     if (pid != 0) return pid;
     setsid();
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* should we be killed, it is not left alone */
     environment_set(options, engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
@@ -134,6 +135,42 @@ static void group_end(pid_t pid, int fd, pump *p)
         if (poll(&ready, 1, 200) > 0 && !pump_some(p, fd)) break;
     }
     kill(-pid, SIGKILL);
+}
+
+/* Compilers that the engine started run in groups of their own, and come to us when it is gone: they are ended too. */
+static bool orphans_kill(void)
+{
+    DIR *folder = opendir("/proc");
+    bool any = false;
+    if (!folder) return false;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        char path[300], line[512];
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (!file) continue;
+        const char *after = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+        fclose(file);
+        char state;
+        int parent;
+        if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2 || parent != getpid()) continue;
+        any = state != 'Z' || any;
+        kill((pid_t)atoi(entry->d_name), SIGKILL);
+    }
+    closedir(folder);
+    return any;
+}
+
+static void orphans_end(void)
+{
+    struct timespec const pause = {.tv_nsec = 20000000};
+    for (int round = 0; round < 100 && orphans_kill(); round++) {
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+        }
+        nanosleep(&pause, NULL);
+    }
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
 }
 
 typedef enum wish { GO_ON, STOP_READY, STOP_TIME, STOP_AFTERMATH } wish;
@@ -228,8 +265,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     waitpid(pid, &status, 0);
     kill(-pid, SIGKILL); /* whatever it left in its group */
     ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    while (waitpid(-1, NULL, WNOHANG) > 0) {
-    }
+    orphans_end();
     close(ends[0]);
     return 0;
 }
