@@ -13,7 +13,10 @@ def _places() -> Iterator[str]:
     if "OOMSIGHT_COMMAND" in os.environ:
         yield os.environ["OOMSIGHT_COMMAND"]
     yield os.path.join(sysconfig.get_path("scripts"), name)
-    scheme = sysconfig.get_preferred_scheme("user") if sys.version_info >= (3, 10) else "posix_user"
+    if sys.version_info >= (3, 10):
+        scheme = sysconfig.get_preferred_scheme("user")
+    else:
+        scheme = "posix_user"
     yield os.path.join(sysconfig.get_path("scripts", scheme=scheme), name)
     yield package_file("..", "bin", name)  # pip install --target
     yield os.path.join(os.path.dirname(sys.executable), name)
