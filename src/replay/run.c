@@ -44,8 +44,8 @@ static oos_sim_params params_of(const oos_trace *trace, const oos_scenario *scen
         .nvml = trace->nvml,
         .log = scenario->log,
         .sweep_ratio = scenario->sweep_ratio,
-        .given = given ? trace->given + first : NULL,
-        .given_ranges = given ? trace->given_ranges + first_range : NULL,
+        .given = given && trace->given ? trace->given + first : NULL,
+        .given_ranges = given && trace->given_ranges ? trace->given_ranges + first_range : NULL,
         .given_count = given ? end - first : 0,
         .given_range_count = given ? end_range - first_range : 0,
     };
