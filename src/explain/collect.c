@@ -7,6 +7,7 @@
 #include "input/logline.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Strings of all incidents together; far more than any reader wants, little enough for 10^6 incidents. */
 enum {
@@ -30,6 +31,7 @@ struct oos_collector {
     size_t string_bytes;
     const char *file;
     uint64_t reported;
+    oos_rank ranks[OOS_RANKS_MAX]; /* of `open` */
     char line[OOS_LINE_MAX_BYTES * 2], joined[OOS_JOINED_MAX_BYTES];
 };
 
@@ -64,7 +66,7 @@ oomsight_status oos_collector_create(oos_arena *arena, const oos_signals *signal
                                      void (*on_incident)(void *context, const oos_incident *incident),
                                      void *context, oos_collector **ret_collector, oomsight_error *reterr)
 {
-    oos_collector *c = OOS_NEW(arena, oos_collector);
+    oos_collector *c = calloc(1, sizeof *c);
     if (!c) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     c->arena = arena;
     c->signals = signals;
@@ -125,6 +127,7 @@ static void open_incident(oos_collector *c, uint64_t line)
     if (c->is_open && c->went_on) close_incident(c);
     if (!c->is_open) {
         c->open = c->history;
+        c->open.ranks = c->ranks;
         c->open.first_line = line;
         c->open.failed = true;
         c->is_open = true;
@@ -141,6 +144,11 @@ static void note_serving(oos_collector *c)
 {
     enum { ALIVE = 3 };
     if (++c->served >= ALIVE) c->went_on = true;
+}
+
+void oos_collector_free(oos_collector *c)
+{
+    free(c);
 }
 
 void oos_collector_file(oos_collector *c, const char *name)
@@ -193,6 +201,19 @@ static void take_number(oos_collector *c, oos_incident *to, bool message, oos_nu
 }
 _Static_assert(OOS_NUMBER_COUNT <= 64, "from_message has a bit per number");
 
+/* The entry of the rank that printed a line; NULL: it is none, or there are too many. */
+static oos_rank *rank_of(oos_collector *c, const item *it)
+{
+    oos_view const name = oos_logline_rank(it->log.process);
+    if (!name.len) return NULL;
+    for (size_t i = 0; i < c->open.rank_count; i++)
+        if (oos_view_is(name, c->open.ranks[i].rank)) return &c->open.ranks[i];
+    if (c->open.rank_count == OOS_RANKS_MAX) return NULL;
+    oos_rank *rank = &c->open.ranks[c->open.rank_count++];
+    *rank = (oos_rank){.rank = keep_string(c, name, 40)};
+    return rank;
+}
+
 /* "Process 174 has 124.75 GiB" and "this process has 11.35 GiB", any number of them. Which one is ours is told only when
  * the container shares the host's process numbers; else the largest is. */
 static void take_processes(oos_collector *c, const item *it, const oos_signal *signal, oos_view text)
@@ -222,6 +243,10 @@ static void take_processes(oos_collector *c, const item *it, const oos_signal *s
         .known = true, .line = it->raw->number, .value = own.known ? sum : sum - largest.value};
     take_number(c, &c->open, true, OOS_NUMBER_process, own.known ? &own : &largest);
     if (others.value) take_number(c, &c->open, true, OOS_NUMBER_others, &others);
+    oos_rank *rank = rank_of(c, it);
+    if (!rank || rank->numbers[OOS_NUMBER_process].known) return;
+    rank->numbers[OOS_NUMBER_process] = own.known ? own : largest;
+    if (others.value) rank->numbers[OOS_NUMBER_others] = others;
 }
 
 static void take_captures(oos_collector *c, const item *it, const oos_match *match, bool message)
@@ -239,26 +264,12 @@ static void take_captures(oos_collector *c, const item *it, const oos_match *mat
 
 static void take_rank(oos_collector *c, const item *it, const oos_match *match)
 {
-    oos_view const name = oos_logline_rank(it->log.process);
-    if (!name.len) return;
-    oos_rank *rank = NULL;
-    for (size_t i = 0; i < c->open.rank_count && !rank; i++)
-        if (oos_view_is(name, c->open.ranks[i].rank)) rank = &c->open.ranks[i];
-    if (!rank) {
-        if (c->open.rank_count == OOS_RANKS_MAX) return;
-        rank = &c->open.ranks[c->open.rank_count++];
-        *rank = (oos_rank){.rank = keep_string(c, name, 40)};
-    }
-    for (size_t i = 0; i < match->count; i++) {
+    oos_rank *rank = rank_of(c, it);
+    for (size_t i = 0; rank && i < match->count; i++) {
         oos_number_id id;
         oos_number number;
-        if (!oos_number_read(&match->captures[i], it->raw->number, &id, &number)) continue;
-        oos_number *to = id == OOS_NUMBER_tried             ? &rank->tried
-                         : id == OOS_NUMBER_free            ? &rank->free
-                         : id == OOS_NUMBER_torch_allocated ? &rank->torch_allocated
-                         : id == OOS_NUMBER_private_pools   ? &rank->private_pools
-                                                            : NULL;
-        if (to && !to->known) *to = number;
+        if (oos_number_read(&match->captures[i], it->raw->number, &id, &number) && !rank->numbers[id].known)
+            rank->numbers[id] = number;
     }
 }
 

@@ -14,6 +14,8 @@ oomsight_status oos_collector_create(oos_arena *arena, const oos_signals *signal
                                      void (*on_incident)(void *context, const oos_incident *incident),
                                      void *context, oos_collector **ret_collector, oomsight_error *reterr);
 
+void oos_collector_free(oos_collector *collector); /* NULL is fine */
+
 void oos_collector_file(oos_collector *collector, const char *name); /* a new file begins */
 void oos_collector_line(void *collector, const oos_hit_line *line);  /* to be given to oos_scan_file() */
 void oos_collector_end(oos_collector *collector, uint64_t lines);    /* the file is over */

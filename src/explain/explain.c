@@ -41,11 +41,33 @@ static uint64_t fingerprint(const oos_incident *incident)
     return incident->engine ? mix(hash, incident->engine, strlen(incident->engine)) : hash;
 }
 
+/* One more incident; most logs have one. What the list outgrew stays in the arena until the end. */
+static bool make_room(run *r)
+{
+    oos_explanation *e = r->explanation;
+    if (e->count < e->room) return true;
+    size_t const room = e->room ? e->room * 4 : 2;
+    oos_incident *list = OOS_NEW_ARRAY(r->arena, oos_incident, room);
+    if (!list) return false;
+    if (e->count) memcpy(list, e->incidents, e->count * sizeof *list);
+    e->incidents = list;
+    e->room = room;
+    return true;
+}
+
+static void keep_ranks(oos_arena *arena, oos_incident *incident)
+{
+    oos_rank *ranks = incident->rank_count ? OOS_NEW_ARRAY(arena, oos_rank, incident->rank_count) : NULL;
+    if (ranks) memcpy(ranks, incident->ranks, incident->rank_count * sizeof *ranks);
+    incident->ranks = ranks;
+    if (!ranks) incident->rank_count = 0;
+}
+
 static void on_incident(void *context, const oos_incident *collected)
 {
     run *r = context;
     oos_explanation *e = r->explanation;
-    bool const room = e->count < OOS_INCIDENTS_MAX;
+    bool const room = e->count < OOS_INCIDENTS_MAX && make_room(r);
     oos_incident spare;
     oos_incident *incident = room ? &e->incidents[e->count] : &spare;
     *incident = *collected;
@@ -62,7 +84,9 @@ static void on_incident(void *context, const oos_incident *collected)
         e->dropped++;
         return;
     }
+    keep_ranks(r->arena, incident);
     oos_holdings_rebuild(r->arena, incident);
+    oos_holdings_of_ranks(r->arena, incident);
     incident->record = oos_kb_match(&r->knowledge->kb, incident);
     e->count++;
     if (r->hooks && r->hooks->on_incident) r->hooks->on_incident(r->hooks->context, incident);
@@ -86,14 +110,9 @@ oomsight_status oos_explain_stream(oos_arena *arena, const oos_knowledge *knowle
                                    oomsight_error *reterr)
 {
     run r = {.arena = arena, .knowledge = knowledge, .hooks = hooks, .explanation = explanation};
-    if (!explanation->incidents)
-        explanation->incidents = OOS_NEW_ARRAY(arena, oos_incident, OOS_INCIDENTS_MAX);
-    if (!explanation->incidents) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the incidents");
     OOS_TRY(oos_collector_create(arena, &knowledge->signals, on_incident, &r, &r.collector, reterr));
-    oos_literal_scan *scan;
-    OOS_TRY(oos_literal_scan_open(knowledge->signals.literals, &scan, reterr));
-
-    oomsight_status status = OOMSIGHT_OK;
+    oos_literal_scan *scan = NULL;
+    oomsight_status status = oos_literal_scan_open(knowledge->signals.literals, &scan, reterr);
     for (const char *name; status == OOMSIGHT_OK && oos_logstream_next(stream, &name);) {
         oos_scan_result result;
         oos_collector_file(r.collector, name);
@@ -110,5 +129,6 @@ oomsight_status oos_explain_stream(oos_arena *arena, const oos_knowledge *knowle
     if (oos_logstream_cut_reason(stream) != OOS_LOGSTREAM_WHOLE)
         explanation->stream_cut = oos_logstream_cut_reason(stream);
     oos_literal_scan_close(scan);
+    oos_collector_free(r.collector);
     return status;
 }

@@ -20,8 +20,8 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
                                    oomsight_error *reterr);
 
 typedef struct oos_explanation {
-    oos_incident *incidents; /* distinct ones in order of appearance; room for OOS_INCIDENTS_MAX */
-    size_t count;
+    oos_incident *incidents; /* distinct ones in order of appearance, at most OOS_INCIDENTS_MAX */
+    size_t count, room;
     uint64_t dropped; /* incidents beyond that */
     uint64_t lines, bytes;
     bool cut_hits, cut_lines;

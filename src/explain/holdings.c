@@ -4,49 +4,61 @@
 #include "explain/holdings.h"
 #include "explain/facts.h"
 
-#define NUMBER(name) oos_value(incident, OOS_NUMBER_##name)
-#define KNOWN(name) oos_known(incident, OOS_NUMBER_##name)
+#define NUMBER(name) known_value(&of->numbers[OOS_NUMBER_##name])
+#define KNOWN(name) (of->numbers[OOS_NUMBER_##name].known)
 
-static void row(oos_incident *incident, const char *owner, uint64_t bytes, oos_source source, const char *how)
+/* Whose ledger it is: the incident's, or one rank's. */
+typedef struct holder {
+    oos_phase phase;
+    const oos_number *numbers;
+    oos_ledger *ledger;
+    uint64_t *total_bytes;
+} holder;
+
+static uint64_t known_value(const oos_number *number)
 {
-    if (bytes &&
-        oos_ledger_hold(&incident->ledger, owner, oos_amount_exact(bytes, source, how)) != OOMSIGHT_OK)
-        incident->ledger_total_bytes = 0;
+    return number->known && !number->negative ? number->value : 0;
+}
+
+static void row(holder *of, const char *owner, uint64_t bytes, oos_source source, const char *how)
+{
+    if (bytes && oos_ledger_hold(of->ledger, owner, oos_amount_exact(bytes, source, how)) != OOMSIGHT_OK)
+        *of->total_bytes = 0;
 }
 
 /* What is part of the live bytes, largest owner first; returns what is left of them. */
-static uint64_t named_rows(oos_incident *incident, uint64_t live)
+static uint64_t named_rows(holder *of, uint64_t live)
 {
-    bool const loaded = incident->phase > OOS_PHASE_QUANT_POSTPROCESS;
+    bool const loaded = of->phase > OOS_PHASE_QUANT_POSTPROCESS;
     uint64_t const weights = loaded ? NUMBER(weights) : 0;
-    bool const cached = incident->phase > OOS_PHASE_KV_ALLOC && incident->phase < OOS_PHASE_SLEEP_WAKE;
+    bool const cached = of->phase > OOS_PHASE_KV_ALLOC && of->phase < OOS_PHASE_SLEEP_WAKE;
     uint64_t const kv = cached ? NUMBER(kv_available) : 0;
     if (weights && weights <= live) {
-        row(incident, "weights", weights, OOS_SOURCE_READ, "Model loading took");
+        row(of, "weights", weights, OOS_SOURCE_READ, "Model loading took");
         live -= weights;
     }
     if (kv && kv <= live) {
-        row(incident, "KV cache", kv, OOS_SOURCE_READ, "Available KV cache memory");
+        row(of, "KV cache", kv, OOS_SOURCE_READ, "Available KV cache memory");
         live -= kv;
     }
-    if (incident->phase == OOS_PHASE_CUDAGRAPH_PROFILE && KNOWN(tried) && NUMBER(tried)) {
+    if (of->phase == OOS_PHASE_CUDAGRAPH_PROFILE && KNOWN(tried) && NUMBER(tried)) {
         /* The trial cache is made of equal tensors, each as large as the one that failed; the rest of live is small. */
         uint64_t const trial = live / NUMBER(tried) * NUMBER(tried);
-        row(incident, "trial KV cache of graph profiling", trial, OOS_SOURCE_DERIVED,
+        row(of, "trial KV cache of graph profiling", trial, OOS_SOURCE_DERIVED,
             "whole multiples of the request");
         live -= trial;
     }
     return live;
 }
 
-void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident)
+static void rebuild(oos_arena *arena, holder *of)
 {
-    oos_ledger_init(&incident->ledger, arena);
-    incident->ledger_total_bytes = 0;
+    oos_ledger_init(of->ledger, arena);
+    *of->total_bytes = 0;
     if (!KNOWN(total)) return;
-    if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free)) {
-        incident->ledger_total_bytes = oos_sub(NUMBER(total), NUMBER(startup_free));
-        oos_ledger_close(&incident->ledger, incident->ledger_total_bytes);
+    if (of->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free)) {
+        *of->total_bytes = oos_sub(NUMBER(total), NUMBER(startup_free));
+        oos_ledger_close(of->ledger, *of->total_bytes);
         return;
     }
     if (!KNOWN(torch_allocated) || !KNOWN(free)) return;
@@ -56,21 +68,39 @@ void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident)
         KNOWN(reserved_total) ? oos_sub(NUMBER(reserved_total), allocated) : NUMBER(reserved_unallocated);
     if (oos_add(allocated, cached) > used) return; /* figures of different moments */
     if (NUMBER(private_pools) > allocated) return; /* the pools are a part of what is allocated */
-    incident->ledger_total_bytes = used;
+    *of->total_bytes = used;
 
-    uint64_t const live = named_rows(incident, oos_sub(allocated, NUMBER(private_pools)));
-    row(incident, "other live tensors", live, OOS_SOURCE_DERIVED,
-        "allocated - private pools - the rows above");
-    row(incident, "free blocks of private pools", NUMBER(private_pools), OOS_SOURCE_READ,
+    uint64_t const live = named_rows(of, oos_sub(allocated, NUMBER(private_pools)));
+    row(of, "other live tensors", live, OOS_SOURCE_DERIVED, "allocated - private pools - the rows above");
+    row(of, "free blocks of private pools", NUMBER(private_pools), OOS_SOURCE_READ,
         "allocated in private pools");
-    row(incident, "cached by PyTorch", cached, OOS_SOURCE_READ, "reserved by PyTorch but unallocated");
+    row(of, "cached by PyTorch", cached, OOS_SOURCE_READ, "reserved by PyTorch but unallocated");
     uint64_t const own = oos_add(allocated, cached);
     /* Both figures are rounded to a hundredth of a GiB. */
     uint64_t const process = NUMBER(process) <= used + 24 * OOS_MIB ? oos_min(NUMBER(process), used) : 0;
     if (process > own)
-        row(incident, "outside PyTorch", process - own, OOS_SOURCE_DERIVED,
+        row(of, "outside PyTorch", process - own, OOS_SOURCE_DERIVED,
             "process - allocated - cached: context, libraries, communicators, graphs");
-    if (KNOWN(others) && oos_add(incident->ledger.held_bytes, NUMBER(others)) <= used)
-        row(incident, "other processes", NUMBER(others), OOS_SOURCE_READ, "listed in the message");
-    if (oos_ledger_close(&incident->ledger, used) != OOMSIGHT_OK) incident->ledger_total_bytes = 0;
+    if (KNOWN(others) && oos_add(of->ledger->held_bytes, NUMBER(others)) <= used)
+        row(of, "other processes", NUMBER(others), OOS_SOURCE_READ, "listed in the message");
+    if (oos_ledger_close(of->ledger, used) != OOMSIGHT_OK) *of->total_bytes = 0;
+}
+
+void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident)
+{
+    holder of = {incident->phase, incident->numbers, &incident->ledger, &incident->ledger_total_bytes};
+    rebuild(arena, &of);
+}
+
+void oos_holdings_of_ranks(oos_arena *arena, oos_incident *incident)
+{
+    /* Ranks are alike in what they load and reserve; the engine prints it once. */
+    static const oos_number_id shared[] = {OOS_NUMBER_weights, OOS_NUMBER_kv_available, OOS_NUMBER_total};
+    for (size_t i = 0; i < incident->rank_count; i++) {
+        oos_rank *rank = &incident->ranks[i];
+        for (size_t k = 0; k < sizeof shared / sizeof *shared; k++)
+            if (!rank->numbers[shared[k]].known) rank->numbers[shared[k]] = incident->numbers[shared[k]];
+        holder of = {incident->phase, rank->numbers, &rank->ledger, &rank->ledger_total_bytes};
+        rebuild(arena, &of);
+    }
 }

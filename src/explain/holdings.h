@@ -8,4 +8,7 @@
  * the log does not tell that much. */
 void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident);
 
+/* The same for each rank that printed figures of its own. */
+void oos_holdings_of_ranks(oos_arena *arena, oos_incident *incident);
+
 #endif

@@ -74,9 +74,12 @@ typedef struct oos_evidence {
     bool decides;       /* states the failure, as against its surroundings */
 } oos_evidence;
 
+/* One of several processes that failed, by its own message. */
 typedef struct oos_rank {
     const char *rank; /* "TP3" */
-    oos_number tried, free, torch_allocated, private_pools;
+    oos_number numbers[OOS_NUMBER_COUNT];
+    oos_ledger ledger;
+    uint64_t ledger_total_bytes; /* 0: no ledger */
 } oos_rank;
 
 /* What the log tells of the engine's set-up. Any may be NULL. */
@@ -92,7 +95,7 @@ typedef struct oos_incident {
     oos_number numbers[OOS_NUMBER_COUNT];
     oos_evidence evidence[OOS_EVIDENCE_MAX];
     size_t evidence_count;
-    oos_rank ranks[OOS_RANKS_MAX];
+    oos_rank *ranks; /* the collector's while collecting */
     size_t rank_count;
     oos_setup_text setup;
     const char *file; /* inside an archive; "" for a plain input */

@@ -5,6 +5,7 @@
  */
 #include "input/logstream.h"
 #include "base/size.h"
+#include "input/readahead.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 enum { LEVELS_MAX = 5, PEEK_BYTES = 512, CHUNK_BYTES = 64 << 10, NAME_BYTES = 256 };
+/* A thread pays from here on. */
+#define AHEAD_FROM_BYTES ((uint64_t)2 << 20)
 #define DEFAULT_LIMIT ((uint64_t)8 << 30)
 
 typedef struct level {
@@ -34,6 +37,8 @@ struct oos_logstream {
     uint64_t expanded_bytes, limit_bytes;
     oos_logstream_cut cut;
     int read_errno;
+    uint64_t file_bytes;  /* of the current file, given out */
+    oos_readahead *ahead; /* unpacks a large file; while it runs, the levels are its own */
     char name[NAME_BYTES];
 };
 
@@ -207,6 +212,7 @@ oomsight_status oos_logstream_open_bytes(oos_view bytes, uint64_t expand_limit_b
 void oos_logstream_close(oos_logstream *stream)
 {
     if (!stream) return;
+    oos_readahead_stop(stream->ahead);
     while (stream->top > 0) pop_level(stream);
     free(stream->levels[0]);
     if (stream->owns_fd) close(stream->fd);
@@ -246,6 +252,9 @@ static void climb(oos_logstream *stream)
 bool oos_logstream_next(oos_logstream *stream, const char **ret_name)
 {
     *ret_name = stream->name;
+    oos_readahead_stop(stream->ahead);
+    stream->ahead = NULL;
+    stream->file_bytes = 0;
     if (!stream->started) {
         stream->started = true;
         climb(stream);
@@ -261,10 +270,27 @@ bool oos_logstream_next(oos_logstream *stream, const char **ret_name)
     return false;
 }
 
+static ssize_t fill_ahead(void *context, char *bytes, size_t capacity)
+{
+    oos_logstream *stream = context;
+    return stream->cut == OOS_LOGSTREAM_TOO_LARGE ? 0 : read_level(stream, stream->top, bytes, capacity);
+}
+
+/* From the thread that unpacks; started once the file has shown to be large. */
+static bool read_ahead(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count)
+{
+    if (stream->top == 0 || stream->file_bytes < AHEAD_FROM_BYTES) return false;
+    if (!stream->ahead && !(stream->ahead = oos_readahead_start(fill_ahead, stream))) return false;
+    *ret_count = oos_readahead_take(stream->ahead, bytes, capacity);
+    stream->file_bytes += *ret_count;
+    return true;
+}
+
 oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count,
                                    oomsight_error *reterr)
 {
     size_t filled = 0;
+    if (read_ahead(stream, bytes, capacity, ret_count)) return OOMSIGHT_OK;
     while (filled < capacity) {
         if (stream->cut == OOS_LOGSTREAM_TOO_LARGE) break;
         ssize_t const count = read_level(stream, stream->top, bytes + filled, capacity - filled);
@@ -274,6 +300,7 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
         filled += (size_t)count;
         if (stream->fd >= 0 && stream->top == 0) break; /* a pipe gives what it has */
     }
+    stream->file_bytes += filled;
     *ret_count = filled;
     return OOMSIGHT_OK;
 }

@@ -47,12 +47,11 @@ static void put_numbers(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_object(w);
 }
 
-static void put_ledger(oos_json_writer *w, const oos_incident *incident)
+static void put_ledger(oos_json_writer *w, const oos_ledger *ledger, uint64_t total_bytes)
 {
     oos_json_key(w, "ledger");
     oos_json_begin_array(w);
-    for (const oos_hold *hold = incident->ledger_total_bytes ? incident->ledger.first : NULL; hold;
-         hold = hold->next) {
+    for (const oos_hold *hold = total_bytes ? ledger->first : NULL; hold; hold = hold->next) {
         oos_json_begin_object(w);
         oos_json_field_str(w, "owner", hold->owner);
         oos_json_field_u64(w, "bytes", hold->amount.bytes);
@@ -79,16 +78,22 @@ static void put_evidence(oos_json_writer *w, const oos_incident *incident)
 
 static void put_ranks(oos_json_writer *w, const oos_incident *incident)
 {
+    static const oos_number_id shown[] = {OOS_NUMBER_tried,
+                                          OOS_NUMBER_free,
+                                          OOS_NUMBER_process,
+                                          OOS_NUMBER_others,
+                                          OOS_NUMBER_torch_allocated,
+                                          OOS_NUMBER_private_pools,
+                                          OOS_NUMBER_reserved_unallocated};
     oos_json_key(w, "ranks");
     oos_json_begin_array(w);
     for (size_t i = 0; i < incident->rank_count; i++) {
         const oos_rank *rank = &incident->ranks[i];
         oos_json_begin_object(w);
         oos_json_field_str(w, "rank", rank->rank);
-        field_number(w, "tried_bytes", &rank->tried, 'B');
-        field_number(w, "free_bytes", &rank->free, 'B');
-        field_number(w, "torch_allocated_bytes", &rank->torch_allocated, 'B');
-        field_number(w, "private_pools_bytes", &rank->private_pools, 'B');
+        for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+            field_number(w, oos_number_key(shown[k]), &rank->numbers[shown[k]], 'B');
+        put_ledger(w, &rank->ledger, rank->ledger_total_bytes);
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
@@ -153,7 +158,7 @@ static void put_incident(const oos_incident *incident, const oos_incident_notes 
     oos_json_field_str(w, "would_decide", incident->ask);
     put_setup(w, incident, notes);
     put_numbers(w, incident);
-    put_ledger(w, incident);
+    put_ledger(w, &incident->ledger, incident->ledger_total_bytes);
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
     const oos_kb_record *record = incident->record;
