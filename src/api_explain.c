@@ -106,7 +106,7 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
         else
             OOS_TRY(oos_logstream_open(params->paths[i], params->expand_limit_bytes, &stream, reterr));
         oomsight_status const status =
-            oos_explain_stream(e->arena, &e->knowledge, stream, NULL, &e->explanation, reterr);
+            oos_explain_stream(e->arena, &e->knowledge, stream, &e->explanation, reterr);
         oos_logstream_close(stream);
         if (status != OOMSIGHT_OK)
             return params->text ? status : oos_fail_in(reterr, status, params->paths[i]);

@@ -48,7 +48,7 @@ static oomsight_status record_of(oos_arena *arena, const oos_knowledge *knowledg
     oos_logstream *stream;
     oos_explanation explanation = {0};
     OOS_TRY(oos_logstream_open(path, 0, &stream, reterr));
-    oomsight_status const status = oos_explain_stream(arena, knowledge, stream, NULL, &explanation, reterr);
+    oomsight_status const status = oos_explain_stream(arena, knowledge, stream, &explanation, reterr);
     oos_logstream_close(stream);
     *ret_record = status == OOMSIGHT_OK && explanation.count ? explanation.incidents[0].record : NULL;
     return status;

@@ -9,16 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Strings of all incidents together; far more than any reader wants, little enough for 10^6 incidents. */
 enum {
-    STRINGS_MAX_BYTES = 4 << 20,
+    STRINGS_BYTES = 16 << 10,
+    FILE_NAME_BYTES = 256,
     EVIDENCE_MAX_BYTES = 480,
     SETUP_MAX_BYTES = 8 << 10,
     HISTORY_EVIDENCE = 10
 };
 
 struct oos_collector {
-    oos_arena *arena;
     const oos_signals *signals;
     void (*on_incident)(void *, const oos_incident *);
     void *context;
@@ -28,8 +27,9 @@ struct oos_collector {
     unsigned served;       /* statistics since then: a dying server may still print one or two */
     uint64_t from_message; /* numbers of `open` that a failure message gave */
     bool message_complete; /* the first message gave all its figures */
-    size_t string_bytes;
-    const char *file;
+    /* What the history and the open incident quote. Both are small by their limits, and forgotten with them. */
+    oos_arena *history_strings, *open_strings;
+    char file[FILE_NAME_BYTES];
     uint64_t reported;
     oos_rank ranks[OOS_RANKS_MAX]; /* of `open` */
     char line[OOS_LINE_MAX_BYTES * 2], joined[OOS_JOINED_MAX_BYTES];
@@ -45,13 +45,10 @@ typedef struct item {
     bool muted;
 } item;
 
-static const char *keep_string(oos_collector *c, oos_view text, size_t most)
+static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
 {
-    text = oos_view_slice(text, 0, most);
-    if (c->string_bytes + text.len > STRINGS_MAX_BYTES) return "";
-    char *copy = oos_arena_copy(c->arena, text);
+    char *copy = oos_arena_copy(strings, oos_view_slice(text, 0, most));
     if (!copy) return "";
-    c->string_bytes += text.len + 1;
     for (char *p = copy; *p; p++)
         if ((unsigned char)*p < ' ' && *p != '\t') *p = ' ';
     return copy;
@@ -62,13 +59,19 @@ static void incident_clear(oos_incident *incident, const char *file)
     *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT, .file = file ? file : "", .count = 1};
 }
 
-oomsight_status oos_collector_create(oos_arena *arena, const oos_signals *signals,
+oomsight_status oos_collector_create(const oos_signals *signals,
                                      void (*on_incident)(void *context, const oos_incident *incident),
                                      void *context, oos_collector **ret_collector, oomsight_error *reterr)
 {
     oos_collector *c = calloc(1, sizeof *c);
-    if (!c) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-    c->arena = arena;
+    if (c) {
+        c->history_strings = oos_arena_create(STRINGS_BYTES);
+        c->open_strings = oos_arena_create(STRINGS_BYTES);
+    }
+    if (!c || !c->history_strings || !c->open_strings) {
+        oos_collector_free(c);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    }
     c->signals = signals;
     c->on_incident = on_incident;
     c->context = context;
@@ -88,8 +91,9 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
     }
     size_t const most = to == &c->history ? HISTORY_EVIDENCE : OOS_EVIDENCE_MAX;
     if (to->evidence_count >= most) return;
-    to->evidence[to->evidence_count++] =
-        (oos_evidence){it->raw->number, keep_string(c, it->text, EVIDENCE_MAX_BYTES), signal->id, decides};
+    oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
+    to->evidence[to->evidence_count++] = (oos_evidence){
+        it->raw->number, keep_string(strings, it->text, EVIDENCE_MAX_BYTES), signal->id, decides};
 }
 
 static void report(oos_collector *c, oos_incident *incident)
@@ -126,6 +130,7 @@ static void open_incident(oos_collector *c, uint64_t line)
 {
     if (c->is_open && c->went_on) close_incident(c);
     if (!c->is_open) {
+        oos_arena_reset(c->open_strings);
         c->open = c->history;
         c->open.ranks = c->ranks;
         c->open.first_line = line;
@@ -148,14 +153,24 @@ static void note_serving(oos_collector *c)
 
 void oos_collector_free(oos_collector *c)
 {
+    if (!c) return;
+    oos_arena_free(c->history_strings);
+    oos_arena_free(c->open_strings);
     free(c);
+}
+
+void oos_collector_settle(oos_collector *c)
+{
+    close_incident(c);
 }
 
 void oos_collector_file(oos_collector *c, const char *name)
 {
-    c->file = name && *name ? keep_string(c, oos_view_of(name), 255) : "";
-    incident_clear(&c->history, c->file);
+    snprintf(c->file, sizeof c->file, "%s", name ? name : "");
     c->is_open = false;
+    oos_arena_reset(c->history_strings);
+    oos_arena_reset(c->open_strings);
+    incident_clear(&c->history, c->file);
     c->reported = 0;
 }
 
@@ -182,7 +197,7 @@ static void take_text(oos_collector *c, const oos_capture *capture)
                   {"text_command", &c->history.setup.command}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
-            *fields[i].to = keep_string(c, capture->text, SETUP_MAX_BYTES);
+            *fields[i].to = keep_string(c->history_strings, capture->text, SETUP_MAX_BYTES);
     if (c->is_open) c->open.setup = c->history.setup;
 }
 
@@ -210,7 +225,7 @@ static oos_rank *rank_of(oos_collector *c, const item *it)
         if (oos_view_is(name, c->open.ranks[i].rank)) return &c->open.ranks[i];
     if (c->open.rank_count == OOS_RANKS_MAX) return NULL;
     oos_rank *rank = &c->open.ranks[c->open.rank_count++];
-    *rank = (oos_rank){.rank = keep_string(c, name, 40)};
+    *rank = (oos_rank){.rank = keep_string(c->open_strings, name, 40)};
     return rank;
 }
 
@@ -345,15 +360,29 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
     if (signal->pattern) add_evidence(c, &c->history, it, signal, false);
 }
 
+static oos_setup_text setup_copy(oos_arena *strings, const oos_setup_text *setup)
+{
+    oos_setup_text copy = *setup;
+    const char **fields[] = {&copy.version, &copy.torch,  &copy.model,  &copy.gpu,
+                             &copy.args,    &copy.config, &copy.command};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (*fields[i]) *fields[i] = keep_string(strings, oos_view_of(*fields[i]), SETUP_MAX_BYTES);
+    return copy;
+}
+
 static void on_start(oos_collector *c)
 {
     /* The server and each of its engines announce themselves; only the first word after work or failure is a start. */
     bool const worked = c->is_open || c->history.last_marker != OOS_PHASE_COUNT;
     if (!worked) return;
     close_incident(c);
-    oos_setup_text const setup = c->history.setup; /* printed just before, or valid for the whole paste */
+    /* The set-up was printed just before, or is valid for the whole paste; the rest is forgotten. Its strings pass through
+     * the other pool, which is free now. */
+    oos_arena_reset(c->open_strings);
+    oos_setup_text setup = setup_copy(c->open_strings, &c->history.setup);
+    oos_arena_reset(c->history_strings);
     incident_clear(&c->history, c->file);
-    c->history.setup = setup;
+    c->history.setup = setup_copy(c->history_strings, &setup);
 }
 
 static void on_signal(oos_collector *c, item *it, size_t index)

@@ -2,8 +2,9 @@
 #include "explain/explain.h"
 #include "explain/collect.h"
 #include "explain/holdings.h"
+#include "explain/scan.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_knowledge *ret_knowledge,
                                    oomsight_error *reterr)
@@ -13,13 +14,16 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
     return oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr);
 }
 
-typedef struct run {
+struct oos_explainer {
     oos_arena *arena;
     const oos_knowledge *knowledge;
-    const oos_explain_hooks *hooks;
     oos_explanation *explanation;
+    oos_on_incident *on_incident;
+    void *context;
     oos_collector *collector;
-} run;
+    oos_literal_scan *literals;
+    oos_linescan *scan; /* of the file being read */
+};
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
@@ -42,7 +46,7 @@ static uint64_t fingerprint(const oos_incident *incident)
 }
 
 /* One more incident; most logs have one. What the list outgrew stays in the arena until the end. */
-static bool make_room(run *r)
+static bool make_room(oos_explainer *r)
 {
     oos_explanation *e = r->explanation;
     if (e->count < e->room) return true;
@@ -55,17 +59,31 @@ static bool make_room(run *r)
     return true;
 }
 
-static void keep_ranks(oos_arena *arena, oos_incident *incident)
+static void keep_string(oos_arena *arena, const char **text)
+{
+    if (!*text) return;
+    char *copy = oos_arena_copy(arena, oos_view_of(*text));
+    *text = copy ? copy : "";
+}
+
+/* Everything that is still the collector's, copied. */
+static void keep(oos_arena *arena, oos_incident *incident)
 {
     oos_rank *ranks = incident->rank_count ? OOS_NEW_ARRAY(arena, oos_rank, incident->rank_count) : NULL;
     if (ranks) memcpy(ranks, incident->ranks, incident->rank_count * sizeof *ranks);
     incident->ranks = ranks;
     if (!ranks) incident->rank_count = 0;
+    for (size_t i = 0; i < incident->rank_count; i++) keep_string(arena, &incident->ranks[i].rank);
+    for (size_t i = 0; i < incident->evidence_count; i++) keep_string(arena, &incident->evidence[i].text);
+    oos_setup_text *setup = &incident->setup;
+    const char **fields[] = {&setup->version, &setup->torch,  &setup->model,   &setup->gpu,
+                             &setup->args,    &setup->config, &setup->command, &incident->file};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) keep_string(arena, fields[i]);
 }
 
 static void on_incident(void *context, const oos_incident *collected)
 {
-    run *r = context;
+    oos_explainer *r = context;
     oos_explanation *e = r->explanation;
     bool const room = e->count < OOS_INCIDENTS_MAX && make_room(r);
     oos_incident spare;
@@ -78,57 +96,130 @@ static void on_incident(void *context, const oos_incident *collected)
             strcmp(e->incidents[i].file, incident->file) == 0) {
             e->incidents[i].count++;
             e->incidents[i].last_line = incident->last_line;
+            if (r->on_incident) r->on_incident(r->context, &e->incidents[i], true);
             return;
         }
     if (!room) {
         e->dropped++;
         return;
     }
-    keep_ranks(r->arena, incident);
+    keep(r->arena, incident);
     oos_holdings_rebuild(r->arena, incident);
     oos_holdings_of_ranks(r->arena, incident);
     incident->record = oos_kb_match(&r->knowledge->kb, incident);
     e->count++;
-    if (r->hooks && r->hooks->on_incident) r->hooks->on_incident(r->hooks->context, incident);
+    if (r->on_incident) r->on_incident(r->context, incident, false);
 }
 
-/* The scan hands lines to the collector; the question whether to wait for more is the caller's. */
 static void on_line(void *context, const oos_hit_line *line)
 {
-    run *r = context;
+    oos_explainer *r = context;
     oos_collector_line(r->collector, line);
 }
 
-static bool keep_going(void *context)
+static oomsight_status begin_file(oos_explainer *r, const char *name, oomsight_error *reterr)
 {
-    run *r = context;
-    return r->hooks && r->hooks->keep_going && r->hooks->keep_going(r->hooks->context);
+    oos_collector_file(r->collector, name);
+    return oos_linescan_open(r->literals, on_line, r, &r->scan, reterr);
+}
+
+static oomsight_status end_file(oos_explainer *r, oomsight_error *reterr)
+{
+    oos_linescan_result result;
+    oomsight_status const status = oos_linescan_finish(r->scan, &result, reterr);
+    if (status == OOMSIGHT_OK) {
+        oos_collector_end(r->collector, result.lines);
+        r->explanation->lines += result.lines;
+        r->explanation->bytes += result.bytes;
+        r->explanation->cut_hits |= result.cut_hits;
+        r->explanation->cut_lines |= result.cut_lines;
+        r->explanation->cleaned |= result.cleaned;
+    }
+    oos_linescan_close(r->scan);
+    r->scan = NULL;
+    return status;
+}
+
+oomsight_status oos_explainer_open(oos_arena *arena, const oos_knowledge *knowledge,
+                                   oos_explanation *explanation, oos_on_incident *on_new, void *context,
+                                   oos_explainer **ret_explainer, oomsight_error *reterr)
+{
+    oos_explainer *r = calloc(1, sizeof *r);
+    if (!r) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    *r = (oos_explainer){.arena = arena,
+                         .knowledge = knowledge,
+                         .explanation = explanation,
+                         .on_incident = on_new,
+                         .context = context};
+    oomsight_status status = oos_collector_create(&knowledge->signals, on_incident, r, &r->collector, reterr);
+    if (status == OOMSIGHT_OK)
+        status = oos_literal_scan_open(knowledge->signals.literals, &r->literals, reterr);
+    if (status == OOMSIGHT_OK) status = begin_file(r, "", reterr);
+    if (status != OOMSIGHT_OK)
+        oos_explainer_close(r);
+    else
+        *ret_explainer = r;
+    return status;
+}
+
+void oos_explainer_close(oos_explainer *r)
+{
+    if (!r) return;
+    oos_linescan_close(r->scan);
+    oos_literal_scan_close(r->literals);
+    oos_collector_free(r->collector);
+    free(r);
+}
+
+char *oos_explainer_room(oos_explainer *r, size_t *ret_capacity)
+{
+    return oos_linescan_room(r->scan, ret_capacity);
+}
+
+oomsight_status oos_explainer_took(oos_explainer *r, size_t count, oomsight_error *reterr)
+{
+    return oos_linescan_took(r->scan, count, reterr);
+}
+
+oomsight_status oos_explainer_settle(oos_explainer *r, oomsight_error *reterr)
+{
+    OOS_TRY(oos_linescan_settle(r->scan, reterr));
+    oos_collector_settle(r->collector);
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_explainer_finish(oos_explainer *r, oomsight_error *reterr)
+{
+    OOS_TRY(end_file(r, reterr));
+    return begin_file(r, "", reterr);
+}
+
+static oomsight_status read_file(oos_explainer *r, oos_logstream *stream, oomsight_error *reterr)
+{
+    for (size_t count = 1; count;) {
+        size_t capacity;
+        char *room = oos_linescan_room(r->scan, &capacity);
+        OOS_TRY(oos_logstream_read(stream, room, capacity, &count, reterr));
+        if (count) OOS_TRY(oos_linescan_took(r->scan, count, reterr));
+    }
+    return OOMSIGHT_OK;
 }
 
 oomsight_status oos_explain_stream(oos_arena *arena, const oos_knowledge *knowledge, oos_logstream *stream,
-                                   const oos_explain_hooks *hooks, oos_explanation *explanation,
-                                   oomsight_error *reterr)
+                                   oos_explanation *explanation, oomsight_error *reterr)
 {
-    run r = {.arena = arena, .knowledge = knowledge, .hooks = hooks, .explanation = explanation};
-    OOS_TRY(oos_collector_create(arena, &knowledge->signals, on_incident, &r, &r.collector, reterr));
-    oos_literal_scan *scan = NULL;
-    oomsight_status status = oos_literal_scan_open(knowledge->signals.literals, &scan, reterr);
+    oos_explainer *r;
+    OOS_TRY(oos_explainer_open(arena, knowledge, explanation, NULL, NULL, &r, reterr));
+    oos_linescan_close(r->scan);
+    r->scan = NULL;
+    oomsight_status status = OOMSIGHT_OK;
     for (const char *name; status == OOMSIGHT_OK && oos_logstream_next(stream, &name);) {
-        oos_scan_result result;
-        oos_collector_file(r.collector, name);
-        status = oos_scan_file(stream, scan, on_line, &r, hooks && hooks->keep_going ? keep_going : NULL,
-                               &result, reterr);
-        if (status != OOMSIGHT_OK) break;
-        oos_collector_end(r.collector, result.lines);
-        explanation->lines += result.lines;
-        explanation->bytes += result.bytes;
-        explanation->cut_hits |= result.cut_hits;
-        explanation->cut_lines |= result.cut_lines;
-        explanation->cleaned |= result.cleaned;
+        status = begin_file(r, name, reterr);
+        if (status == OOMSIGHT_OK) status = read_file(r, stream, reterr);
+        if (status == OOMSIGHT_OK) status = end_file(r, reterr);
     }
     if (oos_logstream_cut_reason(stream) != OOS_LOGSTREAM_WHOLE)
         explanation->stream_cut = oos_logstream_cut_reason(stream);
-    oos_literal_scan_close(scan);
-    oos_collector_free(r.collector);
+    oos_explainer_close(r);
     return status;
 }

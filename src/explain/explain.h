@@ -29,16 +29,25 @@ typedef struct oos_explanation {
     oos_logstream_cut stream_cut;
 } oos_explanation;
 
-/* Watches an explanation grow. Either may be NULL. */
-typedef struct oos_explain_hooks {
-    void (*on_incident)(void *context, const oos_incident *incident); /* concluded, in the order of the log */
-    bool (*keep_going)(void *context); /* at the end of the data: wait for more? */
-    void *context;
-} oos_explain_hooks;
+/* Told of each distinct incident when it is over, and of each repetition (`again`). May be NULL. */
+typedef void oos_on_incident(void *context, const oos_incident *incident, bool again);
 
 /* Read `stream` to its end. `explanation` must be zero or the result of an earlier call, which is then extended. */
 oomsight_status oos_explain_stream(oos_arena *arena, const oos_knowledge *knowledge, oos_logstream *stream,
-                                   const oos_explain_hooks *hooks, oos_explanation *explanation,
-                                   oomsight_error *reterr);
+                                   oos_explanation *explanation, oomsight_error *reterr);
+
+/* The same for one text that comes bit by bit, as long as it likes: a growing file. */
+typedef struct oos_explainer oos_explainer;
+
+oomsight_status oos_explainer_open(oos_arena *arena, const oos_knowledge *knowledge,
+                                   oos_explanation *explanation, oos_on_incident *on_incident, void *context,
+                                   oos_explainer **ret_explainer, oomsight_error *reterr);
+void oos_explainer_close(oos_explainer *explainer); /* NULL is fine */
+char *oos_explainer_room(oos_explainer *explainer, size_t *ret_capacity);
+oomsight_status oos_explainer_took(oos_explainer *explainer, size_t count, oomsight_error *reterr);
+/* Nothing more for now: an incident that is open counts as over. */
+oomsight_status oos_explainer_settle(oos_explainer *explainer, oomsight_error *reterr);
+/* The text is over; another may follow, with line numbers from 1. */
+oomsight_status oos_explainer_finish(oos_explainer *explainer, oomsight_error *reterr);
 
 #endif

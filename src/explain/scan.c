@@ -18,7 +18,7 @@ enum {
     HITS_MAX = 64 << 10
 };
 
-typedef struct window {
+struct oos_linescan {
     char *bytes;
     size_t len;
     uint64_t base;  /* offset of bytes[0] in the stream */
@@ -29,8 +29,13 @@ typedef struct window {
     oos_literal_scan *scan;
     void (*on_line)(void *, const oos_hit_line *);
     void *context;
-    oos_scan_result result;
-} window;
+    oos_linescan_result result;
+    size_t head; /* bytes at the start of the window that wait for the decision how to read them */
+    bool decided;
+    char *raw; /* NULL: nothing has to be cleaned */
+    oos_cleaner cleaner;
+    oos_text clean;
+};
 
 /* Written so that the compiler turns it into vector code. */
 static uint64_t count_newlines(const char *bytes, size_t len)
@@ -51,7 +56,7 @@ static bool ends_line(char c)
 }
 
 /* The line around index `at`. False: its end, or enough after it, is not there yet. */
-static bool find_line(window *w, size_t at, bool last, size_t *ret_start, size_t *ret_end)
+static bool find_line(oos_linescan *w, size_t at, bool last, size_t *ret_start, size_t *ret_end)
 {
     size_t const earliest = at > OOS_LINE_MAX_BYTES ? at - OOS_LINE_MAX_BYTES : 0;
     size_t const latest = oos_min(w->len, at + OOS_LINE_MAX_BYTES);
@@ -72,7 +77,7 @@ static bool find_line(window *w, size_t at, bool last, size_t *ret_start, size_t
     return true;
 }
 
-static void hand_on(window *w, bool last)
+static void hand_on(oos_linescan *w, bool last)
 {
     while (w->hit_at < w->hit_count) {
         size_t const at = (size_t)(w->hits[w->hit_at].end - 1 - w->base);
@@ -100,7 +105,7 @@ static void hand_on(window *w, bool last)
 }
 
 /* Forget what no later line can need. */
-static void move_on(window *w)
+static void move_on(oos_linescan *w)
 {
     size_t keep = w->len > KEEP_BYTES ? w->len - KEEP_BYTES : 0;
     if (w->hit_at < w->hit_count) {
@@ -121,7 +126,7 @@ static void move_on(window *w)
 }
 
 /* Scan bytes that were put behind w->len. */
-static oomsight_status scan_tail(window *w, size_t count, oomsight_error *reterr)
+static oomsight_status scan_tail(oos_linescan *w, size_t count, oomsight_error *reterr)
 {
     size_t found;
     bool cut;
@@ -136,7 +141,7 @@ static oomsight_status scan_tail(window *w, size_t count, oomsight_error *reterr
     return OOMSIGHT_OK;
 }
 
-static oomsight_status scan_text(window *w, oos_view text, oomsight_error *reterr)
+static oomsight_status scan_text(oos_linescan *w, oos_view text, oomsight_error *reterr)
 {
     while (text.len) {
         size_t const count = oos_min(text.len, WINDOW_BYTES - w->len);
@@ -147,88 +152,94 @@ static oomsight_status scan_text(window *w, oos_view text, oomsight_error *reter
     return OOMSIGHT_OK;
 }
 
-/* The first bytes decide whether the text has to be cleaned; a pipe may give them in small pieces. */
-static oomsight_status read_head(oos_logstream *stream, window *w, size_t *ret_count, oomsight_error *reterr)
+/* Bytes that were put into w->raw, cleaned on their way into the window. */
+static oomsight_status scan_raw(oos_linescan *w, size_t count, bool last, oomsight_error *reterr)
 {
-    size_t filled = 0, count = 1;
-    while (filled < SNIFF_BYTES && count) {
-        OOS_TRY(oos_logstream_read(stream, w->bytes + filled, SNIFF_BYTES - filled, &count, reterr));
-        filled += count;
+    w->clean.len = 0;
+    oos_cleaner_feed(&w->cleaner, (oos_view){w->raw, count}, last, &w->clean);
+    if (w->clean.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    return w->clean.len ? scan_text(w, (oos_view){w->clean.ptr, w->clean.len}, reterr) : OOMSIGHT_OK;
+}
+
+/* The first bytes decide whether the text has to be cleaned. */
+static oomsight_status decide(oos_linescan *w, oomsight_error *reterr)
+{
+    size_t const head = w->head;
+    w->decided = true;
+    w->head = 0;
+    w->result.cleaned = oos_clean_sniff((oos_view){w->bytes, head});
+    if (!w->result.cleaned) return head ? scan_tail(w, head, reterr) : OOMSIGHT_OK;
+    w->raw = malloc(READ_BYTES);
+    if (!w->raw) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    oos_cleaner_init(&w->cleaner, w->result.cleaned);
+    memcpy(w->raw, w->bytes, head);
+    return scan_raw(w, head, false, reterr);
+}
+
+oomsight_status oos_linescan_open(oos_literal_scan *literals,
+                                  void (*on_line)(void *context, const oos_hit_line *line), void *context,
+                                  oos_linescan **ret_scan, oomsight_error *reterr)
+{
+    oos_linescan *w = calloc(1, sizeof *w);
+    if (w) {
+        w->bytes = malloc(WINDOW_BYTES);
+        w->hits = malloc(HITS_MAX * sizeof(oos_hit));
+        w->scan = literals;
+        w->on_line = on_line;
+        w->context = context;
     }
-    *ret_count = filled;
+    if (!w || !w->bytes || !w->hits) {
+        oos_linescan_close(w);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    }
+    oomsight_status const status = oos_literal_scan_restart(literals, reterr);
+    if (status != OOMSIGHT_OK)
+        oos_linescan_close(w);
+    else
+        *ret_scan = w;
+    return status;
+}
+
+void oos_linescan_close(oos_linescan *w)
+{
+    if (!w) return;
+    oos_cleaner_free(&w->cleaner);
+    oos_text_free(&w->clean);
+    free(w->raw);
+    free(w->hits);
+    free(w->bytes);
+    free(w);
+}
+
+char *oos_linescan_room(oos_linescan *w, size_t *ret_capacity)
+{
+    *ret_capacity = w->decided ? READ_BYTES : SNIFF_BYTES - w->head;
+    if (w->raw) return w->raw;
+    return w->decided ? w->bytes + w->len : w->bytes + w->head;
+}
+
+oomsight_status oos_linescan_took(oos_linescan *w, size_t count, oomsight_error *reterr)
+{
+    if (w->raw) return scan_raw(w, count, false, reterr);
+    if (w->decided) return scan_tail(w, count, reterr);
+    w->head += count;
+    return w->head == SNIFF_BYTES ? decide(w, reterr) : OOMSIGHT_OK;
+}
+
+oomsight_status oos_linescan_settle(oos_linescan *w, oomsight_error *reterr)
+{
+    if (!w->decided && w->head) OOS_TRY(decide(w, reterr));
+    hand_on(w, true);
     return OOMSIGHT_OK;
 }
 
-static oomsight_status scan_plain(oos_logstream *stream, window *w, size_t count, bool (*keep_going)(void *),
-                                  oomsight_error *reterr)
+oomsight_status oos_linescan_finish(oos_linescan *w, oos_linescan_result *ret_result, oomsight_error *reterr)
 {
-    for (;;) {
-        if (count == 0) {
-            hand_on(w, keep_going != NULL); /* a growing file is answered as it stands */
-            if (!keep_going || !keep_going(w->context)) return OOMSIGHT_OK;
-        } else {
-            OOS_TRY(scan_tail(w, count, reterr));
-        }
-        OOS_TRY(oos_logstream_read(stream, w->bytes + w->len, READ_BYTES, &count, reterr));
-    }
-}
-
-static oomsight_status scan_cleaned(oos_logstream *stream, window *w, oos_view head, unsigned what,
-                                    oomsight_error *reterr)
-{
-    oos_cleaner cleaner;
-    oos_text clean = {0};
-    oos_cleaner_init(&cleaner, what);
-    char *raw = malloc(READ_BYTES);
-    if (!raw) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-    memcpy(raw, head.ptr, head.len);
-    oomsight_status status = OOMSIGHT_OK;
-    for (size_t count = head.len; status == OOMSIGHT_OK;) {
-        clean.len = 0;
-        oos_cleaner_feed(&cleaner, (oos_view){raw, count}, count == 0, &clean);
-        if (clean.failed) status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-        if (status == OOMSIGHT_OK && clean.len)
-            status = scan_text(w, (oos_view){clean.ptr, clean.len}, reterr);
-        if (count == 0) break;
-        if (status == OOMSIGHT_OK) status = oos_logstream_read(stream, raw, READ_BYTES, &count, reterr);
-    }
-    oos_text_free(&clean);
-    oos_cleaner_free(&cleaner);
-    free(raw);
-    return status;
-}
-
-oomsight_status oos_scan_file(oos_logstream *stream, oos_literal_scan *literals,
-                              void (*on_line)(void *context, const oos_hit_line *line), void *context,
-                              bool (*keep_going)(void *context), oos_scan_result *ret_result,
-                              oomsight_error *reterr)
-{
-    window w = {.bytes = malloc(WINDOW_BYTES),
-                .hits = malloc(HITS_MAX * sizeof(oos_hit)),
-                .scan = literals,
-                .on_line = on_line,
-                .context = context};
-    if (!w.bytes || !w.hits) {
-        free(w.hits);
-        free(w.bytes);
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-    }
-    oomsight_status status = oos_literal_scan_restart(literals, reterr);
-    size_t head = 0;
-    if (status == OOMSIGHT_OK) status = read_head(stream, &w, &head, reterr);
-    if (status == OOMSIGHT_OK) {
-        unsigned const what = oos_clean_sniff((oos_view){w.bytes, head});
-        w.result.cleaned = what;
-        status = what ? scan_cleaned(stream, &w, (oos_view){w.bytes, head}, what, reterr)
-                      : scan_plain(stream, &w, head, keep_going, reterr);
-    }
-    if (status == OOMSIGHT_OK) {
-        hand_on(&w, true);
-        w.result.lines = w.lines + count_newlines(w.bytes + w.counted, w.len - w.counted) +
-                         (w.len && w.bytes[w.len - 1] != '\n');
-        *ret_result = w.result;
-    }
-    free(w.hits);
-    free(w.bytes);
-    return status;
+    if (!w->decided) OOS_TRY(decide(w, reterr));
+    if (w->raw) OOS_TRY(scan_raw(w, 0, true, reterr));
+    hand_on(w, true);
+    w->result.lines = w->lines + count_newlines(w->bytes + w->counted, w->len - w->counted) +
+                      (w->len && w->bytes[w->len - 1] != '\n');
+    *ret_result = w->result;
+    return OOMSIGHT_OK;
 }

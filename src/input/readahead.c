@@ -58,7 +58,8 @@ static void *run(void *context)
     return NULL;
 }
 
-oos_readahead *oos_readahead_start(ssize_t (*fill)(void *context, char *bytes, size_t capacity), void *context)
+oos_readahead *oos_readahead_start(ssize_t (*fill)(void *context, char *bytes, size_t capacity),
+                                   void *context)
 {
     oos_readahead *ahead = malloc(sizeof *ahead);
     if (!ahead) return NULL;

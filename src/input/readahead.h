@@ -9,7 +9,8 @@ typedef struct oos_readahead oos_readahead;
 
 /* `fill` gives the next bytes, 0 or less at the end; it is called by the thread only, until stop() returns. NULL: no
  * thread can be had, the caller goes on alone. */
-oos_readahead *oos_readahead_start(ssize_t (*fill)(void *context, char *bytes, size_t capacity), void *context);
+oos_readahead *oos_readahead_start(ssize_t (*fill)(void *context, char *bytes, size_t capacity),
+                                   void *context);
 
 /* Waits for bytes. 0: the end. */
 size_t oos_readahead_take(oos_readahead *ahead, char *bytes, size_t capacity);

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     oos_logstream *stream;
     oos_explanation explanation = {0};
     if (oos_logstream_open(argv[1], 0, &stream, &error) != OOMSIGHT_OK ||
-        oos_explain_stream(arena, &knowledge, stream, NULL, &explanation, &error) != OOMSIGHT_OK)
+        oos_explain_stream(arena, &knowledge, stream, &explanation, &error) != OOMSIGHT_OK)
         return puts(error.text), 1;
     double const explained = now();
     oos_logstream_close(stream);

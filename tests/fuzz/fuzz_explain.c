@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (arena &&
         oos_logstream_open_bytes((oos_view){(const char *)bytes, len}, 1 << 20, &stream, NULL) ==
             OOMSIGHT_OK &&
-        oos_explain_stream(arena, &knowledge, stream, NULL, &explanation, NULL) == OOMSIGHT_OK) {
+        oos_explain_stream(arena, &knowledge, stream, &explanation, NULL) == OOMSIGHT_OK) {
         FUZZ_REQUIRE(explanation.count >= 1 || explanation.stream_cut);
         for (size_t i = 0; i < explanation.count; i++) {
             const oos_incident *incident = &explanation.incidents[i];

@@ -29,7 +29,7 @@ static oos_explanation explain_bytes(const char *text, size_t len)
     oos_logstream *stream;
     oos_explanation explanation = {0};
     assert_int_equal(oos_logstream_open_bytes((oos_view){text, len}, 0, &stream, NULL), OOMSIGHT_OK);
-    assert_int_equal(oos_explain_stream(arena, &knowledge, stream, NULL, &explanation, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_explain_stream(arena, &knowledge, stream, &explanation, NULL), OOMSIGHT_OK);
     oos_logstream_close(stream);
     return explanation;
 }
