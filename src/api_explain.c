@@ -1,6 +1,6 @@
 /* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
  * the fixes are plan's where it reproduces the failure. */
-#include "api.h"
+#include "api_explain.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "explain/command.h"
@@ -11,14 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct oomsight_explanation {
-    oos_arena *arena;
-    oos_knowledge knowledge;
-    oos_explanation explanation;
-    oos_incident_notes *notes;
-    const char *path; /* the only input, NULL: several or none */
-};
 
 /* The device whose total is closest to the logged one, when it is closer than the two decimals of a log. */
 static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_bytes)
@@ -55,23 +47,22 @@ static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_inc
     if (flags) notes->plan_flags = oos_arena_copy(arena, oos_view_of(flags));
 }
 
-static void join_plan(oomsight_explanation *e, const oomsight_explain_params *params,
+static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
                       const oos_incident *incident, oos_incident_notes *notes)
 {
-    const char **words = OOS_NEW_ARRAY(e->arena, const char *, OOS_COMMAND_WORDS_MAX);
+    const char **words = OOS_NEW_ARRAY(arena, const char *, OOS_COMMAND_WORDS_MAX);
     size_t count = 0;
     if (!incident->is_oom || !incident->engine || strcmp(incident->engine, "vllm") != 0 || !words ||
-        !oos_known(incident, OOS_NUMBER_total) ||
-        !oos_command_words(e->arena, &incident->setup, words, &count))
+        !oos_known(incident, OOS_NUMBER_total) || !oos_command_words(arena, &incident->setup, words, &count))
         return;
     oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
-    plan_params.data = params->data;
+    plan_params.data = data;
     plan_params.command = words;
     plan_params.command_count = count;
     plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
     plan_params.gpu_total_bytes = oos_value(incident, OOS_NUMBER_total);
     plan_params.engine_version = incident->setup.version;
-    plan_params.allow_hub = params->allow_hub;
+    plan_params.allow_hub = allow_hub;
     oomsight_plan *plan = NULL;
     if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;
     const char *phase = oomsight_plan_phase(plan);
@@ -82,15 +73,25 @@ static void join_plan(oomsight_explanation *e, const oomsight_explain_params *pa
     double const off = weighed ? fabs(planned - read) / read * 100 : 0;
     if (weighed)
         notes->plan_check = oos_arena_format(
-            e->arena, "plan %s this failure (%s); its weights are %.2f GiB, the log's %.2f (%.1f %% apart).",
+            arena, "plan %s this failure (%s); its weights are %.2f GiB, the log's %.2f (%.1f %% apart).",
             same ? "reproduces" : "does not reproduce", phase ? phase : "it starts", planned / 0x1p30,
             read / 0x1p30, off);
     else
         notes->plan_check =
-            oos_arena_format(e->arena, "plan %s this failure (%s).",
-                             same ? "reproduces" : "does not reproduce", phase ? phase : "it starts");
-    if (same && off < 10) take_plan_fixes(e->arena, plan, notes);
+            oos_arena_format(arena, "plan %s this failure (%s).", same ? "reproduces" : "does not reproduce",
+                             phase ? phase : "it starts");
+    if (same && off < 10) take_plan_fixes(arena, plan, notes);
     oomsight_plan_free(plan);
+}
+
+void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                           const oos_incident *incident, oos_incident_notes *notes)
+{
+    const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
+                             ? gpu_by_total(data, oos_value(incident, OOS_NUMBER_total))
+                             : NULL;
+    if (gpu) notes->gpu_guess = gpu->name;
+    join_plan(arena, data, allow_hub, incident, notes);
 }
 
 static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
@@ -114,14 +115,9 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
     if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
     e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);
     if (!e->notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
-    for (size_t i = 0; i < e->explanation.count; i++) {
-        const oos_incident *incident = &e->explanation.incidents[i];
-        const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
-                                 ? gpu_by_total(params->data, oos_value(incident, OOS_NUMBER_total))
-                                 : NULL;
-        if (gpu) e->notes[i].gpu_guess = gpu->name;
-        join_plan(e, params, incident, &e->notes[i]);
-    }
+    for (size_t i = 0; i < e->explanation.count; i++)
+        oos_api_note_incident(e->arena, params->data, params->allow_hub, &e->explanation.incidents[i],
+                              &e->notes[i]);
     return OOMSIGHT_OK;
 }
 

@@ -269,6 +269,34 @@ OOMSIGHT_API const char *oomsight_explain_signature(const oomsight_explanation *
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
 oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_render_params *params,
                         char **ret_text, oomsight_error *reterr);
+
+/* A log that grows. Nothing here waits or starts a thread: the caller polls as often as it likes, any number of files. */
+typedef struct oomsight_follow oomsight_follow;
+
+/* Parameters of following. Start from OOMSIGHT_FOLLOW_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_follow_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *path; /* copied; the file may come later, be cut, or be replaced by another of its name */
+    int allow_hub;    /* as for an explanation */
+} oomsight_follow_params;
+#define OOMSIGHT_FOLLOW_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_follow_params), NULL, NULL, 0                                                        \
+    }
+
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_follow_open(const oomsight_follow_params *params,
+                                                                      oomsight_follow **ret_follow,
+                                                                      oomsight_error *reterr);
+OOMSIGHT_API void oomsight_follow_close(oomsight_follow *follow); /* NULL is fine */
+
+/* Read what is new; *ret_bytes says how much. `settle` 1: nothing has come for a while, so what looks like a failure is
+ * taken as complete. *ret_explanation is NULL, or holds the incidents that ended, is the handle's, and lives until the
+ * next call. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
+oomsight_follow_poll(oomsight_follow *follow, int settle, uint64_t *ret_bytes,
+                     const oomsight_explanation **ret_explanation, oomsight_error *reterr);
+
 /* ---- dry runs -------------------------------------------------------------------------------------------------- */
 
 /* The real engine on devices that are not there. This part makes the devices and reads the result; starting the process

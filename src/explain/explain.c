@@ -81,6 +81,17 @@ static void keep(oos_arena *arena, oos_incident *incident)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) keep_string(arena, fields[i]);
 }
 
+/* An archive of many healthy logs must not hide the one that failed. */
+static bool forget_quiet(oos_explanation *e)
+{
+    size_t at = e->count;
+    while (at > 0 && e->incidents[at - 1].is_oom) at--;
+    if (at == 0) return false;
+    memmove(&e->incidents[at - 1], &e->incidents[at], (e->count - at) * sizeof *e->incidents);
+    e->count--;
+    return true;
+}
+
 static void on_incident(void *context, const oos_incident *collected)
 {
     oos_explainer *r = context;
@@ -101,7 +112,9 @@ static void on_incident(void *context, const oos_incident *collected)
         }
     if (!room) {
         e->dropped++;
-        return;
+        if (!incident->is_oom || !forget_quiet(e)) return;
+        incident = &e->incidents[e->count];
+        *incident = spare;
     }
     keep(r->arena, incident);
     oos_holdings_rebuild(r->arena, incident);

@@ -138,7 +138,18 @@ static void put_setup(oos_json_writer *w, const oos_incident *incident, const oo
     oos_json_field_str(w, "model", incident->setup.model);
 }
 
-static void put_incident(const oos_incident *incident, const oos_incident_notes *notes, oos_text *text)
+/* What of the input was not looked at; null: nothing. */
+static void put_cut(oos_json_writer *w, const oos_explanation *explanation)
+{
+    oos_text cut = {0};
+    oos_report_cut_notes(explanation, &cut, "", "; ");
+    if (cut.len > 2) cut.ptr[cut.len - 2] = '\0';
+    oos_json_field_str(w, "cut", cut.len > 2 ? cut.ptr : NULL);
+    oos_text_free(&cut);
+}
+
+static void put_incident(const oos_explanation *explanation, const oos_incident *incident,
+                         const oos_incident_notes *notes, oos_text *text)
 {
     oos_json_writer writer = {.text = text}, *w = &writer;
     char print[17];
@@ -179,6 +190,7 @@ static void put_incident(const oos_incident *incident, const oos_incident_notes 
     oos_json_field_u64(w, "first_line", incident->first_line);
     oos_json_field_u64(w, "last_line", incident->last_line);
     oos_json_field_u64(w, "count", incident->count);
+    put_cut(w, explanation);
     oos_json_field_str(w, "fingerprint", print);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
@@ -187,5 +199,5 @@ static void put_incident(const oos_incident *incident, const oos_incident_notes 
 void oos_report_explain_json(const oos_explain_page *page, oos_text *text)
 {
     for (size_t i = 0; i < page->explanation->count; i++)
-        put_incident(&page->explanation->incidents[i], &page->notes[i], text);
+        put_incident(page->explanation, &page->explanation->incidents[i], &page->notes[i], text);
 }
