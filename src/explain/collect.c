@@ -3,6 +3,7 @@
  * start, or up to the next failure after the engine went on working. */
 #include "explain/collect.h"
 #include "explain/number.h"
+#include "explain/paste.h"
 #include "explain/window.h"
 #include "input/logline.h"
 
@@ -31,6 +32,7 @@ struct oos_collector {
     oos_arena *history_strings, *open_strings;
     char file[FILE_NAME_BYTES];
     uint64_t reported;
+    size_t serve_signal;           /* index of "setup.serve" */
     oos_rank ranks[OOS_RANKS_MAX]; /* of `open` */
     char line[OOS_LINE_MAX_BYTES * 2], joined[OOS_JOINED_MAX_BYTES];
 };
@@ -73,6 +75,7 @@ oomsight_status oos_collector_create(const oos_signals *signals,
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     }
     c->signals = signals;
+    c->serve_signal = oos_signals_find(signals, "setup.serve");
     c->on_incident = on_incident;
     c->context = context;
     incident_clear(&c->history, NULL);
@@ -198,6 +201,17 @@ static void take_text(oos_collector *c, const oos_capture *capture)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
             *fields[i].to = keep_string(c->history_strings, capture->text, SETUP_MAX_BYTES);
+    if (c->is_open) c->open.setup = c->history.setup;
+}
+
+/* A command may go on over lines, and may be YAML or Python. */
+static void take_command(oos_collector *c, const item *it)
+{
+    char command[SETUP_MAX_BYTES];
+    if (c->history.setup.command) return;
+    size_t const len = oos_paste_command(it->log.message, it->raw->after, command, sizeof command);
+    if (len)
+        c->history.setup.command = keep_string(c->history_strings, (oos_view){command, len}, SETUP_MAX_BYTES);
     if (c->is_open) c->open.setup = c->history.setup;
 }
 
@@ -417,6 +431,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_ENGINE:
     case OOS_SIGNAL_HINT:
     case OOS_SIGNAL_SETUP:
+        if (index == c->serve_signal) take_command(c, it);
         oos_set_add(&c->history.signals, index);
         if (c->is_open) oos_set_add(&c->open.signals, index);
         take_captures(c, it, &match, false);

@@ -125,11 +125,17 @@ bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char
                        size_t *ret_count)
 {
     words w = {.arena = arena, .list = ret_words};
-    if (setup->command) split_shell(&w, setup->command);
-    if (!setup->command || w.failed || w.count < 3) {
+    /* The engine's own list is what it really got; what was pasted beside it may be another command. */
+    if (!setup->args || setup->args[0] != '{' || !dict_read(&w, setup->args)) {
         w.count = 0;
         w.failed = false;
-        if (!setup->args || setup->args[0] != '{' || !dict_read(&w, setup->args)) return false;
+        if (!setup->command) return false;
+        bool const python = strncmp(setup->command, "LLM(", 4) == 0;
+        if (python)
+            add(&w, oos_view_of(setup->command));
+        else
+            split_shell(&w, setup->command);
+        if (!python && w.count < 3) return false;
     }
     *ret_count = w.count;
     return !w.failed;
