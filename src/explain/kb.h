@@ -17,6 +17,7 @@ typedef struct oos_advice {
     size_t change_count;
     oos_words why, cost; /* cost NULL: none */
     const char *evidence;
+    const char *since, *until; /* engine versions that have what it names; NULL: all the record is about */
 } oos_advice;
 
 typedef struct oos_kb_record {
@@ -43,6 +44,9 @@ typedef struct oos_kb {
 
 oomsight_status oos_kb_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                             oos_kb *ret_kb, oomsight_error *reterr);
+
+/* The engine of this log has what the advice names, or its version is not known. */
+bool oos_advice_applies(const oos_advice *advice, const oos_incident *incident);
 
 const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id); /* NULL: no such record */
 

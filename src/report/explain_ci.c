@@ -10,6 +10,7 @@ static void put_advice(oos_text *text, const oos_incident *incident, const char 
     if (!count) return;
     oos_text_printf(text, "\n**%s**\n\n", heading);
     for (size_t i = 0; i < count; i++) {
+        if (!oos_advice_applies(&list[i], incident)) continue;
         oos_text_put(text, "- `");
         oos_report_advice_change(&list[i], incident, text);
         oos_text_printf(text, "`: %s", chinese ? list[i].why.zh : list[i].why.en);

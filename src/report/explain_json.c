@@ -105,6 +105,7 @@ static void put_advice(oos_json_writer *w, const oos_incident *incident, const c
     oos_json_key(w, key);
     oos_json_begin_array(w);
     for (size_t i = 0; i < count; i++) {
+        if (!oos_advice_applies(&list[i], incident)) continue;
         oos_json_begin_object(w);
         oos_json_key(w, "change");
         oos_json_begin_array(w);

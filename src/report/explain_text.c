@@ -150,6 +150,7 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
     oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD, helps ? "Helps\n" : "Does not help\n");
     for (size_t i = 0; i < count; i++) {
+        if (!oos_advice_applies(&list[i], incident)) continue;
         oos_text change = {0};
         oos_report_advice_change(&list[i], incident, &change);
         oos_text_put(style->text, "  ");
