@@ -93,7 +93,15 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
         return;
     }
     size_t const most = to == &c->history ? HISTORY_EVIDENCE : OOS_EVIDENCE_MAX;
-    if (to->evidence_count >= most) return;
+    if (to->evidence_count >= most) {
+        /* What states the failure takes the place of the last line that does not. */
+        size_t last = to->evidence_count;
+        while (decides && last > 0 && to->evidence[last - 1].decides) last--;
+        if (!decides || last == 0) return;
+        memmove(&to->evidence[last - 1], &to->evidence[last],
+                (to->evidence_count - last) * sizeof *to->evidence);
+        to->evidence_count--;
+    }
     oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
     to->evidence[to->evidence_count++] = (oos_evidence){
         it->raw->number, keep_string(strings, it->text, EVIDENCE_MAX_BYTES), signal->id, decides};

@@ -64,13 +64,13 @@ static const oos_number *deciding_number(const oos_incident *incident)
     return NULL;
 }
 
-/* One line of the log behind its number, with carets under `mark`. What does not fit loses its prefix first, then its
- * beginning as far as the mark allows. */
+/* One line of the log behind its number, with carets under `mark`. Who printed it and when is left out; what
+ * does not fit loses its beginning as far as the mark allows. */
 static void put_excerpt_line(const oos_style *style, const oos_evidence *evidence, const char *mark)
 {
     unsigned const gutter = 8, room = style->width > gutter + 20 ? style->width - gutter : 60;
     oos_view line = oos_view_of(evidence->text);
-    if (line.len > room) line = oos_logline_read(line).message;
+    line = oos_logline_read(line).message;
     const char *at = mark && *mark && line.len ? memmem(line.ptr, line.len, mark, strlen(mark)) : NULL;
     size_t const mark_len = at ? strlen(mark) : 0;
     size_t const mark_end = at ? (size_t)(at - line.ptr) + mark_len : 0;
@@ -103,6 +103,15 @@ static bool is_telling(const oos_incident *incident, size_t index)
     return later < 2;
 }
 
+static bool is_repeated(const oos_incident *incident, size_t index)
+{
+    oos_view const own = oos_logline_read(oos_view_of(incident->evidence[index].text)).message;
+    for (size_t i = 0; i < index; i++)
+        if (oos_view_equal(own, oos_logline_read(oos_view_of(incident->evidence[i].text)).message))
+            return true;
+    return false;
+}
+
 static void put_excerpt(const oos_style *style, const oos_incident *incident)
 {
     enum { LINES_MAX = 8, DECIDING_MAX = 3 };
@@ -115,6 +124,8 @@ static void put_excerpt(const oos_style *style, const oos_incident *incident)
         bool const points = number && evidence->line == number->line && !pointed;
         if (!points && (!is_telling(incident, i) || (evidence->decides && deciding >= DECIDING_MAX)))
             continue;
+        /* The line that decides has its place in any case; what was said before is not said again. */
+        if (!points && (shown + (number && !pointed) >= LINES_MAX || is_repeated(incident, i))) continue;
         put_excerpt_line(style, evidence, points ? number->text : NULL);
         pointed |= points;
         deciding += evidence->decides;
