@@ -66,9 +66,9 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
     oos_style_paragraph(style, 2, chinese ? record->title.zh : record->title.en);
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, chinese ? record->mechanism.zh : record->mechanism.en);
-    oos_text_printf(style->text, "\n  %s, introduced %s, fixed %s\n  seen as: %s\n", record->engine,
-                    record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-",
-                    record->signature);
+    oos_text_printf(style->text, "\n  %s, introduced %s, fixed %s\n  seen as:\n", record->engine,
+                    record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-");
+    oos_style_paragraph(style, 4, record->signature);
     put_conditions(style, signals, "all", record->when.all, record->when.all_count);
     put_conditions(style, signals, "any", record->when.any, record->when.any_count);
     put_conditions(style, signals, "none", record->when.none, record->when.none_count);
