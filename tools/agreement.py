@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl, and what the real engine measured.
+"""Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl and of the reported cases that came as
+far as a KV cache (seeds.jsonl beside it), and what the real engine measured.
 
     tools/agreement.py BINARY [--results FILE] [--write docs/accuracy.md] [--json]
 
@@ -18,6 +19,7 @@ import scorelib
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tests", "oracle"))
 import models  # noqa: E402
+import seeds  # noqa: E402
 
 PEAK_BOUND = 0.05
 BEGIN, END = "<!-- agreement: made by tools/agreement.py -->", "<!-- end of agreement -->"
@@ -25,6 +27,21 @@ BEGIN, END = "<!-- agreement: made by tools/agreement.py -->", "<!-- end of agre
 
 def numbers_of(text):
     return tuple(int(part) for part in text.split("."))
+
+
+def cases_beside(path):
+    """Reported cases as records; options of a dry run that a plan does not have are left out."""
+    kept = os.path.join(os.path.dirname(os.path.abspath(path)), "seeds.jsonl")
+    records = []
+    for line in scorelib.read_lines(kept) if os.path.exists(kept) else []:
+        version, device, model, flags, _ = seeds.CASES[line["case"]]
+        pairs = [device[i:i + 2] for i in range(0, len(device), 2)]
+        device = [word for pair in pairs if pair[0] not in ("--outside", "--load", "--until") for word in pair]
+        records.append({"version": version, "way": "case " + line["case"], "model": model, "device": device, "flags": flags,
+                        "verdict": "fits", "weights_bytes": line["weights_bytes"], "tokens": line["kv_tokens"],
+                        "available_bytes": line["kv_available_bytes"], "peak_bytes": line["peak_bytes"],
+                        "backend": line["backend"]})
+    return records
 
 
 def compare(planner, folder, record):
@@ -77,7 +94,7 @@ def main():
     parser.add_argument("--write")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    records = [r for r in scorelib.read_lines(args.results)
+    records = [r for r in scorelib.read_lines(args.results) + cases_beside(args.results)
                if r["verdict"] == "fits" and r["weights_bytes"] and r["tokens"] and r["available_bytes"] and r["peak_bytes"]]
     planner = scorelib.Planner(os.path.abspath(args.binary))
     with tempfile.TemporaryDirectory() as folder:
