@@ -5,10 +5,14 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd); dir=$1
 stubs=$(mkdir -p "$dir-glibc" && cd "$dir-glibc" && pwd)
 "$root/tools/glibc_stub.py" "$stubs" 2.17
+# What runs while building is built for this machine.
+[ -f "$dir-native/build.ninja" ] || CC=gcc meson setup "$dir-native" "$root" >/dev/null
+ninja -C "$dir-native" -j2 src/precompile
+native=$(cd "$dir-native" && pwd)/src/precompile
 if [ ! -f "$dir/build.ninja" ]; then
     CC=gcc CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
         LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,-z,relro,-z,now -Wl,--gc-sections" \
-        meson setup "$dir" "$root" -Dportable=true -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
+        meson setup "$dir" "$root" -Dportable=true "-Dprecompile=$native" -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
         -Db_asneeded=false --prefix /usr --libdir lib >/dev/null
 fi
 ninja -C "$dir" -j2

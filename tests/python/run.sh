@@ -5,6 +5,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd); build=$(cd "$1" && pwd); shift
 [ $# -gt 0 ] || set -- python3
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 export OOMSIGHT_LIBRARY="$build/src/liboomsight.so.0" OOMSIGHT_COMMAND="$build/cli/oomsight" PYTHONPATH="$root/bindings/python" PYTHONPYCACHEPREFIX="$work/pyc"
+unset PYTHONDONTWRITEBYTECODE # with a cache of our own everything would be compiled at each import
 rc=0; first=1
 for python in "$@"; do
     "$python" -m venv "$work/venv$first" && "$work/venv$first/bin/pip" install -q --disable-pip-version-check pytest $([ $first = 1 ] && echo mypy) >"$work/pip" 2>&1 ||
