@@ -164,12 +164,12 @@ static bool orphans_kill(void)
 static void orphans_end(void)
 {
     struct timespec const pause = {.tv_nsec = 20000000};
-    for (int round = 0; round < 100 && orphans_kill(); round++) {
+    bool more = true;
+    for (int round = 0; round < 100 && more; round++) {
+        more = orphans_kill();
         while (waitpid(-1, NULL, WNOHANG) > 0) {
         }
-        nanosleep(&pause, NULL);
-    }
-    while (waitpid(-1, NULL, WNOHANG) > 0) {
+        if (more) nanosleep(&pause, NULL);
     }
 }
 

@@ -7,11 +7,7 @@ static void hold_non_kv(oos_plan_phase *moment, const oos_plan *plan)
 {
     const oos_rules *rules = plan->setup->rules;
     const oos_outside *outside = &plan->outside;
-    oos_moment_hold(moment, "weights",
-                    (oos_amount){.bytes = plan->weights.loaded_bytes,
-                                 .low = plan->weights.loaded_low,
-                                 .high = plan->weights.loaded_high,
-                                 .source = plan->weights.source});
+    oos_moment_hold(moment, "weights", oos_weights_amount(&plan->weights));
     oos_moment_hold(moment, "activation peak", plan->activation.peak);
     oos_moment_hold(moment, "outside PyTorch", outside->profile_growth);
     if (!rules->nccl_before_snapshot) oos_moment_hold(moment, "communicators", outside->nccl);

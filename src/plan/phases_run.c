@@ -13,11 +13,7 @@ static oos_amount settled(const oos_plan *plan, oos_amount amount)
 static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
 {
     oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
-    oos_moment_hold(moment, "weights",
-                    settled(plan, (oos_amount){.bytes = plan->weights.loaded_bytes,
-                                               .low = plan->weights.loaded_low,
-                                               .high = plan->weights.loaded_high,
-                                               .source = plan->weights.source}));
+    oos_moment_hold(moment, "weights", settled(plan, oos_weights_amount(&plan->weights)));
     oos_moment_hold(moment, "kept by the profile run", settled(plan, plan->activation.retained));
     oos_moment_hold(moment, "kernels and workspaces", settled(plan, plan->outside.profile_growth));
     oos_moment_hold(moment, "KV cache",

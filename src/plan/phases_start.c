@@ -38,19 +38,12 @@ static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsig
     return oos_moment_close(moment, device_limit(plan), reterr);
 }
 
-static oos_amount weights_amount(const oos_weights *weights)
-{
-    return (oos_amount){.bytes = weights->loaded_bytes,
-                        .low = weights->loaded_low,
-                        .high = weights->loaded_high,
-                        .source = weights->source,
-                        .how = "parameters, buffers and repacked copies of this rank"};
-}
-
 static void hold_model(oos_plan_phase *moment, const oos_plan *plan)
 {
     oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
-    oos_moment_hold(moment, "weights", weights_amount(&plan->weights));
+    oos_amount weights = oos_weights_amount(&plan->weights);
+    weights.how = "parameters, buffers and repacked copies of this rank";
+    oos_moment_hold(moment, "weights", weights);
 }
 
 /* Which parameter fails depends on what else is held, which is an estimate: it is named only where both ends agree. */

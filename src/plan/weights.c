@@ -337,3 +337,11 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     *ret_weights = weights;
     return OOMSIGHT_OK;
 }
+
+oos_amount oos_weights_amount(const oos_weights *weights)
+{
+    return (oos_amount){.bytes = weights->loaded_bytes,
+                        .low = weights->loaded_low,
+                        .high = weights->loaded_high,
+                        .source = weights->source};
+}

@@ -36,4 +36,7 @@ typedef struct oos_weights {
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr);
 
+/* What stays after loading, as a row. */
+oos_amount oos_weights_amount(const oos_weights *weights);
+
 #endif

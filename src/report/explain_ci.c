@@ -1,5 +1,5 @@
 /* Explanations where nobody reads a terminal: Markdown for an issue, annotations for a GitHub job, SARIF for scanners. */
-#include "base/json_write.h"
+#include "report/ci.h"
 #include "report/explain.h"
 
 #include <inttypes.h>
@@ -58,21 +58,6 @@ void oos_report_explain_markdown(const oos_explain_page *page, oos_text *text)
     oos_report_cut_notes(page->explanation, text, "\n> ", "\n");
 }
 
-/* Workflow commands end at a line break; percent signs and breaks are escaped (GitHub, workflow-commands). */
-static void put_escaped(oos_text *text, const char *words)
-{
-    for (; *words; words++) {
-        if (*words == '%')
-            oos_text_put(text, "%25");
-        else if (*words == '\n')
-            oos_text_put(text, "%0A");
-        else if (*words == '\r')
-            oos_text_put(text, "%0D");
-        else
-            oos_text_add(text, (oos_view){words, 1});
-    }
-}
-
 void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
 {
     for (size_t i = 0; i < page->explanation->count; i++) {
@@ -81,17 +66,17 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
         oos_text_put(text, "::error ");
         if (page->path) {
             oos_text_put(text, "file=");
-            put_escaped(text, page->path);
+            oos_ci_escaped(text, page->path, false);
             oos_text_put(text, ",");
         }
         oos_text_printf(text, "line=%" PRIu64 ",title=Out of memory in %s::", incident->first_line,
                         oos_phase_word(incident->phase));
-        put_escaped(text, oos_report_incident_title(page, incident));
+        oos_ci_escaped(text, oos_report_incident_title(page, incident), false);
         if (incident->record && incident->record->fix_count) {
             oos_text_put(text, "%0AHelps: ");
             oos_text change = {0};
             oos_report_advice_change(&incident->record->fixes[0], incident, &change);
-            put_escaped(text, change.ptr ? change.ptr : "");
+            oos_ci_escaped(text, change.ptr ? change.ptr : "", false);
             oos_text_free(&change);
         }
         oos_text_put(text, "\n");
@@ -100,8 +85,6 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
 
 static void put_sarif_rules(oos_json_writer *w, const oos_explain_page *page)
 {
-    oos_json_key(w, "rules");
-    oos_json_begin_array(w);
     for (size_t i = 0; i < page->explanation->count; i++) {
         const oos_kb_record *record = page->explanation->incidents[i].record;
         bool repeated = !record;
@@ -110,17 +93,10 @@ static void put_sarif_rules(oos_json_writer *w, const oos_explain_page *page)
         if (repeated) continue;
         oos_json_begin_object(w);
         oos_json_field_str(w, "id", record->id);
-        oos_json_key(w, "shortDescription");
-        oos_json_begin_object(w);
-        oos_json_field_str(w, "text", record->title.en);
-        oos_json_end_object(w);
-        oos_json_key(w, "fullDescription");
-        oos_json_begin_object(w);
-        oos_json_field_str(w, "text", record->mechanism.en);
-        oos_json_end_object(w);
+        oos_sarif_words(w, "shortDescription", record->title.en);
+        oos_sarif_words(w, "fullDescription", record->mechanism.en);
         oos_json_end_object(w);
     }
-    oos_json_end_array(w);
 }
 
 static void put_sarif_result(oos_json_writer *w, const oos_explain_page *page, const oos_incident *incident)
@@ -128,56 +104,20 @@ static void put_sarif_result(oos_json_writer *w, const oos_explain_page *page, c
     oos_json_begin_object(w);
     oos_json_field_str(w, "ruleId", incident->record ? incident->record->id : incident->cause);
     oos_json_field_str(w, "level", "error");
-    oos_json_key(w, "message");
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "text", oos_report_incident_title(page, incident));
-    oos_json_end_object(w);
-    oos_json_key(w, "locations");
-    oos_json_begin_array(w);
-    oos_json_begin_object(w);
-    oos_json_key(w, "physicalLocation");
-    oos_json_begin_object(w);
-    oos_json_key(w, "artifactLocation");
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "uri", page->path ? page->path : "stdin");
-    oos_json_end_object(w);
-    oos_json_key(w, "region");
-    oos_json_begin_object(w);
-    oos_json_field_u64(w, "startLine", incident->first_line ? incident->first_line : 1);
-    oos_json_field_u64(w, "endLine", incident->last_line ? incident->last_line : 1);
-    oos_json_end_object(w);
-    oos_json_end_object(w);
-    oos_json_end_object(w);
-    oos_json_end_array(w);
+    oos_sarif_words(w, "message", oos_report_incident_title(page, incident));
+    oos_sarif_place(w, page->path ? page->path : "stdin", incident->first_line ? incident->first_line : 1,
+                    oos_u64_of(incident->last_line ? incident->last_line : 1));
     oos_json_end_object(w);
 }
 
 void oos_report_explain_sarif(const oos_explain_page *page, oos_text *text)
 {
     oos_json_writer writer = {.text = text}, *w = &writer;
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    oos_json_field_str(w, "version", "2.1.0");
-    oos_json_key(w, "runs");
-    oos_json_begin_array(w);
-    oos_json_begin_object(w);
-    oos_json_key(w, "tool");
-    oos_json_begin_object(w);
-    oos_json_key(w, "driver");
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "name", "oomsight");
-    oos_json_field_str(w, "version", OOMSIGHT_VERSION);
+    oos_sarif_open(w);
     put_sarif_rules(w, page);
-    oos_json_end_object(w);
-    oos_json_end_object(w);
-    oos_json_key(w, "results");
-    oos_json_begin_array(w);
+    oos_sarif_results(w);
     for (size_t i = 0; i < page->explanation->count; i++)
         if (page->explanation->incidents[i].is_oom)
             put_sarif_result(w, page, &page->explanation->incidents[i]);
-    oos_json_end_array(w);
-    oos_json_end_object(w);
-    oos_json_end_array(w);
-    oos_json_end_object(w);
-    oos_text_put(text, "\n");
+    oos_sarif_close(w);
 }
