@@ -3,12 +3,46 @@
 
 #include <stdio.h>
 
-/* A number people would choose: the largest power of two not above it, unless that gives away more than a third. */
+/* A number people would choose: the largest power of two not above it. */
 static uint64_t round_down(uint64_t value)
 {
     uint64_t power = 1;
     while (power * 2 <= value) power *= 2;
     return power;
+}
+
+enum { NUMBER_BYTES = 32 };
+
+static const char *whole(char number[NUMBER_BYTES], uint64_t value)
+{
+    snprintf(number, NUMBER_BYTES, "%llu", (unsigned long long)value);
+    return number;
+}
+
+static const char *fraction(char number[NUMBER_BYTES], uint64_t thousandths)
+{
+    snprintf(number, NUMBER_BYTES, "%.2f", (double)thousandths / 1000);
+    return number;
+}
+
+/* What to paste, and what it means for the user. */
+static void say(oos_trial *t, const char *word, const char *value, const char *keeps, const char *gives_up)
+{
+    t->words[0] = word, t->words[1] = value, t->word_count = value ? 2 : 1;
+    t->keeps = keeps;
+    t->gives_up = gives_up;
+}
+
+static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char *value, const char *keeps,
+                       const char *gives_up)
+{
+    say(t, word, value, keeps, gives_up);
+    return oos_trial_offer_if_it_fits(s, t);
+}
+
+static bool has_towers(const oos_setup *setup)
+{
+    return setup->multimodal && setup->rules->version >= OOS_VERSION(0, 14, 0); /* --language-model-only */
 }
 
 static bool try_seqs(oos_search *s)
@@ -19,12 +53,9 @@ static bool try_seqs(oos_search *s)
     if (best == 0) return true;
     best = round_down(best);
     oos_set_seqs(&t.serve, best);
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
-    t.words[0] = "--max-num-seqs", t.words[1] = number, t.word_count = 2;
-    t.keeps = s->plan->setup->eager ? "the budget" : "CUDA graphs";
-    t.gives_up = "sequences running at once";
-    return oos_trial_offer_if_it_fits(s, &t);
+    char number[NUMBER_BYTES];
+    return try_switch(s, &t, "--max-num-seqs", whole(number, best),
+                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "sequences running at once");
 }
 
 static bool try_capture(oos_search *s)
@@ -38,10 +69,8 @@ static bool try_capture(oos_search *s)
     oos_set_capture(&t.serve, best);
     char json[80];
     snprintf(json, sizeof json, "{\"max_cudagraph_capture_size\": %llu}", (unsigned long long)best);
-    t.words[0] = "--compilation-config", t.words[1] = json, t.word_count = 2;
-    t.keeps = "CUDA graphs for small batches, sequences";
-    t.gives_up = "graphs for batches above that size";
-    return oos_trial_offer_if_it_fits(s, &t);
+    return try_switch(s, &t, "--compilation-config", json, "CUDA graphs for small batches, sequences",
+                      "graphs for batches above that size");
 }
 
 static bool try_tokens(oos_search *s)
@@ -54,12 +83,10 @@ static bool try_tokens(oos_search *s)
     if (best == 0) return true;
     if (round_down(best) >= least) best = round_down(best);
     oos_set_tokens(&t.serve, best);
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
-    t.words[0] = "--max-num-batched-tokens", t.words[1] = number, t.word_count = 2;
-    t.keeps = setup->eager ? "sequences, context length" : "CUDA graphs, sequences, context length";
-    t.gives_up = "prefill in larger chunks (time to first token)";
-    return oos_trial_offer_if_it_fits(s, &t);
+    char number[NUMBER_BYTES];
+    return try_switch(s, &t, "--max-num-batched-tokens", whole(number, best),
+                      setup->eager ? "sequences, context length" : "CUDA graphs, sequences, context length",
+                      "prefill in larger chunks (time to first token)");
 }
 
 static bool try_length(oos_search *s)
@@ -68,11 +95,9 @@ static bool try_length(oos_search *s)
     oos_trial t = oos_trial_start(s);
     uint64_t const best = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len - 1, 256);
     if (best == 0) return true;
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
-    t.words[0] = "--max-model-len", t.words[1] = number, t.word_count = 2;
-    t.keeps = setup->eager ? "sequences" : "CUDA graphs, sequences";
-    t.gives_up = "longer requests";
+    char number[NUMBER_BYTES];
+    say(&t, "--max-model-len", whole(number, best), setup->eager ? "sequences" : "CUDA graphs, sequences",
+        "longer requests");
     return oos_trial_offer(s, &t);
 }
 
@@ -83,12 +108,10 @@ static bool try_lower_gmu(oos_search *s)
     uint64_t const now = (uint64_t)(setup->gpu_memory_utilization * 1000);
     uint64_t const best = oos_trial_best(s, &t, oos_set_gmu_thousandths, 50, now ? now - 1 : 0, 10);
     if (best == 0) return true;
-    char number[32];
-    snprintf(number, sizeof number, "%.2f", (double)best / 1000);
-    t.words[0] = "--gpu-memory-utilization", t.words[1] = number, t.word_count = 2;
-    t.keeps = setup->eager ? "context length" : "CUDA graphs, context length";
-    t.gives_up = "KV cache (sequences running at once)";
-    return oos_trial_offer_if_it_fits(s, &t);
+    char number[NUMBER_BYTES];
+    return try_switch(s, &t, "--gpu-memory-utilization", fraction(number, best),
+                      setup->eager ? "context length" : "CUDA graphs, context length",
+                      "KV cache (sequences running at once)");
 }
 
 static bool try_higher_gmu(oos_search *s)
@@ -100,11 +123,10 @@ static bool try_higher_gmu(oos_search *s)
         oos_set_gmu_thousandths(&t.serve, value);
         if (!oos_trial_plan(s, &t)) return true;
         if (!oos_trial_fits(s, &t)) continue;
-        char number[32];
-        snprintf(number, sizeof number, "%.2f", (double)value / 1000);
-        t.words[0] = "--gpu-memory-utilization", t.words[1] = number, t.word_count = 2;
-        t.keeps = setup->eager ? "context length, sequences" : "CUDA graphs, context length, sequences";
-        t.gives_up = "headroom for other processes";
+        char number[NUMBER_BYTES];
+        say(&t, "--gpu-memory-utilization", fraction(number, value),
+            setup->eager ? "context length, sequences" : "CUDA graphs, context length, sequences",
+            "headroom for other processes");
         return oos_trial_offer(s, &t);
     }
     return true;
@@ -121,21 +143,10 @@ static bool try_kv_bytes(oos_search *s)
     best = best - best / 8;
     if (best == 0) return true;
     oos_set_kv_mib(&t.serve, best);
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)(best * OOS_MIB));
-    t.words[0] = "--kv-cache-memory-bytes", t.words[1] = number, t.word_count = 2;
-    t.keeps = "all CUDA graphs, sequences";
-    t.gives_up = "the engine's own sizing: the number holds for this GPU only";
-    return oos_trial_offer_if_it_fits(s, &t);
-}
-
-static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char *value, const char *keeps,
-                       const char *gives_up)
-{
-    t->words[0] = word, t->words[1] = value, t->word_count = value ? 2 : 1;
-    t->keeps = keeps;
-    t->gives_up = gives_up;
-    return oos_trial_offer_if_it_fits(s, t);
+    char number[NUMBER_BYTES];
+    return try_switch(s, &t, "--kv-cache-memory-bytes", whole(number, best * OOS_MIB),
+                      "all CUDA graphs, sequences",
+                      "the engine's own sizing: the number holds for this GPU only");
 }
 
 static bool try_fp8_kv(oos_search *s)
@@ -158,7 +169,7 @@ static bool try_no_sleep(oos_search *s)
 
 static bool try_text_only(oos_search *s)
 {
-    if (!s->plan->setup->multimodal || s->plan->setup->rules->version < OOS_VERSION(0, 14, 0)) return true;
+    if (!has_towers(s->plan->setup)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.language_model_only = (oos_flag){true, true};
     return try_switch(s, &t, "--language-model-only", NULL, "text", "images, video and audio");
@@ -195,9 +206,9 @@ static bool try_parallel(oos_search *s)
          tp *= 2) {
         oos_trial t = oos_trial_start(s);
         t.serve.tensor_parallel_size = oos_u64_of(tp);
-        char number[32];
-        snprintf(number, sizeof number, "%llu", (unsigned long long)tp);
-        if (!try_switch(s, &t, "--tensor-parallel-size", number, "everything", "more GPUs")) return false;
+        char number[NUMBER_BYTES];
+        if (!try_switch(s, &t, "--tensor-parallel-size", whole(number, tp), "everything", "more GPUs"))
+            return false;
     }
     return true;
 }
@@ -237,11 +248,10 @@ static bool try_offload(oos_search *s)
         }
     }
     if (best == 0) return true;
-    char number[32];
-    snprintf(number, sizeof number, "%llu", (unsigned long long)best);
-    t.serve = s->plan->setup->serve[0];
+    char number[NUMBER_BYTES];
+    t = oos_trial_start(s);
     t.serve.cpu_offload_gb = (oos_f64){true, (double)best};
-    return try_switch(s, &t, "--cpu-offload-gb", number, "context length, sequences, this GPU",
+    return try_switch(s, &t, "--cpu-offload-gb", whole(number, best), "context length, sequences, this GPU",
                       "much speed: these weights cross the bus at every step");
 }
 
@@ -255,17 +265,16 @@ typedef struct bundle {
 static bool try_bundle(oos_search *s, const bundle *b, bool *ret_found)
 {
     const oos_setup *setup = s->plan->setup;
-    char numbers[3][32];
+    char numbers[3][NUMBER_BYTES];
     oos_trial t = oos_trial_start(s);
     if (b->thousandths) {
         oos_set_gmu_thousandths(&t.serve, b->thousandths);
-        snprintf(numbers[0], sizeof numbers[0], "%.2f", (double)b->thousandths / 1000);
-        t.words[t.word_count++] = "--gpu-memory-utilization", t.words[t.word_count++] = numbers[0];
+        t.words[t.word_count++] = "--gpu-memory-utilization",
+        t.words[t.word_count++] = fraction(numbers[0], b->thousandths);
     }
     if (b->seqs) {
         oos_set_seqs(&t.serve, b->seqs);
-        snprintf(numbers[1], sizeof numbers[1], "%llu", (unsigned long long)b->seqs);
-        t.words[t.word_count++] = "--max-num-seqs", t.words[t.word_count++] = numbers[1];
+        t.words[t.word_count++] = "--max-num-seqs", t.words[t.word_count++] = whole(numbers[1], b->seqs);
     }
     if (b->text) {
         t.serve.language_model_only = (oos_flag){true, true};
@@ -278,8 +287,8 @@ static bool try_bundle(oos_search *s, const bundle *b, bool *ret_found)
     uint64_t const length = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len, 256);
     if (length < oos_min(1024, setup->max_model_len)) return true;
     bool const shorter = length < setup->max_model_len;
-    snprintf(numbers[2], sizeof numbers[2], "%llu", (unsigned long long)length);
-    if (shorter) t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = numbers[2];
+    if (shorter)
+        t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = whole(numbers[2], length);
     t.keeps = setup->eager || b->eager ? "the model" : "CUDA graphs";
     t.gives_up = oos_arena_format(s->arena, "%s%s%s%s", b->eager ? "CUDA graphs (decoding slows down); " : "",
                                   b->text ? "images, video and audio; " : "",
@@ -296,10 +305,9 @@ static bool try_bundles(oos_search *s)
     static const uint64_t budgets[] = {0, 950, 970, 880, 840, 800, 700}, seqs[] = {0, 64, 16, 4, 1};
     const oos_setup *setup = s->plan->setup;
     uint64_t const budget_now = (uint64_t)(setup->gpu_memory_utilization * 1000);
-    bool const has_text = setup->multimodal && setup->rules->version >= OOS_VERSION(0, 14, 0);
     for (int less = 0; less < 4; less++) {
         bundle b = {.text = less & 1, .eager = less & 2};
-        if ((b.text && !has_text) || (b.eager && setup->eager)) continue;
+        if ((b.text && !has_towers(setup)) || (b.eager && setup->eager)) continue;
         for (size_t k = 0; k < sizeof seqs / sizeof *seqs; k++)
             for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
                 bool found = false;
