@@ -8,6 +8,14 @@ static void put_attention(oos_arch *a, const oos_attention *t, const char *out, 
     oos_put_kv_scales(a);
 }
 
+/* Attention over everything. */
+static void put_full(oos_arch *a, const char *out, bool bias, bool out_bias)
+{
+    oos_attention const plain = oos_arch_plain(a, 0);
+    oos_arch_attention(a, plain);
+    put_attention(a, &plain, out, bias, out_bias);
+}
+
 static void put_gated(oos_arch *a, bool bias)
 {
     oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", a->model->hidden,
@@ -39,9 +47,7 @@ static void ends_with_bias_norm(oos_arch *a)
 static void glm4_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attn.o_proj", oos_arch_yes(a, "attention_bias", false), false);
+    put_full(a, "self_attn.o_proj", oos_arch_yes(a, "attention_bias", false), false);
     put_gated(a, false);
     put_norms(a, strcmp(a->model->architecture, "GlmForCausalLM") == 0 ? 2 : 4);
 }
@@ -58,9 +64,7 @@ void oos_build_glm4(oos_arch *a)
 static void gemma_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attn.o_proj", false, false);
+    put_full(a, "self_attn.o_proj", false, false);
     put_gated(a, false);
     put_norms(a, 2);
 }
@@ -124,9 +128,7 @@ static void neox_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
     bool const bias = oos_arch_yes(a, "attention_bias", true);
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "attention.dense", bias, bias);
+    put_full(a, "attention.dense", bias, bias);
     put_plain_mlp(a, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h", true);
     put_norms(a, 4);
 }
@@ -140,9 +142,7 @@ void oos_build_neox(oos_arch *a)
 static void stablelm_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attn.o_proj", oos_arch_yes(a, "use_qkv_bias", false), false);
+    put_full(a, "self_attn.o_proj", oos_arch_yes(a, "use_qkv_bias", false), false);
     put_gated(a, false);
     put_norms(a, 4);
 }
@@ -153,15 +153,19 @@ void oos_build_stablelm(oos_arch *a)
     ends_with_bias_norm(a);
 }
 
+/* Nemotron has layer norms, Arcee norms without a bias. */
+static void put_up_down(oos_arch *a, uint64_t norms)
+{
+    bool const bias = oos_arch_yes(a, "attention_bias", false);
+    put_full(a, "self_attn.o_proj", bias, bias);
+    put_plain_mlp(a, "mlp.up_proj", "mlp.down_proj", oos_arch_yes(a, "mlp_bias", false));
+    put_norms(a, norms);
+}
+
 static void nemotron_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    bool const bias = oos_arch_yes(a, "attention_bias", false);
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attn.o_proj", bias, bias);
-    put_plain_mlp(a, "mlp.up_proj", "mlp.down_proj", oos_arch_yes(a, "mlp_bias", false));
-    put_norms(a, 4);
+    put_up_down(a, 4);
 }
 
 void oos_build_nemotron(oos_arch *a)
@@ -173,12 +177,7 @@ void oos_build_nemotron(oos_arch *a)
 static void arcee_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    bool const bias = oos_arch_yes(a, "attention_bias", false);
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attn.o_proj", bias, bias);
-    put_plain_mlp(a, "mlp.up_proj", "mlp.down_proj", oos_arch_yes(a, "mlp_bias", false));
-    put_norms(a, 2);
+    put_up_down(a, 2);
 }
 
 void oos_build_arcee(oos_arch *a)
@@ -215,9 +214,7 @@ void oos_build_exaone4(oos_arch *a)
 static void gpt2_layer(oos_arch *a, uint64_t i)
 {
     (void)i;
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "attn.c_proj", true, true);
+    put_full(a, "attn.c_proj", true, true);
     put_plain_mlp(a, "mlp.c_fc", "mlp.c_proj", true);
     put_norms(a, 4);
 }
@@ -243,9 +240,7 @@ static void falcon_layer(oos_arch *a, uint64_t i)
     (void)i;
     bool const bias = oos_arch_yes(a, "bias", false),
                newer = oos_arch_yes(a, "new_decoder_architecture", false);
-    oos_attention const plain = oos_arch_plain(a, 0);
-    oos_arch_attention(a, plain);
-    put_attention(a, &plain, "self_attention.dense", bias, bias);
+    put_full(a, "self_attention.dense", bias, bias);
     put_plain_mlp(a, "mlp.dense_h_to_4h", "mlp.dense_4h_to_h", bias);
     put_norms(a, newer || !oos_arch_yes(a, "parallel_attn", true) ? 4 : 2);
 }
