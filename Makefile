@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -22,6 +22,8 @@ oracle-full: seeds      ## every installed engine through every way of starting;
 	@python3 tests/oracle/matrix.py $(B)/cli/oomsight --write docs/oracle.md
 agreement: all          ## plan beside the engine's own figures; rewrites its part of docs/accuracy.md
 	@tools/agreement.py $(B)/cli/oomsight --write docs/accuracy.md
+pipelines: all          ## incidents through the real rsyslog, PostgreSQL, Prometheus and ClickHouse's engine
+	@tools/fleet_venv.sh; tests/fleet/run.sh $(B)
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
 	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
 site: all               ## the documentation as pages, in build/site
