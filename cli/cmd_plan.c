@@ -32,7 +32,8 @@ static const char help[] =
     "  --offline           never ask the hub\n"
     "  --max-fit           print only the flags to add ('' when it fits as it is)\n"
     "  --explain           how each number came to be\n"
-    "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --data DIR\n";
+    "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --lang en|zh, "
+    "--data DIR\n";
 
 static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
 {

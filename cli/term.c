@@ -67,14 +67,13 @@ static int take_color(const char *word)
     return 1;
 }
 
-/* The library looks at the environment, as every program does; an option only speaks louder. */
-static int take_language(const char *word)
+static int take_language(output_options *options, const char *word)
 {
     if (strcmp(word, "en") != 0 && strcmp(word, "zh") != 0) {
         fprintf(stderr, "oomsight: --lang takes en or zh, not '%s'\n", word);
         return -1;
     }
-    setenv("LC_ALL", *word == 'z' ? "zh_CN.UTF-8" : "C.UTF-8", 1);
+    options->render.language = word;
     return 1;
 }
 
@@ -96,7 +95,7 @@ int output_options_take(output_options *options, int argc, char **argv, int *at)
     }
     if ((value = option_value("--format", argc, argv, at, &wrong))) return take_format(options, value);
     if ((value = option_value("--color", argc, argv, at, &wrong))) return take_color(value);
-    if ((value = option_value("--lang", argc, argv, at, &wrong))) return take_language(value);
+    if ((value = option_value("--lang", argc, argv, at, &wrong))) return take_language(options, value);
     if ((value = option_value("--output", argc, argv, at, &wrong))) {
         options->output_path = value;
         return 1;

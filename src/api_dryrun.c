@@ -204,7 +204,7 @@ oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const ooms
     if (params->format == OOMSIGHT_FORMAT_JSON)
         oos_report_dryrun_json(&text, &dryrun->run);
     else if (params->format == OOMSIGHT_FORMAT_HTML)
-        oos_report_dryrun_html(&text, &dryrun->run);
+        oos_report_dryrun_html(&text, &dryrun->run, params);
     else
         oos_report_dryrun_text(&text, &dryrun->run, params);
     return oos_text_take(&text, ret_text, reterr);

@@ -181,19 +181,17 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
 {
     oos_text text = {0};
     oos_style const style = oos_style_of(&text, params);
-    const char *language = getenv("LC_ALL");
-    if (!language || !*language) language = getenv("LANG");
     oos_explain_page const page = {.explanation = &explanation->explanation,
                                    .notes = explanation->notes,
                                    .path = explanation->path,
-                                   .chinese = language && strncmp(language, "zh", 2) == 0};
+                                   .chinese = style.chinese};
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_explain_text(&page, &style); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_explain_json(&page, &text); break;
-    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_explain_markdown(&page, &text); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_explain_markdown(&page, &style); break;
     case OOMSIGHT_FORMAT_GITHUB: oos_report_explain_github(&page, &text); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
-    case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page, params); break;
     }
     return oos_text_take(&text, ret_text, reterr);
 }

@@ -7,13 +7,6 @@
 
 #include <stdlib.h>
 
-static bool wants_chinese(void)
-{
-    const char *language = getenv("LC_ALL");
-    if (!language || !*language) language = getenv("LANG");
-    return language && strncmp(language, "zh", 2) == 0;
-}
-
 oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
                                    const oomsight_render_params *params, char **ret_text,
                                    oomsight_error *reterr)
@@ -26,11 +19,11 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
     bool const json = params->format == OOMSIGHT_FORMAT_JSON;
     oomsight_status status = oos_knowledge_load(arena, data->dir, &knowledge, reterr);
     if (status == OOMSIGHT_OK && !id) {
-        oos_report_kb_list(&knowledge.kb, &style, json, wants_chinese());
+        oos_report_kb_list(&knowledge.kb, &style, json);
     } else if (status == OOMSIGHT_OK) {
         const oos_kb_record *record = oos_kb_find(&knowledge.kb, id);
         if (record)
-            oos_report_kb_record(record, &knowledge.signals, &style, json, wants_chinese());
+            oos_report_kb_record(record, &knowledge.signals, &style, json);
         else
             status =
                 oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no record '%s'; 'oomsight kb list' names them", id);

@@ -310,8 +310,8 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_plan_text(&text, &plan->plan, params); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_plan_json(&text, &plan->plan); break;
-    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_plan_markdown(&text, &plan->plan); break;
-    case OOMSIGHT_FORMAT_HTML: oos_report_plan_html(&text, &only, 1); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_plan_markdown(&text, &plan->plan, params); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_plan_html(&text, &only, 1, params); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
@@ -329,7 +329,7 @@ oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t 
     for (size_t i = 0; i < count; i++) list[i] = &plans[i]->plan;
     oos_text text = {0};
     if (params->format == OOMSIGHT_FORMAT_HTML)
-        oos_report_plan_html(&text, list, count);
+        oos_report_plan_html(&text, list, count, params);
     else
         oos_report_plans(&text, list, count, params);
     return oos_text_take(&text, ret_text, reterr);

@@ -128,12 +128,12 @@ oomsight_status oomsight_replay_render(const oomsight_replay *replay, const ooms
     switch (all.format) {
     case OOMSIGHT_FORMAT_TEXT: oos_replay_text(replay->analysis, &all, &text); break;
     case OOMSIGHT_FORMAT_JSON: oos_replay_json(replay->analysis, &text); break;
-    case OOMSIGHT_FORMAT_MARKDOWN: oos_replay_markdown(replay->analysis, &text); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_replay_markdown(replay->analysis, params, &text); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
         status = oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "replay is not written for GitHub or as SARIF");
         break;
-    case OOMSIGHT_FORMAT_HTML: status = oos_replay_html(replay->analysis, &text, reterr); break;
+    case OOMSIGHT_FORMAT_HTML: status = oos_replay_html(replay->analysis, params, &text, reterr); break;
     }
     if (status != OOMSIGHT_OK) {
         oos_text_free(&text);

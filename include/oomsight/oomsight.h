@@ -82,14 +82,15 @@ typedef enum oomsight_format {
 typedef struct oomsight_render_params {
     size_t size;
     oomsight_format format;
-    int color;      /* 0 none, 1 ANSI */
-    int ascii;      /* 1: no character outside ASCII */
-    unsigned width; /* columns of a text report, 0: 80 */
-    int explain;    /* 1: say how each number came to be */
+    int color;            /* 0 none, 1 ANSI */
+    int ascii;            /* 1: no character outside ASCII */
+    unsigned width;       /* columns of a text report, 0: 80 */
+    int explain;          /* 1: say how each number came to be */
+    const char *language; /* "en" or "zh"; NULL: as LC_ALL, LC_MESSAGES or LANG say */
 } oomsight_render_params;
 #define OOMSIGHT_RENDER_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_render_params), OOMSIGHT_FORMAT_TEXT, 0, 0, 0, 0                                     \
+        sizeof(oomsight_render_params), OOMSIGHT_FORMAT_TEXT, 0, 0, 0, 0, NULL                               \
     }
 
 /* A table of what is known: "gpus" or "engines". *ret_text is the caller's, to be given to oomsight_text_free(). */

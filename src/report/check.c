@@ -28,7 +28,7 @@ static const char *verdict_words(const oos_plan *plan)
     return "can't tell";
 }
 
-void oos_check_sentence(oos_text *text, const oos_checked *checked, bool why)
+static void put_sentence(oos_text *text, const oos_checked *checked)
 {
     const oos_plan *plan = checked->plan;
     if (!plan) {
@@ -40,7 +40,13 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked, bool why)
     oos_text_printf(text, " on %s (%.2f GiB), vLLM %s",
                     plan->setup->device.name ? plan->setup->device.name : "this GPU",
                     (double)plan->setup->device.total_bytes / 0x1p30, plan->engine_version);
-    if (why && plan->why) oos_text_printf(text, ". %s", plan->why);
+}
+
+void oos_check_sentence(oos_text *text, const oos_checked *checked)
+{
+    const oos_plan *plan = checked->plan;
+    put_sentence(text, checked);
+    if (plan && plan->why) oos_text_printf(text, ". %s", plan->why);
     if (checked->best_flags && *checked->best_flags) oos_text_printf(text, " Helps: %s", checked->best_flags);
 }
 
@@ -62,20 +68,23 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_level const level = oos_check_level(checked);
     const oos_found *found = checked->found;
     oos_style_ink(style, OOS_INK_BOLD, "%s:%u: ", checked->path, (unsigned)found->line);
-    oos_style_ink(style, levels[level].ink, "%s: ", levels[level].word);
+    oos_style_ink(style, levels[level].ink, "%s", levels[level].word);
+    oos_text_put(style->text, ": ");
     oos_text line = {0};
-    oos_check_sentence(&line, checked, false);
-    char *helps = line.ptr ? strstr(line.ptr, " Helps: ") : NULL;
-    oos_text_add(style->text,
-                 (oos_view){line.ptr ? line.ptr : "", helps ? (size_t)(helps - line.ptr) : line.len});
-    oos_text_printf(style->text, "\n    %s%s%s: ", found->kind, found->name ? " " : "",
-                    found->name ? found->name : "");
+    put_sentence(&line, checked);
+    oos_style_put(style, "%s", line.ptr ? line.ptr : "");
+    oos_text_free(&line);
+    oos_text_put(style->text, "\n    ");
+    oos_style_put(style, "%s", found->kind);
+    oos_text_printf(style->text, "%s%s: ", found->name ? " " : "", found->name ? found->name : "");
     put_command(style->text, found);
     oos_text_put(style->text, "\n");
     if (checked->plan && checked->plan->why && (level == OOS_LEVEL_ERROR || explain))
         oos_style_paragraph(style, 4, checked->plan->why);
-    if (helps) oos_text_printf(style->text, "    helps: %s\n", helps + strlen(" Helps: "));
-    oos_text_free(&line);
+    if (checked->best_flags && *checked->best_flags) {
+        oos_style_put(style, "    helps: ");
+        oos_text_printf(style->text, "%s\n", checked->best_flags);
+    }
 }
 
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params)
@@ -86,10 +95,10 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
         counts[oos_check_level(&page->list[i])]++;
         put_finding(&style, &page->list[i], params->explain != 0);
     }
-    oos_text_printf(text,
-                    "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
-                    page->count, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
-                    counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
+    oos_style_put(&style,
+                  "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
+                  page->count, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
+                  counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
 }
 
 static void put_checked(oos_json_writer *w, const oos_checked *checked)

@@ -28,7 +28,7 @@ void oos_report_check_github(oos_text *text, const oos_check_page *page);
 void oos_report_check_sarif(oos_text *text, const oos_check_page *page);
 
 oos_level oos_check_level(const oos_checked *checked);
-/* "OUT OF MEMORY in cudagraph_profile: vllm serve m on ...", with why it is so. */
-void oos_check_sentence(oos_text *text, const oos_checked *checked, bool why);
+/* "out of memory in cudagraph_profile on ...", with why it is so. */
+void oos_check_sentence(oos_text *text, const oos_checked *checked);
 
 #endif

@@ -24,7 +24,7 @@ void oos_report_check_github(oos_text *text, const oos_check_page *page)
         oos_ci_escaped(text, checked->path, true);
         oos_text_printf(text, ",line=%u,title=%s::", (unsigned)checked->found->line, title(checked));
         oos_text sentence = {0};
-        oos_check_sentence(&sentence, checked, true);
+        oos_check_sentence(&sentence, checked);
         oos_ci_escaped(text, sentence.ptr ? sentence.ptr : "", false);
         oos_text_free(&sentence);
         oos_text_put(text, "\n");
@@ -45,7 +45,7 @@ static void put_result(oos_json_writer *w, const oos_checked *checked)
     static const char *const rules[] = {"starts", "not-planned", "tight", "does-not-start"};
     oos_level const level = oos_check_level(checked);
     oos_text sentence = {0};
-    oos_check_sentence(&sentence, checked, true);
+    oos_check_sentence(&sentence, checked);
     oos_json_begin_object(w);
     oos_json_field_str(w, "ruleId", rules[level]);
     oos_json_field_str(w, "level", levels[level]);

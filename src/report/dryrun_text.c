@@ -20,11 +20,11 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     }
     if (run->log.failed != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
-    oos_text_printf(style->text, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
-                    gib(run->device->total_bytes));
+    oos_style_put(style, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
+                  gib(run->device->total_bytes));
     if (run->engine_version) oos_text_printf(style->text, ", vLLM %s", run->engine_version);
     oos_text_put(style->text, "\n");
-    if (run->log.message[0]) oos_style_paragraph(style, 2, run->log.message);
+    if (run->log.message[0]) oos_style_quote(style, 2, run->log.message);
     if (run->damaged)
         oos_style_paragraph(
             style, 2, "The shared segment was damaged during the run: the figures are not to be trusted.");
@@ -39,35 +39,37 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
 {
     char tokens[40];
     if (run->log.weights.bytes.known)
-        oos_text_printf(style->text, "  weights %.2f GiB", gib(run->log.weights.bytes.value));
+        oos_style_put(style, "  weights %.2f GiB", gib(run->log.weights.bytes.value));
     if (run->log.kv_tokens.known) {
         oos_style_count(tokens, sizeof tokens, run->log.kv_tokens.value);
-        oos_text_printf(style->text, "; KV cache %.2f GiB = %s tokens",
-                        gib(run->log.kv_available.bytes.value), tokens);
+        oos_style_put(style, "; KV cache %.2f GiB = %s tokens", gib(run->log.kv_available.bytes.value),
+                      tokens);
     }
     if (run->log.max_concurrency.known)
-        oos_text_printf(style->text, ", %.2f full requests at once", run->log.max_concurrency.value);
+        oos_style_put(style, ", %.2f full requests at once", run->log.max_concurrency.value);
     if (run->log.backend[0]) oos_text_printf(style->text, " (%s)", run->log.backend);
     if (run->log.weights.bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
 }
 
 static void put_rows(const oos_style *style, const oos_dryrun_phase *moment)
 {
-    oos_text_printf(style->text, "\n  at the peak of %s, device %u\n", oos_phase_word(moment->phase),
-                    moment->device);
-    for (const oos_hold *row = moment->ledger.first; row; row = row->next)
-        oos_text_printf(style->text, "    %-42s %8.2f GiB  %s\n", row->owner, gib(row->amount.bytes),
-                        oos_source_word(row->amount.source));
+    oos_style_put(style, "\n  at the peak of %s, device %u\n", oos_phase_word(moment->phase), moment->device);
+    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
+        oos_text_put(style->text, "    ");
+        oos_style_cell(style, 42, row->owner);
+        oos_text_printf(style->text, " %8.2f GiB  ", gib(row->amount.bytes));
+        oos_style_put(style, "%s\n", oos_source_word(row->amount.source));
+    }
 }
 
 static void put_calls(const oos_style *style, const char *title, const oos_call_count *list, size_t count)
 {
     if (!count) return;
-    oos_text_printf(style->text, "\n  %s:", title);
+    oos_style_put(style, "\n  %s:", title);
     for (size_t i = 0; i < count && i < 12; i++)
         oos_text_printf(style->text, "%s %s %llu", i ? "," : "", list[i].name,
                         (unsigned long long)list[i].count);
-    if (count > 12) oos_text_printf(style->text, ", and %zu more", count - 12);
+    if (count > 12) oos_style_put(style, ", and %zu more", count - 12);
     oos_text_put(style->text, "\n");
 }
 
@@ -84,8 +86,8 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
         if (!shown || decides ||
             (run->log.failed == OOS_PHASE_COUNT && moment->peak_bytes >= shown->peak_bytes))
             shown = moment;
-        oos_text_printf(text, "  %-23s %7.2f of %6.2f ", oos_phase_word(moment->phase),
-                        gib(moment->peak_bytes), gib(moment->limit_bytes));
+        oos_text_printf(text, style.chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
+                        oos_phase_word(moment->phase), gib(moment->peak_bytes), gib(moment->limit_bytes));
         oos_style_bar(&style, moment->peak_bytes, moment->limit_bytes,
                       style.width > 78 ? style.width - 58 : 20, decides ? OOS_INK_BAD : OOS_INK_GOOD);
         if (decides) oos_style_ink(&style, OOS_INK_BAD, run->log.ran_out ? " dies here" : " refused");
@@ -93,9 +95,9 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     }
     if (shown) put_rows(&style, shown);
     if (run->graph_count)
-        oos_text_printf(text, "\n  %llu CUDA graphs with %llu nodes were made\n",
-                        (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);
+        oos_style_put(&style, "\n  %llu CUDA graphs with %llu nodes were made\n",
+                      (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);
     put_calls(&style, "calls that the stand-ins refused", run->refused, run->refused_count);
     if (params->explain) put_calls(&style, "calls that did nothing", run->unknown, run->unknown_count);
-    if (run->trace_path) oos_text_printf(text, "\n  trace: %s\n", run->trace_path);
+    if (run->trace_path) oos_style_put(&style, "\n  trace: %s\n", run->trace_path);
 }

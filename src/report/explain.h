@@ -23,12 +23,12 @@ typedef struct oos_explain_page {
 
 void oos_report_explain_json(const oos_explain_page *page, oos_text *text); /* one object per line */
 void oos_report_explain_text(const oos_explain_page *page, const oos_style *style);
-void oos_report_explain_markdown(const oos_explain_page *page, oos_text *text);
+void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *style);
 void oos_report_explain_github(const oos_explain_page *page, oos_text *text);
 void oos_report_explain_sarif(const oos_explain_page *page, oos_text *text);
 
 /* Sentences that several of them share. */
-void oos_report_cut_notes(const oos_explanation *explanation, oos_text *text, const char *before,
+void oos_report_cut_notes(const oos_explanation *explanation, const oos_style *style, const char *before,
                           const char *after);
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident);
 /* Flags, quoted for a shell, with the figures of `incident` (may be NULL) put in. */
@@ -36,8 +36,8 @@ void oos_report_advice_change(const oos_advice *advice, const oos_incident *inci
 void oos_report_advice_word(const char *word, const oos_incident *incident,
                             oos_text *text); /* one word of it */
 
-void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json, bool chinese);
+void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);
 void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
-                          bool json, bool chinese);
+                          bool json);
 
 #endif

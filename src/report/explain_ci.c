@@ -4,58 +4,66 @@
 
 #include <inttypes.h>
 
-static void put_advice(oos_text *text, const oos_incident *incident, const char *heading,
-                       const oos_advice *list, size_t count, bool chinese)
+static void put_advice(const oos_style *style, const oos_incident *incident, const char *heading,
+                       const oos_advice *list, size_t count)
 {
+    oos_text *text = style->text;
     if (!count) return;
-    oos_text_printf(text, "\n**%s**\n\n", heading);
+    oos_text_put(text, "\n**");
+    oos_style_put(style, "%s", heading);
+    oos_text_put(text, "**\n\n");
     for (size_t i = 0; i < count; i++) {
         if (!oos_advice_applies(&list[i], incident)) continue;
         oos_text_put(text, "- `");
         oos_report_advice_change(&list[i], incident, text);
-        oos_text_printf(text, "`: %s", chinese ? list[i].why.zh : list[i].why.en);
+        oos_text_printf(text, "`: %s", style->chinese ? list[i].why.zh : list[i].why.en);
         if (list[i].cost.en)
-            oos_text_printf(text, " (costs: %s)", chinese ? list[i].cost.zh : list[i].cost.en);
+            oos_text_printf(text, style->chinese ? "（代价：%s）" : " (costs: %s)",
+                            style->chinese ? list[i].cost.zh : list[i].cost.en);
         oos_text_put(text, "\n");
     }
 }
 
-static void put_ledger(oos_text *text, const oos_incident *incident)
+static void put_ledger(const oos_style *style, const oos_incident *incident)
 {
     if (!incident->ledger_total_bytes) return;
-    oos_text_put(text, "\n| who held the device | GiB |\n| --- | ---: |\n");
-    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next)
-        oos_text_printf(text, "| %s | %.2f |\n", hold->owner, (double)hold->amount.bytes / 0x1p30);
+    oos_style_put(style, "\n| who held the device | GiB |\n");
+    oos_text_put(style->text, "| --- | ---: |\n");
+    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next) {
+        oos_text_put(style->text, "| ");
+        oos_style_put(style, "%s", hold->owner);
+        oos_text_printf(style->text, " | %.2f |\n", (double)hold->amount.bytes / 0x1p30);
+    }
 }
 
-void oos_report_explain_markdown(const oos_explain_page *page, oos_text *text)
+void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *style)
 {
+    oos_text *text = style->text;
     for (size_t i = 0; i < page->explanation->count; i++) {
         const oos_incident *incident = &page->explanation->incidents[i];
         const oos_kb_record *record = incident->record;
-        oos_text_printf(text, "%s### %s\n\n", i ? "\n" : "", oos_report_incident_title(page, incident));
-        oos_text_printf(text, "%s in phase `%s`, cause `%s` (confidence %.0f %%)",
-                        incident->is_oom ? "Out of memory" : "No out of memory",
-                        oos_phase_word(incident->phase), incident->cause, incident->confidence * 100);
-        if (record) oos_text_printf(text, ", signature `%s`", record->id);
+        oos_text_put(text, i ? "\n### " : "### ");
+        oos_style_put(style, "%s\n\n", oos_report_incident_title(page, incident));
+        oos_style_put(style, "%s in phase `%s`, cause `%s` (confidence %.0f %%)",
+                      incident->is_oom ? "Out of memory" : "No out of memory",
+                      oos_phase_word(incident->phase), incident->cause, incident->confidence * 100);
+        if (record) oos_style_put(style, ", signature `%s`", record->id);
         oos_text_put(text, ".\n\n```\n");
         for (size_t k = 0; k < incident->evidence_count; k++)
             if (incident->evidence[k].decides)
                 oos_text_printf(text, "%" PRIu64 ": %s\n", incident->evidence[k].line,
                                 incident->evidence[k].text);
         oos_text_put(text, "```\n");
-        put_ledger(text, incident);
+        put_ledger(style, incident);
         if (page->notes[i].plan_flags && *page->notes[i].plan_flags)
-            oos_text_printf(text, "\nComputed for this model and device: `%s`\n", page->notes[i].plan_flags);
+            oos_style_put(style, "\nComputed for this model and device: `%s`\n", page->notes[i].plan_flags);
         if (!record) continue;
         oos_text_printf(text, "\n%s\n", page->chinese ? record->mechanism.zh : record->mechanism.en);
-        put_advice(text, incident, page->chinese ? "有效" : "Helps", record->fixes, record->fix_count,
-                   page->chinese);
-        put_advice(text, incident, page->chinese ? "无效" : "Does not help", record->dead_ends,
-                   record->dead_end_count, page->chinese);
-        if (incident->ask) oos_text_printf(text, "\nWould decide it: %s.\n", incident->ask);
+        put_advice(style, incident, "Helps", record->fixes, record->fix_count);
+        put_advice(style, incident, "Does not help", record->dead_ends, record->dead_end_count);
+        if (incident->ask) oos_style_put(style, "\nWould decide it: %s.\n", incident->ask);
     }
-    oos_report_cut_notes(page->explanation, text, "\n> ", "\n");
+    oos_report_cut_notes(page->explanation, style, "\n> ", "\n");
 }
 
 void oos_report_explain_github(const oos_explain_page *page, oos_text *text)

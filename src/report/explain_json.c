@@ -143,7 +143,8 @@ static void put_setup(oos_json_writer *w, const oos_incident *incident, const oo
 static void put_cut(oos_json_writer *w, const oos_explanation *explanation)
 {
     oos_text cut = {0};
-    oos_report_cut_notes(explanation, &cut, "", "; ");
+    oos_style const plain = {.text = &cut};
+    oos_report_cut_notes(explanation, &plain, "", "; ");
     if (cut.len > 2) cut.ptr[cut.len - 2] = '\0';
     oos_json_field_str(w, "cut", cut.len > 2 ? cut.ptr : NULL);
     oos_text_free(&cut);

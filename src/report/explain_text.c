@@ -25,8 +25,8 @@ static void put_headline(const oos_explain_page *page, const oos_style *style, c
         oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
     if (incident->is_oom || incident->failed)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(incident->phase));
-    if (incident->is_oom && incident->confidence < 0.5) oos_text_put(style->text, " (uncertain)");
-    if (incident->count > 1) oos_text_printf(style->text, ", %" PRIu64 " times", incident->count);
+    if (incident->is_oom && incident->confidence < 0.5) oos_style_put(style, " (uncertain)");
+    if (incident->count > 1) oos_style_put(style, ", %" PRIu64 " times", incident->count);
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, oos_report_incident_title(page, incident));
 }
@@ -133,6 +133,13 @@ static void put_excerpt(const oos_style *style, const oos_incident *incident)
     }
 }
 
+static void put_label(const oos_style *style, const char *label, double gibs)
+{
+    oos_text_put(style->text, "  ");
+    oos_style_cell(style, 34, label);
+    oos_text_printf(style->text, " %8.2f GiB", gibs);
+}
+
 static void put_ledger(const oos_style *style, const oos_incident *incident)
 {
     if (!incident->ledger_total_bytes) return;
@@ -141,21 +148,25 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
     oos_text_put(style->text, "\n");
     for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next) {
         if (hold->amount.bytes < 8 * OOS_MIB) continue;
-        oos_text_printf(style->text, "  %-34.34s %8.2f GiB ", hold->owner, gib(hold->amount.bytes));
+        char owner[35];
+        snprintf(owner, sizeof owner, "%.34s", hold->owner);
+        put_label(style, owner, gib(hold->amount.bytes));
+        oos_text_put(style->text, " ");
         oos_style_bar(style, hold->amount.bytes, total, cells, OOS_INK_PLAIN);
         oos_text_put(style->text, "\n");
     }
     uint64_t const free_bytes = oos_sub(total, incident->ledger_total_bytes);
-    oos_text_printf(style->text, "  %-34s %8.2f GiB ", "free", gib(free_bytes));
+    put_label(style, "free", gib(free_bytes));
+    oos_text_put(style->text, " ");
     oos_style_bar(style, free_bytes, total, cells, OOS_INK_GOOD);
     oos_text_put(style->text, "\n");
-    if (oos_known(incident, OOS_NUMBER_tried))
-        oos_text_printf(style->text, "  %-34s %8.2f GiB\n", "asked for",
-                        gib(oos_value(incident, OOS_NUMBER_tried)));
+    if (!oos_known(incident, OOS_NUMBER_tried)) return;
+    put_label(style, "asked for", gib(oos_value(incident, OOS_NUMBER_tried)));
+    oos_text_put(style->text, "\n");
 }
 
 static void put_advice(const oos_style *style, const oos_incident *incident, const oos_advice *list,
-                       size_t count, bool chinese, bool helps)
+                       size_t count, bool helps)
 {
     if (!count) return;
     oos_text_put(style->text, "\n");
@@ -169,9 +180,9 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
         oos_text_free(&change);
         oos_text_put(style->text, "\n");
         char line[1024];
-        const char *why = chinese ? list[i].why.zh : list[i].why.en,
-                   *cost = chinese ? list[i].cost.zh : list[i].cost.en;
-        snprintf(line, sizeof line, "%s%s%s", why, cost ? (chinese ? "；代价：" : "; costs: ") : "",
+        const char *why = style->chinese ? list[i].why.zh : list[i].why.en,
+                   *cost = style->chinese ? list[i].cost.zh : list[i].cost.en;
+        snprintf(line, sizeof line, "%s%s%s", why, cost ? (style->chinese ? "；代价：" : "; costs: ") : "",
                  cost ? cost : "");
         oos_style_paragraph(style, 6, line);
     }
@@ -213,16 +224,17 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
                 {"budget", OOS_NUMBER_requested}};
     oos_text_put(style->text, "\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (oos_known(incident, rows[i].id))
-            oos_text_printf(style->text, "  %-34s %8.2f GiB\n", rows[i].label,
-                            gib(oos_value(incident, rows[i].id)) *
-                                (incident->numbers[rows[i].id].negative ? -1 : 1));
+        if (oos_known(incident, rows[i].id)) {
+            put_label(style, rows[i].label,
+                      gib(oos_value(incident, rows[i].id)) *
+                          (incident->numbers[rows[i].id].negative ? -1 : 1));
+            oos_text_put(style->text, "\n");
+        }
     uint64_t const total = oos_value(incident, OOS_NUMBER_total),
                    budget = oos_value(incident, OOS_NUMBER_requested);
-    if (total && budget && total > budget)
-        oos_text_printf(style->text,
-                        "  %-34s %8.2f GiB for contexts, graphs outside the budget, the sampler\n",
-                        "headroom while serving", gib(total - budget));
+    if (!total || !budget || total <= budget) return;
+    put_label(style, "headroom while serving", gib(total - budget));
+    oos_style_put(style, " for contexts, graphs outside the budget, the sampler\n");
 }
 
 static void put_plan(const oos_style *style, const oos_incident_notes *notes)
@@ -250,14 +262,13 @@ void oos_report_explain_text(const oos_explain_page *page, const oos_style *styl
             put_reasons(page, style, incident);
             put_plan(style, &page->notes[i]);
             if (incident->record) {
-                put_advice(style, incident, incident->record->fixes, incident->record->fix_count,
-                           page->chinese, true);
+                put_advice(style, incident, incident->record->fixes, incident->record->fix_count, true);
                 put_advice(style, incident, incident->record->dead_ends, incident->record->dead_end_count,
-                           page->chinese, false);
+                           false);
             }
         } else {
             put_headroom(style, incident);
         }
     }
-    oos_report_cut_notes(e, style->text, "\nnote: ", "\n");
+    oos_report_cut_notes(e, style, "\nnote: ", "\n");
 }

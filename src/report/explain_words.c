@@ -3,6 +3,7 @@
 #include "explain/scan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident)
 {
@@ -67,20 +68,30 @@ void oos_report_advice_word(const char *word, const oos_incident *incident, oos_
     put_value(word, incident, text);
 }
 
-void oos_report_cut_notes(const oos_explanation *e, oos_text *text, const char *before, const char *after)
+static void put_cut_note(const oos_style *style, const char *before, const char *note, const char *after)
+{
+    oos_text_put(style->text, before);
+    oos_style_put(style, "%s", note);
+    oos_text_put(style->text, after);
+}
+
+void oos_report_cut_notes(const oos_explanation *e, const oos_style *style, const char *before,
+                          const char *after)
 {
     static const char *const reasons[] = {
         [OOS_LOGSTREAM_TOO_LARGE] = "the archive expands beyond the limit; only its first part was read",
         [OOS_LOGSTREAM_TOO_DEEP] = "archives inside archives: the innermost were not opened",
         [OOS_LOGSTREAM_DAMAGED] = "the archive is damaged; what could be read was"};
-    if (e->stream_cut != OOS_LOGSTREAM_WHOLE)
-        oos_text_printf(text, "%s%s%s", before, reasons[e->stream_cut], after);
-    if (e->cut_lines)
-        oos_text_printf(text, "%slines longer than %d KiB were looked at only around their hits%s", before,
-                        OOS_LINE_MAX_BYTES >> 9, after);
-    if (e->cut_hits)
-        oos_text_printf(text, "%ssome blocks held more hits than are looked at%s", before, after);
-    if (e->dropped)
-        oos_text_printf(text, "%s%" PRIu64 " further distinct incidents are not shown%s", before, e->dropped,
-                        after);
+    char line[160];
+    if (e->stream_cut != OOS_LOGSTREAM_WHOLE) put_cut_note(style, before, reasons[e->stream_cut], after);
+    if (e->cut_lines) {
+        snprintf(line, sizeof line, "lines longer than %d KiB were looked at only around their hits",
+                 OOS_LINE_MAX_BYTES >> 9);
+        put_cut_note(style, before, line, after);
+    }
+    if (e->cut_hits) put_cut_note(style, before, "some blocks held more hits than are looked at", after);
+    if (e->dropped) {
+        snprintf(line, sizeof line, "%" PRIu64 " further distinct incidents are not shown", e->dropped);
+        put_cut_note(style, before, line, after);
+    }
 }

@@ -1,6 +1,7 @@
 /* GPUs and engine versions as a table or JSON. */
 #include "report/facts.h"
 #include "base/json_write.h"
+#include "report/style.h"
 
 static void gpus_json(oos_text *text, const oos_gpus *gpus)
 {
@@ -38,7 +39,11 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
         gpus_json(text, gpus);
         return;
     }
-    oos_text_printf(text, "%-46s %10s  %4s  %4s  %s\n", "GPU", "total", "cc", "SMs", "short names");
+    oos_style const style = oos_style_of(text, params);
+    oos_text_printf(text, "%-46s ", "GPU");
+    oos_style_cell(&style, -10, "total");
+    oos_text_put(text, "    cc   SMs  ");
+    oos_style_put(&style, "short names\n");
     for (size_t i = 0; i < gpus->count; i++) {
         const oos_gpu *gpu = &gpus->list[i];
         oos_text_printf(text, "%-46s %6.2f GiB%s %4.1f  %4u ", gpu->name, (double)gpu->total_bytes / 0x1p30,
@@ -46,7 +51,7 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
         for (size_t k = 0; k < gpu->alias_count && k < 3; k++) oos_text_printf(text, " %s", gpu->aliases[k]);
         oos_text_put(text, "\n");
     }
-    oos_text_put(text, "~ estimated; a device or slice that shows another total: --gpu-total SIZE\n");
+    oos_style_put(&style, "~ estimated; a device or slice that shows another total: --gpu-total SIZE\n");
 }
 
 void oos_report_engines(oos_text *text, const oos_rule_book *book, const oomsight_render_params *params)

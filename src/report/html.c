@@ -5,14 +5,20 @@
 #include "report/dryrun.h"
 #include "report/plan.h"
 
-extern const char oos_report_page[]; /* web/report.html, made by tools/embed_text.py */
+/* web/report.html and web/words.js, made by tools/embed_text.py */
+extern const char oos_report_page[], oos_words_script[];
 #define TEXT_MARK "@TEXT@"
 #define DATA_MARK "@DATA@"
+#define WORDS_MARK "@WORDS@"
+enum { PAIRS_MAX = 256 };
 
 /* What a page is made of. `documents` is a JSON array, `about` another with one object per document. */
 typedef struct parts {
     const char *command;
     oos_text documents, about, plain;
+    bool chinese;
+    oos_phrase pairs[PAIRS_MAX]; /* sentences of the documents that have translations of their own */
+    size_t pair_count;
 } parts;
 
 void oos_html_put_json(oos_text *text, oos_view json)
@@ -42,6 +48,39 @@ static oos_view view_of(const oos_text *text)
     return (oos_view){text->ptr ? text->ptr : "", text->len};
 }
 
+static void put_pair(oos_json_writer *w, const oos_phrase *pair)
+{
+    oos_json_begin_array(w);
+    oos_json_put_str(w, pair->en);
+    oos_json_put_str(w, pair->zh);
+    oos_json_end_array(w);
+}
+
+void oos_html_put_end(oos_text *text, const char *rest, bool chinese, const oos_phrase *pairs,
+                      size_t pair_count)
+{
+    const char *end = strstr(rest, "</body>"), *mark = strstr(oos_words_script, WORDS_MARK);
+    if (!chinese) {
+        oos_text_put(text, rest);
+        return;
+    }
+    oos_text json = {0};
+    oos_json_writer w = {.text = &json};
+    oos_json_begin_array(&w);
+    for (size_t i = 0; i < pair_count; i++) put_pair(&w, &pairs[i]);
+    for (const oos_phrase *phrase = oos_phrases_zh; phrase->en; phrase++) put_pair(&w, phrase);
+    oos_json_end_array(&w);
+    oos_text_add(text, (oos_view){rest, (size_t)(end - rest)});
+    oos_text_put(text, "<script>\n");
+    oos_text_add(text, (oos_view){oos_words_script, (size_t)(mark - oos_words_script)});
+    oos_html_put_json(text, view_of(&json));
+    oos_text_put(text, mark + strlen(WORDS_MARK));
+    oos_text_put(text, "</script>\n");
+    oos_text_put(text, end);
+    text->failed |= json.failed;
+    oos_text_free(&json);
+}
+
 static void put_page(oos_text *text, parts *p)
 {
     const char *text_mark = strstr(oos_report_page, TEXT_MARK), *data_mark = strstr(text_mark, DATA_MARK);
@@ -54,7 +93,7 @@ static void put_page(oos_text *text, parts *p)
     oos_text_put(text, "],\"documents\":[");
     oos_html_put_json(text, view_of(&p->documents));
     oos_text_put(text, "]}");
-    oos_text_put(text, data_mark + strlen(DATA_MARK));
+    oos_html_put_end(text, data_mark + strlen(DATA_MARK), p->chinese, p->pairs, p->pair_count);
     text->failed |= p->documents.failed || p->about.failed || p->plain.failed;
     oos_text_free(&p->documents);
     oos_text_free(&p->about);
@@ -70,10 +109,19 @@ static void put_about(oos_text *about, const char *key, const char *value)
     oos_json_end_object(&w);
 }
 
-void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count)
+/* The text for readers without scripts. */
+static oomsight_render_params plain_render(const oomsight_render_params *params)
 {
-    static const oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
-    parts p = {.command = "plan"};
+    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
+    render.language = oos_words_chinese(params) ? "zh" : "en";
+    return render;
+}
+
+void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count,
+                          const oomsight_render_params *params)
+{
+    oomsight_render_params const render = plain_render(params);
+    parts p = {.command = "plan", .chinese = oos_words_chinese(params)};
     for (size_t i = 0; i < count; i++) {
         const char *path = plans[i]->setup->model->path;
         const char *slash = path ? strrchr(path, '/') : NULL;
@@ -85,10 +133,25 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
     put_page(text, &p);
 }
 
-void oos_report_explain_html(oos_text *text, const oos_explain_page *page)
+static void take_pair(parts *p, oos_words words)
 {
-    static const oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
-    parts p = {.command = "explain"};
+    if (words.en && words.zh && p->pair_count < PAIRS_MAX)
+        p->pairs[p->pair_count++] = (oos_phrase){words.en, words.zh};
+}
+
+static void take_pairs(parts *p, const oos_advice *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        take_pair(p, list[i].why);
+        take_pair(p, list[i].cost);
+    }
+}
+
+void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
+                             const oomsight_render_params *params)
+{
+    oomsight_render_params const render = plain_render(params);
+    parts p = {.command = "explain", .chinese = page->chinese};
     oos_report_explain_json(page, &p.documents);
     /* One object per line: a line feed inside a string is written as an escape. */
     while (p.documents.len && p.documents.ptr[p.documents.len - 1] == '\n') p.documents.len--;
@@ -96,15 +159,20 @@ void oos_report_explain_html(oos_text *text, const oos_explain_page *page)
         if (p.documents.ptr[i] == '\n') p.documents.ptr[i] = ',';
     oos_style const style = oos_style_of(&p.plain, &render);
     oos_report_explain_text(page, &style);
-    for (size_t i = 0; i < page->explanation->count; i++)
+    for (size_t i = 0; i < page->explanation->count; i++) {
+        const oos_kb_record *record = page->explanation->incidents[i].record;
         put_about(&p.about, "title", oos_report_incident_title(page, &page->explanation->incidents[i]));
+        if (!record) continue;
+        take_pairs(&p, record->fixes, record->fix_count);
+        take_pairs(&p, record->dead_ends, record->dead_end_count);
+    }
     put_page(text, &p);
 }
 
-void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run)
+void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params)
 {
-    static const oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
-    parts p = {.command = "dryrun"};
+    oomsight_render_params const render = plain_render(params);
+    parts p = {.command = "dryrun", .chinese = oos_words_chinese(params)};
     oos_report_dryrun_json(&p.documents, run);
     oos_report_dryrun_text(&p.plain, run, &render);
     oos_text_put(&p.about, "{}");

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json, bool chinese)
+void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json)
 {
     oos_json_writer writer = {.text = style->text, .pretty_depth = 1}, *w = &writer;
     if (json) oos_json_begin_array(w);
@@ -14,27 +14,27 @@ void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json, boo
         if (json) {
             oos_json_begin_object(w);
             oos_json_field_str(w, "id", record->id);
-            oos_json_field_str(w, "title", chinese ? record->title.zh : record->title.en);
+            oos_json_field_str(w, "title", style->chinese ? record->title.zh : record->title.en);
             oos_json_end_object(w);
         } else {
             oos_text_printf(style->text, "%-42s %s\n", record->id,
-                            chinese ? record->title.zh : record->title.en);
+                            style->chinese ? record->title.zh : record->title.en);
         }
     }
     if (json) oos_json_end_array(w);
     if (json) oos_text_put(style->text, "\n");
 }
 
-static void put_list(const oos_style *style, const char *heading, const oos_advice *list, size_t count,
-                     bool chinese)
+static void put_list(const oos_style *style, const char *heading, const oos_advice *list, size_t count)
 {
     if (count) oos_style_ink(style, OOS_INK_BOLD, "\n%s\n", heading);
     for (size_t i = 0; i < count; i++) {
         oos_text_put(style->text, "  ");
         oos_report_advice_change(&list[i], NULL, style->text);
         oos_text_put(style->text, "\n");
-        oos_style_paragraph(style, 6, chinese ? list[i].why.zh : list[i].why.en);
-        if (list[i].cost.en) oos_style_paragraph(style, 6, chinese ? list[i].cost.zh : list[i].cost.en);
+        oos_style_paragraph(style, 6, style->chinese ? list[i].why.zh : list[i].why.en);
+        if (list[i].cost.en)
+            oos_style_paragraph(style, 6, style->chinese ? list[i].cost.zh : list[i].cost.en);
         oos_style_ink(style, OOS_INK_DIM, "      [%s]\n", list[i].evidence);
     }
 }
@@ -45,15 +45,16 @@ static void put_conditions(const oos_style *style, const oos_signals *signals, c
     for (size_t i = 0; i < count; i++) {
         bool const fact = ids[i] >= OOS_SIGNALS_MAX;
         const oos_signal *signal = fact ? NULL : &signals->list[ids[i]];
-        oos_text_printf(style->text, "  %-5s %-24s %.200s\n", word, fact ? "(arithmetic)" : signal->id,
-                        fact            ? ""
-                        : signal->regex ? signal->regex
-                                        : "");
+        oos_text_put(style->text, "  ");
+        oos_style_cell(style, 5, word);
+        oos_text_put(style->text, " ");
+        oos_style_cell(style, 24, fact ? "(arithmetic)" : signal->id);
+        oos_text_printf(style->text, " %.200s\n", !fact && signal->regex ? signal->regex : "");
     }
 }
 
 void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
-                          bool json, bool chinese)
+                          bool json)
 {
     if (json) {
         char *text = json_dumps(record->json, JSON_INDENT(2));
@@ -63,20 +64,25 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
         return;
     }
     oos_style_ink(style, OOS_INK_BOLD, "%s\n", record->id);
-    oos_style_paragraph(style, 2, chinese ? record->title.zh : record->title.en);
+    oos_style_paragraph(style, 2, style->chinese ? record->title.zh : record->title.en);
     oos_text_put(style->text, "\n");
-    oos_style_paragraph(style, 2, chinese ? record->mechanism.zh : record->mechanism.en);
-    oos_text_printf(style->text, "\n  %s, introduced %s, fixed %s\n  seen as:\n", record->engine,
-                    record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-");
-    oos_style_paragraph(style, 4, record->signature);
+    oos_style_paragraph(style, 2, style->chinese ? record->mechanism.zh : record->mechanism.en);
+    oos_style_put(style, "\n  %s, introduced %s, fixed %s\n", record->engine,
+                  record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-");
+    oos_style_put(style, "  seen as:\n");
+    oos_style_quote(style, 4, record->signature);
     put_conditions(style, signals, "all", record->when.all, record->when.all_count);
     put_conditions(style, signals, "any", record->when.any, record->when.any_count);
     put_conditions(style, signals, "none", record->when.none, record->when.none_count);
-    put_list(style, "Helps", record->fixes, record->fix_count, chinese);
-    put_list(style, "Does not help", record->dead_ends, record->dead_end_count, chinese);
-    for (size_t i = 0; i < record->confused_count; i++)
-        oos_text_printf(style->text, "%s%s", i ? ", " : "\nConfused with: ", record->confused_with[i]);
-    for (size_t i = 0; i < record->leads_count; i++)
-        oos_text_printf(style->text, "%s%s", i ? ", " : "\nLeads to: ", record->leads_to[i]);
+    put_list(style, "Helps", record->fixes, record->fix_count);
+    put_list(style, "Does not help", record->dead_ends, record->dead_end_count);
+    for (size_t i = 0; i < record->confused_count; i++) {
+        oos_style_put(style, "%s", i ? ", " : "\nConfused with: ");
+        oos_text_put(style->text, record->confused_with[i]);
+    }
+    for (size_t i = 0; i < record->leads_count; i++) {
+        oos_style_put(style, "%s", i ? ", " : "\nLeads to: ");
+        oos_text_put(style->text, record->leads_to[i]);
+    }
     oos_text_put(style->text, "\n");
 }

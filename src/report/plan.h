@@ -7,7 +7,7 @@
 
 void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
 void oos_report_plan_json(oos_text *text, const oos_plan *plan);
-void oos_report_plan_markdown(oos_text *text, const oos_plan *plan);
+void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
 
 /* Several plans of one command side by side. */
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,

@@ -113,7 +113,8 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
             rows[r].write(plans[i], cell, sizeof cell);
             differs |= strcmp(cell, first) != 0;
         }
-        oos_text_printf(text, "%c %-26s", differs ? '*' : ' ', rows[r].name);
+        oos_text_put(text, differs ? "* " : "  ");
+        oos_style_cell(&style, 26, rows[r].name);
         for (size_t i = 0; i < count; i++) {
             rows[r].write(plans[i], cell, sizeof cell);
             oos_style_ink(&style, differs ? OOS_INK_WARN : OOS_INK_PLAIN, "%24s", cell);
@@ -125,7 +126,7 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
             oos_text_printf(text, "\n%s: ", plans[i]->engine_version);
             oos_style_paragraph(&style, 0, plans[i]->why);
         }
-    oos_text_put(text, "* differs\n");
+    oos_style_put(&style, "* differs\n");
 }
 
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,

@@ -7,37 +7,48 @@ static double gib(uint64_t bytes)
     return (double)bytes / 0x1p30;
 }
 
-void oos_report_plan_markdown(oos_text *text, const oos_plan *plan)
+void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
+    oos_style const own = oos_style_of(text, params), *style = &own;
     const oos_setup *setup = plan->setup;
     char tokens[40];
-    oos_text_printf(text, "**%s**", oos_report_verdict_word(plan->verdict));
-    if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in `%s`", oos_phase_word(plan->phase));
-    oos_text_printf(text, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",
-                    setup->model->path ? setup->model->path : "model",
-                    setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
-                    plan->engine_version ? plan->engine_version : "?");
-    if (plan->why) oos_text_printf(text, "%s\n\n", plan->why);
-    oos_text_put(text, "| phase | needs GiB | of GiB | |\n|---|---:|---:|---|\n");
+    oos_text_put(text, "**");
+    oos_style_put(style, "%s", oos_report_verdict_word(plan->verdict));
+    oos_text_put(text, "**");
+    if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
+    oos_style_put(style, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",
+                  setup->model->path ? setup->model->path : "model",
+                  setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
+                  plan->engine_version ? plan->engine_version : "?");
+    if (plan->why) oos_style_put(style, "%s\n\n", plan->why);
+    oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
+    oos_text_put(text, "|---|---:|---:|---|\n");
     for (size_t i = 0; i < plan->phase_count; i++) {
         const oos_plan_phase *moment = &plan->phases[i];
-        oos_text_printf(text, "| %s | %.2f | %.2f | %s |\n", oos_phase_word(moment->phase),
-                        gib(moment->peak_bytes), gib(moment->limit_bytes),
-                        !moment->ok     ? "**no**"
-                        : moment->tight ? "tight"
-                                        : "ok");
+        oos_text_printf(text, "| %s | %.2f | %.2f | ", oos_phase_word(moment->phase), gib(moment->peak_bytes),
+                        gib(moment->limit_bytes));
+        oos_style_put(style, "%s", !moment->ok ? "**no**" : moment->tight ? "tight" : "ok");
+        oos_text_put(text, " |\n");
     }
-    if (plan->fix_count)
-        oos_text_put(text, "\n| change | KV tokens | keeps | gives up |\n|---|---:|---|---|\n");
+    if (plan->fix_count) {
+        oos_style_put(style, "\n| change | KV tokens | keeps | gives up |\n");
+        oos_text_put(text, "|---|---:|---|---|\n");
+    }
     for (size_t i = 0; i < plan->fix_count; i++) {
         oos_style_count(tokens, sizeof tokens, plan->fixes[i].kv_tokens);
         oos_text_put(text, "| `");
         oos_report_change(text, &plan->fixes[i]);
-        oos_text_printf(text, "` | %s | %s | %s |\n", tokens, plan->fixes[i].keeps, plan->fixes[i].gives_up);
+        oos_text_printf(text, "` | %s | ", tokens);
+        oos_style_put(style, "%s", plan->fixes[i].keeps);
+        oos_text_put(text, " | ");
+        oos_style_put(style, "%s", plan->fixes[i].gives_up);
+        oos_text_put(text, " |\n");
     }
-    if (plan->inert_count) oos_text_put(text, "\nChanges nothing here:");
+    if (plan->inert_count) oos_style_put(style, "\nChanges nothing here:");
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
     if (plan->inert_count) oos_text_put(text, "\n");
-    for (size_t i = 0; i < plan->note_count; i++)
-        oos_text_printf(text, "%s- %s\n", i ? "" : "\n", plan->notes[i]);
+    for (size_t i = 0; i < plan->note_count; i++) {
+        oos_text_put(text, i ? "- " : "\n- ");
+        oos_style_put(style, "%s\n", plan->notes[i]);
+    }
 }

@@ -58,7 +58,7 @@ static void put_message(const oos_style *style, const oos_plan *plan)
     } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
                moment->message != plan->why) {
         if (style->color) oos_text_put(style->text, "\033[2m");
-        oos_style_paragraph(style, 2, moment->message);
+        oos_style_quote(style, 2, moment->message);
         if (style->color) oos_text_put(style->text, "\033[0m");
     }
 }
@@ -71,9 +71,10 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
         return;
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
     oos_style_count(length, sizeof length, plan->setup->max_model_len);
-    oos_text_printf(style->text, "  KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)\n",
-                    gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length,
-                    plan->backend.name);
+    char line[256];
+    snprintf(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
+             gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length, plan->backend.name);
+    oos_style_paragraph(style, 2, line);
 }
 
 static void put_phase(const oos_style *style, const oos_plan *plan, const oos_plan_phase *moment)
@@ -81,8 +82,8 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
     bool const decides = moment->phase == plan->phase;
     oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
     unsigned const cells = style->width > 78 ? style->width - 58 : 20;
-    oos_text_printf(style->text, "  %-23s %7.2f of %6.2f ", oos_phase_word(moment->phase),
-                    gib(moment->peak_bytes), gib(moment->limit_bytes));
+    oos_text_printf(style->text, style->chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
+                    oos_phase_word(moment->phase), gib(moment->peak_bytes), gib(moment->limit_bytes));
     oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
     if (decides && !moment->ok)
         oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
@@ -93,19 +94,21 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
 
 static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool explain)
 {
-    oos_text_printf(style->text, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
+    oos_style_put(style, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
     for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
         const oos_amount *amount = &row->amount;
-        oos_text_printf(style->text, "    %8.3f  %-34s", gib(amount->bytes), row->owner);
+        oos_text_printf(style->text, "    %8.3f  ", gib(amount->bytes));
+        oos_style_cell(style, 34, row->owner);
         oos_style_ink(style, OOS_INK_DIM, "%s", oos_source_word(amount->source));
         if (amount->source == OOS_SOURCE_ESTIMATED)
             oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", gib(amount->low), gib(amount->high));
         oos_text_put(style->text, "\n");
         if (explain && amount->how) oos_style_paragraph(style, 14, amount->how);
     }
-    oos_text_printf(style->text, "    %8.3f  %s\n", gib(moment->peak_bytes), "needed");
-    oos_text_printf(style->text, "    %8.3f  %s\n", gib(moment->limit_bytes),
-                    moment->refusal ? "allowed" : "on the device");
+    oos_text_printf(style->text, "    %8.3f  ", gib(moment->peak_bytes));
+    oos_style_put(style, "needed\n");
+    oos_text_printf(style->text, "    %8.3f  ", gib(moment->limit_bytes));
+    oos_style_put(style, moment->refusal ? "allowed\n" : "on the device\n");
 }
 
 /* Phases the engine gets to: none behind the one it dies in. */

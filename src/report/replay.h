@@ -4,11 +4,13 @@
 
 #include "base/text.h"
 #include "replay/analysis.h"
+#include "report/style.h"
 
 void oos_replay_text(const oos_analysis *analysis, const oomsight_render_params *params, oos_text *text);
-void oos_replay_markdown(const oos_analysis *analysis, oos_text *text);
+void oos_replay_markdown(const oos_analysis *analysis, const oomsight_render_params *params, oos_text *text);
 void oos_replay_json(const oos_analysis *analysis, oos_text *text);
-oomsight_status oos_replay_html(const oos_analysis *analysis, oos_text *text, oomsight_error *reterr);
+oomsight_status oos_replay_html(const oos_analysis *analysis, const oomsight_render_params *params,
+                                oos_text *text, oomsight_error *reterr);
 
 /* ---- pieces they share ----------------------------------------------------------------------------------------- */
 
@@ -23,7 +25,7 @@ oos_size_text oos_outcome_word(const oos_outcome *outcome, bool refused);
 /* The change of settings that survives and costs least, for a run that ended in OOM; NULL when there is none. */
 const oos_what_if *oos_replay_advice(const oos_analysis *analysis);
 /* One to five lines: what happened, and what to paste. */
-void oos_replay_verdict(const oos_analysis *analysis, oos_text *text);
+void oos_replay_verdict(const oos_analysis *analysis, const oos_style *style);
 
 /* The release the run used. */
 oos_size_text oos_torch_word(const oos_analysis *analysis);

@@ -64,7 +64,7 @@ static void put_spans(oos_json_writer *w, const oos_spans *s)
     oos_json_end_object(w);
 }
 
-static void put_run(oos_json_writer *w, const oos_analysis *a)
+static void put_run(oos_json_writer *w, const oos_analysis *a, bool chinese)
 {
     const oos_outcome *o = &a->outcome;
     bool known;
@@ -76,7 +76,8 @@ static void put_run(oos_json_writer *w, const oos_analysis *a)
     oos_json_field_known(w, "oom_at", (oos_u64){o->oom, o->first_oom});
     oos_json_field_str(w, "oom_text", o->oom_text);
     oos_text verdict = {0};
-    oos_replay_verdict(a, &verdict);
+    oos_style const style = {.text = &verdict, .chinese = chinese};
+    oos_replay_verdict(a, &style);
     oos_json_field_str(w, "verdict", verdict.failed ? "" : verdict.ptr);
     oos_text_free(&verdict);
     oos_json_field_u64(w, "peak_allocated", o->peak_allocated_bytes);
@@ -206,8 +207,10 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
     oos_json_end_array(w);
 }
 
-oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_error *reterr)
+oomsight_status oos_replay_html(const oos_analysis *a, const oomsight_render_params *params, oos_text *text,
+                                oomsight_error *reterr)
 {
+    bool const chinese = oos_words_chinese(params);
     oos_spans *spans = NULL;
     enum { MOST_BLOCKS = 150000 }; /* 32 characters each */
     OOS_TRY(oos_spans_create(a, &spans, reterr));
@@ -217,7 +220,7 @@ oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_
     oos_json_writer w = {.text = &json};
     if (arena) {
         oos_json_begin_object(&w);
-        put_run(&w, a);
+        put_run(&w, a, chinese);
         put_what_ifs(&w, a);
         put_holders(&w, "categories", a->categories, a->category_count);
         put_holders(&w, "holders", a->holders, a->holder_count);
@@ -229,7 +232,7 @@ oomsight_status oos_replay_html(const oos_analysis *a, oos_text *text, oomsight_
     const char *mark = strstr(oos_replay_page, MARK);
     oos_text_add(text, (oos_view){oos_replay_page, (size_t)(mark - oos_replay_page)});
     oos_html_put_json(text, (oos_view){json.ptr, json.len});
-    oos_text_put(text, mark + strlen(MARK));
+    oos_html_put_end(text, mark + strlen(MARK), chinese, NULL, 0);
     text->failed |= json.failed;
     oos_text_free(&json);
     oos_arena_free(arena);

@@ -1,5 +1,6 @@
 /* The first lines of the replay report: what happened, and the line to paste that would have prevented it. */
 #include "report/replay.h"
+#include "report/style.h"
 
 /* A change of settings, not of a policy that torch does not have. */
 static bool is_setting(const oos_analysis *a, const oos_what_if *w)
@@ -24,49 +25,52 @@ const oos_what_if *oos_replay_advice(const oos_analysis *a)
     return NULL;
 }
 
-static void put_advice(const oos_analysis *a, const oos_what_if *w, oos_text *text)
+static void put_advice(const oos_analysis *a, const oos_what_if *w, const oos_style *style)
 {
-    if (*w->settings)
-        oos_text_printf(text, "It survives with\n\n  export PYTORCH_CUDA_ALLOC_CONF=%s\n\n", w->settings);
-    else
-        oos_text_put(text, "It survives without any setting\n\n  unset PYTORCH_CUDA_ALLOC_CONF\n\n");
-    oos_text_printf(
-        text, "at %s reserved and %llu cudaMallocs, instead of %s and %llu.\n",
+    if (*w->settings) {
+        oos_style_put(style, "It survives with\n\n");
+        oos_text_printf(style->text, "  export PYTORCH_CUDA_ALLOC_CONF=%s\n\n", w->settings);
+    } else {
+        oos_style_put(style, "It survives without any setting\n\n");
+        oos_text_put(style->text, "  unset PYTORCH_CUDA_ALLOC_CONF\n\n");
+    }
+    oos_style_put(
+        style, "at %s reserved and %llu cudaMallocs, instead of %s and %llu.\n",
         oos_size_of(w->outcome.peak_reserved_bytes).text, (unsigned long long)w->outcome.device_allocs,
         oos_size_of(a->outcome.peak_reserved_bytes).text, (unsigned long long)a->outcome.device_allocs);
 }
 
 /* No setting helps: the policies, then the smallest device, if it was searched. */
-static void put_no_advice(const oos_analysis *a, oos_text *text)
+static void put_no_advice(const oos_analysis *a, const oos_style *style)
 {
     bool told = false;
-    if (a->what_if_count) oos_text_put(text, "None of the settings below would have prevented it.\n");
+    if (a->what_if_count) oos_style_put(style, "None of the settings below would have prevented it.\n");
     for (size_t i = 0; i < a->what_if_count && !told; i++) {
         const oos_what_if *w = &a->what_ifs[i];
         if (w->refused || w->outcome.oom) continue;
-        oos_text_printf(text, "This would have: %s.\n", w->label);
+        oos_style_put(style, "This would have: %s.\n", w->label);
         told = true;
     }
     if (!told && a->smallest_bytes.known)
-        oos_text_printf(text, "It survives on a device of %s.\n", oos_size_of(a->smallest_bytes.value).text);
+        oos_style_put(style, "It survives on a device of %s.\n", oos_size_of(a->smallest_bytes.value).text);
 }
 
-void oos_replay_verdict(const oos_analysis *a, oos_text *text)
+void oos_replay_verdict(const oos_analysis *a, const oos_style *style)
 {
     const oos_outcome *o = &a->outcome;
     bool known;
     uint64_t const total = oos_device_total(a, &a->scenario, &known);
     if (!o->oom) {
-        oos_text_printf(text, "No request failed: at most %s were reserved%s%s.\n",
-                        oos_size_of(o->peak_reserved_bytes).text, known ? " of " : "",
-                        known ? oos_size_of(total).text : "");
+        oos_style_put(style, "No request failed: at most %s were reserved%s%s.\n",
+                      oos_size_of(o->peak_reserved_bytes).text, known ? " of " : "",
+                      known ? oos_size_of(total).text : "");
         return;
     }
-    oos_text_printf(text, "Out of memory at event %zu: %s asked for, %s free inside reserved memory.\n",
-                    o->first_oom, oos_size_of(o->first_oom_bytes).text, oos_size_of(o->stranded_bytes).text);
+    oos_style_put(style, "Out of memory at event %zu: %s asked for, %s free inside reserved memory.\n",
+                  o->first_oom, oos_size_of(o->first_oom_bytes).text, oos_size_of(o->stranded_bytes).text);
     const oos_what_if *advice = oos_replay_advice(a);
     if (advice)
-        put_advice(a, advice, text);
+        put_advice(a, advice, style);
     else
-        put_no_advice(a, text);
+        put_no_advice(a, style);
 }

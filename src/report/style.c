@@ -1,5 +1,6 @@
 /* Printing for people. */
 #include "report/style.h"
+#include "report/words.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,7 +11,8 @@ oos_style oos_style_of(oos_text *text, const oomsight_render_params *params)
     return (oos_style){.text = text,
                        .width = params->width ? params->width : 80,
                        .color = params->color != 0,
-                       .ascii = params->ascii != 0};
+                       .ascii = params->ascii != 0,
+                       .chinese = oos_words_chinese(params)};
 }
 
 static const char *ink_code(oos_ink ink)
@@ -26,6 +28,14 @@ static const char *ink_code(oos_ink ink)
     return "";
 }
 
+static void put_words(const oos_style *style, const char *words)
+{
+    if (style->chinese)
+        oos_words_put(style->text, oos_view_of(words));
+    else
+        oos_text_put(style->text, words);
+}
+
 void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
 {
     char line[1024];
@@ -35,37 +45,101 @@ void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
     va_end(args);
     bool const inked = style->color && ink != OOS_INK_PLAIN;
     if (inked) oos_text_put(style->text, ink_code(ink));
-    oos_text_put(style->text, line);
+    put_words(style, line);
     if (inked) oos_text_put(style->text, "\033[0m");
 }
 
-void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words)
+void oos_style_put(const oos_style *style, const char *format, ...)
 {
-    unsigned column = 0;
-    while (*words) {
-        while (*words == ' ') words++;
-        size_t len = 0, shown = 0;
-        while (words[len] && words[len] != ' ') {
-            shown += ((unsigned char)words[len] & 0xc0) != 0x80; /* columns, not bytes */
-            len++;
-        }
-        if (len == 0) break;
-        if (column && column + 1 + shown > style->width) {
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    put_words(style, line);
+}
+
+void oos_style_cell(const oos_style *style, int columns, const char *words)
+{
+    oos_text cell = {0};
+    oos_style const inside = {.text = &cell, .chinese = style->chinese};
+    put_words(&inside, words);
+    oos_view const shown = {cell.ptr ? cell.ptr : "", cell.len};
+    unsigned const wanted = columns < 0 ? 0U - (unsigned)columns : (unsigned)columns;
+    unsigned const taken = oos_words_columns(shown), missing = wanted > taken ? wanted - taken : 0;
+    if (columns < 0) oos_text_repeat(style->text, " ", missing);
+    oos_text_add(style->text, shown);
+    if (columns >= 0) oos_text_repeat(style->text, " ", missing);
+    oos_text_free(&cell);
+}
+
+static bool begins_with_any(oos_view words, const char *const *marks)
+{
+    for (; *marks; marks++)
+        if (oos_view_starts(words, *marks)) return true;
+    return false;
+}
+
+/* What may not be parted: a word, or one wide character; with the marks that close it, and behind those that open it. */
+static oos_view unit_at(oos_view words, unsigned *ret_columns)
+{
+    static const char *const closing[] = {"，", "。", "、", "；", "：", "？", "）", "”", "》", NULL};
+    static const char *const opening[] = {"（", "“", "《", NULL};
+    unsigned columns, sum = 0;
+    size_t at = 0;
+    bool more = true, wide = false;
+    while (at < words.len && words.ptr[at] != ' ') {
+        oos_view const rest = oos_view_slice(words, at, words.len);
+        size_t const len = oos_words_char(rest, &columns);
+        bool const closes = begins_with_any(rest, closing);
+        if (!more && !closes) break;                       /* behind a wide one only what closes it */
+        if (columns == 2 && at && !closes && !wide) break; /* a word ends before a wide one */
+        at += len;
+        sum += columns;
+        wide = begins_with_any(rest, opening);
+        more = columns == 1 || wide;
+    }
+    *ret_columns = sum;
+    return oos_view_slice(words, 0, at);
+}
+
+static void put_paragraph(const oos_style *style, unsigned indent, oos_view words)
+{
+    unsigned column = 0, shown;
+    for (bool blank = false; words.len; blank = false) {
+        for (; words.len && words.ptr[0] == ' '; blank = true) words = oos_view_slice(words, 1, words.len);
+        oos_view const unit = unit_at(words, &shown);
+        if (unit.len == 0) break;
+        if (column && column + blank + shown > style->width) {
             oos_text_put(style->text, "\n");
             column = 0;
         }
         if (column == 0) {
             oos_text_repeat(style->text, " ", indent);
             column = indent;
-        } else {
+        } else if (blank) {
             oos_text_put(style->text, " ");
             column++;
         }
-        oos_text_add(style->text, (oos_view){words, len});
-        column += (unsigned)shown;
-        words += len;
+        oos_text_add(style->text, unit);
+        column += shown;
+        words = oos_view_slice(words, unit.len, words.len);
     }
     if (column) oos_text_put(style->text, "\n");
+}
+
+void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words)
+{
+    oos_text text = {0};
+    if (style->chinese) oos_words_put(&text, oos_view_of(words));
+    put_paragraph(style, indent,
+                  style->chinese && !text.failed ? (oos_view){text.ptr, text.len} : oos_view_of(words));
+    oos_text_free(&text);
+}
+
+void oos_style_quote(const oos_style *style, unsigned indent, const char *words)
+{
+    put_paragraph(style, indent, oos_view_of(words));
 }
 
 void oos_style_bar(const oos_style *style, uint64_t used, uint64_t total, unsigned cells, oos_ink ink)

@@ -18,6 +18,13 @@ RULES = open(os.path.join(HERE, "rules.js"), encoding="utf-8").read()
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 MODEL = lambda name: ["--", "vllm", "serve", os.path.join(FIXTURES, "models", name)]
 LOG = lambda record: os.path.join(FIXTURES, "kb", record, "positive.log")
+ENGLISH = r"""(() => { const left = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) { const e = walk.currentNode.parentElement;
+    if (e.id === 'about' || e.closest('code, pre, script, style, noscript, .mono')) continue;
+    if (/(^|[^\w\/.'-])[a-z]{2,} [a-z]{2,}/.test(walk.currentNode.data)) left.push(walk.currentNode.data); }
+  for (const e of document.querySelectorAll('[title], [aria-label]')) for (const a of ['title', 'aria-label'])
+    if (e.hasAttribute(a) && !e.closest('.fixes') && /(^|[^\w\/.'-])[a-z]{2,} [a-z]{2,}/.test(e.getAttribute(a))) left.push(e.getAttribute(a));
+  return left; })()"""
 PAGES = {
     "starts": ["plan", "--gpu", "4090", "--vllm", "0.32.0"] + MODEL("small-llama"),
     "fails": ["plan", "--gpu", "4090", "--vllm", "0.19.1"] + MODEL("small-hybrid") + [
@@ -102,6 +109,23 @@ class Report:
         plain = page.split("<noscript><pre>")[1].split("</pre>")[0].replace("&lt;", "<").replace("&amp;", "&")
         self.claim("without scripts the page is the text report", plain == text, plain[:80])
 
+    def chinese(self, name, words):
+        """The same page with --lang zh: no sentence of English is left outside code and quotations, now and after a click."""
+        path = self.make(name + "-zh", words[:1] + ["--lang", "zh"] + words[1:])
+        self.look(name + " in Chinese", path)
+        self.browser.open(path, 1200)
+        left = self.browser.run(ENGLISH)
+        self.claim("%s in Chinese: no English is left" % name, left == [], left)
+        self.claim("%s in Chinese: says its language" % name, self.browser.run("document.documentElement.lang") == "zh-CN")
+        self.browser.run("const b = document.querySelectorAll('.phases button')[1]; if (b) b.click()")
+        self.claim("%s in Chinese: nor after a choice" % name, self.browser.run("new Promise(done => setTimeout(() => done(%s), 50))" % ENGLISH.strip()) == [])
+        english = os.path.join(self.work, name + ".html")
+        numbers = "(document.body.innerText.match(/\\d+\\.\\d+/g) || []).join(' ')"
+        self.browser.open(path, 1200)
+        ours = self.browser.run(numbers)
+        self.browser.open(english, 1200)
+        self.claim("%s in Chinese: the same figures" % name, sorted(ours.split()) == sorted(self.browser.run(numbers).split()))
+
     def hostile(self):
         log = os.path.join(self.work, "hostile.log")
         with open(LOG("vllm/weights-exceed-gpu"), encoding="utf-8") as f, open(log, "w", encoding="utf-8") as out:
@@ -125,6 +149,8 @@ def main():
             report.look(name, path)
             if name in ("starts", "fails", "refused"):
                 report.figures(name, words)
+            if name in ("starts", "fails", "log", "logs"):
+                report.chinese(name, words)
             if name == "fails":
                 report.keyboard(path)
                 report.without_scripts(path)

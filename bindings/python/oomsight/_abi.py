@@ -54,7 +54,8 @@ class CError(ctypes.Structure):
 
 
 class CRender(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("format", c_int), ("color", c_int), ("ascii", c_int), ("width", c_uint), ("explain", c_int)]
+    _fields_ = [("size", c_size_t), ("format", c_int), ("color", c_int), ("ascii", c_int), ("width", c_uint), ("explain", c_int),
+                ("language", c_char_p)]
 
 
 class CPlanParams(ctypes.Structure):
@@ -195,10 +196,10 @@ class Handle:
             self._free(self._made)
             self._made = None
 
-    def render(self, form: str, explain: bool = False, width: int = 80) -> str:
+    def render(self, form: str, explain: bool = False, width: int = 80, language: Optional[str] = None) -> str:
         lib = library()
         error, text = CError(), c_void_p()
-        params = CRender(ctypes.sizeof(CRender), FORMATS[form], 0, 0, width, int(explain))
+        params = CRender(ctypes.sizeof(CRender), FORMATS[form], 0, 0, width, int(explain), language.encode() if language else None)
         check(getattr(lib, "oomsight_%s_render" % self._kind)(self._made, byref(params), byref(text), byref(error)), error)
         try:
             return ctypes.string_at(text.value or 0).decode("utf-8", "replace")

@@ -96,16 +96,16 @@ class _Report:
             self._data = parse(self._handle.render("json"))
         return self._data
 
-    def text(self, explain: bool = False, width: int = 80) -> str:
-        """The report for a terminal; with `explain`, how each number came to be."""
-        return self._handle.render("text", explain, width)
+    def text(self, explain: bool = False, width: int = 80, language: Optional[str] = None) -> str:
+        """The report for a terminal; with `explain`, how each number came to be. `language`: "en", "zh", or as the environment says."""
+        return self._handle.render("text", explain, width, language)
 
-    def markdown(self) -> str:
-        return self._handle.render("md")
+    def markdown(self, language: Optional[str] = None) -> str:
+        return self._handle.render("md", language=language)
 
-    def html(self) -> str:
+    def html(self, language: Optional[str] = None) -> str:
         """One page that needs no network."""
-        return self._handle.render("html")
+        return self._handle.render("html", language=language)
 
     def __str__(self) -> str:
         return self.text()

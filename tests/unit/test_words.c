@@ -1,0 +1,123 @@
+/* The catalogue of sentences, and lines of characters that take two columns. */
+#include "report/style.h"
+#include "report/words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static void says(const char *english, const char *chinese)
+{
+    oos_text text = {0};
+    oos_words_put(&text, oos_view_of(english));
+    assert_string_equal(text.ptr ? text.ptr : "", chinese);
+    oos_text_free(&text);
+}
+
+static void a_sentence_is_found_by_its_pattern_and_so_are_its_pieces(void **state)
+{
+    (void)state;
+    says("held in kv_alloc, GiB", "kv_alloc 阶段的占用，GiB");
+    says("1,024 KV tokens; keeps CUDA graphs; gives up longer requests",
+         "1,024 个 KV token；保留：CUDA 图；代价：更长的请求");
+}
+
+static void slots_may_change_their_order(void **state)
+{
+    (void)state;
+    says("Each running sequence needs a state block of its own: 3 blocks are there for 7 sequences.",
+         "每个运行中的序列都需要自己的状态块：7 个序列只有 3 个块。");
+}
+
+static void a_list_is_known_when_each_of_its_parts_is(void **state)
+{
+    (void)state;
+    says("CUDA graphs (decoding slows down); images, video and audio; longer requests",
+         "CUDA 图（解码变慢）；图像、视频和音频；更长的请求");
+    says("CUDA graphs, something new", "CUDA graphs, something new");
+}
+
+static void what_is_not_known_stays_as_it_is_with_the_blanks_around_it(void **state)
+{
+    (void)state;
+    says("\n  a sentence nobody has written  \n", "\n  a sentence nobody has written  \n");
+    says("\n  needed\n", "\n  需要\n");
+    says("", "");
+    says("   ", "   ");
+}
+
+static void a_pattern_of_little_text_takes_one_word_only(void **state)
+{
+    (void)state;
+    says(" in weight_load", "（阶段 weight_load）");
+    says("in the end it was something else", "in the end it was something else");
+}
+
+static void a_hostile_sentence_costs_its_length(void **state)
+{
+    (void)state;
+    size_t const len = 4000;
+    char *long_one = malloc(len + 1);
+    assert_non_null(long_one);
+    for (size_t i = 0; i < len; i++) long_one[i] = i % 2 ? ' ' : ';';
+    long_one[len] = '\0';
+    oos_text text = {0};
+    oos_words_put(&text, oos_view_of(long_one));
+    assert_int_equal(text.len, len);
+    oos_text_free(&text);
+    free(long_one);
+}
+
+static void characters_of_two_columns_are_counted_as_two(void **state)
+{
+    (void)state;
+    assert_int_equal(oos_words_columns(oos_view_of("GiB")), 3);
+    assert_int_equal(oos_words_columns(oos_view_of("显存")), 4);
+    assert_int_equal(oos_words_columns(oos_view_of("█")), 1);
+    assert_int_equal(oos_words_columns((oos_view){"\xe6\x98", 2}), 1); /* cut off */
+}
+
+static void no_line_is_wider_than_asked_and_none_begins_with_a_closing_mark(void **state)
+{
+    (void)state;
+    oos_text text = {0};
+    oos_style const style = {.text = &text, .width = 20, .chinese = true};
+    oos_style_paragraph(&style, 2, "权重放得下，但重排时需要短暂的第二份副本（max_num_seqs）。完。");
+    for (char *line = strtok(text.ptr, "\n"); line; line = strtok(NULL, "\n")) {
+        assert_true(oos_words_columns(oos_view_of(line)) <= 20);
+        assert_false(oos_view_starts(oos_view_of(line + 2), "，") ||
+                     oos_view_starts(oos_view_of(line + 2), "。"));
+    }
+    oos_text_free(&text);
+}
+
+static void the_language_is_the_one_asked_for(void **state)
+{
+    (void)state;
+    oomsight_render_params params = OOMSIGHT_RENDER_PARAMS_INIT;
+    setenv("LC_ALL", "zh_CN.UTF-8", 1);
+    assert_true(oos_words_chinese(&params));
+    params.language = "en";
+    assert_false(oos_words_chinese(&params));
+    params.language = "zh";
+    params.size = offsetof(oomsight_render_params, language); /* a caller of an older header */
+    setenv("LC_ALL", "C", 1);
+    assert_false(oos_words_chinese(&params));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sentence_is_found_by_its_pattern_and_so_are_its_pieces),
+        cmocka_unit_test(slots_may_change_their_order),
+        cmocka_unit_test(a_list_is_known_when_each_of_its_parts_is),
+        cmocka_unit_test(what_is_not_known_stays_as_it_is_with_the_blanks_around_it),
+        cmocka_unit_test(a_pattern_of_little_text_takes_one_word_only),
+        cmocka_unit_test(a_hostile_sentence_costs_its_length),
+        cmocka_unit_test(characters_of_two_columns_are_counted_as_two),
+        cmocka_unit_test(no_line_is_wider_than_asked_and_none_begins_with_a_closing_mark),
+        cmocka_unit_test(the_language_is_the_one_asked_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Is everything said in Chinese when Chinese is asked for? check_language.py BINARY [MODELS]
+
+Every command is run over the fixtures with --lang zh. A sentence of English is a finding: two or more small words in a row that
+are not code, a quoted line of a log, or the engine's own message. With MODELS (a folder of configs) plans of each are read too.
+The numbers must be those of the English report, in number and order."""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+FIXTURES = os.path.join(ROOT, "tests", "fixtures")
+# What is quoted: the engine's refusals, Python's and the allocator's errors, names of fields, evidence of a record.
+QUOTED = re.compile(r"torch\.OutOfMemoryError|^\s*\d+\| |^\s*\^+$|^\s*(Free memory on device|No available memory|To serve at least|Selected backend|Head size|"
+                    r"No valid attention|Cannot auto-fit|max_num_seqs \(|CUDA out of memory|NotImplementedError)|^\s*\[|^\s*> |^\s*export |^\s*--|vllm serve|docker run|Could not resolve|oomsight explain$|private pools 是")
+WORDS = re.compile(r"(?<![\w/.\-_'`])[a-z]{2,}(?: [a-z]{2,})+(?![\w/\-_'`=])")
+FLAG = re.compile(r"`[^`]*`|'[^']*'|--[\w.-]+(?: [\w./{}:\"-]+)?|\S*[/_=:]\S+")
+
+
+def run(binary, words):
+    env = dict(os.environ, NO_COLOR="1", LC_ALL="C.UTF-8")
+    done = subprocess.run([binary] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, check=False)
+    return done.stdout.decode("utf-8", "replace")
+
+
+def english(text):
+    """The sentences that were left; a quoted message goes on until an empty line or Chinese."""
+    quoted = False
+    text = re.sub("```.*?```", "", text, flags=re.S)
+    for line in text.split("\n"):
+        chinese = re.search("[\u4e00-\u9fff]", line)
+        quoted = bool(QUOTED.search(line)) or (quoted and line.strip() and not chinese)
+        if not quoted and WORDS.search(FLAG.sub(" ", line)):
+            yield line.strip()
+
+
+def commands(models):
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests", "golden", "*", "command"))):
+        words = [w.replace("../", os.path.join(ROOT, "tests") + "/", 1) if w.startswith("../") else w
+                 for w in open(path, encoding="utf-8").read().split()]
+        for more in ([], ["--explain"], ["--format", "md"]):
+            yield words[:1] + more + words[1:]
+    for log in sorted(glob.glob(os.path.join(FIXTURES, "kb", "*", "*", "*.log"))):
+        yield ["explain", log]
+        yield ["explain", "--format", "md", log]
+    for trace in sorted(glob.glob(os.path.join(FIXTURES, "traces", "*"))):
+        yield ["replay", trace]
+        yield ["replay", "--format", "md", trace]
+    yield ["check", "--gpu", "4090", "--explain"] + sorted(glob.glob(os.path.join(FIXTURES, "deploy", "*")))
+    yield ["gpus"]
+    yield ["kb", "list"]
+    for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:
+        for device in (["--gpu", "T4"], ["--gpu", "4090", "--gpu-used", "3GiB"], ["--gpu", "H200"], ["--gpu", "GB10"]):
+            yield ["plan", "--explain"] + device + ["--", "vllm", "serve", model]
+        yield ["plan", "--vllm", "0.11.0,0.19.1,0.32.0", "--gpu", "A100", "--", "vllm", "serve", model]
+
+
+def main():
+    binary, models = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    seen, texts, moved = {}, 0, 0
+    for words in commands(models):
+        chinese, plain = run(binary, words[:1] + ["--lang", "zh"] + words[1:]), run(binary, words[:1] + ["--lang", "en"] + words[1:])
+        texts += 1
+        for line in english(chinese):
+            seen.setdefault(line, words)
+        if sorted(re.findall(r"\d+\.\d+", chinese)) != sorted(re.findall(r"\d+\.\d+", plain)):
+            moved += 1
+            print("numbers differ:", " ".join(words))
+    for line, words in seen.items():
+        print("%s\n    %s" % (line, " ".join(words)[:150]))
+    print("%d reports, %d English sentences left, %d with other numbers" % (texts, len(seen), moved))
+    sys.exit(1 if seen or moved or not texts else 0)
+
+
+main()
