@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 64 };
+enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 1024 };
 
 typedef struct plan_options {
     output_options output;
@@ -74,7 +74,10 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
         return 1;
     }
     if ((value = option_value("--env", argc, argv, at, &wrong))) {
-        if (params->environment_count == ENVIRONMENT_MAX) return -1;
+        if (params->environment_count == ENVIRONMENT_MAX) {
+            fprintf(stderr, "oomsight plan: at most %d variables\n", ENVIRONMENT_MAX);
+            return -1;
+        }
         options->environment[params->environment_count++] = value;
         return 1;
     }

@@ -84,6 +84,18 @@ def framed(page: str, height: int) -> str:
     return '<iframe srcdoc="%s" title="oomsight report" sandbox="allow-scripts" style="width:100%%;height:%dpx;border:0"></iframe>' % (source, height)
 
 
+def page_documents(page: str) -> List[Dict[str, Any]]:
+    """The JSON reports that a page carries in itself."""
+    inside = page.split('id="data">', 1)[1].split("</script>", 1)[0]
+    return list(parse(inside)["documents"])
+
+
+def page_text(page: str) -> str:
+    """The report for a terminal, which a page carries for browsers without scripts."""
+    plain = page.split("<noscript><pre>", 1)[1].split("</pre>", 1)[0]
+    return plain.replace("&lt;", "<").replace("&amp;", "&")
+
+
 class _Report:
     """What every result can do."""
     _handle: Handle
@@ -293,8 +305,7 @@ class DryRun:
 
     def __init__(self, page: str, exit_code: int) -> None:
         self._page, self.exit_code = page, exit_code
-        inside = page.split('id="data">', 1)[1].split("</script>", 1)[0]
-        self.data: Dict[str, Any] = parse(inside)["documents"][0]
+        self.data: Dict[str, Any] = page_documents(page)[0]
         self.verdict: str = self.data["verdict"]
         self.phase: Optional[str] = self.data["phase"]
         self.tried_bytes: Optional[int] = self.data["tried_bytes"]
@@ -309,8 +320,7 @@ class DryRun:
         return tuple(_phase(row) for row in self.data["phases"])
 
     def text(self) -> str:
-        plain = self._page.split("<noscript><pre>", 1)[1].split("</pre>", 1)[0]
-        return plain.replace("&lt;", "<").replace("&amp;", "&")
+        return page_text(self._page)
 
     def html(self) -> str:
         return self._page

@@ -1,0 +1,83 @@
+"""A question to the program `oomsight`, in a process of its own.
+
+The plugin asks in this way and not through the library: it is a guest in somebody's engine, and there whatever may crash, hang
+or eat memory has to be something that can be killed and left behind. Nothing in here waits longer than it was told to."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from typing import Any, BinaryIO, Dict, List, Sequence, cast
+
+from ._command import command_path, environment
+from ._results import page_documents, page_text
+
+MOST_BYTES = 32 << 20  # a page has some hundred kilobytes
+
+
+class Unanswered(RuntimeError):
+    """The program gave no answer; `code` is its exit code, or minus the signal that ended it."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Answer:
+    """A report as a page, and what is inside it."""
+
+    def __init__(self, page: str) -> None:
+        self.html = page
+        try:
+            self.data: Dict[str, Any] = page_documents(page)[0]
+        except (ValueError, LookupError) as error:
+            raise Unanswered(0, "what it answers is no report") from error
+
+    @property
+    def text(self) -> str:
+        return page_text(self.html)
+
+
+def memory_file(content: bytes = b"") -> BinaryIO:
+    """A file that needs no disk: a full or read-only one must not matter here."""
+    if hasattr(os, "memfd_create"):
+        file = cast(BinaryIO, os.fdopen(os.memfd_create("oomsight"), "w+b"))
+    else:
+        file = cast(BinaryIO, tempfile.TemporaryFile())
+    file.write(content)
+    file.seek(0)
+    return file
+
+
+def end(child: "subprocess.Popen[bytes]") -> None:
+    """Kill it and what it started, without waiting: a process stuck in the kernel would hold the engine with it."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except OSError:
+        child.kill()
+
+
+def ask(words: Sequence[str], text: str = "", seconds: float = 30) -> Answer:
+    """Run `oomsight WORDS --format html` with `text` on its standard input."""
+    env = environment()
+    env.pop("LD_PRELOAD", None)  # meant for the engine
+    command: List[str] = [command_path(), words[0], "--format", "html"] + list(words[1:])
+    with memory_file(text.encode("utf-8", "surrogateescape")) as given, memory_file() as answered, memory_file() as said:
+        child = subprocess.Popen(command, stdin=given, stdout=answered, stderr=said, env=env, start_new_session=True)
+        deadline = time.monotonic() + seconds
+        try:
+            while child.poll() is None:
+                if time.monotonic() > deadline:
+                    raise Unanswered(-int(signal.SIGKILL), "no answer within %g s" % seconds)
+                if os.fstat(answered.fileno()).st_size > MOST_BYTES:
+                    raise Unanswered(-int(signal.SIGKILL), "an answer of more than %d bytes" % MOST_BYTES)
+                time.sleep(0.005)
+        except BaseException:
+            end(child)
+            raise
+        said.seek(0)
+        lines = said.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
+        if child.returncode not in (0, 1):
+            raise Unanswered(child.returncode, lines[-1] if lines else "exit %d" % child.returncode)
+        answered.seek(0)
+        return Answer(answered.read(MOST_BYTES).decode("utf-8", "replace"))
