@@ -26,6 +26,25 @@ static const struct {
 };
 enum { COUNT = sizeof table / sizeof *table };
 
+/* Options whose value is one of a few words. */
+static const struct {
+    const char *option, *words;
+} values[] = {
+    {"--format", "text json md html github sarif"},
+    {"--color", "auto always never"},
+    {"--lang", "en zh"},
+    {"--cuda", "12 13"},
+    {"--pool-backend", "driver clean sticky"},
+};
+enum { VALUES = sizeof values / sizeof *values };
+
+static const char *values_of(const char *option)
+{
+    for (size_t i = 0; i < VALUES; i++)
+        if (strcmp(values[i].option, option) == 0) return values[i].words;
+    return NULL;
+}
+
 static void put_commands(void)
 {
     for (size_t i = 0; i < COUNT; i++) printf("%s%s", i ? " " : "", table[i].command);
@@ -41,13 +60,11 @@ static void put_bash(void)
           stdout);
     put_commands();
     fputs(" help version\" -- \"$word\")); return; fi\n"
-          "    case $before in\n"
-          "        --format) options='text json md html github sarif' ;;\n"
-          "        --color) options='auto always never' ;;\n"
-          "        --lang) options='en zh' ;;\n"
-          "        --cuda) options='12 13' ;;\n"
-          "        --pool-backend) options='driver clean sticky' ;;\n"
-          "    esac\n"
+          "    case $before in\n",
+          stdout);
+    for (size_t i = 0; i < VALUES; i++)
+        printf("        %s) options='%s' ;;\n", values[i].option, values[i].words);
+    fputs("    esac\n"
           "    if [[ -n $options ]]; then COMPREPLY=($(compgen -W \"$options\" -- \"$word\")); return; fi\n"
           "    case ${COMP_WORDS[1]} in\n",
           stdout);
@@ -68,11 +85,11 @@ static void put_zsh(void)
     put_commands();
     fputs(" help version; return; fi\n"
           "    if ((${words[(I)--]} && ${words[(I)--]} < CURRENT)); then _files; return; fi\n"
-          "    case $words[CURRENT-1] in\n"
-          "        --format) compadd text json md html github sarif; return ;;\n"
-          "        --color) compadd auto always never; return ;;\n"
-          "        --cuda) compadd 12 13; return ;;\n"
-          "    esac\n"
+          "    case $words[CURRENT-1] in\n",
+          stdout);
+    for (size_t i = 0; i < VALUES; i++)
+        printf("        %s) compadd %s; return ;;\n", values[i].option, values[i].words);
+    fputs("    esac\n"
           "    case $words[2] in\n",
           stdout);
     for (size_t i = 0; i < COUNT; i++)
@@ -81,7 +98,7 @@ static void put_zsh(void)
           "    if [[ $words[CURRENT] == -* || $words[2] == completion ]]; then compadd -- $options; else "
           "_files; fi\n"
           "}\n"
-          "compdef _oomsight oomsight\n",
+          "if [[ $funcstack[1] == _oomsight ]]; then _oomsight \"$@\"; else compdef _oomsight oomsight; fi\n",
           stdout);
 }
 
@@ -95,8 +112,11 @@ static void put_fish(void)
         snprintf(words, sizeof words, "%s", table[i].options);
         for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
             bool const option = strncmp(word, "--", 2) == 0;
-            printf("complete -c oomsight -n '__fish_seen_subcommand_from %s' %s %s\n", table[i].command,
+            const char *const choice = values_of(word);
+            printf("complete -c oomsight -n '__fish_seen_subcommand_from %s' %s %s", table[i].command,
                    option ? "-l" : "-f -a", option ? word + 2 : word);
+            if (choice) printf(" -x -a '%s'", choice);
+            putchar('\n');
         }
     }
 }

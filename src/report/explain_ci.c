@@ -74,7 +74,7 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
         oos_text_put(text, "::error ");
         if (page->path) {
             oos_text_put(text, "file=");
-            oos_ci_escaped(text, page->path, false);
+            oos_ci_escaped(text, page->path, true);
             oos_text_put(text, ",");
         }
         oos_text_printf(text, "line=%" PRIu64 ",title=Out of memory in %s::", incident->first_line,

@@ -9,5 +9,11 @@ done
     COMP_WORDS=(oomsight plan --format h); COMP_CWORD=3; _oomsight; echo "${COMPREPLY[@]}"' "${TMPDIR:-/tmp}/oomsight-completion.$$"
 rm -f "${TMPDIR:-/tmp}/oomsight-completion.$$"
 "$OOMSIGHT" completion zsh | head -n 1
+# Every shell offers the same words as values.
+for option in format color lang cuda pool-backend; do
+    words=$("$OOMSIGHT" completion bash | sed -n "s/^ *--$option) options='\(.*\)' ;;/\1/p")
+    [ -n "$words" ] && "$OOMSIGHT" completion zsh | grep -qF -- "--$option) compadd $words; return" || echo "zsh: no values of --$option"
+    "$OOMSIGHT" completion fish | grep -qF -- "-l $option -x -a '$words'" || echo "fish: no values of --$option"
+done
 "$OOMSIGHT" completion fish | grep -c 'seen_subcommand_from plan'
 "$OOMSIGHT" completion tcsh; echo "exit $?"

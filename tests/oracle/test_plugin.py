@@ -150,6 +150,8 @@ def bundle(site, folder):
     o = run(copy, VERSION, SMALL, "opt-125m", DIES, {"OOMSIGHT_BUNDLE_DIR": place})
     found = glob.glob(os.path.join(place, "*", "bundle.json"))
     told = json.load(open(found[0], encoding="utf-8")) if found else {}
+    if figures(o) != without(site, DIES):
+        print("     seen: %s" % json.dumps(figures(o)))
     replayed = subprocess.run([program_of(site), "replay", "--json", os.path.join(os.path.dirname(found[0]), "snapshot.pickle")],
                               capture_output=True, text=True) if found else None
     return [("a bundle is written and named", bool(found) and os.path.dirname(found[0]) in o.log), ("its phase is kv_alloc", told.get("phase") == "kv_alloc"),

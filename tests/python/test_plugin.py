@@ -1,6 +1,8 @@
 """The vLLM plugin over a vLLM of a few lines: what it asks of the engine and what it leaves behind. That no step of it can
 break an engine is test_plugin_sabotage.py."""
 import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import os
 import sys
@@ -125,3 +127,24 @@ def test_a_module_that_comes_later_is_patched_when_it_comes(engine, monkeypatch,
     engine.plugin.register()
     late = importlib.import_module("vllm.v1.worker.gpu_worker")
     assert late.Worker.load_model._oomsight and late.Worker().load_model() == 1
+
+
+def test_finders_of_others_are_not_passed_over(engine, monkeypatch, tmp_path):
+    folder = tmp_path / "late"
+    folder.mkdir()
+    (folder / "gpu_worker.py").write_text("class Worker:\n    def load_model(self):\n        return 1\n")
+    monkeypatch.delitem(sys.modules, "vllm.v1.worker.gpu_worker")
+    sys.modules["vllm.v1.worker"].__path__ = [str(folder)]
+
+    class Other(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path, target=None):
+            spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+            if name.endswith("gpu_worker"):
+                execute = spec.loader.exec_module
+                spec.loader.exec_module = lambda module: (execute(module), setattr(module, "other", True))
+            return spec
+
+    sys.meta_path.insert(0, Other())
+    engine.plugin.register()
+    late = importlib.import_module("vllm.v1.worker.gpu_worker")
+    assert late.other and late.Worker.load_model._oomsight

@@ -59,7 +59,7 @@ def sabotage(engine, monkeypatch, step, kind):
             if function.__name__ == step[7:]:
                 monkeypatch.setitem(plugin.PATCHES, name, broken(kind))
     elif step == "plugin.find_spec":
-        monkeypatch.setattr(plugin.importlib.machinery.PathFinder, "find_spec", broken(kind))
+        monkeypatch.setattr(plugin.importlib.util, "find_spec", broken(kind))
         assert plugin.AfterImport().find_spec("vllm.v1.worker.gpu_worker", None) is None
         monkeypatch.undo()
         monkeypatch.setenv("OOMSIGHT", "1")

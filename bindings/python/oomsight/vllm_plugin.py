@@ -7,6 +7,7 @@ plugin were not installed. Answers come from the program, in a process of its ow
 import functools
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import logging
 import os
 import shlex
@@ -219,13 +220,19 @@ def patch(name: str, module: ModuleType) -> None:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Modules that are not imported yet are patched when they are: importing them here would be too early."""
+    """Modules that are not imported yet are patched when they are: importing them here would be too early. Who finds them is
+    left to the other finders, which may have plans of their own for the same modules."""
+    busy = False
 
     def find_spec(self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
-        if name not in PATCHES:
+        if name not in PATCHES or self.busy:
             return None
         try:
-            spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+            self.busy = True
+            try:
+                spec = importlib.util.find_spec(name)
+            finally:
+                self.busy = False
             if spec is None or spec.loader is None:
                 return None
             execute = spec.loader.exec_module
