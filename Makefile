@@ -39,6 +39,8 @@ python: all             ## the Python binding: types and tests
 	@tests/python/run.sh $(B)
 root: wheel             ## the wheel in a minimal Debian root (debootstrap, as root)
 	@tests/python/minimal_root.sh dist/*.whl
+try-packages: package   ## the .deb, the tarball and the image, installed in a Debian root and run (as root)
+	@tests/packages/try_packages.sh dist
 fmt:                    ## format the C sources
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 tidy: all               ## clang-tidy over the sources
