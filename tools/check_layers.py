@@ -9,6 +9,7 @@ MAY_SEE = {
     "base": set(),
     "match": {"base"},
     "facts": {"base"},
+    "http": {"base"},
     "input": {"base", "facts"},
     "ledger": {"base"},
     "plan": {"base", "facts", "input", "ledger"},

@@ -298,6 +298,59 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
 oomsight_follow_poll(oomsight_follow *follow, int settle, uint64_t *ret_bytes,
                      const oomsight_explanation **ret_explanation, oomsight_error *reterr);
 
+/* Many logs that grow: files, folders (Kubernetes, docker), patterns, "-". Nothing here starts a thread, but for the listener
+ * of the metrics when one is asked for. */
+typedef struct oomsight_agent oomsight_agent;
+
+/* Parameters of an agent. Start from OOMSIGHT_AGENT_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_agent_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *const *paths;
+    size_t path_count;
+    const char *state_dir;                /* positions are kept here over restarts; NULL: begin anew */
+    const char *metrics_address;          /* "PORT" (on 127.0.0.1) or "ADDRESS:PORT"; NULL: no listener */
+    const char *metrics_file;             /* for a textfile collector, replaced as a whole; NULL: none */
+    size_t most_files;                    /* followed at once, 0: 4096 */
+    int allow_hub;                        /* as for an explanation */
+    const oomsight_render_params *render; /* JSON (a line per incident; NULL) or text */
+    void (*on_trouble)(void *context, const char *path, const char *sentence); /* NULL: nobody is told */
+    void *trouble_context;
+} oomsight_agent_params;
+#define OOMSIGHT_AGENT_PARAMS_INIT                                                                           \
+    {                                                                                                        \
+        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL               \
+    }
+
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_open(const oomsight_agent_params *params,
+                                                                     oomsight_agent **ret_agent,
+                                                                     oomsight_error *reterr);
+OOMSIGHT_API void oomsight_agent_close(oomsight_agent *agent); /* NULL is fine */
+
+/* Wait a while for something new, read it, and give out what has ended (docs/formats/agent.md). The text is the agent's. Nothing
+ * more is read until oomsight_agent_delivered() says that whoever takes it has it: only then positions move on, so that a crash
+ * in between repeats incidents and loses none. oomsight_agent_refused() counts a failed attempt, and the same text is given
+ * again. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_poll(oomsight_agent *agent, int wait_ms,
+                                                                     const char **ret_text, size_t *ret_bytes,
+                                                                     oomsight_error *reterr);
+OOMSIGHT_API void oomsight_agent_delivered(oomsight_agent *agent);
+OOMSIGHT_API void oomsight_agent_refused(oomsight_agent *agent);
+/* As a poll, at the end: what is open counts as over. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_finish(oomsight_agent *agent,
+                                                                       const char **ret_text,
+                                                                       size_t *ret_bytes,
+                                                                       oomsight_error *reterr);
+OOMSIGHT_API int
+oomsight_agent_ended(const oomsight_agent *agent); /* standard input, the only path, is over */
+OOMSIGHT_API int oomsight_agent_found_oom(const oomsight_agent *agent);
+OOMSIGHT_API uint64_t oomsight_agent_bytes_read(const oomsight_agent *agent);
+/* The metrics as they stand; *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_metrics(oomsight_agent *agent,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API unsigned oomsight_agent_metrics_port(const oomsight_agent *agent); /* 0: no listener */
+
 /* ---- dry runs -------------------------------------------------------------------------------------------------- */
 
 /* The real engine on devices that are not there. This part makes the devices and reads the result; starting the process

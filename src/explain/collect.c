@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 enum {
-    STRINGS_BYTES = 16 << 10,
+    STRINGS_BYTES = 1 << 10,
     FILE_NAME_BYTES = 256,
     EVIDENCE_MAX_BYTES = 1024,
     SETUP_MAX_BYTES = 8 << 10,
@@ -23,7 +23,14 @@ struct oos_collector {
     void (*on_incident)(void *, const oos_incident *);
     void *context;
     oos_incident history, open;
+    oos_incident before; /* the history when the open incident began */
     bool is_open;
+    bool told;        /* the open incident was handed out when nothing more seemed to come */
+    bool passed_on;   /* the open one followed upon such, and may be nothing but that one, passed on */
+    uint32_t part;    /* files that the text was rotated into */
+    uint64_t touched; /* signs of failure, counted */
+    uint64_t version, before_version;
+    int64_t time;          /* of the line at hand, or of the last that bore one */
     bool went_on;          /* the engine got further after the open incident's last sign of failure */
     unsigned served;       /* statistics since then: a dying server may still print one or two */
     uint64_t from_message; /* numbers of `open` that a failure message gave */
@@ -32,10 +39,11 @@ struct oos_collector {
     oos_arena *history_strings, *open_strings;
     char file[FILE_NAME_BYTES];
     uint64_t reported;
-    size_t serve_signal;           /* index of "setup.serve" */
-    oos_rank ranks[OOS_RANKS_MAX]; /* of `open` */
-    char line[OOS_LINE_MAX_BYTES * 2], joined[OOS_JOINED_MAX_BYTES];
+    size_t serve_signal; /* index of "setup.serve" */
+    oos_rank *ranks;     /* of `open`; made when the first rank speaks */
+    oos_bench *bench;
 };
+_Static_assert((int)OOS_BENCH_JOINED_BYTES >= (int)OOS_JOINED_MAX_BYTES, "a message fits the bench");
 
 /* One line, prepared. */
 typedef struct item {
@@ -58,10 +66,15 @@ static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
 
 static void incident_clear(oos_incident *incident, const char *file)
 {
-    *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT, .file = file ? file : "", .count = 1};
+    *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT,
+                               .file = file ? file : "",
+                               .count = 1,
+                               .started = OOS_TIME_NONE,
+                               .first_time = OOS_TIME_NONE,
+                               .at = OOS_TIME_NONE};
 }
 
-oomsight_status oos_collector_create(const oos_signals *signals,
+oomsight_status oos_collector_create(const oos_signals *signals, oos_bench *bench,
                                      void (*on_incident)(void *context, const oos_incident *incident),
                                      void *context, oos_collector **ret_collector, oomsight_error *reterr)
 {
@@ -75,6 +88,8 @@ oomsight_status oos_collector_create(const oos_signals *signals,
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     }
     c->signals = signals;
+    c->bench = bench;
+    c->time = OOS_TIME_NONE;
     c->serve_signal = oos_signals_find(signals, "setup.serve");
     c->on_incident = on_incident;
     c->context = context;
@@ -125,6 +140,7 @@ static void close_incident(oos_collector *c)
 {
     if (!c->is_open) return;
     c->is_open = false;
+    if (c->told || c->passed_on) return;
     bool const memory =
         has_kind(c, &c->open.signals, OOS_SIGNAL_OOM) || has_kind(c, &c->open.signals, OOS_SIGNAL_PART) ||
         has_kind(c, &c->open.signals, OOS_SIGNAL_REFUSAL) || has_kind(c, &c->open.signals, OOS_SIGNAL_HOST);
@@ -137,21 +153,34 @@ static void close_incident(oos_collector *c)
     if (memory || (!c->went_on && (said || !worked))) report(c, &c->open);
 }
 
-static void open_incident(oos_collector *c, uint64_t line)
+/* `message`: this line itself says that memory ran out. */
+static void open_incident(oos_collector *c, const oos_hit_line *line, bool message)
 {
-    if (c->is_open && c->went_on) close_incident(c);
+    bool const follows = c->is_open && c->told && !c->went_on && !message;
+    if (c->is_open && (c->went_on || c->told)) close_incident(c);
+    c->touched++;
     if (!c->is_open) {
         oos_arena_reset(c->open_strings);
+        c->before = c->history;
+        c->before_version = c->version;
         c->open = c->history;
         c->open.ranks = c->ranks;
-        c->open.first_line = line;
+        c->open.first_line = line->number;
+        c->open.first_part = c->part;
+        c->open.first_byte = line->first_byte;
+        c->open.first_time = c->time;
         c->open.failed = true;
         c->is_open = true;
-        c->went_on = c->message_complete = false;
+        c->went_on = c->message_complete = c->told = false;
+        c->passed_on = follows;
         c->served = 0;
         c->from_message = 0;
     }
-    c->open.last_line = line;
+    if (message) c->passed_on = false;
+    c->open.last_line = line->number;
+    c->open.last_part = c->part;
+    c->open.last_byte = line->end_byte ? line->end_byte - 1 : 0;
+    c->open.at = c->time;
     c->served = 0;
 }
 
@@ -167,18 +196,52 @@ void oos_collector_free(oos_collector *c)
     if (!c) return;
     oos_arena_free(c->history_strings);
     oos_arena_free(c->open_strings);
+    free(c->ranks);
     free(c);
 }
 
 void oos_collector_settle(oos_collector *c)
 {
+    uint64_t const before = c->reported;
+    bool const passed_on = c->passed_on;
+    if (!c->is_open || c->told) return;
     close_incident(c);
+    c->is_open = c->told = c->reported > before || passed_on;
+    c->passed_on = false;
+}
+
+void oos_collector_part(oos_collector *c)
+{
+    c->part++;
+}
+
+oos_collector_point oos_collector_at(const oos_collector *c)
+{
+    bool const open = c->is_open && !c->told;
+    return (oos_collector_point){.history = open ? &c->before : &c->history,
+                                 .open = open,
+                                 .told = c->is_open && (c->told || c->passed_on),
+                                 .first_part = c->open.first_part,
+                                 .first_byte = c->open.first_byte,
+                                 .first_line = c->open.first_line,
+                                 .version = open ? c->before_version : c->version};
+}
+
+uint64_t oos_collector_touched(const oos_collector *c)
+{
+    return c->touched;
+}
+
+const oos_incident *oos_collector_history(const oos_collector *c)
+{
+    return &c->history;
 }
 
 void oos_collector_file(oos_collector *c, const char *name)
 {
     snprintf(c->file, sizeof c->file, "%s", name ? name : "");
-    c->is_open = false;
+    c->is_open = c->told = c->passed_on = false;
+    c->time = OOS_TIME_NONE;
     oos_arena_reset(c->history_strings);
     oos_arena_reset(c->open_strings);
     incident_clear(&c->history, c->file);
@@ -246,6 +309,8 @@ static oos_rank *rank_of(oos_collector *c, const item *it)
     for (size_t i = 0; i < c->open.rank_count; i++)
         if (oos_view_is(name, c->open.ranks[i].rank)) return &c->open.ranks[i];
     if (c->open.rank_count == OOS_RANKS_MAX) return NULL;
+    if (!c->ranks && !(c->ranks = calloc(OOS_RANKS_MAX, sizeof *c->ranks))) return NULL;
+    c->open.ranks = c->ranks;
     oos_rank *rank = &c->open.ranks[c->open.rank_count++];
     *rank = (oos_rank){.rank = keep_string(c->open_strings, name, 40)};
     return rank;
@@ -328,8 +393,8 @@ static bool literal_in(const oos_collector *c, const item *it, size_t index, oos
 static oos_view joined(oos_collector *c, item *it)
 {
     if (!it->joined.len)
-        it->joined =
-            (oos_view){c->joined, oos_window_join(it->text, it->raw->after, c->joined, sizeof c->joined)};
+        it->joined = (oos_view){c->bench->joined, oos_window_join(it->text, it->raw->after, c->bench->joined,
+                                                                  OOS_JOINED_MAX_BYTES)};
     return it->joined;
 }
 
@@ -355,7 +420,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
 {
     const oos_signal *signal = &c->signals->list[index];
     if (it->muted) return;
-    open_incident(c, it->raw->number);
+    open_incident(c, it->raw, true);
     oos_set_add(&c->open.signals, index);
     add_evidence(c, &c->open, it, signal, true);
     if (signal->repeat)
@@ -390,6 +455,21 @@ static oos_setup_text setup_copy(oos_arena *strings, const oos_setup_text *setup
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (*fields[i]) *fields[i] = keep_string(strings, oos_view_of(*fields[i]), SETUP_MAX_BYTES);
     return copy;
+}
+
+void oos_collector_resume(oos_collector *c, const oos_incident *history, bool told)
+{
+    oos_arena_reset(c->history_strings);
+    c->history = *history;
+    c->history.file = c->file;
+    c->history.setup = setup_copy(c->history_strings, &history->setup);
+    for (size_t i = 0; i < history->evidence_count; i++)
+        c->history.evidence[i].text =
+            keep_string(c->history_strings, oos_view_of(history->evidence[i].text), EVIDENCE_MAX_BYTES);
+    if (told) {
+        c->before = c->open = c->history;
+        c->is_open = c->told = true;
+    }
 }
 
 static void on_start(oos_collector *c)
@@ -429,7 +509,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_FAULT:
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
-        open_incident(c, it->raw->number);
+        open_incident(c, it->raw, false);
         oos_set_add(&c->open.signals, index);
         add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
         break;
@@ -508,8 +588,10 @@ void oos_collector_line(void *collector, const oos_hit_line *raw)
     oos_collector *c = collector;
     item it = {.raw = raw};
     if (!gather(c, raw, &it.candidates)) return;
-    oos_view const line = oos_view_slice(raw->text, 0, sizeof c->line);
-    it.text = (oos_view){c->line, oos_logline_uncolour(line, c->line)};
+    c->version++;
+    oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
+    it.text = (oos_view){c->bench->line, oos_logline_uncolour(line, c->bench->line)};
+    if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     note_shape(&c->history, &it.log);
     if (c->is_open) note_shape(&c->open, &it.log);
@@ -525,4 +607,5 @@ void oos_collector_line(void *collector, const oos_hit_line *raw)
         (oos_known(&c->open, OOS_NUMBER_torch_allocated) || oos_known(&c->open, OOS_NUMBER_kv_needed)) &&
         c->from_message)
         c->message_complete = true;
+    if (c->history.started == OOS_TIME_NONE) c->history.started = c->time;
 }

@@ -21,7 +21,8 @@ struct oos_explainer {
     oos_on_incident *on_incident;
     void *context;
     oos_collector *collector;
-    oos_literal_scan *literals;
+    oos_bench *bench;
+    bool owns_bench, each;
     oos_linescan *scan; /* of the file being read */
 };
 
@@ -122,6 +123,9 @@ static void on_incident(void *context, const oos_incident *collected)
     incident->record = oos_kb_match(&r->knowledge->kb, incident);
     e->count++;
     if (r->on_incident) r->on_incident(r->context, incident, false);
+    if (!r->each) return;
+    *e = (oos_explanation){0};
+    oos_arena_reset(r->arena);
 }
 
 static void on_line(void *context, const oos_hit_line *line)
@@ -133,7 +137,7 @@ static void on_line(void *context, const oos_hit_line *line)
 static oomsight_status begin_file(oos_explainer *r, const char *name, oomsight_error *reterr)
 {
     oos_collector_file(r->collector, name);
-    return oos_linescan_open(r->literals, on_line, r, &r->scan, reterr);
+    return oos_linescan_open(r->bench, &(oos_scan_origin){0}, on_line, r, &r->scan, reterr);
 }
 
 static oomsight_status end_file(oos_explainer *r, oomsight_error *reterr)
@@ -153,21 +157,39 @@ static oomsight_status end_file(oos_explainer *r, oomsight_error *reterr)
     return status;
 }
 
+static oomsight_status create(const oos_explainer *like, oos_explainer **ret_explainer,
+                              oomsight_error *reterr)
+{
+    oos_explainer *r = calloc(1, sizeof *r);
+    if (!r) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    *r = *like;
+    oomsight_status const status =
+        oos_collector_create(&r->knowledge->signals, r->bench, on_incident, r, &r->collector, reterr);
+    if (status != OOMSIGHT_OK)
+        free(r);
+    else
+        *ret_explainer = r;
+    return status;
+}
+
 oomsight_status oos_explainer_open(oos_arena *arena, const oos_knowledge *knowledge,
                                    oos_explanation *explanation, oos_on_incident *on_new, void *context,
                                    oos_explainer **ret_explainer, oomsight_error *reterr)
 {
-    oos_explainer *r = calloc(1, sizeof *r);
-    if (!r) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-    *r = (oos_explainer){.arena = arena,
-                         .knowledge = knowledge,
-                         .explanation = explanation,
-                         .on_incident = on_new,
-                         .context = context};
-    oomsight_status status = oos_collector_create(&knowledge->signals, on_incident, r, &r->collector, reterr);
-    if (status == OOMSIGHT_OK)
-        status = oos_literal_scan_open(knowledge->signals.literals, &r->literals, reterr);
-    if (status == OOMSIGHT_OK) status = begin_file(r, "", reterr);
+    oos_explainer like = {.arena = arena,
+                          .knowledge = knowledge,
+                          .explanation = explanation,
+                          .on_incident = on_new,
+                          .context = context,
+                          .owns_bench = true};
+    oos_explainer *r = NULL;
+    OOS_TRY(oos_bench_create(knowledge->signals.literals, &like.bench, reterr));
+    oomsight_status status = create(&like, &r, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_bench_free(like.bench);
+        return status;
+    }
+    status = begin_file(r, "", reterr);
     if (status != OOMSIGHT_OK)
         oos_explainer_close(r);
     else
@@ -175,12 +197,68 @@ oomsight_status oos_explainer_open(oos_arena *arena, const oos_knowledge *knowle
     return status;
 }
 
+oomsight_status oos_explainer_open_growing(oos_arena *arena, const oos_knowledge *knowledge, oos_bench *bench,
+                                           const oos_scan_origin *origin, oos_explanation *explanation,
+                                           oos_on_incident *on_new, void *context,
+                                           oos_explainer **ret_explainer, oomsight_error *reterr)
+{
+    oos_explainer const like = {.arena = arena,
+                                .knowledge = knowledge,
+                                .explanation = explanation,
+                                .on_incident = on_new,
+                                .context = context,
+                                .bench = bench,
+                                .each = true};
+    oos_explainer *r = NULL;
+    OOS_TRY(create(&like, &r, reterr));
+    oos_collector_file(r->collector, "");
+    oomsight_status const status = oos_linescan_open(bench, origin, on_line, r, &r->scan, reterr);
+    if (status != OOMSIGHT_OK)
+        oos_explainer_close(r);
+    else
+        *ret_explainer = r;
+    return status;
+}
+
+oomsight_status oos_explainer_next_part(oos_explainer *r, const oos_scan_origin *origin,
+                                        oomsight_error *reterr)
+{
+    oos_linescan_result result;
+    OOS_TRY(oos_linescan_finish(r->scan, &result, reterr));
+    oos_linescan *scan;
+    OOS_TRY(oos_linescan_open(r->bench, origin, on_line, r, &scan, reterr));
+    oos_linescan_close(r->scan);
+    r->scan = scan;
+    oos_collector_part(r->collector);
+    return OOMSIGHT_OK;
+}
+
+bool oos_explainer_waits(const oos_explainer *r)
+{
+    return oos_linescan_waits(r->scan) || oos_collector_at(r->collector).open;
+}
+
+uint64_t oos_explainer_lines(const oos_explainer *r)
+{
+    return oos_linescan_lines(r->scan);
+}
+
+oos_collector *oos_explainer_collector(oos_explainer *r)
+{
+    return r->collector;
+}
+
+void oos_explainer_place(const oos_explainer *r, uint64_t *ret_byte, uint64_t *ret_lines)
+{
+    oos_linescan_place(r->scan, ret_byte, ret_lines);
+}
+
 void oos_explainer_close(oos_explainer *r)
 {
     if (!r) return;
     oos_linescan_close(r->scan);
-    oos_literal_scan_close(r->literals);
     oos_collector_free(r->collector);
+    if (r->owns_bench) oos_bench_free(r->bench);
     free(r);
 }
 
@@ -212,6 +290,7 @@ static oomsight_status read_file(oos_explainer *r, oos_logstream *stream, oomsig
     for (size_t count = 1; count;) {
         size_t capacity;
         char *room = oos_linescan_room(r->scan, &capacity);
+        if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
         OOS_TRY(oos_logstream_read(stream, room, capacity, &count, reterr));
         if (count) OOS_TRY(oos_linescan_took(r->scan, count, reterr));
     }
@@ -221,7 +300,7 @@ static oomsight_status read_file(oos_explainer *r, oos_logstream *stream, oomsig
 oomsight_status oos_explain_stream(oos_arena *arena, const oos_knowledge *knowledge, oos_logstream *stream,
                                    oos_explanation *explanation, oomsight_error *reterr)
 {
-    oos_explainer *r;
+    oos_explainer *r = NULL;
     OOS_TRY(oos_explainer_open(arena, knowledge, explanation, NULL, NULL, &r, reterr));
     oos_linescan_close(r->scan);
     r->scan = NULL;

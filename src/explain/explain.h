@@ -2,6 +2,7 @@
 #ifndef OOS_EXPLAIN_EXPLAIN_H
 #define OOS_EXPLAIN_EXPLAIN_H
 
+#include "explain/collect.h"
 #include "explain/incident.h"
 #include "explain/kb.h"
 #include "explain/reason.h"
@@ -49,5 +50,21 @@ oomsight_status oos_explainer_took(oos_explainer *explainer, size_t count, oomsi
 oomsight_status oos_explainer_settle(oos_explainer *explainer, oomsight_error *reterr);
 /* The text is over; another may follow, with line numbers from 1. */
 oomsight_status oos_explainer_finish(oos_explainer *explainer, oomsight_error *reterr);
+
+/* One of many growing texts that share a bench. `part` 0 begins at `origin`. With `each`, equal incidents are told one by one
+ * and nothing is kept of them: `explanation` is empty again after each call of `on_incident`. */
+oomsight_status oos_explainer_open_growing(oos_arena *arena, const oos_knowledge *knowledge, oos_bench *bench,
+                                           const oos_scan_origin *origin, oos_explanation *explanation,
+                                           oos_on_incident *on_incident, void *context,
+                                           oos_explainer **ret_explainer, oomsight_error *reterr);
+/* The text goes on in another file: what is open stays open. */
+oomsight_status oos_explainer_next_part(oos_explainer *explainer, const oos_scan_origin *origin,
+                                        oomsight_error *reterr);
+/* Something waits to be told, or for what follows it. */
+bool oos_explainer_waits(const oos_explainer *explainer);
+uint64_t oos_explainer_lines(const oos_explainer *explainer); /* read of this part, and before it */
+oos_collector *oos_explainer_collector(oos_explainer *explainer);
+/* The first byte of this part that was not looked at to the end. */
+void oos_explainer_place(const oos_explainer *explainer, uint64_t *ret_byte, uint64_t *ret_lines);
 
 #endif

@@ -86,6 +86,7 @@ oomsight_status oos_follow_read(oos_follow *follow, uint64_t most_bytes, uint64_
         size_t capacity;
         char *room = oos_explainer_room(follow->explainer, &capacity);
         ssize_t count;
+        if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
         do count = read(follow->fd, room, (size_t)oos_min((uint64_t)capacity, most_bytes - total));
         while (count < 0 && errno == EINTR);
         if (count < 0) {

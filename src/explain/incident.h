@@ -5,6 +5,7 @@
 
 #include "explain/signals.h"
 #include "base/size.h"
+#include "input/logtime.h"
 
 /* name, key in JSON, unit: B bytes, N count, R ratio */
 #define OOS_NUMBER_MAP(X)                                                                                    \
@@ -100,6 +101,11 @@ typedef struct oos_incident {
     oos_setup_text setup;
     const char *file; /* inside an archive; "" for a plain input */
     uint64_t first_line, last_line;
+    /* Of a growing text. */
+    uint32_t first_part, last_part; /* which of the files that the text was rotated into */
+    uint64_t first_byte, last_byte; /* in them: of the first line, and of the last byte of the last */
+    int64_t started, first_time,
+        at;                /* the time at the start of the engine, of the first and of the last line */
     oos_phase last_marker; /* OOS_PHASE_COUNT: none */
     uint64_t last_marker_line;
     bool failed;    /* a failure of some kind was seen */

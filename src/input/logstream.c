@@ -203,6 +203,12 @@ oomsight_status oos_logstream_open(const char *path, uint64_t expand_limit_bytes
     return open_with(fd, true, (oos_view){0}, expand_limit_bytes, ret_stream, reterr);
 }
 
+oomsight_status oos_logstream_open_fd(int fd, uint64_t expand_limit_bytes, oos_logstream **ret_stream,
+                                      oomsight_error *reterr)
+{
+    return open_with(fd, true, (oos_view){0}, expand_limit_bytes, ret_stream, reterr);
+}
+
 oomsight_status oos_logstream_open_bytes(oos_view bytes, uint64_t expand_limit_bytes,
                                          oos_logstream **ret_stream, oomsight_error *reterr)
 {

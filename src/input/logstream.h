@@ -19,6 +19,9 @@ typedef enum oos_logstream_cut {
 /* `path` "-": standard input. `expand_limit_bytes` bounds what wrappers may expand to, 0: 8 GiB. */
 oomsight_status oos_logstream_open(const char *path, uint64_t expand_limit_bytes, oos_logstream **ret_stream,
                                    oomsight_error *reterr);
+/* The same over an open file, which is closed with the stream, or at once when this fails. */
+oomsight_status oos_logstream_open_fd(int fd, uint64_t expand_limit_bytes, oos_logstream **ret_stream,
+                                      oomsight_error *reterr);
 /* The same over bytes in memory, which must outlive the stream. */
 oomsight_status oos_logstream_open_bytes(oos_view bytes, uint64_t expand_limit_bytes,
                                          oos_logstream **ret_stream, oomsight_error *reterr);

@@ -4,6 +4,7 @@
 #define OOS_REPORT_EXPLAIN_H
 
 #include "explain/explain.h"
+#include "explain/origin.h"
 #include "report/style.h"
 
 /* What the rest of the program found out about an incident: pieces of text, NULL where there is nothing. */
@@ -14,11 +15,20 @@ typedef struct oos_incident_notes {
     const char *plan_check; /* does plan reproduce the logged figures: a sentence */
 } oos_incident_notes;
 
+/* Where an incident of a growing log was, and when. */
+typedef struct oos_incident_source {
+    uint64_t id;
+    int64_t seen;     /* when it is told */
+    const char *path; /* of the log */
+    const oos_origin *origin;
+} oos_incident_source;
+
 typedef struct oos_explain_page {
     const oos_explanation *explanation;
     const oos_incident_notes *notes; /* one per incident */
     const char *path;                /* of the input, for annotations; NULL: none */
     bool chinese;
+    const oos_incident_source *source; /* of all its incidents; NULL: not followed */
 } oos_explain_page;
 
 void oos_report_explain_json(const oos_explain_page *page, oos_text *text); /* one object per line */

@@ -150,9 +150,47 @@ static void put_cut(oos_json_writer *w, const oos_explanation *explanation)
     oos_text_free(&cut);
 }
 
-static void put_incident(const oos_explanation *explanation, const oos_incident *incident,
+static void field_time(oos_json_writer *w, const char *key, int64_t time)
+{
+    char text[OOS_TIME_TEXT_BYTES];
+    oos_json_field_str(w, key, oos_logtime_print(time, text));
+}
+
+static void field_part(oos_json_writer *w, const char *key, const char *part)
+{
+    oos_json_field_str(w, key, *part ? part : NULL);
+}
+
+/* docs/formats/agent.md */
+static void put_source(oos_json_writer *w, const oos_incident *incident, const oos_incident_source *source)
+{
+    char id[17];
+    snprintf(id, sizeof id, "%016" PRIx64, source->id);
+    oos_json_field_str(w, "id", id);
+    field_time(w, "at", incident->at);
+    field_time(w, "started_at", incident->started);
+    field_time(w, "seen_at", source->seen);
+    oos_json_key(w, "source");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "path", source->path);
+    field_part(w, "namespace", source->origin->space);
+    field_part(w, "pod", source->origin->pod);
+    field_part(w, "pod_uid", source->origin->pod_uid);
+    field_part(w, "container", source->origin->container);
+    oos_json_key(w, "restart");
+    if (source->origin->restart >= 0)
+        oos_json_put_i64(w, source->origin->restart);
+    else
+        oos_json_put_null(w);
+    oos_json_field_u64(w, "first_byte", incident->first_byte);
+    oos_json_field_u64(w, "last_byte", incident->last_byte);
+    oos_json_end_object(w);
+}
+
+static void put_incident(const oos_explain_page *page, const oos_incident *incident,
                          const oos_incident_notes *notes, oos_text *text)
 {
+    const oos_explanation *explanation = page->explanation;
     oos_json_writer writer = {.text = text}, *w = &writer;
     char print[17];
     snprintf(print, sizeof print, "%016" PRIx64, incident->fingerprint);
@@ -194,6 +232,7 @@ static void put_incident(const oos_explanation *explanation, const oos_incident 
     oos_json_field_u64(w, "count", incident->count);
     put_cut(w, explanation);
     oos_json_field_str(w, "fingerprint", print);
+    if (page->source) put_source(w, incident, page->source);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
 }
@@ -201,5 +240,5 @@ static void put_incident(const oos_explanation *explanation, const oos_incident 
 void oos_report_explain_json(const oos_explain_page *page, oos_text *text)
 {
     for (size_t i = 0; i < page->explanation->count; i++)
-        put_incident(page->explanation, &page->explanation->incidents[i], &page->notes[i], text);
+        put_incident(page, &page->explanation->incidents[i], &page->notes[i], text);
 }

@@ -18,4 +18,5 @@ for line in open(sys.argv[1]):
     print(i["phase"], i["numbers"]["tried_bytes"] >> 20, "MiB, lines", i["first_line"], "to", i["last_line"])
 P
 rm -r "$(dirname "$log")"
-$OOMSIGHT explain --follow - ; echo "usage $?"
+printf "$frame$oom" 400 | $OOMSIGHT explain --follow - | grep -o "Tried to allocate 400 MiB" | head -n 1
+$OOMSIGHT explain --state /tmp x.log; echo "usage $?"

@@ -1,0 +1,195 @@
+/* Each incident when it has ended: at the next start, when the engine went on, or after a second without a further sign.
+ * Whatever cannot be written is kept and tried again; nothing more is read meanwhile. */
+#include "explain_follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { POLL_MS = 200, RETRY_MS = 500 };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static bool take_count(const char *name, const char *value, long most, long *ret_value)
+{
+    char *end;
+    errno = 0;
+    *ret_value = strtol(value, &end, 10);
+    if (!errno && end != value && !*end && *ret_value >= 0 && *ret_value <= most) return true;
+    fprintf(stderr, "oomsight explain: %s takes a number, not '%s'\n", name, value);
+    return false;
+}
+
+int follow_options_take(follow_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    long number;
+    if (strcmp(argv[*at], "--follow") == 0) {
+        options->on = true;
+        return ++*at, 1;
+    }
+    if ((value = option_value("--idle", argc, argv, at, &wrong))) {
+        if (!take_count("--idle", value, 1000000000, &number)) return -1;
+        options->idle_ms = number * 1000;
+        return 1;
+    }
+    if ((value = option_value("--max-files", argc, argv, at, &wrong))) {
+        if (!take_count("--max-files", value, 1000000, &number)) return -1;
+        options->most_files = (size_t)number;
+        return 1;
+    }
+    const struct {
+        const char *name;
+        const char **to;
+    } texts[] = {{"--state", &options->state_dir},
+                 {"--metrics", &options->metrics_address},
+                 {"--metrics-file", &options->metrics_file}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && !wrong; i++)
+        if ((value = option_value(texts[i].name, argc, argv, at, &wrong))) {
+            *texts[i].to = value;
+            return 1;
+        }
+    return wrong ? -1 : 0;
+}
+
+/* ---- where incidents go ---- */
+
+typedef struct outlet {
+    const char *path; /* NULL: standard output */
+    int fd;
+    dev_t device;
+    ino_t inode;
+    bool told;
+} outlet;
+
+/* A file is appended to, and made anew when it was moved away. */
+static bool outlet_ready(outlet *out)
+{
+    struct stat is;
+    if (!out->path) return true;
+    if (out->fd >= 0 && stat(out->path, &is) == 0 && is.st_dev == out->device && is.st_ino == out->inode)
+        return true;
+    if (out->fd >= 0) close(out->fd);
+    out->fd = open(out->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (out->fd < 0 || fstat(out->fd, &is) != 0) return false;
+    out->device = is.st_dev;
+    out->inode = is.st_ino;
+    return true;
+}
+
+/* *at moves on by what was written. */
+static bool outlet_write(outlet *out, const char *text, size_t bytes, size_t *at)
+{
+    if (!outlet_ready(out)) return false;
+    while (*at < bytes) {
+        ssize_t const count = write(out->fd, text + *at, bytes - *at);
+        if (count < 0 && errno == EINTR && !interrupted) continue;
+        if (count <= 0) return false;
+        *at += (size_t)count;
+    }
+    return true;
+}
+
+static void pause_ms(long milliseconds)
+{
+    struct timespec const pause = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* Until it is written, or until the end is asked for. */
+static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+{
+    size_t at = 0;
+    while (!outlet_write(out, text, bytes, &at)) {
+        if (!out->told)
+            fprintf(stderr,
+                    "oomsight: %s: incidents cannot be written (%s); trying again, nothing more is read\n",
+                    out->path ? out->path : "standard output", strerror(errno));
+        out->told = true;
+        oomsight_agent_refused(agent);
+        if (interrupted) return false;
+        pause_ms(RETRY_MS);
+    }
+    if (bytes && out->told) {
+        fputs("oomsight: incidents are written again\n", stderr);
+        out->told = false;
+    }
+    oomsight_agent_delivered(agent);
+    return true;
+}
+
+/* ---- the loop ---- */
+
+static void on_trouble(void *context, const char *path, const char *sentence)
+{
+    (void)context;
+    fputs("oomsight: ", stderr);
+    for (; *path; path++) fputc((unsigned char)*path < ' ' || *path == 127 ? '?' : *path, stderr);
+    fprintf(stderr, ": %s\n", sentence);
+}
+
+static int run(oomsight_agent *agent, const follow_options *options, outlet *out, oomsight_error *error)
+{
+    const char *text;
+    size_t bytes;
+    uint64_t read = 0;
+    for (long quiet_ms = 0; !interrupted && (options->idle_ms < 0 || quiet_ms <= options->idle_ms);) {
+        if (oomsight_agent_poll(agent, POLL_MS, &text, &bytes, error) != OOMSIGHT_OK) return fail_with(error);
+        uint64_t const now = oomsight_agent_bytes_read(agent);
+        quiet_ms = now != read || bytes ? 0 : quiet_ms + POLL_MS;
+        read = now;
+        if (!deliver(agent, out, text, bytes)) break;
+        if (oomsight_agent_ended(agent)) break;
+    }
+    if (oomsight_agent_finish(agent, &text, &bytes, error) != OOMSIGHT_OK) return fail_with(error);
+    if (!deliver(agent, out, text, bytes)) return EXIT_INPUT;
+    return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
+}
+
+int follow_logs(const output_options *output, const follow_options *options, const oomsight_data *data,
+                const char *const *paths, size_t path_count)
+{
+    oomsight_error error = {0};
+    oomsight_agent *agent = NULL;
+    oomsight_agent_params params = OOMSIGHT_AGENT_PARAMS_INIT;
+    outlet out = {.path = output->output_path, .fd = output->output_path ? -1 : STDOUT_FILENO};
+    params.data = data;
+    params.paths = paths;
+    params.path_count = path_count;
+    params.state_dir = options->state_dir;
+    params.metrics_address = options->metrics_address;
+    params.metrics_file = options->metrics_file;
+    params.most_files = options->most_files;
+    params.allow_hub = options->hub;
+    oomsight_render_params render = output->render;
+    params.render = &render;
+    params.on_trouble = on_trouble;
+    struct stat is;
+    bool const many = options->state_dir || options->metrics_address || options->metrics_file ||
+                      path_count > 1 || strpbrk(paths[0], "*?[") ||
+                      (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
+    if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
+    if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
+    struct sigaction const action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (options->metrics_address)
+        fprintf(stderr, "oomsight: metrics on port %u\n", oomsight_agent_metrics_port(agent));
+    int const code = run(agent, options, &out, &error);
+    oomsight_agent_close(agent);
+    if (out.path && out.fd >= 0) close(out.fd);
+    return code;
+}
