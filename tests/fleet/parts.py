@@ -149,8 +149,8 @@ class Postgres:
     def psql(self, *arguments, user="owner"):
         return [program("psql"), "-X", "-q", "-h", self.sockets, "-p", str(self.port), "-U", user, "-d", "postgres", "-v", "ON_ERROR_STOP=1", *arguments]
 
-    def conninfo(self, user):
-        return f"host={self.sockets} port={self.port} user={user} dbname=postgres"
+    def uri(self, user):
+        return f"postgresql://{user}@/postgres?host={urllib.parse.quote(self.sockets, safe='')}&port={self.port}"
 
     def files(self, *paths):
         for path in paths:

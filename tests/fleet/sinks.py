@@ -56,6 +56,8 @@ def comparable(rows):
         if isinstance(value, str) and len(value) >= 19 and value[4] == value[7] == "-" and value[13] == value[16] == ":":
             stamp = value.replace("T", " ").removesuffix("+00:00").removesuffix("Z")
             return stamp.rstrip("0").rstrip(".") if "." in stamp else stamp
+        if isinstance(value, str):
+            return value.replace("\u0000", "\ufffd")  # PostgreSQL has no NUL in text
         return float("%.9g" % value) if isinstance(value, (int, float)) else value
     return [{key: one(value) for key, value in row.items()} for row in rows]
 
@@ -79,6 +81,9 @@ def check_equal(postgres, files, since=SINCE, until=UNTIL):
         compared += len(own)
     stored = postgres.value("SELECT count(*) FROM oomsight.incident")
     assert stored == other["incidents"], (stored, other["incidents"])
+    assert 0 < other["by_otel"] <= stored and not postgres.value("SELECT count(*) FROM oomsight.incident WHERE node = 'a node'"), other["by_otel"]
+    models = sorted(row["model"] for row in postgres.rows("SELECT DISTINCT model FROM oomsight.incident"))
+    assert models == sorted(model.replace("\u0000", "\ufffd") for model in other["models"])
     return compared
 
 
@@ -117,6 +122,23 @@ def main():
         rejected = postgres.rows("SELECT line, reason FROM oomsight.rejected")
         assert len(rejected) == len([b for b in bad if b]), rejected  # COPY drops the empty line
         print(f"ok hostile text is text, {len(rejected)} lines that are no incidents are set aside with their reason")
+
+        files = [stage.write(name, data, "wb") for name, data in (("a.ndjson", data), ("h.ndjson", incidents.lines(good) + b"\n".join(bad[1:]) + b"\n"))]
+        if check_equal(postgres, files, "2026-10-01 00:00:00", "2026-12-01 00:00:00"):
+            print("ok and in ClickHouse as well")
+
+        # As Vector's postgres sink writes: its own statement, the rows as one JSON array.
+        vector = json.dumps([{"node": "v", "line": line.decode()} for line in data.splitlines()[:50]])
+        quoted = "'" + vector.replace("'", "''") + "'"
+        statement = f"INSERT INTO oomsight.lines SELECT * FROM jsonb_populate_recordset(NULL::oomsight.lines, {quoted})"
+        subprocess.run(postgres.psql("-f", "-", user="pipeline"), input=statement.encode(), check=True, stdout=subprocess.DEVNULL)
+        assert postgres.value("SELECT count(*) FROM oomsight.incident WHERE node = 'v'") == 50
+        loader = [sys.executable, os.path.join(parts.FLEET, "postgresql", "load.py")]
+        subprocess.run([*loader, postgres.uri("pipeline")], input=data + b"\n".join(bad) + b"\n\xff\x00\x01\x02\n", check=True)
+        assert postgres.value("SELECT count(*) FROM oomsight.incident WHERE node = ''") == count + len(good)
+        answers = subprocess.run([*loader, "--omprog", postgres.uri("pipeline")], input=b"w " + data.splitlines()[0] + b"\nw \xff'\n", capture_output=True).stdout
+        assert answers == b"OK\nOK\nOK\n" and postgres.value("SELECT count(*) FROM oomsight.incident WHERE node = 'w'") == 1
+        print("ok Vector's statement, load.py and load.py under omprog hand in the same")
 
         for user, statement in (("pipeline", "SELECT * FROM oomsight.incident"), ("pipeline", "DELETE FROM oomsight.incident"),
                                 ("people", "INSERT INTO oomsight.lines (line) VALUES ('{}')"), ("people", "DROP TABLE oomsight.incident")):
