@@ -24,6 +24,7 @@ int cmd_explain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
+int cmd_matrix(int argc, char **argv);
 
 /* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --explain, --data. */
 typedef struct output_options {

@@ -19,6 +19,9 @@ static const struct {
                "--trace --cuda "
                "--timeout --quiet " OUTPUT},
     {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline " OUTPUT},
+    {"matrix",
+     "--diff --moved --models --offline --mode --threads --points --cache --no-cache --engine --jobs "
+     "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
     {"gpus", OUTPUT},
     {"engines", OUTPUT},
     {"kb", "list show lint test " OUTPUT},
@@ -30,10 +33,11 @@ enum { COUNT = sizeof table / sizeof *table };
 static const struct {
     const char *option, *words;
 } values[] = {
-    {"--format", "text json md html github sarif"},
+    {"--format", "text json md html github sarif junit"},
     {"--color", "auto always never"},
     {"--lang", "en zh"},
     {"--cuda", "12 13"},
+    {"--mode", "plan dryrun"},
     {"--pool-backend", "driver clean sticky"},
 };
 enum { VALUES = sizeof values / sizeof *values };

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -174,6 +176,8 @@ int cmd_dryrun(int argc, char **argv)
     if (read < 0) return EXIT_USAGE;
     output_options_settle(&options.output);
 
+    /* A start that `oomsight matrix` asked for ends with whoever asked, whatever stands between them. */
+    if (getenv("OOMSIGHT_WITH_PARENT")) prctl(PR_SET_PDEATHSIG, SIGTERM);
     char scratch[512], segment_path[600];
     if (!scratch_make(scratch, sizeof scratch)) {
         fputs("oomsight dryrun: no place for scratch files (/dev/shm, TMPDIR)\n", stderr);

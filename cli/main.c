@@ -10,6 +10,7 @@ static const command commands[] = {
     {"explain", cmd_explain, "why did it run out, what to change"},
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
     {"check", cmd_check, "the engine commands in deployment files, each planned"},
+    {"matrix", cmd_matrix, "models x GPUs x flags x versions: which start, what an upgrade breaks"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},

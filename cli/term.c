@@ -42,13 +42,15 @@ static int take_format(output_options *options, const char *word)
         oomsight_format format;
     } formats[] = {{"text", OOMSIGHT_FORMAT_TEXT},     {"json", OOMSIGHT_FORMAT_JSON},
                    {"md", OOMSIGHT_FORMAT_MARKDOWN},   {"html", OOMSIGHT_FORMAT_HTML},
-                   {"github", OOMSIGHT_FORMAT_GITHUB}, {"sarif", OOMSIGHT_FORMAT_SARIF}};
+                   {"github", OOMSIGHT_FORMAT_GITHUB}, {"sarif", OOMSIGHT_FORMAT_SARIF},
+                   {"junit", OOMSIGHT_FORMAT_JUNIT}};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (strcmp(word, formats[i].word) == 0) {
             options->render.format = formats[i].format;
             return 1;
         }
-    fprintf(stderr, "oomsight: --format takes text, json, md, html, github or sarif, not '%s'\n", word);
+    fprintf(stderr, "oomsight: --format takes text, json, md, html, github, sarif or junit, not '%s'\n",
+            word);
     return -1;
 }
 

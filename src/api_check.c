@@ -180,6 +180,7 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
     case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
     case OOMSIGHT_FORMAT_MARKDOWN:
     case OOMSIGHT_FORMAT_HTML:
+    case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "checks are written as text, JSON, GitHub annotations or SARIF");
     }

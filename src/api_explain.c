@@ -192,6 +192,8 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
     case OOMSIGHT_FORMAT_GITHUB: oos_report_explain_github(&page, &text); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
     case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page, params); break;
+    case OOMSIGHT_FORMAT_JUNIT:
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "an explanation is not written as JUnit");
     }
     return oos_text_take(&text, ret_text, reterr);
 }

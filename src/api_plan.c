@@ -56,7 +56,7 @@ static const oos_gpu *nearest_by_total(const oos_gpus *gpus, uint64_t total_byte
     return best;
 }
 
-static oomsight_status unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr)
+oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr)
 {
     const char *names[3];
     size_t const count = oos_gpus_suggest(&data->gpus, oos_view_of(word), names, 3);
@@ -84,7 +84,7 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
     const oos_gpu *gpu = NULL;
     if (params->gpu) {
         gpu = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
-        if (!gpu) return unknown_gpu(params->data, params->gpu, reterr);
+        if (!gpu) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
     } else if (!params->gpu_total_bytes) {
         return oos_fail(reterr, OOMSIGHT_USAGE,
                         "which GPU? Give --gpu NAME (for example --gpu 4090) or --gpu-total SIZE");
@@ -276,6 +276,13 @@ const oos_plan *oos_api_plan(const oomsight_plan *plan)
     return &plan->plan;
 }
 
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan)
+{
+    for (size_t i = 0; i < plan->serve.flag_count; i++)
+        if (plan->serve.flags[i].effect == OOS_FLAG_UNKNOWN) return plan->serve.flags[i].name;
+    return NULL;
+}
+
 oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
 {
     return plan->plan.verdict;
@@ -314,6 +321,7 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     case OOMSIGHT_FORMAT_HTML: oos_report_plan_html(&text, &only, 1, params); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
+    case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
     }
     return oos_text_take(&text, ret_text, reterr);

@@ -75,7 +75,8 @@ typedef enum oomsight_format {
     OOMSIGHT_FORMAT_MARKDOWN = 2,
     OOMSIGHT_FORMAT_HTML = 3,
     OOMSIGHT_FORMAT_GITHUB = 4, /* annotations of a GitHub job; explain and check only */
-    OOMSIGHT_FORMAT_SARIF = 5   /* explain and check only */
+    OOMSIGHT_FORMAT_SARIF = 5,  /* explain and check only */
+    OOMSIGHT_FORMAT_JUNIT = 6   /* matrix only */
 } oomsight_format;
 
 /* How to print. Start from OOMSIGHT_RENDER_PARAMS_INIT; new fields are only ever added at the end. */
@@ -445,6 +446,125 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_render(const oom
                                                                        const oomsight_render_params *params,
                                                                        char **ret_text,
                                                                        oomsight_error *reterr);
+
+/* ---- matrix ---------------------------------------------------------------------------------------------------- */
+
+/* Models x GPUs x flags x engine versions, from a file (docs/formats/matrix.md). Points are planned here, on threads, and come
+ * out one by one; none is kept. Dry starts are the caller's to run (the command `oomsight matrix` does it): each point is a
+ * command, its report is handed back. What was seen so far can be rendered at any time. */
+typedef struct oomsight_matrix oomsight_matrix;
+
+/* A number that is not known. */
+#define OOMSIGHT_UNKNOWN UINT64_MAX
+
+/* Parameters of a matrix. Start from OOMSIGHT_MATRIX_PARAMS_INIT; new fields are only ever added at the end. All strings must
+ * live until the call returns. */
+typedef struct oomsight_matrix_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *path;          /* the file */
+    const char *models_dir;    /* where models lie that the file names otherwise; may be NULL */
+    int allow_hub;             /* 1: a model may be fetched (config and headers only) */
+    unsigned threads;          /* that plan; 0: one per core */
+    const char *mode;          /* "plan", "dryrun"; NULL: as the file says */
+    const char *from_version;  /* compare this version ... */
+    const char *to_version;    /* ... with this one, in place of the versions of the file; both or none */
+    double moved_ratio;        /* a change of KV tokens that is told, 0.05 */
+    const char *cache_dir;     /* results are kept here and found again; NULL: not */
+    const char *const *identity_paths; /* files whose content is part of what a cached result depends on */
+    size_t identity_count;
+    const char *const *engines; /* "0.19.1=/folder" of engines for dry starts, before those of the file */
+    size_t engine_count;
+    int lines;              /* 1: every point comes with its line of JSON */
+    int cache_dryruns_only; /* 1: cache_dir is for dry starts, plans are always made */
+} oomsight_matrix_params;
+#define OOMSIGHT_MATRIX_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0.05, NULL, NULL, 0, NULL, \
+            0, 0, 0                                                                                          \
+    }
+
+/* One point and its answer. Strings live until the next call that gives a point. */
+typedef struct oomsight_matrix_point {
+    size_t size;
+    uint64_t number;                           /* in the order of the file */
+    const char *model, *gpu, *flags, *version; /* as the file calls them */
+    int readable;                              /* 0: there is no answer, `why` says why */
+    oomsight_verdict verdict;
+    const char *phase, *cause, *why; /* NULL when nothing fails */
+    const char
+        *unknown_flag; /* a flag that this version does not know: its parser would stop there; or NULL */
+    uint64_t tried_bytes, weights_bytes, kv_tokens, kv_available_bytes; /* or OOMSIGHT_UNKNOWN */
+    double max_concurrency;                                             /* below 0: not known */
+    double seconds;                                                     /* a dry start took; 0 for a plan */
+    unsigned attempts;                                                  /* of a dry start */
+    int cached;                                                         /* 1: found, not made */
+    const char *line; /* JSON, schema oomsight.matrix/1, without a line feed; NULL unless asked for */
+    size_t line_bytes;
+} oomsight_matrix_point;
+
+/* On OOMSIGHT_OK *ret_matrix is the caller's, to be given to oomsight_matrix_close(). Otherwise it is untouched. A model that
+ * cannot be read is no failure: its points say so. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params,
+                                                                      oomsight_matrix **ret_matrix,
+                                                                      oomsight_error *reterr);
+OOMSIGHT_API void oomsight_matrix_close(oomsight_matrix *matrix); /* NULL is fine */
+
+OOMSIGHT_API uint64_t oomsight_matrix_points(const oomsight_matrix *matrix); /* excluded ones are counted */
+OOMSIGHT_API int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix);
+
+/* The next point, in order; NULL after the last one. Not for dry starts. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_next(oomsight_matrix *matrix,
+                                                                      const oomsight_matrix_point **ret_point,
+                                                                      oomsight_error *reterr);
+
+/* What is to be done for one point of a matrix of dry starts. */
+typedef enum oomsight_matrix_need {
+    OOMSIGHT_MATRIX_EXCLUDED = 0, /* nothing */
+    OOMSIGHT_MATRIX_KNOWN = 1,    /* nothing: the point is answered, see *ret_point */
+    OOMSIGHT_MATRIX_RUN = 2       /* run `oomsight dryrun` with the words of *ret_task */
+} oomsight_matrix_need;
+typedef struct oomsight_matrix_task {
+    size_t size;
+    const char *const *words; /* options, `--`, the command */
+    size_t word_count;
+    const char *const *environment; /* NAME=value, set for it */
+    size_t environment_count;
+    const char *engine; /* the folder whose bin/ comes first in PATH; NULL: as PATH stands */
+} oomsight_matrix_task;
+#define OOMSIGHT_MATRIX_TASK_INIT                                                                            \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_task), NULL, 0, NULL, 0, NULL                                                 \
+    }
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_task_of(
+    oomsight_matrix *matrix, uint64_t number, oomsight_matrix_need *ret_need, oomsight_matrix_task *ret_task,
+    const oomsight_matrix_point **ret_point, oomsight_error *reterr); /* the task lives until the next call */
+
+/* The answer to it: the JSON of `oomsight dryrun`, or NULL and why there is none. Kept in the cache when it is definite. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_answer(
+    oomsight_matrix *matrix, uint64_t number, const char *report, const char *problem, double seconds,
+    unsigned attempts, const oomsight_matrix_point **ret_point, oomsight_error *reterr);
+
+/* 0: the report of a dry run says that its engine was killed from outside, so that another try is worth while. */
+OOMSIGHT_API int oomsight_matrix_report_settled(const char *report);
+
+/* Counts of what was seen so far. */
+typedef struct oomsight_matrix_tally {
+    size_t size;
+    uint64_t seen, fits, tight, fails, refused, unknown, unreadable, cached;
+    uint64_t compared, broken, mended, moved, uncompared; /* between two versions */
+} oomsight_matrix_tally;
+#define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                 \
+    }
+OOMSIGHT_API void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
+
+/* Text, Markdown, a page with a heat map, JUnit; JSON is the summary (points are JSON by their `line`). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix,
+                                                                        const oomsight_render_params *params,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
 
 /* ---- knowledge base -------------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ void oos_html_put_json(oos_text *text, oos_view json)
     }
 }
 
-static void put_escaped(oos_text *text, oos_view plain)
+void oos_html_put_text(oos_text *text, oos_view plain)
 {
     for (size_t i = 0, from = 0; i <= plain.len; i++) {
         bool const end = i == plain.len;
@@ -85,7 +85,7 @@ static void put_page(oos_text *text, parts *p)
 {
     const char *text_mark = strstr(oos_report_page, TEXT_MARK), *data_mark = strstr(text_mark, DATA_MARK);
     oos_text_add(text, (oos_view){oos_report_page, (size_t)(text_mark - oos_report_page)});
-    put_escaped(text, view_of(&p->plain));
+    oos_html_put_text(text, view_of(&p->plain));
     text_mark += strlen(TEXT_MARK);
     oos_text_add(text, (oos_view){text_mark, (size_t)(data_mark - text_mark)});
     oos_text_printf(text, "{\"command\":\"%s\",\"version\":\"%s\",\"about\":[", p->command, OOMSIGHT_VERSION);

@@ -22,4 +22,7 @@ void oos_html_put_json(oos_text *text, oos_view json);
 void oos_html_put_end(oos_text *text, const char *rest, bool chinese, const oos_phrase *pairs,
                       size_t pair_count);
 
+/* Plain text as it may stand between tags. */
+void oos_html_put_text(oos_text *text, oos_view plain);
+
 #endif

@@ -1,0 +1,381 @@
+/* A matrix for people: what came out in one sentence, then a table with a row per configuration and a column per version. */
+#include "report/matrix.h"
+
+#include <stdio.h>
+
+enum { ROWS_MAX = 60, PAIRS_MAX = 40, LABEL_MAX = 44 };
+
+static void count_text(char *ret_text, size_t capacity, uint64_t number)
+{
+    if (number == OOMSIGHT_UNKNOWN)
+        snprintf(ret_text, capacity, "-");
+    else
+        oos_style_count(ret_text, capacity, number);
+}
+
+static void put_count(oos_text *text, uint64_t number)
+{
+    char word[32];
+    count_text(word, sizeof word, number);
+    oos_text_put(text, word);
+}
+
+static void diff_sentence(const oos_matrix_sum *sum, oos_text *text)
+{
+    const oomsight_matrix_tally *t = &sum->tally;
+    oos_text_printf(text, "vLLM %s -> %s ", sum->file->version_labels[0], sum->file->version_labels[1]);
+    if (t->broken) {
+        oos_text_put(text, "breaks ");
+        put_count(text, t->broken);
+        oos_text_put(text, " of ");
+    } else {
+        oos_text_put(text, "breaks none of ");
+    }
+    put_count(text, t->compared);
+    oos_text_put(text, t->compared == 1 ? " configuration, mends " : " configurations, mends ");
+    put_count(text, t->mended);
+    oos_text_put(text, ", moves the KV cache of ");
+    put_count(text, t->moved);
+    oos_text_printf(text, " by more than %g %%", sum->moved_ratio * 100);
+    if (t->uncompared) {
+        oos_text_put(text, "; ");
+        put_count(text, t->uncompared);
+        oos_text_put(text, " could not be compared");
+    }
+}
+
+void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
+{
+    const oomsight_matrix_tally *t = &sum->tally;
+    if (sum->diff) {
+        diff_sentence(sum, text);
+        return;
+    }
+    const struct {
+        uint64_t count;
+        const char *words;
+    } rest[] = {{t->tight, "tight"},
+                {t->fails, "out of memory"},
+                {t->refused, "refused by the engine"},
+                {t->unknown, "not known"},
+                {t->unreadable, "could not be read"}};
+    uint64_t const start = t->fits + t->tight;
+    if (start == t->seen)
+        oos_text_put(text, "all ");
+    else {
+        put_count(text, start);
+        oos_text_put(text, " of ");
+    }
+    put_count(text, t->seen);
+    oos_text_put(text, t->seen == 1 ? " point starts" : " points start");
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        if (!rest[i].count) continue;
+        oos_text_put(text, ", ");
+        put_count(text, rest[i].count);
+        oos_text_printf(text, " %s", rest[i].words);
+    }
+    oos_text_put(text, sum->file->dryrun ? " (dry-started)" : " (planned)");
+}
+
+/* "fits 595,456", "fails profile_run", "812 of 1,000 start"; tokens are of those that start. */
+static void cell_words(const oos_matrix_cell *cell, oos_text *text)
+{
+    uint64_t const total = oos_matrix_cell_total(cell);
+    unsigned const worst = oos_matrix_cell_worst(cell);
+    if (total == 0) {
+        oos_text_put(text, "-");
+        return;
+    }
+    uint64_t const start = cell->counts[OOMSIGHT_VERDICT_FITS] + cell->counts[OOMSIGHT_VERDICT_TIGHT];
+    if (total == 1) {
+        oos_text_put(text, oos_matrix_kind_word(worst));
+        if (start) {
+            oos_text_put(text, " ");
+            put_count(text, cell->kv_low);
+        } else if (cell->phase) {
+            oos_text_printf(text, " %s", cell->phase);
+        }
+        return;
+    }
+    put_count(text, start);
+    oos_text_put(text, "/");
+    put_count(text, total);
+    if (!start || cell->kv_low == OOMSIGHT_UNKNOWN) return;
+    oos_text_put(text, " ");
+    put_count(text, cell->kv_low);
+    if (cell->kv_high == cell->kv_low) return;
+    oos_text_put(text, "..");
+    put_count(text, cell->kv_high);
+}
+
+static oos_ink cell_ink(const oos_matrix_cell *cell)
+{
+    switch (oos_matrix_cell_worst(cell)) {
+    case OOMSIGHT_VERDICT_FITS: return OOS_INK_GOOD;
+    case OOMSIGHT_VERDICT_TIGHT: return OOS_INK_WARN;
+    case OOMSIGHT_VERDICT_FAILS:
+    case OOMSIGHT_VERDICT_REFUSED: return OOS_INK_BAD;
+    default: return OOS_INK_DIM;
+    }
+}
+
+typedef struct line {
+    size_t row, col;
+} line;
+
+static bool line_fails(const oos_matrix_sum *sum, const line *l)
+{
+    for (size_t v = 0; v < sum->version_count; v++) {
+        const oos_matrix_cell *cell = oos_matrix_cell_at(sum, l->row, l->col, v);
+        if (oos_matrix_cell_total(cell) && oos_matrix_cell_worst(cell) != OOMSIGHT_VERDICT_FITS) return true;
+    }
+    return false;
+}
+
+static bool line_there(const oos_matrix_sum *sum, const line *l)
+{
+    for (size_t v = 0; v < sum->version_count; v++)
+        if (oos_matrix_cell_total(oos_matrix_cell_at(sum, l->row, l->col, v))) return true;
+    return false;
+}
+
+/* All lines in the order of the file; when they are too many, those that do not all fit come first. */
+static size_t lines_choose(const oos_matrix_sum *sum, line *ret_lines, size_t most, size_t *ret_all)
+{
+    size_t all = 0, count = 0;
+    for (size_t r = 0; r < sum->row_count; r++)
+        for (size_t c = 0; c < sum->column_count; c++) all += line_there(sum, &(line){r, c});
+    for (int pass = all > most ? 0 : 2; pass < 3 && count < most; pass++) {
+        if (pass == 2 && all > most) break;
+        for (size_t r = 0; r < sum->row_count; r++)
+            for (size_t c = 0; c < sum->column_count && count < most; c++) {
+                line const l = {r, c};
+                if (!line_there(sum, &l) || (pass < 2 && line_fails(sum, &l) != (pass == 0))) continue;
+                ret_lines[count++] = l;
+            }
+    }
+    *ret_all = all;
+    return count;
+}
+
+static oos_matrix_head head_of(const oos_matrix_sum *sum, const line *l)
+{
+    const oos_matrix_head *r = &sum->rows[l->row], *c = &sum->columns[l->col];
+    return (oos_matrix_head){r->model, c->gpu, r->flags ? r->flags : c->flags ? c->flags : "(all)"};
+}
+
+/* Columns counted in characters, so that names outside ASCII stay in line. */
+static size_t cells_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++) count += (*text & 0xc0) != 0x80;
+    return count;
+}
+
+static void put_label(oos_text *text, const char *label, size_t width)
+{
+    size_t const len = cells_of(label);
+    if (len <= width) {
+        oos_text_put(text, label);
+        oos_text_repeat(text, " ", width - len);
+        return;
+    }
+    size_t cut = 0;
+    for (size_t cells = 0; label[cut]; cut++) {
+        if ((label[cut] & 0xc0) == 0x80) continue;
+        if (cells++ == width - 2) break;
+    }
+    oos_text_add(text, (oos_view){label, cut});
+    oos_text_put(text, "..");
+}
+
+static void widths_of(const oos_matrix_sum *sum, const line *lines, size_t count, size_t ret_widths[3])
+{
+    ret_widths[0] = 5, ret_widths[1] = 3, ret_widths[2] = 5;
+    for (size_t i = 0; i < count; i++) {
+        oos_matrix_head const head = head_of(sum, &lines[i]);
+        const char *const labels[] = {head.model, head.gpu, head.flags};
+        for (size_t k = 0; k < 3; k++) {
+            size_t len = cells_of(labels[k]);
+            if (len > LABEL_MAX) len = LABEL_MAX;
+            if (len > ret_widths[k]) ret_widths[k] = len;
+        }
+    }
+}
+
+static void put_table(const oos_style *style, const oos_matrix_sum *sum)
+{
+    line lines[ROWS_MAX];
+    size_t all, widths[3];
+    size_t const count = lines_choose(sum, lines, ROWS_MAX, &all);
+    widths_of(sum, lines, count, widths);
+    static const char *const titles[] = {"model", "GPU", "flags"};
+    oos_text *text = style->text;
+    oos_text_put(text, "\n  ");
+    for (size_t k = 0; k < 3; k++) {
+        put_label(text, titles[k], widths[k]);
+        oos_text_put(text, "  ");
+    }
+    for (size_t v = 0; v < sum->version_count; v++)
+        oos_text_printf(text, v + 1 < sum->version_count ? "%-24s  " : "%s", sum->file->version_labels[v]);
+    for (size_t i = 0; i < count; i++) {
+        oos_matrix_head const head = head_of(sum, &lines[i]);
+        const char *const labels[] = {head.model, head.gpu, head.flags};
+        oos_text_put(text, "\n  ");
+        for (size_t k = 0; k < 3; k++) {
+            put_label(text, labels[k], widths[k]);
+            oos_text_put(text, "  ");
+        }
+        for (size_t v = 0; v < sum->version_count; v++) {
+            const oos_matrix_cell *cell = oos_matrix_cell_at(sum, lines[i].row, lines[i].col, v);
+            oos_text words = {0};
+            cell_words(cell, &words);
+            size_t const len = words.len;
+            oos_style_ink(style, cell_ink(cell), "%s", words.ptr ? words.ptr : "");
+            if (v + 1 < sum->version_count) oos_text_repeat(text, " ", len < 24 ? 26 - len : 2);
+            text->failed |= words.failed;
+            oos_text_free(&words);
+        }
+    }
+    oos_text_put(text, "\n");
+    if (sum->over_flags)
+        oos_style_ink(style, OOS_INK_DIM,
+                      "  flags are summed over: N/M start, KV tokens from the least to the most; "
+                      "--points FILE keeps every point\n");
+    if (count < all)
+        oos_style_ink(style, OOS_INK_DIM,
+                      "  %zu of %zu lines, those with failures first; --format html shows them all\n", count,
+                      all);
+}
+
+static void side_words(oos_text *text, const oos_matrix_side *side)
+{
+    oos_text_put(text, oos_matrix_kind_word(side->kind));
+    if (side->unknown_flag)
+        oos_text_printf(text, ", but %s is not a flag of it", side->unknown_flag);
+    else if (side->phase)
+        oos_text_printf(text, " in %s", side->phase);
+    else if (side->kv_tokens != OOMSIGHT_UNKNOWN) {
+        oos_text_put(text, " ");
+        put_count(text, side->kv_tokens);
+    }
+}
+
+static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)
+{
+    static const struct {
+        const char *title;
+        oos_ink ink;
+    } parts[] = {{"breaks", OOS_INK_BAD}, {"mends", OOS_INK_GOOD}, {"moves (KV tokens)", OOS_INK_WARN}};
+    const oomsight_matrix_tally *t = &sum->tally;
+    uint64_t const counts[] = {t->broken, t->mended, t->moved};
+    for (size_t k = 0; k < 3; k++) {
+        size_t const shown = sum->pair_counts[k] < PAIRS_MAX ? sum->pair_counts[k] : PAIRS_MAX;
+        if (!shown) continue;
+        oos_style_ink(style, parts[k].ink, "\n  %s\n", parts[k].title);
+        for (size_t i = 0; i < shown; i++) {
+            const oos_matrix_pair *pair = &sum->pairs[k][i];
+            oos_text_printf(style->text, "    %s on %s: %s\n        ", pair->model, pair->gpu, pair->flags);
+            side_words(style->text, &pair->from);
+            oos_text_put(style->text, " -> ");
+            side_words(style->text, &pair->to);
+            if (pair->change == OOS_MATRIX_MOVED)
+                oos_text_printf(style->text, " (%+.1f %%)", pair->ratio * 100);
+            oos_text_put(style->text, "\n");
+            if (pair->change == OOS_MATRIX_BROKEN && pair->to.why && *pair->to.why)
+                oos_style_paragraph(style, 8, pair->to.why);
+        }
+        if (shown < counts[k]) {
+            char more[32];
+            count_text(more, sizeof more, counts[k] - shown);
+            oos_style_ink(style, OOS_INK_DIM, "    and %s more\n", more);
+        }
+    }
+}
+
+void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oomsight_render_params *params)
+{
+    oos_style const style = oos_style_of(text, params);
+    const oomsight_matrix_tally *t = &sum->tally;
+    bool const bad = sum->diff ? t->broken : t->fits + t->tight < t->seen;
+    oos_text sentence = {0};
+    oos_matrix_sentence(sum, &sentence);
+    oos_style_ink(&style, bad ? OOS_INK_BAD : OOS_INK_GOOD, "%s", sentence.ptr ? sentence.ptr : "");
+    oos_text_put(text, "\n");
+    text->failed |= sentence.failed;
+    oos_text_free(&sentence);
+    if (sum->diff)
+        put_pairs(&style, sum);
+    else if (t->seen)
+        put_table(&style, sum);
+}
+
+/* ---- Markdown --------------------------------------------------------------------------------------------------- */
+
+static void put_plain(oos_text *text, const char *words) /* a bar would end the cell */
+{
+    for (; *words; words++) {
+        if (*words == '|' || *words == '<' || *words == '`') oos_text_put(text, "\\");
+        oos_text_add(text, *words == '\n' ? (oos_view){" ", 1} : (oos_view){words, 1});
+    }
+}
+
+static void markdown_pairs(oos_text *text, const oos_matrix_sum *sum)
+{
+    static const char *const words[] = {"breaks", "mends", "moves"};
+    oos_text_printf(text, "| | model | GPU | flags | %s | %s |\n| --- | --- | --- | --- | --- | --- |\n",
+                    sum->file->version_labels[0], sum->file->version_labels[1]);
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < sum->pair_counts[k] && i < PAIRS_MAX; i++) {
+            const oos_matrix_pair *pair = &sum->pairs[k][i];
+            const char *const labels[] = {words[k], pair->model, pair->gpu, pair->flags};
+            oos_text_put(text, "|");
+            for (size_t l = 0; l < 4; l++) {
+                oos_text_put(text, " ");
+                put_plain(text, labels[l]);
+                oos_text_put(text, " |");
+            }
+            oos_text_put(text, " ");
+            side_words(text, &pair->from);
+            oos_text_put(text, " | ");
+            side_words(text, &pair->to);
+            if (pair->change == OOS_MATRIX_MOVED) oos_text_printf(text, " (%+.1f %%)", pair->ratio * 100);
+            oos_text_put(text, " |\n");
+        }
+}
+
+void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum)
+{
+    line lines[ROWS_MAX];
+    size_t all;
+    oos_text_put(text, "**");
+    oos_matrix_sentence(sum, text);
+    oos_text_put(text, "**\n\n");
+    if (sum->diff) {
+        markdown_pairs(text, sum);
+        return;
+    }
+    size_t const count = lines_choose(sum, lines, ROWS_MAX, &all);
+    oos_text_put(text, "| model | GPU | flags |");
+    for (size_t v = 0; v < sum->version_count; v++)
+        oos_text_printf(text, " %s |", sum->file->version_labels[v]);
+    oos_text_put(text, "\n| --- | --- | --- |");
+    oos_text_repeat(text, " --- |", sum->version_count);
+    for (size_t i = 0; i < count; i++) {
+        oos_matrix_head const head = head_of(sum, &lines[i]);
+        const char *const labels[] = {head.model, head.gpu, head.flags};
+        oos_text_put(text, "\n|");
+        for (size_t k = 0; k < 3; k++) {
+            oos_text_put(text, " ");
+            put_plain(text, labels[k]);
+            oos_text_put(text, " |");
+        }
+        for (size_t v = 0; v < sum->version_count; v++) {
+            oos_text_put(text, " ");
+            cell_words(oos_matrix_cell_at(sum, lines[i].row, lines[i].col, v), text);
+            oos_text_put(text, " |");
+        }
+    }
+    oos_text_put(text, "\n");
+    if (count < all) oos_text_printf(text, "\n%zu of %zu lines, those with failures first.\n", count, all);
+}
