@@ -192,6 +192,15 @@ bool oos_family_embeds_lora(const char *architecture); /* its class names embedd
 void oos_build_common(oos_arch *a);
 void oos_build_llama(oos_arch *a);
 void oos_build_mistral(oos_arch *a);
+void oos_build_ernie(oos_arch *a);
+void oos_build_telechat2(oos_arch *a);
+void oos_build_orion(oos_arch *a);
+void oos_build_hyperclovax(oos_arch *a);
+void oos_build_apertus(oos_arch *a);
+void oos_build_ernie_moe(oos_arch *a);
+void oos_build_bailing(oos_arch *a);
+void oos_build_deepseek_moe(oos_arch *a);
+void oos_build_minicpm(oos_arch *a);
 void oos_build_qwen2(oos_arch *a);
 void oos_build_qwen3(oos_arch *a);
 void oos_build_olmo3(oos_arch *a);

@@ -262,6 +262,22 @@ static uint64_t lfm2_inner(const oos_arch *a)
     return unit > 0 ? oos_round_up(inner, unit) : inner;
 }
 
+/* The first layers are dense, of the width that is written. */
+static void lfm2_moe(oos_arch *a, uint64_t i)
+{
+    const oos_model *m = a->model;
+    a->now.moe = i >= oos_arch_u64(a, "num_dense_layers", 2);
+    if (!a->now.moe) {
+        oos_put_gated_mlp(a, OOS_MODULE_MLP, "feed_forward.w13", "feed_forward.w2", m->hidden,
+                          m->intermediate, false);
+        return;
+    }
+    oos_put_plain(a, OOS_MODULE_ROUTER, "feed_forward.gate", m->moe.experts, m->hidden, OOS_DTYPE_UNKNOWN);
+    if (oos_arch_yes(a, "use_expert_bias", true))
+        oos_put_plain(a, OOS_MODULE_ROUTER, "feed_forward.gate.bias", m->moe.experts, 1, OOS_DTYPE_F32);
+    oos_put_experts(a, "feed_forward.experts", m->moe.experts, m->hidden, m->moe.intermediate, true, false);
+}
+
 static void lfm2_layer(oos_arch *a, uint64_t i)
 {
     const oos_model *m = a->model;
@@ -289,8 +305,11 @@ static void lfm2_layer(oos_arch *a, uint64_t i)
         oos_put_column(a, OOS_MODULE_MIXER, "short_conv.in_proj", oos_mul(3, conv), m->hidden, bias, 3);
         oos_put_row(a, OOS_MODULE_MIXER, "short_conv.out_proj", m->hidden, conv, bias);
     }
-    oos_put_gated_mlp(a, OOS_MODULE_MLP, "feed_forward.w13", "feed_forward.w2", m->hidden, lfm2_inner(a),
-                      false);
+    if (strcmp(m->architecture, "Lfm2MoeForCausalLM") == 0)
+        lfm2_moe(a, i);
+    else
+        oos_put_gated_mlp(a, OOS_MODULE_MLP, "feed_forward.w13", "feed_forward.w2", m->hidden, lfm2_inner(a),
+                          false);
     oos_put_norm(a, "operator_norm", m->hidden);
     oos_put_norm(a, "ffn_norm", m->hidden);
 }
