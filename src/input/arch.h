@@ -174,6 +174,9 @@ void oos_tower_llama4(oos_arch *a);
 void oos_tower_minimax_m3(oos_arch *a);
 void oos_tower_omni(oos_arch *a);
 void oos_tower_gemma4(oos_arch *a);
+void oos_tower_common(oos_arch *a); /* of an architecture we do not know */
+void oos_tower_llava(oos_arch *a);
+void oos_tower_glm4v(oos_arch *a);
 
 /* ---- families ---- */
 typedef struct oos_family {
@@ -186,10 +189,14 @@ typedef struct oos_family {
 } oos_family;
 
 const oos_family *oos_family_find(const char *architecture);
+/* The decoder inside a wrapper, by the class or the model_type of the text part; NULL: not known either. */
+const oos_family *oos_family_inside(const oos_arch *a);
 bool oos_family_embeds_lora(const char *architecture); /* its class names embedding_modules */
 
 /* `common` is also the reading of architectures we do not know. */
 void oos_build_common(oos_arch *a);
+void oos_build_inside(oos_arch *a); /* the decoder that the wrapper's text part names */
+void oos_rope_inside(oos_arch *a);
 void oos_build_llama(oos_arch *a);
 void oos_build_mistral(oos_arch *a);
 void oos_build_ernie(oos_arch *a);

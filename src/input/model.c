@@ -304,6 +304,22 @@ static void summarise(oos_model *m)
     m->attention_free = recurs && !attends;
 }
 
+/* A wrapper that is not known around a decoder that is: that decoder, and a tower by the common fields. NULL: neither. */
+static const oos_family *family_inside(oos_arch *a, oos_family *ret_family)
+{
+    const oos_family *found = a->text == a->root ? NULL : oos_family_inside(a);
+    if (!found) return NULL;
+    *ret_family = (oos_family){.architecture = found->architecture,
+                               .build = found->build,
+                               .tower = oos_tower_common,
+                               .prefix = "language_model.model.",
+                               .rope = found->rope};
+    oos_arch_note(a,
+                  "architecture %s is not known: its decoder is read as %s, its tower from the common fields",
+                  a->model->architecture, found->architecture);
+    return ret_family;
+}
+
 /* `legacy` is hf_quant_config.json, NULL: none. */
 static oomsight_status build(oos_arch *a, const json_t *legacy)
 {
@@ -321,7 +337,9 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (a->status != OOMSIGHT_OK) return a->status;
 
     const oos_family *family = oos_family_find(m->architecture);
+    oos_family inside;
     m->known = family != NULL;
+    if (!family) family = family_inside(a, &inside);
     if (!family)
         oos_arch_note(a, "architecture %s is not known: the KV cache is computed from the common fields",
                       m->architecture);
@@ -339,6 +357,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     (family ? family->build : oos_build_common)(a);
     (family && family->rope ? family->rope : oos_rope_usual)(a);
     if (family && family->tower) family->tower(a);
+    if (!family) oos_tower_common(a);
     oos_vision_fill(&m->vision,
                     &(oos_vision){.channels = 3, .temporal_patch = 1, .merge = 1, .out_hidden = m->hidden});
     if (a->status != OOMSIGHT_OK) return a->status;

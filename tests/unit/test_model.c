@@ -61,6 +61,24 @@ static void an_unknown_architecture_is_read_by_its_common_fields_and_said_so(voi
     oos_arena_free(arena);
 }
 
+static void a_wrapper_nobody_knows_is_read_by_the_decoder_inside_and_has_a_tower(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m = model_of(
+        arena,
+        "{\"architectures\":[\"NobodyKnowsThis\"],\"text_config\":{\"model_type\":\"qwen3\",\"hidden_size\":"
+        "1024,\"num_hidden_layers\":4,\"num_attention_heads\":8},\"vision_config\":{\"hidden_size\":"
+        "256,\"num_hidden_layers\":2,\"num_attention_heads\":4}}");
+    size_t norms = 0;
+    for (size_t i = 0; i < m.matrix_count; i++) norms += strcmp(m.matrices[i].name, "self_attn.q_norm") == 0;
+    assert_false(m.known);
+    assert_true(norms > 0); /* as Qwen 3 has them */
+    assert_true(m.vision_matrices[1] > 0);
+    assert_non_null(strstr(m.notes[m.note_count - 1], "Qwen3ForCausalLM"));
+    oos_arena_free(arena);
+}
+
 static void the_decoder_of_a_composite_config_is_found(void **state)
 {
     (void)state;
@@ -162,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_layers_share_one_attention_record),
         cmocka_unit_test(an_unknown_architecture_is_read_by_its_common_fields_and_said_so),
+        cmocka_unit_test(a_wrapper_nobody_knows_is_read_by_the_decoder_inside_and_has_a_tower),
         cmocka_unit_test(the_decoder_of_a_composite_config_is_found),
         cmocka_unit_test(sliding_and_full_layers_alternate_as_the_engine_counts_them),
         cmocka_unit_test(rope_scaling_lengthens_only_where_the_engine_says_so),

@@ -15,7 +15,8 @@ static void put_layer(oos_arch *a, uint64_t window, const traits *t)
     oos_attention const plain = oos_arch_plain(a, window);
     oos_arch_attention(a, plain);
     oos_put_qkv(a, "self_attn.qkv_proj", &plain, 1, t->qkv_bias);
-    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(plain.heads, plain.head_dim), t->o_bias);
+    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(plain.heads, plain.head_dim),
+                t->o_bias);
     if (t->head_norms) {
         oos_put_norm(a, "self_attn.q_norm", plain.head_dim);
         oos_put_norm(a, "self_attn.k_norm", plain.head_dim);
@@ -24,7 +25,8 @@ static void put_layer(oos_arch *a, uint64_t window, const traits *t)
     if (t->plain_mlp)
         oos_put_column(a, OOS_MODULE_MLP, "mlp.up_proj", m->intermediate, m->hidden, t->up_bias, 1);
     else
-        oos_put_column(a, OOS_MODULE_MLP, "mlp.gate_up_proj", oos_mul(2, m->intermediate), m->hidden, t->up_bias, 2);
+        oos_put_column(a, OOS_MODULE_MLP, "mlp.gate_up_proj", oos_mul(2, m->intermediate), m->hidden,
+                       t->up_bias, 2);
     oos_put_row(a, OOS_MODULE_MLP, "mlp.down_proj", m->hidden, m->intermediate, t->down_bias);
     oos_put_norm(a, "norms", oos_mul(t->norm_vectors, m->hidden));
 }
@@ -40,7 +42,10 @@ static void ernie_layer(oos_arch *a, uint64_t i)
     (void)i;
     bool const mlp = oos_arch_yes(a, "mlp_bias", false);
     put_layer(a, 0,
-              &(traits){.qkv_bias = oos_arch_yes(a, "qkv_bias", llama_bias(a)), .up_bias = mlp, .down_bias = mlp, .norm_vectors = 2});
+              &(traits){.qkv_bias = oos_arch_yes(a, "qkv_bias", llama_bias(a)),
+                        .up_bias = mlp,
+                        .down_bias = mlp,
+                        .norm_vectors = 2});
 }
 
 void oos_build_ernie(oos_arch *a)

@@ -185,6 +185,17 @@ static const oos_family families[] = {
     {"JambaForCausalLM", oos_build_jamba, NULL, NULL, NULL, oos_rope_none},
     {"Lfm2ForCausalLM", oos_build_lfm2, NULL, NULL, NULL, NULL},
     {"Lfm2MoeForCausalLM", oos_build_lfm2, NULL, NULL, NULL, NULL},
+    {"LlavaForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
+     oos_rope_inside},
+    {"LlavaNextForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
+     oos_rope_inside},
+    {"LlavaOnevisionForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
+     oos_rope_inside},
+    {"KimiVLForConditionalGeneration", oos_build_deepseek, oos_tower_moonvit, WRAPPED, kimi_names, NULL},
+    {"Glm4vForConditionalGeneration", oos_build_glm4, oos_tower_glm4v, WRAPPED, qwen3_vl_names,
+     oos_rope_mrope4},
+    {"Glm4vMoeForConditionalGeneration", oos_build_glm4_moe, oos_tower_glm4v, WRAPPED, qwen3_vl_names,
+     oos_rope_mrope4},
     {"Lfm2VlForConditionalGeneration", oos_build_lfm2, oos_tower_siglip2, WRAPPED, llava_names, NULL},
 };
 
@@ -193,6 +204,55 @@ const oos_family *oos_family_find(const char *architecture)
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (strcmp(families[i].architecture, architecture) == 0) return &families[i];
     return NULL;
+}
+
+const oos_family *oos_family_inside(const oos_arch *a)
+{
+    static const struct {
+        const char *type, *class;
+    } types[] = {
+        {"llama", "LlamaForCausalLM"},
+        {"mistral", "MistralForCausalLM"},
+        {"qwen2", "Qwen2ForCausalLM"},
+        {"qwen2_moe", "Qwen2MoeForCausalLM"},
+        {"qwen3", "Qwen3ForCausalLM"},
+        {"qwen3_moe", "Qwen3MoeForCausalLM"},
+        {"gemma", "GemmaForCausalLM"},
+        {"gemma2", "Gemma2ForCausalLM"},
+        {"gemma3_text", "Gemma3ForCausalLM"},
+        {"phi3", "Phi3ForCausalLM"},
+        {"internlm2", "InternLM2ForCausalLM"},
+        {"glm4", "Glm4ForCausalLM"},
+        {"glm4_moe", "Glm4MoeForCausalLM"},
+        {"granite", "GraniteForCausalLM"},
+        {"cohere2", "Cohere2ForCausalLM"},
+        {"smollm3", "SmolLM3ForCausalLM"},
+        {"deepseek_v2", "DeepseekV2ForCausalLM"},
+        {"deepseek_v3", "DeepseekV3ForCausalLM"},
+        {"ernie4_5", "Ernie4_5ForCausalLM"},
+        {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"},
+        {"gpt_oss", "GptOssForCausalLM"},
+        {"opt", "OPTForCausalLM"},
+    };
+    const json_t *class = json_array_get(json_object_get(a->text, "architectures"), 0);
+    const oos_family *family = json_is_string(class) ? oos_family_find(json_string_value(class)) : NULL;
+    const char *model_type = oos_arch_str(a, "model_type");
+    for (size_t i = 0; !family && model_type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i].type, model_type) == 0) family = oos_family_find(types[i].class);
+    return family;
+}
+
+void oos_build_inside(oos_arch *a)
+{
+    const oos_family *family = a->text == a->root ? NULL : oos_family_inside(a);
+    a->model->known = family != NULL;
+    (family && family->build != oos_build_inside ? family->build : oos_build_common)(a);
+}
+
+void oos_rope_inside(oos_arch *a)
+{
+    const oos_family *family = a->text == a->root ? NULL : oos_family_inside(a);
+    (family && family->rope && family->rope != oos_rope_inside ? family->rope : oos_rope_usual)(a);
 }
 
 /* vLLM 0.11 and 0.32: classes with embedding_modules. */

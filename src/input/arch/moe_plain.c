@@ -16,7 +16,8 @@ static void put_attention(oos_arch *a, const traits *t)
     oos_arch_attention(a, plain);
     oos_put_norm(a, "input_layernorm", m->hidden);
     oos_put_qkv(a, "self_attn.qkv_proj", &plain, 1, t->qkv_bias);
-    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(plain.heads, plain.head_dim), t->o_bias);
+    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(plain.heads, plain.head_dim),
+                t->o_bias);
     oos_put_norm(a, "self_attn.qk_norm", oos_mul(t->head_norm_vectors, plain.head_dim));
     oos_put_kv_scales(a);
     oos_put_norm(a, "post_attention_layernorm", m->hidden);
@@ -26,14 +27,16 @@ static void put_mlp(oos_arch *a, const traits *t)
 {
     const oos_model *m = a->model;
     if (!a->now.moe) {
-        oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", m->hidden, m->intermediate, t->mlp_bias);
+        oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", m->hidden, m->intermediate,
+                          t->mlp_bias);
         return;
     }
     oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate", m->moe.experts, m->hidden, t->router);
-    if (t->router_bias) oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate.bias", m->moe.experts, 1, OOS_DTYPE_F32);
+    if (t->router_bias)
+        oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate.bias", m->moe.experts, 1, OOS_DTYPE_F32);
     if (m->moe.shared > 0)
-        oos_put_gated_mlp(a, OOS_MODULE_SHARED_EXPERT, "mlp.shared_experts.gate_up_proj", "mlp.shared_experts.down_proj", m->hidden,
-                          m->moe.shared_intermediate, t->mlp_bias);
+        oos_put_gated_mlp(a, OOS_MODULE_SHARED_EXPERT, "mlp.shared_experts.gate_up_proj",
+                          "mlp.shared_experts.down_proj", m->hidden, m->moe.shared_intermediate, t->mlp_bias);
     oos_put_experts(a, "mlp.experts", m->moe.experts, m->hidden, m->moe.intermediate, true, false);
 }
 
@@ -46,7 +49,8 @@ static void ernie_moe_layer(oos_arch *a, uint64_t i)
     bool const bias = oos_arch_yes(a, "use_bias", false);
     a->now.moe = oos_arch_yes(a, "use_moe", m->moe.experts > 0) && every > 0 && (i + 1) % every == 0 &&
                  i >= oos_arch_u64(a, "moe_layer_start_index", 0) && i <= last;
-    traits const t = {.qkv_bias = bias, .mlp_bias = bias && !a->now.moe, .router = OOS_DTYPE_F32, .router_bias = true};
+    traits const t = {
+        .qkv_bias = bias, .mlp_bias = bias && !a->now.moe, .router = OOS_DTYPE_F32, .router_bias = true};
     put_attention(a, &t);
     put_mlp(a, &t);
 }
@@ -68,13 +72,16 @@ static void bailing_layer(oos_arch *a, uint64_t i)
     const char *router = oos_arch_str(a, "router_dtype");
     bool const bias = oos_arch_yes(a, "use_bias", false), rms = oos_arch_yes(a, "use_rmsnorm", false);
     a->now.moe = i >= oos_arch_u64(a, "first_k_dense_replace", 0);
-    traits const t = {
-        .qkv_bias = bias || oos_arch_yes(a, "use_qkv_bias", false),
-        .o_bias = bias,
-        .mlp_bias = bias,
-        .head_norm_vectors = !oos_arch_yes(a, "use_qk_norm", false) ? 0 : rms ? 2 : 4,
-        .router = !router ? OOS_DTYPE_UNKNOWN : strcmp(router, "fp32") == 0 ? OOS_DTYPE_F32 : OOS_DTYPE_BF16,
-        .router_bias = oos_arch_yes(a, "moe_router_enable_expert_bias", false)};
+    traits const t = {.qkv_bias = bias || oos_arch_yes(a, "use_qkv_bias", false),
+                      .o_bias = bias,
+                      .mlp_bias = bias,
+                      .head_norm_vectors = !oos_arch_yes(a, "use_qk_norm", false) ? 0
+                                           : rms                                  ? 2
+                                                                                  : 4,
+                      .router = !router                       ? OOS_DTYPE_UNKNOWN
+                                : strcmp(router, "fp32") == 0 ? OOS_DTYPE_F32
+                                                              : OOS_DTYPE_BF16,
+                      .router_bias = oos_arch_yes(a, "moe_router_enable_expert_bias", false)};
     put_attention(a, &t);
     put_mlp(a, &t);
 }
@@ -91,7 +98,8 @@ void oos_build_bailing(oos_arch *a)
 static void deepseek_moe_layer(oos_arch *a, uint64_t i)
 {
     uint64_t const every = oos_arch_u64(a, "moe_layer_freq", 1);
-    a->now.moe = a->model->moe.experts > 0 && i >= oos_arch_u64(a, "first_k_dense_replace", 0) && every > 0 && i % every == 0;
+    a->now.moe = a->model->moe.experts > 0 && i >= oos_arch_u64(a, "first_k_dense_replace", 0) && every > 0 &&
+                 i % every == 0;
     const char *method = oos_arch_str(a, "topk_method");
     traits const t = {.router_bias = method && strcmp(method, "noaux_tc") == 0};
     put_attention(a, &t);
