@@ -41,6 +41,8 @@ root: wheel             ## the wheel in a minimal Debian root (debootstrap, as r
 	@tests/python/minimal_root.sh dist/*.whl
 try-packages: package   ## the .deb, the tarball and the image, installed in a Debian root and run (as root)
 	@tests/packages/try_packages.sh dist
+try-gates: wheel        ## action, workflow, GitLab job, pre-commit hook and initContainer, run as they are written
+	@tests/gates/try_gates.py dist/*.whl
 fmt:                    ## format the C sources
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 tidy: all               ## clang-tidy over the sources

@@ -168,15 +168,18 @@ static void offer_container(tree *t, const yaml_node_t *node, const char *key)
 static void offer_model_spec(tree *t, const yaml_node_t *spec)
 {
     static const struct {
-        const char *key, *flag, *no_flag; /* no_flag: a switch, and what "false" means ("": nothing) */
-    } keys[] = {{"maxModelLen", "--max-model-len", NULL},
-                {"dtype", "--dtype", NULL},
-                {"tensorParallelSize", "--tensor-parallel-size", NULL},
-                {"maxNumSeqs", "--max-num-seqs", NULL},
-                {"gpuMemoryUtilization", "--gpu-memory-utilization", NULL},
-                {"maxLoras", "--max-loras", NULL},
-                {"enableChunkedPrefill", "--enable-chunked-prefill", "--no-enable-chunked-prefill"},
-                {"enablePrefixCaching", "--enable-prefix-caching", "--no-enable-prefix-caching"}};
+        const char *key, *flag, *no_flag; /* no_flag: a switch, and what "false" means */
+        bool off_if_absent;               /* the chart writes no_flag also where the key is missing */
+    } keys[] = {{"maxModelLen", "--max-model-len", NULL, false},
+                {"dtype", "--dtype", NULL, false},
+                {"tensorParallelSize", "--tensor-parallel-size", NULL, false},
+                {"maxNumSeqs", "--max-num-seqs", NULL, false},
+                {"gpuMemoryUtilization", "--gpu-memory-utilization", NULL, false},
+                {"maxLoras", "--max-loras", NULL, false},
+                {"runner", "--runner", NULL, false},
+                {"convert", "--convert", NULL, false},
+                {"enableChunkedPrefill", "--enable-chunked-prefill", "--no-enable-chunked-prefill", false},
+                {"enablePrefixCaching", "--enable-prefix-caching", "--no-enable-prefix-caching", true}};
     oos_arena *arena = t->finder->arena;
     const yaml_node_t *url = get(t, spec, "modelURL"), *config = get(t, spec, "vllmConfig");
     const char *model = text_of(t, url), *repository = text_of(t, get(t, spec, "repository")),
@@ -192,9 +195,10 @@ static void offer_model_spec(tree *t, const yaml_node_t *spec)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const yaml_node_t *node = get(t, config, keys[i].key);
         const char *value = text_of(t, node);
-        if (!value) continue;
+        if (!value && !(config && keys[i].off_if_absent)) continue;
         if (keys[i].no_flag) {
-            oos_words_add(arena, &words, is_true(value) ? keys[i].flag : keys[i].no_flag, line_of(node));
+            oos_words_add(arena, &words, value && is_true(value) ? keys[i].flag : keys[i].no_flag,
+                          node ? line_of(node) : line);
         } else {
             oos_words_add(arena, &words, keys[i].flag, line_of(node));
             oos_words_add(arena, &words, value, line_of(node));
@@ -202,6 +206,11 @@ static void offer_model_spec(tree *t, const yaml_node_t *spec)
     }
     const yaml_node_t *extra = get(t, config, "extraArgs");
     if (extra && extra->type == YAML_SEQUENCE_NODE) put_words(t, extra, &words);
+    const yaml_node_t *revision = get(t, spec, "modelRevision");
+    if (text_of(t, revision)) {
+        oos_words_add(arena, &words, "--revision", line_of(revision));
+        oos_words_add(arena, &words, text_of(t, revision), line_of(revision));
+    }
     oos_place const place = {.name = text_of(t, get(t, spec, "name")),
                              .image =
                                  repository && tag ? oos_arena_format(arena, "%s:%s", repository, tag) : NULL,

@@ -113,6 +113,15 @@ static void values_of_the_chart_become_its_flags(void **state)
     assert_string_equal(list[0].kind, "Helm values");
     assert_string_equal(list[0].engine_version, "0.11.0");
     assert_int_equal(list[0].line, 6);
+    /* the template switches prefix caching off where nothing is said, and passes a revision on */
+    read_as("v.yaml",
+            "servingEngineSpec:\n  modelSpec:\n  - name: n\n    modelURL: o/m\n    modelRevision: r\n"
+            "    vllmConfig: {runner: pooling}\n");
+    assert_int_equal(count, 1);
+    assert_words(0, "vllm|serve|o/m|--runner|pooling|--no-enable-prefix-caching|--revision|r");
+    read_as("v.yaml",
+            "servingEngineSpec:\n  modelSpec:\n  - repository: vllm/vllm-openai\n    modelURL: o/m\n");
+    assert_words(0, "vllm|serve|o/m");
 }
 
 static void entrypoint_and_command_of_the_last_stage_belong_together(void **state)
