@@ -14,7 +14,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GUIDES = ("install", "which-flag", "explain", "dryrun", "replay", "check", "plugin", "reports", "python", "slices", "unified-memory", "sleep-mode", "upgrades",
-          "cuda-graphs", "multimodal", "lora", "parallel")
+          "cuda-graphs", "multimodal", "lora", "parallel", "extend")
 
 
 def read(path):
