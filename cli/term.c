@@ -69,13 +69,15 @@ static int take_color(const char *word)
     return 1;
 }
 
+static const char *chosen_language; /* NULL: as the environment says */
+
 static int take_language(output_options *options, const char *word)
 {
     if (strcmp(word, "en") != 0 && strcmp(word, "zh") != 0) {
         fprintf(stderr, "oomsight: --lang takes en or zh, not '%s'\n", word);
         return -1;
     }
-    options->render.language = word;
+    chosen_language = options->render.language = word;
     return 1;
 }
 
@@ -136,12 +138,16 @@ int output_write(const output_options *options, const char *text)
 
 int fail_with(const oomsight_error *error)
 {
+    char *words = NULL;
+    const char *text =
+        oomsight_words(chosen_language, error->text, &words, NULL) == OOMSIGHT_OK ? words : error->text;
     if (error->path[0] && error->line)
-        fprintf(stderr, "oomsight: %s:%u: %s\n", error->path, error->line, error->text);
+        fprintf(stderr, "oomsight: %s:%u: %s\n", error->path, error->line, text);
     else if (error->path[0])
-        fprintf(stderr, "oomsight: %s: %s\n", error->path, error->text);
+        fprintf(stderr, "oomsight: %s: %s\n", error->path, text);
     else
-        fprintf(stderr, "oomsight: %s\n", error->text);
+        fprintf(stderr, "oomsight: %s\n", text);
+    oomsight_text_free(words);
     switch (error->status) {
     case OOMSIGHT_USAGE: return EXIT_USAGE;
     case OOMSIGHT_NOMEM:

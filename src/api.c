@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "input/locate.h"
 #include "report/facts.h"
+#include "report/words.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,19 @@ void oomsight_text_free(char *text)
 int oomsight_size_parse(const char *word, uint64_t *ret_bytes)
 {
     return oos_size_parse(oos_view_of(word), ret_bytes);
+}
+
+oomsight_status oomsight_words(const char *language, const char *english, char **ret_text,
+                               oomsight_error *reterr)
+{
+    oomsight_render_params params = OOMSIGHT_RENDER_PARAMS_INIT;
+    params.language = language;
+    oos_text text = {0};
+    if (oos_words_chinese(&params))
+        oos_words_put(&text, oos_view_of(english));
+    else
+        oos_text_put(&text, english);
+    return oos_text_take(&text, ret_text, reterr);
 }
 
 static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)

@@ -102,6 +102,11 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_data_render(const ooms
                                                                       oomsight_error *reterr);
 OOMSIGHT_API void oomsight_text_free(char *text); /* NULL is fine */
 
+/* A sentence of this library, an error for example, in `language` ("en", "zh"; NULL: as the environment says). What is not
+ * known stays as it is. *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_words(const char *language, const char *english,
+                                                                char **ret_text, oomsight_error *reterr);
+
 /* ---- models ---------------------------------------------------------------------------------------------------- */
 
 /* A model: its config and, where there, the headers of its weight files. Never the weights. */

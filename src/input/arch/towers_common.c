@@ -80,8 +80,10 @@ void oos_tower_llava(oos_arch *a)
     put_blocks(a, depth);
     if (clip) oos_put_tower_plain(a, "class_embedding_and_pre_norm", oos_mul(3, v->hidden), 1);
     bool const whole = strcmp(class, "LlavaOnevisionForConditionalGeneration") == 0; /* not cut over ranks */
-    oos_put_block(a, "projector.0", a->model->hidden, v->hidden, whole ? OOS_SPLIT_NONE : OOS_SPLIT_OUT, true, 1);
-    oos_put_block(a, "projector.1", a->model->hidden, a->model->hidden, whole ? OOS_SPLIT_NONE : OOS_SPLIT_IN, true, 1);
+    oos_put_block(a, "projector.0", a->model->hidden, v->hidden, whole ? OOS_SPLIT_NONE : OOS_SPLIT_OUT, true,
+                  1);
+    oos_put_block(a, "projector.1", a->model->hidden, a->model->hidden, whole ? OOS_SPLIT_NONE : OOS_SPLIT_IN,
+                  true, 1);
     if (strcmp(class, "LlavaForConditionalGeneration") != 0)
         oos_put_tower_plain(a, "image_newline", a->model->hidden, 1);
     oos_range_close(a, a->model->vision_matrices);
@@ -102,7 +104,8 @@ void oos_tower_glm4v(oos_arch *a)
                                      .out_hidden = 4096,
                                      .image_size = 336,
                                      .channels = 3});
-    uint64_t const h = v->hidden, depth = v->depth, out = v->out_hidden, grid = v->image_size / oos_max(v->patch, 1);
+    uint64_t const h = v->hidden, depth = v->depth, out = v->out_hidden,
+                   grid = v->image_size / oos_max(v->patch, 1);
     oos_range_open(a, "visual.");
     oos_put_tower_plain(a, "patch_embed.proj", h, oos_add(patch_inputs(v), 1)); /* with its bias */
     oos_put_tower_plain(a, "embeddings.position_embedding", oos_mul(grid, grid), h);
