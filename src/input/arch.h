@@ -176,6 +176,7 @@ void oos_tower_omni(oos_arch *a);
 void oos_tower_gemma4(oos_arch *a);
 void oos_tower_common(oos_arch *a); /* of an architecture we do not know */
 void oos_tower_llava(oos_arch *a);
+void oos_tower_internvl(oos_arch *a);
 void oos_tower_glm4v(oos_arch *a);
 
 /* ---- families ---- */

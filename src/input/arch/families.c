@@ -191,6 +191,7 @@ static const oos_family families[] = {
      oos_rope_inside},
     {"LlavaOnevisionForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
      oos_rope_inside},
+    {"InternVLChatModel", oos_build_inside, oos_tower_internvl, WRAPPED, NULL, oos_rope_inside},
     {"KimiVLForConditionalGeneration", oos_build_deepseek, oos_tower_moonvit, WRAPPED, kimi_names, NULL},
     {"Glm4vForConditionalGeneration", oos_build_glm4, oos_tower_glm4v, WRAPPED, qwen3_vl_names,
      oos_rope_mrope4},

@@ -1,5 +1,5 @@
 /* A vision transformer by the fields that nearly all configs have, and two linear layers between it and the decoder: LLaVA and its
- * relatives (vLLM 0.32, llava*.py, clip.py, siglip.py), and an estimate for wrappers we do not know. GLM-4V (glm4_1v.py). */
+ * relatives (vLLM 0.32, llava*.py, clip.py, siglip.py), InternVL, and an estimate for wrappers we do not know. GLM-4V (glm4_1v.py). */
 #include "input/arch.h"
 
 static double tower_f64(const json_t *config, const char *key, double fallback)
@@ -63,21 +63,28 @@ void oos_tower_common(oos_arch *a)
     oos_range_close(a, a->model->vision_matrices);
 }
 
+/* How many layers are built when the output of layer `key` is used: negative ones count from the end. A positive one is the
+ * number of layers, or one less. */
+static uint64_t depth_used(const oos_arch *a, const char *key, json_int_t fallback, uint64_t more)
+{
+    uint64_t const depth = a->model->vision.depth;
+    const json_t *given = json_object_get(a->root, key);
+    json_int_t const layer = json_is_integer(given) ? json_integer_value(given) : fallback;
+    if (layer < 0 && layer > -OOS_LAYERS_MAX && (uint64_t)-layer <= depth)
+        return depth - ((uint64_t)-layer - 1);
+    if (layer >= 0 && (uint64_t)layer + more <= depth) return (uint64_t)layer + more;
+    return depth;
+}
+
 /* Layers behind the one whose output is used are not built; only a whole CLIP or SigLIP has its last norm. */
 void oos_tower_llava(oos_arch *a)
 {
     if (!fill(a)) return;
     const oos_vision *v = &a->model->vision;
     const char *type = NULL, *class = a->model->architecture;
-    json_int_t const layer = json_is_integer(json_object_get(a->root, "vision_feature_layer"))
-                                 ? json_integer_value(json_object_get(a->root, "vision_feature_layer"))
-                                 : -2;
     bool const clip = oos_json_str(a->vision, "model_type", &type) && strncmp(type, "clip", 4) == 0;
-    uint64_t depth = v->depth;
-    if (layer < 0 && layer > -OOS_LAYERS_MAX && (uint64_t)-layer <= depth) depth -= (uint64_t)-layer - 1;
-    if (layer >= 0 && (uint64_t)layer <= depth) depth = (uint64_t)layer;
     oos_range_open(a, "vision_tower.");
-    put_blocks(a, depth);
+    put_blocks(a, depth_used(a, "vision_feature_layer", -2, 0));
     if (clip) oos_put_tower_plain(a, "class_embedding_and_pre_norm", oos_mul(3, v->hidden), 1);
     bool const whole = strcmp(class, "LlavaOnevisionForConditionalGeneration") == 0; /* not cut over ranks */
     oos_put_block(a, "projector.0", a->model->hidden, v->hidden, whole ? OOS_SPLIT_NONE : OOS_SPLIT_OUT, true,
@@ -86,6 +93,34 @@ void oos_tower_llava(oos_arch *a)
                   true, 1);
     if (strcmp(class, "LlavaForConditionalGeneration") != 0)
         oos_put_tower_plain(a, "image_newline", a->model->hidden, 1);
+    oos_range_close(a, a->model->vision_matrices);
+}
+
+/* InternVL (intern_vit.py): a scale behind each sublayer; heads that do not divide are copied to every rank. */
+void oos_tower_internvl(oos_arch *a)
+{
+    if (!fill(a)) return;
+    const oos_vision *v = &a->model->vision;
+    const char *norm = NULL;
+    bool qkv_bias = true, qk_norm = false;
+    (void)oos_json_bool(a->vision, "qkv_bias", &qkv_bias);
+    (void)oos_json_bool(a->vision, "qk_normalization", &qk_norm);
+    bool const rms = oos_json_str(a->vision, "norm_type", &norm) && strcmp(norm, "rms_norm") == 0;
+    uint64_t const h = v->hidden, out = a->model->hidden, grid = v->image_size / oos_max(v->patch, 1);
+    uint64_t const merged = oos_mul(h, oos_mul(v->merge, v->merge)),
+                   depth = depth_used(a, "select_layer", -1, 1);
+    oos_range_open(a, "vision_model.");
+    oos_put_tower_plain(a, "embeddings.patch_embedding", h, oos_add(patch_inputs(v), 1));
+    oos_put_tower_plain(a, "embeddings.positions_and_class", oos_add(oos_mul(grid, grid), 2), h);
+    oos_put_block(a, "encoder.layers.0.norms_and_scales", oos_mul((rms ? 4U : 6U) + (qk_norm ? 2U : 0U), h),
+                  1, OOS_SPLIT_NONE, false, depth);
+    oos_put_block(a, "encoder.layers.0.attn.qkv", oos_mul(3, h), h, OOS_SPLIT_OUT, qkv_bias, depth);
+    oos_put_block(a, "encoder.layers.0.attn.proj", h, h, OOS_SPLIT_IN, true, depth);
+    oos_put_block(a, "encoder.layers.0.mlp.fc1", v->intermediate, h, OOS_SPLIT_OUT, true, depth);
+    oos_put_block(a, "encoder.layers.0.mlp.fc2", h, v->intermediate, OOS_SPLIT_IN, true, depth);
+    oos_put_tower_plain(a, "mlp1.0", oos_mul(2, merged), 1);
+    oos_put_tower_plain(a, "mlp1.1", out, oos_add(merged, 1));
+    oos_put_tower_plain(a, "mlp1.3", out, oos_add(out, 1));
     oos_range_close(a, a->model->vision_matrices);
 }
 
