@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { ROWS_MAX = 60, PAIRS_MAX = 40, LABEL_MAX = 44 };
+enum { ROWS_MAX = 60, PAIRS_MAX = 40, PROBLEMS_MAX = 8, LABEL_MAX = 44 };
 
 static void count_text(char *ret_text, size_t capacity, uint64_t number)
 {
@@ -54,12 +54,12 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     const struct {
         uint64_t count;
         const char *words;
-    } rest[] = {{t->tight, "tight"},
-                {t->fails, "out of memory"},
+    } rest[] = {{t->fails, "out of memory"},
                 {t->refused, "refused by the engine"},
                 {t->unknown, "not known"},
                 {t->unreadable, "could not be read"}};
     uint64_t const start = t->fits + t->tight;
+    oos_text_put(text, sum->file->dryrun ? "dry-started: " : "planned: ");
     if (start == t->seen)
         oos_text_put(text, "all ");
     else {
@@ -68,13 +68,17 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     }
     put_count(text, t->seen);
     oos_text_put(text, t->seen == 1 ? " point starts" : " points start");
+    if (t->tight) {
+        oos_text_put(text, " (");
+        put_count(text, t->tight);
+        oos_text_put(text, " tight)");
+    }
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         if (!rest[i].count) continue;
         oos_text_put(text, ", ");
         put_count(text, rest[i].count);
         oos_text_printf(text, " %s", rest[i].words);
     }
-    oos_text_put(text, sum->file->dryrun ? " (dry-started)" : " (planned)");
 }
 
 /* "fits 595,456", "fails profile_run", "812 of 1,000 start"; tokens are of those that start. */
@@ -253,12 +257,30 @@ static void side_words(oos_text *text, const oos_matrix_side *side)
     oos_text_put(text, oos_matrix_kind_word(side->kind));
     if (side->unknown_flag)
         oos_text_printf(text, ", but %s is not a flag of it", side->unknown_flag);
-    else if (side->phase)
+    else if (side->phase && side->kind != OOMSIGHT_VERDICT_FITS && side->kind != OOMSIGHT_VERDICT_TIGHT)
         oos_text_printf(text, " in %s", side->phase);
     else if (side->kv_tokens != OOMSIGHT_UNKNOWN) {
         oos_text_put(text, " ");
         put_count(text, side->kv_tokens);
     }
+}
+
+/* The first cells without an answer, and why. */
+static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
+{
+    unsigned told = 0;
+    for (size_t r = 0; r < sum->row_count; r++)
+        for (size_t c = 0; c < sum->column_count; c++)
+            for (size_t v = 0; v < sum->version_count; v++) {
+                const oos_matrix_cell *cell = oos_matrix_cell_at(sum, r, c, v);
+                if (!cell->counts[OOS_MATRIX_UNREADABLE] && !cell->counts[OOMSIGHT_VERDICT_UNKNOWN]) continue;
+                if (!cell->why || told == PROBLEMS_MAX) continue;
+                oos_matrix_head const head = head_of(sum, &(line){r, c});
+                if (!told++) oos_text_put(style->text, "\n  no answer\n");
+                oos_text_printf(style->text, "    %s on %s, %s, vLLM %s\n", head.model, head.gpu, head.flags,
+                                sum->file->version_labels[v]);
+                oos_style_paragraph(style, 8, cell->why);
+            }
 }
 
 static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)
@@ -308,6 +330,7 @@ void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oom
         put_pairs(&style, sum);
     else if (t->seen)
         put_table(&style, sum);
+    if (t->unreadable || t->unknown) put_problems(&style, sum);
 }
 
 /* ---- Markdown --------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@ hold, it can be used from the keyboard, it shows the figures of the JSON, and it
 Standard library only."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ PAGES = {
     "versions": ["plan", "--gpu", "4090", "--vllm", "0.19.1", "--vllm", "0.32.0"] + MODEL("small-llama"),
     "log": ["explain", LOG("vllm/cudagraph-profile-trial-cache")],
     "logs": ["explain", LOG("vllm/context-too-long"), LOG("vllm/weights-exceed-gpu"), LOG("host/oom-killer")],
+    "matrix": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), os.path.join(FIXTURES, "matrix", "fleet.yaml")],
+    "matrix-diff": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), "--diff", "0.10.2", "0.32.0", "--moved", "1",
+                    os.path.join(FIXTURES, "matrix", "fleet.yaml")],
 }
 
 
@@ -126,6 +130,34 @@ class Report:
         self.browser.open(english, 1200)
         self.claim("%s in Chinese: the same figures" % name, sorted(ours.split()) == sorted(self.browser.run(numbers).split()))
 
+    def heat_map(self, name, path, words):
+        """Each cell shows what the line of its point says; arrows go from cell to cell; a version is chosen by its button."""
+        run = subprocess.run([self.binary, words[0], "--json"] + words[1:], capture_output=True, text=True)
+        points = [json.loads(line) for line in run.stdout.splitlines()]
+        self.browser.open(path, 1200)
+        for version in sorted({p["version"] for p in points}):
+            self.browser.run("[...document.querySelectorAll('.tabs button')].find(b => b.textContent.endsWith(%s)).click()" % json.dumps(version))
+            titles = self.browser.run("[...document.querySelectorAll('.map td[title]')].map(e => e.title)")
+            tokens = sorted("%s, %s KV tokens" % (p["verdict"], format(p["kv"]["tokens"], ",")) for p in points if p["version"] == version)
+            self.claim("%s: the cells of %s are its points" % (name, version), sorted(re.sub(r" in \w+", "", t) for t in titles) == tokens,
+                       (titles, tokens))
+        self.browser.run("document.querySelector('.map td[tabindex=\"0\"]').focus()")
+        before = self.browser.run("document.activeElement.cellIndex")
+        self.browser.press("ArrowRight", 39)
+        self.browser.press("ArrowDown", 40)
+        self.browser.press("ArrowRight", 39)
+        self.claim("%s: arrows go from cell to cell" % name, self.browser.run("document.activeElement.tagName + document.activeElement.getAttribute('aria-selected')") == "TDtrue",
+                   before)
+
+    def hostile_matrix(self):
+        path = os.path.join(self.work, "hostile.yaml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("models: [{model: small-llama, name: %s}]\ngpus: [4090]\nflags: [{name: %s, flags: ''}]\n" % (json.dumps(HOSTILE), json.dumps(HOSTILE)))
+        page = self.make("hostile-matrix", ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), path])
+        self.browser.open(page, 1200)
+        self.claim("a matrix file cannot put script into the page", not self.browser.run("document.title").startswith("taken") and
+                   self.browser.run("document.images.length") == 0, self.browser.run("document.title"))
+
     def hostile(self):
         log = os.path.join(self.work, "hostile.log")
         with open(LOG("vllm/weights-exceed-gpu"), encoding="utf-8") as f, open(log, "w", encoding="utf-8") as out:
@@ -154,7 +186,10 @@ def main():
             if name == "fails":
                 report.keyboard(path)
                 report.without_scripts(path)
+            if name == "matrix":
+                report.heat_map(name, path, words)
         report.hostile()
+        report.hostile_matrix()
         report.browser.close()
     print("pages: %d claims hold, %d do not" % (report.passed, report.failed))
     return 1 if report.failed else 0
