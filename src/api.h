@@ -28,7 +28,7 @@ oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *
 oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr);
 
 /* The first flag of the command that its engine version does not know; NULL: none. */
-const char *oos_api_plan_unknown_flag(const oomsight_plan *plan);
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan, const oomsight_data *data);
 
 /* What is inside a public plan; lives as long as it does. */
 const struct oos_plan *oos_api_plan(const oomsight_plan *plan);

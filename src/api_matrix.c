@@ -58,7 +58,8 @@ static const char *copy(oos_arena *scratch, const char *text)
     return text ? oos_arena_copy(scratch, oos_view_of(text)) : NULL;
 }
 
-static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_matrix_point *point)
+static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, oos_arena *scratch,
+                      oomsight_matrix_point *point)
 {
     const oos_plan *plan = oos_api_plan(made);
     point->readable = 1;
@@ -70,7 +71,7 @@ static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_ma
     point->max_concurrency = plan->kv.max_concurrency;
     if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;
     point->cause = copy(scratch, plan->cause);
-    point->unknown_flag = copy(scratch, oos_api_plan_unknown_flag(made));
+    point->unknown_flag = copy(scratch, oos_api_plan_unknown_flag(made, matrix->data));
     if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
 }
 
@@ -107,7 +108,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
         point->why = copy(scratch, error.text);
         return;
     }
-    plan_take(plan, scratch, point);
+    plan_take(matrix, plan, scratch, point);
     oomsight_plan_free(plan);
 }
 

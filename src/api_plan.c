@@ -276,10 +276,14 @@ const oos_plan *oos_api_plan(const oomsight_plan *plan)
     return &plan->plan;
 }
 
-const char *oos_api_plan_unknown_flag(const oomsight_plan *plan)
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan, const oomsight_data *data)
 {
-    for (size_t i = 0; i < plan->serve.flag_count; i++)
-        if (plan->serve.flags[i].effect == OOS_FLAG_UNKNOWN) return plan->serve.flags[i].name;
+    for (size_t i = 0; i < plan->serve.flag_count; i++) {
+        const oos_given_flag *flag = &plan->serve.flags[i];
+        if (flag->effect == OOS_FLAG_UNKNOWN) return flag->name;
+        oos_flag_hit const hit = oos_flags_find(&data->flags, oos_view_of(flag->name), plan->rules.version);
+        if (hit.record && !hit.here) return flag->name; /* another version has it */
+    }
     return NULL;
 }
 

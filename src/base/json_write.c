@@ -93,6 +93,13 @@ static void quoted(oos_text *text, const char *value)
     const unsigned char *at = (const unsigned char *)value;
     oos_text_put(text, "\"");
     while (*at) {
+        size_t plain = 0; /* most of any string: taken at once */
+        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
+        if (plain) {
+            oos_text_add(text, (oos_view){(const char *)at, plain});
+            at += plain;
+            continue;
+        }
         size_t const len = utf8_len(at);
         if (*at == '"' || *at == '\\')
             oos_text_printf(text, "\\%c", *at);

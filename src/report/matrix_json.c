@@ -8,13 +8,17 @@ static void put_known(oos_json_writer *w, const char *key, uint64_t value)
     oos_json_field_known(w, key, (oos_u64){value != OOMSIGHT_UNKNOWN, value});
 }
 
-static void put_ratio(oos_json_writer *w, const char *key, double value)
+/* Two decimals, as the engine prints it: the shortest form that reads back equal would be half the time of a line. */
+static void put_concurrency(oos_json_writer *w, double value)
 {
-    oos_json_key(w, key);
-    if (value < 0)
+    oos_json_key(w, "max_concurrency");
+    if (!(value >= 0 && value < 1e15)) {
         oos_json_put_null(w);
-    else
-        oos_json_put_f64(w, value);
+        return;
+    }
+    uint64_t const hundredths = (uint64_t)(value * 100 + 0.5);
+    oos_json_put_u64(w, hundredths / 100);
+    if (hundredths % 100) oos_text_printf(w->text, ".%02u", (unsigned)(hundredths % 100));
 }
 
 void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, bool dryrun, const char *key)
@@ -37,7 +41,7 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
     oos_json_begin_object(w);
     put_known(w, "available_bytes", point->kv_available_bytes);
     put_known(w, "tokens", point->kv_tokens);
-    put_ratio(w, "max_concurrency", point->max_concurrency);
+    put_concurrency(w, point->max_concurrency);
     oos_json_end_object(w);
     oos_json_field_str(w, "unknown_flag", point->unknown_flag);
     oos_json_field_str(w, "why", point->readable ? point->why : NULL);
@@ -63,6 +67,7 @@ static void put_tally(oos_json_writer *w, const oos_matrix_sum *sum)
     oos_json_field_u64(w, "unknown", t->unknown);
     oos_json_field_u64(w, "unreadable", t->unreadable);
     oos_json_field_u64(w, "cached", t->cached);
+    oos_json_field_u64(w, "unknown_flags", t->unknown_flags);
     oos_json_end_object(w);
 }
 

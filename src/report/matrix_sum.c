@@ -349,6 +349,7 @@ void oos_matrix_sum_add(oos_matrix_sum *sum, const oos_matrix_place *place,
                         const oomsight_matrix_point *point)
 {
     tally_add(&sum->tally, kind_of(point), point->cached != 0);
+    sum->tally.unknown_flags += point->unknown_flag != NULL;
     cell_add(sum, cell_of(sum, place), point);
     if (sum->diff) pair_add(sum, point);
 }

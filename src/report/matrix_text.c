@@ -57,7 +57,8 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     } rest[] = {{t->fails, "out of memory"},
                 {t->refused, "refused by the engine"},
                 {t->unknown, "not known"},
-                {t->unreadable, "could not be read"}};
+                {t->unreadable, "could not be read"},
+                {t->unknown_flags, "with a flag that the version does not know"}};
     uint64_t const start = t->fits + t->tight;
     oos_text_put(text, sum->file->dryrun ? "dry-started: " : "planned: ");
     if (start == t->seen)
@@ -254,10 +255,12 @@ static void put_table(const oos_style *style, const oos_matrix_sum *sum)
 
 static void side_words(oos_text *text, const oos_matrix_side *side)
 {
+    if (side->unknown_flag) {
+        oos_text_printf(text, "does not know %s", side->unknown_flag);
+        return;
+    }
     oos_text_put(text, oos_matrix_kind_word(side->kind));
-    if (side->unknown_flag)
-        oos_text_printf(text, ", but %s is not a flag of it", side->unknown_flag);
-    else if (side->phase && side->kind != OOMSIGHT_VERDICT_FITS && side->kind != OOMSIGHT_VERDICT_TIGHT)
+    if (side->phase && side->kind != OOMSIGHT_VERDICT_FITS && side->kind != OOMSIGHT_VERDICT_TIGHT)
         oos_text_printf(text, " in %s", side->phase);
     else if (side->kv_tokens != OOMSIGHT_UNKNOWN) {
         oos_text_put(text, " ");
