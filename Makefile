@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -24,6 +24,8 @@ agreement: all          ## plan beside the engine's own figures; rewrites its pa
 	@tools/agreement.py $(B)/cli/oomsight --write docs/accuracy.md
 pipelines: all          ## incidents through the real rsyslog, PostgreSQL, Prometheus and ClickHouse's engine
 	@tools/fleet_venv.sh; tests/fleet/run.sh $(B)
+matrix-oracle: all      ## twelve dry starts over two versions by the pool and by Ray, workers killed; an hour
+	@python3 tests/oracle/test_matrix.py $(B)/cli/oomsight --points 12; c=$$?; [ $$c -eq 77 ] || exit $$c
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
 	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
 site: all               ## the documentation as pages, in build/site
