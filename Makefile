@@ -26,6 +26,8 @@ pipelines: all          ## incidents through the real rsyslog, PostgreSQL, Prome
 	@tools/fleet_venv.sh; tests/fleet/run.sh $(B)
 matrix-oracle: all      ## twelve dry starts over two versions by the pool and by Ray, workers killed; an hour
 	@python3 tests/oracle/test_matrix.py $(B)/cli/oomsight --points 12; c=$$?; [ $$c -eq 77 ] || exit $$c
+fleet: all              ## a thousand pods followed for a while, with twenty kills; prints lag, processor time, memory
+	@python3 tests/explain/fleet.py $(B)/cli/oomsight --pods 1000 --incidents 200 --kills 20 --seconds 80
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
 	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
 site: all               ## the documentation as pages, in build/site

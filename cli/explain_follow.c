@@ -186,6 +186,7 @@ int follow_logs(const output_options *output, const follow_options *options, con
     struct sigaction const action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk like any other */
     if (options->metrics_address)
         fprintf(stderr, "oomsight: metrics on port %u\n", oomsight_agent_metrics_port(agent));
     int const code = run(agent, options, &out, &error);

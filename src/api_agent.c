@@ -147,7 +147,9 @@ void oomsight_agent_close(oomsight_agent *a)
 
 static void write_file(oomsight_agent *a, const char *text)
 {
-    FILE *out = fopen(a->metrics_fresh, "we");
+    unlink(a->metrics_fresh); /* of an earlier process of this number */
+    int const fd = open(a->metrics_fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool done = out && fputs(text, out) != EOF;
     int why = errno;
     if (out && fclose(out) != 0) {

@@ -21,7 +21,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(HERE, "..", "fixtures", "kb", "vllm")
-LAG_LIMIT_S, RSS_LIMIT_MIB, WINDOW_S = 2.0, 256, 1.0
+LAG_LIMIT_S, RSS_LIMIT_MIB, WINDOW_S, SETTLE_S = 2.0, 256, 1.0, 0.7
 KEPT = 5  # files per container, as kubelet keeps them
 
 START = [
@@ -142,6 +142,7 @@ class Pod:
 class Truth:
     def __init__(self, pod, name):
         self.path, self.name, self.first, self.last = pod.path(), name, None, None
+        self.gap = 0.0  # between two pieces, as it came out
 
 
 class Fleet(threading.Thread):
@@ -186,6 +187,7 @@ class Fleet(threading.Thread):
                 self.truths.append(truth[0])
                 pod.down = True
             truth[0].first = truth[0].first or now_ns()
+            truth[0].gap = max(truth[0].gap, (now_ns() - (truth[0].last or now_ns())) / 1e9)
             pod.put([cri(line) for line in lines])
             truth[0].last = now_ns()
         elif kind == "rotate":
@@ -287,7 +289,7 @@ def judge(args, fleet, follower, kills, elapsed):
         if not match:
             strangers.append(lines[0])
             continue
-        split += match[0] in seen
+        split += match[0] in seen and match[0].gap < SETTLE_S  # a writer that was held up prints two failures
         seen.setdefault(match[0], lines)
     lost = [t for t in fleet.truths if t not in seen]
     lags, late = [], []

@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Following logs through everything that happens to them. usage: follow.py BINARY"""
+import gzip
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from following import HARMLESS, START, Claims, Follower, cri, docker, failure, plain, pod_folder, tried, write
+
+BINARY = os.path.abspath(sys.argv[1])
+C = Claims()
+
+
+def case_fields(folder):
+    """The fields of an incident, in a pod's log."""
+    log = os.path.join(pod_folder(folder), "3.log")
+    head = cri(START, "2026-01-02T03:04:05.000000001Z")
+    write(log, head + cri(failure(100), "2026-01-02T03:05:06.789000000Z"))
+    f = Follower(BINARY, "--state", os.path.join(folder, "state"), folder)
+    one = f.wait_for(1)
+    f.stop()
+    C.claim(tried(one) == [100], "one incident", one)
+    i = one[0]
+    C.claim(len(i["id"]) == 16 and int(i["id"], 16), "an id", i["id"])
+    C.claim(i["at"] == "2026-01-02T03:05:06.789Z" and i["started_at"] == "2026-01-02T03:04:05.000Z" and i["seen_at"] > "2026", "times", i["at"], i["started_at"])
+    C.claim(i["source"] == {"path": log, "namespace": "team-a", "pod": "chat-0", "pod_uid": "0a1b2c3d-0000-4000-8000-00000000000f", "container": "vllm",
+                            "restart": 3, "first_byte": len(head), "last_byte": os.path.getsize(log) - 1}, "where", i["source"])
+
+
+def case_docker(folder):
+    """docker's files: JSON lines, moved to .1."""
+    identity = "ab" * 32
+    os.makedirs(os.path.join(folder, identity))
+    log = os.path.join(folder, identity, identity + "-json.log")
+    write(log, docker(START))
+    f = Follower(BINARY, "--state", os.path.join(folder, "state"), folder)
+    time.sleep(0.5)
+    write(log, docker(failure(100)))
+    f.wait_for(1)
+    os.rename(log, log + ".1")
+    write(log, docker(START + failure(200)))
+    got = f.wait_for(2)
+    f.stop()
+    C.claim(tried(got) == [100, 200], "docker, rotated", got)
+    C.claim([i["source"]["container"] for i in got] == ["ab" * 6] * 2 and got[0]["at"] == "2026-01-02T03:04:05.678Z", "docker's names and times", got)
+
+
+def case_truncated(folder):
+    """Copied and cut in place, also when the new text is longer than the old one."""
+    log = os.path.join(folder, "a.log")
+    write(log, plain(START + failure(100)))
+    f = Follower(BINARY, "--state", os.path.join(folder, "state"), log)
+    f.wait_for(1)
+    write(log, plain(["another first line"] + START + failure(200) + [HARMLESS] * 50), "w")
+    f.wait_for(2)
+    write(log, plain(["yet another"] + failure(300)), "w")
+    got = f.wait_for(3)
+    f.stop()
+    C.claim(tried(got) == [100, 200, 300], "cut in place", tried(got))
+    C.claim(len({i["id"] for i in got}) == 3, "other ids")
+
+
+def case_rotated_while_dead(folder):
+    """Moved away twice while nobody looked, one of them packed: everything is read, in order, and nothing twice."""
+    log = os.path.join(pod_folder(folder), "0.log")
+    words = ("--state", os.path.join(folder, "state"), folder)
+    write(log, cri(START + failure(100), "2026-01-01T00:00:00.000000001Z"))
+    f = Follower(BINARY, *words)
+    C.claim(tried(f.wait_for(1)) == [100], "the first", f.incidents())
+    f.stop(signal.SIGKILL)
+    write(log, cri(START + failure(200), "2026-01-01T00:01:00.000000001Z"))
+    os.rename(log, log + ".20260101-000200")
+    with open(log + ".20260101-000200", "rb") as source, gzip.open(log + ".20260101-000200.gz", "wb") as target:
+        shutil.copyfileobj(source, target)
+    os.remove(log + ".20260101-000200")
+    write(log, cri(START + failure(300), "2026-01-01T00:02:00.000000001Z"))
+    os.rename(log, log + ".20260101-000300")
+    write(log, cri(START + failure(400), "2026-01-01T00:03:00.000000001Z"))
+    f = Follower(BINARY, *words)
+    got = f.wait_for(3)
+    f.stop()
+    C.claim(tried(got) == [200, 300, 400], "what happened meanwhile", tried(got))
+
+
+def case_rotated_quickly(folder):
+    """Moved away twice between two looks."""
+    log = os.path.join(pod_folder(folder), "0.log")
+    write(log, cri(START, "2026-01-01T00:00:00.000000001Z"))
+    f = Follower(BINARY, folder)
+    time.sleep(0.6)
+    for number, mib in enumerate((100, 200, 300)):
+        write(log, cri(START + failure(mib), "2026-01-01T00:0%d:00.000000001Z" % number))
+        os.rename(log, log + ".20260101-00000%d" % number)
+    write(log, cri(START + failure(400), "2026-01-01T00:04:00.000000001Z"))
+    got = f.wait_for(4)
+    f.stop()
+    C.claim(tried(got) == [100, 200, 300, 400], "all of them", tried(got))
+
+
+def case_incident_over_rotation(folder):
+    """A failure whose lines lie in two files is one incident."""
+    log = os.path.join(pod_folder(folder), "0.log")
+    write(log, cri(START))
+    f = Follower(BINARY, folder)
+    time.sleep(0.6)
+    write(log, cri(failure(100)[:1]))
+    os.rename(log, log + ".20260101-000000")
+    write(log, cri(failure(100)[1:]))
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(tried(got) == [100] and got[0]["phase"] == "weight_load" and len(got[0]["evidence"]) >= 3, "one incident", got)
+
+
+def case_killed_in_between(folder):
+    """Killed while a failure is being printed: it is told once, whole, under the id it would have had."""
+    log = os.path.join(pod_folder(folder), "0.log")
+    words = ("--state", os.path.join(folder, "state"), folder)
+    write(log, cri(START))
+    f = Follower(BINARY, *words)
+    time.sleep(2.5)  # the start is behind us and saved
+    write(log, cri(failure(100)[:1]))
+    time.sleep(0.5)
+    f.stop(signal.SIGKILL)
+    C.claim(f.incidents() == [], "not told before it is over", f.incidents())
+    write(log, cri(failure(100)[1:]))
+    f = Follower(BINARY, *words)
+    got = f.wait_for(1)
+    f.stop(signal.SIGKILL)
+    C.claim(tried(got) == [100] and got[0]["phase"] == "weight_load", "told after the restart", got)
+    C.claim(got[0]["engine"]["version"] == "0.19.1" and got[0]["numbers"]["weights_bytes"], "with what the start told", got[0]["engine"])
+    C.claim(got[0]["first_line"] == 4, "with its line numbers", got[0]["first_line"])
+    f = Follower(BINARY, folder)  # no memory: everything again
+    again = f.wait_for(1)
+    f.stop()
+    C.claim([i["id"] for i in again] == [i["id"] for i in got], "the same id", again)
+    f = Follower(BINARY, *words)
+    time.sleep(1.5)
+    f.stop()
+    C.claim(f.incidents() == [], "told once", f.incidents())
+
+
+def case_passed_on(folder):
+    """What passes a failure on, seconds later and after a restart, is no second incident."""
+    log = os.path.join(folder, "a.log")
+    words = ("--state", os.path.join(folder, "state"), log)
+    write(log, plain(START + failure(100)))
+    f = Follower(BINARY, *words)
+    f.wait_for(1)
+    write(log, plain(["RuntimeError: Engine core initialization failed. See root cause above."]))
+    time.sleep(1.6)
+    C.claim(tried(f.incidents()) == [100], "passed on", f.incidents())
+    f.stop(signal.SIGKILL)
+    write(log, plain(["RuntimeError: Engine core initialization failed. See root cause above."]))
+    f = Follower(BINARY, *words)
+    time.sleep(1.8)
+    C.claim(f.incidents() == [], "passed on once more", f.incidents())
+    write(log, plain(failure(200)))
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(tried(got) == [200], "but a new one is told", got)
+
+
+def case_busy_log(folder):
+    """A log that never falls silent: the failure is told all the same."""
+    log = os.path.join(folder, "a.log")
+    write(log, plain(START + [HARMLESS] * 20))
+    f = Follower(BINARY, log)
+    time.sleep(0.4)
+    write(log, plain(failure(100)))
+    start = time.monotonic()
+    while not f.incidents() and time.monotonic() - start < 6:
+        write(log, plain([HARMLESS]))
+        time.sleep(0.05)
+    took = time.monotonic() - start
+    f.stop()
+    C.claim(tried(f.incidents()) == [100] and took < 4, "told in time", took)
+
+
+def case_unfinished_line(folder):
+    """The last line has no end."""
+    log = os.path.join(folder, "a.log")
+    write(log, plain(START) + "\n".join(failure(100)))
+    f = Follower(BINARY, log)
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(tried(got) == [100], "told", got)
+
+
+def case_pods_come_and_go(folder):
+    """New pods are found at once, vanished ones are forgotten."""
+    state = os.path.join(folder, "state")
+    pods = os.path.join(folder, "pods")
+    first = pod_folder(pods, pod="first")
+    write(os.path.join(first, "0.log"), cri(START))
+    f = Follower(BINARY, "--state", state, "--metrics-file", os.path.join(folder, "m.prom"), pods)
+    time.sleep(1.2)
+    start = time.monotonic()
+    write(os.path.join(pod_folder(pods, pod="second"), "0.log"), cri(START + failure(100)))
+    C.claim([i["source"]["pod"] for i in f.wait_for(1)] == ["second"] and time.monotonic() - start < 4, "a new pod", f.incidents())
+    shutil.rmtree(os.path.dirname(first))
+    end, left = time.monotonic() + 30, []
+    while time.monotonic() < end and left != ["second"]:
+        time.sleep(0.2)
+        with open(os.path.join(state, "positions"), encoding="utf-8") as saved:
+            left = [json.loads(line)["path"].split("_")[1] for line in saved]
+    f.stop()
+    C.claim(left == ["second"], "positions of what is there", left)
+    with open(os.path.join(folder, "m.prom"), encoding="utf-8") as metrics:
+        text = metrics.read()
+    C.claim("oomsight_files 1\n" in text, "one file left", text)
+    C.claim(f.process.returncode == 1, "exit 1: an OOM was found", f.process.returncode)
+
+
+def case_state_full(folder):
+    """Positions cannot be written: said once, and following goes on."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(START))
+    f = Follower(BINARY, "--state", state, log, stdout=subprocess.PIPE,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    C.claim(f.process.poll() is None, "runs")
+    time.sleep(2.5)
+    write(log, plain(failure(100)))
+    line = f.process.stdout.readline()
+    C.claim(b'"tried_bytes": 104857600' in line, "told all the same", line)
+    time.sleep(2.5)
+    f.stop()
+
+
+def case_tiny_disk(folder):
+    """A full file system for the positions; when there is room again, they are written again."""
+    mount = os.path.join(folder, "tiny")
+    os.makedirs(mount)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", mount], capture_output=True, check=False).returncode:
+        print("     no tmpfs to be had: the case of a full disk is left out")
+        return
+    try:
+        log = os.path.join(folder, "a.log")
+        write(log, plain(START))
+        with open(os.path.join(mount, "ballast"), "wb") as ballast:
+            try:
+                ballast.write(b"x" * (1 << 20))
+            except OSError:
+                pass
+        os.makedirs(os.path.join(mount, "state"), exist_ok=True)
+        f = Follower(BINARY, "--state", os.path.join(mount, "state"), log)
+        C.claim(f.wait_error("No space left"), "a full disk is said", f.errors())
+        write(log, plain(failure(100)))
+        C.claim(tried(f.wait_for(1)) == [100], "following goes on", f.incidents())
+        time.sleep(1.5)
+        C.claim(f.errors().count("cannot be written") == 1, "said once", f.errors())
+        os.remove(os.path.join(mount, "ballast"))
+        C.claim(f.wait_error("written again"), "and when it is over", f.errors())
+        f.stop(signal.SIGKILL)
+        C.claim(os.path.getsize(os.path.join(mount, "state", "positions")) > 0, "positions are there")
+    finally:
+        subprocess.run(["umount", "-l", mount], check=False)
+
+
+def case_output_full(folder):
+    """Incidents cannot be written: said once, nothing is lost, and they come when there is room."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(START + failure(100)))
+    with open("/dev/full", "wb") as full:
+        f = Follower(BINARY, "--state", state, "--metrics-file", os.path.join(folder, "m.prom"), log, stdout=full)
+        C.claim(f.wait_error("incidents cannot be written"), "a full disk is said", f.errors())
+        time.sleep(2)
+        C.claim(f.errors().count("cannot be written") == 1, "said once", f.errors())
+        time.sleep(4)
+        f.stop()
+        C.claim(f.process.returncode == 3, "exit 3", f.process.returncode)
+    with open(os.path.join(folder, "m.prom"), encoding="utf-8") as metrics:
+        errors = [line for line in metrics if line.startswith("oomsight_write_errors_total")]
+    C.claim(errors and float(errors[0].split()[1]) >= 2, "counted", errors)
+    f = Follower(BINARY, "--state", state, log)
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(tried(got) == [100], "told by the next one", got)
+
+
+def case_output_file(folder):
+    """--output is appended to, and made anew when it was moved away."""
+    log, out = os.path.join(folder, "a.log"), os.path.join(folder, "incidents.ndjson")
+    write(log, plain(START + failure(100)))
+    write(out, "")
+    f = Follower(BINARY, "--output", out, log)
+    time.sleep(2)
+    os.rename(out, out + ".1")
+    write(log, plain(START + failure(200)))
+    time.sleep(2)
+    f.stop()
+    for path, mib in ((out + ".1", 100), (out, 200)):
+        with open(path, encoding="utf-8") as lines:
+            C.claim(tried([json.loads(line) for line in lines]) == [mib], "%d in its file" % mib)
+
+
+def get(port, path, method="GET"):
+    try:
+        with urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:%d%s" % (port, path), method=method), timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def case_metrics(folder):
+    """Over HTTP: two paths, GET only."""
+    write(os.path.join(pod_folder(folder), "0.log"), cri(START + failure(100)))
+    f = Follower(BINARY, "--metrics", "0", folder)
+    if f.wait_error("no libmicrohttpd", 0.5):
+        print("     built without libmicrohttpd: no listener")
+        return
+    C.claim(f.wait_error("metrics on port"), "the port is said", f.errors())
+    port = int(f.errors().split("metrics on port ")[1].split()[0])
+    cause = f.wait_for(1)[0]["cause"]
+    time.sleep(1.2)
+    code, text = get(port, "/metrics")
+    for part in ('oomsight_incidents_total{namespace="team-a",phase="weight_load",cause="%s"} 1\n' % cause,
+                 'oomsight_engine_bytes{namespace="team-a",pod="chat-0",container="vllm",owner="weights"} 16396037652\n',
+                 "oomsight_files 1\n", "oomsight_lag_bytes 0\n", "oomsight_lines_read_total 5\n", "oomsight_write_errors_total 0\n"):
+        C.claim(code == 200 and part in text, "a metric", part, text)
+    C.claim(get(port, "/healthz") == (200, "ok\n"), "health")
+    C.claim(get(port, "/")[0] == 404 and get(port, "/metrics/../x")[0] == 404 and get(port, "/metrics", "POST")[0] == 405, "nothing else")
+    f.stop()
+    wrong = subprocess.run([BINARY, "explain", "--follow", "--metrics", "localhost", folder], capture_output=True, text=True, check=False)
+    C.claim(wrong.returncode == 2 and "PORT" in wrong.stderr, "a wrong address", wrong)
+
+
+def case_state_is_one_mans(folder):
+    """Two followers cannot share their positions."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(START))
+    f = Follower(BINARY, "--state", state, log)
+    time.sleep(0.5)
+    second = subprocess.run([BINARY, "explain", "--follow", "--state", state, log], capture_output=True, text=True, check=False)
+    f.stop()
+    C.claim(second.returncode == 3 and "another process" in second.stderr, "refused", second)
+
+
+def case_damaged_state(folder):
+    """Positions that were damaged cost repetition, not the run."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    os.makedirs(state)
+    write(log, plain(START + failure(100)))
+    for text in ("\0\0\0", '{"path": 5}\n{"path": "%s", "inode": "zz", "byte": -1}\nnonsense\n{"path"' % log,
+                 json.dumps({"path": log, "device": "1", "inode": "1", "print": "1", "history": "1", "byte": 1 << 60, "lines": 3, "told": True, "time_ns": 1}) + "\n"):
+        write(os.path.join(state, "positions"), text, "w")
+        f = Follower(BINARY, "--state", state, log)
+        got = f.wait_for(1)
+        f.stop()
+        C.claim(tried(got) == [100], "read from the start", text[:60], got, f.errors())
+
+
+def case_inode_used_again(folder):
+    """Another file with the inode of the old one: not taken for it."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    for number, mib in enumerate((100, 200)):
+        write(log, plain(["this is run %d" % number] + START + failure(mib)), "w")  # the same inode, at the same length
+        f = Follower(BINARY, "--state", state, log)
+        got = f.wait_for(1)
+        f.stop(signal.SIGKILL)
+        C.claim(tried(got) == [mib], "run %d" % number, got)
+
+
+def case_journal(folder):
+    """journalctl -f -o json, and -o short, through a pipe."""
+    del folder
+    as_json = "".join(json.dumps({"__REALTIME_TIMESTAMP": "1767323045678901", "MESSAGE": line, "_SYSTEMD_UNIT": "vllm.service"}) + "\n"
+                      for line in START + failure(100))
+    short = "".join("Jan 02 03:04:05 node7 vllm[4711]: %s\n" % line for line in START + failure(100))
+    for name, text in (("json", as_json), ("short", short)):
+        f = Follower(BINARY, "-", stdin=subprocess.PIPE)
+        f.process.stdin.write(text.encode())
+        f.process.stdin.flush()
+        got = f.wait_for(1)
+        C.claim(tried(got) == [100], "%s: while it goes on" % name, got)
+        C.claim(got and got[0]["engine"]["version"] == "0.19.1" and got[0]["phase"] == "weight_load", "%s: what it says" % name, got)
+        C.claim(got and got[0]["at"] and got[0]["at"].endswith("-01-02T03:04:05.678Z" if name == "json" else "-01-02T03:04:05.000Z"), "%s: time" % name, got[0]["at"])
+        f.process.stdin.write((plain(failure(200)) if name == "short" else json.dumps({"MESSAGE": "\n".join(failure(200))}) + "\n").encode())
+        f.process.stdin.close()
+        C.claim(f.process.wait(5) == 1 and tried(f.incidents()) == [100, 200], "%s: to its end" % name, f.incidents())
+
+
+def main():
+    wanted = sys.argv[2:]
+    return C.run([case for name, case in sorted(globals().items()) if name.startswith("case_") and (not wanted or name[5:] in wanted)], "follow")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
