@@ -238,6 +238,16 @@ bool oos_explainer_waits(const oos_explainer *r)
     return oos_linescan_waits(r->scan) || oos_collector_at(r->collector).open;
 }
 
+bool oos_explainer_lines_wait(const oos_explainer *r)
+{
+    return oos_linescan_waits(r->scan);
+}
+
+oomsight_status oos_explainer_hand_on(oos_explainer *r, oomsight_error *reterr)
+{
+    return oos_linescan_settle(r->scan, reterr);
+}
+
 uint64_t oos_explainer_lines(const oos_explainer *r)
 {
     return oos_linescan_lines(r->scan);

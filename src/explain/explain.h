@@ -62,6 +62,9 @@ oomsight_status oos_explainer_next_part(oos_explainer *explainer, const oos_scan
                                         oomsight_error *reterr);
 /* Something waits to be told, or for what follows it. */
 bool oos_explainer_waits(const oos_explainer *explainer);
+bool oos_explainer_lines_wait(const oos_explainer *explainer); /* the latter */
+/* Nothing more for now: lines no longer wait. An incident stays open. */
+oomsight_status oos_explainer_hand_on(oos_explainer *explainer, oomsight_error *reterr);
 uint64_t oos_explainer_lines(const oos_explainer *explainer); /* read of this part, and before it */
 oos_collector *oos_explainer_collector(oos_explainer *explainer);
 /* The first byte of this part that was not looked at to the end. */

@@ -13,7 +13,7 @@
 enum {
     SETTLE_MS = 800, /* after so long without a further sign, a failure is over */
     CHECK_MS = 1000, /* how often the name is looked at when nobody tells of a change */
-    MOVED_MS = 300,  /* a writer may still write to a file that was moved away */
+    LINES_MS = 150,  /* a message may go on in the next line */
     GONE_MS = 3000,
     OPEN_MAX_MS = 30000, /* an incident that does not end is told nevertheless */
     PARTS_KEPT = 16
@@ -45,13 +45,13 @@ struct oos_tail {
     size_t backlog_count, backlog_at;
     oos_tail_point from;
     bool resumes, check, error_told;
-    bool stream, stream_over;   /* standard input */
-    int why;                    /* errno of the last attempt to open */
-    int64_t check_at, moved_at; /* 0: not moved */
-    int64_t gone_at, touched_at, opened_at, fresh_at;
-    int64_t caught_up; /* wall clock */
+    bool stream, stream_over; /* standard input */
+    int why;                  /* errno of the last attempt to open */
+    int64_t check_at;
+    bool moved; /* the name leads to another file, in which nothing is yet */
+    int64_t gone_at, lines_at, touched_at, opened_at, fresh_at; /* 0: not */
+    int64_t caught_up;                                          /* wall clock */
     uint64_t touched;
-    bool waited;
 };
 
 static void on_incident(void *context, const oos_incident *incident, bool again)
@@ -185,7 +185,8 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
 {
     tail->id = *id;
     tail->byte = byte;
-    tail->moved_at = tail->gone_at = 0;
+    tail->moved = false;
+    tail->gone_at = 0;
     if (!first) {
         oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
         OOS_TRY(oos_explainer_next_part(tail->explainer, &start, reterr));
@@ -382,28 +383,40 @@ static oomsight_status check_name(oos_tail *tail, int64_t now, bool *ret_again, 
     }
     tail->gone_at = 0;
     if ((uint64_t)is.st_ino == tail->id.inode && (uint64_t)is.st_dev == tail->id.device) {
-        tail->moved_at = 0;
+        tail->moved = false;
         return OOMSIGHT_OK;
     }
-    if (!tail->moved_at) tail->moved_at = now;
-    if (now - tail->moved_at < MOVED_MS) return OOMSIGHT_OK;
+    /* A writer goes on with the old file until it opens the new one. */
+    tail->moved = is.st_size == 0;
+    if (tail->moved) return OOMSIGHT_OK;
     *ret_again = true;
     return go_on(tail, reterr);
 }
 
 /* ---- what has ended ---- */
 
+/* Lines wait for those behind them, a failure for further signs of it: each for its own time. */
 static oomsight_status settle(oos_tail *tail, int64_t now, oomsight_error *reterr)
 {
-    bool const waits = oos_explainer_waits(tail->explainer);
-    uint64_t const touched = oos_collector_touched(oos_explainer_collector(tail->explainer));
-    if (waits && !tail->waited) tail->opened_at = now;
-    if (touched != tail->touched || (waits && !tail->waited)) tail->touched_at = now;
+    bool const lines = oos_explainer_lines_wait(tail->explainer);
+    if (!lines)
+        tail->lines_at = 0;
+    else if (!tail->lines_at)
+        tail->lines_at = now;
+    if (lines && now - tail->lines_at >= LINES_MS) {
+        tail->lines_at = 0;
+        OOS_TRY(oos_explainer_hand_on(tail->explainer, reterr));
+    }
+    const oos_collector *collector = oos_explainer_collector(tail->explainer);
+    uint64_t const touched = oos_collector_touched(collector);
+    if (touched != tail->touched) tail->touched_at = now;
     tail->touched = touched;
-    tail->waited = waits;
-    if (!waits) return OOMSIGHT_OK;
+    if (!oos_collector_at(collector).open) {
+        tail->opened_at = 0;
+        return OOMSIGHT_OK;
+    }
+    if (!tail->opened_at) tail->opened_at = now;
     if (now - tail->touched_at < SETTLE_MS && now - tail->opened_at < OPEN_MAX_MS) return OOMSIGHT_OK;
-    tail->waited = false;
     return oos_explainer_settle(tail->explainer, reterr);
 }
 
@@ -459,7 +472,7 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
         } else if (!tail->current) {
             OOS_TRY(go_on(tail, reterr));
             again = true;
-        } else if (tail->check || tail->moved_at || now - tail->check_at >= CHECK_MS) {
+        } else if (tail->check || tail->moved || now - tail->check_at >= CHECK_MS) {
             OOS_TRY(check_name(tail, now, &again, &gone, reterr));
         }
         if (total >= most_bytes && again) {

@@ -300,6 +300,20 @@ def case_output_file(folder):
             C.claim(tried([json.loads(line) for line in lines]) == [mib], "%d in its file" % mib)
 
 
+def case_own_output(folder):
+    """Its own output among the logs it follows, plain and in a container's wrapper: no echo."""
+    own, wrapped = os.path.join(folder, "own.log"), os.path.join(pod_folder(folder), "0.log")
+    write(os.path.join(folder, "a.log"), plain(START + failure(100)))
+    f = Follower(BINARY, "--output", own, folder)
+    time.sleep(2)
+    with open(own, encoding="utf-8") as lines:
+        write(wrapped, cri(lines.read().splitlines()))
+    time.sleep(2.5)
+    f.stop()
+    with open(own, encoding="utf-8") as lines:
+        C.claim(tried([json.loads(line) for line in lines]) == [100], "told once")
+
+
 def get(port, path, method="GET"):
     try:
         with urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:%d%s" % (port, path), method=method), timeout=5) as answer:
