@@ -44,7 +44,7 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_for(what, check, seconds=30):
+def wait_for(what, check, seconds=100):
     """The first true value of check(), asked until the time is over."""
     end = time.monotonic() + seconds
     while True:
@@ -68,6 +68,13 @@ class Stage(contextlib.ExitStack):
             os.chown(self.folder, NOBODY, NOBODY)
         os.chmod(self.folder, 0o755)
         return self
+
+    def __exit__(self, kind, *details):
+        if kind and kind is not SystemExit:
+            for path in sorted(glob.glob(self.path("*.log"))):
+                with open(path, "rb") as f:
+                    print(f"---- {os.path.basename(path)}\n" + f.read()[-3000:].decode(errors="replace"))
+        return super().__exit__(kind, *details)
 
     def path(self, *names):
         return os.path.join(self.folder, *names)

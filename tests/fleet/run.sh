@@ -11,6 +11,7 @@ check promtool check config "$here/../../examples/fleet/prometheus/prometheus.ym
 check promtool test rules "$here/alerts_test.yml"
 check python3 "$here/sinks.py" "$binary"
 check python3 "$here/end_to_end.py" "$binary"
+check python3 "$here/fluent_bit.py" "$binary"
 python=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}/fleet/bin/python
 if [ -x "$python" ]; then check "$python" "$here/configs.py"; else echo "no environment of tools/fleet_venv.sh: configurations were not read"; fi
 exit $code
