@@ -3,6 +3,8 @@
     load.py postgresql://pipeline@db/oomsight <incidents.ndjson        all of them; exit 1 when one could not be handed over
     load.py --omprog URI                                               for rsyslog: "NODE LINE" a message, "OK" when it is committed
 Text is only ever data of a COPY, never part of a statement. Bytes that are not UTF-8 and NUL become U+FFFD."""
+import os
+import select
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import sys
 COPY = r"COPY oomsight.lines (node, line) FROM STDIN (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02', NULL E'\x03')"
 CONTROLS = {code: "\ufffd" for code in (0, 1, 2, 3, 10, 13)}
 BATCH = 1000
+IDLE_SECONDS = 1  # then the connection is given back: nodes are many, incidents are few
 
 
 class Database:
@@ -30,10 +33,30 @@ class Database:
                 return True
         except BrokenPipeError:
             pass
-        self.psql.kill()
-        self.psql.wait()
-        self.psql = None
+        self.close()
         return False
+
+    def close(self):
+        if self.psql is not None:
+            self.psql.kill()
+            self.psql.wait()
+            self.psql = None
+
+
+def messages():
+    """Lines as they come; None when nothing has come for a while."""
+    rest = b""
+    while True:
+        if not select.select([0], [], [], IDLE_SECONDS)[0]:
+            yield None
+            continue
+        got = os.read(0, 1 << 16)
+        if not got:
+            break
+        *whole, rest = (rest + got).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
 
 
 def clean(raw):
@@ -43,7 +66,10 @@ def clean(raw):
 def serve_rsyslog(database):
     """One message at a time, as omprog sends them with confirmMessages: what is not confirmed is sent again."""
     print("OK", flush=True)
-    for raw in sys.stdin.buffer:
+    for raw in messages():
+        if raw is None:
+            database.close()
+            continue
         node, _, line = clean(raw).partition(" ")
         print("OK" if database.copy([(node, line)]) else "the database did not take it", flush=True)
 
