@@ -14,6 +14,7 @@ for shell in bash:bash-completion/completions/oomsight zsh:zsh/vendor-completion
     mkdir -p "$(dirname "$tree/share/${shell#*:}")"
     "$oomsight" completion "${shell%%:*}" >"$tree/share/${shell#*:}"
 done
+sed -i '/^\(Requires\|Libs\)\.private:/d' "$tree/lib/pkgconfig/oomsight.pc" # linked in: who links with it needs none of them
 mkdir -p "$tree/share/doc/oomsight"
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$tree/share/doc/oomsight/"
 mkdir -p "$tree/share/doc/oomsight/licenses" # of what is linked in; the list is make_wheel.py's

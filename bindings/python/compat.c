@@ -20,6 +20,13 @@ uint32_t arc4random(void)
     return value;
 }
 
+/* glibc 2.27; an older kernel than 3.17 answers "not implemented" */
+int memfd_create(const char *name, unsigned flags);
+int memfd_create(const char *name, unsigned flags)
+{
+    return (int)syscall(SYS_memfd_create, name, flags);
+}
+
 /* glibc 2.35: libgcc asks it for the unwind table of a program counter. */
 typedef struct search {
     uintptr_t pc;
