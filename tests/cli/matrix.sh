@@ -13,3 +13,6 @@ echo "$out" | wc -l
 try $file --json --diff 0.10.2 0.32.0; echo "$out" | python3 ../../tools/check_schema.py ../../data/schema/matrix-summary.schema.json && echo "the schema holds"
 try $file --format html; echo "$out" | grep -c '<script type="application/json"'
 points=$(mktemp); try $file --format md --points "$points"; wc -l <"$points"; rm -f "$points"
+echo "-- an upgrade that breaks: by a default, and by a flag that is gone"
+try ../../examples/matrix/fleet.yaml --diff 0.10.2 0.32.0; echo "$out" | shape | sed -n '1,/moves/p'; echo "exit $code"
+try ../../examples/matrix/fleet.yaml --diff 0.10.2 0.32.0 --format junit; echo "$out" | grep -c '<failure'

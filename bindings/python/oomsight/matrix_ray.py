@@ -3,6 +3,7 @@
 Tasks come on standard input, answers go to standard output as they come; both are framed as cli/matrix_ray.c says. A task is
 one process, `oomsight dryrun --json ...`, on some node of the cluster, where program, engines and models have the same paths.
 A task whose worker died or whose process was killed is given to another, at most RETRIES times."""
+import importlib
 import os
 import sys
 import tempfile
@@ -129,7 +130,7 @@ def main(words: List[str]) -> int:
     if not todo:
         return 0
     try:
-        import ray
+        ray = importlib.import_module("ray")  # only here: nothing else needs it
     except ImportError:
         print("oomsight matrix: Python has no package 'ray' (pip install ray), or say --python PROGRAM that has it", file=sys.stderr)
         return 3
