@@ -200,6 +200,9 @@ static int exit_code(const oomsight_matrix *matrix, bool diff)
 {
     oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
     oomsight_matrix_count(matrix, &tally);
+    if (tally.unkept)
+        fprintf(stderr, "oomsight matrix: %llu results could not be written to the cache\n",
+                (unsigned long long)tally.unkept);
     bool const bad = diff ? tally.broken : tally.fails + tally.refused + tally.unknown;
     if (bad) return EXIT_DOES_NOT_FIT;
     return tally.unreadable || tally.uncompared ? EXIT_INPUT : EXIT_FITS;

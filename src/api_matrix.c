@@ -363,6 +363,7 @@ oomsight_status oomsight_matrix_next(oomsight_matrix *matrix, const oomsight_mat
 void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally)
 {
     oos_matrix_sum_tally(matrix->sum, ret_tally);
+    ret_tally->unkept = matrix->unkept;
 }
 
 oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix, const oomsight_render_params *params,

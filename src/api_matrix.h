@@ -34,6 +34,7 @@ struct oomsight_matrix {
     bool allow_hub, lines, diff;
     unsigned threads;
     oos_matrix_cache *cache; /* NULL: none */
+    uint64_t unkept;         /* lines that could not be written to it */
     oos_sha256 base;         /* what every key begins with */
     oos_matrix_crew *crew;   /* NULL: not started */
     oos_matrix_sum *sum;
@@ -71,7 +72,7 @@ bool oos_matrix_cache_key(const oomsight_matrix *matrix, const oos_matrix_place 
 /* Threads may ask at once. */
 bool oos_matrix_cache_find(const oos_matrix_cache *cache, const char *key, oos_arena *scratch,
                            oomsight_matrix_point *point);
-/* A line that cannot be written is told once, on the next failure of the caller's own; the run goes on. */
+/* False: it cannot be written, and no further one is tried; the run goes on. */
 bool oos_matrix_cache_keep(oos_matrix_cache *cache, const char *key, const oomsight_matrix_point *point);
 void oos_matrix_model_digest(oos_arena *arena, oos_matrix_slot *slot);
 

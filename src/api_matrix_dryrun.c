@@ -212,6 +212,6 @@ oomsight_status oomsight_matrix_answer(oomsight_matrix *matrix, uint64_t number,
     point->seconds = (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
     point->attempts = attempts;
     if (matrix->cache && definite(point) && oos_matrix_cache_key(matrix, &place, key))
-        oos_matrix_cache_keep(matrix->cache, key, point);
+        matrix->unkept += !oos_matrix_cache_keep(matrix->cache, key, point);
     return point_give(matrix, &place, ret_point, reterr);
 }

@@ -159,7 +159,7 @@ oomsight_status oos_matrix_crew_next(oomsight_matrix *matrix, const oomsight_mat
         point->line_bytes = p->line_at[crew->at + 1] - p->line_at[crew->at];
     }
     if (p->keys && *p->keys[crew->at] && !point->cached && point->readable)
-        oos_matrix_cache_keep(matrix->cache, p->keys[crew->at], point);
+        matrix->unkept += !oos_matrix_cache_keep(matrix->cache, p->keys[crew->at], point);
     oos_matrix_place where;
     oos_matrix_place_of(&matrix->file, point->number, &where);
     oos_matrix_sum_add(matrix->sum, &where, point);

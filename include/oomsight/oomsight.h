@@ -559,10 +559,11 @@ typedef struct oomsight_matrix_tally {
     uint64_t seen, fits, tight, fails, refused, unknown, unreadable, cached;
     uint64_t compared, broken, mended, moved, uncompared; /* between two versions */
     uint64_t unknown_flags; /* points with a flag that their version does not know */
+    uint64_t unkept;        /* results that could not be written to the cache */
 } oomsight_matrix_tally;
 #define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                              \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                           \
     }
 OOMSIGHT_API void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
 

@@ -129,8 +129,15 @@ static oomsight_status model_read(oos_matrix_reader *in, const yaml_node_t *node
         const char *slash = strrchr(model->name, '/');
         bool const path = *model->name == '/' || *model->name == '.';
         model->label = path && slash && slash[1] ? slash + 1 : model->name;
+        const oos_matrix_label *taken = NULL; /* by another folder of that name? */
+        HASH_FIND_STR(in->models, model->label, taken);
+        if (taken && taken->of && strcmp(taken->of, model->name) != 0) model->label = model->name;
     }
-    return oos_matrix_label_id(in, &in->models, model->label, &model->id);
+    OOS_TRY(oos_matrix_label_id(in, &in->models, model->label, &model->id));
+    oos_matrix_label *mine = NULL;
+    HASH_FIND_STR(in->models, model->label, mine);
+    if (mine && !mine->of) mine->of = model->name;
+    return OOMSIGHT_OK;
 }
 
 static oomsight_status size_field(oos_matrix_reader *in, const yaml_node_t *map, const char *key,

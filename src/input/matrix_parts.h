@@ -10,6 +10,7 @@
 /* Labels in the order they were first seen. */
 typedef struct oos_matrix_label {
     const char *text;
+    const char *of; /* of a model: its name */
     uint32_t id;
     UT_hash_handle hh;
 } oos_matrix_label;

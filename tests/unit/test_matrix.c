@@ -114,6 +114,16 @@ static void versions_keep_their_digits_and_words_their_quotes(void **state)
     assert_string_equal(words_of(&p), "a b|c");
 }
 
+static void folders_of_one_name_are_told_apart(void **state)
+{
+    (void)state;
+    oos_matrix_file const m = read_as("models: [/a/llama, /b/llama, /a/llama, org/x]\ngpus: [4090]\n");
+    assert_int_equal(m.model_count, 3);
+    assert_string_equal(m.model_labels[0], "llama");
+    assert_string_equal(m.model_labels[1], "/b/llama");
+    assert_string_equal(m.model_labels[2], "org/x");
+}
+
 static void a_block_takes_from_the_top_what_it_does_not_say(void **state)
 {
     (void)state;
@@ -356,6 +366,7 @@ int main(void)
         cmocka_unit_test(the_hash_is_sha_256),
         cmocka_unit_test_setup_teardown(a_point_is_made_from_its_number_version_fastest, begin, end),
         cmocka_unit_test_setup_teardown(versions_keep_their_digits_and_words_their_quotes, begin, end),
+        cmocka_unit_test_setup_teardown(folders_of_one_name_are_told_apart, begin, end),
         cmocka_unit_test_setup_teardown(a_block_takes_from_the_top_what_it_does_not_say, begin, end),
         cmocka_unit_test_setup_teardown(what_is_excluded_by_pattern_is_no_point, begin, end),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_told_with_its_line, begin, end),
