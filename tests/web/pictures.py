@@ -21,6 +21,16 @@ CASES = {
 }
 
 
+MATRICES = {"matrix": [], "matrix-diff": ["--diff", "0.11.0", "0.32.0"]}
+
+
+def draw(browser, page, base, width):
+    for dark in (False, True):
+        for place, across, height in (("desk", width, 1150), ("phone", 390, 1200)):
+            browser.open(page, across, dark=dark)
+            browser.picture("%s-%s-%s.webp" % (base, place, "dark" if dark else "light"), height)
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -32,10 +42,12 @@ def main():
             page = os.path.join(work, name + ".html")
             subprocess.run([binary, "plan", *options, "--format", "html", "--output", page, "--", "vllm", "serve",
                             os.path.join(models, model), *flags])
-            for dark in (False, True):
-                for place, width, height in (("desk", 1000, 1150), ("phone", 390, 1200)):
-                    browser.open(page, width, dark=dark)
-                    browser.picture(os.path.join(out, "%s-%s-%s.webp" % (name, place, "dark" if dark else "light")), height)
+            draw(browser, page, os.path.join(out, name), 1000)
+        for name, options in MATRICES.items():
+            page = os.path.join(work, name + ".html")
+            subprocess.run([binary, "matrix", "--offline", "--models", models, *options, "--format", "html", "--output", page,
+                            os.path.join(os.path.dirname(os.path.abspath(__file__)), "matrix_pictures.yaml")])
+            draw(browser, page, os.path.join(out, name), 1200)
     browser.close()
 
 
