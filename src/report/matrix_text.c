@@ -124,9 +124,48 @@ static oos_ink cell_ink(const oos_matrix_cell *cell)
     }
 }
 
+/* One line of the table: a cell, or (col ALL) everything of a model. */
+#define ALL SIZE_MAX
 typedef struct line {
     size_t row, col;
 } line;
+
+static bool same_model(const oos_matrix_sum *sum, size_t a, size_t b)
+{
+    return strcmp(sum->rows[a].model, sum->rows[b].model) == 0;
+}
+
+static void cell_sum(oos_matrix_cell *total, const oos_matrix_cell *cell)
+{
+    for (unsigned k = 0; k < OOS_MATRIX_KINDS; k++) total->counts[k] += cell->counts[k];
+    if (cell->kv_low == OOMSIGHT_UNKNOWN) return;
+    if (total->kv_low == OOMSIGHT_UNKNOWN || cell->kv_low < total->kv_low) total->kv_low = cell->kv_low;
+    if (total->kv_high == OOMSIGHT_UNKNOWN || cell->kv_high > total->kv_high) total->kv_high = cell->kv_high;
+}
+
+static oos_matrix_cell cell_of_line(const oos_matrix_sum *sum, const line *l, size_t version)
+{
+    if (l->col != ALL) return *oos_matrix_cell_at(sum, l->row, l->col, version);
+    oos_matrix_cell total = {.kv_low = OOMSIGHT_UNKNOWN, .kv_high = OOMSIGHT_UNKNOWN};
+    for (size_t r = 0; r < sum->row_count; r++)
+        for (size_t c = 0; same_model(sum, r, l->row) && c < sum->column_count; c++)
+            cell_sum(&total, oos_matrix_cell_at(sum, r, c, version));
+    return total;
+}
+
+/* A line per model; 0 when even those are too many. */
+static size_t models_choose(const oos_matrix_sum *sum, line *ret_lines, size_t most)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < sum->row_count; r++) {
+        bool seen = false;
+        for (size_t i = 0; i < count && !seen; i++) seen = same_model(sum, ret_lines[i].row, r);
+        if (seen) continue;
+        if (count == most) return 0;
+        ret_lines[count++] = (line){r, ALL};
+    }
+    return count;
+}
 
 static bool line_fails(const oos_matrix_sum *sum, const line *l)
 {
@@ -144,12 +183,14 @@ static bool line_there(const oos_matrix_sum *sum, const line *l)
     return false;
 }
 
-/* All lines in the order of the file; when they are too many, those that do not all fit come first. */
+/* All lines in the order of the file; when they are too many, one per model, or those first that do not all fit. */
 static size_t lines_choose(const oos_matrix_sum *sum, line *ret_lines, size_t most, size_t *ret_all)
 {
     size_t all = 0, count = 0;
     for (size_t r = 0; r < sum->row_count; r++)
         for (size_t c = 0; c < sum->column_count; c++) all += line_there(sum, &(line){r, c});
+    *ret_all = all;
+    if (all > most && (count = models_choose(sum, ret_lines, most))) return count;
     for (int pass = all > most ? 0 : 2; pass < 3 && count < most; pass++) {
         if (pass == 2 && all > most) break;
         for (size_t r = 0; r < sum->row_count; r++)
@@ -159,12 +200,12 @@ static size_t lines_choose(const oos_matrix_sum *sum, line *ret_lines, size_t mo
                 ret_lines[count++] = l;
             }
     }
-    *ret_all = all;
     return count;
 }
 
 static oos_matrix_head head_of(const oos_matrix_sum *sum, const line *l)
 {
+    if (l->col == ALL) return (oos_matrix_head){sum->rows[l->row].model, "(all)", "(all)"};
     const oos_matrix_head *r = &sum->rows[l->row], *c = &sum->columns[l->col];
     return (oos_matrix_head){r->model, c->gpu, r->flags ? r->flags : c->flags ? c->flags : "(all)"};
 }
@@ -232,22 +273,24 @@ static void put_table(const oos_style *style, const oos_matrix_sum *sum)
             oos_text_put(text, "  ");
         }
         for (size_t v = 0; v < sum->version_count; v++) {
-            const oos_matrix_cell *cell = oos_matrix_cell_at(sum, lines[i].row, lines[i].col, v);
+            oos_matrix_cell const cell = cell_of_line(sum, &lines[i], v);
             oos_text words = {0};
-            cell_words(cell, &words);
+            cell_words(&cell, &words);
             size_t const len = words.len;
-            oos_style_ink(style, cell_ink(cell), "%s", words.ptr ? words.ptr : "");
+            oos_style_ink(style, cell_ink(&cell), "%s", words.ptr ? words.ptr : "");
             if (v + 1 < sum->version_count) oos_text_repeat(text, " ", len < 24 ? 26 - len : 2);
             text->failed |= words.failed;
             oos_text_free(&words);
         }
     }
     oos_text_put(text, "\n");
-    if (sum->over_flags)
+    bool const summed = count && lines[0].col == ALL;
+    if (sum->over_flags || summed)
         oos_style_ink(style, OOS_INK_DIM,
-                      "  flags are summed over: N/M start, KV tokens from the least to the most; "
-                      "--points FILE keeps every point\n");
-    if (count < all)
+                      "  %s are summed over: N/M start, KV tokens from the least to the most; --points FILE "
+                      "keeps every point\n",
+                      summed ? "GPUs and flags" : "flags");
+    if (count < all && !summed)
         oos_style_ink(style, OOS_INK_DIM,
                       "  %zu of %zu lines, those with failures first; --format html shows them all\n", count,
                       all);
@@ -398,10 +441,12 @@ void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum)
         }
         for (size_t v = 0; v < sum->version_count; v++) {
             oos_text_put(text, " ");
-            cell_words(oos_matrix_cell_at(sum, lines[i].row, lines[i].col, v), text);
+            oos_matrix_cell const cell = cell_of_line(sum, &lines[i], v);
+            cell_words(&cell, text);
             oos_text_put(text, " |");
         }
     }
     oos_text_put(text, "\n");
-    if (count < all) oos_text_printf(text, "\n%zu of %zu lines, those with failures first.\n", count, all);
+    if (count < all && lines[0].col != ALL)
+        oos_text_printf(text, "\n%zu of %zu lines, those with failures first.\n", count, all);
 }
