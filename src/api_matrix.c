@@ -373,8 +373,8 @@ oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix, const ooms
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_matrix_text(&text, matrix->sum, params); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_matrix_json(&text, matrix->sum); break;
-    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_matrix_markdown(&text, matrix->sum); break;
-    case OOMSIGHT_FORMAT_HTML: oos_report_matrix_html(&text, matrix->sum); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_matrix_markdown(&text, matrix->sum, params); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_matrix_html(&text, matrix->sum, params); break;
     case OOMSIGHT_FORMAT_JUNIT: oos_report_matrix_junit(&text, matrix->sum); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:

@@ -49,6 +49,9 @@ def commands(models):
         yield ["replay", trace]
         yield ["replay", "--format", "md", trace]
     yield ["check", "--gpu", "4090", "--explain"] + sorted(glob.glob(os.path.join(FIXTURES, "deploy", "*")))
+    fleet = ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), os.path.join(FIXTURES, "matrix", "fleet.yaml")]
+    for more in ([], ["--format", "md"], ["--diff", "0.10.2", "0.32.0", "--moved", "1"], ["--diff", "0.10.2", "0.32.0", "--moved", "1", "--format", "md"]):
+        yield fleet + more
     yield ["gpus"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:

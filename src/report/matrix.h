@@ -77,9 +77,10 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text);
 void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, bool dryrun, const char *key);
 
 void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oomsight_render_params *params);
-void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum);
+void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum,
+                                const oomsight_render_params *params);
 void oos_report_matrix_json(oos_text *text, const oos_matrix_sum *sum);
-void oos_report_matrix_html(oos_text *text, const oos_matrix_sum *sum);
+void oos_report_matrix_html(oos_text *text, const oos_matrix_sum *sum, const oomsight_render_params *params);
 void oos_report_matrix_junit(oos_text *text, const oos_matrix_sum *sum);
 
 #endif

@@ -1,5 +1,6 @@
 /* A matrix for people: what came out in one sentence, then a table with a row per configuration and a column per version. */
 #include "report/matrix.h"
+#include "report/words.h"
 
 #include <stdio.h>
 
@@ -249,6 +250,23 @@ static void widths_of(const oos_matrix_sum *sum, const line *lines, size_t count
     }
 }
 
+/* What was printed since `from`, without its colours. */
+static unsigned shown_columns(const oos_text *text, size_t from)
+{
+    unsigned sum = 0;
+    for (size_t at = from; text->ptr && at < text->len;) {
+        unsigned columns;
+        if (text->ptr[at] == '\033') {
+            while (at < text->len && text->ptr[at++] != 'm') {
+            }
+            continue;
+        }
+        at += oos_words_char((oos_view){text->ptr + at, text->len - at}, &columns);
+        sum += columns;
+    }
+    return sum;
+}
+
 static void put_table(const oos_style *style, const oos_matrix_sum *sum)
 {
     line lines[ROWS_MAX];
@@ -259,7 +277,7 @@ static void put_table(const oos_style *style, const oos_matrix_sum *sum)
     oos_text *text = style->text;
     oos_text_put(text, "\n  ");
     for (size_t k = 0; k < 3; k++) {
-        put_label(text, titles[k], widths[k]);
+        oos_style_cell(style, (int)widths[k], titles[k]);
         oos_text_put(text, "  ");
     }
     for (size_t v = 0; v < sum->version_count; v++)
@@ -276,8 +294,9 @@ static void put_table(const oos_style *style, const oos_matrix_sum *sum)
             oos_matrix_cell const cell = cell_of_line(sum, &lines[i], v);
             oos_text words = {0};
             cell_words(&cell, &words);
-            size_t const len = words.len;
+            size_t const before = text->len;
             oos_style_ink(style, cell_ink(&cell), "%s", words.ptr ? words.ptr : "");
+            unsigned const len = shown_columns(text, before);
             if (v + 1 < sum->version_count) oos_text_repeat(text, " ", len < 24 ? 26 - len : 2);
             text->failed |= words.failed;
             oos_text_free(&words);
@@ -311,6 +330,15 @@ static void side_words(oos_text *text, const oos_matrix_side *side)
     }
 }
 
+static void put_side(const oos_style *style, const oos_matrix_side *side)
+{
+    oos_text words = {0};
+    side_words(&words, side);
+    oos_style_put(style, "%s", words.ptr ? words.ptr : "");
+    style->text->failed |= words.failed;
+    oos_text_free(&words);
+}
+
 /* The first cells without an answer, and why. */
 static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
 {
@@ -322,9 +350,9 @@ static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
                 if (!cell->counts[OOS_MATRIX_UNREADABLE] && !cell->counts[OOMSIGHT_VERDICT_UNKNOWN]) continue;
                 if (!cell->why || told == PROBLEMS_MAX) continue;
                 oos_matrix_head const head = head_of(sum, &(line){r, c});
-                if (!told++) oos_text_put(style->text, "\n  no answer\n");
-                oos_text_printf(style->text, "    %s on %s, %s, vLLM %s\n", head.model, head.gpu, head.flags,
-                                sum->file->version_labels[v]);
+                if (!told++) oos_style_put(style, "\n  no answer\n");
+                oos_style_put(style, "    %s on %s, %s, vLLM %s\n", head.model, head.gpu, head.flags,
+                              sum->file->version_labels[v]);
                 oos_style_paragraph(style, 8, cell->why);
             }
 }
@@ -343,10 +371,10 @@ static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)
         oos_style_ink(style, parts[k].ink, "\n  %s\n", parts[k].title);
         for (size_t i = 0; i < shown; i++) {
             const oos_matrix_pair *pair = &sum->pairs[k][i];
-            oos_text_printf(style->text, "    %s on %s: %s\n        ", pair->model, pair->gpu, pair->flags);
-            side_words(style->text, &pair->from);
+            oos_style_put(style, "    %s on %s: %s\n        ", pair->model, pair->gpu, pair->flags);
+            put_side(style, &pair->from);
             oos_text_put(style->text, " -> ");
-            side_words(style->text, &pair->to);
+            put_side(style, &pair->to);
             if (pair->change == OOS_MATRIX_MOVED)
                 oos_text_printf(style->text, " (%+.1f %%)", pair->ratio * 100);
             oos_text_put(style->text, "\n");
@@ -389,8 +417,9 @@ static void put_plain(oos_text *text, const char *words) /* a bar would end the 
     }
 }
 
-static void markdown_pairs(oos_text *text, const oos_matrix_sum *sum)
+static void markdown_pairs(const oos_style *style, const oos_matrix_sum *sum)
 {
+    oos_text *text = style->text;
     static const char *const words[] = {"breaks", "mends", "moves"};
     oos_text_printf(text, "| | model | GPU | flags | %s | %s |\n| --- | --- | --- | --- | --- | --- |\n",
                     sum->file->version_labels[0], sum->file->version_labels[1]);
@@ -405,27 +434,33 @@ static void markdown_pairs(oos_text *text, const oos_matrix_sum *sum)
                 oos_text_put(text, " |");
             }
             oos_text_put(text, " ");
-            side_words(text, &pair->from);
+            put_side(style, &pair->from);
             oos_text_put(text, " | ");
-            side_words(text, &pair->to);
+            put_side(style, &pair->to);
             if (pair->change == OOS_MATRIX_MOVED) oos_text_printf(text, " (%+.1f %%)", pair->ratio * 100);
             oos_text_put(text, " |\n");
         }
 }
 
-void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum)
+void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum,
+                                const oomsight_render_params *params)
 {
+    oos_style const own = oos_style_of(text, params), *style = &own;
     line lines[ROWS_MAX];
     size_t all;
+    oos_text sentence = {0};
+    oos_matrix_sentence(sum, &sentence);
     oos_text_put(text, "**");
-    oos_matrix_sentence(sum, text);
+    oos_style_put(style, "%s", sentence.ptr ? sentence.ptr : "");
     oos_text_put(text, "**\n\n");
+    text->failed |= sentence.failed;
+    oos_text_free(&sentence);
     if (sum->diff) {
-        markdown_pairs(text, sum);
+        markdown_pairs(style, sum);
         return;
     }
     size_t const count = lines_choose(sum, lines, ROWS_MAX, &all);
-    oos_text_put(text, "| model | GPU | flags |");
+    oos_style_put(style, "| model | GPU | flags |");
     for (size_t v = 0; v < sum->version_count; v++)
         oos_text_printf(text, " %s |", sum->file->version_labels[v]);
     oos_text_put(text, "\n| --- | --- | --- |");
@@ -440,13 +475,17 @@ void oos_report_matrix_markdown(oos_text *text, const oos_matrix_sum *sum)
             oos_text_put(text, " |");
         }
         for (size_t v = 0; v < sum->version_count; v++) {
-            oos_text_put(text, " ");
+            oos_text words = {0};
             oos_matrix_cell const cell = cell_of_line(sum, &lines[i], v);
-            cell_words(&cell, text);
+            cell_words(&cell, &words);
+            oos_text_put(text, " ");
+            oos_style_put(style, "%s", words.ptr ? words.ptr : "");
             oos_text_put(text, " |");
+            text->failed |= words.failed;
+            oos_text_free(&words);
         }
     }
     oos_text_put(text, "\n");
     if (count < all && lines[0].col != ALL)
-        oos_text_printf(text, "\n%zu of %zu lines, those with failures first.\n", count, all);
+        oos_style_put(style, "\n%zu of %zu lines, those with failures first.\n", count, all);
 }

@@ -21,7 +21,7 @@ MODEL = lambda name: ["--", "vllm", "serve", os.path.join(FIXTURES, "models", na
 LOG = lambda record: os.path.join(FIXTURES, "kb", record, "positive.log")
 ENGLISH = r"""(() => { const left = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) { const e = walk.currentNode.parentElement;
-    if (e.id === 'about' || e.closest('code, pre, script, style, noscript, .mono')) continue;
+    if (e.closest('header span, code, pre, script, style, noscript, .mono')) continue;
     if (/(^|[^\w\/.'-])[a-z]{2,} [a-z]{2,}/.test(walk.currentNode.data)) left.push(walk.currentNode.data); }
   for (const e of document.querySelectorAll('[title], [aria-label]')) for (const a of ['title', 'aria-label'])
     if (e.hasAttribute(a) && !e.closest('.fixes') && /(^|[^\w\/.'-])[a-z]{2,} [a-z]{2,}/.test(e.getAttribute(a))) left.push(e.getAttribute(a));
@@ -181,7 +181,7 @@ def main():
             report.look(name, path)
             if name in ("starts", "fails", "refused"):
                 report.figures(name, words)
-            if name in ("starts", "fails", "log", "logs"):
+            if name in ("starts", "fails", "log", "logs", "matrix", "matrix-diff"):
                 report.chinese(name, words)
             if name == "fails":
                 report.keyboard(path)
