@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A pod is a stranger: tricks with names, links and texts in the folders that are followed. usage: security.py BINARY
 Each case says what it shows. As root, the follower runs as nobody where that matters."""
-import json
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -16,6 +17,42 @@ from following import START, Claims, Follower, cri, failure, plain, pod_folder, 
 BINARY = os.path.abspath(sys.argv[1])
 C = Claims()
 NOBODY = 65534
+
+
+def without_openat2():
+    """In the child: the kernel says that it does not know openat2, as one before 5.6 would (a filter of three instructions)."""
+    class Filter(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_uint16), ("jt", ctypes.c_uint8), ("jf", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("len", ctypes.c_uint16), ("filter", ctypes.POINTER(Filter))]
+    # load the number of the call; 437: fail with ENOSYS; else allow
+    steps = (Filter * 4)(Filter(0x20, 0, 0, 0), Filter(0x15, 0, 1, 437), Filter(0x06, 0, 0, 0x00050000 | errno.ENOSYS), Filter(0x06, 0, 0, 0x7FFF0000))
+    program = Program(4, steps)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0):
+        os._exit(99)
+
+
+def case_links_on_an_old_kernel(folder):
+    """Where there is no openat2, no link below a folder is followed at all, and files are."""
+    root = os.path.join(folder, "pods")
+    pod = pod_folder(root)
+    write(os.path.join(folder, "secret.log"), plain(START + failure(666)))
+    write(os.path.join(pod, "0.log"), cri(START + failure(1)))
+    os.symlink(os.path.join(folder, "secret.log"), os.path.join(pod, "1.log"))
+    os.symlink("0.log", os.path.join(pod, "2.log"))
+    os.symlink(folder, os.path.join(root, "team-a_evil_0a"))
+    f = Follower(BINARY, "--state", os.path.join(folder, "state"), root, preexec_fn=without_openat2)
+    got = f.wait_for(1)
+    if f.process.poll() == 99:
+        print("     no filter of system calls to be had: the case of an old kernel is left out")
+        return
+    os.rename(os.path.join(pod, "0.log"), os.path.join(pod, "0.log.20260101-000000"))
+    write(os.path.join(pod, "0.log"), cri(START + failure(2), "2026-01-02T03:05:00.0Z"))
+    f.wait_for(2)
+    f.stop()
+    C.claim(tried(f.incidents()) == [1, 2], "files alone", tried(got), f.errors())
 
 
 def case_links(folder):
