@@ -2,7 +2,7 @@
 
 The wheel is unpacked beside the engine's packages (PYTHONPATH), so that its entry point, program and stand-ins are the ones that
 people get. Cases: refuse (case 001 is stopped before weights are loaded), warn (it dies and leaves a bundle), start-VERSION (a
-healthy start is told), bundle (a small model dies, with its memory history recorded), and one per kind of sabotage: a step of the
+healthy start is told), bundle (a small model dies, with its memory history recorded), ranks (two workers die), and one per kind of sabotage: a step of the
 plugin fails, and the engine starts, or dies, with the very figures it has without the plugin. A sabotage is a few lines behind a
 module of the unpacked wheel, or another program in place of ours: the product has no hooks for it. Exit 77 without engines."""
 import glob
@@ -161,6 +161,16 @@ def bundle(site, folder):
             ("the history is there and replay reads it", replayed is not None and '"schema": "oomsight.replay/1"' in replayed.stdout)], o
 
 
+def ranks(site, folder):
+    """Two workers, each a process of its own that has not seen the preflight: each leaves a bundle, with its rank and a plan."""
+    o = run(site, VERSION, ["--gpu", "RTX 5090x2", "--gpu-total", "33672921088"], "opt-125m", DIES + ["--tensor-parallel-size", "2"], {"OOMSIGHT_BUNDLE_DIR": folder})
+    told = [json.load(open(path, encoding="utf-8")) for path in glob.glob(os.path.join(folder, "*", "bundle.json"))]
+    return [("each rank leaves a bundle", sorted(str(b.get("rank")) for b in told) == ["0", "1"]),
+            ("their phase is kv_alloc", told and all(b["phase"] == "kv_alloc" for b in told)),
+            ("the plan lies beside each", told and all((b.get("plan") or {}).get("phase") == "kv_alloc" for b in told)),
+            ("the figures are those of its own device", told and all(b["measured"].get("reserved_bytes", 0) > 20 << 30 for b in told))], o
+
+
 SABOTAGE = {
     "import": sabotage(EAGER, "__init__.py", "broken_import = 1\nprint('sabotaged step reached', flush=True)\nraise ImportError('sabotage')", told=None),
     "register": sabotage(EAGER, "vllm_plugin.py", "PATCHES = dict.fromkeys(PATCHES, broken)"),
@@ -184,7 +194,7 @@ SABOTAGE = {
 }
 
 CASES = {"refuse": refuse, "warn": warn, "start-0.19.1": start("0.19.1"), "start-0.24.0": start("0.24.0"), "start-0.32.0": start("0.32.0"),
-         "bundle": bundle, **{"sabotage-" + name: case for name, case in SABOTAGE.items()}}
+         "bundle": bundle, "ranks": ranks, **{"sabotage-" + name: case for name, case in SABOTAGE.items()}}
 
 
 def version_of(name):

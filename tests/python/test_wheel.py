@@ -64,6 +64,17 @@ class Wheel:
         said = re.sub(r"\s+", " ", told.stdout)
         self.claim("auditwheel agrees with the tag", 'consistent with the following platform tag: "manylinux_2_' in said, told.stdout + told.stderr)
 
+    def uv(self, work):
+        """The other installer that people use."""
+        got = subprocess.run([os.path.join(work, "audit", "bin", "pip"), "install", "-q", "--disable-pip-version-check", "uv"], capture_output=True)
+        if got.returncode:
+            print("  uv cannot be installed here")
+            return
+        env = dict(os.environ, UV_CACHE_DIR=os.path.join(work, "uv-cache"), UV_TOOL_DIR=os.path.join(work, "uv-tools"))
+        told = subprocess.run([os.path.join(work, "audit", "bin", "uv"), "tool", "run", "--offline", "--python", sys.executable, "--from", self.path,
+                               "oomsight", "plan", "--gpu", "4090", "--", "vllm", "serve", MODEL], capture_output=True, text=True, env=env)
+        self.claim("uv tool run --from the wheel: oomsight plan", told.returncode == 0 and "STARTS" in told.stdout, told.stderr)
+
     def install(self, work, python):
         venv = os.path.join(work, "venv")
         subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
@@ -110,6 +121,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         wheel.symbols(os.path.join(work, "files"))
         wheel.audit(work)
+        wheel.uv(work)
         for python in sys.argv[2:] or [sys.executable]:
             wheel.install(work, python)
     print("wheel: %d claims hold, %d do not" % (wheel.passed, wheel.failed))
