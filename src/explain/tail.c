@@ -23,7 +23,7 @@ typedef struct part {
     char *name; /* in the folder of the log; NULL: the log itself */
     oos_file_id id;
     uint64_t byte, lines;
-    bool packed;
+    bool packed, known; /* known: by the name it had before */
 } part;
 
 struct oos_tail {
@@ -44,13 +44,13 @@ struct oos_tail {
     part backlog[OOS_ROTATED_MAX]; /* to be read before the log itself */
     size_t backlog_count, backlog_at;
     oos_tail_point from;
-    bool resumes, check, error_told;
+    bool resumes, begun, check, error_told;
     bool stream, stream_over; /* standard input */
     int why;                  /* errno of the last attempt to open */
     int64_t check_at;
     bool moved; /* the name leads to another file, in which nothing is yet */
     int64_t gone_at, lines_at, touched_at, opened_at, fresh_at; /* 0: not */
-    int64_t caught_up;                                          /* wall clock */
+    int64_t caught_up, read_at;                                 /* wall clock */
     uint64_t touched;
 };
 
@@ -77,7 +77,7 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow a file");
     }
     tail->origin = oos_origin_of(tail->path);
-    tail->caught_up = oos_logtime_now();
+    tail->caught_up = tail->read_at = oos_logtime_now();
     if (shared->roots->list[root].kind == OOS_ROOT_STREAM) {
         tail->stream = tail->current = true;
         tail->fd = STDIN_FILENO;
@@ -141,20 +141,25 @@ static int open_folder(const oos_tail *tail, char name[OOS_ROTATED_NAME_BYTES])
     return oos_roots_open_folder(tail->shared->roots, tail->root, tail->relative);
 }
 
-/* Where in the list the file `id` is; `count` when it is not there. */
-static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_file_id *id)
+/* Where in the list the file `id` is; `count` when it is not there. `copied`: it was copied before it was cut in place, so
+ * another file has its text. */
+static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_file_id *id, bool copied)
 {
     for (size_t i = 0; i < count; i++)
         if (!list[i].packed && oos_file_same(&list[i].id, id)) return i;
+    for (size_t i = count; copied && id->print && i-- > 0;)
+        if (!list[i].packed && list[i].id.print == id->print) return i;
     for (size_t i = count; id->print && i-- > 0;)
         if (list[i].packed && (list[i].id.print = oos_rotated_print(folder, &list[i])) == id->print) return i;
     return count;
 }
 
+enum { WITHOUT_IT, WITH_IT };
+
 /* What was moved away after the file `id` (read up to `byte`), and that file itself when `with_it`. When it is no longer
  * there: what was written since `time`. */
-static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines, bool with_it,
-                         int64_t time)
+static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines, int with_it,
+                         bool copied, int64_t time)
 {
     char name[OOS_ROTATED_NAME_BYTES];
     oos_rotated *list = malloc(OOS_ROTATED_MAX * sizeof *list);
@@ -163,7 +168,8 @@ static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, u
         free(list);
         return;
     }
-    size_t const count = oos_rotated_list(folder, name, list), own = find_rotated(folder, list, count, id);
+    size_t const count = oos_rotated_list(folder, name, list);
+    size_t const own = find_rotated(folder, list, count, id, copied);
     for (size_t i = 0; i < count && tail->backlog_count < OOS_ROTATED_MAX; i++) {
         bool const wanted = own < count ? i > own || (i == own && with_it) : list[i].written > time;
         if (!wanted) continue;
@@ -173,6 +179,7 @@ static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, u
             to->id = *id;
             to->byte = byte;
             to->lines = lines;
+            to->known = true;
         }
         if (to->name) tail->backlog_count++;
     }
@@ -181,8 +188,11 @@ static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, u
 }
 
 static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines,
-                                  bool first, oomsight_error *reterr)
+                                  oomsight_error *reterr)
 {
+    /* The explainer was opened at the place to go on from; anything else is another part. */
+    bool const first = !tail->begun && byte == tail->from.byte && lines == tail->from.lines;
+    tail->begun = true;
     tail->id = *id;
     tail->byte = byte;
     tail->moved = false;
@@ -197,7 +207,7 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
 }
 
 /* One of the files that were moved away. One that is gone meanwhile is passed over. */
-static oomsight_status open_backlog(oos_tail *tail, bool first, oomsight_error *reterr)
+static oomsight_status open_backlog(oos_tail *tail, oomsight_error *reterr)
 {
     part *from = &tail->backlog[tail->backlog_at++];
     char name[OOS_ROTATED_NAME_BYTES];
@@ -219,16 +229,16 @@ static oomsight_status open_backlog(oos_tail *tail, bool first, oomsight_error *
         oos_logstream_next(tail->packed, &inner);
         tail->to_skip = from->byte;
         id.print = from->id.print;
-        if (from->byte) id = from->id;
     }
+    if (from->known) id = from->id;
     tail->fd = fd;
-    return begin_part(tail, &id, from->byte, from->lines, first, reterr);
+    return begin_part(tail, &id, from->byte, from->lines, reterr);
 }
 
 /* The next file that has text; none: nothing to read for now. */
-static oomsight_status open_next(oos_tail *tail, bool first, oomsight_error *reterr)
+static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
 {
-    if (tail->backlog_at < tail->backlog_count) return open_backlog(tail, first, reterr);
+    if (tail->backlog_at < tail->backlog_count) return open_backlog(tail, reterr);
     tail->backlog_at = tail->backlog_count = 0;
     int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
     oos_file_id id;
@@ -240,16 +250,16 @@ static oomsight_status open_next(oos_tail *tail, bool first, oomsight_error *ret
     }
     tail->fd = fd;
     tail->current = true;
-    return begin_part(tail, &id, 0, 0, first, reterr);
+    return begin_part(tail, &id, 0, 0, reterr);
 }
 
 /* The first time: go on where an earlier run stopped, whatever the file is called now. */
 static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
 {
     const oos_tail_point *from = &tail->from;
-    oos_file_id id;
+    oos_file_id id = {0};
     uint64_t size;
-    if (!tail->resumes) return open_next(tail, true, reterr);
+    if (!tail->resumes) return open_next(tail, reterr);
     int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
     tail->why = fd < 0 ? errno : 0;
     if (fd >= 0 && oos_file_identify(fd, &id, &size) && oos_file_same(&id, &from->id) && size >= from->byte) {
@@ -257,16 +267,15 @@ static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
         tail->current = true;
         tail->size = size;
         tail->resumes = false;
-        return begin_part(tail, &id, from->byte, from->lines, true, reterr);
+        return begin_part(tail, &id, from->byte, from->lines, reterr);
     }
     if (fd >= 0) close(fd);
-    if (fd < 0 && tail->why != ENOENT) return OOMSIGHT_OK;
+    if (fd < 0 && tail->why != ENOENT) return OOMSIGHT_OK; /* still there, but not for us */
     tail->resumes = false;
-    fill_backlog(tail, &from->id, from->byte, from->lines, true, from->time);
-    /* Begin again, at the start of whatever comes next. The history stays: it is the same engine. */
-    bool const same = tail->backlog_count && oos_file_same(&tail->backlog[0].id, &from->id);
-    OOS_TRY(open_next(tail, same, reterr));
-    return OOMSIGHT_OK;
+    /* Whatever comes next; the history stays, since it is the same engine. */
+    fill_backlog(tail, &from->id, from->byte, from->lines, WITH_IT, fd >= 0 && id.inode == from->id.inode,
+                 from->time);
+    return open_next(tail, reterr);
 }
 
 /* ---- reading ---- */
@@ -329,6 +338,7 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
     uint64_t const before = oos_explainer_lines(tail->explainer);
     OOS_TRY(oos_explainer_took(tail->explainer, count, reterr));
     tail->byte += count;
+    tail->read_at = oos_logtime_now();
     tail->shared->bytes += count;
     tail->shared->lines += oos_explainer_lines(tail->explainer) - before;
     *ret_count = count;
@@ -346,23 +356,29 @@ static bool is_cut(oos_tail *tail)
            (tail->id.print && !id.print && tail->byte > 0);
 }
 
+/* What was not read before the cut may be in a copy. */
 static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
 {
-    oos_file_id id;
+    oos_file_id id = tail->id;
+    fill_backlog(tail, &id, tail->byte, oos_explainer_lines(tail->explainer), WITH_IT, true, INT64_MAX);
+    if (tail->backlog_count) {
+        close_part(tail);
+        return open_next(tail, reterr);
+    }
     if (!oos_file_identify(tail->fd, &id, &tail->size)) return OOMSIGHT_OK;
-    return begin_part(tail, &id, 0, 0, false, reterr);
+    return begin_part(tail, &id, 0, 0, reterr);
 }
 
 static oomsight_status go_on(oos_tail *tail, oomsight_error *reterr)
 {
     if (tail->current) {
         oos_file_id const id = tail->id;
-        fill_backlog(tail, &id, tail->byte, 0, false, tail->caught_up);
+        fill_backlog(tail, &id, tail->byte, 0, WITHOUT_IT, false, tail->read_at);
     }
     bool more;
     for (size_t count = 1; count;) OOS_TRY(read_some(tail, true, &count, &more, reterr));
     close_part(tail);
-    return open_next(tail, false, reterr);
+    return open_next(tail, reterr);
 }
 
 /* Look at the name. *ret_again: there may be more to read now. */
@@ -447,8 +463,7 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
                              tail->backlog_at < tail->backlog_count)) {
             tail->check_at = now;
             tail->check = false;
-            bool const first = tail->part_number == 0 && tail->parts[0].inode == 0;
-            OOS_TRY(first ? open_first(tail, reterr) : open_next(tail, false, reterr));
+            OOS_TRY(tail->begun ? open_next(tail, reterr) : open_first(tail, reterr));
         }
         if (tail->fd < 0) {
             if (tail->backlog_at < tail->backlog_count) again = true;
@@ -501,8 +516,14 @@ oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr)
 
 bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
 {
-    if (tail->stream || tail->parts[tail->part_number % PARTS_KEPT].inode == 0) return false;
+    if (tail->stream || (!tail->begun && !tail->resumes)) return false;
     oos_collector_point const at = oos_collector_at(oos_explainer_collector(tail->explainer));
+    if (!tail->begun) { /* not read yet: as it was found */
+        *ret_point = tail->from;
+        ret_point->history = at.history;
+        ret_point->version = at.version;
+        return true;
+    }
     *ret_point = (oos_tail_point){.id = tail->id,
                                   .time = tail->caught_up,
                                   .history = at.history,

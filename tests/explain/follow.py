@@ -67,6 +67,60 @@ def case_truncated(folder):
     C.claim(len({i["id"] for i in got}) == 3, "other ids")
 
 
+def case_copied_and_cut(folder):
+    """Copied and cut in place: what was not read before the cut is read from the copy, also after a kill."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+
+    def cut(number):
+        shutil.copyfile(log, log + ".%d" % number)
+        os.truncate(log, 0)
+
+    write(log, plain(["first line one"] + START + failure(100)))
+    f = Follower(BINARY, "--state", state, log)
+    f.wait_for(1)
+    f.process.send_signal(signal.SIGSTOP)  # does not look
+    write(log, plain(START + failure(200)))
+    cut(1)
+    write(log, plain(["first line two"] + START + failure(300)))
+    f.process.send_signal(signal.SIGCONT)
+    got = f.wait_for(3)
+    C.claim(tried(got) == [100, 200, 300], "while it runs", tried(got))
+    time.sleep(1.2)
+    f.stop(signal.SIGKILL)
+    write(log, plain(START + failure(400)))
+    os.remove(log + ".1")
+    cut(1)
+    write(log, plain(["first line three"] + START + failure(500)))
+    f = Follower(BINARY, "--state", state, log)
+    got = f.wait_for(2)
+    f.stop()
+    C.claim(tried(got) == [400, 500], "while nobody looks", tried(got))
+
+
+def case_not_for_us_yet(folder):
+    """A position is kept while its file cannot be read."""
+    if os.geteuid() != 0:
+        return
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(START + failure(100)))
+    os.makedirs(state)
+    for path in (folder, state, log):
+        os.chown(path, 65534, 65534)
+    binary = os.path.join(folder, "oomsight")
+    shutil.copy(BINARY, binary)
+
+    def become_nobody():
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    for mode, wanted in ((0o600, [100]), (0, []), (0o600, [])):
+        os.chmod(log, mode)
+        f = Follower(binary, "--state", state, log, preexec_fn=become_nobody)
+        got = f.wait_for(len(wanted)) if wanted else (time.sleep(2.5), f.incidents())[1]
+        f.stop(signal.SIGKILL)
+        C.claim(tried(got) == wanted, "mode %o" % mode, tried(got), f.errors())
+
+
 def case_rotated_while_dead(folder):
     """Moved away twice while nobody looked, one of them packed: everything is read, in order, and nothing twice."""
     log = os.path.join(pod_folder(folder), "0.log")
