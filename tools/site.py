@@ -95,7 +95,7 @@ def settings(folder, out):
     guides = [g for g in GUIDES if os.path.exists(os.path.join(folder, "guides/%s.md" % g))]
     others = [os.path.basename(p)[:-3] for p in under("guides") if os.path.basename(p)[:-3] not in guides]
     nav = [{"Five minutes": "index.md"}, section("Guides", ["guides/%s.md" % g for g in guides + others]),
-           {"How near the figures are": "accuracy.md"}, {"Knowledge base": "kb/index.md"},
+           {"How near the figures are": "accuracy.md"}, {"Scale": "scale.md"}, {"Knowledge base": "kb/index.md"},
            section("Manuals", under("man")), section("Formats", under("formats") + ["c-api.md", "gpus.md"]),
            section("Inside", ["architecture.md"] + under("decisions"))]
     return {"site_name": "oomsight", "docs_dir": folder, "site_dir": out, "nav": nav, "use_directory_urls": False,

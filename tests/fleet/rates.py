@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How fast the sinks take incidents, how many bytes they keep of each, how long the queries take, what a series costs Prometheus.
+"""How fast the sinks take incidents, how many bytes they keep of each, how long the queries take, what a series costs Prometheus,
+what following a thousand files costs.
 usage: rates.py BINARY [--count N] [LOG...]   (logs of real engines give real sizes; without them the knowledge base's are used)
 PostgreSQL runs durable, as delivered. Prints JSON; docs/scale.md and tools/scale.py hold what it printed."""
 import argparse
@@ -114,6 +115,41 @@ def prometheus_rates(engines):
         return {"prom_series": series, "prom_bytes_per_series": (resident(prometheus.process.pid) - empty) / series}
 
 
+def agent_costs(binary, files=1000):
+    """What following costs: CPU per second at rest, and at 2 and 16 MB/s spread over all the files, once a second each."""
+    line = b'2026-11-15T00:00:00.000000001Z stderr F (APIServer pid=77) INFO:     10.0.1.2:3456 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+    with parts.Stage() as stage:
+        logs = []
+        for n in range(files):
+            stage.make_folder("pods", f"team-{n % 20}_vllm-{n}_0000-{n:04x}")
+            stage.make_folder("pods", f"team-{n % 20}_vllm-{n}_0000-{n:04x}", "engine")
+            logs.append(open(stage.path("pods", f"team-{n % 20}_vllm-{n}_0000-{n:04x}", "engine", "0.log"), "ab", 0))
+            logs[-1].write(line)
+        stage.make_folder("state")
+        agent = stage.start("oomsight", [stage.own_binary(binary), "explain", "--follow", "--state", stage.path("state"), stage.path("pods")])
+
+        def spent():
+            with open(f"/proc/{agent.pid}/stat") as f:
+                words = f.read().rsplit(")", 1)[1].split()
+            return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+        def cost(lines, seconds=10):
+            written, before, start = 0, spent(), time.monotonic()
+            while time.monotonic() - start < seconds:
+                turn = time.monotonic()
+                for log in logs if lines else []:
+                    written += log.write(line * lines)
+                time.sleep(max(0.0, 1 - (time.monotonic() - turn)))
+            return (spent() - before) / (time.monotonic() - start), written / (time.monotonic() - start)
+
+        time.sleep(3)
+        result = {"agent_files": files, "agent_idle_cpu": cost(0)[0]}
+        result["agent_slow_cpu"], result["agent_slow_bytes_per_s"] = cost(16)
+        result["agent_fast_cpu"], result["agent_fast_bytes_per_s"] = cost(128)
+        result["agent_rss_bytes"] = resident(agent.pid)
+        return result
+
+
 def resident(pid):
     with open(f"/proc/{pid}/status") as f:
         return next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
@@ -124,7 +160,8 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--engines", type=int, default=50000)
-    parser.add_argument("--only", default="pg,ch,prom")
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--only", default="pg,ch,prom,agent")
     parser.add_argument("logs", nargs="*")
     options = parser.parse_intermixed_args()
     parts.skip_without("initdb", "postgres", "psql", "prometheus", "setpriv")
@@ -136,6 +173,8 @@ def main():
         result.update(clickhouse_rates(data, options.count))
     if "prom" in options.only:
         result.update(prometheus_rates(options.engines))
+    if "agent" in options.only:
+        result.update(agent_costs(options.binary, options.files))
     print(json.dumps({key: float("%.4g" % value) for key, value in result.items()}, indent=1))
 
 
