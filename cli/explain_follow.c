@@ -75,6 +75,17 @@ typedef struct outlet {
     bool told;
 } outlet;
 
+/* A process that was killed while a disk was full leaves half a line. It is ended, or it would swallow the next one. */
+static bool end_torn_line(const char *path, off_t size, int to)
+{
+    char last = '\n';
+    int const fd = size > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return true; /* nothing there, or not ours to read */
+    if (pread(fd, &last, 1, size - 1) != 1) last = '\n';
+    close(fd);
+    return last == '\n' || write(to, "\n", 1) == 1;
+}
+
 /* A file is appended to, and made anew when it was moved away. */
 static bool outlet_ready(outlet *out)
 {
@@ -85,6 +96,7 @@ static bool outlet_ready(outlet *out)
     if (out->fd >= 0) close(out->fd);
     out->fd = open(out->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
     if (out->fd < 0 || fstat(out->fd, &is) != 0) return false;
+    if (S_ISREG(is.st_mode) && !end_torn_line(out->path, is.st_size, out->fd)) return false;
     out->device = is.st_dev;
     out->inode = is.st_ino;
     return true;
