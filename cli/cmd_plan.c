@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 1024 };
 
@@ -28,7 +29,7 @@ static const char help[] =
     "  --gpu-used SIZE     held by other processes\n"
     "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
     "  --vllm VERSION      engine version; given twice: side by side\n"
-    "  --env NAME=VALUE    an environment variable the engine would see\n"
+    "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
     "  --offline           never ask the hub\n"
     "  --max-fit           print only the flags to add ('' when it fits as it is)\n"
     "  --explain           how each number came to be\n"
@@ -40,6 +41,15 @@ static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
     if (oomsight_size_parse(value, ret_bytes)) return 1;
     fprintf(stderr, "oomsight plan: %s takes a size such as 23.5GiB, not '%s'\n", name, value);
     return -1;
+}
+
+/* NAME=VALUE of this process, or NULL: a value that is a secret need not stand on a command line. */
+static const char *environment_entry(const char *name)
+{
+    size_t const len = strlen(name);
+    for (char **entry = environ; *entry; entry++)
+        if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=') return *entry;
+    return NULL;
 }
 
 /* One option of this command. 1 taken, 0 not ours, -1 wrong. */
@@ -78,7 +88,8 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
             fprintf(stderr, "oomsight plan: at most %d variables\n", ENVIRONMENT_MAX);
             return -1;
         }
-        options->environment[params->environment_count++] = value;
+        value = strchr(value, '=') ? value : environment_entry(value);
+        if (value) options->environment[params->environment_count++] = value;
         return 1;
     }
     return wrong ? -1 : 0;

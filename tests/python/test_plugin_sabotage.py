@@ -252,3 +252,14 @@ def test_a_child_that_was_ended_is_not_waited_for(engine, monkeypatch, tmp_path)
     with pytest.raises(engine.ask.Unanswered) as caught:
         engine.ask.ask(["plan"], seconds=0.1)
     assert caught.value.code == -signal.SIGKILL and not waited
+
+
+def test_values_of_variables_are_on_no_command_line(engine, monkeypatch, tmp_path, caplog):
+    monkeypatch.setenv("VLLM_API_KEY", "a-secret")
+    ours = os.environ["OOMSIGHT_COMMAND"]
+    monkeypatch.setenv("OOMSIGHT_COMMAND", program(tmp_path, 'echo "$@" >>%s/words\nexec %s "$@"' % (tmp_path, ours)))
+    as_without(engine)
+    words = (tmp_path / "words").read_text()
+    assert "--env VLLM_API_KEY" in words and "a-secret" not in words
+    assert not any(b"a-secret" in path.read_bytes() for path in engine.folder.glob("*/*"))
+    assert "this configuration does not fit" in caplog.text

@@ -56,9 +56,9 @@ def make_plan(config: Any) -> Answer:
     device = device_of()
     total = os.environ.get("OOMSIGHT_GPU_TOTAL")
     options = ["plan", "--offline", "--vllm", engine_version()]
-    for name, value in os.environ.items():
+    for name in os.environ:
         if name.startswith(("VLLM_", "PYTORCH_")):
-            options += ["--env", name + "=" + value]
+            options += ["--env", name]  # its value is inherited: some are secrets, and a command line is seen by all
     command = ["--"] + command_of(config)
     sized = ["--gpu-total", total] if total else []
     try:
