@@ -162,6 +162,7 @@ def main():
             with open(stage.path("incidents.ndjson"), "rb") as f:
                 return len({json.loads(line)["id"] for line in f if line.endswith(b"}\n") and b'"is_oom": true' in line})
 
+        send(port, {("..", "../../escaped"): [b"INFO a name that climbs"]}, [("..", "../../escaped")])
         first, second = keys[: ENGINES // 2], keys[ENGINES // 2:]
         send(port, logs, first)
         parts.wait_for("the first half", lambda: stored() >= sum(len(wanted[key]) for key in first))
@@ -205,6 +206,7 @@ def main():
                  postgres.rows("SELECT document FROM oomsight.incident WHERE document::text LIKE '%DROP TABLE%'")]
         assert texts and all("'); DROP TABLE oomsight.incident; -- \" \\ $$ $(touch ATTACKED)" in text for text in texts), texts
         assert not os.path.exists(stage.path("ATTACKED"))
+        assert glob.glob(stage.path("engines", "*escaped*")) and not glob.glob(stage.path("*escaped*")), os.listdir(stage.path("engines"))
         print(f"ok the text of {len(texts)} attacks arrived as text and did nothing")
 
         span = [time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + offset)) for offset in (-86400, 86400)]
