@@ -100,6 +100,23 @@ static bool is_rotation(const char *suffix)
            strcmp(rest, ".xz") == 0 || strcmp(rest, ".bz2") == 0;
 }
 
+/* While a file is being packed it is there twice. */
+static size_t drop_doubles(oos_rotated *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool twice = false;
+        for (size_t k = 0; k < count && list[i].packed && !twice; k++) {
+            size_t const len = strlen(list[k].name);
+            twice = !list[k].packed && strncmp(list[i].name, list[k].name, len) == 0 &&
+                    strchr(list[i].name + len, '.') == list[i].name + len &&
+                    strrchr(list[i].name, '.') == list[i].name + len;
+        }
+        if (!twice) list[kept++] = list[i];
+    }
+    return kept;
+}
+
 size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX])
 {
     size_t const len = strlen(name);
@@ -130,5 +147,5 @@ size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTAT
     }
     closedir(entries);
     qsort(list, count, sizeof *list, by_age);
-    return count;
+    return drop_doubles(list, count);
 }

@@ -136,6 +136,7 @@ static void read_line(oos_state *state, oos_view line)
     if (e) {
         oos_tail_point *p = &e->point;
         p->id = (oos_file_id){hex_field(root, "device"), hex_field(root, "inode"), hex_field(root, "print")};
+        p->prior = hex_field(root, "prior");
         oos_json_u64(root, "byte", &p->byte);
         oos_json_u64(root, "lines", &p->lines);
         oos_json_bool(root, "told", &p->told);
@@ -274,6 +275,7 @@ static void write_line(oos_json_writer *w, const entry *e)
     } words[] = {{"device", e->point.id.device},
                  {"inode", e->point.id.inode},
                  {"print", e->point.id.print},
+                 {"prior", e->point.prior},
                  {"history", e->history}};
     oos_json_begin_object(w);
     oos_json_field_str(w, "path", e->path);

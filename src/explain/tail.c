@@ -141,6 +141,14 @@ static int open_folder(const oos_tail *tail, char name[OOS_ROTATED_NAME_BYTES])
     return oos_roots_open_folder(tail->shared->roots, tail->root, tail->relative);
 }
 
+/* Print of the file before part `number`. */
+static uint64_t prior_of(const oos_tail *tail, uint32_t number)
+{
+    if (number == 0 || !tail->begun) return tail->from.prior;
+    uint64_t const print = tail->parts[(number - 1) % PARTS_KEPT].print;
+    return print ? print : number == 1 ? tail->from.prior : 0;
+}
+
 /* Where in the list the file `id` is; `count` when it is not there. `copied`: it was copied before it was cut in place, so
  * another file has its text. */
 static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_file_id *id, bool copied)
@@ -154,10 +162,20 @@ static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oo
     return count;
 }
 
+/* The file that was read before the one that cannot be found; `count`: not there either. */
+static size_t find_prior(int folder, oos_rotated *list, size_t count, uint64_t print)
+{
+    for (size_t i = count; print && i-- > 0;) {
+        if (list[i].packed && !list[i].id.print) list[i].id.print = oos_rotated_print(folder, &list[i]);
+        if (list[i].id.print == print) return i;
+    }
+    return count;
+}
+
 enum { WITHOUT_IT, WITH_IT };
 
-/* What was moved away after the file `id` (read up to `byte`), and that file itself when `with_it`. When it is no longer
- * there: what was written since `time`. */
+/* What was moved away after the file `id` (read up to `byte`), and that file itself when `with_it`. When it is not there (it may
+ * have been empty, and packed since): what came after the one before it, or else what was written since `time`. */
 static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines, int with_it,
                          bool copied, int64_t time)
 {
@@ -169,13 +187,17 @@ static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, u
         return;
     }
     size_t const count = oos_rotated_list(folder, name, list);
-    size_t const own = find_rotated(folder, list, count, id, copied);
+    size_t own = find_rotated(folder, list, count, id, copied);
+    if (own == count) {
+        own = find_prior(folder, list, count, prior_of(tail, tail->part_number));
+        with_it = WITHOUT_IT;
+    }
     for (size_t i = 0; i < count && tail->backlog_count < OOS_ROTATED_MAX; i++) {
         bool const wanted = own < count ? i > own || (i == own && with_it) : list[i].written > time;
         if (!wanted) continue;
         part *to = &tail->backlog[tail->backlog_count];
         *to = (part){.name = strdup(list[i].name), .id = list[i].id, .packed = list[i].packed};
-        if (i == own) {
+        if (i == own) { /* with it */
             to->id = *id;
             to->byte = byte;
             to->lines = lines;
@@ -525,12 +547,14 @@ bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
         return true;
     }
     *ret_point = (oos_tail_point){.id = tail->id,
+                                  .prior = prior_of(tail, tail->part_number),
                                   .time = tail->caught_up,
                                   .history = at.history,
                                   .version = at.version,
                                   .told = at.told};
     if (at.open && tail->part_number - at.first_part < PARTS_KEPT) {
         ret_point->id = tail->parts[at.first_part % PARTS_KEPT];
+        ret_point->prior = prior_of(tail, at.first_part);
         ret_point->byte = at.first_byte;
         ret_point->lines = at.first_line ? at.first_line - 1 : 0;
     } else {
@@ -567,7 +591,10 @@ int64_t oos_tail_behind_since(const oos_tail *tail)
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident)
 {
     const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT];
-    uint64_t const figures[] = {id->inode, id->print, incident->first_byte, (uint64_t)incident->first_time};
+    /* A file that was packed has another inode; a time tells as much. */
+    bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
+    uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
+                                (uint64_t)incident->first_time};
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (const char *p = tail->path; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)

@@ -25,6 +25,7 @@ typedef struct oos_tails {
 /* A place to go on from: everything before it has been told, or tells nothing. */
 typedef struct oos_tail_point {
     oos_file_id id;
+    uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
     int64_t time;         /* when this was so */
     const oos_incident *history;

@@ -121,7 +121,8 @@ static void files_moved_away_are_listed_oldest_first(void **state)
     for (size_t s = 0; s < 3; s++)
         for (size_t i = 0; sets[s][i]; i++) put_file(folder, sets[s][i]);
     static const char *const others[] = {"0.log",       "0.log.tmp", "0.log.out", "0.logx",
-                                         "x.log.1.bak", "x.log~",    "10.log.1"};
+                                         "x.log.1.bak", "x.log~",    "10.log.1",  "0.log.20260101-000001.gz",
+                                         "x.log.1.gz"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) put_file(folder, others[i]);
     int const fd = open(folder, O_RDONLY | O_DIRECTORY);
     oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
