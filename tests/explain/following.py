@@ -46,9 +46,11 @@ def write(path, text, mode="a"):
 
 class Follower:
     """A process; what it printed can be looked at while it runs."""
+    folders = []
 
     def __init__(self, binary, *words, stdout=None, stdin=subprocess.DEVNULL, **more):
         self.folder = tempfile.mkdtemp(prefix="oomsight-follower-")
+        self.folders.append(self.folder)
         self.out, self.err = os.path.join(self.folder, "out"), os.path.join(self.folder, "err")
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen([binary, "explain", "--follow", "--json", *words], stdout=stdout or out, stderr=err, stdin=stdin,
@@ -107,6 +109,8 @@ class Claims:
     def run(self, cases, name):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             list(pool.map(self.one, cases))
+        for folder in Follower.folders:
+            shutil.rmtree(folder, ignore_errors=True)
         print("%s: %d claims hold, %d do not" % (name, self.held, self.broken))
         return 1 if self.broken else 0
 
