@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 1024 };
 
@@ -14,6 +13,8 @@ typedef struct plan_options {
     const char *versions[VERSIONS_MAX];
     size_t version_count;
     const char *environment[ENVIRONMENT_MAX];
+    char *taken[ENVIRONMENT_MAX]; /* those of them that are ours to free */
+    size_t taken_count;
     bool max_fit;
 } plan_options;
 
@@ -43,13 +44,14 @@ static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
     return -1;
 }
 
-/* NAME=VALUE of this process, or NULL: a value that is a secret need not stand on a command line. */
-static const char *environment_entry(const char *name)
+/* NAME=VALUE with the value that NAME has here; NULL: it has none, or no memory. A value that is a secret need not stand on a
+ * command line. */
+static const char *environment_entry(plan_options *options, const char *name)
 {
-    size_t const len = strlen(name);
-    for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=') return *entry;
-    return NULL;
+    const char *const value = getenv(name);
+    char *entry = NULL;
+    if (!value || asprintf(&entry, "%s=%s", name, value) < 0) return NULL;
+    return options->taken[options->taken_count++] = entry;
 }
 
 /* One option of this command. 1 taken, 0 not ours, -1 wrong. */
@@ -88,7 +90,7 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
             fprintf(stderr, "oomsight plan: at most %d variables\n", ENVIRONMENT_MAX);
             return -1;
         }
-        value = strchr(value, '=') ? value : environment_entry(value);
+        value = strchr(value, '=') ? value : environment_entry(options, value);
         if (value) options->environment[params->environment_count++] = value;
         return 1;
     }
@@ -166,34 +168,39 @@ static int answer(const plan_options *options, oomsight_plan *const *plans, size
     return code;
 }
 
+static int plan_and_answer(plan_options *options)
+{
+    output_options_settle(&options->output);
+    if (options->version_count == 0) options->versions[options->version_count++] = NULL;
+
+    oomsight_error error = {0};
+    oomsight_data *data = NULL;
+    oomsight_plan *plans[VERSIONS_MAX] = {0};
+    int code = EXIT_OUR_FAULT;
+    if (oomsight_data_open(options->output.data_dir, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
+    options->params.data = data;
+    size_t count = 0;
+    for (; count < options->version_count; count++) {
+        options->params.engine_version = options->versions[count];
+        if (oomsight_plan_create(&options->params, &plans[count], &error) != OOMSIGHT_OK) {
+            code = fail_with(&error);
+            goto out;
+        }
+    }
+    code = answer(options, plans, count);
+out:
+    for (size_t i = 0; i < count; i++) oomsight_plan_free(plans[i]);
+    oomsight_data_close(data);
+    return code;
+}
+
 int cmd_plan(int argc, char **argv)
 {
     plan_options options = {.params = OOMSIGHT_PLAN_PARAMS_INIT};
     output_options_init(&options.output);
     options.params.allow_hub = 1;
     int const read = read_options(&options, argc, argv);
-    if (read == -2) return 0;
-    if (read < 0) return EXIT_USAGE;
-    output_options_settle(&options.output);
-    if (options.version_count == 0) options.versions[options.version_count++] = NULL;
-
-    oomsight_error error = {0};
-    oomsight_data *data = NULL;
-    oomsight_plan *plans[VERSIONS_MAX] = {0};
-    int code = EXIT_OUR_FAULT;
-    if (oomsight_data_open(options.output.data_dir, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
-    options.params.data = data;
-    size_t count = 0;
-    for (; count < options.version_count; count++) {
-        options.params.engine_version = options.versions[count];
-        if (oomsight_plan_create(&options.params, &plans[count], &error) != OOMSIGHT_OK) {
-            code = fail_with(&error);
-            goto out;
-        }
-    }
-    code = answer(&options, plans, count);
-out:
-    for (size_t i = 0; i < count; i++) oomsight_plan_free(plans[i]);
-    oomsight_data_close(data);
+    int const code = read == -2 ? 0 : read < 0 ? EXIT_USAGE : plan_and_answer(&options);
+    while (options.taken_count) free(options.taken[--options.taken_count]);
     return code;
 }

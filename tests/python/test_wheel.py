@@ -90,6 +90,7 @@ class Wheel:
         for name, words, code, sign in (
                 ("plan", ["plan", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "STARTS"),
                 ("plan --json", ["plan", "--json", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, '"schema": "oomsight.plan/1"'),
+                ("plan with a variable of here", ["plan", "--env", "PATH", "--env", "NOT_SET", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "STARTS"),
                 ("plan as a page", ["plan", "--format", "html", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "<!doctype html>"),
                 ("explain", ["explain", LOG], 1, "REFUSED"), ("replay", ["replay", TRACE], 1, "out of memory"),
                 ("gpus", ["gpus"], 0, "4090"), ("engines", ["engines"], 0, "0.32.0"), ("kb", ["kb"], 0, "vllm/"),
