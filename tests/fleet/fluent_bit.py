@@ -34,7 +34,7 @@ def config(stage, name, port):
     for old, new in (("/var/lib/fluent-bit/storage", stage.make_folder("storage")), ("/var/lib/fluent-bit/", stage.folder + "/"),
                      ("/var/lib/oomsight/incidents.ndjson", stage.path("incidents.ndjson")), ("clickhouse.example.org", "127.0.0.1"),
                      ("8123", str(port)), ("command: oomsight ", f"command: {stage.path('oomsight')} "), ("interval_sec: 5", "interval_sec: 1"),
-                     ("--state /var/lib/oomsight /var/log/pods", f"--state {stage.path('state')} {stage.path('pods')}")):
+                     ("--state /var/lib/oomsight/state /var/log/pods", f"--state {stage.path('state')} {stage.path('pods')}")):
         text = text.replace(old, new)
     return stage.write(name, text)
 
