@@ -263,7 +263,7 @@ def case_pods_come_and_go(folder):
     while time.monotonic() < end and left != ["second"]:
         time.sleep(0.2)
         with open(os.path.join(state, "positions"), encoding="utf-8") as saved:
-            left = [json.loads(line)["path"].split("_")[1] for line in saved]
+            left = [os.path.relpath(json.loads(line)["path"], pods).split("_")[1] for line in saved]
     f.stop()
     C.claim(left == ["second"], "positions of what is there", left)
     with open(os.path.join(folder, "m.prom"), encoding="utf-8") as metrics:

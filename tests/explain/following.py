@@ -55,6 +55,25 @@ class Follower:
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.process = subprocess.Popen([binary, "explain", "--follow", "--json", *words], stdout=stdout or out, stderr=err, stdin=stdin,
                                             **more)
+        self.wait_begun()
+
+    def wait_begun(self, seconds=20.0):
+        """Until it has a log open, or has been watching for a while: on a busy machine a start takes its time."""
+        end, watching = time.monotonic() + seconds, None
+        while time.monotonic() < end and self.process.poll() is None:
+            links = set()
+            try:
+                for fd in os.listdir("/proc/%d/fd" % self.process.pid):
+                    links.add(os.readlink("/proc/%d/fd/%s" % (self.process.pid, fd)))
+            except OSError:
+                pass
+            if any(link.endswith(".log") for link in links):
+                return
+            if any("inotify" in link for link in links):
+                watching = watching or time.monotonic()
+                if time.monotonic() - watching > 0.5:
+                    return
+            time.sleep(0.02)
 
     def incidents(self):
         with open(self.out, encoding="utf-8") as f:
