@@ -1,5 +1,6 @@
 /* Stream in, incidents out. Equal incidents are counted, not kept. */
 #include "explain/explain.h"
+#include "base/hash.h"
 #include "explain/collect.h"
 #include "explain/holdings.h"
 #include "explain/scan.h"
@@ -26,24 +27,17 @@ struct oos_explainer {
     oos_linescan *scan; /* of the file being read */
 };
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3u; /* FNV-1a */
-    return hash;
-}
-
 /* Equal incidents: same phase and cause, same request on the same kind of device, same engine. Where in the log, on
  * which rank and how much happened to be free does not matter. */
 static uint64_t fingerprint(const oos_incident *incident)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = OOS_HASH_START;
     uint64_t const figures[] = {
         incident->numbers[OOS_NUMBER_tried].value, incident->numbers[OOS_NUMBER_total].value,
         incident->numbers[OOS_NUMBER_max_seq_len].value, (uint64_t)incident->phase, incident->is_oom};
-    hash = mix(hash, figures, sizeof figures);
-    hash = mix(hash, incident->cause, strlen(incident->cause));
-    return incident->engine ? mix(hash, incident->engine, strlen(incident->engine)) : hash;
+    hash = oos_hash_add(hash, figures, sizeof figures);
+    hash = oos_hash_add(hash, incident->cause, strlen(incident->cause));
+    return incident->engine ? oos_hash_add(hash, incident->engine, strlen(incident->engine)) : hash;
 }
 
 /* One more incident; most logs have one. What the list outgrew stays in the arena until the end. */

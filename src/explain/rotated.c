@@ -1,5 +1,6 @@
 /* Kubernetes: 0.log.20250101-120000, all but the newest packed; docker and logrotate: x.log.1, x.log.2.gz, or a date. */
 #include "explain/rotated.h"
+#include "base/hash.h"
 #include "base/size.h"
 #include "base/view.h"
 #include "input/logstream.h"
@@ -19,8 +20,7 @@ uint64_t oos_file_print(const char *bytes, size_t len)
     const char *end = len ? memchr(bytes, '\n', len) : NULL;
     if (!end && len < PRINT_BYTES) return 0;
     if (end) len = (size_t)(end - bytes);
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < len; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u; /* FNV-1a */
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
     return hash ? hash : 1;
 }
 

@@ -1,5 +1,6 @@
 /* Written to a new file and moved over the old one: a kill in between leaves the old positions, and text is read again. */
 #include "explain/state.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/json_write.h"
 #include "explain/history.h"
@@ -48,8 +49,7 @@ struct oos_state {
 
 static uint64_t hash_of(const char *bytes, size_t len)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
     return hash ? hash : 1;
 }
 

@@ -1,6 +1,7 @@
 /* Whole lines are read as a rule: what stands behind the last line end is read again later, until nothing has come for a
  * while. Rotation is acted on at the end of the data: what was written to the old file until then has been read. */
 #include "explain/tail.h"
+#include "base/hash.h"
 #include "base/size.h"
 
 #include <errno.h>
@@ -595,11 +596,8 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
     bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
     uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
                                 (uint64_t)incident->first_time};
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (const char *p = tail->path; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        for (int byte = 0; byte < 8; byte++) hash = (hash ^ (figures[i] >> byte * 8 & 0xff)) * 0x100000001b3u;
-    return hash;
+    return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
+                        sizeof figures);
 }
 
 const char *oos_tail_error(oos_tail *tail)

@@ -1,10 +1,10 @@
 /* Containers in YAML: compose services, pods of any Kubernetes object, and models in the values of vLLM's production-stack chart.
  * A container is a mapping with an image and a command, wherever it stands. Templates are no YAML and hold none. */
 #include "input/found_parts.h"
+#include "input/yaml_load.h"
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <yaml.h>
 
 /* libyaml's time grows with the square of both, see yaml.c. */
 enum {
@@ -246,10 +246,7 @@ static void walk(tree *t, const yaml_node_t *node, const char *key, unsigned dep
 void oos_finder_yaml(oos_finder *finder, oos_view text)
 {
     yaml_parser_t parser;
-    size_t brackets = 0;
-    for (size_t i = 0; i < text.len && text.len <= YAML_MAX_BYTES; i++)
-        brackets += text.ptr[i] == '[' || text.ptr[i] == '{';
-    if (text.len > YAML_MAX_BYTES || brackets > BRACKETS_MAX ||
+    if (!oos_yaml_is_bounded(text, YAML_MAX_BYTES, BRACKETS_MAX) ||
         !memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4))
         return;
     if (!yaml_parser_initialize(&parser)) {

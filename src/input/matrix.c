@@ -377,32 +377,16 @@ oomsight_status oos_matrix_read(oos_arena *arena, oos_view bytes, const char *ne
                                 const char *const *versions, size_t version_count,
                                 oos_matrix_file *ret_matrix, oomsight_error *reterr)
 {
-    size_t brackets = 0;
-    for (size_t i = 0; i < bytes.len && bytes.len <= FILE_MAX; i++)
-        brackets += bytes.ptr[i] == '[' || bytes.ptr[i] == '{';
-    if (bytes.len > FILE_MAX || brackets > BRACKETS_MAX)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "more than %d bytes or %d brackets is no matrix file",
-                        FILE_MAX, BRACKETS_MAX);
-    yaml_parser_t parser;
     yaml_document_t document;
-    if (!yaml_parser_initialize(&parser)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for YAML");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.ptr, bytes.len);
-    oomsight_status status;
-    if (yaml_parser_load(&parser, &document)) {
-        oos_matrix_reader in = {.arena = arena, .document = &document, .newest = newest, .reterr = reterr};
-        oos_matrix_file matrix = {0};
-        status = document_read(&in, versions, version_count, &matrix);
-        HASH_CLEAR(hh, in.models);
-        HASH_CLEAR(hh, in.gpus);
-        HASH_CLEAR(hh, in.versions);
-        HASH_CLEAR(hh, in.sets);
-        yaml_document_delete(&document);
-        if (status == OOMSIGHT_OK) *ret_matrix = matrix;
-    } else {
-        status = oos_fail(reterr, parser.error == YAML_MEMORY_ERROR ? OOMSIGHT_NOMEM : OOMSIGHT_MALFORMED,
-                          "not YAML: %s", parser.problem ? parser.problem : "unreadable");
-        if (reterr) reterr->line = (uint32_t)parser.problem_mark.line + 1;
-    }
-    yaml_parser_delete(&parser);
+    OOS_TRY(oos_yaml_load(bytes, FILE_MAX, BRACKETS_MAX, "matrix", &document, reterr));
+    oos_matrix_reader in = {.arena = arena, .document = &document, .newest = newest, .reterr = reterr};
+    oos_matrix_file matrix = {0};
+    oomsight_status const status = document_read(&in, versions, version_count, &matrix);
+    HASH_CLEAR(hh, in.models);
+    HASH_CLEAR(hh, in.gpus);
+    HASH_CLEAR(hh, in.versions);
+    HASH_CLEAR(hh, in.sets);
+    yaml_document_delete(&document);
+    if (status == OOMSIGHT_OK) *ret_matrix = matrix;
     return status;
 }

@@ -3,9 +3,9 @@
 #define OOS_INPUT_MATRIX_PARTS_H
 
 #include "input/matrix.h"
+#include "input/yaml_load.h"
 
 #include <uthash.h>
-#include <yaml.h>
 
 /* Labels in the order they were first seen. */
 typedef struct oos_matrix_label {

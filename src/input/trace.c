@@ -1,5 +1,6 @@
 /* Tables that grow, and a trace made of them. */
 #include "input/trace.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 
@@ -73,9 +74,7 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t hash_bytes(oos_view text)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * 0x100000001b3u;
-    return mix(hash);
+    return mix(oos_hash_add(OOS_HASH_START, text.ptr, text.len));
 }
 
 /* Room for one more item of a table. */

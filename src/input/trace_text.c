@@ -1,6 +1,7 @@
 /* Traces written by hand: one call per line, words separated by blanks, # begins a comment. Names of allocations are
  * any words; sizes take units; a pool is written first.second. See docs/formats/trace.md. */
 #include "input/trace.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 
@@ -56,9 +57,7 @@ static uint64_t name_of(const char *word)
     char *end;
     uint64_t const value = strtoull(word, &end, 10);
     if (*word && !*end) return value;
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *word; word++) hash = (hash ^ (unsigned char)*word) * 0x100000001b3u;
-    return hash | (uint64_t)1 << 63;
+    return oos_hash_add(OOS_HASH_START, word, strlen(word)) | (uint64_t)1 << 63;
 }
 
 static oomsight_status header(text_reader *r, bool *ret_taken)

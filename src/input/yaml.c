@@ -2,8 +2,7 @@
  * full of aliases would unfold to is limited here, by bytes and by depth. */
 #include "input/yaml.h"
 #include "base/text.h"
-
-#include <yaml.h>
+#include "input/yaml_load.h"
 
 enum {
     UNFOLDED_MAX = 1 << 20,
@@ -216,27 +215,10 @@ static oomsight_status options_read(reader *in, const oos_yaml_option **ret_opti
 oomsight_status oos_yaml_read(oos_arena *arena, oos_view bytes, const oos_yaml_option **ret_options,
                               size_t *ret_count, oomsight_error *reterr)
 {
-    yaml_parser_t parser;
     yaml_document_t document;
-    size_t brackets = 0;
-    for (size_t i = 0; i < bytes.len && bytes.len <= FILE_MAX; i++)
-        brackets += bytes.ptr[i] == '[' || bytes.ptr[i] == '{';
-    if (bytes.len > FILE_MAX || brackets > BRACKETS_MAX)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "more than %d bytes or %d brackets is no config file",
-                        FILE_MAX, BRACKETS_MAX);
-    if (!yaml_parser_initialize(&parser)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for YAML");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.ptr, bytes.len);
-
-    oomsight_status status;
-    if (yaml_parser_load(&parser, &document)) {
-        reader in = {.arena = arena, .document = &document, .reterr = reterr};
-        status = options_read(&in, ret_options, ret_count);
-        yaml_document_delete(&document);
-    } else {
-        status = oos_fail(reterr, parser.error == YAML_MEMORY_ERROR ? OOMSIGHT_NOMEM : OOMSIGHT_MALFORMED,
-                          "not YAML: %s", parser.problem ? parser.problem : "unreadable");
-        if (reterr) reterr->line = (uint32_t)parser.problem_mark.line + 1;
-    }
-    yaml_parser_delete(&parser);
+    OOS_TRY(oos_yaml_load(bytes, FILE_MAX, BRACKETS_MAX, "config", &document, reterr));
+    reader in = {.arena = arena, .document = &document, .reterr = reterr};
+    oomsight_status const status = options_read(&in, ret_options, ret_count);
+    yaml_document_delete(&document);
     return status;
 }

@@ -1,4 +1,5 @@
-/* A YAML file given with --config, as the options it stands for. libyaml is touched in yaml.c and found_yaml.c only. */
+/* A YAML file given with --config, as the options it stands for. The document itself is loaded by
+ * yaml_load.h. */
 #ifndef OOS_INPUT_YAML_H
 #define OOS_INPUT_YAML_H
 

@@ -3,6 +3,8 @@
 #ifndef OOS_MATCH_PRECOMPILED_H
 #define OOS_MATCH_PRECOMPILED_H
 
+#include "base/hash.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,10 +16,8 @@ extern const uint64_t oos_precompiled_hash;         /* of the words it was made 
 /* Equal for equal words in equal order (FNV-1a). */
 static inline uint64_t oos_precompiled_hash_of(const char *const *words, size_t count)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k <= strlen(words[i]); k++)
-            hash = (hash ^ (unsigned char)words[i][k]) * 0x100000001b3u;
+    uint64_t hash = OOS_HASH_START;
+    for (size_t i = 0; i < count; i++) hash = oos_hash_add(hash, words[i], strlen(words[i]) + 1);
     return hash;
 }
 

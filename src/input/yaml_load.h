@@ -1,0 +1,17 @@
+/* One YAML document from a stranger, within bounds: libyaml's time grows with the square of bytes and brackets. */
+#ifndef OOS_INPUT_YAML_LOAD_H
+#define OOS_INPUT_YAML_LOAD_H
+
+#include "base/error.h"
+#include "base/view.h"
+
+#include <yaml.h>
+
+bool oos_yaml_is_bounded(oos_view bytes, size_t most_bytes, size_t most_brackets);
+
+/* `kind`: "config", "matrix", for the words of a refusal. The document is the caller's, to be given to
+ * yaml_document_delete(). */
+oomsight_status oos_yaml_load(oos_view bytes, size_t most_bytes, size_t most_brackets, const char *kind,
+                              yaml_document_t *ret_document, oomsight_error *reterr);
+
+#endif
