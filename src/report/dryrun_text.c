@@ -2,11 +2,6 @@
 #include "report/dryrun.h"
 #include "report/style.h"
 
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / 0x1p30;
-}
-
 static void put_headline(const oos_style *style, const oos_dryrun *run)
 {
     switch (run->verdict) {
@@ -21,7 +16,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     if (run->log.failed != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
     oos_style_put(style, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
-                  gib(run->device->total_bytes));
+                  oos_gib(run->device->total_bytes));
     if (run->engine_version) oos_text_printf(style->text, ", vLLM %s", run->engine_version);
     oos_text_put(style->text, "\n");
     if (run->log.message[0]) oos_style_quote(style, 2, run->log.message);
@@ -39,10 +34,10 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
 {
     char tokens[40];
     if (run->log.weights.bytes.known)
-        oos_style_put(style, "  weights %.2f GiB", gib(run->log.weights.bytes.value));
+        oos_style_put(style, "  weights %.2f GiB", oos_gib(run->log.weights.bytes.value));
     if (run->log.kv_tokens.known) {
         oos_style_count(tokens, sizeof tokens, run->log.kv_tokens.value);
-        oos_style_put(style, "; KV cache %.2f GiB = %s tokens", gib(run->log.kv_available.bytes.value),
+        oos_style_put(style, "; KV cache %.2f GiB = %s tokens", oos_gib(run->log.kv_available.bytes.value),
                       tokens);
     }
     if (run->log.max_concurrency.known)
@@ -57,7 +52,7 @@ static void put_rows(const oos_style *style, const oos_dryrun_phase *moment)
     for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
         oos_text_put(style->text, "    ");
         oos_style_cell(style, 42, row->owner);
-        oos_text_printf(style->text, " %8.2f GiB  ", gib(row->amount.bytes));
+        oos_text_printf(style->text, " %8.2f GiB  ", oos_gib(row->amount.bytes));
         oos_style_put(style, "%s\n", oos_source_word(row->amount.source));
     }
 }
@@ -87,7 +82,8 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
             (run->log.failed == OOS_PHASE_COUNT && moment->peak_bytes >= shown->peak_bytes))
             shown = moment;
         oos_text_printf(text, style.chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
-                        oos_phase_word(moment->phase), gib(moment->peak_bytes), gib(moment->limit_bytes));
+                        oos_phase_word(moment->phase), oos_gib(moment->peak_bytes),
+                        oos_gib(moment->limit_bytes));
         oos_style_bar(&style, moment->peak_bytes, moment->limit_bytes,
                       style.width > 78 ? style.width - 58 : 20, decides ? OOS_INK_BAD : OOS_INK_GOOD);
         if (decides) oos_style_ink(&style, OOS_INK_BAD, run->log.ran_out ? " dies here" : " refused");

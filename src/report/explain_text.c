@@ -6,11 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / 0x1p30;
-}
-
 static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
 {
     if (incident->is_oom)
@@ -45,7 +40,7 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
     if (gpu) len += (size_t)snprintf(line + len, sizeof line - len, "%s%.80s", len ? ", " : "", gpu);
     if (oos_known(incident, OOS_NUMBER_total))
         len += (size_t)snprintf(line + len, sizeof line - len, "%s%.2f GiB", len ? ", " : "",
-                                gib(oos_value(incident, OOS_NUMBER_total)));
+                                oos_gib(oos_value(incident, OOS_NUMBER_total)));
     if (*incident->file) snprintf(line + len, sizeof line - len, "%s%.200s", len ? ", " : "", incident->file);
     if (line[0]) oos_style_paragraph(style, 2, line);
 }
@@ -150,18 +145,18 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
         if (hold->amount.bytes < 8 * OOS_MIB) continue;
         char owner[35];
         snprintf(owner, sizeof owner, "%.34s", hold->owner);
-        put_label(style, owner, gib(hold->amount.bytes));
+        put_label(style, owner, oos_gib(hold->amount.bytes));
         oos_text_put(style->text, " ");
         oos_style_bar(style, hold->amount.bytes, total, cells, OOS_INK_PLAIN);
         oos_text_put(style->text, "\n");
     }
     uint64_t const free_bytes = oos_sub(total, incident->ledger_total_bytes);
-    put_label(style, "free", gib(free_bytes));
+    put_label(style, "free", oos_gib(free_bytes));
     oos_text_put(style->text, " ");
     oos_style_bar(style, free_bytes, total, cells, OOS_INK_GOOD);
     oos_text_put(style->text, "\n");
     if (!oos_known(incident, OOS_NUMBER_tried)) return;
-    put_label(style, "asked for", gib(oos_value(incident, OOS_NUMBER_tried)));
+    put_label(style, "asked for", oos_gib(oos_value(incident, OOS_NUMBER_tried)));
     oos_text_put(style->text, "\n");
 }
 
@@ -226,14 +221,14 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (oos_known(incident, rows[i].id)) {
             put_label(style, rows[i].label,
-                      gib(oos_value(incident, rows[i].id)) *
+                      oos_gib(oos_value(incident, rows[i].id)) *
                           (incident->numbers[rows[i].id].negative ? -1 : 1));
             oos_text_put(style->text, "\n");
         }
     uint64_t const total = oos_value(incident, OOS_NUMBER_total),
                    budget = oos_value(incident, OOS_NUMBER_requested);
     if (!total || !budget || total <= budget) return;
-    put_label(style, "headroom while serving", gib(total - budget));
+    put_label(style, "headroom while serving", oos_gib(total - budget));
     oos_style_put(style, " for contexts, graphs outside the budget, the sampler\n");
 }
 

@@ -21,7 +21,8 @@ typedef struct parts {
     size_t pair_count;
 } parts;
 
-void oos_html_put_json(oos_text *text, oos_view json)
+/* JSON as it may stand inside <script>: there a `<` could end it, and in JSON it only occurs in strings. */
+static void put_json(oos_text *text, oos_view json)
 {
     while (json.len) {
         const char *less = memchr(json.ptr, '<', json.len);
@@ -32,7 +33,8 @@ void oos_html_put_json(oos_text *text, oos_view json)
     }
 }
 
-void oos_html_put_text(oos_text *text, oos_view plain)
+/* Plain text as it may stand between tags. */
+static void put_plain(oos_text *text, oos_view plain)
 {
     for (size_t i = 0, from = 0; i <= plain.len; i++) {
         bool const end = i == plain.len;
@@ -56,24 +58,23 @@ static void put_pair(oos_json_writer *w, const oos_phrase *pair)
     oos_json_end_array(w);
 }
 
-void oos_html_put_end(oos_text *text, const char *rest, bool chinese, const oos_phrase *pairs,
-                      size_t pair_count)
+static void put_end(oos_text *text, const char *rest, const oos_html_parts *p)
 {
     const char *end = strstr(rest, "</body>"), *mark = strstr(oos_words_script, WORDS_MARK);
-    if (!chinese) {
+    if (!p->chinese) {
         oos_text_put(text, rest);
         return;
     }
     oos_text json = {0};
     oos_json_writer w = {.text = &json};
     oos_json_begin_array(&w);
-    for (size_t i = 0; i < pair_count; i++) put_pair(&w, &pairs[i]);
+    for (size_t i = 0; i < p->pair_count; i++) put_pair(&w, &p->pairs[i]);
     for (const oos_phrase *phrase = oos_phrases_zh; phrase->en; phrase++) put_pair(&w, phrase);
     oos_json_end_array(&w);
     oos_text_add(text, (oos_view){rest, (size_t)(end - rest)});
     oos_text_put(text, "<script>\n");
     oos_text_add(text, (oos_view){oos_words_script, (size_t)(mark - oos_words_script)});
-    oos_html_put_json(text, view_of(&json));
+    put_json(text, view_of(&json));
     oos_text_put(text, mark + strlen(WORDS_MARK));
     oos_text_put(text, "</script>\n");
     oos_text_put(text, end);
@@ -81,23 +82,40 @@ void oos_html_put_end(oos_text *text, const char *rest, bool chinese, const oos_
     oos_text_free(&json);
 }
 
-static void put_page(oos_text *text, parts *p)
+void oos_html_put_page(oos_text *text, oos_html_parts *p)
 {
-    const char *text_mark = strstr(oos_report_page, TEXT_MARK), *data_mark = strstr(text_mark, DATA_MARK);
-    oos_text_add(text, (oos_view){oos_report_page, (size_t)(text_mark - oos_report_page)});
-    oos_html_put_text(text, view_of(&p->plain));
-    text_mark += strlen(TEXT_MARK);
-    oos_text_add(text, (oos_view){text_mark, (size_t)(data_mark - text_mark)});
-    oos_text_printf(text, "{\"command\":\"%s\",\"version\":\"%s\",\"about\":[", p->command, OOMSIGHT_VERSION);
-    oos_html_put_json(text, view_of(&p->about));
-    oos_text_put(text, "],\"documents\":[");
-    oos_html_put_json(text, view_of(&p->documents));
-    oos_text_put(text, "]}");
-    oos_html_put_end(text, data_mark + strlen(DATA_MARK), p->chinese, p->pairs, p->pair_count);
-    text->failed |= p->documents.failed || p->about.failed || p->plain.failed;
+    const char *from = p->page, *text_mark = strstr(from, TEXT_MARK);
+    if (text_mark) {
+        oos_text_add(text, (oos_view){from, (size_t)(text_mark - from)});
+        put_plain(text, view_of(&p->plain));
+        from = text_mark + strlen(TEXT_MARK);
+    }
+    const char *data_mark = strstr(from, DATA_MARK);
+    oos_text_add(text, (oos_view){from, (size_t)(data_mark - from)});
+    put_json(text, view_of(&p->data));
+    put_end(text, data_mark + strlen(DATA_MARK), p);
+    text->failed |= p->plain.failed || p->data.failed;
+    oos_text_free(&p->plain);
+    oos_text_free(&p->data);
+}
+
+static void put_report(oos_text *text, parts *p)
+{
+    oos_html_parts whole = {.page = oos_report_page,
+                            .plain = p->plain,
+                            .chinese = p->chinese,
+                            .pairs = p->pairs,
+                            .pair_count = p->pair_count};
+    oos_text_printf(&whole.data, "{\"command\":\"%s\",\"version\":\"%s\",\"about\":[", p->command,
+                    OOMSIGHT_VERSION);
+    oos_text_add(&whole.data, view_of(&p->about));
+    oos_text_put(&whole.data, "],\"documents\":[");
+    oos_text_add(&whole.data, view_of(&p->documents));
+    oos_text_put(&whole.data, "]}");
+    whole.data.failed |= p->documents.failed || p->about.failed;
     oos_text_free(&p->documents);
     oos_text_free(&p->about);
-    oos_text_free(&p->plain);
+    oos_html_put_page(text, &whole);
 }
 
 static void put_about(oos_text *about, const char *key, const char *value)
@@ -109,8 +127,7 @@ static void put_about(oos_text *about, const char *key, const char *value)
     oos_json_end_object(&w);
 }
 
-/* The text for readers without scripts. */
-static oomsight_render_params plain_render(const oomsight_render_params *params)
+oomsight_render_params oos_html_plain(const oomsight_render_params *params)
 {
     oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
     render.language = oos_words_chinese(params) ? "zh" : "en";
@@ -120,7 +137,7 @@ static oomsight_render_params plain_render(const oomsight_render_params *params)
 void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count,
                           const oomsight_render_params *params)
 {
-    oomsight_render_params const render = plain_render(params);
+    oomsight_render_params const render = oos_html_plain(params);
     parts p = {.command = "plan", .chinese = oos_words_chinese(params)};
     for (size_t i = 0; i < count; i++) {
         const char *path = plans[i]->setup->model->path;
@@ -130,7 +147,7 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
         oos_report_plan_text(&p.plain, plans[i], &render);
         put_about(&p.about, "model", slash && slash[1] ? slash + 1 : path);
     }
-    put_page(text, &p);
+    put_report(text, &p);
 }
 
 static void take_pair(parts *p, oos_words words)
@@ -150,7 +167,7 @@ static void take_pairs(parts *p, const oos_advice *list, size_t count)
 void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
                              const oomsight_render_params *params)
 {
-    oomsight_render_params const render = plain_render(params);
+    oomsight_render_params const render = oos_html_plain(params);
     parts p = {.command = "explain", .chinese = page->chinese};
     oos_report_explain_json(page, &p.documents);
     /* One object per line: a line feed inside a string is written as an escape. */
@@ -166,15 +183,15 @@ void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
         take_pairs(&p, record->fixes, record->fix_count);
         take_pairs(&p, record->dead_ends, record->dead_end_count);
     }
-    put_page(text, &p);
+    put_report(text, &p);
 }
 
 void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params)
 {
-    oomsight_render_params const render = plain_render(params);
+    oomsight_render_params const render = oos_html_plain(params);
     parts p = {.command = "dryrun", .chinese = oos_words_chinese(params)};
     oos_report_dryrun_json(&p.documents, run);
     oos_report_dryrun_text(&p.plain, run, &render);
     oos_text_put(&p.about, "{}");
-    put_page(text, &p);
+    put_report(text, &p);
 }

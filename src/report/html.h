@@ -14,15 +14,18 @@ void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
                              const oomsight_render_params *params);
 void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params);
 
-/* JSON as it may stand inside <script>: there a `<` could end it, and in JSON it only occurs in strings. */
-void oos_html_put_json(oos_text *text, oos_view json);
+/* How the text for readers without scripts is printed. */
+oomsight_render_params oos_html_plain(const oomsight_render_params *params);
 
-/* The end of a page. In Chinese it holds the catalogue, with the sentences of `pairs` before it, and a script that looks
- * the page's words up in it. */
-void oos_html_put_end(oos_text *text, const char *rest, bool chinese, const oos_phrase *pairs,
-                      size_t pair_count);
-
-/* Plain text as it may stand between tags. */
-void oos_html_put_text(oos_text *text, oos_view plain);
+/* What a page of web/ becomes: @DATA@ is the JSON, @TEXT@ (where the page has it) the plain text. In Chinese its end holds the
+ * catalogue, with the sentences of `pairs` before it, and a script that looks the page's words up in it. */
+typedef struct oos_html_parts {
+    const char *page;
+    oos_text plain, data; /* given up by oos_html_put_page() */
+    bool chinese;
+    const oos_phrase *pairs;
+    size_t pair_count;
+} oos_html_parts;
+void oos_html_put_page(oos_text *text, oos_html_parts *parts);
 
 #endif

@@ -211,26 +211,20 @@ static oos_matrix_head head_of(const oos_matrix_sum *sum, const line *l)
     return (oos_matrix_head){r->model, c->gpu, r->flags ? r->flags : c->flags ? c->flags : "(all)"};
 }
 
-/* Columns counted in characters, so that names outside ASCII stay in line. */
-static size_t cells_of(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++) count += (*text & 0xc0) != 0x80;
-    return count;
-}
-
 static void put_label(oos_text *text, const char *label, size_t width)
 {
-    size_t const len = cells_of(label);
+    oos_view const whole = oos_view_of(label);
+    unsigned const len = oos_words_columns(whole);
     if (len <= width) {
         oos_text_put(text, label);
         oos_text_repeat(text, " ", width - len);
         return;
     }
     size_t cut = 0;
-    for (size_t cells = 0; label[cut]; cut++) {
-        if ((label[cut] & 0xc0) == 0x80) continue;
-        if (cells++ == width - 2) break;
+    for (unsigned shown = 0, columns; cut < whole.len; shown += columns) {
+        size_t const bytes = oos_words_char(oos_view_slice(whole, cut, whole.len), &columns);
+        if (shown + columns > width - 2) break;
+        cut += bytes;
     }
     oos_text_add(text, (oos_view){label, cut});
     oos_text_put(text, "..");
@@ -243,7 +237,7 @@ static void widths_of(const oos_matrix_sum *sum, const line *lines, size_t count
         oos_matrix_head const head = head_of(sum, &lines[i]);
         const char *const labels[] = {head.model, head.gpu, head.flags};
         for (size_t k = 0; k < 3; k++) {
-            size_t len = cells_of(labels[k]);
+            size_t len = oos_words_columns(oos_view_of(labels[k]));
             if (len > LABEL_MAX) len = LABEL_MAX;
             if (len > ret_widths[k]) ret_widths[k] = len;
         }

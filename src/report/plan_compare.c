@@ -7,10 +7,6 @@
 
 typedef void (*cell_writer)(const oos_plan *plan, char *ret_cell, size_t capacity);
 
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / 0x1p30;
-}
 static void cell_verdict(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
     snprintf(ret_cell, capacity, "%s", oos_report_verdict_word(plan->verdict));
@@ -49,28 +45,28 @@ static void cell_graphs(const oos_plan *plan, char *ret_cell, size_t capacity)
 }
 static void cell_trial(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", gib(oos_mul(plan->trial_blocks, plan->kv_shape.block_bytes)));
+    snprintf(ret_cell, capacity, "%.2f", oos_gib(oos_mul(plan->trial_blocks, plan->kv_shape.block_bytes)));
 }
 static void cell_budget(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", gib(plan->budget_bytes));
+    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->budget_bytes));
 }
 static void cell_weights(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", gib(plan->weights.loaded_bytes));
+    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->weights.loaded_bytes));
 }
 static void cell_peak(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", gib(plan->activation.peak.bytes));
+    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->activation.peak.bytes));
 }
 static void cell_estimate(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
     snprintf(ret_cell, capacity, "%.2f",
-             plan->setup->graph_estimate_applied ? gib(plan->outside.graph_estimate.bytes) : 0.0);
+             plan->setup->graph_estimate_applied ? oos_gib(plan->outside.graph_estimate.bytes) : 0.0);
 }
 static void cell_available(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", gib(plan->kv.available_bytes));
+    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->kv.available_bytes));
 }
 static void cell_tokens(const oos_plan *plan, char *ret_cell, size_t capacity)
 {

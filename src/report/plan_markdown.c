@@ -2,11 +2,6 @@
 #include "report/plan.h"
 #include "report/style.h"
 
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / 0x1p30;
-}
-
 void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
     oos_style const own = oos_style_of(text, params), *style = &own;
@@ -18,15 +13,15 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",
                   setup->model->path ? setup->model->path : "model",
-                  setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
+                  setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
                   plan->engine_version ? plan->engine_version : "?");
     if (plan->why) oos_style_put(style, "%s\n\n", plan->why);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
     oos_text_put(text, "|---|---:|---:|---|\n");
     for (size_t i = 0; i < plan->phase_count; i++) {
         const oos_plan_phase *moment = &plan->phases[i];
-        oos_text_printf(text, "| %s | %.2f | %.2f | ", oos_phase_word(moment->phase), gib(moment->peak_bytes),
-                        gib(moment->limit_bytes));
+        oos_text_printf(text, "| %s | %.2f | %.2f | ", oos_phase_word(moment->phase),
+                        oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
         oos_style_put(style, "%s", !moment->ok ? "**no**" : moment->tight ? "tight" : "ok");
         oos_text_put(text, " |\n");
     }

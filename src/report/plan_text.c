@@ -4,11 +4,6 @@
 
 #include <stdio.h>
 
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / 0x1p30;
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
@@ -32,7 +27,7 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     if (setup->tp * setup->pp > 1)
         snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
     snprintf(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s", base_name(setup->model->path), count,
-             setup->device.name ? setup->device.name : "a GPU", gib(setup->device.total_bytes),
+             setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
              plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
@@ -73,7 +68,7 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
     oos_style_count(length, sizeof length, plan->setup->max_model_len);
     char line[256];
     snprintf(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
-             gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length, plan->backend.name);
+             oos_gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length, plan->backend.name);
     oos_style_paragraph(style, 2, line);
 }
 
@@ -83,7 +78,7 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
     oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
     unsigned const cells = style->width > 78 ? style->width - 58 : 20;
     oos_text_printf(style->text, style->chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
-                    oos_phase_word(moment->phase), gib(moment->peak_bytes), gib(moment->limit_bytes));
+                    oos_phase_word(moment->phase), oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
     oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
     if (decides && !moment->ok)
         oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
@@ -97,17 +92,17 @@ static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool 
     oos_style_put(style, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
     for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
         const oos_amount *amount = &row->amount;
-        oos_text_printf(style->text, "    %8.3f  ", gib(amount->bytes));
+        oos_text_printf(style->text, "    %8.3f  ", oos_gib(amount->bytes));
         oos_style_cell(style, 34, row->owner);
         oos_style_ink(style, OOS_INK_DIM, "%s", oos_source_word(amount->source));
         if (amount->source == OOS_SOURCE_ESTIMATED)
-            oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", gib(amount->low), gib(amount->high));
+            oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", oos_gib(amount->low), oos_gib(amount->high));
         oos_text_put(style->text, "\n");
         if (explain && amount->how) oos_style_paragraph(style, 14, amount->how);
     }
-    oos_text_printf(style->text, "    %8.3f  ", gib(moment->peak_bytes));
+    oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->peak_bytes));
     oos_style_put(style, "needed\n");
-    oos_text_printf(style->text, "    %8.3f  ", gib(moment->limit_bytes));
+    oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->limit_bytes));
     oos_style_put(style, moment->refusal ? "allowed\n" : "on the device\n");
 }
 

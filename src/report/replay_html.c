@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 extern const char oos_replay_page[]; /* web/replay.html, made by tools/embed_text.py */
-#define MARK "@DATA@"
 
 static void put_base64(oos_text *text, const void *bytes, size_t len)
 {
@@ -229,12 +228,8 @@ oomsight_status oos_replay_html(const oos_analysis *a, const oomsight_render_par
         put_spans(&w, spans);
         oos_json_end_object(&w);
     }
-    const char *mark = strstr(oos_replay_page, MARK);
-    oos_text_add(text, (oos_view){oos_replay_page, (size_t)(mark - oos_replay_page)});
-    oos_html_put_json(text, (oos_view){json.ptr, json.len});
-    oos_html_put_end(text, mark + strlen(MARK), chinese, NULL, 0);
-    text->failed |= json.failed;
-    oos_text_free(&json);
+    oos_html_parts parts = {.page = oos_replay_page, .data = json, .chinese = chinese};
+    oos_html_put_page(text, &parts);
     oos_arena_free(arena);
     oos_spans_free(spans);
     return OOMSIGHT_OK;

@@ -20,6 +20,11 @@ typedef struct oos_style {
     bool color, ascii, chinese;
 } oos_style;
 
+static inline double oos_gib(uint64_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
 oos_style oos_style_of(oos_text *text, const oomsight_render_params *params);
 
 void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
