@@ -68,6 +68,12 @@ class Planner:
         return listed if isinstance(listed, list) else listed.get("gpus", [])
 
 
+def rows(plan, phase, owners):
+    """The rows of one phase that belong to any of `owners`."""
+    return [row for one in plan.get("phases", []) if one["phase"] == phase for row in one.get("holds", [])
+            if row["owner"] in owners]
+
+
 def hold(plan, phase, owner):
     """Bytes of one row of one phase of a plan, None when it is not there."""
     for one in plan.get("phases", []):
