@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""How well `oomsight explain` names phase and cause and quotes figures: score_explain.py BINARY DIR [--json] [--misses]
+"""How well `oomsight explain` names phase and cause and quotes figures: score_explain.py BINARY DIR... [--json] [--general]
 
 DIR holds labels.jsonl and one ID.log per label (shared/corpus/README.md says what the fields mean). Nothing here knows a
-sample. Exit 0 when the goals hold, 1 when not, 2 when the data cannot be read."""
+sample. --general adds what tells mechanisms from samples: support of the deciding rules by other repositories, changed
+sentences, calibration, and contradictions that show without labels; with --floors FILE (JSON: figure -> least) the exit
+code is theirs. Exit 0 when the goals hold, 1 when not, 2 when the data cannot be read."""
 
 import argparse
 import collections
 import json
-import os
-import subprocess
 
-from scorelib import fail, read_lines
+import explainlib
+from explainlib import causes
 
 MIB = 1 << 20
 # Label field -> field of our JSON. Labels are in MiB unless the name says otherwise.
@@ -29,15 +30,6 @@ FIELDS = {
 GOALS = {"is_oom": 0.99, "phase_decidable": 0.97, "cause_decidable": 0.95, "numbers": 0.98}
 
 
-def answer(binary, path):
-    """The incident that a label speaks of: the first with an OOM, else the first."""
-    done = subprocess.run([binary, "explain", "--json", path], capture_output=True, timeout=60, check=False)
-    if done.returncode not in (0, 1):
-        return None
-    incidents = [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line.strip()]
-    return next((i for i in incidents if i["is_oom"]), incidents[0] if incidents else None)
-
-
 def number_right(name, want, numbers):
     got = numbers.get(FIELDS.get(name, name))
     if got is None:
@@ -45,10 +37,6 @@ def number_right(name, want, numbers):
     if name.endswith("_mib"):
         got /= MIB
     return abs(got - want) <= max(0.006 * (1024 if abs(want) >= 1024 else 1), 1e-9 * abs(want))
-
-
-def causes(entry):
-    return {entry["cause"], *entry.get("also", [])}
 
 
 class Tally:
@@ -67,17 +55,18 @@ class Tally:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
-    parser.add_argument("directory")
+    parser.add_argument("directory", nargs="+")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--general", action="store_true")
+    parser.add_argument("--floors")
+    parser.add_argument("--data", help="another data folder for the command")
     args = parser.parse_args()
-    labels = read_lines(os.path.join(args.directory, "labels.jsonl"))
+    samples = explainlib.read_samples(args.binary, args.directory, ["--data", args.data] if args.data else [])
     tally, confusion, misses, classes = Tally(), collections.Counter(), [], collections.defaultdict(Tally)
 
-    for label in labels:
-        truth, reader = label["truth"], label.get("reader") or {}
-        got = answer(args.binary, os.path.join(args.directory, label["id"] + ".log"))
-        if got is None:
-            fail(f"{label['id']}: no answer")
+    for sample in samples:
+        label, truth, got = sample.label, sample.truth, sample.got
+        reader = label.get("reader") or {}
         explicit, firm = label["evidence"] == "explicit", label["confidence"] != "low"
         phase_right = got["phase"] == truth["phase"]
         cause_right = bool(causes(got) & causes(truth))
@@ -124,11 +113,68 @@ def main():
     goals["phase"] = tally.right["phase"] > tally.right["reader_phase"]
     goals["cause"] = tally.right["cause"] >= tally.right["reader_cause"]
     goals["frames_phase"] = tally.right["frames_phase"] > tally.right["reader_frames"]
+    general = measure_general(samples, args.binary) if args.general or args.floors else None
     if args.json:
-        print(json.dumps({"right": tally.right, "total": tally.total, "goals": goals, "misses": misses}, indent=1))
+        print(json.dumps({"right": tally.right, "total": tally.total, "goals": goals, "misses": misses, "general": general}, indent=1))
     else:
+        if general:
+            report_general(general)
         report(tally, classes, confusion, misses, goals)
+    if args.floors:
+        return check_floors(args.floors, tally, general)
     return 0 if all(goals.values()) else 1
+
+
+def measure_general(samples, binary):
+    return {"support": {what: explainlib.support(samples, what) for what in ("is_oom", "phase", "cause")},
+            "lone_rules": {what: explainlib.lone_rules(samples, what) for what in ("phase", "cause")},
+            "calibration": {what: explainlib.calibration(samples, what) for what in ("phase", "cause")},
+            "mutation": explainlib.mutate(samples, binary),
+            "invariants": explainlib.invariants(samples, binary)}
+
+
+def report_general(general):
+    print("support: the deciding rule is also right in another repository")
+    for what, (plain, held, of) in general["support"].items():
+        print(f"  {what:<8} plain {plain}/{of} ({100 * plain / of:.1f} %), supported {held} ({100 * held / of:.1f} %), gap {100 * (plain - held) / of:.1f}")
+    for what, rules in general["lone_rules"].items():
+        print(f"  {what}: {len(rules)} rules above 0.4 are right in one repository at most" + "".join(f"\n    {r} ({repo or 'nowhere'}) {sure:.2f}" for r, repo, sure in rules))
+    print("calibration: stated -> right")
+    for what, rows in general["calibration"].items():
+        for low, high, mean, right, of in rows:
+            if of:
+                print(f"  {what:<6} {low:.2f} to {min(high, 1):.2f}: stated {mean:.2f}, right {right}/{of} ({right / of:.2f})")
+    print("sentences changed: is_oom lost")
+    for name, (lost, sure, of) in general["mutation"].items():
+        print(f"  {name:<16} {len(lost)}/{of}, confidently not memory {len(sure)}  {' '.join(lost[:12])}")
+    print("contradictions without labels")
+    for name, where in general["invariants"].items():
+        print(f"  {name}: {len(where)}" + "".join(f"\n    {w}" for w in where))
+    print()
+
+
+def figures(tally, general):
+    """One flat table of shares, to hold floors against."""
+    flat = {name: tally.share(name) for name in tally.total}
+    for what, (_, held, of) in general["support"].items():
+        flat["support_" + what] = held / of
+    lost = sum(len(l) for l, _, _ in general["mutation"].values())
+    flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of in general["mutation"].values()))
+    flat["mutation_never_sure"] = float(not any(sure for _, sure, _ in general["mutation"].values()))
+    for name in ("advice refuted", "flags of another engine", "ledger does not add up", "not memory, and quotes it"):
+        flat["no " + name] = float(not general["invariants"].get(name))
+    return flat
+
+
+def check_floors(path, tally, general):
+    with open(path, encoding="utf-8") as file:
+        floors = json.load(file)
+    flat, below = figures(tally, general), 0
+    for name, least in floors.items():
+        if flat.get(name, 0.0) < least:
+            print(f"floor {name}: {flat.get(name, 0.0):.3f} is below {least}")
+            below += 1
+    return 1 if below else 0
 
 
 def report(tally, classes, confusion, misses, goals):

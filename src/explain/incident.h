@@ -117,13 +117,14 @@ typedef struct oos_incident {
     bool is_oom;
     oos_phase phase;
     double phase_sure;
-    const char *phase_why;
+    const char *phase_why, *phase_rule; /* the rule's id; "" where none decided */
     const char *cause;
     const char *also[OOS_ALSO_MAX];
     size_t also_count;
     double cause_sure;
-    const char *cause_why;
-    const char *ask; /* what would decide it, NULL when nothing is missing */
+    const char *cause_why, *cause_rule;
+    const char *verdict_rule; /* the signal that says that it is memory, or that it is not */
+    const char *ask;          /* what would decide it, NULL when nothing is missing */
     double confidence;
     const char *engine;
     const struct oos_kb_record *record; /* of the knowledge base, NULL: none fits */

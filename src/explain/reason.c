@@ -11,7 +11,7 @@ typedef struct phase_rule {
     oos_condition when;
     oos_phase phase; /* OOS_PHASE_COUNT: the last marker's */
     double sure;
-    const char *why;
+    const char *id, *why;
 } phase_rule;
 
 typedef struct cause_rule {
@@ -22,7 +22,7 @@ typedef struct cause_rule {
     const char *also[OOS_ALSO_MAX];
     size_t also_count;
     double sure;
-    const char *why, *ask;
+    const char *id, *why, *ask;
 } cause_rule;
 
 struct oos_rules {
@@ -35,11 +35,12 @@ static oomsight_status phase_rule_read(const oos_signals *signals, const json_t 
                                        oomsight_error *reterr)
 {
     const char *phase;
-    phase_rule rule = {.phase = OOS_PHASE_COUNT, .why = ""};
+    phase_rule rule = {.phase = OOS_PHASE_COUNT, .id = "", .why = ""};
     if (!oos_json_str(json, "phase", &phase) ||
         (strcmp(phase, "@last") != 0 && !oos_phase_named(phase, &rule.phase)))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
     oos_json_f64(json, "sure", &rule.sure);
+    oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
     OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
     *ret_rule = rule;
@@ -49,7 +50,7 @@ static oomsight_status phase_rule_read(const oos_signals *signals, const json_t 
 static oomsight_status cause_rule_read(const oos_signals *signals, const json_t *json, const char *key,
                                        cause_rule *ret_rule, oomsight_error *reterr)
 {
-    cause_rule rule = {.why = ""};
+    cause_rule rule = {.id = "", .why = ""};
     if (!oos_json_str(json, key, &rule.cause))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a cause");
     const json_t *phases = json_object_get(json, "phase"), *also = json_object_get(json, "also");
@@ -67,6 +68,7 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
         if (!rule.also[i]) return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': also", rule.cause);
     }
     oos_json_f64(json, "sure", &rule.sure);
+    oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
     oos_json_str(json, "ask", &rule.ask);
     OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
@@ -146,6 +148,7 @@ static bool find_phase(const oos_rules *rules, const oos_signal_set *set, oos_in
         incident->phase = rule->phase == OOS_PHASE_COUNT ? incident->last_marker : rule->phase;
         incident->phase_sure = rule->sure;
         incident->phase_why = rule->why;
+        incident->phase_rule = rule->id;
         return true;
     }
     return false;
@@ -174,6 +177,7 @@ static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_in
     incident->cause = found ? found->cause : "insufficient_info";
     incident->cause_sure = found ? found->sure : 0.2;
     incident->cause_why = found ? found->why : "";
+    incident->cause_rule = found ? found->id : "";
     incident->ask = found ? found->ask : NULL;
     for (size_t i = 0; i < rules->extra_count; i++)
         if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause);
@@ -204,6 +208,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, c
     incident->cause = "healthy_log";
     incident->phase_sure = incident->cause_sure = 0.8;
     if (fault) {
+        incident->verdict_rule = fault->id;
         incident->cause = fault->cause ? fault->cause : "insufficient_info";
         incident->phase_why = "the failure named in the log is not about memory";
     } else if (incident->failed) {
@@ -226,6 +231,16 @@ static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, c
     }
 }
 
+static const oos_signal *first_said(const oos_signals *signals, const oos_signal_set *set)
+{
+    static const oos_signal_kind kinds[] = {OOS_SIGNAL_OOM, OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
+                                            OOS_SIGNAL_HOST};
+    const oos_signal *said = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !said; i++)
+        said = first_of(signals, set, kinds[i]);
+    return said;
+}
+
 void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident)
 {
     oos_signal_set set = incident->signals;
@@ -233,11 +248,15 @@ void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident
     incident->engine = engine_of(signals, incident, &set);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->phase_why = incident->cause_why = "";
-    bool const stated = first_of(signals, &set, OOS_SIGNAL_OOM) || first_of(signals, &set, OOS_SIGNAL_PART) ||
-                        first_of(signals, &set, OOS_SIGNAL_REFUSAL) ||
-                        first_of(signals, &set, OOS_SIGNAL_HOST);
+    incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";
+    const oos_signal *said = first_said(signals, &set);
+    bool const stated = said;
     bool const refused = incident->failed && oos_set_has(&set, OOS_SIGNALS_MAX + OOS_FACT_kv_negative);
     incident->is_oom = stated || refused || is_suspected(signals, &set);
+    incident->verdict_rule = said               ? said->id
+                             : refused          ? "fact.kv_negative"
+                             : incident->is_oom ? "suspected"
+                                                : "";
     if (incident->is_oom) {
         if (!find_phase(rules, &set, incident)) {
             incident->phase_sure = 0.2;

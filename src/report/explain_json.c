@@ -187,6 +187,17 @@ static void put_source(oos_json_writer *w, const oos_incident *incident, const o
     oos_json_end_object(w);
 }
 
+/* What decided: names of data/explain, "" where nothing did. */
+static void put_rules(oos_json_writer *w, const oos_incident *incident)
+{
+    oos_json_key(w, "rules");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "verdict", incident->verdict_rule);
+    oos_json_field_str(w, "phase", incident->phase_rule);
+    oos_json_field_str(w, "cause", incident->cause_rule);
+    oos_json_end_object(w);
+}
+
 static void put_incident(const oos_explain_page *page, const oos_incident *incident,
                          const oos_incident_notes *notes, oos_text *text)
 {
@@ -204,8 +215,11 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     for (size_t i = 0; i < incident->also_count; i++) oos_json_put_str(w, incident->also[i]);
     oos_json_end_array(w);
     oos_json_field_f64(w, "confidence", incident->confidence);
+    oos_json_field_f64(w, "phase_sure", incident->phase_sure);
+    oos_json_field_f64(w, "cause_sure", incident->cause_sure);
     oos_json_field_str(w, "phase_why", incident->phase_why);
     oos_json_field_str(w, "cause_why", incident->cause_why);
+    put_rules(w, incident);
     oos_json_field_str(w, "would_decide", incident->ask);
     put_setup(w, incident, notes);
     put_numbers(w, incident);

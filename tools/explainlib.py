@@ -1,0 +1,244 @@
+"""Does `oomsight explain` know mechanisms or samples? Measures that need no unseen data: support of the deciding rules,
+sentences changed, calibration, and invariants that hold without labels. Used by score_explain.py; standard library only."""
+
+import collections
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from scorelib import fail, read_lines
+
+MEMORY_WORDS = re.compile(r"out of memory|outofmemory|insufficient memory|not enough memory|cannot allocate memory", re.I)
+GIB = 1 << 30
+
+
+def causes(entry):
+    return {entry["cause"], *entry.get("also", [])}
+
+
+def incidents_of(binary, path, options=()):
+    done = subprocess.run([binary, "explain", "--json", *options, path], capture_output=True, timeout=60, check=False)
+    if done.returncode not in (0, 1):
+        return []
+    return [json.loads(line) for line in done.stdout.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def answer_of(incidents):
+    """The incident that a label speaks of: the first with an OOM, else the first."""
+    return next((i for i in incidents if i["is_oom"]), incidents[0] if incidents else None)
+
+
+class Sample:
+    def __init__(self, label, folder, incidents):
+        self.label, self.truth, self.incidents = label, label["truth"], incidents
+        self.path = os.path.join(folder, label["id"] + ".log")
+        self.got = answer_of(incidents)
+        self.repository = label["source"].split("#")[0]
+        self.explicit = label["evidence"] == "explicit"
+        self.firm = label["confidence"] != "low"
+        if self.got is None:
+            fail(f"{label['id']}: no answer")
+
+    def right(self, what):
+        if what == "is_oom":
+            return self.got["is_oom"] == self.truth["is_oom"]
+        if what == "phase":
+            return self.got["phase"] == self.truth["phase"]
+        return bool(causes(self.got) & causes(self.truth))
+
+    def rule(self, what):
+        return self.got["rules"]["verdict" if what == "is_oom" else what]
+
+
+def read_samples(binary, folders, options=()):
+    labels = [(label, folder) for folder in folders for label in read_lines(os.path.join(folder, "labels.jsonl"))]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        got = pool.map(lambda one: incidents_of(binary, os.path.join(one[1], one[0]["id"] + ".log"), options), labels)
+        return [Sample(label, folder, incidents) for (label, folder), incidents in zip(labels, got)]
+
+
+# ---- support
+
+def counted(samples, what):
+    return [s for s in samples if s.explicit and (s.firm or what == "is_oom")]
+
+
+def support(samples, what):
+    """-> plain, supported, of: a sample is supported when its rule is also right on a sample of another repository."""
+    base = counted(samples, what)
+    where = collections.defaultdict(set)
+    for s in samples:
+        if s.truth["is_oom"] and s.right(what):
+            where[s.rule(what)].add(s.repository)
+    plain = sum(s.right(what) for s in base)
+    held = sum(s.right(what) and bool(where[s.rule(what)] - {s.repository}) for s in base)
+    return plain, held, len(base)
+
+
+def lone_rules(samples, what, above=0.4):
+    """Rules right in one repository only that are stated with more than `above`: (rule, repository, highest)."""
+    where, most = collections.defaultdict(set), collections.Counter()
+    for s in samples:
+        if s.truth["is_oom"] and s.got["is_oom"] and s.rule(what):
+            if s.right(what):
+                where[s.rule(what)].add(s.repository)
+            stated = s.got.get(what + "_sure", s.got["confidence"])
+            most[s.rule(what)] = max(most[s.rule(what)], stated)
+    return sorted((rule, "".join(where[rule]), stated) for rule, stated in most.items() if len(where[rule]) < 2 and stated > above)
+
+
+# ---- calibration
+
+BANDS = [(0.0, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 1.01)]
+
+
+def calibration(samples, what):
+    """-> [(low, high, stated on average, right, of)]"""
+    rows = []
+    for low, high in BANDS:
+        here = [s for s in samples if s.truth["is_oom"] and s.firm and s.got["is_oom"] and low <= s.got[what + "_sure"] < high]
+        mean = sum(s.got[what + "_sure"] for s in here) / len(here) if here else 0
+        rows.append((low, high, mean, sum(s.right(what) for s in here), len(here)))
+    return rows
+
+
+# ---- sentences changed, their meaning kept
+
+def cut_line(line):
+    return line[:max(1, int(len(line) * 0.6))]
+
+
+def code_inserted(line):
+    """A code or a file name in the middle, as drivers and loggers put it."""
+    return re.sub(r"(?i)((?:error|failed|failure|exception|memory)\b:?)", r"\1 (0x2, alloc.cc:118)", line, count=1)
+
+
+def other_carrier(line):
+    """Another logger around the same sentence."""
+    text = re.sub(r"^.*?(?=[\w.]*(?:Error|Exception)\b)", "", line) if re.search(r"(?:Error|Exception)\b", line) else line.strip()
+    return "2026-03-01T10:00:00Z host svc[311]: level=error msg=" + text
+
+
+MUTATIONS = {
+    "lower case": str.lower,
+    "upper case": str.upper,
+    "no punctuation": lambda line: re.sub(r"(?<!\d)[.,;:!](?=\s|$)", "", line),
+    "cut at 60 %": cut_line,
+    "code inserted": code_inserted,
+    "GiB to GB": lambda line: re.sub(r"\b([KMGT])iB\b", r"\1B", line),
+    "other carrier": other_carrier,
+}
+
+
+def mutate(samples, binary):
+    """-> {mutation: (lost, confidently not memory, of)}: of the samples that say so, whose deciding lines change."""
+    results = {}
+    base = [s for s in samples if s.explicit and s.truth["is_oom"] and s.got["is_oom"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, change in MUTATIONS.items():
+            jobs = []
+            for s in base:
+                with open(s.path, encoding="utf-8", errors="surrogateescape") as log:
+                    lines = log.read().split("\n")
+                deciding = {e["line"] - 1 for e in s.got["evidence"] if e["decides"]}
+                changed = [change(line) if i in deciding else line for i, line in enumerate(lines)]
+                if changed == lines:
+                    continue
+                path = os.path.join(folder, f"{len(jobs)}.log")
+                with open(path, "w", encoding="utf-8", errors="surrogateescape") as log:
+                    log.write("\n".join(changed))
+                jobs.append((s, path))
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                answers = list(pool.map(lambda job: answer_of(incidents_of(binary, job[1])), jobs))
+            lost = [(s.label["id"], a) for (s, _), a in zip(jobs, answers) if not a or not a["is_oom"]]
+            sure = [name for name, a in lost if a and a["confidence"] > 0.5]
+            results[name] = ([one for one, _ in lost], sure, len(jobs))
+    return results
+
+
+# ---- what must hold without labels
+
+def flag_of(change):
+    """("--max-model-len", "4096") of a fix; values joined with = are taken apart."""
+    pairs, at = [], 0
+    words = [w for part in change for w in part.split("=", 1)] if change and change[0].startswith("--") else []
+    while at < len(words):
+        if words[at].startswith("--"):
+            value = words[at + 1] if at + 1 < len(words) and not words[at + 1].startswith("--") else None
+            pairs.append((words[at], value))
+        at += 1
+    return pairs
+
+
+def refuted(incident, flag, value):
+    """Why the figures of the same log refute a piece of advice, or None."""
+    numbers = incident["numbers"]
+    get = numbers.get
+    if value and (re.search(r"[{}<>]", value) and not value.startswith("{\"") or value in ("N", "X", "...")):
+        return "a placeholder"
+    try:
+        amount = float(value)
+    except (TypeError, ValueError):
+        amount = None
+    gmu, total = get("gpu_memory_utilization"), get("total_bytes")
+    if flag == "--gpu-memory-utilization" and amount is not None:
+        if gmu is not None and incident["cause"].startswith("gmu_too_high") and amount >= gmu:
+            return f"not below {gmu}"
+        if gmu is not None and incident["cause"] in ("gmu_too_low", "context_too_long_for_kv") and amount <= gmu:
+            return f"not above {gmu}"
+        free = get("startup_free_bytes")
+        if incident["phase"] == "init_free_memory_check" and total and free and amount * total > free:
+            return f"{amount} of the card is more than was free"
+        if incident["phase"] == "init_free_memory_check" and gmu is not None and amount >= gmu:
+            return f"not below {gmu}"
+    if flag == "--max-model-len" and amount and get("max_seq_len"):
+        if amount >= get("max_seq_len"):
+            return "not below the length of the log"
+        if get("est_max_model_len") and amount > get("est_max_model_len") and incident["phase"] == "kv_sizing":
+            return "above what the engine says would fit"
+    rows = get("dummy_requests") or get("max_num_seqs")
+    if flag == "--max-num-seqs" and amount and rows and amount >= rows:
+        return f"not below {rows}"
+    if flag == "--kv-cache-dtype" and value == "fp8" and get("kv_needed_bytes") and get("kv_available_bytes") is not None:
+        if get("kv_needed_bytes") / 2 > max(get("kv_available_bytes"), 0) * 1.02 and len(incident["fixes"]) and incident["phase"] == "kv_sizing":
+            return "half of what is needed is more than there is"
+    return None
+
+
+def known_flags(binary):
+    """{flag: True} of the newest release, from the tool's own table; empty when there is none."""
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "engines", "vllm", "flags.json")
+    try:
+        with open(table, encoding="utf-8") as file:
+            return set(re.findall(r"--[a-z][\w-]+", file.read()))
+    except OSError:
+        return set()
+
+
+def invariants(samples, binary):
+    """-> {what: [where]} of everything that contradicts itself, labelled or not."""
+    wrong = collections.defaultdict(list)
+    flags = known_flags(binary)
+    for s in samples:
+        for incident in s.incidents:
+            name = s.label["id"]
+            engine = incident["engine"]["name"] or ""
+            for fix in incident["fixes"]:
+                for flag, value in flag_of(fix["change"]):
+                    why = refuted(incident, flag, value)
+                    if why:
+                        wrong["advice refuted"].append(f"{name}: {flag} {value}: {why}")
+                    if engine not in ("vllm", "vllm-ascend", "") and flag in flags and engine not in ("sglang",):
+                        wrong["flags of another engine"].append(f"{name} ({engine}): {flag}")
+            held = sum(row["bytes"] for row in incident["ledger"])
+            total, free = incident["numbers"]["total_bytes"], incident["numbers"]["free_bytes"]
+            if held and total and free is not None and incident["phase"] != "init_free_memory_check" and abs(held - (total - free)) > 1 << 20:
+                wrong["ledger does not add up"].append(name)
+            if not incident["is_oom"] and incident["confidence"] > 0.5:
+                told = [e["text"] for e in incident["evidence"] if e["decides"] and MEMORY_WORDS.search(e["text"])]
+                if told:
+                    wrong["not memory, and quotes it"].append(name)
+    return dict(wrong)
