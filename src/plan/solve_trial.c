@@ -29,7 +29,15 @@ bool oos_trial_plan(oos_search *s, oos_trial *t)
     t->phase = plan.phase;
     t->kv_tokens = plan.kv.tokens;
     t->starts = true;
-    for (size_t i = 0; i < plan.phase_count; i++) t->starts = t->starts && plan.phases[i].ok;
+    t->reached = false;
+    for (size_t i = 0; i < plan.phase_count; i++) {
+        const oos_plan_phase *moment = &plan.phases[i];
+        t->starts = t->starts && moment->ok;
+        if (moment->phase != s->plan->phase) continue;
+        t->reached = true;
+        t->phase_ok = moment->ok, t->phase_tight = moment->tight;
+        t->need_bytes = moment->peak_bytes, t->limit_bytes = moment->limit_bytes;
+    }
     return true;
 }
 

@@ -15,6 +15,9 @@ typedef struct oos_trial {
     oos_phase phase;
     bool starts; /* nothing fails where every estimate is right */
     uint64_t kv_tokens;
+    bool reached; /* the phase that decides the user's command is there; what it is then: */
+    bool phase_ok, phase_tight;
+    uint64_t need_bytes, limit_bytes;
 } oos_trial;
 
 typedef struct oos_search {
