@@ -112,9 +112,22 @@ def given_flags(record):
     return flags
 
 
+def older_engine_printed(record):
+    """The engine before V1 has a sentence of its own for its memory."""
+    return any("model weights take" in line for line in record["excerpt"])
+
+
+def from_image(record):
+    text = " ".join([record["source"], record["notes"] or "", *record["assumed"]])
+    return re.search(r"\bimage\b|\bGKE\b|kubernetes|docker", text, re.I) is not None
+
+
 def command_of(record, models, extra=()):
     flags = given_flags(record)
+    if older_engine_printed(record) and version_of(record) < (0, 11, 0):
+        flags.setdefault("env.VLLM_USE_V1", 0)
     words = [f"{key[4:]}={value}" for key, value in flags.items() if key.startswith("env.")]
+    words += ["docker", "run", "vllm/vllm-openai"] if from_image(record) else []
     words += ["vllm", "serve", os.path.join(models, record["config"])]
     for key, value in flags.items():
         name = "--" + key.replace("_", "-")

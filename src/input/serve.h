@@ -126,6 +126,7 @@ typedef struct oos_engine_env {
     oos_u64 flashinfer_workspace_bytes; /* VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE */
     const char *alloc_conf;             /* PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF */
     const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
+    bool image;                         /* the command starts a published image (vllm/vllm-openai) */
 } oos_engine_env;
 
 /* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */

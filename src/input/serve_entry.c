@@ -135,6 +135,7 @@ oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size
     bool found = false;
     if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `vllm serve MODEL ...`");
     for (; at < count && !found; at++) {
+        if (strstr(words[at], "vllm-openai")) env->image = true;
         if (upper_name(words[at], &ignored))
             oos_engine_env_set(arena, env, words[at]);
         else

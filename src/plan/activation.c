@@ -9,18 +9,21 @@ static bool quantised_as(const oos_setup *setup, const char *method)
     return (given && strcmp(given, method) == 0) || (own && strcmp(own, method) == 0);
 }
 
-/* The older engine runs where the newer one does not: to 0.10 on devices before 8.0 and on request, in 0.8 also for
- * LoRA, bitsandbytes, offloading and an fp8 cache (EngineArgs._is_v1_supported_oracle). */
+/* The older engine runs where the newer one does not: on request, on devices before 8.0, for an fp8 cache that no
+ * FlashAttention 3 reads, and in the first releases for what the newer one had yet to learn
+ * (EngineArgs._is_v1_supported_oracle). */
 bool oos_activation_first_engine(const oos_setup *setup)
 {
-    oos_version const version = setup->rules->version;
-    if (version >= OOS_VERSION(0, 11, 0)) return false;
+    const oos_rules *rules = setup->rules;
+    if (!rules->old_engine) return false;
     if (setup->env->use_v1.known) return !setup->env->use_v1.value;
-    if (setup->device.capability > 0 && setup->device.capability < 80) return true;
-    if (version >= OOS_VERSION(0, 9, 0)) return false;
-    return setup->loras > 0 || quantised_as(setup, "bitsandbytes") || quantised_as(setup, "gguf") ||
-           oos_f64_or(setup->serve->cpu_offload_gb, 0) > 0 ||
-           (setup->kv_dtype == OOS_KV_FP8 && setup->device.capability != 90);
+    unsigned const capability = setup->device.capability;
+    if (rules->old_engine_below_80 && capability > 0 && capability < 80) return true;
+    if (rules->old_engine_for_fp8 && setup->kv_dtype == OOS_KV_FP8 && capability != 90) return true;
+    if (rules->old_engine_for_gguf && quantised_as(setup, "gguf")) return true;
+    if (!rules->old_engine_for_adapters) return false;
+    return setup->loras > 0 || quantised_as(setup, "bitsandbytes") || setup->pp > 1 ||
+           oos_f64_or(setup->serve->cpu_offload_gb, 0) > 0;
 }
 
 /* It compiles nothing, takes 256 requests, and without chunked prefill a batch is one prompt of the longest length. */
@@ -84,10 +87,10 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t encoder = 0, outputs = 0;
     if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs);
     uint64_t const hidden = oos_mul(batch.column, setup->model->hidden);
-    uint64_t sampler = hidden, sampler_high = hidden;
+    uint64_t sampler = hidden, sampler_low = hidden;
     if (batch.last) {
-        sampler = oos_add(hidden, oos_activation_sampler(&batch, &sampler_high));
-        sampler_high = oos_add(hidden, sampler_high);
+        sampler = oos_add(hidden, oos_activation_sampler(&batch, &sampler_low));
+        sampler_low = oos_add(hidden, sampler_low);
     }
     uint64_t const cublas = oos_activation_cublas(setup);
     uint64_t const buffer = batch.last ? oos_activation_topk_buffer(&batch) : 0;
@@ -97,6 +100,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const in_sampler = oos_add(oos_add(sampler, retained), outputs);
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const peak = oos_max(oos_max(in_layers, in_sampler), in_encoder);
+    uint64_t const least =
+        oos_max(oos_max(in_layers, in_encoder), oos_add(oos_add(sampler_low, retained), outputs));
 
     unsigned const spread = batch.compiled ? 12 : 5;
     *ret_activation = (oos_activation){
@@ -112,8 +117,11 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         .persistent =
             guess(oos_activation_buffers(&batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
         .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler};
-    oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
-    in_sampling->high = oos_max(in_sampling->high, sampler_high);
-    most->high = oos_max(most->high, oos_max(oos_add(sampler_high, retained), cold_compile(&batch)));
+    if (sampler_low < sampler) { /* which of the two is not known: the range has both */
+        oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
+        in_sampling->low = oos_min(in_sampling->low, oos_sub(sampler_low, sampler_low / 20));
+        most->low = oos_min(most->low, oos_sub(least, least / 20));
+    }
+    ret_activation->peak.high = oos_max(ret_activation->peak.high, cold_compile(&batch));
     return OOMSIGHT_OK;
 }

@@ -23,6 +23,9 @@ typedef struct oos_activation {
 /* Whether the engine before V1 runs this start. */
 bool oos_activation_first_engine(const oos_setup *setup);
 
+/* Whether a package that may or may not be installed decides how the sampler works. */
+bool oos_activation_sampler_open(const oos_setup *setup);
+
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr);
 

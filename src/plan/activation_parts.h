@@ -45,8 +45,8 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak);
 /* Expert layers: what the kernels allocate for one call, and whether the engine keeps it for the next. */
 uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept);
 
-/* The dummy sampler run, without the hidden states, and how much it may be where the way of sampling is not known. */
-uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high);
+/* The dummy sampler run, without the hidden states, and how little it may be where the way of sampling is not known. */
+uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low);
 
 /* The buffer of Triton's top-k and top-p masking, kept for the next call. */
 uint64_t oos_activation_topk_buffer(const oos_batch *batch);

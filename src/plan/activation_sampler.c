@@ -6,26 +6,32 @@
  *          0.11.0 on a stand-in device: 49.1 + 98.2 + 98.2 + 147.3 MiB for 256 x 50,272 logits); fewer than 128 rows
  *          are sorted as one long row, which takes 12 more
  *   fused  fp32 logits 4, probabilities 4, noise of the same shape 4
- * `sort` is the PyTorch way. To 0.9.1 always: FlashInfer is missing or too new for it. 0.9.2 to 0.11.0 use FlashInfer
- * where it is installed, as in the published images, and sort where it is not, as after a plain pip; measured starts are
- * of both kinds. Which one cannot be seen from outside, so the guess lies between, near the first, and the range has
- * both. 0.11.1 to 0.16 use it on request only; 0.17 to 0.20 mask in place with Triton; from 0.21 it is the default. */
-enum { FUSED = 12, UNSURE = 18, SORT = 36, SORT_FEW = 48 };
+ * `sort` is the PyTorch way; the rule `sampler` says which release takes which. Where FlashInfer is used if it is
+ * installed, no flag tells: measured starts are half and half, exact to 0.01 GiB in either case. */
+enum { FUSED = 12, SORT = 36, SORT_FEW = 48 };
+enum { SAMPLER_SORTS, SAMPLER_BY_PACKAGE, SAMPLER_BY_REQUEST, SAMPLER_IN_PLACE };
 
-static void sampler_items(const oos_batch *batch, uint64_t *ret_item, uint64_t *ret_high)
+bool oos_activation_sampler_open(const oos_setup *setup)
+{
+    return setup->rules->sampler == SAMPLER_BY_PACKAGE && !setup->v2_runner &&
+           !setup->env->flashinfer_sampler.known && !setup->env->image && !oos_activation_first_engine(setup);
+}
+
+/* Sorting is the larger of the two, so it is meant where nothing tells. */
+static bool sorts(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
-    oos_version const version = setup->rules->version;
     oos_flag const asked = setup->env->flashinfer_sampler;
-    *ret_item = *ret_high = batch->requests < 128 ? SORT_FEW : SORT;
-    if (version >= OOS_VERSION(0, 17, 0) || (asked.known && asked.value)) {
-        *ret_item = *ret_high = FUSED;
-    } else if (!asked.known && version >= OOS_VERSION(0, 9, 2) && version < OOS_VERSION(0, 11, 1)) {
-        *ret_item = UNSURE;
+    if (batch->first_engine) return true;
+    switch (setup->rules->sampler) {
+    case SAMPLER_BY_PACKAGE: return !oos_flag_or(asked, setup->env->image);
+    case SAMPLER_BY_REQUEST: return !oos_flag_or(asked, false);
+    case SAMPLER_IN_PLACE: return false;
+    default: return true;
     }
 }
 
-uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
+uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low)
 {
     const oos_setup *setup = batch->setup;
     uint64_t const vocab = setup->model->vocab, rows = batch->requests;
@@ -40,14 +46,13 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_high)
         uint64_t const gather = setup->tp > 1 ? oos_add(bytes, parts) : bytes;
         /* later, when only the result is left: a copy in fp32; since 0.28 only when a request asks for something */
         if (setup->rules->version < OOS_VERSION(0, 28, 0)) bytes = oos_add(bytes, oos_mul(logits, 4));
-        bytes = oos_max(bytes, gather);
+        *ret_low = oos_max(bytes, gather);
+        return *ret_low;
     }
-    *ret_high = bytes;
-    if (setup->v2_runner) return bytes;
-    uint64_t item, high;
-    sampler_items(batch, &item, &high);
-    *ret_high = oos_add(bytes, oos_mul(logits, high));
-    return oos_add(bytes, oos_mul(logits, item));
+    uint64_t const sort = rows < 128 ? SORT_FEW : SORT;
+    uint64_t const whole = oos_add(bytes, oos_mul(logits, sorts(batch) ? sort : FUSED));
+    *ret_low = oos_activation_sampler_open(setup) ? oos_add(bytes, oos_mul(logits, FUSED)) : whole;
+    return whole;
 }
 
 /* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The

@@ -2,18 +2,21 @@
 #include "plan/moment.h"
 #include "plan/phases.h"
 
-/* What the engine subtracts from its budget, by version (Worker.determine_available_memory). */
+/* What the engine subtracts from its budget, by version (Worker.determine_available_memory). The older engine measures
+ * against a reading it took before its communicators and after its context (vllm/worker/worker.py, baseline_snapshot). */
 static void hold_non_kv(oos_plan_phase *moment, const oos_plan *plan)
 {
     const oos_rules *rules = plan->setup->rules;
     const oos_outside *outside = &plan->outside;
+    bool const first_engine = oos_activation_first_engine(plan->setup);
     oos_moment_hold(moment, "weights", oos_weights_amount(&plan->weights));
     oos_moment_hold(moment, "activation peak", plan->activation.peak);
     oos_moment_hold(moment, "outside PyTorch", outside->profile_growth);
     if (!rules->nccl_before_snapshot) oos_moment_hold(moment, "communicators", outside->nccl);
-    if (rules->profile_from_free_memory || rules->profile_counts_other_processes)
+    bool const counts_all = rules->profile_counts_other_processes && !first_engine;
+    if (rules->profile_from_free_memory || counts_all)
         oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
-    if (rules->profile_counts_other_processes) {
+    if (counts_all) {
         oos_moment_hold(moment, "CUDA context", outside->context);
         oos_moment_hold(moment, "other processes", oos_moment_others(plan));
     }

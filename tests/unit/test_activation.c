@@ -131,6 +131,56 @@ static void a_sampler_that_sorts_holds_38_bytes_for_every_logit(void **state)
     end(&s);
 }
 
+/* 0.9.2 to 0.11.0: the package decides. Where nothing tells it is the larger of the two, and the range has both. */
+static void a_sampler_that_a_package_decides_is_planned_as_the_larger(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 10, 2));
+    s.setup.v2_runner = false;
+    s.setup.max_num_batched_tokens = 8192;
+    s.env.flashinfer_sampler = (oos_flag){true, false};
+    uint64_t const sorting = activation_of(&s).peak.bytes;
+    s.env.flashinfer_sampler = (oos_flag){true, true};
+    uint64_t const fused = activation_of(&s).peak.bytes;
+    assert_true(fused < sorting);
+    s.env.flashinfer_sampler = (oos_flag){false, false};
+    assert_true(oos_activation_sampler_open(&s.setup));
+    oos_activation const open = activation_of(&s);
+    assert_int_equal(open.peak.bytes, sorting);
+    assert_true(open.peak.low < fused && open.peak.high > sorting);
+    s.env.image = true; /* published images have FlashInfer */
+    assert_false(oos_activation_sampler_open(&s.setup));
+    assert_int_equal(activation_of(&s).peak.bytes, fused);
+    end(&s);
+}
+
+/* arg_utils.py, _is_v1_supported_oracle: LoRA, bitsandbytes, offloading and pipelines to 0.8.2, gguf to 0.8.5. */
+static void the_older_engine_takes_what_the_newer_one_had_yet_to_learn(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 8, 2));
+    assert_false(oos_activation_first_engine(&s.setup));
+    s.setup.loras = 1;
+    assert_true(oos_activation_first_engine(&s.setup));
+    end(&s);
+    begin(&s, OOS_VERSION(0, 8, 3));
+    s.setup.loras = 1;
+    s.serve.quantization = "bitsandbytes";
+    assert_false(oos_activation_first_engine(&s.setup));
+    s.serve.quantization = "gguf";
+    assert_true(oos_activation_first_engine(&s.setup));
+    s.env.use_v1 = (oos_flag){true, true};
+    assert_false(oos_activation_first_engine(&s.setup));
+    end(&s);
+    begin(&s, OOS_VERSION(0, 10, 1));
+    assert_false(oos_activation_first_engine(&s.setup));
+    s.setup.device.capability = 75;
+    assert_true(oos_activation_first_engine(&s.setup));
+    end(&s);
+}
+
 static void more_tokens_never_need_less(void **state)
 {
     (void)state;
@@ -212,6 +262,8 @@ int main(void)
         cmocka_unit_test(an_mlp_that_keeps_gate_up_holds_its_output_beside_it),
         cmocka_unit_test(the_expert_workspace_stays_and_meets_the_next_attention),
         cmocka_unit_test(a_sampler_that_sorts_holds_38_bytes_for_every_logit),
+        cmocka_unit_test(a_sampler_that_a_package_decides_is_planned_as_the_larger),
+        cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
