@@ -46,7 +46,7 @@ STEPS = ["plugin.register_patch", "plugin.patch_executor", "plugin.patch_worker"
          "plugin.ask", "ask.environment", "ask.command_path", "ask.memory_file", "ask.subprocess.Popen", "ask.Answer", "ask.page_documents",
          "plugin.summary", "plugin.best_flags", "plugin.refuses", "plugin.log.info", "plugin.log.warning", "plugin.log.error", "plugin.say_all",
          "plugin.observe_bundle", "bundle.told", "plugin.out_of_memory_check", "bundle.was_tried", "plugin.plan_for", "bundle.write", "bundle.measured",
-         "bundle.within", "bundle.threading.Thread", "bundle.traceback.format_exception", "bundle.new_folder", "bundle.os.makedirs", "bundle.Folder",
+         "bundle.within", "bundle.threading.Thread", "bundle.traceback.format_exception", "bundle.new_folder", "bundle.os.makedirs", "bundle.tempfile.mkdtemp", "bundle.Folder",
          "bundle.Folder.put", "bundle.json.dumps", "bundle.fill", "bundle.explained", "bundle.ask", "bundle.recorded", "ask.page_text"]
 
 
@@ -158,13 +158,45 @@ def test_a_place_for_bundles_that_is(engine, monkeypatch, tmp_path, place):
 
 def test_a_full_disk_leaves_no_half_files(engine, monkeypatch, caplog):
     def full(path, *args, **keywords):
-        open(path, "w").close()
+        if isinstance(path, str):  # else a file that is open already
+            open(path, "w").close()
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(engine.bundle, "open", full, raising=False)
     engine.torch.cuda.memory._dump_snapshot = full
     as_without(engine)
     assert os.listdir(engine.folder) == [] and "No space left" in caplog.text and "everything about it" not in caplog.text
+
+
+def test_nobody_else_can_lead_a_bundle_elsewhere_or_read_it(engine, tmp_path):
+    """A neighbour guesses time and process, and puts a link where the files of the coming seconds will be."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious\n")
+    for second in range(6):
+        folder = engine.folder / ("oomsight-%s-%d" % (time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() + second)), os.getpid()))
+        folder.mkdir(mode=0o777, exist_ok=True)
+        (folder / "traceback.txt").symlink_to(victim)
+    planted = set(os.listdir(engine.folder))
+    before = os.umask(0)
+    try:
+        as_without(engine)
+    finally:
+        os.umask(before)
+    assert victim.read_text() == "precious\n"
+    made, = set(os.listdir(engine.folder)) - planted
+    assert (engine.folder / made).stat().st_mode & 0o777 == 0o700 and len(os.listdir(engine.folder / made)) > 5
+    assert {os.lstat(engine.folder / made / name).st_mode & 0o7777 for name in os.listdir(engine.folder / made)} == {0o600}
+
+
+def test_a_link_in_the_place_of_a_file_is_left_alone(engine, tmp_path):
+    victim, told = tmp_path / "victim", []
+    victim.write_text("precious\n")
+    folder = engine.bundle.Folder(engine.bundle.new_folder(), lambda what, error: told.append(error))
+    os.symlink(victim, os.path.join(folder.path, "traceback.txt"))
+    folder.put("traceback.txt", lambda path: "Traceback")
+    folder.close()
+    assert victim.read_text() == "precious\n" and folder.files == [] and isinstance(told[0], FileExistsError)
+    assert os.path.islink(os.path.join(folder.path, "traceback.txt"))
 
 
 def test_a_disk_that_does_not_answer_is_left_behind(engine, monkeypatch, caplog):

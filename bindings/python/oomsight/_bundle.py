@@ -73,35 +73,47 @@ def explained(trace: str) -> Answer:
 
 
 def new_folder() -> str:
+    """A folder that did not exist and that nobody else may enter: the name carries time and process for people, chance for the rest."""
     base = os.environ.get("OOMSIGHT_BUNDLE_DIR") or tempfile.gettempdir()
-    folder = os.path.join(base, "oomsight-%s-%d" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid()))
-    os.makedirs(folder, exist_ok=True)
-    return folder
+    os.makedirs(base, exist_ok=True)
+    return tempfile.mkdtemp(prefix="oomsight-%s-%d-" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid()), dir=base)
 
 
 class Folder:
-    """The files of a bundle; what cannot be made is told and left out."""
+    """The files of a bundle; what cannot be made is told and left out. Files are made new, in the very folder that was opened, and
+    never through a link: the place may be one where others can write, and a traceback or a plan is nobody else's to read."""
 
     def __init__(self, path: str, say: Say) -> None:
         self.path, self.say, self.files = path, say, []  # type: str, Say, List[str]
+        self.inside = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        os.close(self.inside)
 
     def put(self, name: str, make: Callable[[str], Any]) -> None:
         """make(path) gives what to write, or True when it has written it, or nothing."""
-        path = os.path.join(self.path, name)
+        file = -1
         try:
-            made = make(path)
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self.inside)
+            made = make("/proc/self/fd/%d" % file)
             if made is None or made is False:
+                os.unlink(name, dir_fd=self.inside)
                 return
             if made is not True:
-                with open(path, "w", encoding="utf-8", errors="replace") as f:
+                with open(file, "w", encoding="utf-8", errors="replace", closefd=False) as f:
                     f.write(made if isinstance(made, str) else json.dumps(made, indent=2))
             self.files.append(name)
         except BaseException as error:  # in a thread of ours: no signal is swallowed
             self.say("%s could not be written" % name, error)
+            if file < 0:
+                return  # nothing was made, and what stands there is not ours
             try:
-                os.unlink(path)  # half a file would be taken for a whole one
+                os.unlink(name, dir_fd=self.inside)  # half a file would be taken for a whole one
             except OSError:
                 pass
+        finally:
+            if file >= 0:
+                os.close(file)
 
     def put_answer(self, name: str, answer: Answer) -> None:
         self.put(name + ".json", lambda path: answer.data)
@@ -171,7 +183,10 @@ def write(error: BaseException, step: str, rank: Any, plan: Optional[Answer], sa
     def work() -> Tuple[str, str]:
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         folder = Folder(new_folder(), say)
-        return folder.path, fill(folder, trace, figures, step, rank, plan)
+        try:
+            return folder.path, fill(folder, trace, figures, step, rank, plan)
+        finally:
+            folder.close()
 
     found: Tuple[str, str] = within(SECONDS, work)
     return found
