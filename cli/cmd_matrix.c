@@ -229,11 +229,17 @@ static int answer(matrix_run *run)
 
 static FILE *file_open(const char *path)
 {
-    FILE *file = fopen(path, "we");
-    if (!file)
-        fprintf(stderr, "oomsight matrix: %s cannot be written\n", path);
-    else
+    oomsight_error error = {0};
+    int fd;
+    if (oomsight_output_open(path, 0, &fd, &error) != OOMSIGHT_OK) {
+        fail_with(&error);
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "w");
+    if (file)
         setvbuf(file, NULL, _IOFBF, 1 << 20);
+    else
+        close(fd);
     return file;
 }
 

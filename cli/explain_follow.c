@@ -94,8 +94,11 @@ static bool outlet_ready(outlet *out)
     if (out->fd >= 0 && stat(out->path, &is) == 0 && is.st_dev == out->device && is.st_ino == out->inode)
         return true;
     if (out->fd >= 0) close(out->fd);
-    out->fd = open(out->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-    if (out->fd < 0 || fstat(out->fd, &is) != 0) return false;
+    oomsight_error error = {0};
+    out->fd = -1;
+    if (oomsight_output_open(out->path, 1, &out->fd, &error) != OOMSIGHT_OK)
+        return false; /* errno says why */
+    if (fstat(out->fd, &is) != 0) return false;
     if (S_ISREG(is.st_mode) && !end_torn_line(out->path, is.st_size, out->fd)) return false;
     out->device = is.st_dev;
     out->inode = is.st_ino;

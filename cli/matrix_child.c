@@ -68,7 +68,8 @@ static int log_open(const matrix_options *options, uint64_t number)
     char path[4096];
     if (!options->logs_dir) return memfd_create("oomsight-log", MFD_CLOEXEC);
     snprintf(path, sizeof path, "%s/point-%llu.log", options->logs_dir, (unsigned long long)number);
-    return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unlink(path); /* of an earlier run; never written through */
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
 bool matrix_child_start(const matrix_options *options, const oomsight_matrix_task *task, uint64_t number,

@@ -125,13 +125,13 @@ void output_options_settle(output_options *options)
 
 int output_write(const output_options *options, const char *text)
 {
-    FILE *out = options->output_path ? fopen(options->output_path, "w") : stdout;
-    if (!out) {
-        fprintf(stderr, "oomsight: %s: cannot be written\n", options->output_path);
-        return EXIT_INPUT;
+    oomsight_error error = {0};
+    if (options->output_path) {
+        if (oomsight_output_write(options->output_path, text, &error) == OOMSIGHT_OK) return EXIT_FITS;
+        return fail_with(&error);
     }
-    bool wrong = fputs(text, out) == EOF;
-    wrong |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    bool wrong = fputs(text, stdout) == EOF;
+    wrong |= fflush(stdout) != 0;
     if (wrong) fprintf(stderr, "oomsight: the answer could not be written\n");
     return wrong ? EXIT_INPUT : EXIT_FITS;
 }

@@ -1,5 +1,6 @@
 /* Public handles of data and models, and what serves every command. */
 #include "api.h"
+#include "base/place.h"
 #include "base/text.h"
 #include "input/locate.h"
 #include "report/facts.h"
@@ -33,6 +34,16 @@ oomsight_status oomsight_words(const char *language, const char *english, char *
     else
         oos_text_put(&text, english);
     return oos_text_take(&text, ret_text, reterr);
+}
+
+oomsight_status oomsight_output_write(const char *path, const char *text, oomsight_error *reterr)
+{
+    return oos_place_write(path, text, strlen(text), reterr);
+}
+
+oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd, oomsight_error *reterr)
+{
+    return oos_place_open(path, append != 0, append ? 0640 : 0666, ret_fd, reterr);
 }
 
 static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)

@@ -1,5 +1,6 @@
 /* The public face of dry runs: a device description in, a segment for the stand-ins, log lines in, a report out. */
 #include "api.h"
+#include "base/place.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
 #include "report/dryrun.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct oomsight_dryrun {
     oos_arena *arena;
@@ -58,7 +60,10 @@ static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oo
     memcpy(header.magic, OOMSIGHT_TRACE_MAGIC, sizeof header.magic);
     const char *settings = getenv("PYTORCH_CUDA_ALLOC_CONF");
     if (settings) strncpy(header.settings, settings, sizeof header.settings - 1);
-    FILE *file = fopen(path, "wb");
+    int fd;
+    OOS_TRY(oos_place_open(path, false, 0666, &fd, reterr));
+    FILE *file = fdopen(fd, "wb");
+    if (!file) close(fd);
     bool const written = file && fwrite(&header, sizeof header, 1, file) == 1;
     if (file && fclose(file) != 0) return oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
     char *whole = written ? realpath(path, NULL) : NULL;

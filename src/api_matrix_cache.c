@@ -183,14 +183,18 @@ static void entry_add(oos_matrix_cache *cache, const char *line, uint64_t at, si
     e->len = (uint32_t)len;
 }
 
-static bool lines_read(oos_matrix_cache *cache, const char *path)
+static bool lines_read(oos_matrix_cache *cache)
 {
-    FILE *file = fopen(path, "re");
+    int const fd = dup(cache->fd);
+    FILE *file = fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? fdopen(fd, "re") : NULL;
     char *line = NULL;
     size_t capacity = 0;
     uint64_t at = 0;
     ssize_t got;
-    if (!file) return errno == ENOENT;
+    if (!file) {
+        if (fd >= 0) close(fd);
+        return false;
+    }
     while ((got = getline(&line, &capacity, file)) > 0) {
         if (line[got - 1] == '\n') entry_add(cache, line, at, (size_t)got - 1);
         at += (uint64_t)got;
@@ -237,8 +241,13 @@ oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_ca
     }
     cache->arena = arena;
     cache->fd = -1;
-    if (folders_make(folder)) cache->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (cache->fd < 0 || !end_mend(cache->fd) || !lines_read(cache, path)) {
+    /* a link there would have us write lines into another file: whoever wants another place names another folder */
+    if (folders_make(folder))
+        cache->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct stat info;
+    bool const plain = cache->fd >= 0 && fstat(cache->fd, &info) == 0 && S_ISREG(info.st_mode);
+    if (cache->fd >= 0 && !plain) errno = EINVAL;
+    if (!plain || !end_mend(cache->fd) || !lines_read(cache)) {
         oomsight_status const status = oos_fail(reterr, OOMSIGHT_IO, "%s: %s", path, strerror(errno));
         oos_matrix_cache_close(cache);
         return status;

@@ -107,6 +107,16 @@ OOMSIGHT_API void oomsight_text_free(char *text); /* NULL is fine */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_words(const char *language, const char *english,
                                                                 char **ret_text, oomsight_error *reterr);
 
+/* A file that a user names, written as the command's `--output` is: through no link but the user's own or root's, over no file of
+ * somebody else in a folder where everybody can write. A plain file is replaced whole or not at all. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_write(const char *path, const char *text,
+                                                                       oomsight_error *reterr);
+
+/* The same for what is written bit by bit: *ret_fd is the caller's to close, emptied, or at its end when `append` is not 0. A new
+ * file has the permissions of the umask, and nothing for others when it is appended to: that is how logs are kept. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_open(const char *path, int append,
+                                                                      int *ret_fd, oomsight_error *reterr);
+
 /* ---- models ---------------------------------------------------------------------------------------------------- */
 
 /* A model: its config and, where there, the headers of its weight files. Never the weights. */

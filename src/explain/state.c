@@ -90,7 +90,8 @@ static bool write_all(int fd, const char *bytes, size_t len)
 static bool replace_file(int folder, const char *name, const char *bytes, size_t len, bool to_disk)
 {
     static const char fresh[] = "new.tmp";
-    int const fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unlinkat(folder, fresh, 0); /* of a process that was killed; a link in its place is not written through */
+    int const fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return false;
     bool done = write_all(fd, bytes, len) && (!to_disk || fdatasync(fd) == 0);
     int const why = errno;
