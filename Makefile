@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz golden oracle bench fmt tidy layers install clean help
+.PHONY: all fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -11,9 +11,13 @@ check: all              ## unit, golden and CLI tests
 asan:                   ## the same under ASan and UBSan
 	@test -f build-asan/build.ninja || CC=clang meson setup build-asan -Db_sanitize=address,undefined -Dbuildtype=debug >/dev/null
 	@ninja -C build-asan -j2 && meson test -C build-asan --print-errorlogs --num-processes 2
-fuzz:                   ## fuzz one reader: make fuzz T=config RUNS=100000
+fuzz:                   ## fuzz one target: make fuzz T=config RUNS=100000
 	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Ddefault_library=static -Db_sanitize=address,undefined -Dbuildtype=debugoptimized >/dev/null
 	@ninja -C build-fuzz -j2 && tools/fuzz.sh build-fuzz $(T) $(RUNS)
+coverage:               ## which lines tests and corpora reach, by folder (clang, llvm)
+	@tools/coverage.py
+mutants:                ## change one line at a time: which test notices? about an hour
+	@tools/mutants.py --markdown
 oracle: all             ## real PyTorch and vLLM as judges; skipped where there are none
 	@rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
 seeds: all              ## the reported cases, raised again by the engines of those versions

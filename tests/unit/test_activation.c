@@ -113,6 +113,25 @@ static void the_expert_workspace_stays_and_meets_the_next_attention(void **state
     end(&s);
 }
 
+/* A shared expert is an MLP beside the routed ones: its gate and up products and their result are three widths of it, alive with the
+ * residual, what the layer was given and its normed input, and the router's logits in fp32. Where gate_up is kept, the output too. */
+static void a_shared_expert_holds_three_widths_of_itself(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    s.model.hidden = 2048;
+    s.model.moe = (oos_moe){.experts = 64, .per_token = 1, .intermediate = 64, .shared_intermediate = 5632};
+    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    uint64_t const column = 16384 * 2;
+    assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 5632) * column);
+    s.model.model_type = "qwen2_moe";
+    assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 5632 + 2048) * column);
+    s.setup.tp = 2;
+    assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 2816 + 2048) * column);
+    end(&s);
+}
+
 /* Measured on 0.11.0 without FlashInfer: 4.74 GiB for 1024 requests of a vocabulary of 128,256, on an 80 GB card. */
 static void a_sampler_that_sorts_holds_38_bytes_for_every_logit(void **state)
 {
@@ -261,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_dense_layer_is_busiest_in_its_mlp),
         cmocka_unit_test(an_mlp_that_keeps_gate_up_holds_its_output_beside_it),
         cmocka_unit_test(the_expert_workspace_stays_and_meets_the_next_attention),
+        cmocka_unit_test(a_shared_expert_holds_three_widths_of_itself),
         cmocka_unit_test(a_sampler_that_sorts_holds_38_bytes_for_every_logit),
         cmocka_unit_test(a_sampler_that_a_package_decides_is_planned_as_the_larger),
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
