@@ -103,7 +103,7 @@ static int take_valued(request *r, int argc, char **argv, int *at)
 static int take_plain(request *r, const char *word, int *at)
 {
     if (strcmp(word, "--no-what-if") == 0)
-        r->params.what_if = 0;
+        r->params.skip_what_if = 1;
     else if (strcmp(word, "--smallest") == 0)
         r->params.find_smallest = 1;
     else if (strcmp(word, "--events") == 0)
@@ -126,7 +126,7 @@ static int run(request *r)
 {
     oomsight_error error = {0};
     oomsight_replay *replay = NULL;
-    if (r->events) r->params.what_if = 0;
+    if (r->events) r->params.skip_what_if = 1;
     if (oomsight_replay_create(&r->params, &replay, &error) != OOMSIGHT_OK) return fail_with(&error);
     char *text = NULL;
     oomsight_status const status = r->events

@@ -81,6 +81,7 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
                                      const oomsight_render_params *params, char **ret_text,
                                      oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     if (strcmp(what, "gpus") == 0)
         oos_report_gpus(&text, &data->gpus, params);

@@ -2,6 +2,7 @@
 #ifndef OOS_API_H
 #define OOS_API_H
 
+#include "base/params.h"
 #include "facts/flags.h"
 #include "facts/gpu.h"
 #include "facts/rules.h"

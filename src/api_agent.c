@@ -107,10 +107,12 @@ static oomsight_status open_parts(oomsight_agent *a, const oomsight_agent_params
 oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsight_agent **ret_agent,
                                     oomsight_error *reterr)
 {
-    if (!params || !params->data || !params->paths || !params->path_count)
+    OOS_TAKE_PARAMS(oomsight_agent_params, params);
+    if (!params->data || !params->paths || !params->path_count)
         return oos_fail(reterr, OOMSIGHT_USAGE, "following needs data and a path");
-    if (params->render && params->render->format != OOMSIGHT_FORMAT_JSON &&
-        params->render->format != OOMSIGHT_FORMAT_TEXT)
+    oomsight_render_params render = {.size = sizeof render, .format = OOMSIGHT_FORMAT_JSON};
+    if (params->render) OOS_TRY(oos_params_take(&render, sizeof render, params->render, reterr));
+    if (render.format != OOMSIGHT_FORMAT_JSON && render.format != OOMSIGHT_FORMAT_TEXT)
         return oos_fail(reterr, OOMSIGHT_USAGE, "logs are followed as text or as JSON lines");
     oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_agent *a = arena ? OOS_NEW(arena, oomsight_agent) : NULL;
@@ -121,7 +123,7 @@ oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsigh
     a->arena = arena;
     a->data = params->data;
     a->allow_hub = params->allow_hub;
-    a->render = params->render ? *params->render : (oomsight_render_params){.format = OOMSIGHT_FORMAT_JSON};
+    a->render = render;
     a->on_trouble = params->on_trouble;
     a->trouble_context = params->trouble_context;
     oomsight_status const status = open_parts(a, params, reterr);

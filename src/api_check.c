@@ -119,7 +119,8 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
 oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,
                                       oomsight_error *reterr)
 {
-    if (!params || !params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
+    OOS_TAKE_PARAMS(oomsight_check_params, params);
+    if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
     oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_check *check = arena ? OOS_NEW(arena, oomsight_check) : NULL;
     if (!check) {
@@ -171,6 +172,7 @@ size_t oomsight_check_unplanned(const oomsight_check *check)
 oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,
                                       char **ret_text, oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     oos_check_page const page = {.list = check->list, .count = check->count, .files = check->files};
     switch (params->format) {

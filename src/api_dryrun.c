@@ -117,12 +117,10 @@ static oomsight_status until_read(const char *word, oos_phase *ret_phase, oomsig
     return OOMSIGHT_OK;
 }
 
-oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *given, oomsight_dryrun **ret_dryrun,
+oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oomsight_dryrun **ret_dryrun,
                                        oomsight_error *reterr)
 {
-    oomsight_dryrun_params all = OOMSIGHT_DRYRUN_PARAMS_INIT; /* a caller of an older header has fewer */
-    memcpy(&all, given, given->size < sizeof all ? given->size : sizeof all);
-    const oomsight_dryrun_params *params = &all;
+    OOS_TAKE_PARAMS(oomsight_dryrun_params, params);
     if (!params->data || !params->segment_path)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a dry run needs data and a place for its segment");
     oos_arena *arena = oos_arena_create(64 << 10);
@@ -205,6 +203,7 @@ oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun)
 oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const oomsight_render_params *params,
                                        char **ret_text, oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     if (params->format == OOMSIGHT_FORMAT_JSON)
         oos_report_dryrun_json(&text, &dryrun->run);

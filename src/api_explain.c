@@ -124,7 +124,8 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
 oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
                                         oomsight_explanation **ret_explanation, oomsight_error *reterr)
 {
-    if (!params || !params->data || (!params->text && !params->path_count))
+    OOS_TAKE_PARAMS(oomsight_explain_params, params);
+    if (!params->data || (!params->text && !params->path_count))
         return oos_fail(reterr, OOMSIGHT_USAGE, "an explanation needs data and a log");
     oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_explanation *e = arena ? OOS_NEW(arena, oomsight_explanation) : NULL;
@@ -179,6 +180,7 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
                                         const oomsight_render_params *params, char **ret_text,
                                         oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     oos_style const style = oos_style_of(&text, params);
     oos_explain_page const page = {.explanation = &explanation->explanation,

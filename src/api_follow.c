@@ -35,7 +35,8 @@ static void on_incident(void *context, const oos_incident *incident, bool again)
 oomsight_status oomsight_follow_open(const oomsight_follow_params *params, oomsight_follow **ret_follow,
                                      oomsight_error *reterr)
 {
-    if (!params || !params->data || !params->path)
+    OOS_TAKE_PARAMS(oomsight_follow_params, params);
+    if (!params->data || !params->path)
         return oos_fail(reterr, OOMSIGHT_USAGE, "following needs data and a path");
     oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_follow *follow = arena ? OOS_NEW(arena, oomsight_follow) : NULL;

@@ -11,6 +11,7 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
                                    const oomsight_render_params *params, char **ret_text,
                                    oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_arena *arena = oos_arena_create(256 << 10);
     if (!arena) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the knowledge base");
     oos_knowledge knowledge;

@@ -100,7 +100,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
     params.engine_version = point->version;
     params.environment = matrix->file.environment.list;
     params.environment_count = matrix->file.environment.count;
-    params.find_fixes = 0;
+    params.skip_fixes = 1;
     params.allow_hub = matrix->allow_hub;
     oomsight_error error = {0};
     oomsight_plan *plan = NULL;
@@ -298,13 +298,14 @@ static oomsight_status matrix_fill(oomsight_matrix *matrix, const oomsight_matri
         OOS_TRY(oos_matrix_cache_base(matrix, params, reterr));
         OOS_TRY(oos_matrix_cache_open(params->cache_dir, &matrix->cache, reterr));
     }
-    return oos_matrix_sum_create(matrix->arena, &matrix->file, matrix->diff, params->moved_ratio,
-                                 &matrix->sum, reterr);
+    return oos_matrix_sum_create(matrix->arena, &matrix->file, matrix->diff,
+                                 params->moved_ratio > 0 ? params->moved_ratio : 0.05, &matrix->sum, reterr);
 }
 
 oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params, oomsight_matrix **ret_matrix,
                                      oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_matrix_params, params);
     if (!params->data || !params->path) return oos_fail(reterr, OOMSIGHT_USAGE, "a matrix needs a file");
     if (!params->from_version != !params->to_version)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a comparison needs two versions");
@@ -362,13 +363,16 @@ oomsight_status oomsight_matrix_next(oomsight_matrix *matrix, const oomsight_mat
 
 void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally)
 {
-    oos_matrix_sum_tally(matrix->sum, ret_tally);
-    ret_tally->unkept = matrix->unkept;
+    oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
+    oos_matrix_sum_tally(matrix->sum, &tally);
+    tally.unkept = matrix->unkept;
+    oos_params_give(ret_tally, &tally, sizeof tally);
 }
 
 oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix, const oomsight_render_params *params,
                                        char **ret_text, oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_matrix_text(&text, matrix->sum, params); break;

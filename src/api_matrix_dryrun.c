@@ -137,12 +137,13 @@ oomsight_status oomsight_matrix_task_of(oomsight_matrix *matrix, uint64_t number
     for (size_t i = 0; i < w->count; i++)
         if (!w->list[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a command");
     *ret_need = OOMSIGHT_MATRIX_RUN;
-    *ret_task = (oomsight_matrix_task){.size = sizeof *ret_task,
+    oomsight_matrix_task const task = {.size = sizeof task,
                                        .words = w->list,
                                        .word_count = w->count,
                                        .environment = matrix->file.environment.list,
                                        .environment_count = matrix->file.environment.count,
                                        .engine = oos_matrix_engine_of(&matrix->file, matrix->point.version)};
+    oos_params_give(ret_task, &task, sizeof task);
     return OOMSIGHT_OK;
 }
 

@@ -18,7 +18,7 @@ struct oomsight_plan {
     oos_rules rules;
     oos_setup setup;
     oos_plan plan;
-    char *best_flags;
+    const char **fix_flags; /* of each fix; formed once: accessors change nothing */
 };
 
 static bool capability_parse(const char *text, unsigned *ret_capability)
@@ -211,6 +211,17 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
     return OOMSIGHT_OK;
 }
 
+static oomsight_status flags_form(oomsight_plan *plan, oomsight_error *reterr)
+{
+    plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, plan->plan.fix_count + 1);
+    if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    for (size_t i = 0; i < plan->plan.fix_count; i++) {
+        plan->fix_flags[i] = oos_report_plan_change(plan->arena, &plan->plan.fixes[i]);
+        if (!plan->fix_flags[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    }
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params *params,
                                  oomsight_error *reterr)
 {
@@ -232,20 +243,21 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     oos_version_print(plan->rules.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
     if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
-    if (!params->find_fixes) return OOMSIGHT_OK;
-
     OOS_TRY(notes_gather(plan, own_notes, 2, reterr));
+    if (params->skip_fixes) return OOMSIGHT_OK;
+
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
     oomsight_status const status =
         oos_plan_solve(plan->arena, scratch, &plan->plan, params->kv_layers_json, reterr);
     oos_arena_free(scratch);
-    return status;
+    return status == OOMSIGHT_OK ? flags_form(plan, reterr) : status;
 }
 
 oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsight_plan **ret_plan,
                                      oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_plan_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a plan needs data");
     oos_arena *arena = oos_arena_create(32 << 10);
     oomsight_plan *plan = arena ? OOS_NEW(arena, oomsight_plan) : NULL;
@@ -310,12 +322,84 @@ uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
 const char *oomsight_plan_best_flags(const oomsight_plan *plan)
 {
     if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return "";
-    return plan->plan.fix_count ? oos_report_plan_change(plan->arena, &plan->plan.fixes[0]) : NULL;
+    return plan->plan.fix_count ? plan->fix_flags[0] : NULL;
+}
+
+const char *oomsight_plan_cause(const oomsight_plan *plan)
+{
+    return plan->plan.cause;
+}
+
+size_t oomsight_plan_moment_count(const oomsight_plan *plan)
+{
+    return plan->plan.phase_count;
+}
+
+static size_t hold_count(const oos_ledger *ledger)
+{
+    size_t count = 0;
+    for (const oos_hold *row = ledger->first; row; row = row->next) count++;
+    return count;
+}
+
+int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment)
+{
+    if (index >= plan->plan.phase_count) return 0;
+    const oos_plan_phase *p = &plan->plan.phases[index];
+    oomsight_moment const moment = {.phase = oos_phase_word(p->phase),
+                                    .peak_bytes = p->peak_bytes,
+                                    .peak_low = p->peak_low,
+                                    .peak_high = p->peak_high,
+                                    .limit_bytes = p->limit_bytes,
+                                    .ok = p->ok,
+                                    .hold_count = hold_count(&p->ledger)};
+    oos_params_give(ret_moment, &moment, sizeof moment);
+    return 1;
+}
+
+int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t index, oomsight_hold *ret_hold)
+{
+    if (moment_index >= plan->plan.phase_count) return 0;
+    const oos_hold *row = plan->plan.phases[moment_index].ledger.first;
+    for (size_t i = 0; row && i < index; i++) row = row->next;
+    if (!row) return 0;
+    oomsight_hold const hold = {.owner = row->owner,
+                                .bytes = row->amount.bytes,
+                                .low = row->amount.low,
+                                .high = row->amount.high,
+                                .source = oos_source_word(row->amount.source),
+                                .how = row->amount.how};
+    oos_params_give(ret_hold, &hold, sizeof hold);
+    return 1;
+}
+
+size_t oomsight_plan_fix_count(const oomsight_plan *plan)
+{
+    return plan->plan.fix_count;
+}
+
+int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix)
+{
+    if (index >= plan->plan.fix_count) return 0;
+    const oos_fix *found = &plan->plan.fixes[index];
+    oomsight_fix const fix = {.flags = plan->fix_flags[index],
+                              .verdict = found->verdict,
+                              .kv_tokens = found->kv_tokens,
+                              .keeps = found->keeps,
+                              .gives_up = found->gives_up};
+    oos_params_give(ret_fix, &fix, sizeof fix);
+    return 1;
+}
+
+const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
+{
+    return index < plan->plan.note_count ? plan->plan.notes[index] : NULL;
 }
 
 oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_render_params *params,
                                      char **ret_text, oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     const oos_plan *const only = &plan->plan;
     switch (params->format) {
@@ -335,6 +419,7 @@ oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t 
                                       const oomsight_render_params *params, char **ret_text,
                                       oomsight_error *reterr)
 {
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     const oos_plan *list[16];
     if (count > sizeof list / sizeof *list)
         return oos_fail(reterr, OOMSIGHT_USAGE, "at most %zu plans side by side", sizeof list / sizeof *list);

@@ -1,5 +1,5 @@
 /* The public side of replay. */
-#include "base/error.h"
+#include "base/params.h"
 #include "input/open.h"
 #include "replay/analysis.h"
 #include "report/replay.h"
@@ -56,7 +56,7 @@ static oomsight_status replay_fill(oomsight_replay *replay, const oomsight_repla
         return oos_fail(reterr, OOMSIGHT_USAGE, "device %u, but the input has %u", params->device,
                         replay->trace->device_count);
     oos_analysis_params const wanted = {.scenario = replay->scenario,
-                                        .what_if = params->what_if != 0,
+                                        .what_if = !params->skip_what_if,
                                         .find_smallest = params->find_smallest != 0,
                                         .try_settings = params->try_settings,
                                         .try_count = params->try_settings_count};
@@ -66,9 +66,8 @@ static oomsight_status replay_fill(oomsight_replay *replay, const oomsight_repla
 oomsight_status oomsight_replay_create(const oomsight_replay_params *params, oomsight_replay **ret_replay,
                                        oomsight_error *reterr)
 {
-    oomsight_replay_params all = OOMSIGHT_REPLAY_PARAMS_INIT;
-    memcpy(&all, params, params->size < sizeof all ? params->size : sizeof all);
-    if (!all.path) return oos_fail(reterr, OOMSIGHT_USAGE, "no input");
+    OOS_TAKE_PARAMS(oomsight_replay_params, params);
+    if (!params->path) return oos_fail(reterr, OOMSIGHT_USAGE, "no input");
     oos_arena *arena = oos_arena_create(4096);
     oomsight_replay *replay = arena ? OOS_NEW(arena, oomsight_replay) : NULL;
     if (!replay) {
@@ -76,7 +75,7 @@ oomsight_status oomsight_replay_create(const oomsight_replay_params *params, oom
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a replay");
     }
     replay->arena = arena;
-    oomsight_status const status = replay_fill(replay, &all, reterr);
+    oomsight_status const status = replay_fill(replay, params, reterr);
     if (status != OOMSIGHT_OK) {
         oomsight_replay_free(replay);
         return status;
@@ -121,12 +120,11 @@ uint64_t oomsight_replay_peak_reserved_bytes(const oomsight_replay *replay)
 oomsight_status oomsight_replay_render(const oomsight_replay *replay, const oomsight_render_params *params,
                                        char **ret_text, oomsight_error *reterr)
 {
-    oomsight_render_params all = OOMSIGHT_RENDER_PARAMS_INIT;
-    memcpy(&all, params, params->size < sizeof all ? params->size : sizeof all);
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     oomsight_status status = OOMSIGHT_OK;
-    switch (all.format) {
-    case OOMSIGHT_FORMAT_TEXT: oos_replay_text(replay->analysis, &all, &text); break;
+    switch (params->format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_replay_text(replay->analysis, params, &text); break;
     case OOMSIGHT_FORMAT_JSON: oos_replay_json(replay->analysis, &text); break;
     case OOMSIGHT_FORMAT_MARKDOWN: oos_replay_markdown(replay->analysis, params, &text); break;
     case OOMSIGHT_FORMAT_GITHUB:

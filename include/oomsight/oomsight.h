@@ -1,8 +1,28 @@
 /* oomsight: foresee, explain, reproduce and prevent GPU out-of-memory in LLM serving.
  *
- * One header, C99 and C++11 clean. Handles are opaque and immutable after creation; parameters travel in a struct
- * whose first field is its size; numbers of enums are written down and never reused. Strings returned by an accessor
- * live as long as the handle they came from. "Does not fit" is an answer, not a failure. */
+ *     oomsight_error error = {0};
+ *     oomsight_data *data = NULL;
+ *     oomsight_plan *plan = NULL;
+ *     const char *command[] = {"vllm", "serve", "./Qwen3-8B", "--max-model-len", "16384"};
+ *     oomsight_plan_params params = {sizeof params};
+ *     if (oomsight_data_open(NULL, &data, &error) != OOMSIGHT_OK) return 1;
+ *     params.data = data;
+ *     params.gpu = "4090";
+ *     params.command = command;
+ *     params.command_count = 5;
+ *     if (oomsight_plan_create(&params, &plan, &error) == OOMSIGHT_OK && oomsight_plan_verdict(plan) != OOMSIGHT_VERDICT_FITS)
+ *         printf("fails in %s; add: %s\n", oomsight_plan_phase(plan), oomsight_plan_best_flags(plan));
+ *     oomsight_plan_free(plan);
+ *     oomsight_data_close(data);
+ *
+ * (examples/plan.c is this, whole.) One header, C99 and C++11 clean. Handles are opaque and immutable after creation, so that
+ * several threads may read one. Parameters travel in a struct whose first field is its size; every other field at 0 is its
+ * default, and new fields are only ever added at the end: a program built with an older header keeps working. Numbers of enums
+ * are written down and never reused. Strings returned by an accessor live as long as the handle they came from. "Does not fit" is
+ * an answer, not a failure.
+ *
+ * Stable: data, rendering, models, plan, explain, replay, check, knowledge base. Experimental, may change between minor releases:
+ * follow, agent, dry runs, matrix. */
 #ifndef OOMSIGHT_OOMSIGHT_H
 #define OOMSIGHT_OOMSIGHT_H
 
@@ -12,6 +32,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The release of this header; oomsight_version() is the library's. */
+#define OOMSIGHT_VERSION_MAJOR 0
+#define OOMSIGHT_VERSION_MINOR 1
+#define OOMSIGHT_VERSION_PATCH 0
 
 #if defined(__GNUC__)
 #define OOMSIGHT_API __attribute__((visibility("default")))
@@ -156,14 +181,14 @@ typedef struct oomsight_plan_params {
     const char *engine_version;     /* "0.19.1"; NULL: newest known */
     const char *const *environment; /* "NAME=value" words that the engine would see; may be NULL */
     size_t environment_count;
-    int find_fixes; /* 1: search for flags that fit when it does not, and name the inert ones */
+    int skip_fixes; /* 1: no search for flags that fit when it does not, nor for the inert ones */
     int allow_hub;  /* 1: an unknown MODEL may be fetched (config and headers only) */
-    const char
-        *kv_layers_json; /* advanced: layer specs that replace the model's own in KV sizing; may be NULL */
+    /* advanced: layer specs that replace the model's own in KV sizing; may be NULL */
+    const char *kv_layers_json;
 } oomsight_plan_params;
 #define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 1, 0, NULL       \
+        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL       \
     }
 
 /* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched
@@ -190,6 +215,45 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plans_render(const oom
                                                                        char **ret_text,
                                                                        oomsight_error *reterr);
 
+/* The ledger behind the verdict: the worst moment of each phase, in the order in which the engine goes through them. */
+typedef struct oomsight_moment {
+    size_t size; /* set by the caller; as far as it reaches the rest is filled */
+    const char *phase;
+    uint64_t peak_bytes, peak_low, peak_high; /* needed */
+    uint64_t limit_bytes;                     /* there is */
+    int ok;                                   /* 1: it fits at the best estimate */
+    size_t hold_count;                        /* rows, which add up to peak_bytes */
+} oomsight_moment;
+typedef struct oomsight_hold {
+    size_t size; /* set by the caller */
+    const char *owner;
+    uint64_t bytes, low, high;
+    const char *source; /* "measured", "read", "derived", "estimated" */
+    const char *how;    /* the formula or where it was read; NULL when the owner says it all */
+} oomsight_hold;
+OOMSIGHT_API size_t oomsight_plan_moment_count(const oomsight_plan *plan);
+/* 1: *ret_moment is filled. 0: there is no such moment, and nothing was touched. */
+OOMSIGHT_API int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment);
+OOMSIGHT_API int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t index,
+                                    oomsight_hold *ret_hold);
+
+/* What would help, best first; none was looked for with skip_fixes. */
+typedef struct oomsight_fix {
+    size_t size;       /* set by the caller */
+    const char *flags; /* to add to the command, quoted for a shell */
+    oomsight_verdict verdict;
+    uint64_t kv_tokens;
+    const char *keeps, *gives_up; /* NULL: nothing worth a word */
+} oomsight_fix;
+OOMSIGHT_API size_t oomsight_plan_fix_count(const oomsight_plan *plan);
+OOMSIGHT_API int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix);
+
+/* What was assumed, what is not modelled, what may be mistyped. NULL past the last one. */
+OOMSIGHT_API const char *oomsight_plan_note(const oomsight_plan *plan, size_t index);
+
+/* A word of the causes (docs/formats), NULL when nothing fails. */
+OOMSIGHT_API const char *oomsight_plan_cause(const oomsight_plan *plan);
+
 /* Only the pasteable flags of the best fix ("" when it fits as it is); NULL when no fix was found. */
 OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
 
@@ -203,24 +267,24 @@ typedef struct oomsight_replay_params {
     size_t size;
     const char *path;  /* a memory snapshot or a trace, "-" for standard input; gz, zst, xz are unwrapped */
     const char *torch; /* "2.13.0": whose rules; NULL: the trace's, or the default */
-    const char
-        *settings; /* as in PYTORCH_CUDA_ALLOC_CONF, in place of the recorded ones; NULL: as recorded */
+    /* as in PYTORCH_CUDA_ALLOC_CONF, in place of the recorded ones; NULL: as recorded */
+    const char *settings;
     uint64_t gpu_total_bytes; /* 0: as recorded */
     uint64_t gpu_used_bytes;  /* held by others; used when gpu_total_bytes is given */
     unsigned device;          /* which device of the input */
-    const char
-        *pool_backend; /* what stands behind private pools: "driver", "clean", "sticky"; NULL: as recorded */
-    double
-        sweep_ratio; /* > 0: give wholly free segments back before reserving more than this part of the GPU */
-    int what_if;     /* 1: also run the settings worth trying */
-    const char *const
-        *try_settings; /* further settings to run; may be NULL; must live until the call returns */
+    /* what stands behind private pools: "driver", "clean", "sticky"; NULL: as recorded */
+    const char *pool_backend;
+    /* > 0: give wholly free segments back before reserving more than this part of the GPU */
+    double sweep_ratio;
+    int skip_what_if; /* 1: do not run the settings worth trying, too */
+    /* further settings to run; may be NULL; must live until the call returns */
+    const char *const *try_settings;
     size_t try_settings_count;
     int find_smallest; /* 1: also search the smallest device on which each of them survives */
 } oomsight_replay_params;
 #define OOMSIGHT_REPLAY_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_replay_params), NULL, NULL, NULL, 0, 0, 0, NULL, 0, 1, NULL, 0, 0                    \
+        sizeof(oomsight_replay_params), NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0                    \
     }
 
 /* On OOMSIGHT_OK *ret_replay is the caller's, to be given to oomsight_replay_free(). Otherwise it is untouched. Running
@@ -436,8 +500,8 @@ typedef struct oomsight_check_params {
     uint64_t gpu_total_bytes, gpu_used_bytes;
     const char *compute_capability;
     const char *engine_version; /* for commands whose image or file tells none; NULL: newest known */
-    const char
-        *models_dir; /* where models lie that the files name otherwise, by their last name; may be NULL */
+    /* where models lie that the files name otherwise, by their last name; may be NULL */
+    const char *models_dir;
     int allow_hub;
 } oomsight_check_params;
 #define OOMSIGHT_CHECK_PARAMS_INIT                                                                           \
@@ -484,7 +548,7 @@ typedef struct oomsight_matrix_params {
     const char *mode;          /* "plan", "dryrun"; NULL: as the file says */
     const char *from_version;  /* compare this version ... */
     const char *to_version;    /* ... with this one, in place of the versions of the file; both or none */
-    double moved_ratio;        /* a change of KV tokens that is told, 0.05 */
+    double moved_ratio;        /* a change of KV tokens that is told, 0: 0.05 */
     const char *cache_dir;     /* results are kept here and found again; NULL: not */
     const char *const *identity_paths; /* files whose content is part of what a cached result depends on */
     size_t identity_count;
@@ -495,8 +559,8 @@ typedef struct oomsight_matrix_params {
 } oomsight_matrix_params;
 #define OOMSIGHT_MATRIX_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0.05, NULL, NULL, 0, NULL, \
-            0, 0, 0                                                                                          \
+        sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, 0, \
+            0, 0                                                                                             \
     }
 
 /* One point and its answer. Strings live until the next call that gives a point. */
@@ -507,8 +571,8 @@ typedef struct oomsight_matrix_point {
     int readable;                              /* 0: there is no answer, `why` says why */
     oomsight_verdict verdict;
     const char *phase, *cause, *why; /* NULL when nothing fails */
-    const char
-        *unknown_flag; /* a flag that this version does not know: its parser would stop there; or NULL */
+    /* a flag that this version does not know: its parser would stop there; or NULL */
+    const char *unknown_flag;
     uint64_t tried_bytes, weights_bytes, kv_tokens, kv_available_bytes; /* or OOMSIGHT_UNKNOWN */
     double max_concurrency;                                             /* below 0: not known */
     double seconds;                                                     /* a dry start took; 0 for a plan */

@@ -8,8 +8,7 @@ enum { SLOTS_MAX = 12, NESTED_MAX = 3, SENTENCE_MAX_BYTES = 4096 };
 
 bool oos_words_chinese(const oomsight_render_params *params)
 {
-    size_t const needed = offsetof(oomsight_render_params, language) + sizeof params->language;
-    const char *language = params->size >= needed ? params->language : NULL;
+    const char *language = params->language;
     static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
     for (size_t i = 0; (!language || !*language) && i < sizeof variables / sizeof *variables; i++)
         language = getenv(variables[i]);

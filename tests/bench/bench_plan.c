@@ -65,7 +65,7 @@ int main(int argc, char **argv)
                         params.command_count = 7;
                         params.gpu = gpus[g];
                         params.engine_version = versions[v];
-                        params.find_fixes = 0;
+                        params.skip_fixes = 1;
                         oomsight_plan *plan;
                         if (oomsight_plan_create(&params, &plan, &error)) {
                             fprintf(stderr, "%s\n", error.text);

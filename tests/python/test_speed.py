@@ -34,7 +34,7 @@ def test_importing_takes_less_than_50_ms():
 def test_a_plan_costs_at_most_one_millisecond_more_than_in_c():
     words = ["vllm", "serve", LLAMA]
     params = _abi.CPlanParams(size=_abi.ctypes.sizeof(_abi.CPlanParams), data=_abi.data(None), command=_abi.words(words), command_count=3,
-                              gpu=b"4090", find_fixes=1)
+                              gpu=b"4090")
     lib, made = _abi.library(), _abi.c_void_p()
 
     def in_c():

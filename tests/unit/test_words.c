@@ -101,9 +101,8 @@ static void the_language_is_the_one_asked_for(void **state)
     params.language = "en";
     assert_false(oos_words_chinese(&params));
     params.language = "zh";
-    params.size = offsetof(oomsight_render_params, language); /* a caller of an older header */
     setenv("LC_ALL", "C", 1);
-    assert_false(oos_words_chinese(&params));
+    assert_true(oos_words_chinese(&params));
 }
 
 int main(void)

@@ -47,7 +47,7 @@ def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Siz
         size=_abi.sizeof(_abi.CPlanParams), data=_abi.data(None if data is None else os.fspath(data)),
         command=_abi.words(given), command_count=len(given), gpu=_abi.encode(gpu), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), compute_capability=_abi.encode(compute_capability),
-        engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), find_fixes=int(fixes),
+        engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), skip_fixes=int(not fixes),
         allow_hub=int(hub))
     return Plan(_abi.Handle("plan", params))
 
@@ -73,7 +73,7 @@ def replay(path: Path, *, torch: Optional[str] = None, settings: Optional[str] =
         size=_abi.sizeof(_abi.CReplayParams), path=_abi.encode(os.fspath(path)), torch=_abi.encode(torch),
         settings=_abi.encode(settings), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), device=device, pool_backend=_abi.encode(pool_backend), sweep_ratio=sweep_ratio,
-        what_if=int(what_if), try_settings=_abi.words(try_settings), try_settings_count=len(try_settings), find_smallest=int(find_smallest))
+        skip_what_if=int(not what_if), try_settings=_abi.words(try_settings), try_settings_count=len(try_settings), find_smallest=int(find_smallest))
     return Replay(_abi.Handle("replay", params))
 
 

@@ -62,13 +62,13 @@ class CPlanParams(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("data", c_void_p), ("model", c_void_p), ("command", POINTER(c_char_p)),
                 ("command_count", c_size_t), ("gpu", c_char_p), ("gpu_total_bytes", c_uint64), ("gpu_used_bytes", c_uint64),
                 ("compute_capability", c_char_p), ("engine_version", c_char_p), ("environment", POINTER(c_char_p)),
-                ("environment_count", c_size_t), ("find_fixes", c_int), ("allow_hub", c_int), ("kv_layers_json", c_char_p)]
+                ("environment_count", c_size_t), ("skip_fixes", c_int), ("allow_hub", c_int), ("kv_layers_json", c_char_p)]
 
 
 class CReplayParams(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("path", c_char_p), ("torch", c_char_p), ("settings", c_char_p), ("gpu_total_bytes", c_uint64),
                 ("gpu_used_bytes", c_uint64), ("device", c_uint), ("pool_backend", c_char_p), ("sweep_ratio", c_double),
-                ("what_if", c_int), ("try_settings", POINTER(c_char_p)), ("try_settings_count", c_size_t), ("find_smallest", c_int)]
+                ("skip_what_if", c_int), ("try_settings", POINTER(c_char_p)), ("try_settings_count", c_size_t), ("find_smallest", c_int)]
 
 
 class CExplainParams(ctypes.Structure):
