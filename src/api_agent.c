@@ -1,5 +1,6 @@
 /* The public side of following many logs. Here the agent, plan's fixes, the JSON of an incident and the metrics meet. */
 #include "api_explain.h"
+#include "base/locale.h"
 #include "explain/agent.h"
 #include "http/http.h"
 #include "report/metrics.h"
@@ -166,7 +167,7 @@ static void write_file(oomsight_agent *a, const char *text)
     unlink(a->metrics_fresh);
     oos_metrics_write_error(a->metrics);
     char sentence[256];
-    snprintf(sentence, sizeof sentence, "metrics cannot be written (%s)", strerror(why));
+    snprintf(sentence, sizeof sentence, "metrics cannot be written (%s)", oos_errno_text(why));
     if (!a->file_told) on_trouble(a, a->metrics_file, sentence);
     a->file_told = true;
 }

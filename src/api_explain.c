@@ -38,7 +38,7 @@ static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_inc
     json_t *root;
     if (oomsight_plan_render(plan, &render, &text, NULL) != OOMSIGHT_OK) return;
     if (oos_json_load(arena, oos_view_of(text), &root, NULL) == OOMSIGHT_OK) {
-        char *fixes = json_dumps(json_object_get(root, "fixes"), JSON_COMPACT);
+        char *fixes = oos_json_text(json_object_get(root, "fixes"), JSON_COMPACT);
         if (fixes && strcmp(fixes, "[]") != 0) notes->plan_json = oos_arena_copy(arena, oos_view_of(fixes));
         free(fixes);
     }

@@ -4,6 +4,7 @@
  *     DIR/matrix.ndjson   {"schema": "oomsight.matrix/1", "key": "<64 hex>", ...}\n   one point a line, the last of a key counts */
 #include "api_matrix.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "facts/data.h"
 #include "input/hfcache.h"
 
@@ -248,7 +249,7 @@ oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_ca
     bool const plain = cache->fd >= 0 && fstat(cache->fd, &info) == 0 && S_ISREG(info.st_mode);
     if (cache->fd >= 0 && !plain) errno = EINVAL;
     if (!plain || !end_mend(cache->fd) || !lines_read(cache)) {
-        oomsight_status const status = oos_fail(reterr, OOMSIGHT_IO, "%s: %s", path, strerror(errno));
+        oomsight_status const status = oos_fail(reterr, OOMSIGHT_IO, "%s: %s", path, oos_errno_text(errno));
         oos_matrix_cache_close(cache);
         return status;
     }

@@ -1,12 +1,12 @@
 /* The public face of planning: words in, a plan out. */
 #include "api.h"
+#include "base/ascii.h"
 #include "base/text.h"
 #include "plan/plan.h"
 #include "plan/solve.h"
 #include "report/html.h"
 #include "report/plan.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 struct oomsight_plan {
@@ -28,7 +28,7 @@ static bool capability_parse(const char *text, unsigned *ret_capability)
     if (end == text || major > 99) return false;
     unsigned minor = 0;
     if (*end == '.') {
-        if (!isdigit((unsigned char)end[1]) || end[2]) return false;
+        if (!oos_is_digit(end[1]) || end[2]) return false;
         minor = (unsigned)(end[1] - '0');
     } else if (*end || major < 10) {
         return false;

@@ -1,5 +1,6 @@
 /* A chain of blocks, each twice as large as the one before, filled from the front. */
 #include "base/arena.h"
+#include "base/locale.h"
 
 #include <stdalign.h>
 #include <stdio.h>
@@ -119,7 +120,7 @@ char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
     block *b = arena->newest;
     size_t const room = b->capacity - b->used;
     char *text = b->bytes + b->used;
-    int const len = vsnprintf(text, room, format, args);
+    int const len = oos_vformat(text, room, format, args);
     if (len < 0) {
         text = NULL;
     } else if ((size_t)len < room) {
@@ -128,7 +129,7 @@ char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
         b->used += taken < room ? taken : room;
     } else {
         text = oos_arena_take(arena, (size_t)len + 1);
-        if (text) vsnprintf(text, (size_t)len + 1, format, again);
+        if (text) oos_vformat(text, (size_t)len + 1, format, again);
     }
     va_end(again);
     return text;

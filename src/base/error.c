@@ -1,5 +1,6 @@
 /* Statuses and error records. */
 #include "base/error.h"
+#include "base/locale.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ oomsight_status oos_fail(oomsight_error *reterr, oomsight_status status, const c
     reterr->status = status;
     va_list args;
     va_start(args, format);
-    vsnprintf(reterr->text, sizeof reterr->text, format, args);
+    oos_vformat(reterr->text, sizeof reterr->text, format, args);
     va_end(args);
     return status;
 }

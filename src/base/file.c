@@ -1,5 +1,6 @@
 /* Reading whole files. */
 #include "base/file.h"
+#include "base/locale.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@ oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_b
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
-        oos_fail(reterr, status, "%s", strerror(errno));
+        oos_fail(reterr, status, "%s", oos_errno_text(errno));
         return oos_fail_in(reterr, status, path);
     }
 
@@ -38,7 +39,7 @@ oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_b
         ssize_t const got = read(fd, bytes + len, (size_t)about.st_size - len);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
-            status = oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+            status = oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
             goto out;
         }
         if (got == 0) break; /* it shrank while we read it */

@@ -1,5 +1,6 @@
 /* Jansson, kept in one place. */
 #include "base/json.h"
+#include "base/locale.h"
 
 #include <math.h>
 
@@ -8,10 +9,32 @@ static void root_release(void *root)
     json_decref(root);
 }
 
+/* Jansson exchanges one byte for the locale's decimal point, which may have none, or two. */
+static json_t *parse(oos_view bytes, size_t flags, json_error_t *ret_why)
+{
+    locale_t const before = oos_locale_enter();
+    json_t *root = json_loadb(bytes.ptr, bytes.len, flags, ret_why);
+    oos_locale_leave(before);
+    return root;
+}
+
+json_t *oos_json_parse(oos_view bytes, size_t flags)
+{
+    return parse(bytes, flags, NULL);
+}
+
+char *oos_json_text(const json_t *value, size_t flags)
+{
+    locale_t const before = oos_locale_enter();
+    char *text = json_dumps(value, flags);
+    oos_locale_leave(before);
+    return text;
+}
+
 oomsight_status oos_json_load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr)
 {
     json_error_t why;
-    json_t *root = json_loadb(bytes.ptr, bytes.len, JSON_DECODE_ANY, &why);
+    json_t *root = parse(bytes, JSON_DECODE_ANY, &why);
     if (!root) {
         oomsight_status const status = oos_fail(reterr, OOMSIGHT_MALFORMED, "not JSON: %s", why.text);
         if (reterr && why.line > 0) reterr->line = (uint32_t)why.line;

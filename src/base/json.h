@@ -16,6 +16,10 @@
  * Python. */
 oomsight_status oos_json_load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr);
 
+/* As json_loadb() and json_dumps(): the caller's to give to json_decref() and free(); NULL when it cannot be done. */
+json_t *oos_json_parse(oos_view bytes, size_t flags);
+char *oos_json_text(const json_t *value, size_t flags);
+
 /* NULL object is fine: nothing is there. */
 bool oos_json_u64(const json_t *object, const char *key, uint64_t *ret_value);
 bool oos_json_f64(const json_t *object, const char *key, double *ret_value);

@@ -1,5 +1,6 @@
 /* Writing JSON. */
 #include "base/json_write.h"
+#include "base/locale.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -147,8 +148,8 @@ void oos_json_put_f64(oos_json_writer *writer, double value)
     }
     separate(writer);
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(shortest, sizeof shortest, "%.*g", digits, value);
-        if (strtod(shortest, NULL) == value) break;
+        oos_format(shortest, sizeof shortest, "%.*g", digits, value);
+        if (oos_real_read(shortest, NULL) == value) break;
     }
     oos_text_put(writer->text, shortest);
 }

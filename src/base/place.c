@@ -1,5 +1,6 @@
 /* Where a path leads, and writing there. What may be followed is said in place.h. */
 #include "base/place.h"
+#include "base/locale.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ enum { LINKS_MAX = 40 };
 
 static oomsight_status wrong(oomsight_error *reterr, const char *path)
 {
-    oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+    oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
     return oos_fail_in(reterr, OOMSIGHT_IO, path);
 }
 

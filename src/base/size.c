@@ -1,7 +1,8 @@
 /* Reading and printing sizes. */
 #include "base/size.h"
+#include "base/ascii.h"
+#include "base/locale.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,14 +32,14 @@ bool oos_size_parse(oos_view word, uint64_t *ret_bytes)
     if (word.len == 0 || word.len >= sizeof text) return false;
     memcpy(text, word.ptr, word.len);
     text[word.len] = '\0';
-    if (!isdigit((unsigned char)text[0]) && text[0] != '.') return false;
+    if (!oos_is_digit(text[0]) && text[0] != '.') return false;
     if (strpbrk(text, "xXpPnN")) return false; /* no hexadecimal, no NaN */
 
     char *end;
-    double const number = strtod(text, &end);
+    double const number = oos_real_read(text, &end);
     while (*end == ' ') end++;
     size_t len = 0;
-    for (; end[len] && len + 1 < sizeof unit; len++) unit[len] = (char)tolower((unsigned char)end[len]);
+    for (; end[len] && len + 1 < sizeof unit; len++) unit[len] = oos_lower(end[len]);
     if (end[len]) return false;
     unit[len] = '\0';
 
@@ -55,9 +56,9 @@ void oos_size_print(uint64_t bytes, char *ret_text, size_t capacity)
     if (bytes <= 1024)
         snprintf(ret_text, capacity, "%" PRIu64 " bytes", bytes);
     else if (bytes <= OOS_MIB)
-        snprintf(ret_text, capacity, "%.2f KiB", (double)bytes / 0x1p10);
+        oos_format(ret_text, capacity, "%.2f KiB", (double)bytes / 0x1p10);
     else if (bytes <= OOS_GIB)
-        snprintf(ret_text, capacity, "%.2f MiB", (double)bytes / 0x1p20);
+        oos_format(ret_text, capacity, "%.2f MiB", (double)bytes / 0x1p20);
     else
-        snprintf(ret_text, capacity, "%.2f GiB", (double)bytes / 0x1p30);
+        oos_format(ret_text, capacity, "%.2f GiB", (double)bytes / 0x1p30);
 }

@@ -1,6 +1,7 @@
 /* A growing text on the heap. */
 #include "base/text.h"
 #include "base/error.h"
+#include "base/locale.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,9 +51,9 @@ void oos_text_printf(oos_text *text, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int const len = vsnprintf(NULL, 0, format, args);
+    int const len = oos_vformat(NULL, 0, format, args);
     if (len >= 0 && reserve(text, (size_t)len)) {
-        vsnprintf(text->ptr + text->len, (size_t)len + 1, format, again);
+        oos_vformat(text->ptr + text->len, (size_t)len + 1, format, again);
         text->len += (size_t)len;
     }
     va_end(again);

@@ -1,5 +1,6 @@
 /* The engine's log: which phase it is in, and the figures it prints. Lines of vLLM 0.8 to 0.32; a line that is not known
  * changes nothing. */
+#include "base/locale.h"
 #include "dryrun/dryrun.h"
 
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static bool number_after(oos_view line, const char *text, double *ret_number, co
     }
     digits[len] = '\0';
     if (len == 0) return false;
-    *ret_number = strtod(digits, NULL);
+    *ret_number = oos_real_read(digits, NULL);
     *ret_rest = at;
     return true;
 }

@@ -1,6 +1,7 @@
 /* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
  * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
 #include "explain/agent.h"
+#include "base/locale.h"
 #include "base/size.h"
 #include "explain/watch.h"
 
@@ -263,7 +264,7 @@ static void save(oos_agent *agent, int64_t now)
     if (agent->state_told) return;
     char sentence[256];
     snprintf(sentence, sizeof sentence, "positions cannot be written (%s); following goes on",
-             strerror(errno));
+             oos_errno_text(errno));
     trouble(agent, agent->params.state_folder, sentence);
     agent->state_told = true;
 }

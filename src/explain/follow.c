@@ -1,6 +1,7 @@
 /* Rotation is seen at the end of the data only: a name that leads to another file (moved away and made anew), or a file
  * shorter than what was read of it (cut in place). What was written to the old file until then has been read. */
 #include "explain/follow.h"
+#include "base/locale.h"
 #include "base/size.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static oomsight_status open_file(oos_follow *follow, oomsight_error *reterr)
     int const fd = open(follow->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return OOMSIGHT_OK;
     if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
-        oos_fail(reterr, OOMSIGHT_IO, "%s", fd < 0 ? strerror(errno) : "only a file can be followed");
+        oos_fail(reterr, OOMSIGHT_IO, "%s", fd < 0 ? oos_errno_text(errno) : "only a file can be followed");
         if (fd >= 0) close(fd);
         return oos_fail_in(reterr, OOMSIGHT_IO, follow->path);
     }
@@ -90,7 +91,7 @@ oomsight_status oos_follow_read(oos_follow *follow, uint64_t most_bytes, uint64_
         do count = read(follow->fd, room, (size_t)oos_min((uint64_t)capacity, most_bytes - total));
         while (count < 0 && errno == EINTR);
         if (count < 0) {
-            oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+            oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
             return oos_fail_in(reterr, OOMSIGHT_IO, follow->path);
         }
         if (count == 0) {

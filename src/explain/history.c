@@ -125,7 +125,7 @@ static void read_evidence(oos_arena *arena, const oos_signals *signals, const js
 
 bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view text, oos_incident *ret_history)
 {
-    json_t *root = json_loadb(text.ptr, text.len, 0, NULL);
+    json_t *root = oos_json_parse(text, 0);
     const char *schema = json_string_value(json_object_get(root, "schema"));
     bool const ours = schema && strcmp(schema, SCHEMA) == 0;
     if (ours) {

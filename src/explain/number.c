@@ -1,6 +1,7 @@
 /* Units are binary throughout: vLLM prints GiB also where an old message says GB (lifecycle of 0.8.0 to 0.8.3), and
  * PyTorch never prints anything else. */
 #include "explain/number.h"
+#include "base/locale.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static bool decimal(oos_view text, double factor, oos_number *ret_number)
         if (text.ptr[i] != ',') plain[len++] = text.ptr[i];
     plain[len] = '\0';
     char *end;
-    double const value = strtod(plain, &end);
+    double const value = oos_real_read(plain, &end);
     if (end == plain || !isfinite(value)) return false;
     double const scaled = fabs(value) * factor;
     if (factor == 1 && !strchr(plain, '.')) { /* counts and bytes are whole and may need all 64 bits */

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_write.h"
+#include "base/locale.h"
 #include "explain/history.h"
 
 #include <dirent.h>
@@ -131,7 +132,7 @@ static uint64_t hex_field(const json_t *object, const char *key)
 
 static void read_line(oos_state *state, oos_view line)
 {
-    json_t *root = json_loadb(line.ptr, line.len, 0, NULL);
+    json_t *root = oos_json_parse(line, 0);
     const char *path;
     entry *e = oos_json_str(root, "path", &path) ? entry_of(state, path) : NULL;
     if (e) {
@@ -184,7 +185,7 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
         if (taken)
             oos_fail(reterr, OOMSIGHT_IO, "another process keeps its positions here");
         else
-            oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+            oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
         oos_state_close(state);
         return oos_fail_in(reterr, OOMSIGHT_IO, folder);
     }

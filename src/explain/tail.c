@@ -2,6 +2,7 @@
  * while. Rotation is acted on at the end of the data: what was written to the old file until then has been read. */
 #include "explain/tail.h"
 #include "base/hash.h"
+#include "base/locale.h"
 #include "base/size.h"
 
 #include <errno.h>
@@ -606,5 +607,5 @@ const char *oos_tail_error(oos_tail *tail)
     tail->error_told = true;
     return tail->why == EINVAL  ? "not a plain file"
            : tail->why == EXDEV ? "a link that leads outside"
-                                : strerror(tail->why);
+                                : oos_errno_text(tail->why);
 }

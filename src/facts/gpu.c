@@ -1,19 +1,19 @@
 /* Reading data/gpus and finding a device by the word a person would use. All files are read at every start, so they are
  * scanned forward for the fields we use. */
 #include "facts/gpu.h"
+#include "base/ascii.h"
 #include "base/scan.h"
 #include "facts/data.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 /* "9.0" -> 90 */
 static bool capability_parse(const char *text, unsigned *ret_capability)
 {
     unsigned major = 0, minor = 0;
-    if (!isdigit((unsigned char)text[0])) return false;
-    while (isdigit((unsigned char)*text) && major < 100) major = major * 10 + (unsigned)(*text++ - '0');
-    if (*text++ != '.' || !isdigit((unsigned char)*text)) return false;
+    if (!oos_is_digit(text[0])) return false;
+    while (oos_is_digit(*text) && major < 100) major = major * 10 + (unsigned)(*text++ - '0');
+    if (*text++ != '.' || !oos_is_digit(*text)) return false;
     minor = (unsigned)(*text - '0');
     *ret_capability = major * 10 + minor;
     return text[1] == '\0';
@@ -164,7 +164,7 @@ static size_t plain(oos_view word, char *ret_plain, size_t capacity)
     size_t len = 0;
     for (size_t i = 0; i < word.len && len + 1 < capacity; i++) {
         unsigned char const c = (unsigned char)word.ptr[i];
-        if (isalnum(c) || c == '.') ret_plain[len++] = (char)tolower(c);
+        if (oos_is_alnum(c) || c == '.') ret_plain[len++] = oos_lower((char)c);
     }
     ret_plain[len] = '\0';
     return len;
@@ -269,7 +269,7 @@ const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_
 
     /* "A30x4": digits behind the last x */
     char *x = strrchr(wanted, 'x');
-    if (x && isdigit((unsigned char)x[1])) {
+    if (x && oos_is_digit(x[1])) {
         char *end;
         unsigned long const count = strtoul(x + 1, &end, 10);
         if (*end == '\0' && count >= 1 && count <= 4096) {

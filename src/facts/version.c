@@ -1,7 +1,7 @@
 /* Reading and printing engine versions. */
 #include "facts/version.h"
+#include "base/ascii.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 bool oos_version_parse(oos_view text, oos_version *ret_version)
@@ -11,9 +11,9 @@ bool oos_version_parse(oos_view text, oos_version *ret_version)
     int count = 0;
     if (at < text.len && (text.ptr[at] == 'v' || text.ptr[at] == 'V')) at++;
     while (count < 3) {
-        if (at >= text.len || !isdigit((unsigned char)text.ptr[at])) break;
+        if (at >= text.len || !oos_is_digit(text.ptr[at])) break;
         uint64_t number = 0;
-        while (at < text.len && isdigit((unsigned char)text.ptr[at])) {
+        while (at < text.len && oos_is_digit(text.ptr[at])) {
             number = number * 10 + (uint64_t)(text.ptr[at++] - '0');
             if (number > 0xffff) return false;
         }

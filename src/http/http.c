@@ -1,5 +1,6 @@
 /* libmicrohttpd's own thread answers from the text that was published last; the lock is held for the time of a copy. */
 #include "http/http.h"
+#include "base/locale.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -132,7 +133,7 @@ oomsight_status oos_http_open(const char *address, oos_http **ret_http, oomsight
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)REQUEST_BYTES, MHD_OPTION_END);
     if (!http->daemon) {
-        oos_fail(reterr, OOMSIGHT_IO, "cannot listen on %s: %s", address, strerror(errno));
+        oos_fail(reterr, OOMSIGHT_IO, "cannot listen on %s: %s", address, oos_errno_text(errno));
         oos_http_close(http);
         return OOMSIGHT_IO;
     }

@@ -1,9 +1,8 @@
 /* Line by line, with at most one line held back. */
 #include "input/clean.h"
 #include "input/logline.h"
+#include "base/json.h"
 #include "base/size.h"
-
-#include <jansson.h>
 
 /* A longer line is passed on as it is: nobody prints such a line for people. */
 enum {
@@ -149,7 +148,7 @@ static bool add_json(oos_view line, oos_text *out)
                                            "textPayload", "text",    "body",    "event"};
     static const char *const traces[] = {"exc_info",    "exception", "traceback",
                                          "stack_trace", "stack",     "error"};
-    json_t *root = json_loadb(line.ptr, line.len, JSON_ALLOW_NUL, NULL);
+    json_t *root = oos_json_parse(line, JSON_ALLOW_NUL);
     if (!json_is_object(root)) {
         json_decref(root);
         return false;

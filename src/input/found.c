@@ -1,8 +1,9 @@
 /* What kind of file it is, whether words start the engine, and what comments declare. Reading each kind is left to the
  * files beside this one. */
 #include "input/found_parts.h"
+#include "base/ascii.h"
+#include "base/locale.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 enum { FILE_MAX_BYTES = 4 << 20, DIRECTIVES_MAX = 64 };
@@ -37,14 +38,14 @@ static bool is_among(const char *word, const char *const *list)
 static bool is_assignment(const char *word)
 {
     size_t len = 0;
-    while (isalnum((unsigned char)word[len]) || word[len] == '_') len++;
-    return len && !isdigit((unsigned char)word[0]) && word[len] == '=';
+    while (oos_is_alnum(word[len]) || word[len] == '_') len++;
+    return len && !oos_is_digit(word[0]) && word[len] == '=';
 }
 
 static bool is_number(const char *word)
 {
     char *end;
-    strtod(word, &end);
+    oos_real_read(word, &end);
     return end != word && (!*end || (end[1] == '\0' && strchr("smhd", *end)));
 }
 
@@ -89,9 +90,9 @@ static const char *version_of_image(oos_arena *arena, const char *image)
     if (!colon || strchr(colon, '/')) return NULL;
     const char *from = colon + 1 + (colon[1] == 'v');
     size_t len = 0, dots = 0;
-    while (isdigit((unsigned char)from[len]) || (from[len] == '.' && isdigit((unsigned char)from[len + 1])))
+    while (oos_is_digit(from[len]) || (from[len] == '.' && oos_is_digit(from[len + 1])))
         dots += from[len++] == '.';
-    return dots >= 1 && isdigit((unsigned char)from[0]) ? oos_arena_copy(arena, (oos_view){from, len}) : NULL;
+    return dots >= 1 && oos_is_digit(from[0]) ? oos_arena_copy(arena, (oos_view){from, len}) : NULL;
 }
 
 static bool has_model(const oos_words *words)
@@ -153,7 +154,7 @@ static void directive_read(oos_arena *arena, oos_view words, directive *ret)
                 {"vllm=", offsetof(directive, vllm)}};
     for (size_t at = 0; at < words.len;) {
         size_t len = 0;
-        while (at + len < words.len && !isspace((unsigned char)words.ptr[at + len])) len++;
+        while (at + len < words.len && !oos_is_space(words.ptr[at + len])) len++;
         oos_view const word = {words.ptr + at, len};
         if (oos_view_is(word, "ignore")) ret->ignore = true;
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
@@ -215,14 +216,14 @@ static void read_script(oos_finder *finder, oos_view text)
 static bool name_ends(const char *name, const char *tail)
 {
     size_t const len = strlen(name), tail_len = strlen(tail);
-    return len >= tail_len && strcasecmp(name + len - tail_len, tail) == 0;
+    return len >= tail_len && oos_same(name + len - tail_len, tail);
 }
 
 /* The first line that says something, for files whose name does not. */
 static oos_view first_line(oos_view bytes)
 {
     size_t at = 0;
-    while (at < bytes.len && isspace((unsigned char)bytes.ptr[at])) at++;
+    while (at < bytes.len && oos_is_space(bytes.ptr[at])) at++;
     oos_view const rest = oos_view_slice(bytes, at, bytes.len);
     const char *end = rest.len ? memchr(rest.ptr, '\n', rest.len) : NULL;
     return oos_view_slice(rest, 0, end ? (size_t)(end - rest.ptr) : rest.len);
@@ -234,7 +235,7 @@ static reader *reader_for(const char *path, oos_view bytes, const char **ret_kin
     oos_view const first = first_line(bytes);
     bool const script = oos_view_starts(first, "#!") && memmem(first.ptr, first.len, "sh", 2);
     *ret_kind = "Dockerfile";
-    if (strncasecmp(name, "Dockerfile", 10) == 0 || strncasecmp(name, "Containerfile", 13) == 0 ||
+    if (oos_same_start(name, "Dockerfile", 10) || oos_same_start(name, "Containerfile", 13) ||
         name_ends(name, ".dockerfile"))
         return oos_finder_dockerfile;
     *ret_kind = "systemd unit";

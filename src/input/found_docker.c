@@ -1,9 +1,8 @@
 /* Dockerfiles and systemd units: lines of a key and its words, continued with a backslash. */
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "input/found_parts.h"
-
-#include <ctype.h>
 
 /* One logical line: comments inside a continuation are left out, as Docker does. */
 typedef struct lines {
@@ -22,9 +21,9 @@ static bool take_line(lines *in, oos_text *text, uint32_t *ret_line)
         const char *from = in->at, *to = stop;
         in->at = stop < in->end ? stop + 1 : in->end;
         in->next++;
-        while (to > from && isspace((unsigned char)to[-1])) to--;
+        while (to > from && oos_is_space(to[-1])) to--;
         const char *first = from;
-        while (first < to && isspace((unsigned char)*first)) first++;
+        while (first < to && oos_is_space(*first)) first++;
         if (any && (first == to || *first == '#')) continue;
         any = true;
         more = to > from && to[-1] == '\\';
@@ -36,13 +35,13 @@ static bool take_line(lines *in, oos_text *text, uint32_t *ret_line)
 
 static bool word_is(oos_view word, const char *name)
 {
-    return word.len == strlen(name) && strncasecmp(word.ptr, name, word.len) == 0;
+    return word.len == strlen(name) && oos_same_start(word.ptr, name, word.len);
 }
 
 static oos_view trimmed(oos_view text)
 {
-    while (text.len && isspace((unsigned char)*text.ptr)) text = oos_view_slice(text, 1, text.len);
-    while (text.len && isspace((unsigned char)text.ptr[text.len - 1])) text.len--;
+    while (text.len && oos_is_space(*text.ptr)) text = oos_view_slice(text, 1, text.len);
+    while (text.len && oos_is_space(text.ptr[text.len - 1])) text.len--;
     return text;
 }
 
@@ -142,7 +141,7 @@ void oos_finder_dockerfile(oos_finder *finder, oos_view text)
     while (take_line(&in, &whole, &line) && !whole.failed) {
         oos_view const trim = trimmed((oos_view){whole.ptr ? whole.ptr : "", whole.len});
         size_t len = 0;
-        while (len < trim.len && !isspace((unsigned char)trim.ptr[len])) len++;
+        while (len < trim.len && !oos_is_space(trim.ptr[len])) len++;
         if (!trim.len || trim.ptr[0] == '#') continue;
         take_instruction(finder, &s, (oos_view){trim.ptr, len}, trimmed(oos_view_slice(trim, len, trim.len)),
                          line);

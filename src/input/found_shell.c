@@ -1,9 +1,8 @@
 /* Shell text, as far as commands that start an engine need it: words, quotes, line continuations, comments, here documents,
  * variables and arrays that the same text sets, `sh -c`. Nothing is run; a substitution stays unknown. */
+#include "base/ascii.h"
 #include "base/text.h"
 #include "input/found_parts.h"
-
-#include <ctype.h>
 
 typedef struct shell {
     oos_finder *finder;
@@ -67,7 +66,7 @@ static void word_end(shell *s, oos_words *words, uint32_t line)
 static size_t name_len(const char *at, const char *end)
 {
     size_t len = 0;
-    while (at + len < end && (isalnum((unsigned char)at[len]) || at[len] == '_')) len++;
+    while (at + len < end && (oos_is_alnum(at[len]) || at[len] == '_')) len++;
     return len;
 }
 
@@ -264,7 +263,7 @@ static char take_command(shell *s, oos_words *words)
 static bool is_assignment(const char *word)
 {
     size_t const len = name_len(word, word + strlen(word));
-    return len && !isdigit((unsigned char)*word) && word[len] == '=';
+    return len && !oos_is_digit(*word) && word[len] == '=';
 }
 
 static bool is_word(const char *word, const char *const *list)

@@ -1,9 +1,9 @@
 /* Containers in YAML: compose services, pods of any Kubernetes object, and models in the values of vLLM's production-stack chart.
  * A container is a mapping with an image and a command, wherever it stands. Templates are no YAML and hold none. */
 #include "input/found_parts.h"
+#include "base/ascii.h"
 #include "input/yaml_load.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 /* libyaml's time grows with the square of both, see yaml.c. */
@@ -47,13 +47,12 @@ static uint32_t line_of(const yaml_node_t *node)
 
 static bool is_true(const char *word)
 {
-    return word &&
-           (strcasecmp(word, "true") == 0 || strcasecmp(word, "yes") == 0 || strcasecmp(word, "on") == 0);
+    return word && (oos_same(word, "true") || oos_same(word, "yes") || oos_same(word, "on"));
 }
 
 static uint64_t number_of(const char *word)
 {
-    return word && isdigit((unsigned char)*word) ? strtoull(word, NULL, 10) : 0;
+    return word && oos_is_digit(*word) ? strtoull(word, NULL, 10) : 0;
 }
 
 /* A list of words, or text that a shell would take apart. */

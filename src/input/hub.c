@@ -1,5 +1,6 @@
 /* What to ask the hub for, and what its answers mean. The transfers are hub_fetch's. */
 #include "input/hub.h"
+#include "base/ascii.h"
 #include "input/hub_fetch.h"
 #include "input/override.h"
 #include "input/safetensors.h"
@@ -30,8 +31,8 @@ static oomsight_status nomem(hub *h)
 static bool on(const char *name)
 {
     const char *value = getenv(name);
-    return value && (strcmp(value, "1") == 0 || strcasecmp(value, "true") == 0 ||
-                     strcasecmp(value, "yes") == 0 || strcasecmp(value, "on") == 0);
+    return value && (strcmp(value, "1") == 0 || oos_same(value, "true") || oos_same(value, "yes") ||
+                     oos_same(value, "on"));
 }
 
 bool oos_hub_offline(void)

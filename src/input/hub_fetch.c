@@ -1,6 +1,7 @@
 /* Transfers with libcurl's multi interface. Redirects are followed here and not by libcurl, because a redirect to
  * another host (weights live on one) must not take the token along, whatever version of libcurl is found. */
 #include "input/hub_fetch.h"
+#include "base/ascii.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions we look up */
 #include <curl/curl.h>
@@ -105,7 +106,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *user)
     transfer *t = user;
     static const char name[] = "content-range:";
     size_t const len = size * count;
-    if (len > sizeof name && len < 200 && strncasecmp(line, name, sizeof name - 1) == 0) {
+    if (len > sizeof name && len < 200 && oos_same_start(line, name, sizeof name - 1)) {
         const char *slash = memchr(line, '/', len);
         uint64_t total = 0;
         for (const char *at = slash ? slash + 1 : line + len; at < line + len && *at >= '0' && *at <= '9';

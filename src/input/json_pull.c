@@ -1,5 +1,6 @@
 /* Tokens of JSON with a stack of open brackets. */
 #include "input/json_pull.h"
+#include "base/locale.h"
 
 #include <stdlib.h>
 
@@ -151,7 +152,7 @@ static oomsight_status number(oos_pull *p)
         return OOMSIGHT_OK;
     }
     char *end;
-    p->real = strtod(digits, &end);
+    p->real = oos_real_read(digits, &end);
     if (*end) return fail(p, "a broken number");
     p->token = OOS_TOKEN_REAL;
     return OOMSIGHT_OK;

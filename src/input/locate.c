@@ -1,12 +1,13 @@
 /* Where a model is. What comes first wins, as in the engine: a directory, then the cache, then the hub. */
 #include "input/locate.h"
+#include "base/ascii.h"
 #include "base/file.h"
 #include "input/hub.h"
 
 static bool ends_with(const char *word, const char *tail)
 {
     size_t const len = strlen(word), tail_len = strlen(tail);
-    return len >= tail_len && strcasecmp(word + len - tail_len, tail) == 0;
+    return len >= tail_len && oos_same(word + len - tail_len, tail);
 }
 
 static oomsight_status open_dir(oos_arena *arena, const char *dir, const char *overrides,

@@ -4,6 +4,7 @@
  *     fd -> level 0 (zst) -> level 1 (tar) -> level 2: a file of the tar -> the reader
  */
 #include "input/logstream.h"
+#include "base/locale.h"
 #include "base/size.h"
 #include "input/readahead.h"
 
@@ -196,7 +197,7 @@ oomsight_status oos_logstream_open(const char *path, uint64_t expand_limit_bytes
         return open_with(STDIN_FILENO, false, (oos_view){0}, expand_limit_bytes, ret_stream, reterr);
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+        oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
         return oos_fail_in(reterr, OOMSIGHT_IO, path);
     }
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -230,12 +231,15 @@ static bool next_entry(oos_logstream *stream)
 {
     struct archive *archive = stream->levels[stream->top]->archive;
     struct archive_entry *entry;
+    locale_t const before = oos_locale_enter(); /* names are converted to the locale's character set */
     int const got = archive_read_next_header(archive, &entry);
-    if (got != ARCHIVE_OK && got != ARCHIVE_WARN) return false;
-    if (archive_format(archive) == ARCHIVE_FORMAT_RAW) return true;
-    const char *name = archive_entry_pathname(entry);
-    snprintf(stream->name, sizeof stream->name, "%s", name ? name : "");
-    return true;
+    bool const found = got == ARCHIVE_OK || got == ARCHIVE_WARN;
+    if (found && archive_format(archive) != ARCHIVE_FORMAT_RAW) {
+        const char *name = archive_entry_pathname(entry);
+        snprintf(stream->name, sizeof stream->name, "%s", name ? name : "");
+    }
+    oos_locale_leave(before);
+    return found;
 }
 
 /* Go up as long as the top level is a wrapper. */
@@ -301,7 +305,7 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
         if (stream->cut == OOS_LOGSTREAM_TOO_LARGE) break;
         ssize_t const count = read_level(stream, stream->top, bytes + filled, capacity - filled);
         if (count < 0 && stream->top == 0)
-            return oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(stream->read_errno));
+            return oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(stream->read_errno));
         if (count <= 0) break;
         filled += (size_t)count;
         if (stream->fd >= 0 && stream->top == 0) break; /* a pipe gives what it has */

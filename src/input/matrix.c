@@ -1,5 +1,6 @@
 /* The matrix file as a whole: blocks and their axes. What a file leaves out at a block is taken from its top. Anything
  * may be written in it, so that lists are counted before they are kept: an alias can stand for a list any number of times. */
+#include "base/locale.h"
 #include "base/size.h"
 #include "input/matrix_parts.h"
 
@@ -22,7 +23,7 @@ oomsight_status oos_matrix_wrong(oos_matrix_reader *in, const yaml_node_t *node,
     char text[400];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    oos_vformat(text, sizeof text, format, args);
     va_end(args);
     oomsight_status const status = oos_fail(in->reterr, OOMSIGHT_MALFORMED, "%s", text);
     if (in->reterr) in->reterr->line = oos_matrix_line(node);

@@ -60,7 +60,7 @@ oomsight_status oos_config_override(oos_arena *arena, oos_view config, const cha
     if (!json_is_object(root)) return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
     if (!json_is_object(changes))
         return oos_fail(reterr, OOMSIGHT_USAGE, "--hf-overrides takes a JSON object");
-    char *text = update(root, changes) == 0 ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = update(root, changes) == 0 ? oos_json_text(root, JSON_COMPACT) : NULL;
     if (!text || !oos_arena_adopt(arena, text_release, text)) {
         free(text);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the config");

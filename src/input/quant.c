@@ -1,8 +1,7 @@
 /* Reading quantisation configs: one function per method, as the engine reads them (vLLM 0.32, from_config() and
  * override_quantization_method() of model_executor/layers/quantization). Names are looked up in quant_match.c. */
 #include "input/quant_parts.h"
-
-#include <strings.h>
+#include "base/ascii.h"
 
 static const oos_quant unquantised = {.kind = OOS_QUANT_NONE};
 
@@ -143,7 +142,7 @@ static void read_fp8(reader *r)
         q->base.byte_scales = strcmp(experts, "fp4") == 0;
         if (strcmp(experts, "fp4") == 0)
             q->experts = (oos_quant){.kind = OOS_QUANT_MXFP4, .bits = 4, .group = 32, .symmetric = true};
-        if (strcasecmp(word(r->config, "moe_quant_algo", ""), "NVFP4") == 0)
+        if (oos_same(word(r->config, "moe_quant_algo", ""), "NVFP4"))
             q->experts = (oos_quant){.kind = OOS_QUANT_NVFP4, .bits = 4, .group = 16, .symmetric = true};
         return;
     }
@@ -244,7 +243,7 @@ static oos_quant modelopt_scheme(const char *algo, uint64_t group)
          {.kind = OOS_QUANT_MXFP8, .bits = 8, .group = 32, .symmetric = true, .dynamic_activation = true}},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(known[i].algo, algo) == 0) {
+        if (oos_same(known[i].algo, algo)) {
             oos_quant scheme = known[i].scheme;
             if (scheme.kind == OOS_QUANT_NVFP4) scheme.group = group ? group : 16;
             return scheme;
@@ -285,7 +284,7 @@ static oos_dtype modelopt_kv(const json_t *config, const json_t *inner)
                    : OOS_DTYPE_UNKNOWN;
     const char *algo = json_is_string(scheme) ? json_string_value(scheme) : NULL;
     if (!algo) algo = word(inner, "kv_cache_quant_algo", word(config, "kv_cache_quant_algo", NULL));
-    return algo && strcasecmp(algo, "FP8") == 0 ? OOS_DTYPE_F8 : OOS_DTYPE_UNKNOWN;
+    return algo && oos_same(algo, "FP8") ? OOS_DTYPE_F8 : OOS_DTYPE_UNKNOWN;
 }
 
 /* Experts are named one by one, and the engine takes the scheme of the first: one entry stands for all of them. */
@@ -316,7 +315,7 @@ static void read_modelopt(reader *r)
     q->kv_dtype = modelopt_kv(r->config, inner);
     add_excludes(r, json_object_get(inner, legacy ? "exclude_modules" : "ignore"));
     uint64_t const group = group_of(inner, "group_size");
-    if (strcasecmp(algo, "MIXED_PRECISION") != 0) {
+    if (!oos_same(algo, "MIXED_PRECISION")) {
         q->method = OOS_METHOD_MODELOPT;
         q->base = modelopt_scheme(algo, group);
         if (q->base.kind == OOS_QUANT_UNKNOWN) q->note = "a ModelOpt algorithm that is not known";
@@ -440,9 +439,9 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
     const json_t *first = json_array_get(json_object_get(root, "architectures"), 0);
     r.v4 = json_is_string(first) && strncmp(json_string_value(first), "DeepseekV4", 10) == 0;
     r.v4_named = strncmp(word(root, "model_type", ""), "deepseek_v4", 11) == 0;
-    if (strcasecmp(q->word, "awq") == 0 || strcmp(q->word, "awq_marlin") == 0)
+    if (oos_same(q->word, "awq") || strcmp(q->word, "awq_marlin") == 0)
         read_awq(&r);
-    else if (strcasecmp(q->word, "gptq") == 0 || strcmp(q->word, "gptq_marlin") == 0)
+    else if (oos_same(q->word, "gptq") || strcmp(q->word, "gptq_marlin") == 0)
         read_gptq(&r);
     else if (strcmp(q->word, "fp8") == 0)
         read_fp8(&r);

@@ -1,6 +1,7 @@
 /* The weight files of a directory: which ones an engine would load, and their headers, a few reads each. */
 #include "base/error.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "input/safetensors.h"
 
 #include <dirent.h>
@@ -62,7 +63,7 @@ static oomsight_status fd_add(oos_tensor_builder *b, scratch *s, int fd, oomsigh
         return oos_fail(reterr, OOMSIGHT_IO, "not a regular file");
     if (!scratch_grow(s, FIRST_READ)) return nomem(reterr);
     if (!read_up_to(fd, s->bytes, 0, FIRST_READ, &len))
-        return oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+        return oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
     if (len < 8) return oos_fail(reterr, OOMSIGHT_MALFORMED, "%zu bytes is too short for a header", len);
     OOS_TRY(oos_safetensors_length(s->bytes, &header_bytes, reterr));
     size_t const wanted = (size_t)header_bytes + 8;
@@ -72,7 +73,7 @@ static oomsight_status fd_add(oos_tensor_builder *b, scratch *s, int fd, oomsigh
     if (wanted > len) {
         if (!scratch_grow(s, wanted)) return nomem(reterr);
         if (!read_up_to(fd, s->bytes, len, wanted, &len))
-            return oos_fail(reterr, OOMSIGHT_IO, "%s", strerror(errno));
+            return oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
         if (len < wanted) return oos_fail(reterr, OOMSIGHT_IO, "the file became shorter while it was read");
     }
     return oos_tensor_builder_add(b, (oos_view){s->bytes + 8, (size_t)header_bytes}, (uint64_t)about.st_size,
@@ -84,7 +85,7 @@ static oomsight_status file_read(oos_tensor_builder *b, scratch *s, const char *
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         oomsight_status const status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
-        oos_fail(reterr, status, "%s", strerror(errno));
+        oos_fail(reterr, status, "%s", oos_errno_text(errno));
         return oos_fail_in(reterr, status, path);
     }
     oomsight_status const status = fd_add(b, s, fd, reterr);
@@ -107,7 +108,7 @@ static oomsight_status names_list(oos_arena *arena, const char *dir, const char 
     DIR *open_dir = names ? opendir(dir) : NULL;
     if (!names) return nomem(reterr);
     if (!open_dir) {
-        oos_fail(reterr, OOMSIGHT_NOT_FOUND, "%s", strerror(errno));
+        oos_fail(reterr, OOMSIGHT_NOT_FOUND, "%s", oos_errno_text(errno));
         return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, dir);
     }
     oomsight_status status = OOMSIGHT_OK;

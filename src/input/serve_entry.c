@@ -1,5 +1,6 @@
 /* How a command starts the engine: which word is its entry, who asks, and what environment stands before it. */
 #include "input/serve_parts.h"
+#include "base/ascii.h"
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ static bool lower_name(const char *word)
 /* bool(int(os.environ[...])), as vLLM reads its switches; a word is taken for what it says. */
 static oos_flag switch_of(const char *value)
 {
-    bool const off = strcmp(value, "0") == 0 || strcasecmp(value, "false") == 0 || *value == '\0';
+    bool const off = strcmp(value, "0") == 0 || oos_same(value, "false") || *value == '\0';
     return (oos_flag){true, !off};
 }
 

@@ -1,5 +1,6 @@
 /* Flags whose value is JSON, or a set of dotted keys that means the same. */
 #include "input/serve_parts.h"
+#include "base/ascii.h"
 
 #include <stdlib.h>
 
@@ -51,7 +52,7 @@ static json_t *dotted_value(const char *text, bool list)
         }
         return array;
     }
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+    json_t *value = oos_json_parse(oos_view_of(text), JSON_DECODE_ANY);
     if (value) return value;
     oos_flag_form const human = {.suffixes = "kKmMgGtT"};
     bool negative;
@@ -133,7 +134,7 @@ static const char *graph_mode(const json_t *value)
     uint64_t number;
     if (oos_json_value_u64(value, &number) && number <= 2) return modes[number];
     for (size_t i = 0; text && i < sizeof modes / sizeof *modes; i++)
-        if (strcasecmp(text, modes[i]) == 0) return modes[i];
+        if (oos_same(text, modes[i])) return modes[i];
     return NULL;
 }
 
@@ -144,7 +145,7 @@ static bool mode_number(const json_t *value, uint64_t *ret_number)
     const char *text = json_string_value(value);
     if (oos_json_value_u64(value, ret_number)) return true;
     for (size_t i = 0; text && i < sizeof modes / sizeof *modes; i++)
-        if (strcasecmp(text, modes[i]) == 0) {
+        if (oos_same(text, modes[i])) {
             *ret_number = i;
             return true;
         }
@@ -257,7 +258,7 @@ static oomsight_status attention_read(oos_serve_reader *in, const json_t *value)
 /* Text of a JSON value, the arena's. */
 static oomsight_status overrides_keep(oos_serve_reader *in, const json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = oos_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
     in->serve->hf_overrides_json = text ? keep(in, text) : NULL;
     free(text);
     return in->serve->hf_overrides_json ? OOMSIGHT_OK : nomem(in);

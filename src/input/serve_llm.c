@@ -1,14 +1,14 @@
 /* `LLM(model="x", tensor_parallel_size=4)`: Python keywords as flags. Only literals are understood: text, numbers,
  * True, False, None, lists, tuples and dictionaries of them. */
 #include "input/serve_parts.h"
+#include "base/ascii.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 static bool name_char(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return oos_is_alnum(c) || c == '_';
 }
 
 /* The end of a literal that begins at `at`: behind the closing quote or bracket, or at the next separator. */
@@ -49,7 +49,7 @@ static void json_from_python(oos_view python, oos_text *out)
             }
             oos_text_put(out, "\"");
             i += i < python.len;
-        } else if (isalpha((unsigned char)c)) {
+        } else if (oos_is_alpha(c)) {
             size_t const start = i;
             while (i < python.len && name_char(python.ptr[i])) i++;
             oos_view const word = {python.ptr + start, i - start};
@@ -63,7 +63,7 @@ static void json_from_python(oos_view python, oos_text *out)
                 oos_text_add(out, word);
         } else if (c == ',') {
             size_t k = ++i;
-            while (k < python.len && isspace((unsigned char)python.ptr[k])) k++;
+            while (k < python.len && oos_is_space(python.ptr[k])) k++;
             if (k < python.len && !strchr("]})", python.ptr[k])) oos_text_put(out, ",");
         } else {
             oos_text_add(out, c == '(' ? oos_view_of("[") : c == ')' ? oos_view_of("]") : (oos_view){&c, 1});
@@ -75,7 +75,7 @@ static void json_from_python(oos_view python, oos_text *out)
 /* The text of a literal as a flag's value would be written. NULL: out of memory. */
 static const char *value_text(oos_serve_reader *in, oos_view literal)
 {
-    while (literal.len && isspace((unsigned char)literal.ptr[literal.len - 1])) literal.len--;
+    while (literal.len && oos_is_space(literal.ptr[literal.len - 1])) literal.len--;
     if (literal.len >= 2 && (*literal.ptr == '"' || *literal.ptr == '\''))
         return oos_arena_copy(in->arena, oos_view_slice(literal, 1, literal.len - 2));
     if (literal.len && strchr("[{(", *literal.ptr)) {

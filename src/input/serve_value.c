@@ -1,6 +1,7 @@
 /* Values of flags: which field of oos_serve a flag fills, and how its text becomes a number. JSON values are left to
  * serve_json.c. */
 #include "input/serve_parts.h"
+#include "base/locale.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negati
 
 bool oos_serve_float(const char *text, double *ret_value)
 {
-    /* What fits exactly is computed exactly: strtod() would listen to the process's locale. */
+    /* What fits exactly is computed exactly, without a detour over the general reader. */
     static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     uint64_t mantissa = 0;
@@ -149,7 +150,7 @@ bool oos_serve_float(const char *text, double *ret_value)
     } else {
         char *end;
         if (*at != '\0' && *at != 'e' && *at != 'E') return false;
-        value = strtod(text, &end);
+        value = oos_real_read(text, &end);
         if (*end != '\0') return false;
     }
     if (!isfinite(value)) return false;

@@ -1,5 +1,6 @@
 /* libarchive in its raw form: one member, whatever wrapper is around it. */
 #include "input/stream.h"
+#include "base/locale.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -48,7 +49,7 @@ oomsight_status oos_stream_open(const char *path, oos_stream **ret_stream, oomsi
                                           CHUNK_BYTES) != ARCHIVE_OK) {
         bool const absent = archive_errno(stream->archive) == ENOENT;
         status = oos_fail(reterr, absent ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO, "%s",
-                          absent ? strerror(ENOENT) : archive_error_string(stream->archive));
+                          absent ? oos_errno_text(ENOENT) : archive_error_string(stream->archive));
     } else {
         int const header = archive_read_next_header(stream->archive, &entry);
         if (header == ARCHIVE_EOF) { /* an empty file */

@@ -2,6 +2,7 @@
  * any words; sizes take units; a pool is written first.second. See docs/formats/trace.md. */
 #include "input/trace.h"
 #include "base/hash.h"
+#include "base/locale.h"
 
 #include <stdlib.h>
 
@@ -116,7 +117,7 @@ static oomsight_status operation(text_reader *r)
     } else if (op == OOS_OP_COMPLETE) {
         OOS_TRY(number(r, 1, 0, &stream));
     } else if (op == OOS_OP_SET_FRACTION) {
-        fraction = r->count > 1 ? strtod(r->words[1], NULL) : 1;
+        fraction = r->count > 1 ? oos_real_read(r->words[1], NULL) : 1;
         memcpy(&event.bytes, &fraction, sizeof event.bytes);
     } else if (op == OOS_OP_SET_SETTINGS) {
         event.id = oos_trace_string(r->builder, oos_view_of(r->count > 1 ? r->words[1] : ""));

@@ -3,9 +3,9 @@
  *
  * Sources: vllm/platforms/cuda.py, get_attn_backend_cls() to 0.11.0 and _get_backend_priorities() since 0.11.1. */
 #include "plan/backend_parts.h"
+#include "base/ascii.h"
 
 #include <inttypes.h>
-#include <strings.h>
 
 /* Name, smallest kernel block, block size when none was given (0: the default of 16 is fine), FULL graphs. */
 static const struct {
@@ -255,13 +255,13 @@ static bool forced_backend(const oos_setup *setup, oos_backend *ret_backend)
 {
     const char *word =
         setup->serve->attention_backend ? setup->serve->attention_backend : setup->env->attention_backend;
-    if (!word || !*word || strcasecmp(word, "auto") == 0) return false;
+    if (!word || !*word || oos_same(word, "auto")) return false;
     size_t length = strlen(word);
     static const char suffix[] = "_VLLM_V1";
-    if (length > sizeof suffix - 1 && strcasecmp(word + length - (sizeof suffix - 1), suffix) == 0)
+    if (length > sizeof suffix - 1 && oos_same(word + length - (sizeof suffix - 1), suffix))
         length -= sizeof suffix - 1;
     for (size_t i = 0; i < OOS_BACKEND_COUNT; i++)
-        if (strlen(traits[i].name) == length && strncasecmp(word, traits[i].name, length) == 0) {
+        if (strlen(traits[i].name) == length && oos_same_start(word, traits[i].name, length)) {
             *ret_backend = (oos_backend)i;
             return true;
         }

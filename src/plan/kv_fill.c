@@ -3,6 +3,7 @@
  *
  * Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs(), _check_enough_kv_cache_memory(), by version. */
 #include "plan/kv_parts.h"
+#include "base/locale.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static uint64_t longest(const oos_setup *setup, const oos_kv_shape *shape, const
 /* Since 0.14 format_gib(): str(round(b / 2**30, 2)), so "16.0" and "0.9"; before, two decimals. */
 static void gib(const oos_setup *setup, double bytes, char *text, size_t capacity)
 {
-    int const length = snprintf(text, capacity, "%.2f", bytes / (double)OOS_GIB);
+    int const length = oos_format(text, capacity, "%.2f", bytes / (double)OOS_GIB);
     if (setup->rules->refusal_words < 5 || length < 1 || (size_t)length >= capacity) return;
     if (text[length - 1] == '0') text[length - 1] = '\0';
 }

@@ -1,8 +1,7 @@
 /* max_num_seqs and max_num_batched_tokens when the user gave none: they depend on the size of the card (as NVML tells
  * it, so a slice of a big card counts as big), on who asks, and on the version. */
 #include "plan/setup_parts.h"
-
-#include <ctype.h>
+#include "base/ascii.h"
 
 static bool name_has(const char *name, const char *part)
 {
@@ -10,7 +9,7 @@ static bool name_has(const char *name, const char *part)
     size_t const len = strlen(part);
     for (; *name; name++) {
         size_t i = 0;
-        while (i < len && tolower((unsigned char)name[i]) == part[i]) i++;
+        while (i < len && oos_lower(name[i]) == part[i]) i++;
         if (i == len) return true;
     }
     return false;

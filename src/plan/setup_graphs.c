@@ -1,8 +1,8 @@
 /* CUDA graphs: the mode, the list of batch sizes that are captured, and whether their memory is budgeted. */
 #include "plan/setup_parts.h"
+#include "base/ascii.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 static void add_size(oos_setup *setup, uint64_t size)
 {
@@ -100,7 +100,7 @@ static oos_graph_mode mode_find(const char *word, oos_graph_mode fallback)
                  {"FULL_DECODE_ONLY", OOS_GRAPH_FULL_DECODE_ONLY},
                  {"FULL_AND_PIECEWISE", OOS_GRAPH_FULL_AND_PIECEWISE}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasecmp(word, words[i].word) == 0) return words[i].mode;
+        if (oos_same(word, words[i].word)) return words[i].mode;
     return fallback;
 }
 

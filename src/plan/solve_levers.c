@@ -1,5 +1,6 @@
 /* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
 #include "plan/solve_levers.h"
+#include "base/locale.h"
 
 #include <stdio.h>
 
@@ -21,7 +22,7 @@ static const char *whole(char number[NUMBER_BYTES], uint64_t value)
 
 static const char *fraction(char number[NUMBER_BYTES], uint64_t thousandths)
 {
-    snprintf(number, NUMBER_BYTES, "%.2f", (double)thousandths / 1000);
+    oos_format(number, NUMBER_BYTES, "%.2f", (double)thousandths / 1000);
     return number;
 }
 

@@ -1,5 +1,6 @@
 /* A tokenizer and the keys. Words are separated by , : [ ] and blanks do not count. */
 #include "replay/settings.h"
+#include "base/locale.h"
 
 #include "base/size.h"
 
@@ -65,7 +66,7 @@ static oomsight_status whole_number(reader *r, const word *w, uint64_t *ret_numb
 static oomsight_status real_number(reader *r, const word *w, double *ret_number)
 {
     char *end;
-    double const number = strtod(w->text, &end);
+    double const number = oos_real_read(w->text, &end);
     if (!w->text[0] || *end || !(number >= 0 && number <= 1e18))
         return oos_fail(r->reterr, OOMSIGHT_MALFORMED, "'%s' is not a usable number", w->text);
     *ret_number = number;

@@ -1,5 +1,6 @@
 /* An explanation for a terminal: the verdict, the lines that decide with a caret under the figure, the ledger as a bar,
  * what helps, what does not, and how sure all this is. */
+#include "base/locale.h"
 #include "input/logline.h"
 #include "report/explain.h"
 
@@ -39,8 +40,8 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
                                 incident->setup.model);
     if (gpu) len += (size_t)snprintf(line + len, sizeof line - len, "%s%.80s", len ? ", " : "", gpu);
     if (oos_known(incident, OOS_NUMBER_total))
-        len += (size_t)snprintf(line + len, sizeof line - len, "%s%.2f GiB", len ? ", " : "",
-                                oos_gib(oos_value(incident, OOS_NUMBER_total)));
+        len += (size_t)oos_format(line + len, sizeof line - len, "%s%.2f GiB", len ? ", " : "",
+                                  oos_gib(oos_value(incident, OOS_NUMBER_total)));
     if (*incident->file) snprintf(line + len, sizeof line - len, "%s%.200s", len ? ", " : "", incident->file);
     if (line[0]) oos_style_paragraph(style, 2, line);
 }
@@ -190,13 +191,13 @@ static void put_reasons(const oos_explain_page *page, const oos_style *style, co
         oos_style_paragraph(style, 2,
                             page->chinese ? incident->record->mechanism.zh : incident->record->mechanism.en);
     char line[1024];
-    snprintf(line, sizeof line, "Phase: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
-             incident->phase_why && *incident->phase_why ? incident->phase_why
-                                                         : oos_phase_word(incident->phase),
-             incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
-             incident->cause_why, incident->cause_sure * 100, incident->also_count ? "; possibly also " : "",
-             incident->also_count ? incident->also[0] : "", incident->also_count > 1 ? ", " : "",
-             incident->also_count > 1 ? incident->also[1] : "");
+    oos_format(line, sizeof line, "Phase: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
+               incident->phase_why && *incident->phase_why ? incident->phase_why
+                                                           : oos_phase_word(incident->phase),
+               incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
+               incident->cause_why, incident->cause_sure * 100,
+               incident->also_count ? "; possibly also " : "", incident->also_count ? incident->also[0] : "",
+               incident->also_count > 1 ? ", " : "", incident->also_count > 1 ? incident->also[1] : "");
     oos_style_paragraph(style, 2, line);
     if (incident->ask) {
         snprintf(line, sizeof line, "Would decide it: %s.", incident->ask);

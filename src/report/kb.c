@@ -57,7 +57,7 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
                           bool json)
 {
     if (json) {
-        char *text = json_dumps(record->json, JSON_INDENT(2));
+        char *text = oos_json_text(record->json, JSON_INDENT(2));
         oos_text_put(style->text, text ? text : "{}");
         oos_text_put(style->text, "\n");
         free(text);

@@ -1,6 +1,7 @@
 /* Several plans of one command side by side: what an upgrade changes. */
 #include "report/plan.h"
 #include "base/json_write.h"
+#include "base/locale.h"
 #include "report/style.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static void cell_phase(const oos_plan *plan, char *ret_cell, size_t capacity)
 }
 static void cell_gmu(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%g", plan->setup->gpu_memory_utilization);
+    oos_format(ret_cell, capacity, "%g", plan->setup->gpu_memory_utilization);
 }
 static void cell_seqs(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
@@ -45,28 +46,28 @@ static void cell_graphs(const oos_plan *plan, char *ret_cell, size_t capacity)
 }
 static void cell_trial(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", oos_gib(oos_mul(plan->trial_blocks, plan->kv_shape.block_bytes)));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(oos_mul(plan->trial_blocks, plan->kv_shape.block_bytes)));
 }
 static void cell_budget(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->budget_bytes));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->budget_bytes));
 }
 static void cell_weights(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->weights.loaded_bytes));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->weights.loaded_bytes));
 }
 static void cell_peak(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->activation.peak.bytes));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->activation.peak.bytes));
 }
 static void cell_estimate(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f",
-             plan->setup->graph_estimate_applied ? oos_gib(plan->outside.graph_estimate.bytes) : 0.0);
+    oos_format(ret_cell, capacity, "%.2f",
+               plan->setup->graph_estimate_applied ? oos_gib(plan->outside.graph_estimate.bytes) : 0.0);
 }
 static void cell_available(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%.2f", oos_gib(plan->kv.available_bytes));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->kv.available_bytes));
 }
 static void cell_tokens(const oos_plan *plan, char *ret_cell, size_t capacity)
 {

@@ -1,5 +1,6 @@
 /* A plan for a terminal: the verdict, why, the phases as bars, what helps, what does not. */
 #include "report/plan.h"
+#include "base/locale.h"
 #include "report/style.h"
 
 #include <stdio.h>
@@ -26,9 +27,9 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     char count[32] = "";
     if (setup->tp * setup->pp > 1)
         snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
-    snprintf(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s", base_name(setup->model->path), count,
-             setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
-             plan->engine_version ? plan->engine_version : "?");
+    oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s", base_name(setup->model->path), count,
+               setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
+               plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
 }
@@ -67,8 +68,9 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
     oos_style_count(length, sizeof length, plan->setup->max_model_len);
     char line[256];
-    snprintf(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
-             oos_gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length, plan->backend.name);
+    oos_format(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
+               oos_gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length,
+               plan->backend.name);
     oos_style_paragraph(style, 2, line);
 }
 

@@ -1,5 +1,6 @@
 /* Printing for people. */
 #include "report/style.h"
+#include "base/locale.h"
 #include "report/words.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
     char line[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    oos_vformat(line, sizeof line, format, args);
     va_end(args);
     bool const inked = style->color && ink != OOS_INK_PLAIN;
     if (inked) oos_text_put(style->text, ink_code(ink));
@@ -54,7 +55,7 @@ void oos_style_put(const oos_style *style, const char *format, ...)
     char line[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
+    oos_vformat(line, sizeof line, format, args);
     va_end(args);
     put_words(style, line);
 }

@@ -1,5 +1,6 @@
 /* The model under construction: fields, layers, equal things merged. Knows no family. */
 #include "input/arch.h"
+#include "base/locale.h"
 
 #include <stdio.h>
 
@@ -69,7 +70,7 @@ void oos_arch_fail(oos_arch *a, oomsight_status status, const char *format, ...)
     char text[200];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)oos_vformat(text, sizeof text, format, args);
     va_end(args);
     a->status = oos_fail(a->reterr, status, "%s", text);
 }
