@@ -282,6 +282,7 @@ static void vision_fields(oos_arch *a)
     (void)oos_json_u64(a->root, "spatial_merge_size", &v->merge);
     const json_t *kernel = json_object_get(c, "merge_kernel_size");
     if (json_is_array(kernel)) (void)oos_json_value_u64(json_array_get(kernel, 0), &v->merge);
+    v->deepstack = json_array_size(json_object_get(c, "deepstack_visual_indexes"));
     v->max_image_tokens = 0;
     if (!oos_json_u64(a->root, "mm_tokens_per_image", &v->max_image_tokens))
         (void)oos_json_u64(a->root, "vision_soft_tokens_per_image", &v->max_image_tokens);

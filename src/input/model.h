@@ -142,6 +142,7 @@ typedef struct oos_vision {
     uint64_t depth, hidden, intermediate, heads, patch, temporal_patch, merge, out_hidden, image_size,
         channels;
     uint64_t max_image_tokens; /* tokens of the largest dummy image the engine profiles with, 0: unknown */
+    uint64_t deepstack;        /* levels of features that are handed over beside the last one */
 } oos_vision;
 
 typedef struct oos_rope {

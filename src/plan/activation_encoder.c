@@ -2,18 +2,34 @@
  * item sizes are the engine's; the instant is an estimate, since encoders run as plain PyTorch and differ much. */
 #include "plan/activation_parts.h"
 
-/* Tokens of the largest dummy item. Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after
- * merging; Gemma 4 profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); towers of fixed size
- * say it themselves. */
-static uint64_t item_tokens(const oos_setup *setup)
+/* The largest dummy item: what it claims of the encoder's budget, and the tokens that come out of it. */
+typedef struct item {
+    uint64_t claimed, tokens;
+} item;
+
+static item plain(uint64_t tokens)
+{
+    return (item){tokens, tokens};
+}
+
+/* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging. A video of Qwen3-VL has the pixels
+ * of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time stamps. Gemma 4 profiles with a
+ * video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens (63 items
+ * in 16,384); towers of fixed size say it themselves. */
+static item largest_item(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
-    if (oos_model_type_is(setup, "qwen")) return 16384;
-    if (oos_model_type_is(setup, "gemma4")) return 2496;
-    if (vision->max_image_tokens) return vision->max_image_tokens;
+    if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted &&
+        oos_u64_or(setup->serve->mm_videos, 1) > 0)
+        return (item){12288 * 25 / 2, 12288};
+    if (oos_model_type_is(setup, "qwen")) return plain(16384);
+    if (oos_model_type_is(setup, "gemma4")) return plain(2496);
+    if (oos_model_type_is(setup, "gemma3") && vision->max_image_tokens)
+        return (item){oos_add(vision->max_image_tokens, 4), vision->max_image_tokens};
+    if (vision->max_image_tokens) return plain(vision->max_image_tokens);
     uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
     uint64_t const merge = oos_max(1, vision->merge);
-    return oos_max(1, oos_mul(side, side) / oos_mul(merge, merge));
+    return plain(oos_max(1, oos_mul(side, side) / oos_mul(merge, merge)));
 }
 
 /* Vision patches behind one token of the decoder. */
@@ -60,9 +76,13 @@ void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uin
     *ret_run_bytes = *ret_output_bytes = 0;
     if (!setup->multimodal || !vision->present || vision->hidden == 0) return;
     if (oos_flag_or(setup->serve->skip_mm_profiling, false)) return;
-    uint64_t const one = item_tokens(setup), tokens = oos_mul(item_count(batch, one), one);
-    uint64_t const patches = oos_mul(tokens, patches_per_token(setup, one));
-    uint64_t const out = vision->out_hidden ? vision->out_hidden : setup->model->hidden;
+    item const one = largest_item(setup);
+    uint64_t const items = item_count(batch, one.claimed), tokens = oos_mul(items, one.tokens);
+    uint64_t const patches = oos_mul(tokens, patches_per_token(setup, one.tokens));
+    uint64_t const out = oos_mul(vision->out_hidden ? vision->out_hidden : setup->model->hidden,
+                                 oos_add(1, vision->deepstack));
+    uint64_t const budget = oos_max(batch->tokens, one.claimed);
+    bool const widened = setup->rules->encoder_outputs_widened && one.tokens < budget;
     *ret_run_bytes = oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
-    *ret_output_bytes = oos_mul(oos_mul(tokens, out), batch->item);
+    *ret_output_bytes = oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), batch->item);
 }

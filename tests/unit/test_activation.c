@@ -200,6 +200,52 @@ static void the_older_engine_takes_what_the_newer_one_had_yet_to_learn(void **st
     end(&s);
 }
 
+/* gpu_model_runner.py of 0.11 and 0.12: each of the 63 outputs of 256 tokens becomes one of the whole budget. Measured on
+ * 0.11.2: 16,384 tokens of Gemma 3 27B, 10.6 GiB less cache than without. */
+static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 11, 2));
+    s.setup.v2_runner = false;
+    s.setup.multimodal = true;
+    s.setup.max_model_len = 32768;
+    s.model.model_type = "gemma3";
+    s.model.hidden = 5376;
+    s.model.vision = (oos_vision){.present = true,
+                                  .hidden = 1152,
+                                  .intermediate = 4304,
+                                  .patch = 14,
+                                  .image_size = 896,
+                                  .channels = 3,
+                                  .max_image_tokens = 256};
+    assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 16384 * 5376 * 2);
+    end(&s);
+    begin(&s, OOS_VERSION(0, 13, 0));
+    s.setup.multimodal = true;
+    s.model.vision = (oos_vision){.present = true, .hidden = 1152, .max_image_tokens = 256};
+    s.model.model_type = "gemma3";
+    s.model.hidden = 5376;
+    assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 256 * 5376 * 2);
+    end(&s);
+}
+
+/* A video of Qwen3-VL claims 153,600 tokens and has 12,288; three levels of features go beside the last one. */
+static void a_video_claims_its_time_stamps(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 11, 0));
+    s.setup.v2_runner = false;
+    s.setup.multimodal = true;
+    s.setup.max_num_batched_tokens = 2048;
+    s.model.model_type = "qwen3_vl_moe";
+    s.model.vision = (oos_vision){
+        .present = true, .hidden = 1152, .intermediate = 4304, .patch = 16, .merge = 2, .deepstack = 3};
+    assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)153600 * 4096 * 4 * 2);
+    end(&s);
+}
+
 static void more_tokens_never_need_less(void **state)
 {
     (void)state;
@@ -284,6 +330,8 @@ int main(void)
         cmocka_unit_test(a_sampler_that_sorts_holds_38_bytes_for_every_logit),
         cmocka_unit_test(a_sampler_that_a_package_decides_is_planned_as_the_larger),
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
+        cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
+        cmocka_unit_test(a_video_claims_its_time_stamps),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
