@@ -35,7 +35,8 @@ static void first_engine_batch(const oos_setup *setup, uint64_t *tokens, uint64_
     if (!serve->max_num_seqs.known) *requests = 256;
 }
 
-static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batch)
+static void batch_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t stage,
+                     oos_batch *ret_batch)
 {
     uint64_t const item = oos_max(1, oos_dtype_bytes(setup->dtype));
     uint64_t tokens = setup->max_num_batched_tokens, requests = setup->max_num_seqs;
@@ -49,7 +50,8 @@ static void batch_of(const oos_setup *setup, uint64_t stage, oos_batch *ret_batc
                              .first_engine = older,
                              .compiled = !setup->eager && !older,
                              .first = stage == 0,
-                             .last = stage + 1 == setup->pp};
+                             .last = stage + 1 == setup->pp,
+                             .shared = oos_workspace_of(setup, backend)};
     ret_batch->count = oos_setup_stage_layers(setup, stage, &ret_batch->layer);
 }
 
@@ -78,9 +80,9 @@ static uint64_t cold_compile(const oos_batch *batch)
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr)
 {
-    (void)arena, (void)backend, (void)reterr;
+    (void)arena, (void)reterr;
     oos_batch batch;
-    batch_of(setup, stage, &batch);
+    batch_of(setup, backend, stage, &batch);
     oos_layer_peak layers;
     oos_activation_layers(&batch, &layers);
 
@@ -113,7 +115,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
         .peak =
             guess(peak, spread, spread, "largest moment of encoder, forward and sampler, with what stays"),
-        .retained = guess(retained, 0, 10, "expert workspaces and cuBLAS' workspace stay after the run"),
+        .retained =
+            guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
         .persistent =
             guess(oos_activation_buffers(&batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
         .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler};

@@ -155,14 +155,18 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
     uint64_t const experts = model->moe.experts ? oos_activation_experts(batch, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};
     seen without = {.count = 0}, with = {.count = 0};
+    ret_peak->workspace = oos_workspace_grown(&batch->shared, batch->shared.indexer);
     for (uint64_t i = 0; i < batch->count && batch->layer + i < model->layer_count; i++) {
         const oos_layer *layer = &model->layers[batch->layer + i];
         if (seen_before(ret_peak->workspace ? &with : &without, layer)) continue;
         ret_peak->cublas = ret_peak->cublas || uses_cublas(model, layer);
-        uint64_t const mixer = oos_activation_mixer(batch, &model->attentions[layer->attention], &stream);
+        uint64_t const mixer =
+            oos_add(oos_activation_mixer(batch, &model->attentions[layer->attention], &stream),
+                    model->attentions[layer->attention].indexer_dim ? batch->shared.logits : 0);
         uint64_t feed = layer->moe ? moe_bytes(batch, &stream) : mlp_bytes(batch, layer, &stream);
         ret_peak->peak = oos_max(ret_peak->peak, oos_add(mixer, ret_peak->workspace));
-        if (layer->moe && kept) ret_peak->workspace = experts;
+        if (layer->moe && kept)
+            ret_peak->workspace = oos_max(ret_peak->workspace, oos_workspace_grown(&batch->shared, experts));
         if (layer->moe && !kept) feed = oos_add(feed, experts);
         ret_peak->peak = oos_max(ret_peak->peak, oos_add(feed, ret_peak->workspace));
         ret_peak->moment = oos_max(ret_peak->moment, oos_max(mixer, feed));

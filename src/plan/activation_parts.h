@@ -3,6 +3,7 @@
 #define OOS_PLAN_ACTIVATION_PARTS_H
 
 #include "plan/activation.h"
+#include "plan/workspace.h"
 
 /* The profiling batch on one rank. A column is one value for every token of the batch. */
 typedef struct oos_batch {
@@ -15,6 +16,7 @@ typedef struct oos_batch {
     bool compiled;         /* by torch.compile: the code between attentions drops what it no longer needs */
     bool first, last;      /* pipeline stage with the embedding, with the logits */
     uint64_t layer, count; /* its decoder layers: [layer, layer + count) */
+    oos_workspace shared;  /* what sparse attention asks of the shared workspace */
 } oos_batch;
 
 /* How a model's code treats the residual stream between its matrix products when nothing is compiled. */

@@ -4,6 +4,7 @@
 #include "plan/moment.h"
 #include "plan/phases.h"
 #include "plan/pool.h"
+#include "plan/workspace.h"
 
 #include <math.h>
 
@@ -44,6 +45,7 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
     for (uint64_t stage = 0; stage < setup->pp; stage++) {
         oos_weights weights;
         OOS_TRY(oos_weights_of_stage(arena, setup, stage, &weights, reterr));
+        oos_weights_add_built(&weights, oos_workspace_of(setup, &plan->backend).built);
         param_bytes[stage] = weights.param_bytes;
         if (stage == 0 || weights.loaded_bytes > plan->weights.loaded_bytes) {
             plan->weights = weights;

@@ -36,6 +36,15 @@ typedef struct oos_weights {
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr);
 
+/* Workspace that layers take when they are built counts as loaded. */
+static inline void oos_weights_add_built(oos_weights *weights, uint64_t bytes)
+{
+    weights->buffer_bytes = oos_add(weights->buffer_bytes, bytes);
+    weights->loaded_bytes = oos_add(weights->loaded_bytes, bytes);
+    weights->loaded_low = oos_add(weights->loaded_low, bytes);
+    weights->loaded_high = oos_add(weights->loaded_high, bytes);
+}
+
 /* What stays after loading, as a row. */
 oos_amount oos_weights_amount(const oos_weights *weights);
 

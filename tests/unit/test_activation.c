@@ -4,6 +4,7 @@
 
 #include "plan/activation.h"
 #include "plan/outside.h"
+#include "plan/workspace.h"
 
 /* One start on a device of compute capability 9.0, eager, all defaults given by hand. */
 typedef struct start {
@@ -246,6 +247,41 @@ static void a_video_claims_its_time_stamps(void **state)
     end(&s);
 }
 
+/* GLM-5.2 on 0.26.0: 40 lengths of 819,200 tokens of 132 bytes were seen beside the sampler (6.31 GiB). With an fp8_ds_mla
+ * cache FLASHMLA_SPARSE takes 5 lengths of 1,152 bytes and the queries of a batch when its layers are built. */
+static void sparse_attention_shares_one_workspace(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 26, 0));
+    s.attentions[0] = (oos_attention){.mixer = OOS_MIXER_MLA,
+                                      .heads = 64,
+                                      .kv_lora_rank = 512,
+                                      .rope_dim = 64,
+                                      .indexer_dim = 128,
+                                      .indexer_topk = 2048};
+    s.setup.max_model_len = 819200;
+    oos_backend_choice const sparse = {.name = "FLASHINFER_MLA_SPARSE"};
+    oos_workspace workspace = oos_workspace_of(&s.setup, &sparse);
+    assert_int_equal(workspace.indexer, (uint64_t)40 * 819200 * 132 + OOS_MIB);
+    assert_int_equal(workspace.built, 0);
+    assert_int_equal(workspace.logits, 512 * OOS_MIB);
+    assert_true(activation_of(&s).retained.bytes >= workspace.indexer);
+
+    oos_backend_choice const flash = {.name = "FLASHMLA_SPARSE"};
+    s.setup.kv_dtype = OOS_KV_FP8_DS_MLA;
+    s.setup.tp = 4;
+    workspace = oos_workspace_of(&s.setup, &flash);
+    assert_int_equal(workspace.built, (uint64_t)(16384 * 16 + 5 * 819200) * 576 * 2);
+    assert_int_equal(oos_workspace_grown(&workspace, workspace.indexer), 0); /* fits into what is there */
+    end(&s);
+    begin(&s, OOS_VERSION(0, 12, 0));
+    s.attentions[0].mixer = OOS_MIXER_MLA;
+    s.attentions[0].indexer_dim = 128;
+    assert_int_equal(oos_workspace_of(&s.setup, &flash).indexer, 0);
+    end(&s);
+}
+
 static void more_tokens_never_need_less(void **state)
 {
     (void)state;
@@ -332,6 +368,7 @@ int main(void)
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
         cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
         cmocka_unit_test(a_video_claims_its_time_stamps),
+        cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
