@@ -380,9 +380,6 @@ def case_metrics(folder):
     """Over HTTP: two paths, GET only."""
     write(os.path.join(pod_folder(folder), "0.log"), cri(START + failure(100)))
     f = Follower(BINARY, "--metrics", "0", folder)
-    if f.wait_error("no libmicrohttpd", 0.5):
-        print("     built without libmicrohttpd: no listener")
-        return
     C.claim(f.wait_error("metrics on port"), "the port is said", f.errors())
     port = int(f.errors().split("metrics on port ")[1].split()[0])
     cause = f.wait_for(1)[0]["cause"]
