@@ -14,11 +14,10 @@ import sys
 import tempfile
 import zipfile
 
+import sbom
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TAG = "py3-none-manylinux_2_17_x86_64"
-# What is linked in, by the package whose licence applies.
-LINKED = ["libjansson-dev", "libyaml-dev", "libpcre2-dev", "libvectorscan-dev", "libarchive-dev", "nettle-dev", "liblzma-dev",
-          "libzstd-dev", "liblz4-dev", "libbz2-dev", "zlib1g-dev", "libstdc++-12-dev"]
 METADATA = """Metadata-Version: 2.1
 Name: oomsight
 Version: %s
@@ -51,7 +50,7 @@ def stripped(path):
 
 
 def version():
-    told = re.search(r"version: '([^']+)'", read(ROOT, "meson.build").decode()).group(1)
+    told = sbom.version()
     if '__version__ = "%s"' % told not in read(ROOT, "bindings", "python", "oomsight", "__init__.py").decode():
         sys.exit("make_wheel.py: bindings/python/oomsight/__init__.py has another version than meson.build (%s)" % told)
     return told
@@ -81,10 +80,10 @@ def contents(build, info, data):
     if os.path.exists(plugin):
         files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n", False)
     files[info + "/licenses/LICENSE"] = (read(ROOT, "LICENSE"), False)
-    for name in LINKED:
-        path = "/usr/share/doc/%s/copyright" % name
-        if os.path.exists(path):
-            files[info + "/licenses/%s.txt" % name] = (read(path), False)
+    found = sbom.packages(build)
+    for name, text in sbom.licence_texts(found).items():
+        files[info + "/licenses/" + name] = (text, False)
+    files[info + "/sboms/oomsight.cdx.json"] = (sbom.document(found), False)
     return files
 
 
@@ -98,7 +97,10 @@ def main():
     build, out = sys.argv[1:]
     name = "oomsight-" + version()
     info, data = name + ".dist-info", name + ".data"
-    files = contents(build, info, data)
+    try:
+        files = contents(build, info, data)
+    except sbom.Missing as missing:
+        sys.exit("make_wheel.py: %s" % missing)
     record = ["%s,%s,%d" % (path, digest(text), len(text)) for path, (text, _) in sorted(files.items())] + [info + "/RECORD,,"]
     files[info + "/RECORD"] = (("\n".join(record) + "\n").encode(), False)
     os.makedirs(out, exist_ok=True)

@@ -17,10 +17,7 @@ done
 sed -i '/^\(Requires\|Libs\)\.private:/d' "$tree/lib/pkgconfig/oomsight.pc" # linked in: who links with it needs none of them
 mkdir -p "$tree/share/doc/oomsight"
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$tree/share/doc/oomsight/"
-mkdir -p "$tree/share/doc/oomsight/licenses" # of what is linked in; the list is make_wheel.py's
-for package in $(python3 -c "import sys; sys.path.insert(0, '$root/tools'); import make_wheel; print(*make_wheel.LINKED)"); do
-    cp "/usr/share/doc/$package/copyright" "$tree/share/doc/oomsight/licenses/$package.txt" 2>/dev/null || true
-done
+"$root/tools/sbom.py" "$build" "$tree/share/doc/oomsight" >/dev/null # licences and the list of what is linked in; ends here if one is missing
 find "$work/tree" -exec touch -h -d "@$epoch" {} +
 name=oomsight-$version-linux-x86_64
 tar -C "$work/tree" --transform "s,^usr,$name," --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$epoch" -cf - usr | xz -9e -T1 >"$out/$name.tar.xz"

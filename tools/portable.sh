@@ -11,7 +11,7 @@ ninja -C "$dir-native" -j2 src/precompile
 native=$(cd "$dir-native" && pwd)/src/precompile
 if [ ! -f "$dir/build.ninja" ]; then
     CC=gcc CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
-        LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,-z,relro,-z,now -Wl,--gc-sections" \
+        LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,--gc-sections" \
         meson setup "$dir" "$root" -Dportable=true "-Dprecompile=$native" -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
         -Db_asneeded=false --prefix /usr --libdir lib >/dev/null
 fi

@@ -1,5 +1,5 @@
 /* Only in portable builds. The zip reader of libarchive.a can decrypt, and would bring Nettle (LGPL) for it. We never have a
- * password: these two tables, which are found before those of the archive, say "not supported", as libarchive itself does
+ * password: these two tables, which are linked before those of the archive, say "not supported", as libarchive itself does
  * where it is built without cryptography. They are longer than the real ones, so that a function added at the end says it too. */
 enum { NOT_SUPPORTED = -2, FUNCTIONS = 32 };
 

@@ -6,6 +6,7 @@ glibc symbol of every file is shown and checked, and `auditwheel show` where it 
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,16 @@ LOG = os.path.join(FIXTURES, "kb", "vllm", "context-too-long", "positive.log")
 TRACE = os.path.join(FIXTURES, "traces", "stranded.trace")
 NEWEST = (2, 17)
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
+
+
+def encrypted_zip():
+    """One entry under AES (method 99): the reader asks its cryptography, which is not there."""
+    extra = struct.pack("<HHH2sBH", 0x9901, 7, 2, b"AE", 3, 8)
+    body = b"s" * 16 + b"vv" + b"x" * 40 + b"m" * 10
+    name = b"engine.log"
+    local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 51, 1, 99, 0, 0, 0, len(body), 40, len(name), len(extra)) + name + extra + body
+    entry = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 51, 51, 1, 99, 0, 0, 0, len(body), 40, len(name), len(extra), 0, 0, 0, 0, 0) + name + extra
+    return local + entry + struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
 class Wheel:
@@ -51,6 +62,36 @@ class Wheel:
             self.claim("%s asks for glibc %s at most" % (short, ".".join(map(str, NEWEST))), newest <= NEWEST, newest)
             self.claim("%s needs no library of others" % short, all(n in SYSTEM or n.startswith("liboomsight") for n in needed), needed)
             self.claim("%s leaves nothing undefined" % short, not bare, bare)
+
+    def supply(self, work):
+        """What of others is inside: a list of it, the text of each licence, and nothing that binds the whole."""
+        info = os.path.join(work, [name for name in os.listdir(work) if name.endswith(".dist-info")][0])
+        with open(os.path.join(info, "sboms", "oomsight.cdx.json"), encoding="utf-8") as f:
+            bill = json.load(f)
+        parts = bill["components"]
+        names = {p["value"] for part in parts for p in part["properties"] if p["name"] == "oomsight:package"}
+        print("  inside: " + ", ".join("%s %s" % (part["name"], part["version"]) for part in parts))
+        self.claim("the list is CycloneDX, of this version", bill["bomFormat"] == "CycloneDX" and bill["metadata"]["component"]["version"] in info, bill["metadata"])
+        self.claim("it has the libraries that are linked in", {"libjansson-dev", "libyaml-dev", "libpcre2-dev", "libvectorscan-dev", "libarchive-dev", "liblzma-dev",
+                   "libzstd-dev", "liblz4-dev", "libbz2-dev", "zlib1g-dev", "libstdc++-12-dev", "uthash-dev"} <= names, names)
+        self.claim("each with a version", all(part["version"] for part in parts), parts)
+        texts = {name for name in names if os.path.exists(os.path.join(info, "licenses", name + ".txt"))}
+        self.claim("each with the text of its licence", texts == names, names - texts)
+        binding = [part["name"] for part in parts if "GPL" in part["licenses"][0]["expression"] and " WITH " not in part["licenses"][0]["expression"]]
+        self.claim("none under a licence that binds the whole", not binding, binding)
+        for folder, _, files in os.walk(work):
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as f:
+                    text = f.read()
+                found = [word for word in (b"libmicrohttpd", b"nettle_", b"gnutls_") if text[:4] == b"\x7fELF" and word in text]
+                self.claim("%s has nothing of libmicrohttpd, Nettle or GnuTLS" % name, not found, found)
+
+    def hardening(self, work):
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(work) for name in names]
+        binaries = sorted(f for f in files if open(f, "rb").read(4) == b"\x7fELF")
+        told = subprocess.run([sys.executable, os.path.join(FIXTURES, "..", "hardening.py")] + binaries, capture_output=True, text=True)
+        print("  " + told.stdout.splitlines()[0])
+        self.claim("every file is hardened", told.returncode == 0, told.stdout)
 
     def audit(self, work):
         venv = os.path.join(work, "audit")
@@ -107,6 +148,11 @@ class Wheel:
                 "print('ok')" % (MODEL, LOG, TRACE))
         told = run(where("python"), "-c", code)
         self.claim("%s: import oomsight" % version, told.stdout.strip() == "ok", told.stderr)
+        locked = os.path.join(work, "locked.zip")
+        with open(locked, "wb") as f:
+            f.write(encrypted_zip())
+        told = run(where("oomsight"), "explain", locked)
+        self.claim("%s: an encrypted archive is said to be unreadable" % version, told.returncode == 0 and "what could be read was" in told.stdout, (told.returncode, told.stdout))
         took = time.time() - start
         print("  %s: every command in %.1f s" % (version, took))
         self.claim("%s: under 60 s" % version, took < 60, took)
@@ -121,6 +167,8 @@ def main():
     wheel.claim("under 12 MB", megabytes < 12, megabytes)
     with tempfile.TemporaryDirectory() as work:
         wheel.symbols(os.path.join(work, "files"))
+        wheel.supply(os.path.join(work, "files"))
+        wheel.hardening(os.path.join(work, "files"))
         wheel.audit(work)
         wheel.uv(work)
         for python in sys.argv[2:] or [sys.executable]:
