@@ -89,7 +89,7 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
         oos_report_engines(&text, data->rules, params);
     else
         return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }
 
 oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,

@@ -127,7 +127,7 @@ oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsigh
     a->render = render;
     a->on_trouble = params->on_trouble;
     a->trouble_context = params->trouble_context;
-    oomsight_status const status = open_parts(a, params, reterr);
+    oomsight_status const status = OOS_WHOLE_STATUS(params, open_parts(a, params, reterr));
     if (status != OOMSIGHT_OK)
         oomsight_agent_close(a);
     else

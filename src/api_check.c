@@ -128,7 +128,7 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     }
     check->arena = arena;
-    oomsight_status const status = check_fill(check, params, reterr);
+    oomsight_status const status = OOS_WHOLE_STATUS(params, check_fill(check, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_check_free(check);
         return status;
@@ -186,5 +186,5 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "checks are written as text, JSON, GitHub annotations or SARIF");
     }
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -135,7 +135,7 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     if (params->engine_version)
         dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
     oomsight_status status = until_read(params->until, &dryrun->until, reterr);
-    if (status == OOMSIGHT_OK) status = segment_make(dryrun, params, reterr);
+    if (status == OOMSIGHT_OK) status = OOS_WHOLE_STATUS(params, segment_make(dryrun, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_dryrun_free(dryrun);
         return status;
@@ -211,5 +211,5 @@ oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const ooms
         oos_report_dryrun_html(&text, &dryrun->run, params);
     else
         oos_report_dryrun_text(&text, &dryrun->run, params);
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -134,7 +134,7 @@ oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
     }
     e->arena = arena;
-    oomsight_status const status = read_inputs(e, params, reterr);
+    oomsight_status const status = OOS_WHOLE_STATUS(params, read_inputs(e, params, reterr));
     if (status != OOMSIGHT_OK) {
         oos_arena_free(arena);
         return status;
@@ -197,5 +197,5 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
     case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "an explanation is not written as JUnit");
     }
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

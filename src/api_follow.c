@@ -56,7 +56,8 @@ oomsight_status oomsight_follow_open(const oomsight_follow_params *params, oomsi
         status = oos_explainer_open(follow->results, &follow->knowledge, &follow->found, on_incident, follow,
                                     &follow->explainer, reterr);
     if (status == OOMSIGHT_OK)
-        status = oos_follow_open(params->path, follow->explainer, &follow->file, reterr);
+        status =
+            OOS_WHOLE_STATUS(params, oos_follow_open(params->path, follow->explainer, &follow->file, reterr));
     if (status != OOMSIGHT_OK)
         oomsight_follow_close(follow);
     else

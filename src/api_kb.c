@@ -29,7 +29,7 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
             status =
                 oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no record '%s'; 'oomsight kb list' names them", id);
     }
-    if (status == OOMSIGHT_OK) status = oos_text_take(&text, ret_text, reterr);
+    if (status == OOMSIGHT_OK) status = OOS_WHOLE_TEXT(params, &text, ret_text);
     oos_text_free(&text);
     oos_arena_free(arena);
     return status;

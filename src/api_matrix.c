@@ -3,10 +3,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "plan/plan.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum { FILE_MAX = 1 << 20, LABEL_MAX = 4096 };
 
@@ -179,6 +179,7 @@ static oomsight_status slots_make(oomsight_matrix *matrix, const oomsight_matrix
                 found->name = block->models[m].name;
                 found->id = (uint32_t)HASH_COUNT(*table);
                 HASH_ADD_KEYPTR(hh, *table, found->name, strlen(found->name), found);
+                if (!OOS_IN_TABLE(found)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
             }
             of[m] = found->id;
         }
@@ -323,7 +324,7 @@ oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params, oomsi
     matrix->threads = params->threads ? params->threads : cores > 0 ? (unsigned)cores : 1;
     matrix->scratch = oos_arena_create(16 << 10);
     oomsight_status status = OOMSIGHT_NOMEM;
-    if (matrix->scratch) status = matrix_fill(matrix, params, reterr);
+    if (matrix->scratch) status = OOS_WHOLE_STATUS(params, matrix_fill(matrix, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_matrix_close(matrix);
         return status;
@@ -385,5 +386,5 @@ oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix, const ooms
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "a matrix is written as text, JSON, Markdown, HTML or JUnit");
     }
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

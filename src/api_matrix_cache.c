@@ -7,6 +7,7 @@
 #include "base/locale.h"
 #include "facts/data.h"
 #include "input/hfcache.h"
+#include "base/table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum { SMALL_MAX = 16 << 20, HEADER_MAX = 64 << 20, NAMES_MAX = 4096, LINE_MAX_BYTES = 1 << 20 };
 
@@ -179,6 +179,7 @@ static void entry_add(oos_matrix_cache *cache, const char *line, uint64_t at, si
         if (!e) return;
         memcpy(e->key, line + KEY_AT, 64);
         HASH_ADD(hh, cache->table, key, 64, e);
+        if (!OOS_IN_TABLE(e)) return;
     }
     e->at = at;
     e->len = (uint32_t)len;

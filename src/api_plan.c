@@ -266,7 +266,7 @@ oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsigh
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
     }
     plan->arena = arena;
-    oomsight_status const status = plan_fill(plan, params, reterr);
+    oomsight_status const status = OOS_WHOLE_STATUS(params, plan_fill(plan, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_plan_free(plan);
         return status;
@@ -412,7 +412,7 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
     }
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }
 
 oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t count,
@@ -429,5 +429,5 @@ oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t 
         oos_report_plan_html(&text, list, count, params);
     else
         oos_report_plans(&text, list, count, params);
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -75,7 +75,7 @@ oomsight_status oomsight_replay_create(const oomsight_replay_params *params, oom
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a replay");
     }
     replay->arena = arena;
-    oomsight_status const status = replay_fill(replay, params, reterr);
+    oomsight_status const status = OOS_WHOLE_STATUS(params, replay_fill(replay, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_replay_free(replay);
         return status;
@@ -138,7 +138,7 @@ oomsight_status oomsight_replay_render(const oomsight_replay *replay, const ooms
         oos_text_free(&text);
         return status;
     }
-    return oos_text_take(&text, ret_text, reterr);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
 }
 
 oomsight_status oomsight_replay_render_events(const oomsight_replay *replay, char **ret_text,

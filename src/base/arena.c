@@ -23,11 +23,26 @@ struct oos_arena {
     cleanup *cleanups;
 };
 
+static _Thread_local uint64_t denied;
+
+uint64_t oos_memory_denied(void)
+{
+    return denied;
+}
+
+void oos_memory_deny(void)
+{
+    denied++;
+}
+
 static block *block_create(size_t capacity, block *older)
 {
     if (capacity > SIZE_MAX - sizeof(block)) return NULL;
     block *b = malloc(sizeof *b + capacity);
-    if (!b) return NULL;
+    if (!b) {
+        oos_memory_deny();
+        return NULL;
+    }
     b->older = older;
     b->capacity = capacity;
     b->used = 0;
@@ -37,7 +52,10 @@ static block *block_create(size_t capacity, block *older)
 oos_arena *oos_arena_create(size_t first_block_bytes)
 {
     oos_arena *arena = calloc(1, sizeof *arena);
-    if (!arena) return NULL;
+    if (!arena) {
+        oos_memory_deny();
+        return NULL;
+    }
     arena->newest = block_create(first_block_bytes < 256 ? 256 : first_block_bytes, NULL);
     if (arena->newest) return arena;
     free(arena);

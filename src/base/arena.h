@@ -17,6 +17,11 @@ void oos_arena_reset(oos_arena *arena);                /* forget everything, kee
 void *oos_arena_take(oos_arena *arena, size_t bytes); /* zeroed, aligned for any type */
 void *oos_arena_take_array(oos_arena *arena, size_t count, size_t item_bytes);
 
+/* How often this thread was denied memory so far, here or in a growing text. Code in between may go on without a note or a row: the
+ * public entry compares the count before and after, and gives no answer that was made with less. */
+uint64_t oos_memory_denied(void);
+void oos_memory_deny(void); /* one more */
+
 /* Run `release(thing)` when the arena is freed or reset. False when out of memory: then it has not been adopted. */
 bool oos_arena_adopt(oos_arena *arena, void (*release)(void *), void *thing);
 

@@ -28,3 +28,9 @@ void oos_params_give(void *given, const void *ours, size_t our_bytes)
     if (filled > sizeof bytes)
         memcpy((char *)given + sizeof bytes, (const char *)ours + sizeof bytes, filled - sizeof bytes);
 }
+
+oomsight_status oos_params_whole(oomsight_status status, uint64_t denied_before, oomsight_error *reterr)
+{
+    if (status != OOMSIGHT_OK || oos_memory_denied() == denied_before) return status;
+    return oos_fail(reterr, OOMSIGHT_NOMEM, "memory ran out on the way to an answer");
+}

@@ -1,5 +1,6 @@
 /* A growing text on the heap. */
 #include "base/text.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/locale.h"
 
@@ -21,6 +22,7 @@ static bool reserve(oos_text *text, size_t more)
     char *grown = realloc(text->ptr, capacity);
     if (!grown) {
         text->failed = true;
+        oos_memory_deny();
         return false;
     }
     text->ptr = grown;

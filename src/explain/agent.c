@@ -4,6 +4,7 @@
 #include "base/locale.h"
 #include "base/size.h"
 #include "explain/watch.h"
+#include "base/table.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +13,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum {
     STEP_MAX_BYTES = 1 << 20, /* of one file, then it is another's turn */
@@ -146,6 +146,10 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, char *
     it->path = oos_tail_path(it->tail);
     it->root = root;
     HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
+    if (OOS_IN_TABLE(it)) return;
+    trouble(agent, path, "no memory to follow it");
+    oos_tail_close(it->tail);
+    free(it);
 }
 
 static void on_file(void *context, size_t root, const char *relative)

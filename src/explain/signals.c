@@ -2,8 +2,7 @@
 #include "explain/signals.h"
 #include "base/json.h"
 #include "facts/data.h"
-
-#include <uthash.h>
+#include "base/table.h"
 
 typedef struct literal {
     const char *text;
@@ -88,6 +87,10 @@ static oomsight_status index_literals(oos_arena *arena, const json_t *list, oos_
                 known->text = word;
                 known->index = (uint32_t)count++;
                 HASH_ADD_KEYPTR(hh, table, known->text, strlen(known->text), known);
+                if (!OOS_IN_TABLE(known)) {
+                    status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the literals");
+                    goto out;
+                }
             }
             known->owner_count++;
             owners++;

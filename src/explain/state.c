@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "base/locale.h"
 #include "explain/history.h"
+#include "base/table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum {
     ENTRIES_MAX = 65536,
@@ -114,7 +114,10 @@ static entry *entry_of(oos_state *state, const char *path)
         return NULL;
     }
     HASH_ADD_KEYPTR(hh, state->entries, e->path, strlen(e->path), e);
-    return e;
+    if (OOS_IN_TABLE(e)) return e;
+    free(e->path);
+    free(e);
+    return NULL;
 }
 
 static void forget_entry(oos_state *state, entry *e)

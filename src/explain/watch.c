@@ -1,5 +1,6 @@
 /* Folders only: a watch per file would be told of every write. */
 #include "explain/watch.h"
+#include "base/table.h"
 
 #include <stdalign.h>
 #include <stdint.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
-#include <uthash.h>
 
 enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 64 };
 
@@ -73,6 +73,10 @@ void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *
     f->id = id;
     f->root = root;
     HASH_ADD_INT(watch->folders, id, f);
+    if (OOS_IN_TABLE(f)) return;
+    free(f->relative);
+    free(f);
+    watch->missing = true;
 }
 
 /* Events only say where to look. */

@@ -85,6 +85,7 @@ oomsight_status oos_matrix_label_id(oos_matrix_reader *in, oos_matrix_label **ta
         label->text = text;
         label->id = (uint32_t)HASH_COUNT(*table);
         HASH_ADD_KEYPTR(hh, *table, label->text, strlen(label->text), label);
+        if (!OOS_IN_TABLE(label)) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
     }
     *ret_id = label->id;
     return OOMSIGHT_OK;

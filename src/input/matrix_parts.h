@@ -4,8 +4,7 @@
 
 #include "input/matrix.h"
 #include "input/yaml_load.h"
-
-#include <uthash.h>
+#include "base/table.h"
 
 /* Labels in the order they were first seen. */
 typedef struct oos_matrix_label {

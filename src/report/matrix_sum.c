@@ -4,10 +4,10 @@
  *     rows (model, flags), columns GPUs     when models have flags of their own, which would leave most of the former empty
  *     rows models, columns GPUs             else: flags are summed over, and models beyond the last row as well */
 #include "report/matrix.h"
+#include "base/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 enum { CELLS_MAX = 10000, PAIRS_SEEN_MAX = 4 * CELLS_MAX };
 enum { BY_GPU_FLAGS, BY_MODEL_FLAGS, BY_GPU };
@@ -72,6 +72,7 @@ static bool columns_gather(oos_matrix_sum *sum, bool models)
                 c->key.other = other;
                 c->place = HASH_COUNT(sum->by_name);
                 HASH_ADD(hh, sum->by_name, key, sizeof c->key, c);
+                if (!OOS_IN_TABLE(c)) return false;
             }
     }
     return true;
@@ -343,6 +344,7 @@ static void pair_add(oos_matrix_sum *sum, const oomsight_matrix_point *point)
     h->side.why = malloc_copy(side.why);
     h->side.unknown_flag = malloc_copy(side.unknown_flag);
     HASH_ADD(hh, sum->waiting, pair, sizeof h->pair, h);
+    if (!OOS_IN_TABLE(h)) half_free(h);
 }
 
 void oos_matrix_sum_add(oos_matrix_sum *sum, const oos_matrix_place *place,

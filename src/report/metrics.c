@@ -1,11 +1,11 @@
 /* Counters of incidents by namespace, phase and cause; figures of each engine as its log told them last. */
 #include "report/metrics.h"
 #include "base/size.h"
+#include "base/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 enum { COUNTERS_MAX = 2048, ENGINES_MAX = 8192, KEY_BYTES = 256 };
 
@@ -67,6 +67,10 @@ static void count(oos_metrics *metrics, const char *space, const char *phase, co
         if (!c) return;
         snprintf(c->key, sizeof c->key, "%s", key);
         HASH_ADD_STR(metrics->counters, key, c);
+        if (!OOS_IN_TABLE(c)) {
+            free(c);
+            return;
+        }
     }
     c->count++;
 }
