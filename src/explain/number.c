@@ -44,12 +44,12 @@ static bool decimal(oos_view text, double factor, oos_number *ret_number)
     double const value = oos_real_read(plain, &end);
     if (end == plain || !isfinite(value)) return false;
     double const scaled = fabs(value) * factor;
-    if (factor == 1 && !strchr(plain, '.')) { /* counts and bytes are whole and may need all 64 bits */
+    if (scaled >= 0x1p63) return false; /* no figure of an engine, and more than an integer of JSON may be */
+    bool const whole = factor == 1 && !strchr(plain, '.'); /* counts and bytes: a double may not hold them */
+    if (whole)
         ret_number->value = strtoull(plain[0] == '-' ? plain + 1 : plain, NULL, 10);
-    } else {
-        if (scaled >= 0x1p63) return false;
+    else
         ret_number->value = (uint64_t)(scaled + 0.5);
-    }
     ret_number->negative = value < 0;
     ret_number->known = true;
     return true;
