@@ -2,11 +2,11 @@
 """Would a test notice? Each mutant of tests/mutants.txt is one changed line of src/; the tree is copied, the change made, what it
 touches is built again, and the tests run until one fails.
 
-    mutants.py [--only WORD] [--all] [--jobs N] [--markdown] [--list] [--keep DIR]
+    mutants.py [--only WORD] [--all] [--oracle] [--jobs N] [--markdown] [--list] [--keep DIR]
 
-Tests of meaning are asked first: unit, property, the promises of the fuzz corpora, and with data beside the checkout the oracles.
-Only what passes them is given to tests of text (golden reports, outputs in documents), which one regeneration would accept.
---all asks every kind whatever the first ones say. Exit 1: fewer than the goal are caught, or a mutant no longer fits the code."""
+Tests of meaning are asked first: unit, property, the promises of the fuzz corpora, and with --oracle what is measured against data beside
+the checkout. Only what passes them is given to tests of text (golden reports, outputs in documents), which one regeneration would
+accept. --all asks every kind whatever the first ones say. Exit 1: fewer than the goal are caught, or a mutant no longer fits the code."""
 import argparse, collections, os, pathlib, re, shutil, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -36,7 +36,8 @@ def run(command, cwd, timeout=600):
 
 
 class Tree:
-    """A copy of the checkout as it is now, with a build of its own."""
+    """A copy of the checkout as it is now, with a build of its own. Its tests take the library as a shared object with every symbol to be seen,
+    so that a change costs one compilation and one link."""
 
     def __init__(self, folder, jobs):
         self.root, self.build, self.jobs = pathlib.Path(folder), pathlib.Path(folder) / 'build', str(jobs)
@@ -48,10 +49,18 @@ class Tree:
         tar.stdin.write('\0'.join(there).encode())
         tar.stdin.close()
         if unpack.wait() or tar.wait(): sys.exit('the tree could not be copied')
-        options = ['-Dbuildtype=plain', '-Ddebug=false', '-Doptimization=1'] + (['-Dc_link_args=-fuse-ld=lld'] if shutil.which('ld.lld') else [])
+        recipe = self.root / 'src/meson.build'
+        text = recipe.read_text()
+        changed = text.replace("static_library('oomsight_objects'", "shared_library('oomsight_objects'").replace('link_whole: liboomsight_objects', 'link_with: liboomsight_objects')
+        changed = re.sub(r"(shared_library\('oomsight_objects'.*?)\n  pic: true,", r'\1', changed, flags=re.S)
+        if changed.count("shared_library('oomsight_objects'") != 1: sys.exit('src/meson.build has another form: teach tools/mutants.py')
+        recipe.write_text(changed)
+        options = ['-Dbuildtype=plain', '-Ddebug=false', '-Doptimization=1', '-Dc_args=-fvisibility=default']
+        if shutil.which('ld.lld'): options.append('-Dc_link_args=-fuse-ld=lld')
         code, out = run(['meson', 'setup', 'build', *options], self.root)
         if code: sys.exit(out)
         listed = re.findall(r'^(\S+): c_LINKER', run(['ninja', '-C', 'build', '-t', 'targets', 'all'], self.root)[1], re.M)
+        # Unit tests that need a program around them are left out.
         self.units = [t for t in listed if t.startswith('tests/unit/test_') and not t.endswith('test_hub')]
         self.replays = [t for t in listed if t.startswith('tests/fuzz/replay_')]
         shared = ROOT.parent / 'shared'
@@ -60,43 +69,44 @@ class Tree:
         self.property = sorted({line.split(' / ')[-1].strip() for line in tests.splitlines() if 'propert' in line})
 
     def compile(self, kind):
-        """What the tests of a kind run, and no more: linking is most of the work."""
-        targets = {'unit': self.units, 'promise': self.replays, 'property': []}.get(kind, ['cli/oomsight'])
+        """What the tests of a kind run, and no more."""
+        targets = {'unit': self.units, 'promise': self.replays}.get(kind, ['cli/oomsight'])
         return run(['ninja', '-C', 'build', '-j', self.jobs, *targets], self.root)
 
-    def meson(self, *words):
-        return run(['meson', 'test', '-C', 'build', '--no-rebuild', '--num-processes', self.jobs, *words], self.root)
+    def first_failing(self, programs):
+        """(name, words) of programs; the first that ends with anything but 0."""
+        env = dict(os.environ, OOMSIGHT_FIXTURES=str(self.root / 'tests/fixtures'))
+        for name, words in programs:
+            try:
+                done = subprocess.run([str(w) for w in words], cwd=self.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+            except subprocess.TimeoutExpired:
+                return [name]
+            if done.returncode: return [name]
+        return []
 
-    def failures(self, output):
-        return sorted({m.group(1) for m in re.finditer(r'^\s*\d+/\d+ (?:oomsight:)?(?:\S+ / )?(\S+)\s+(?:FAIL|TIMEOUT|ERROR)', output, re.M)})
-
-    def ask(self, kind):
-        """What of this kind fails: names, or None when there is nothing of it to ask."""
-        oomsight = str(self.build / 'cli/oomsight')
+    def ask(self, kind, part):
+        """What of this kind fails: a name, or nothing. Tests that name the part of the code are asked first."""
+        oomsight, golden = self.build / 'cli/oomsight', self.shared / 'golden' if self.shared else None
         if kind == 'unit':
-            names = [os.path.basename(t)[len('test_'):] for t in self.units]
-            code, out = self.meson('--suite', 'unit', *names)
-            return (self.failures(out) or ['a test']) if code else []
-        if kind in ('golden', 'promise'):
-            code, out = self.meson('--suite', {'promise': 'fuzz'}.get(kind, kind))
-            return (self.failures(out) or ['a test']) if code else []
+            near = {'plan': 'plan activation kv weights backend', 'replay': 'sim set snapshot', 'explain': 'explain follow loginput'}[part].split()
+            units = sorted(self.units, key=lambda t: (near + [t[len('tests/unit/test_'):]]).index(t[len('tests/unit/test_'):]))
+            return self.first_failing((os.path.basename(t), [self.build / t]) for t in units)
+        if kind == 'promise':
+            return self.first_failing((os.path.basename(t), [self.build / t, f'tests/fuzz/corpus/{t.split("replay_")[-1]}']) for t in self.replays)
         if kind == 'property':
-            if not self.property: return None
-            code, out = self.meson(*self.property)
-            return (self.failures(out) or ['a test']) if code else []
+            if not self.property: return []
+            return ['property'] if run(['meson', 'test', '-C', 'build', '--no-rebuild', *self.property], self.root, 1200)[0] else []
         if kind == 'oracle':
-            if not self.shared: return None
-            golden = self.shared / 'golden'
-            asked = (('seeds', ['tools/check_seeds.py', oomsight, golden / 'models']),
-                     ('geometry', ['tools/score_geometry.py', oomsight, golden / 'geometry.jsonl']),
-                     ('allocator', ['tools/score_replay.py', oomsight, golden / 'allocator']),
-                     ('snapshots', ['tools/score_snapshots.py', oomsight, golden / 'snapshots']),
-                     ('seeds of explain', ['tools/check_seeds_explain.py', oomsight, self.shared / 'phantom-logs', golden / 'models']))
-            return [name for name, words in asked if run([sys.executable] + [str(w) for w in words], self.root)[0]]
-        return ['documents'] if run([sys.executable, 'tools/check_docs.py', oomsight], self.root)[0] else []
+            if not golden: return []
+            asked = {'plan': (('seeds', ['tools/check_seeds.py', oomsight, golden / 'models']), ('geometry', ['tools/score_geometry.py', oomsight, golden / 'geometry.jsonl'])),
+                     'replay': (('allocator', ['tools/score_replay.py', oomsight, golden / 'allocator']), ('snapshots', ['tools/score_snapshots.py', oomsight, golden / 'snapshots'])),
+                     'explain': (('seeds of explain', ['tools/check_seeds_explain.py', oomsight, self.shared / 'phantom-logs', golden / 'models']),)}
+            return self.first_failing((name, [sys.executable, *words]) for name, words in asked[part])
+        if kind == 'golden': return self.first_failing([('golden', ['tools/golden.sh', self.build])])
+        return self.first_failing([('documents', [sys.executable, 'tools/check_docs.py', oomsight])])
 
 
-def judge(tree, mutant, everything):
+def judge(tree, mutant, kinds, everything):
     """(kind, names) of what notices it; kind None: nothing does."""
     path = tree.root / mutant.file
     before = path.read_text()
@@ -105,15 +115,14 @@ def judge(tree, mutant, everything):
     path.write_text(before.replace(mutant.old, mutant.new, 1))
     try:
         caught = []
-        for kind in MEANING + TEXT:
-            if kind == 'property' and not tree.property: continue
+        for kind in kinds:
             code, out = tree.compile(kind)
             if code: return 'build', re.findall(r'error: (.*)', out)[:1]
-            names = tree.ask(kind)
+            names = tree.ask(kind, mutant.file.split('/')[1])
             if names: caught.append((kind, names))
             if caught and not everything: break
         if not caught: return None, []
-        return caught[0][0], [f'{k}: {", ".join(n[:3])}' for k, n in caught]
+        return caught[0][0], [f'{k}: {", ".join(n)}' for k, n in caught]
     finally:
         path.write_text(before)
 
@@ -122,6 +131,7 @@ def main():
     parser = argparse.ArgumentParser(description='mutation check')
     parser.add_argument('--only', default='', help='mutants whose name or file has this word')
     parser.add_argument('--all', action='store_true', help='ask every kind of test')
+    parser.add_argument('--oracle', action='store_true', help='with data beside the checkout: its oracles too')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--markdown', action='store_true', help='a table at the end')
     parser.add_argument('--list', action='store_true', help='say which there are, and which no longer fit the code')
@@ -139,14 +149,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix='mutants-') as scratch:
         if args.keep: os.makedirs(args.keep, exist_ok=True)
         tree = Tree(args.keep or scratch, args.jobs)
-        for kind in MEANING + TEXT:
+        kinds = [k for k in MEANING + TEXT if (k != 'oracle' or args.oracle and tree.shared) and (k != 'property' or tree.property)]
+        for kind in kinds:
             code, out = tree.compile(kind)
             if code: sys.exit(out[-3000:])
-            names = tree.ask(kind)
-            if names: sys.exit(f'without any change these fail: {kind}: {", ".join(names)}')
+            for part in ('plan', 'replay', 'explain') if kind == 'oracle' else ('plan',):
+                names = tree.ask(kind, part)
+                if names: sys.exit(f'without any change this fails: {kind}: {", ".join(names)}')
+        print(f'asked: {", ".join(kinds)}', flush=True)
         results = []
         for mutant in mutants:
-            kind, names = judge(tree, mutant, args.all)
+            kind, names = judge(tree, mutant, kinds, args.all)
             results.append((mutant, kind, names))
             print(f'{kind or "NOT CAUGHT":12}{mutant.file}: {mutant.name}  [{"; ".join(names)}]', flush=True)
     counts = collections.Counter('nothing' if kind is None else kind for _, kind, _ in results)

@@ -74,7 +74,7 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
     oomsight_error error = {0};
     oomsight_plan *plan = NULL;
     FUZZ_REQUIRE(model.arena);
-    oos_version_print(versions[head[0] % version_count], version, sizeof version);
+    oos_version_print(versions[head[0] / 4 % version_count], version, sizeof version);
     snprintf(gpu, sizeof gpu, "%sx%u", device->name, 1 + (head[2] >> 2 & 7));
     oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
     params.data = data;
@@ -82,6 +82,7 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
     params.command = words;
     params.command_count = 3 + fuzz_split(text, words + 3, WORDS_MAX - 3);
     params.engine_version = version;
+    params.skip_fixes = head[0] % 4 != 0; /* a search is a hundred plans */
     params.gpu = head[2] & 32 ? NULL : gpu;
     if (head[2] & 96) params.gpu_total_bytes = (uint64_t)(1 + head[1]) << 28;
     if (head[2] & 128) params.gpu_used_bytes = (uint64_t)head[0] << 26;

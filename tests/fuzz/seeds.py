@@ -255,7 +255,7 @@ def tables():
         body = json.dumps(value, indent=2 if i % 2 else None).encode()
         yield 'config', name, body
         flags = '\n'.join(words(1 + i % 5)).encode()
-        yield 'plan', name, bytes([7 * i % 256, 37 * i % 256, i % 4 | (i % 3) << 2, 11 * i % 256]) + flags + b'\0' + body + (b'\0' + quant if i % 5 == 0 else b'')
+        yield 'plan', name, bytes([(28 * i + i % 3) % 256, 37 * i % 256, i % 4 | (i % 3) << 2, 11 * i % 256]) + flags + b'\0' + body + (b'\0' + quant if i % 5 == 0 else b'')
     for i in range(16): yield 'serve', f'words-{i}', bytes([i * 3]) + '\n'.join(['vllm', 'serve', 'org/model'] + words(1 + i % 8)).encode()
     for i, (name, text) in enumerate(logs()):
         yield 'explain', name, text
