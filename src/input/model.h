@@ -175,6 +175,7 @@ typedef struct oos_model {
         max_position_yarn; /* with YaRN, what it derived before 0.30: original length x factor; 0: as above */
     uint64_t max_position_default; /* LongRoPE: the shorter default when no length is given; 0: as above */
     bool tied;                     /* lm_head shares the embedding */
+    bool tied_by_wrapper;          /* ... only by the default of the wrapper's class */
     bool lora_embeddings;          /* LoRA slots also for embedding and head */
     bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
     oos_moe moe;

@@ -111,6 +111,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
             guess(layers.moment, spread, spread, "columns alive at the busiest instant of a layer x tokens"),
         .sampler =
             guess(sampler, spread, spread, "hidden states, and the copies of the logits that live at once"),
+        .warmup = guess(batch.last ? oos_activation_sampler_warmup(&batch) : 0, 15, 15,
+                        "logits of the warm-up, which asks for top-k and top-p"),
         .encoder = guess(encoder, 30, 30, "vision encoder on the largest dummy images"),
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
         .peak =

@@ -11,6 +11,7 @@
 typedef struct oos_activation {
     oos_amount forward;       /* largest moment inside a layer, with the residual stream */
     oos_amount sampler;       /* largest moment of the dummy sampler run, hidden states included */
+    oos_amount warmup;        /* sampler of the warm-up after the cache is there (newer runner) */
     oos_amount encoder;       /* encoder's own peak while it runs */
     oos_amount encoder_cache; /* its outputs, alive during forward and sampler */
     oos_amount peak;          /* "torch peak memory increase": the largest of the moments */

@@ -50,6 +50,9 @@ uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept);
 /* The dummy sampler run, without the hidden states, and how little it may be where the way of sampling is not known. */
 uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low);
 
+/* The sampler of the newer runner's warm-up, after the cache is there; 0: there is none. */
+uint64_t oos_activation_sampler_warmup(const oos_batch *batch);
+
 /* The buffer of Triton's top-k and top-p masking, kept for the next call. */
 uint64_t oos_activation_topk_buffer(const oos_batch *batch);
 

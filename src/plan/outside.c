@@ -39,12 +39,12 @@ static oos_amount nccl_of(const oos_setup *setup)
  * buffers: next to nothing on A30 and GH200 (0.1, once 0.6), 1.0 GiB on 8 H100, 2.2 on 4 H100 without the custom
  * all-reduce. On unified memory the engine's own host memory is taken from the same free bytes: 0.8 less to 4 GiB more
  * than without it on GB10. */
-/* Experts in MXFP4 on Hopper before torch 2.9: the layout is not swizzled, and Triton's kernel for it spills. CUDA keeps
+/* Experts in MXFP4 on Hopper with torch 2.8 (before, Marlin runs them): the layout is not swizzled, and Triton's kernel for it spills. CUDA keeps
  * the local memory of every thread that can be resident: 2,048 a multiprocessor. Two starts of GPT-OSS-120B with 0.11.0 on
  * one H100: 9.8 GiB outside PyTorch when it ran out, and 8.6 GiB less cache than the rest explains, 33 KiB a thread. */
 static uint64_t spill_of(const oos_setup *setup)
 {
-    if (setup->device.capability != 90 || setup->rules->torch_minor >= 9) return 0;
+    if (setup->device.capability != 90 || setup->rules->torch_minor != 8) return 0;
     bool mxfp4 = false;
     for (size_t i = 0; i < setup->model->quant_count; i++)
         mxfp4 = mxfp4 || setup->model->quants[i].kind == OOS_QUANT_MXFP4;

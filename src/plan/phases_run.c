@@ -52,11 +52,14 @@ static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error 
 
 static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    if (plan->setup->v2_runner) return OOMSIGHT_OK;
+    bool const newer = plan->setup->v2_runner;
+    if (newer && plan->activation.warmup.bytes == 0) return OOMSIGHT_OK;
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
     hold_engine(moment, plan);
     oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
-    oos_moment_hold(moment, "logits and sampler", settled(plan, plan->activation.sampler));
+    /* the newer runner's profile run has not seen this */
+    oos_moment_hold(moment, "logits and sampler",
+                    newer ? plan->activation.warmup : settled(plan, plan->activation.sampler));
     return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
 }
 

@@ -298,6 +298,39 @@ static void error_bar(oos_weights *weights)
     weights->loaded_high = oos_add(weights->loaded_bytes, slack);
 }
 
+/* Online FP8: beside what stays, the rest of an unquantised model, or all of it, or one layer. */
+static uint64_t online_fp8_transient(const oos_setup *setup, const total *own)
+{
+    switch (setup->rules ? setup->rules->online_quantisation : 0) {
+    case 0: return oos_sub(own->created, own->loaded);
+    case 1: return own->created;
+    default: return own->layer;
+    }
+}
+
+/* bitsandbytes in flight: parameters are created packed, and every tensor is quantised as it is read
+ * (bitsandbytes_loader.py), so one tensor at a time is there in 16 bits. */
+static uint64_t largest_matrix(const oos_setup *setup, const oos_cut *cut)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < setup->model->matrix_count; i++) {
+        const oos_matrix *matrix = &setup->model->matrices[i];
+        largest = oos_max(largest, oos_mul(matrix->out, matrix->in));
+    }
+    return oos_mul(largest, oos_max(1, cut->dtype_bytes));
+}
+
+/* A head that only the wrapper's class would tie to the embedding is made where its word does not count. */
+static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *into)
+{
+    const oos_model *model = setup->model;
+    if (!model->tied_by_wrapper || !setup->rules || setup->rules->wrapper_ties_embeddings) return;
+    uint64_t const rows = oos_round_up(oos_cdiv(model->vocab, cut->tp), 64);
+    uint64_t const bytes = oos_mul(oos_mul(rows, model->hidden), cut->dtype_bytes);
+    into->created = oos_add(into->created, bytes);
+    into->loaded = oos_add(into->loaded, bytes);
+}
+
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr)
 {
@@ -308,6 +341,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     uint64_t shared = 0;
     bool const last_stage = stage + 1 >= setup->pp;
     OOS_TRY(stage_add(arena, setup, &s, stage, &own, reterr));
+    if (last_stage) untied_head_add(setup, &s.cut, &own);
     OOS_TRY(weigh_by_headers(arena, setup, &own, &weights, reterr));
     if (last_stage && setup->draft)
         OOS_TRY(draft_add(arena, setup, &draft, reterr));
@@ -326,11 +360,8 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     weights.loaded_bytes =
         oos_sub(oos_add(oos_add(stays, weights.buffer_bytes), weights.lora_bytes), weights.offloaded_bytes);
 
-    /* Online quantisation: to 0.13 the whole model is there unquantised first, later one layer at a time. */
-    if (s.cut.online_fp8 || s.cut.online_bnb) {
-        bool const streams = setup->rules && setup->rules->online_quantisation_streams;
-        weights.load_transient_bytes = streams ? own.layer : oos_sub(own.created, own.loaded);
-    }
+    if (s.cut.online_fp8) weights.load_transient_bytes = online_fp8_transient(setup, &own);
+    if (s.cut.online_bnb) weights.load_transient_bytes = largest_matrix(setup, &s.cut);
     weights.load_transient_bytes = oos_max(weights.load_transient_bytes, shared);
     weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
     error_bar(&weights);

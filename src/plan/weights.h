@@ -21,8 +21,7 @@ typedef struct oos_weights {
         offloaded_bytes; /* parameters that stay in host memory (--cpu-offload-gb): not in loaded_bytes */
     int64_t
         after_load_bytes; /* what repacking adds (MLA copies, padding) or takes away (online quantisation) */
-    uint64_t
-        load_transient_bytes; /* largest second copy alive during copy-in (online quantisation before 0.14: all) */
+    uint64_t load_transient_bytes;   /* largest second copy alive during copy-in (online quantisation) */
     uint64_t repack_transient_bytes; /* largest temporary of process_weights_after_loading */
     uint64_t loaded_bytes;           /* what "Model loading took" prints: the sum of the above that stays */
     oos_source source;               /* derived, read (headers), or estimated (unknown architecture) */

@@ -27,6 +27,7 @@ oos_cut oos_cut_of(const oos_setup *setup)
                      .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
                      .online_bnb = plain && (is(asked, "bitsandbytes") || is(format, "bitsandbytes")),
                      .unquantised = model->quant_by_flag && !asked,
+                     .triton_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 8),
                      .swizzled_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 9),
                      .keeps_scales = rules && rules->mxfp4_keeps_scales,
                      .nested_constants = rules && !rules->bnb_unfolds_constants,
@@ -34,13 +35,13 @@ oos_cut oos_cut_of(const oos_setup *setup)
                      .exact_blocks = conf && strstr(conf, "expandable_segments:True")};
 }
 
-/* Experts in MXFP4 are padded to what the kernel takes: Triton on Hopper rounds the inner size to 64, the others hidden
- * to 256 and inner to 128 (vLLM 0.32, fused_moe/oracle/mxfp4.py). */
+/* Experts in MXFP4 are padded to what the kernel takes: Triton on Hopper rounds the inner size to 64, the others, and
+ * Marlin on Hopper before torch 2.8, hidden to 256 and inner to 128 (vLLM 0.32, fused_moe/oracle/mxfp4.py). */
 static void pad_experts(const oos_cut *cut, const oos_matrix *matrix, oos_piece *piece)
 {
     uint64_t const shards = matrix->shards ? matrix->shards : 1;
-    uint64_t const hidden_unit = cut->capability == 90 ? 1 : 256;
-    uint64_t const inner_unit = cut->capability == 90 ? 64 : 128;
+    uint64_t const hidden_unit = cut->triton_mxfp4 ? 1 : 256;
+    uint64_t const inner_unit = cut->triton_mxfp4 ? 64 : 128;
     if (matrix->split == OOS_SPLIT_IN) {
         piece->rows = oos_round_up(piece->rows, hidden_unit);
         piece->columns = oos_round_up(piece->columns, inner_unit);

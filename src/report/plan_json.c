@@ -72,6 +72,19 @@ static void put_weights(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_object(w);
 }
 
+/* What is left for the cache, negative as the engine prints it when it is less than nothing, and its range. */
+static void put_available(oos_json_writer *w, const oos_plan *plan)
+{
+    bool const given = plan->non_kv.bytes == 0;
+    int64_t const budget = (int64_t)plan->budget_bytes, kv = (int64_t)plan->kv.available_bytes;
+    oos_json_key(w, "available_bytes");
+    oos_json_put_i64(w, given || kv > 0 ? kv : budget - (int64_t)plan->non_kv.bytes);
+    oos_json_key(w, "available_low_bytes");
+    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->non_kv.high);
+    oos_json_key(w, "available_high_bytes");
+    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->non_kv.low);
+}
+
 static void put_kv(oos_json_writer *w, const oos_plan *plan)
 {
     const oos_kv_shape *shape = &plan->kv_shape;
@@ -83,7 +96,7 @@ static void put_kv(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_u64(w, "block_bytes", shape->block_bytes);
     oos_json_field_u64(w, "tensors", shape->tensor_count);
     oos_json_field_u64(w, "padding_layers", shape->padding_layers);
-    oos_json_field_u64(w, "available_bytes", plan->kv.available_bytes);
+    put_available(w, plan);
     oos_json_field_u64(w, "needed_bytes", plan->kv.needed_bytes);
     oos_json_field_u64(w, "blocks", plan->kv.blocks);
     oos_json_field_u64(w, "tokens", plan->kv.tokens);

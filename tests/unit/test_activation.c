@@ -282,6 +282,18 @@ static void sparse_attention_shares_one_workspace(void **state)
     end(&s);
 }
 
+/* The newer runner's profile asks for neither top-k nor top-p, its warm-up for both: 14 bytes a logit. */
+static void the_warm_up_of_the_newer_runner_samples_more_than_its_profile(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 25, 0));
+    assert_int_equal(activation_of(&s).warmup.bytes, (uint64_t)1024 * 128256 * 14);
+    s.setup.v2_runner = false; /* there the profile run has seen it */
+    assert_int_equal(activation_of(&s).warmup.bytes, 0);
+    end(&s);
+}
+
 static void more_tokens_never_need_less(void **state)
 {
     (void)state;
@@ -369,6 +381,7 @@ int main(void)
         cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
         cmocka_unit_test(a_video_claims_its_time_stamps),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
+        cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),

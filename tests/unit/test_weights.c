@@ -121,6 +121,11 @@ static void experts_in_mxfp4_are_padded_for_the_kernel_of_the_device(void **stat
     oos_arena *arena = oos_arena_create(1 << 16);
     assert_true(param_bytes(arena, gpt_oss, 1, 90) == 13761264768);
     assert_true(param_bytes(arena, gpt_oss, 1, 80) == 14679227520);
+    oos_model const model = model_of(arena, gpt_oss);
+    oos_setup setup = setup_of(&model, 1, 1, 90);
+    oos_rules const before = {.torch_minor = 7}; /* no Triton kernels: Marlin */
+    setup.rules = &before;
+    assert_true(weights_of(arena, &setup, 0).param_bytes == 14679227520);
     oos_arena_free(arena);
 }
 
@@ -214,6 +219,45 @@ static void online_quantisation_halves_what_stays(void **state)
     oos_arena_free(arena);
 }
 
+/* 0.12: the rest of the unquantised model; 0.13 to 0.15: all of it, for the loader's table holds it (a 72B model that
+ * started on 0.12 ran out of 139.72 GiB on 0.13); from 0.16 one layer. bitsandbytes never had a second copy. */
+static void online_quantisation_holds_by_release_what_it_came_from(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_model const model = model_of(arena, "{" LLAMA_8B "}");
+    oos_setup setup = setup_of(&model, 1, 1, 90);
+    oos_serve serve = {.quantization = "fp8"};
+    oos_rules rules = {.online_quantisation = 0};
+    setup.serve = &serve;
+    setup.rules = &rules;
+    uint64_t const rest = weights_of(arena, &setup, 0).load_transient_bytes;
+    rules.online_quantisation = 1;
+    assert_true(weights_of(arena, &setup, 0).load_transient_bytes == 16060522496);
+    rules.online_quantisation = 2;
+    uint64_t const layer = weights_of(arena, &setup, 0).load_transient_bytes;
+    assert_true(layer < rest / 4 && layer > 400 * OOS_MIB);
+    serve.quantization = "bitsandbytes";
+    assert_true(weights_of(arena, &setup, 0).load_transient_bytes == (uint64_t)128256 * 4096 * 2);
+    oos_arena_free(arena);
+}
+
+/* A wrapper whose class ties by default: to 0.15 the text part's own default counts, and a head is made. */
+static void a_head_that_only_the_wrapper_ties_is_made_before_its_word_counts(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_model model = model_of(arena, "{" LLAMA_8B ",\"tie_word_embeddings\":true}");
+    model.tied_by_wrapper = true;
+    oos_setup setup = setup_of(&model, 1, 1, 90);
+    oos_rules rules = {.wrapper_ties_embeddings = true};
+    setup.rules = &rules;
+    uint64_t const tied = weights_of(arena, &setup, 0).param_bytes;
+    rules.wrapper_ties_embeddings = false;
+    assert_true(weights_of(arena, &setup, 0).param_bytes - tied == (uint64_t)128256 * 4096 * 2);
+    oos_arena_free(arena);
+}
+
 static void weights_kept_in_host_memory_are_not_loaded(void **state)
 {
     (void)state;
@@ -263,6 +307,8 @@ int main(void)
         cmocka_unit_test(more_ranks_never_weigh_more),
         cmocka_unit_test(what_the_allocator_does_not_split_off_counts_as_loaded),
         cmocka_unit_test(online_quantisation_halves_what_stays),
+        cmocka_unit_test(online_quantisation_holds_by_release_what_it_came_from),
+        cmocka_unit_test(a_head_that_only_the_wrapper_ties_is_made_before_its_word_counts),
         cmocka_unit_test(weights_kept_in_host_memory_are_not_loaded),
         cmocka_unit_test(files_are_believed_where_they_contradict_the_config),
     };

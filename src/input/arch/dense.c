@@ -63,7 +63,7 @@ void oos_build_mistral(oos_arch *a)
 {
     bool const said =
         oos_arch_has(a, "tie_word_embeddings") || json_object_get(a->root, "tie_word_embeddings");
-    if (a->text != a->root && !said) a->model->tied = true; /* the default of the wrapper's class */
+    if (a->text != a->root && !said) a->model->tied = a->model->tied_by_wrapper = true;
     oos_arch_layers(a, oos_arch_layer_count(a), mistral_layer);
     oos_put_ends(a);
 }
