@@ -2,6 +2,7 @@
  * incident, and nothing else. An incident opens with the first sign of a failure and takes everything up to the next
  * start, or up to the next failure after the engine went on working. */
 #include "explain/collect.h"
+#include "explain/grammar.h"
 #include "explain/number.h"
 #include "explain/paste.h"
 #include "explain/window.h"
@@ -9,13 +10,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 enum {
     STRINGS_BYTES = 1 << 10,
     FILE_NAME_BYTES = 256,
     EVIDENCE_MAX_BYTES = 1024,
     SETUP_MAX_BYTES = 8 << 10,
-    HISTORY_EVIDENCE = 10
+    HISTORY_EVIDENCE = 10,
+    CUT_LEAST_BYTES = 24, /* of a sentence that was cut off */
+    CUT_LEAST_WORD_BYTES = 14
 };
 
 struct oos_collector {
@@ -53,6 +57,9 @@ typedef struct item {
     oos_view joined; /* empty until needed */
     oos_signal_set candidates;
     bool muted;
+    bool read;     /* `says` is known */
+    oos_says says; /* of memory */
+    bool message;  /* a signal said that memory ran out */
 } item;
 
 static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
@@ -377,15 +384,22 @@ static void take_rank(oos_collector *c, const item *it, const oos_match *match)
 
 /* ---- lines ---- */
 
+/* Case does not matter, as it does not to the scan. */
+static bool holds_word(oos_view text, const char *word)
+{
+    size_t const len = strlen(word);
+    for (size_t at = 0; at + len <= text.len; at++)
+        if (strncasecmp(text.ptr + at, word, len) == 0) return true;
+    return false;
+}
+
 static bool literal_in(const oos_collector *c, const item *it, size_t index, oos_view text)
 {
     const oos_signals *s = c->signals;
     for (size_t i = 0; i < it->raw->literal_count; i++) {
         uint32_t const literal = it->raw->literals[i];
         for (uint32_t o = s->first[literal]; o < s->first[literal + 1]; o++)
-            if (s->owners[o] == index && text.len &&
-                memmem(text.ptr, text.len, s->words[literal], strlen(s->words[literal])))
-                return true;
+            if (s->owners[o] == index && text.len && holds_word(text, s->words[literal])) return true;
     }
     return false;
 }
@@ -398,10 +412,12 @@ static oos_view joined(oos_collector *c, item *it)
     return it->joined;
 }
 
-static bool is_message(oos_signal_kind kind)
+/* What the sentence says of memory. */
+static oos_says says(const oos_collector *c, item *it)
 {
-    return kind == OOS_SIGNAL_OOM || kind == OOS_SIGNAL_PART || kind == OOS_SIGNAL_REFUSAL ||
-           kind == OOS_SIGNAL_HOST;
+    if (!it->read) it->says = oos_grammar_read(c->signals->grammar, it->log.message);
+    it->read = true;
+    return it->says;
 }
 
 /* Tracebacks are printed at ERROR level or without one, as `File` lines and indented code; the same names in an INFO
@@ -420,6 +436,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
 {
     const oos_signal *signal = &c->signals->list[index];
     if (it->muted) return;
+    it->message = true;
     open_incident(c, it->raw, true);
     oos_set_add(&c->open.signals, index);
     add_evidence(c, &c->open, it, signal, true);
@@ -428,6 +445,46 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     else
         take_captures(c, it, match, true);
     take_rank(c, it, match);
+}
+
+/* A line that ends in the middle of what a message consists of; SIZE_MAX: no such signal. */
+static size_t cut_message(const oos_collector *c, oos_view text)
+{
+    const oos_signals *s = c->signals;
+    while (text.len && text.ptr[text.len - 1] == ' ') text.len--;
+    for (size_t i = 0; i < s->literal_count; i++) {
+        const oos_signal *signal = &s->list[s->owners[s->first[i]]];
+        if (!oos_signal_is_message(signal->kind) || signal->pattern) continue;
+        for (size_t len = strlen(s->words[i]); len > CUT_LEAST_WORD_BYTES; len--)
+            if (text.len >= len && strncasecmp(text.ptr + text.len - len, s->words[i], len) == 0)
+                return s->owners[s->first[i]];
+    }
+    return SIZE_MAX;
+}
+
+/* The line holds a known failure that has another reason, whatever it says of memory. */
+static bool names_fault(const oos_collector *c, const item *it)
+{
+    oos_match match;
+    for (size_t i = 0; i < c->signals->count; i++) {
+        const oos_signal *signal = &c->signals->list[i];
+        if (signal->kind != OOS_SIGNAL_FAULT || signal->vague || !oos_set_has(&it->candidates, i)) continue;
+        if (signal->pattern ? oos_pattern_find(signal->pattern, it->text, 0, &match)
+                            : literal_in(c, it, i, it->log.message))
+            return true;
+    }
+    return false;
+}
+
+/* A sentence that nobody listed: its grammar decides. Progress and advice are not failures. */
+static void on_words(oos_collector *c, item *it)
+{
+    char const level = it->log.level;
+    if (it->muted || it->message || level == 'I' || level == 'D') return;
+    oos_match const none = {0};
+    if (names_fault(c, it)) return;
+    if (says(c, it) == OOS_SAYS_LACK && c->signals->lack_signal != SIZE_MAX)
+        on_message(c, it, c->signals->lack_signal, &none);
 }
 
 static void on_progress(oos_collector *c, item *it, size_t index, const oos_match *match)
@@ -494,10 +551,15 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     bool const traceback = signal->kind == OOS_SIGNAL_FRAME || signal->kind == OOS_SIGNAL_FAULT;
     if (signal->kind == OOS_SIGNAL_FRAME && !is_traceback(c, it)) return;
     if (signal->pattern) {
-        oos_view const subject = is_message(signal->kind)           ? joined(c, it)
+        bool const message = oos_signal_is_message(signal->kind);
+        oos_view const subject = message                            ? joined(c, it)
                                  : signal->kind == OOS_SIGNAL_FRAME ? it->log.message
                                                                     : it->text;
-        if (!oos_pattern_find(signal->pattern, subject, 0, &match)) return;
+        /* A line that ends in the middle of a known sentence says it all the same. */
+        if (!oos_pattern_find(signal->pattern, subject, 0, &match) &&
+            (!message || !signal->cuttable ||
+             !oos_pattern_begins(signal->pattern, it->log.message, CUT_LEAST_BYTES)))
+            return;
     } else if (traceback && !literal_in(c, it, index, it->log.message)) {
         return;
     }
@@ -506,7 +568,15 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_PART:
     case OOS_SIGNAL_REFUSAL:
     case OOS_SIGNAL_HOST: on_message(c, it, index, &match); break;
+    case OOS_SIGNAL_WORDING: on_words(c, it); break;
     case OOS_SIGNAL_FAULT:
+        /* A line that speaks of memory is no proof of another reason. */
+        if (signal->vague && !it->message && !it->muted) {
+            size_t const cut = cut_message(c, it->log.message);
+            if (cut != SIZE_MAX) on_message(c, it, cut, &match);
+        }
+        if (it->message || (signal->vague && !it->muted && says(c, it) > OOS_SAYS_ADVICE)) return;
+        /* fall through */
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
         open_incident(c, it->raw, false);
@@ -530,9 +600,9 @@ static void on_signal(oos_collector *c, item *it, size_t index)
 
 /* The order in which the kinds of one line are looked at: what was going on before what went wrong. */
 static const oos_signal_kind order[] = {
-    OOS_SIGNAL_MUTE,  OOS_SIGNAL_START,  OOS_SIGNAL_SETUP, OOS_SIGNAL_ENGINE,  OOS_SIGNAL_HINT,
-    OOS_SIGNAL_READY, OOS_SIGNAL_MARKER, OOS_SIGNAL_OOM,   OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
-    OOS_SIGNAL_HOST,  OOS_SIGNAL_FAULT,  OOS_SIGNAL_FRAME, OOS_SIGNAL_WRAPPER};
+    OOS_SIGNAL_MUTE,  OOS_SIGNAL_START,   OOS_SIGNAL_SETUP, OOS_SIGNAL_ENGINE,  OOS_SIGNAL_HINT,
+    OOS_SIGNAL_READY, OOS_SIGNAL_MARKER,  OOS_SIGNAL_OOM,   OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
+    OOS_SIGNAL_HOST,  OOS_SIGNAL_WORDING, OOS_SIGNAL_FAULT, OOS_SIGNAL_FRAME,   OOS_SIGNAL_WRAPPER};
 
 /* Signals of this line that are not settled by their mere presence. Frequent lines end here. */
 static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *ret_candidates)

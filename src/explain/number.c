@@ -70,7 +70,7 @@ bool oos_number_size(oos_view text, oos_number *ret_number)
     if (digits == 0 || unit >= text.len) return false;
     double factor = 1;
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (text.ptr[unit] == prefixes[i].letter) factor = prefixes[i].factor;
+        if ((text.ptr[unit] & ~0x20) == prefixes[i].letter) factor = prefixes[i].factor;
     return decimal(oos_view_slice(text, 0, digits), factor, ret_number);
 }
 

@@ -6,6 +6,9 @@
 #include "facts/data.h"
 
 enum { PHASES_MAX = 8 };
+/* An exception that names no reason is no proof that it was not memory. */
+#define VAGUE_SURE 0.45
+#define NAMED_SURE 0.8
 
 typedef struct phase_rule {
     oos_condition when;
@@ -199,35 +202,54 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
     return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;
 }
 
-/* Nothing went wrong, or the log does not say so. */
+/* The first that names its reason, else the first. */
+static const oos_signal *fault_of(const oos_signals *signals, const oos_signal_set *set)
+{
+    const oos_signal *found = NULL;
+    for (size_t i = 0; i < signals->count; i++) {
+        const oos_signal *signal = &signals->list[i];
+        if (signal->kind != OOS_SIGNAL_FAULT || !oos_set_has(set, i)) continue;
+        if (!found || (found->vague && !signal->vague)) found = signal;
+    }
+    return found;
+}
+
+static void quiet(oos_incident *incident, oos_phase phase, const char *cause, double sure, const char *ask)
+{
+    incident->phase = phase;
+    incident->cause = cause;
+    incident->phase_sure = incident->cause_sure = sure;
+    incident->ask = ask;
+}
+
+/* Nothing went wrong, or the log does not say so. "Healthy" needs a sign of it. */
 static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
                            oos_incident *incident)
 {
-    const oos_signal *fault = first_of(signals, set, OOS_SIGNAL_FAULT);
-    incident->phase = OOS_PHASE_NOT_OOM;
-    incident->cause = "healthy_log";
-    incident->phase_sure = incident->cause_sure = 0.8;
+    const oos_signal *fault = fault_of(signals, set);
+    bool const captured = has(signals, set, "mark.captured") || first_of(signals, set, OOS_SIGNAL_READY);
     if (fault) {
         incident->verdict_rule = fault->id;
-        incident->cause = fault->cause ? fault->cause : "insufficient_info";
+        quiet(incident, OOS_PHASE_NOT_OOM, fault->cause ? fault->cause : "insufficient_info",
+              fault->vague ? VAGUE_SURE : NAMED_SURE, NULL);
         incident->phase_why = "the failure named in the log is not about memory";
     } else if (incident->failed) {
-        if (!find_phase(rules, set, incident)) incident->phase = OOS_PHASE_NOT_OOM;
-        incident->phase_sure *= 0.6;
-        incident->cause = "insufficient_info";
-        incident->cause_sure = 0.3;
-        incident->ask = "the last lines of the traceback, which name the error";
+        quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.3,
+              "the last lines of the traceback, which name the error");
+        if (find_phase(rules, set, incident))
+            incident->phase_sure *= 0.6;
+        else
+            incident->phase = OOS_PHASE_NOT_OOM;
     } else if (oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
-        incident->phase = OOS_PHASE_SLEEP_WAKE;
-        incident->cause = "sleep_wake_competitor";
-        incident->phase_sure = incident->cause_sure = 0.4;
-        incident->ask = "what followed: wake-up maps the memory again";
-    } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !has(signals, set, "mark.captured") &&
-               !has(signals, set, "mark.ready")) {
-        incident->phase = incident->last_marker;
-        incident->phase_sure = 0.4;
-        incident->cause = "insufficient_info";
-        incident->ask = "what followed: the log stops inside graph capture";
+        quiet(incident, OOS_PHASE_SLEEP_WAKE, "sleep_wake_competitor", 0.4,
+              "what followed: wake-up maps the memory again");
+    } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !captured) {
+        quiet(incident, incident->last_marker, "insufficient_info", 0.4,
+              "what followed: the log stops inside graph capture");
+    } else if (captured || first_of(signals, set, OOS_SIGNAL_MARKER)) {
+        quiet(incident, OOS_PHASE_NOT_OOM, "healthy_log", captured ? NAMED_SURE : 0.6, NULL);
+    } else {
+        quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.2, "the lines in which it failed");
     }
 }
 

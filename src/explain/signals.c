@@ -1,6 +1,7 @@
 /* Reading data/explain/signals.json and compiling its literals into one set. */
 #include "explain/signals.h"
 #include "base/json.h"
+#include "explain/grammar.h"
 #include "facts/data.h"
 #include "base/table.h"
 
@@ -46,12 +47,14 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     signal.phase = phase_of(phase);
     oos_json_str(object, "cause", &signal.cause);
     if (oos_json_str(object, "regex", &signal.regex)) {
-        signal.pattern = oos_pattern_create(arena, signal.regex);
+        signal.pattern = oos_pattern_create(arena, signal.regex, oos_signal_is_message(signal.kind));
         if (!signal.pattern) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a pattern");
     }
     oos_json_bool(object, "repeat", &signal.repeat);
     oos_json_bool(object, "cheap", &signal.cheap);
     oos_json_bool(object, "quiet", &signal.quiet);
+    oos_json_bool(object, "vague", &signal.vague);
+    signal.cuttable = signal.regex && !strstr(signal.regex, ".*") && !strstr(signal.regex, "[^");
     oos_json_bool(object, "piece", &signal.piece);
     signal.piece |= signal.kind == OOS_SIGNAL_PART;
     *ret_signal = signal;
@@ -151,6 +154,8 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     for (size_t i = 0; i < count; i++)
         OOS_TRY(signal_read(arena, json_array_get(list, i), &signals.list[i], reterr));
     OOS_TRY(index_literals(arena, list, &signals, reterr));
+    OOS_TRY(oos_grammar_load(arena, data_dir, &signals.grammar, reterr));
+    signals.lack_signal = oos_signals_find(&signals, "words.lack");
     *ret_signals = signals;
     return OOMSIGHT_OK;
 }

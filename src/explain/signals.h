@@ -17,6 +17,7 @@ enum { OOS_SIGNALS_MAX = 320 };
     X(PART, "part")       /* a piece of such a message that carries figures */                               \
     X(REFUSAL, "refusal") /* the engine itself says no for lack of memory */                                 \
     X(HOST, "host")       /* host memory, shared memory, kills */                                            \
+    X(WORDING, "words")   /* words that speak of memory: the sentence decides (grammar.c) */                 \
     X(FAULT, "fault")     /* a failure that is not about memory */                                           \
     X(MUTE, "mute")       /* harmless sentence that holds the words of a failure */                          \
     X(FRAME, "frame")     /* a line of a traceback */                                                        \
@@ -34,6 +35,13 @@ typedef enum oos_signal_kind {
 #undef OOS_SIGNAL_KIND_ENUM
 } oos_signal_kind;
 
+/* Says itself that memory ran out or was refused. */
+static inline bool oos_signal_is_message(oos_signal_kind kind)
+{
+    return kind == OOS_SIGNAL_OOM || kind == OOS_SIGNAL_PART || kind == OOS_SIGNAL_REFUSAL ||
+           kind == OOS_SIGNAL_HOST;
+}
+
 typedef struct oos_signal {
     const char *id; /* "torch.oom" */
     oos_signal_kind kind;
@@ -41,9 +49,11 @@ typedef struct oos_signal {
     const char *regex;
     oos_phase phase; /* OOS_PHASE_COUNT: none of its own */
     const char *cause;
-    bool repeat; /* every match of a line counts, not only the first */
-    bool cheap;  /* so frequent that nothing but its presence is noted */
-    bool quiet;  /* figures only: does not move the phase */
+    bool repeat;   /* every match of a line counts, not only the first */
+    bool cheap;    /* so frequent that nothing but its presence is noted */
+    bool quiet;    /* figures only: does not move the phase */
+    bool vague;    /* of a fault: names no reason, so a line that speaks of memory is not its own */
+    bool cuttable; /* the beginning of its sentence is enough: no part of it is left open */
     bool
         piece; /* looked for in every allocator message, also without its literal: it may be broken by a line end */
 } oos_signal;
@@ -57,6 +67,8 @@ typedef struct oos_signals {
     const uint16_t *owners;
     const char *const *words; /* the literals themselves */
     size_t literal_count;
+    const struct oos_grammar *grammar;
+    size_t lack_signal; /* index of "words.lack" */
 } oos_signals;
 
 /* A set of signals and facts. */

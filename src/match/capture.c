@@ -13,7 +13,7 @@ struct oos_pattern {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
-    bool tried;
+    bool tried, caseless;
 };
 
 static void release(void *thing)
@@ -25,11 +25,11 @@ static void release(void *thing)
     pattern->code = NULL;
 }
 
-oos_pattern *oos_pattern_create(oos_arena *arena, const char *regex)
+oos_pattern *oos_pattern_create(oos_arena *arena, const char *regex, bool caseless)
 {
     oos_pattern *pattern = OOS_NEW(arena, oos_pattern);
     if (!pattern || !oos_arena_adopt(arena, release, pattern)) return NULL;
-    *pattern = (oos_pattern){.arena = arena, .regex = regex};
+    *pattern = (oos_pattern){.arena = arena, .regex = regex, .caseless = caseless};
     return pattern;
 }
 
@@ -39,8 +39,8 @@ oomsight_status oos_pattern_check(oos_pattern *pattern, oomsight_error *reterr)
     pattern->tried = true;
     int error;
     PCRE2_SIZE offset;
-    pattern->code =
-        pcre2_compile((PCRE2_SPTR)pattern->regex, PCRE2_ZERO_TERMINATED, 0, &error, &offset, NULL);
+    pattern->code = pcre2_compile((PCRE2_SPTR)pattern->regex, PCRE2_ZERO_TERMINATED,
+                                  pattern->caseless ? PCRE2_CASELESS : 0, &error, &offset, NULL);
     if (!pattern->code) {
         PCRE2_UCHAR text[128] = "";
         pcre2_get_error_message(error, text, sizeof text);
@@ -56,7 +56,9 @@ oomsight_status oos_pattern_check(oos_pattern *pattern, oomsight_error *reterr)
     pcre2_set_match_limit(pattern->context, MATCH_LIMIT);
     pcre2_set_depth_limit(pattern->context, DEPTH_LIMIT);
     pcre2_set_heap_limit(pattern->context, HEAP_LIMIT_KIB);
-    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* without JIT it is slower, not different */
+    pcre2_jit_compile(pattern->code,
+                      PCRE2_JIT_COMPLETE |
+                          PCRE2_JIT_PARTIAL_SOFT); /* without JIT it is slower, not different */
     return OOMSIGHT_OK;
 }
 
@@ -77,6 +79,15 @@ static void take_captures(const oos_pattern *pattern, oos_view subject, oos_matc
         match->captures[match->count++] =
             (oos_capture){(const char *)entry + 2, oos_view_slice(subject, at, ends[2 * group + 1] - at), at};
     }
+}
+
+bool oos_pattern_begins(oos_pattern *pattern, oos_view subject, size_t least)
+{
+    if (!pattern->code && (pattern->tried || oos_pattern_check(pattern, NULL) != OOMSIGHT_OK)) return false;
+    int const found = pcre2_match(pattern->code, (PCRE2_SPTR)subject.ptr, subject.len, 0, PCRE2_PARTIAL_SOFT,
+                                  pattern->data, pattern->context);
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(pattern->data);
+    return found == PCRE2_ERROR_PARTIAL && ends[1] - ends[0] >= least;
 }
 
 bool oos_pattern_find(oos_pattern *pattern, oos_view subject, size_t start, oos_match *ret_match)

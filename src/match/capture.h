@@ -24,10 +24,13 @@ typedef struct oos_match {
 } oos_match;
 
 /* Only remembers `regex` (which must outlive the arena). NULL: out of memory. */
-oos_pattern *oos_pattern_create(oos_arena *arena, const char *regex);
+oos_pattern *oos_pattern_create(oos_arena *arena, const char *regex, bool caseless);
 
 /* Compile now and say what is wrong with it. */
 oomsight_status oos_pattern_check(oos_pattern *pattern, oomsight_error *reterr);
+
+/* The subject is cut off where the pattern would have gone on, behind at least `least` bytes of it. Nothing is captured. */
+bool oos_pattern_begins(oos_pattern *pattern, oos_view subject, size_t least);
 
 /* First match at or after `start`. A pattern that does not compile or runs into a limit does not match. */
 bool oos_pattern_find(oos_pattern *pattern, oos_view subject, size_t start, oos_match *ret_match);

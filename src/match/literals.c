@@ -42,6 +42,7 @@ static oomsight_status compile(oos_arena *arena, const char *const *words, size_
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu literals", count);
     for (size_t i = 0; i < count; i++) {
         ids[i] = (unsigned)i;
+        flags[i] = HS_FLAG_CASELESS;
         lengths[i] = strlen(words[i]);
     }
     hs_compile_error_t *wrong = NULL;

@@ -1,5 +1,5 @@
 /* Many literals over a stream of bytes at once. The one edge to Vectorscan: blocks go in, (end offset, literal) pairs
- * come out, also for a literal that lies across two blocks. One set may be shared by threads; a scan may not. */
+ * come out, also for a literal that lies across two blocks. Case does not matter. One set may be shared by threads; a scan may not. */
 #ifndef OOS_MATCH_LITERALS_H
 #define OOS_MATCH_LITERALS_H
 

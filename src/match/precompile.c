@@ -39,6 +39,7 @@ int main(int argc, char **argv)
     size_t const count = words_of(json_object_get(root, "signals"), words);
     for (size_t i = 0; i < count; i++) {
         ids[i] = (unsigned)i;
+        flags[i] = HS_FLAG_CASELESS;
         lengths[i] = strlen(words[i]);
     }
     hs_platform_info_t const plain = {0};

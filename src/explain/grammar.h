@@ -1,0 +1,24 @@
+/* Does a sentence say that memory is lacking, in words that nobody listed as a whole? {failing or lacking} x {allocating,
+ * mapping, fitting} x {a word for memory, or a size}; the words are in data/explain/words.json and come from the sources of
+ * PyTorch, the drivers' libraries and the engines (tools/harvest_messages.py). */
+#ifndef OOS_EXPLAIN_GRAMMAR_H
+#define OOS_EXPLAIN_GRAMMAR_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+typedef enum oos_says {
+    OOS_SAYS_NOTHING,
+    OOS_SAYS_ADVICE, /* speaks of memory that may lack: "if you run out of memory" */
+    OOS_SAYS_MEMORY, /* speaks of memory */
+    OOS_SAYS_LACK    /* says that it is lacking */
+} oos_says;
+
+typedef struct oos_grammar oos_grammar;
+
+oomsight_status oos_grammar_load(oos_arena *arena, const char *data_dir, const oos_grammar **ret_grammar,
+                                 oomsight_error *reterr);
+
+oos_says oos_grammar_read(const oos_grammar *grammar, oos_view text);
+
+#endif

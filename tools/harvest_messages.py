@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Sentences about lacking memory, taken from sources: harvest_messages.py NAME[@VERSION]=FOLDER... [--binary NAME=FILE...] [--out FILE]
+
+Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is
+lacking. What is constant stays, what is filled in becomes {}. Several folders of one NAME are its versions: the first and the
+last that have a sentence are kept. Of a compiled library the printable strings are taken. The result is data: one line a
+sentence, with where it is from. Standard library only."""
+
+import argparse
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+# What may be lacking, and how one says that it is. Both lists are read by people in data/explain/words.json.
+NOUN = re.compile(r"\bmemory\b|\boom\b|\bvram\b|\bdram\b|\bhbm\b|\bshm\b|/dev/shm|\bkv[ _]?cache\b|\bcache blocks?\b|\bswap space\b|"
+                  r"\bworkspace\b|\bbuffers?\b|\bpool\b|\bslots?\b|\bblocks?\b|\bsegment\b|\bmemory_?pool|\bmem\b|[KMGT]i?B\b|\bbytes\b", re.I)
+LACK = re.compile(r"out[ -]of[ -](?:\w+ )?memory|\boom\b|insufficient|not enough|no (?:more )?(?:available|free|enough|room|space)|exhaust|run(?:s|ning)? out|"
+                  r"ran out|too (?:small|large|big|little)|exceed|larger than|less than|greater than|smaller than|"
+                  r"(?:fail\w*|unable|cannot|can't|could not|couldn't|error)\b.{0,40}\b(?:alloc\w*|reserv\w*|map|mapping|fit|creat\w*|malloc|calloc|extend|resiz\w*|register)|"
+                  r"(?:alloc\w*|malloc|calloc|mmap|mapping|reserv\w*)\b.{0,40}\b(?:fail\w*|error)|(?:do|does|did|will|would|can)(?: ?n[o']t|not) fit|unbalanced|no memory", re.I)
+ADVICE = re.compile(r"\bif (?:you|out|this|it)\b|to avoid|consider |may (?:cause|lead|result|run)|might |could (?:cause|lead|result)|deprecat|recommend|in case of", re.I)
+# Words that make it about memory even if the noun is a vague one.
+STRONG = re.compile(r"\bmemory\b|\boom\b|\bvram\b|\bdram\b|\bhbm\b|/dev/shm|\bkv[ _]?cache\b|cache blocks?\b|swap space|alloc|\bmmap\b|[KMGT]i?B\b|\bbytes\b", re.I)
+NOT_MEMORY = re.compile(r"illegal memory access|memory leak|memory format|shared memory config|channels_last|contiguous|memory_format|checksum|"
+                        r"block_?size|head_?size|not supported|unsupported|must be|invalid|expected|mismatch|divisible|batch_size is|\brank\b.*max_lora_rank|"
+                        r"dimension|index out|out of bounds|out of range|timeout|token ids|unexpected|file name|header|fd\b|num_heads", re.I)
+LOGGED = {"warning", "warn", "error", "critical", "exception", "fatal", "warning_once", "error_once", "warning_rank0"}
+
+
+def says_so(text):
+    return bool(NOUN.search(text) and LACK.search(text) and STRONG.search(text)) and not NOT_MEMORY.search(text)
+
+
+def tidy(text):
+    text = re.sub(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[diuoxXfFeEgGcsp]|%\([\w]+\)[sdrf]|\{[^{}]*\}", "{}", text)
+    text = re.sub(r"\\n|\s+", " ", text).strip()
+    return re.sub(r"(?:\{\}\s*){2,}", "{} ", text).strip()
+
+
+# ---- Python
+
+def template(node):
+    """A format string with {} for what is filled in; None when nothing of it is constant."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(v.value if isinstance(v, ast.Constant) else "{}" for v in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return template(node.left)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [template(node.left), template(node.right)]
+        return None if parts == [None, None] else "".join(p if p is not None else "{}" for p in parts)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return template(node.func.value)
+    return None
+
+
+class Visitor(ast.NodeVisitor):
+    def __init__(self):
+        self.found, self.function = [], [""]
+        self.named = {}  # msg = "..." before raise ValueError(msg)
+
+    def visit_FunctionDef(self, node):
+        self.function.append(node.name)
+        self.generic_visit(node)
+        self.function.pop()
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Assign(self, node):
+        text = template(node.value)
+        if text and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            self.named[node.targets[0].id] = text
+        self.generic_visit(node)
+
+    def take(self, node):
+        text = self.named.get(node.id) if isinstance(node, ast.Name) else template(node)
+        if text:
+            self.found.append((self.function[-1], text))
+
+    def visit_Raise(self, node):
+        if isinstance(node.exc, ast.Call):
+            for arg in node.exc.args:
+                self.take(arg)
+        self.generic_visit(node)
+
+    def visit_Assert(self, node):
+        if node.msg is not None:
+            self.take(node.msg)
+        self.generic_visit(node)
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in LOGGED and node.args:
+            self.take(node.args[0])
+        self.generic_visit(node)
+
+
+def from_python(text):
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    visitor = Visitor()
+    visitor.visit(tree)
+    return visitor.found
+
+
+# ---- C, C++, CUDA, Rust, Go: string literals of statements that throw, check, or log at warning and above
+
+SPOKEN = re.compile(r"(?:TORCH_CHECK\w*|TORCH_WARN\w*|throw\b|LOG\((?:ERROR|WARNING|FATAL)\)|RAY_LOG\((?:ERROR|WARNING|FATAL)\)|\w*LOG_(?:ERR(?:OR)?|WARN(?:ING)?)\w*|"
+                    r"\bWARN\(|LOG_ERR\w*|\w*_ERROR\w*\(|GGML_ABORT|CHECK_WITH_INFO|fprintf\(stderr|NVSHMEMI_ERROR\w*|NZ_ERROR_JMP|NULL_ERROR_JMP|std::runtime_error|"
+                    r"format_err!|bail!|anyhow!|(?:tracing::)?(?:error|warn)!|panic!|#\[error\(|errors\.New|fmt\.Errorf|slog\.(?:Error|Warn)|Status::\w+|cerr)")
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def from_brackets(text):
+    found = []
+    for start in SPOKEN.finditer(text):
+        statement = text[start.start():start.start() + 600]
+        end = statement.find(";")
+        statement = statement[:end] if end > 0 else statement
+        parts = LITERAL.findall(statement)
+        if parts:
+            found.append(("", re.sub(r'PRI[du]64|\\"', "", " ".join(parts) if "<<" not in statement and "," not in statement else "{}".join(parts))))
+    return found
+
+
+def from_binary(path):
+    done = subprocess.run(["strings", "-n", "12", path], capture_output=True, check=False)
+    return [("", line) for line in done.stdout.decode("ascii", "replace").splitlines() if len(line) < 300 and " " in line]
+
+
+READERS = {".py": from_python, **dict.fromkeys((".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go"), from_brackets)}
+LEFT_OUT = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|docs?|examples?|tools|ci|\.github|third_?party|vendor)(?:/|$)")
+
+
+def walk(folder):
+    for base, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        relative = os.path.relpath(base, folder)
+        if LEFT_OUT.search(relative):
+            continue
+        for name in sorted(files):
+            reader = READERS.get(os.path.splitext(name)[1])
+            if not reader or name.startswith("test_"):
+                continue
+            with open(os.path.join(base, name), encoding="utf-8", errors="replace") as file:
+                text = file.read()
+            for function, sentence in reader(text):
+                yield os.path.normpath(os.path.join(relative, name)), function, sentence
+
+
+def version_key(version):
+    return [int(p) for p in re.findall(r"\d+", version)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sources", nargs="*", metavar="NAME[@VERSION]=FOLDER")
+    parser.add_argument("--binary", action="append", default=[], metavar="NAME[@VERSION]=FILE")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    table = {}
+    for source, binary in [(s, False) for s in args.sources] + [(s, True) for s in args.binary]:
+        who, _, place = source.partition("=")
+        name, _, version = who.partition("@")
+        sentences = [(os.path.basename(place), f, t) for f, t in from_binary(place)] if binary else walk(place)
+        for path, function, sentence in sentences:
+            text = tidy(sentence)
+            if len(text) < 12 or len(text) > 400 or not says_so(text) or ADVICE.search(text.split(". ")[0]):
+                continue
+            text = text.split(". ")[0] if len(text) > 160 else text
+            row = table.setdefault((name, text), {"source": name, "text": text, "file": path, "function": function, "versions": set()})
+            row["versions"].add(version)
+            row["file"], row["function"] = path, function
+    rows = []
+    for row in sorted(table.values(), key=lambda r: (r["source"], r["file"], r["text"])):
+        versions = sorted(filter(None, row.pop("versions")), key=version_key)
+        rows.append({**row, "since": versions[0] if versions else "", "until": versions[-1] if versions else ""})
+    text = "[\n" + ",\n".join("  " + json.dumps(r, ensure_ascii=False) for r in rows) + "\n]\n"
+    if args.out:
+        with open(args.out, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        sys.stdout.write(text)
+    print(f"harvest_messages: {len(rows)} sentences from {len(args.sources) + len(args.binary)} sources", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
