@@ -2,6 +2,7 @@
  * incident, and nothing else. An incident opens with the first sign of a failure and takes everything up to the next
  * start, or up to the next failure after the engine went on working. */
 #include "explain/collect.h"
+#include "base/ascii.h"
 #include "explain/grammar.h"
 #include "explain/number.h"
 #include "explain/paste.h"
@@ -10,7 +11,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 enum {
     STRINGS_BYTES = 1 << 10,
@@ -384,12 +384,19 @@ static void take_rank(oos_collector *c, const item *it, const oos_match *match)
 
 /* ---- lines ---- */
 
+static bool same_letters(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (oos_lower(a[i]) != oos_lower(b[i])) return false;
+    return true;
+}
+
 /* Case does not matter, as it does not to the scan. */
 static bool holds_word(oos_view text, const char *word)
 {
     size_t const len = strlen(word);
     for (size_t at = 0; at + len <= text.len; at++)
-        if (strncasecmp(text.ptr + at, word, len) == 0) return true;
+        if (same_letters(text.ptr + at, word, len)) return true;
     return false;
 }
 
@@ -456,7 +463,7 @@ static size_t cut_message(const oos_collector *c, oos_view text)
         const oos_signal *signal = &s->list[s->owners[s->first[i]]];
         if (!oos_signal_is_message(signal->kind) || signal->pattern) continue;
         for (size_t len = strlen(s->words[i]); len > CUT_LEAST_WORD_BYTES; len--)
-            if (text.len >= len && strncasecmp(text.ptr + text.len - len, s->words[i], len) == 0)
+            if (text.len >= len && same_letters(text.ptr + text.len - len, s->words[i], len))
                 return s->owners[s->first[i]];
     }
     return SIZE_MAX;
