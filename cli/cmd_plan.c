@@ -15,7 +15,7 @@ typedef struct plan_options {
     const char *environment[ENVIRONMENT_MAX];
     char *taken[ENVIRONMENT_MAX]; /* those of them that are ours to free */
     size_t taken_count;
-    bool max_fit;
+    bool max_fit, strict;
 } plan_options;
 
 static const char help[] =
@@ -33,6 +33,7 @@ static const char help[] =
     "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
     "  --offline           never ask the hub\n"
     "  --max-fit           print only the flags to add ('' when it fits as it is)\n"
+    "  --strict            exit 1 unless it certainly starts (0: it starts or likely starts, 3: can't tell)\n"
     "  --explain           how each number came to be\n"
     "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --lang en|zh, "
     "--data DIR\n";
@@ -62,6 +63,10 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
     oomsight_plan_params *params = &options->params;
     if (strcmp(argv[*at], "--max-fit") == 0) {
         options->max_fit = true;
+        return ++*at, 1;
+    }
+    if (strcmp(argv[*at], "--strict") == 0) {
+        options->strict = true;
         return ++*at, 1;
     }
     if (strcmp(argv[*at], "--offline") == 0) {
@@ -130,14 +135,16 @@ static int read_options(plan_options *options, int argc, char **argv)
     return 0;
 }
 
-static int exit_code(oomsight_verdict verdict)
+/* 0 for what starts and likely starts; with --strict only for what starts. */
+static int exit_code(const oomsight_plan *plan, bool strict)
 {
-    switch (verdict) {
-    case OOMSIGHT_VERDICT_FITS:
-    case OOMSIGHT_VERDICT_TIGHT: return EXIT_FITS;
+    switch (oomsight_plan_verdict(plan)) {
+    case OOMSIGHT_VERDICT_FITS: return EXIT_FITS;
+    case OOMSIGHT_VERDICT_TIGHT:
+        return !strict && oomsight_plan_probability(plan) >= 0.5 ? EXIT_FITS : EXIT_DOES_NOT_FIT;
     case OOMSIGHT_VERDICT_FAILS:
-    case OOMSIGHT_VERDICT_REFUSED:
-    case OOMSIGHT_VERDICT_UNKNOWN: return EXIT_DOES_NOT_FIT;
+    case OOMSIGHT_VERDICT_REFUSED: return EXIT_DOES_NOT_FIT;
+    case OOMSIGHT_VERDICT_UNKNOWN: return strict ? EXIT_DOES_NOT_FIT : EXIT_INPUT;
     }
     return EXIT_OUR_FAULT;
 }
@@ -164,7 +171,7 @@ static int answer(const plan_options *options, oomsight_plan *const *plans, size
     if (status != OOMSIGHT_OK) return fail_with(&error);
     int code = output_write(&options->output, text);
     oomsight_text_free(text);
-    for (size_t i = 0; i < count && code == EXIT_FITS; i++) code = exit_code(oomsight_plan_verdict(plans[i]));
+    for (size_t i = 0; i < count && code == EXIT_FITS; i++) code = exit_code(plans[i], options->strict);
     return code;
 }
 

@@ -304,6 +304,16 @@ oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
     return plan->plan.verdict;
 }
 
+const char *oomsight_plan_answer(const oomsight_plan *plan)
+{
+    return oos_report_answer_word(&plan->plan);
+}
+
+double oomsight_plan_probability(const oomsight_plan *plan)
+{
+    return plan->plan.probability;
+}
+
 const char *oomsight_plan_phase(const oomsight_plan *plan)
 {
     return plan->plan.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->plan.phase);

@@ -381,7 +381,7 @@ class Score:
     def closes(self, record, plan):
         """The plan's own ledger: budget less the rows of kv_sizing is what it calls available."""
         found = [row for one in plan["phases"] if one["phase"] == "kv_sizing" for row in one["holds"]
-                 if row["owner"] != "one request of the longest length"]
+                 if row["owner"] not in ("one request of the longest length", "null block and states")]
         available = available_of(plan)
         if found and available is not None and plan.get("budget_bytes"):
             gap = plan["budget_bytes"] - sum(row["bytes"] for row in found) - available

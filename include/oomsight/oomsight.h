@@ -199,7 +199,10 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create(const ooms
 OOMSIGHT_API void oomsight_plan_free(oomsight_plan *plan); /* NULL is fine */
 
 OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
-OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan); /* NULL when nothing fails */
+/* "starts", "likely starts", "likely fails", "fails" or "can't tell": what people read. `tight` is one of the two in between. */
+OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
+OOMSIGHT_API double oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1 */
+OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan);  /* NULL when nothing fails */
 OOMSIGHT_API uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan);
 OOMSIGHT_API uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan);
 

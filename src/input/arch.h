@@ -196,7 +196,8 @@ bool oos_family_embeds_lora(const char *architecture); /* its class names embedd
 
 /* `common` is also the reading of architectures we do not know. */
 void oos_build_common(oos_arch *a);
-void oos_build_inside(oos_arch *a); /* the decoder that the wrapper's text part names */
+void oos_build_unknown(oos_arch *a); /* common fields, experts too */
+void oos_build_inside(oos_arch *a);  /* the decoder that the wrapper's text part names */
 void oos_rope_inside(oos_arch *a);
 void oos_build_llama(oos_arch *a);
 void oos_build_mistral(oos_arch *a);

@@ -342,7 +342,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     m->known = family != NULL;
     if (!family) family = family_inside(a, &inside);
     if (!family)
-        oos_arch_note(a, "architecture %s is not known: the KV cache is computed from the common fields",
+        oos_arch_note(a, "architecture %s is not known: it is read by the fields most configs share",
                       m->architecture);
     OOS_TRY(oos_quantizer_read(a->arena, a->root, a->text, legacy, family ? family->renames : NULL,
                                &a->quantizer, a->reterr));
@@ -355,7 +355,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     a->prefix = family && family->prefix ? family->prefix : "model.";
     a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");
-    (family ? family->build : oos_build_common)(a);
+    (family ? family->build : oos_build_unknown)(a);
     (family && family->rope ? family->rope : oos_rope_usual)(a);
     if (family && family->tower) family->tower(a);
     if (!family) oos_tower_common(a);
@@ -369,6 +369,9 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     m->matrix_count = a->matrix_count;
     m->quants = a->quants;
     m->quant_count = a->quant_count;
+    m->quant_unknown = oos_quantizer_unknown(a->quantizer);
+    for (size_t i = 0; i < m->quant_count; i++)
+        m->quant_unknown = m->quant_unknown || m->quants[i].kind == OOS_QUANT_UNKNOWN;
     m->notes = a->notes;
     m->note_count = a->note_count;
     summarise(m);

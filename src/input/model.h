@@ -167,7 +167,8 @@ typedef struct oos_model {
     const char *path;         /* directory, or the id it was fetched under */
     const char *architecture; /* "LlamaForCausalLM" */
     const char *model_type;
-    bool known;      /* false: an architecture we do not know; KV from the common fields, estimated */
+    bool known;  /* false: an architecture we do not know; KV from the common fields, estimated */
+    bool common; /* ... and no decoder inside that we know: all of it from the fields most configs share */
     oos_dtype dtype; /* of the checkpoint */
     uint64_t hidden, intermediate, vocab, heads, kv_heads, head_dim;
     uint64_t max_position; /* what the engine derives as the longest max_model_len */
@@ -202,6 +203,8 @@ typedef struct oos_model {
     bool vision_first_only; /* the tower is built on the first pipeline stage only */
 
     const char *quant_method; /* "compressed-tensors", NULL */
+    bool
+        quant_unknown; /* ... or a scheme of it that we do not know: its matrices are taken as not quantised */
     bool quant_by_flag; /* the config names a scheme but no method: applied only when --quantization does */
     const oos_quant *quants;
     size_t quant_count;

@@ -463,6 +463,11 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
     return OOMSIGHT_OK;
 }
 
+bool oos_quantizer_unknown(const oos_quantizer *q)
+{
+    return q && (q->method == OOS_METHOD_UNKNOWN || q->base.kind == OOS_QUANT_UNKNOWN);
+}
+
 bool oos_quantizer_by_flag(const oos_quantizer *q)
 {
     return q && q->by_flag;

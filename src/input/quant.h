@@ -25,6 +25,7 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
                                    oos_quantizer **ret_quantizer, oomsight_error *reterr);
 
 /* The config names an algorithm, but no method that the engine would recognise by itself. */
+bool oos_quantizer_unknown(const oos_quantizer *q); /* its method is not known here */
 bool oos_quantizer_by_flag(const oos_quantizer *quantizer);
 const char *oos_quantizer_method(const oos_quantizer *quantizer);
 oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *quantizer); /* UNKNOWN: as the model */

@@ -68,8 +68,10 @@ typedef struct oos_kv_fill {
     uint64_t available_bytes;
     uint64_t blocks, tokens; /* as the engine prints them */
     double max_concurrency;
-    uint64_t needed_bytes;     /* for one request of max_model_len */
-    bool refused;              /* the engine says no */
+    uint64_t needed_bytes; /* for one request of max_model_len */
+    uint64_t
+        insisted_bytes; /* ... and what else the engine insists on: the null block, a state for each request */
+    bool refused;       /* the engine says no */
     const char *refusal;       /* its sentence, with the same figures */
     oos_u64 estimated_max_len; /* the length the refusal names, or what auto-fit chose */
     oos_u64

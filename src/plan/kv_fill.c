@@ -204,6 +204,7 @@ static oomsight_status check_states(oos_arena *arena, const oos_setup *setup, co
         if (setup->capture_top > fill->blocks) fill->capture_cap = oos_u64_of(fill->blocks);
         return OOMSIGHT_OK;
     }
+    fill->insisted_bytes = oos_max(fill->insisted_bytes, oos_mul(setup->max_num_seqs, shape->block_bytes));
     if (setup->max_num_seqs <= fill->blocks) return OOMSIGHT_OK;
     return refuse(fill, too_few_states(arena, setup->max_num_seqs, fill->blocks), reterr);
 }
@@ -281,6 +282,8 @@ oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const o
         OOS_TRY(auto_fit(arena, setup, shape, available_bytes, &length, &fill, reterr));
     for (size_t i = 0; i < shape->stage_count; i++)
         fill.needed_bytes = oos_max(fill.needed_bytes, needed_bytes(setup, shape, &shape->stages[i], length));
+    fill.insisted_bytes =
+        oos_add(fill.needed_bytes, setup->rules->null_block_checked ? shape->block_bytes : 0);
     OOS_TRY(check_memory(arena, setup, shape, available_bytes, length, &fill, reterr));
     if (shape->error && !fill.refused) {
         fill.refused = true;

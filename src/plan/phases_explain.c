@@ -132,6 +132,15 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             gib(plan->non_kv.bytes), gib(plan->budget_bytes), gib(plan->setup->device.total_bytes),
             plan->setup->gpu_memory_utilization);
     }
+    if (plan->setup->blocks_override.known && plan->setup->rules->override_in_check) {
+        plan->cause = "context_too_long_for_kv";
+        return oos_arena_format(arena,
+                                "One request of %llu tokens needs %.2f GiB of KV cache; the %llu blocks of "
+                                "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
+                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.insisted_bytes),
+                                (unsigned long long)plan->setup->blocks_override.value,
+                                gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
+    }
     if (plan->kv.needed_bytes > plan->kv.available_bytes) {
         plan->cause = "context_too_long_for_kv";
         return oos_arena_format(arena,
@@ -139,8 +148,9 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
                                 (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
                                 gib(plan->kv.available_bytes));
     }
-    if (!plan->kv.refused &&
-        plan->setup->max_num_seqs < plan->kv.blocks / 2) { /* tight, and not by the states */
+    bool const by_states =
+        plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, plan->kv_shape.block_bytes);
+    if (!by_states) { /* tight, or short of the null block alone */
         plan->cause = "context_too_long_for_kv";
         uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
                        most = oos_sub(plan->budget_bytes, plan->non_kv.low);

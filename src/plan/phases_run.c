@@ -4,16 +4,37 @@
 
 /* What the engine measured before it sized the cache: had it been more, the cache would be smaller by as much. Not where
  * the cache's bytes were given. */
+static bool sized_by_budget(const oos_setup *setup)
+{
+    return !setup->kv_cache_memory_bytes.known && !setup->blocks_override.known;
+}
+
 static oos_amount settled(const oos_plan *plan, oos_amount amount)
 {
-    amount.settled = !plan->setup->kv_cache_memory_bytes.known && !plan->setup->blocks_override.known;
+    amount.settled = sized_by_budget(plan->setup);
     return amount;
+}
+
+static oos_limit limit(const oos_plan *plan)
+{
+    return oos_limit_device(plan, sized_by_budget(plan->setup) ? oos_outside_budget(plan->setup) : 1);
+}
+
+/* At the best guess more than the budget is taken before there is a cache, and the engine refuses; it may be less. Where it
+ * goes on, it is less by that much at least. */
+static oos_amount weights_left(const oos_plan *plan)
+{
+    oos_amount const weights = settled(plan, oos_weights_amount(&plan->weights));
+    if (!weights.settled || plan->non_kv.bytes <= plan->budget_bytes) return weights;
+    uint64_t const beyond = plan->non_kv.bytes - plan->budget_bytes;
+    uint64_t const low = oos_sub(weights.bytes, oos_max(beyond, weights.bytes - weights.low));
+    return oos_amount_guess(weights.bytes, low, weights.bytes, "less, where the cache can be sized at all");
 }
 
 static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
 {
     oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
-    oos_moment_hold(moment, "weights", settled(plan, oos_weights_amount(&plan->weights)));
+    oos_moment_hold(moment, "weights", weights_left(plan));
     oos_moment_hold(moment, "kept by the profile run", settled(plan, plan->activation.retained));
     oos_moment_hold(moment, "kernels and workspaces", settled(plan, plan->outside.profile_growth));
     oos_moment_hold(moment, "KV cache",
@@ -38,7 +59,7 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error
     uint64_t const whole = oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes);
     moment->tried_bytes =
         plan->setup->rules->kv_in_one_tensor ? whole : oos_mul(plan->kv.blocks, plan->kv_shape.page_bytes);
-    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+    return oos_moment_close(moment, limit(plan), reterr);
 }
 
 static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -47,7 +68,7 @@ static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error 
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_engine(moment, plan);
     oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
-    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+    return oos_moment_close(moment, limit(plan), reterr);
 }
 
 static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -60,7 +81,7 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight
     /* the newer runner's profile run has not seen this */
     oos_moment_hold(moment, "logits and sampler",
                     newer ? plan->activation.warmup : settled(plan, plan->activation.sampler));
-    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+    return oos_moment_close(moment, limit(plan), reterr);
 }
 
 /* Serving at the profiled batch: the forward peak comes back on top of everything, and what nobody budgeted. */
@@ -78,7 +99,7 @@ static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error 
     oos_moment_hold(moment, "encoder outputs", plan->activation.encoder_cache);
     oos_moment_hold(moment, "grows while serving", plan->outside.runtime_growth);
     moment->message = plan->outside.runtime_cause;
-    return oos_moment_close(moment, plan->setup->device.total_bytes, reterr);
+    return oos_moment_close(moment, limit(plan), reterr);
 }
 
 oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)

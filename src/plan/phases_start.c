@@ -19,7 +19,8 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
     oos_moment_hold(moment, "asked for",
                     oos_amount_exact(plan->budget_bytes, OOS_SOURCE_DERIVED,
                                      "total x gpu_memory_utilization must be free at start"));
-    OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
+    /* a larger device asks for more as well */
+    OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, oos_outside_budget(setup)), reterr));
     if (moment->ok && !moment->tight) return OOMSIGHT_OK;
     uint64_t const free_bytes = oos_sub(device_limit(plan), moment->peak_bytes - plan->budget_bytes);
     moment->message =
@@ -35,7 +36,7 @@ static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsig
 {
     if (plan->outside.nccl.bytes == 0) return OOMSIGHT_OK;
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_DISTRIBUTED_INIT);
-    return oos_moment_close(moment, device_limit(plan), reterr);
+    return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 static void hold_model(oos_plan_phase *moment, const oos_plan *plan)
@@ -67,7 +68,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
     oos_moment_hold(moment, "loading copies",
                     oos_amount_exact(plan->weights.load_transient_bytes, OOS_SOURCE_DERIVED,
                                      "held until the weights are in their final form"));
-    OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
+    OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
     if (!moment->ok) moment->tried_bytes = tried_while_loading(plan, moment);
     if (plan->weights.repack_transient_bytes == 0 && plan->strand_bytes == 0) return OOMSIGHT_OK;
 
@@ -80,7 +81,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
                     oos_amount_exact(plan->strand_bytes, OOS_SOURCE_DERIVED,
                                      "20 MiB segments that the 20 MiB split limit forbids to reuse"));
     if (plan->strand_bytes) moment->tried_bytes = 20 * OOS_MIB;
-    return oos_moment_close(moment, device_limit(plan), reterr);
+    return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -91,7 +92,7 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
         hold_model(moment, plan);
         oos_moment_hold(moment, "encoder", activation->encoder);
         oos_moment_hold(moment, "kept by the run", activation->retained);
-        OOS_TRY(oos_moment_close(moment, device_limit(plan), reterr));
+        OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
     }
     oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_PROFILE_RUN);
     hold_model(moment, plan);
@@ -101,7 +102,7 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
                     sampler ? activation->sampler : activation->forward);
     oos_moment_hold(moment, "kept by the run", activation->retained);
     oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
-    return oos_moment_close(moment, device_limit(plan), reterr);
+    return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 /* Trial capture: runs on CUDA unless graphs are off or the KV bytes are given; the newer runner only since it measures. */
@@ -133,7 +134,7 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
     oos_moment_hold(moment, "trial graphs", plan->outside.graph_estimate);
     moment->tried_bytes =
         setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);
-    return oos_moment_close(moment, device_limit(plan), reterr);
+    return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 oomsight_status oos_phases_before_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)

@@ -15,11 +15,13 @@ typedef struct oos_plan_phase {
     oos_phase phase;
     oos_ledger ledger;                        /* rows of that moment; closes at peak_bytes */
     uint64_t peak_bytes, peak_low, peak_high; /* needed; independent errors add as squares */
-    uint64_t
-        limit_bytes; /* what is there: the device less what others hold, or the engine's budget for kv_sizing */
-    bool ok;         /* peak <= limit at the best guess */
-    bool tight;      /* the limit lies inside the error bar */
-    bool refusal;    /* not ok means: the engine itself says no */
+    /* what is there: the device, or the engine's budget for kv_sizing; a range where the device's size is not known to
+     * the byte, as far as it moves the room in this phase */
+    uint64_t limit_bytes, limit_low, limit_high;
+    bool ok;              /* peak <= limit at the best guess */
+    bool tight;           /* with need and limit as far apart or as near as they may be, the answer differs */
+    double chance;        /* of getting through, by the ranges alone: see oos_moment_chance */
+    bool refusal;         /* not ok means: the engine itself says no */
     uint64_t tried_bytes; /* the allocation that fails, as the engine would print it; 0: none */
     const char *message;  /* the engine's own sentence, or ours, NULL */
 } oos_plan_phase;
@@ -41,9 +43,11 @@ typedef struct oos_plan {
     const oos_setup *setup;
     const char *engine_version; /* "0.19.1" */
     oomsight_verdict verdict;
-    oos_phase phase;   /* first that fails, OOS_PHASE_COUNT: none */
-    const char *cause; /* a word of the corpus' causes, NULL */
-    const char *why;   /* the mechanism in one or two sentences, NULL when it fits */
+    double chance;      /* of starting, by the ranges alone: that of the phase with the least */
+    double probability; /* ... as starts of that chance turned out (oos_plan_probability) */
+    oos_phase phase;    /* first that fails, OOS_PHASE_COUNT: none */
+    const char *cause;  /* a word of the corpus' causes, NULL */
+    const char *why;    /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
     uint64_t stage;                    /* the pipeline stage that holds most */
     oos_weights weights;               /* ... its weights */
@@ -66,6 +70,12 @@ typedef struct oos_plan {
     const char *const *notes;
     size_t note_count;
 } oos_plan;
+
+/* Starts, or likely starts. */
+static inline bool oos_plan_likely(const oos_plan *plan)
+{
+    return plan->probability >= 0.5;
+}
 
 /* One start. Fixes and inert flags are left empty: see plan/solve.h. */
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,

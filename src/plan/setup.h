@@ -92,6 +92,13 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
                                   const oos_device_facts *device, const oos_rules *rules,
                                   oos_setup *ret_setup, oomsight_error *reterr);
 
+/* What of the device the engine leaves outside its budget. */
+static inline double oos_outside_budget(const oos_setup *setup)
+{
+    double const share = 1 - setup->gpu_memory_utilization;
+    return share > 0 ? share : 0;
+}
+
 /* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
 uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first);
 

@@ -286,8 +286,8 @@ static oomsight_status weigh_by_headers(oos_arena *arena, const oos_setup *setup
     return OOMSIGHT_OK;
 }
 
-/* Exact arithmetic misses what a kernel adds after loading, well below a percent; files miss how they are cut; the
- * common fields of an architecture we do not know miss more. */
+/* Exact arithmetic misses what a kernel adds after loading, well below a percent; files miss how they are cut; a decoder that
+ * is known in a wrapper that is not misses its tower. */
 static void error_bar(oos_weights *weights)
 {
     uint64_t const part = weights->source == OOS_SOURCE_ESTIMATED ? 6
@@ -331,6 +331,26 @@ static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *i
     into->loaded = oos_add(into->loaded, bytes);
 }
 
+static uint64_t times(uint64_t bytes, double factor)
+{
+    return (uint64_t)((double)bytes * factor);
+}
+
+/* What is not known at all. Read by the common fields, 197 configs whose class is known weigh as follows: of 115 without experts
+ * 108 lie within 0.5 to 1.6 times the estimate, of 82 with experts 78 within 0.3 to 1.25 times (Mamba layers and narrow experts
+ * are counted too heavy). A method that is not known stores 2 to 16 bits. */
+static void widen(const oos_model *model, oos_weights *weights)
+{
+    if (weights->source == OOS_SOURCE_READ) return; /* the files tell */
+    bool const experts = model->moe.experts > 0;
+    double const low = model->common ? experts ? 0.3 : 0.5 : 1,
+                 high = model->common ? experts ? 1.25 : 1.6 : 1;
+    if (!model->common && !model->quant_unknown) return;
+    weights->source = OOS_SOURCE_ESTIMATED;
+    weights->loaded_low = times(weights->loaded_low, model->quant_unknown ? low / 8 : low);
+    weights->loaded_high = times(weights->loaded_high, high);
+}
+
 oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr)
 {
@@ -365,6 +385,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     weights.load_transient_bytes = oos_max(weights.load_transient_bytes, shared);
     weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
     error_bar(&weights);
+    widen(model, &weights);
     *ret_weights = weights;
     return OOMSIGHT_OK;
 }

@@ -8,24 +8,12 @@ oos_level oos_check_level(const oos_checked *checked)
     if (!checked->plan) return OOS_LEVEL_NOTE;
     switch (checked->plan->verdict) {
     case OOMSIGHT_VERDICT_FITS: return OOS_LEVEL_OK;
-    case OOMSIGHT_VERDICT_TIGHT: return OOS_LEVEL_WARNING;
+    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(checked->plan) ? OOS_LEVEL_WARNING : OOS_LEVEL_ERROR;
     case OOMSIGHT_VERDICT_UNKNOWN: return OOS_LEVEL_NOTE;
     case OOMSIGHT_VERDICT_FAILS:
     case OOMSIGHT_VERDICT_REFUSED: return OOS_LEVEL_ERROR;
     }
     return OOS_LEVEL_NOTE;
-}
-
-static const char *verdict_words(const oos_plan *plan)
-{
-    switch (plan->verdict) {
-    case OOMSIGHT_VERDICT_FITS: return "starts";
-    case OOMSIGHT_VERDICT_TIGHT: return "tight";
-    case OOMSIGHT_VERDICT_FAILS: return "out of memory";
-    case OOMSIGHT_VERDICT_REFUSED: return "refused for lack of memory";
-    case OOMSIGHT_VERDICT_UNKNOWN: return "can't tell";
-    }
-    return "can't tell";
 }
 
 static void put_sentence(oos_text *text, const oos_checked *checked)
@@ -35,8 +23,10 @@ static void put_sentence(oos_text *text, const oos_checked *checked)
         oos_text_printf(text, "cannot be planned: %s", checked->problem);
         return;
     }
-    oos_text_put(text, verdict_words(plan));
+    oos_text_put(text, oos_report_answer_word(plan));
     if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
+    if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_text_put(text, ": out of memory");
+    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": refused by the engine");
     oos_text_printf(text, " on %s (%.2f GiB), vLLM %s",
                     plan->setup->device.name ? plan->setup->device.name : "this GPU",
                     (double)plan->setup->device.total_bytes / 0x1p30, plan->engine_version);
@@ -118,6 +108,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "engine_version", plan ? plan->engine_version : found->engine_version);
     oos_json_field_str(w, "gpu", plan ? plan->setup->device.name : found->gpu);
     oos_json_field_str(w, "verdict", plan ? oos_report_verdict_word(plan->verdict) : NULL);
+    oos_json_field_str(w, "likely", !plan ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
     oos_json_field_str(w, "phase",
                        plan && plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL);
     oos_json_field_str(w, "cause", plan ? plan->cause : NULL);

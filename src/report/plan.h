@@ -15,6 +15,10 @@ void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count
 
 const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight", ... */
 
+/* What people read: "starts", "likely starts", "likely fails", "fails", "can't tell". The second in capitals. */
+const char *oos_report_answer_word(const oos_plan *plan);
+const char *oos_report_answer_heading(const oos_plan *plan);
+
 /* The words of a fix, quoted for a shell. NULL when out of memory. */
 const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix);
 void oos_report_change(oos_text *text, const oos_fix *fix);

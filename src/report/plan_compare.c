@@ -10,7 +10,7 @@ typedef void (*cell_writer)(const oos_plan *plan, char *ret_cell, size_t capacit
 
 static void cell_verdict(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%s", oos_report_verdict_word(plan->verdict));
+    snprintf(ret_cell, capacity, "%s", oos_report_answer_word(plan));
 }
 static void cell_phase(const oos_plan *plan, char *ret_cell, size_t capacity)
 {

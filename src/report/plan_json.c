@@ -159,6 +159,8 @@ static void put_phases(oos_json_writer *w, const oos_plan *plan)
         oos_json_field_u64(w, "peak_low", moment->peak_low);
         oos_json_field_u64(w, "peak_high", moment->peak_high);
         oos_json_field_u64(w, "limit_bytes", moment->limit_bytes);
+        oos_json_field_u64(w, "limit_low", moment->limit_low);
+        oos_json_field_u64(w, "limit_high", moment->limit_high);
         oos_json_field_bool(w, "ok", moment->ok);
         oos_json_field_bool(w, "tight", moment->tight);
         oos_json_key(w, "holds");
@@ -213,6 +215,8 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_object(w);
     put_device(w, plan->setup);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->verdict));
+    oos_json_field_str(w, "likely", oos_plan_likely(plan) ? "starts" : "fails");
+    oos_json_field_f64(w, "probability", plan->probability);
     oos_json_field_str(w, "phase", plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase));
     oos_json_field_str(w, "cause", plan->cause);
     oos_json_field_str(w, "why", plan->why);

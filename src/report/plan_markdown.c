@@ -8,7 +8,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     const oos_setup *setup = plan->setup;
     char tokens[40];
     oos_text_put(text, "**");
-    oos_style_put(style, "%s", oos_report_verdict_word(plan->verdict));
+    oos_style_put(style, "%s", oos_report_answer_word(plan));
     oos_text_put(text, "**");
     if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",

@@ -11,18 +11,30 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path ? path : "the model";
 }
 
+static oos_ink heading_ink(const oos_plan *plan)
+{
+    switch (plan->verdict) {
+    case OOMSIGHT_VERDICT_FITS: return OOS_INK_GOOD;
+    case OOMSIGHT_VERDICT_FAILS:
+    case OOMSIGHT_VERDICT_REFUSED: return OOS_INK_BAD;
+    case OOMSIGHT_VERDICT_TIGHT:
+    case OOMSIGHT_VERDICT_UNKNOWN: break;
+    }
+    return oos_plan_likely(plan) ? OOS_INK_WARN : OOS_INK_BAD;
+}
+
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
-    switch (plan->verdict) {
-    case OOMSIGHT_VERDICT_FITS: oos_style_ink(style, OOS_INK_GOOD, "STARTS"); break;
-    case OOMSIGHT_VERDICT_TIGHT: oos_style_ink(style, OOS_INK_WARN, "TIGHT"); break;
-    case OOMSIGHT_VERDICT_FAILS: oos_style_ink(style, OOS_INK_BAD, "OUT OF MEMORY"); break;
-    case OOMSIGHT_VERDICT_REFUSED: oos_style_ink(style, OOS_INK_BAD, "REFUSED"); break;
-    case OOMSIGHT_VERDICT_UNKNOWN: oos_style_ink(style, OOS_INK_WARN, "CAN'T TELL"); break;
-    }
+    oos_style_ink(style, heading_ink(plan), oos_report_answer_heading(plan));
     if (plan->phase != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
+    if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_style_ink(style, OOS_INK_BOLD, ": out of memory");
+    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED)
+        oos_style_ink(style, OOS_INK_BOLD, ": refused by the engine");
+    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
+        oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)",
+                      (unsigned)(10 * plan->probability + 0.5));
     char line[512];
     char count[32] = "";
     if (setup->tp * setup->pp > 1)
@@ -68,9 +80,11 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
     oos_style_count(length, sizeof length, plan->setup->max_model_len);
     char line[256];
+    uint64_t const cache = plan->setup->blocks_override.known
+                               ? oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes)
+                               : plan->kv.available_bytes;
     oos_format(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
-               oos_gib(plan->kv.available_bytes), tokens, plan->kv.max_concurrency, length,
-               plan->backend.name);
+               oos_gib(cache), tokens, plan->kv.max_concurrency, length, plan->backend.name);
     oos_style_paragraph(style, 2, line);
 }
 
@@ -82,7 +96,7 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
     oos_text_printf(style->text, style->chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
                     oos_phase_word(moment->phase), oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
     oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
-    if (decides && !moment->ok)
+    if (decides && !moment->ok && !moment->tight)
         oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
     else if (moment->tight)
         oos_style_ink(style, OOS_INK_WARN, " tight");
@@ -112,7 +126,8 @@ static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool 
 static size_t reached(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase && !plan->phases[i].ok) return i + 1;
+        if (plan->phases[i].phase == plan->phase && !plan->phases[i].ok && !plan->phases[i].tight)
+            return i + 1;
     return plan->phase_count;
 }
 
@@ -145,11 +160,12 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
         int const used = snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens,
                                   fix->keeps, fix->gives_up);
         if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && used > 0 && (size_t)used < sizeof line)
-            snprintf(line + used, sizeof line - (size_t)used, "; still tight in %s",
+            snprintf(line + used, sizeof line - (size_t)used, "; not certain: %s is tight",
                      oos_phase_word(fix->phase));
         oos_style_paragraph(style, 8, line);
     }
-    if (plan->fix_count == 0 && plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV) {
+    if (plan->fix_count == 0 && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN && plan->phase != OOS_PHASE_COUNT &&
+        plan->phase != OOS_PHASE_ENV) {
         oos_text_put(style->text, "\n");
         oos_style_paragraph(
             style, 2, "No flag helps: it takes a smaller or quantised model, more GPUs, or a larger one.");

@@ -15,6 +15,30 @@ const char *oos_report_verdict_word(oomsight_verdict verdict)
     return "unknown";
 }
 
+const char *oos_report_answer_word(const oos_plan *plan)
+{
+    switch (plan->verdict) {
+    case OOMSIGHT_VERDICT_FITS: return "starts";
+    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? "likely starts" : "likely fails";
+    case OOMSIGHT_VERDICT_FAILS:
+    case OOMSIGHT_VERDICT_REFUSED: return "fails";
+    case OOMSIGHT_VERDICT_UNKNOWN: break;
+    }
+    return "can't tell";
+}
+
+const char *oos_report_answer_heading(const oos_plan *plan)
+{
+    switch (plan->verdict) {
+    case OOMSIGHT_VERDICT_FITS: return "STARTS";
+    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? "LIKELY STARTS" : "LIKELY FAILS";
+    case OOMSIGHT_VERDICT_FAILS:
+    case OOMSIGHT_VERDICT_REFUSED: return "FAILS";
+    case OOMSIGHT_VERDICT_UNKNOWN: break;
+    }
+    return "CAN'T TELL";
+}
+
 /* Single quotes where a shell would take the word apart. */
 static void put_word(oos_text *text, const char *word)
 {

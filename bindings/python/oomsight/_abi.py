@@ -113,6 +113,7 @@ def _load() -> ctypes.CDLL:
         ("oomsight_version", c_char_p, []), ("oomsight_text_free", None, [c_void_p]),
         ("oomsight_size_parse", c_int, [c_char_p, POINTER(c_uint64)]),
         ("oomsight_data_open", c_int, [c_char_p, POINTER(c_void_p), error]), ("oomsight_plan_verdict", c_int, [c_void_p]),
+        ("oomsight_plan_answer", c_char_p, [c_void_p]), ("oomsight_plan_probability", c_double, [c_void_p]),
         ("oomsight_plan_phase", c_char_p, [c_void_p]), ("oomsight_plan_weights_bytes", c_uint64, [c_void_p]),
         ("oomsight_plan_kv_tokens", c_uint64, [c_void_p]), ("oomsight_plan_best_flags", c_char_p, [c_void_p]),
         ("oomsight_replay_oom", c_int, [c_void_p]), ("oomsight_replay_peak_allocated_bytes", c_uint64, [c_void_p]),

@@ -138,8 +138,19 @@ class Plan(_Report):
         return VERDICTS[self._handle.call("verdict")]
 
     @property
+    def answer(self) -> str:
+        """What people read: starts, likely starts, likely fails, fails or can't tell."""
+        return str(self._handle.call("answer").decode())
+
+    @property
+    def probability(self) -> float:
+        """Of starting: 0 to 1, as measured starts of that estimate turned out."""
+        return float(self._handle.call("probability"))
+
+    @property
     def fits(self) -> bool:
-        return self.verdict in ("fits", "tight")
+        """It starts or likely starts."""
+        return self.answer in ("starts", "likely starts")
 
     @property
     def phase(self) -> Optional[str]:
@@ -197,7 +208,7 @@ class Plan(_Report):
         return tuple(self.data["notes"])
 
     def __repr__(self) -> str:
-        return "<oomsight.Plan %s%s>" % (self.verdict, " in " + self.phase if self.phase else "")
+        return "<oomsight.Plan %s%s>" % (self.answer, " in " + self.phase if self.phase else "")
 
 
 class Incident:

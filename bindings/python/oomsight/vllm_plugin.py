@@ -83,7 +83,8 @@ def best_flags(plan: Dict[str, Any]) -> str:
 def summary(plan: Dict[str, Any]) -> str:
     """What the log gets. Not the text report: that quotes the engine's own error, and whoever reads the log, people or
     programs, would take the quotation for the failure."""
-    words = {"fits": "starts", "tight": "tight"}.get(plan["verdict"], "does not fit")
+    likely = "likely " + plan.get("likely", "starts")
+    words = {"fits": "starts", "tight": likely, "unknown": "can't be told"}.get(plan["verdict"], "fails")
     lines = ["%s on %s (%.2f GiB)" % (words, plan["gpu"]["name"] or "this GPU", (plan["gpu"]["total_bytes"] or 0) / 2**30)
              + (" in " + plan["phase"] if plan["phase"] else "")]
     lines += ["  %-23s %7.2f of %6.2f GiB%s" % (p["phase"], p["peak_bytes"] / 2**30, p["limit_bytes"] / 2**30,
@@ -110,12 +111,12 @@ def preflight(config: Any) -> None:
         _plan = make_plan(config)
         plan = _plan.data
         text = summary(plan)
-        if plan["verdict"] in ("fits", "tight"):
+        if plan["verdict"] in ("fits", "unknown") or plan["verdict"] == "tight" and plan.get("likely") != "fails":
             log.info("oomsight: this configuration %s", text)
         else:
             log.warning("oomsight: this configuration %s", text)
         if refuses() and plan["verdict"] in ("fails", "refused"):
-            refused = "oomsight: stopped before loading weights: does not fit in %s. %s%s" % (
+            refused = "oomsight: stopped before loading weights: fails in %s. %s%s" % (
                 plan["phase"], plan["why"] or "", " Try: " + best_flags(plan) if plan["fixes"] else "")
     except STOPS:
         raise

@@ -247,7 +247,7 @@ void oos_build_inside(oos_arch *a)
 {
     const oos_family *family = a->text == a->root ? NULL : oos_family_inside(a);
     a->model->known = family != NULL;
-    (family && family->build != oos_build_inside ? family->build : oos_build_common)(a);
+    (family && family->build != oos_build_inside ? family->build : oos_build_unknown)(a);
 }
 
 void oos_rope_inside(oos_arch *a)

@@ -130,3 +130,33 @@ void oos_build_minicpm(oos_arch *a)
     oos_arch_layers(a, oos_arch_layer_count(a), minicpm_layer);
     oos_put_ends(a);
 }
+
+/* ---- an architecture that is not known ---- */
+
+/* By the fields that most configs share: which layers have experts, how many, how wide, and those that every token takes. */
+static void unknown_moe_layer(oos_arch *a, uint64_t i)
+{
+    uint64_t const every =
+        oos_arch_u64(a, "moe_layer_freq",
+                     oos_arch_u64(a, "decoder_sparse_step", oos_arch_u64(a, "moe_layer_interval", 1)));
+    a->now.moe = i >= oos_arch_u64(a, "first_k_dense_replace", 0) && every > 0 && i % every == 0;
+    bool const bias = oos_arch_yes(a, "attention_bias", oos_arch_yes(a, "use_bias", false));
+    traits const t = {.qkv_bias = bias, .o_bias = bias};
+    put_attention(a, &t);
+    put_mlp(a, &t);
+}
+
+void oos_build_unknown(oos_arch *a)
+{
+    oos_model *m = a->model;
+    m->common = true;
+    if (m->moe.experts == 0) {
+        oos_build_common(a);
+        return;
+    }
+    uint64_t const one = oos_arch_u64(a, "shared_expert_intermediate_size", 0);
+    if (one > 0 && m->moe.shared == 0) m->moe.shared = 1;
+    m->moe.shared_intermediate = one ? one : oos_mul(m->moe.shared, m->moe.intermediate);
+    oos_arch_layers(a, oos_arch_layer_count(a), unknown_moe_layer);
+    oos_put_ends(a);
+}
