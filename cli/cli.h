@@ -25,6 +25,7 @@ int cmd_check(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
 int cmd_matrix(int argc, char **argv);
+int cmd_redact(int argc, char **argv);
 
 /* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --explain, --data. */
 typedef struct output_options {
@@ -44,6 +45,9 @@ void output_options_settle(output_options *options);
 
 /* Write the answer. Returns EXIT_FITS or EXIT_INPUT. */
 int output_write(const output_options *options, const char *text);
+
+/* A line on stderr that may quote somebody's words: secrets in it are hidden, control characters written out. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Print an error on stderr and give the exit code that fits it. */
 int fail_with(const oomsight_error *error);

@@ -25,7 +25,7 @@ static const char help[] =
 static int take_size(const char *value, uint64_t *ret_bytes)
 {
     if (oomsight_size_parse(value, ret_bytes)) return 1;
-    fprintf(stderr, "oomsight check: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)\n", value);
+    complain("oomsight check: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)", value);
     return -1;
 }
 

@@ -24,6 +24,7 @@ static const struct {
      "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
     {"gpus", OUTPUT},
     {"engines", OUTPUT},
+    {"redact", OUTPUT},
     {"kb", "list show lint test " OUTPUT},
     {"completion", "bash zsh fish"},
 };

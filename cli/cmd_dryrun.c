@@ -35,7 +35,7 @@ static const char help[] =
 static bool take_size(const char *value, uint64_t *ret_bytes)
 {
     if (oomsight_size_parse(value, ret_bytes)) return true;
-    fprintf(stderr, "oomsight dryrun: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)\n", value);
+    complain("oomsight dryrun: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)", value);
     return false;
 }
 
@@ -44,7 +44,7 @@ static bool take_capability(const char *value, unsigned *ret_capability)
     unsigned major, minor;
     char rest;
     if (sscanf(value, "%u.%u%c", &major, &minor, &rest) != 2 || major < 5 || major > 99 || minor > 9) {
-        fprintf(stderr, "oomsight dryrun: '%s' is no compute capability (8.0, 12.0)\n", value);
+        complain("oomsight dryrun: '%s' is no compute capability (8.0, 12.0)", value);
         return false;
     }
     *ret_capability = major * 10 + minor;
@@ -59,8 +59,7 @@ static bool take_load(const char *value, dryrun_options *options)
         options->load_requests && options->load_requests <= 4096 && options->load_input &&
         options->load_output)
         return true;
-    fprintf(stderr, "oomsight dryrun: --load takes REQUESTS:INPUT:OUTPUT, e.g. 200:512:256, not '%s'\n",
-            value);
+    complain("oomsight dryrun: --load takes REQUESTS:INPUT:OUTPUT, e.g. 200:512:256, not '%s'", value);
     return false;
 }
 
@@ -112,7 +111,7 @@ static int read_options(dryrun_options *options, int argc, char **argv)
         if (taken == 0) taken = take_option(options, argc, argv, &at);
         if (taken < 0) return -1;
         if (taken == 0) {
-            fprintf(stderr, "oomsight dryrun: no option '%s' (engine flags go behind '--')\n", argv[at]);
+            complain("oomsight dryrun: no option '%s' (engine flags go behind '--')", argv[at]);
             return -1;
         }
     }

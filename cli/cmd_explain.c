@@ -70,7 +70,7 @@ int cmd_explain(int argc, char **argv)
         if (taken < 0) return EXIT_USAGE;
         if (taken > 0) continue;
         if (argv[at][0] == '-' && argv[at][1] != '\0') {
-            fprintf(stderr, "oomsight explain: no option '%s'\n", argv[at]);
+            complain("oomsight explain: no option '%s'", argv[at]);
             return EXIT_USAGE;
         }
         if (path_count == PATHS_MAX) {

@@ -16,7 +16,7 @@ static int show(const char *what, int argc, char **argv)
         int const taken = output_options_take(&options, argc, argv, &at);
         if (taken < 0) return EXIT_USAGE;
         if (taken == 0) {
-            fprintf(stderr, "oomsight %s: no option '%s'\n", what, argv[at]);
+            complain("oomsight %s: no option '%s'", what, argv[at]);
             return EXIT_USAGE;
         }
     }

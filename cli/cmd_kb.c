@@ -50,7 +50,7 @@ int cmd_kb(int argc, char **argv)
         if (taken < 0) return EXIT_USAGE;
         if (taken > 0) continue;
         if (argv[at][0] == '-' || count == 2) {
-            fprintf(stderr, "oomsight kb: '%s' is not understood\n", argv[at]);
+            complain("oomsight kb: '%s' is not understood", argv[at]);
             return EXIT_USAGE;
         }
         words[count++] = argv[at++];

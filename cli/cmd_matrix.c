@@ -47,7 +47,7 @@ static int take_number(const char *option, const char *value, unsigned most, uns
     char *end;
     unsigned long const number = strtoul(value, &end, 10);
     if (*value >= '0' && *value <= '9' && !*end && number <= most) return *ret_number = (unsigned)number, 1;
-    fprintf(stderr, "oomsight matrix: %s takes a number up to %u, not '%s'\n", option, most, value);
+    complain("oomsight matrix: %s takes a number up to %u, not '%s'", option, most, value);
     return -1;
 }
 
@@ -56,7 +56,7 @@ static int take_moved(const char *value, double *ret_ratio)
     char *end;
     double const percent = strtod(value, &end);
     if (end != value && !*end && isfinite(percent) && percent >= 0) return *ret_ratio = percent / 100, 1;
-    fprintf(stderr, "oomsight matrix: --moved takes a percentage, not '%s'\n", value);
+    complain("oomsight matrix: --moved takes a percentage, not '%s'", value);
     return -1;
 }
 
@@ -78,7 +78,7 @@ static int take_mode(const char *value, const char **ret_mode)
 {
     *ret_mode = value;
     if (strcmp(value, "plan") == 0 || strcmp(value, "dryrun") == 0) return 1;
-    fprintf(stderr, "oomsight matrix: --mode takes plan or dryrun, not '%s'\n", value);
+    complain("oomsight matrix: --mode takes plan or dryrun, not '%s'", value);
     return -1;
 }
 

@@ -41,7 +41,7 @@ static const char help[] =
 static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
 {
     if (oomsight_size_parse(value, ret_bytes)) return 1;
-    fprintf(stderr, "oomsight plan: %s takes a size such as 23.5GiB, not '%s'\n", name, value);
+    complain("oomsight plan: %s takes a size such as 23.5GiB, not '%s'", name, value);
     return -1;
 }
 
@@ -120,7 +120,7 @@ static int read_options(plan_options *options, int argc, char **argv)
         if (taken == 0) taken = take_option(options, argc, argv, &at);
         if (taken < 0) return -1;
         if (taken == 0) {
-            fprintf(stderr, "oomsight plan: no option '%s' (engine flags go behind '--')\n", argv[at]);
+            complain("oomsight plan: no option '%s' (engine flags go behind '--')", argv[at]);
             return -1;
         }
     }

@@ -46,7 +46,7 @@ static bool parse_number(const char *name, const char *word, double most, double
         *ret_number = number;
         return true;
     }
-    fprintf(stderr, "oomsight replay: %s takes a number from 0 to %g, not '%s'\n", name, most, word);
+    complain("oomsight replay: %s takes a number from 0 to %g, not '%s'", name, most, word);
     return false;
 }
 
@@ -66,7 +66,7 @@ static bool parse_size(const char *name, const char *word, uint64_t *ret_bytes)
             *ret_bytes = (uint64_t)(number * units[i].factor + 0.5);
             return true;
         }
-    fprintf(stderr, "oomsight replay: %s takes a size such as 23.5GiB, not '%s'\n", name, word);
+    complain("oomsight replay: %s takes a size such as 23.5GiB, not '%s'", name, word);
     return false;
 }
 
@@ -110,12 +110,12 @@ static int take_plain(request *r, const char *word, int *at)
         r->events = true;
     else if (word[0] != '-' || strcmp(word, "-") == 0) {
         if (r->params.path) {
-            fprintf(stderr, "oomsight replay: one input, please: '%s' or '%s'?\n", r->params.path, word);
+            complain("oomsight replay: one input, please: '%s' or '%s'?", r->params.path, word);
             return -1;
         }
         r->params.path = word;
     } else {
-        fprintf(stderr, "oomsight replay: no option '%s'\n", word);
+        complain("oomsight replay: no option '%s'", word);
         return -1;
     }
     ++*at;

@@ -87,7 +87,7 @@ static pid_t child_start(const dryrun_options *options, const dryrun_engine *eng
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     execvp(engine->command[0], engine->command);
-    fprintf(stderr, "oomsight dryrun: '%s' cannot be started: %s\n", engine->command[0], strerror(errno));
+    complain("oomsight dryrun: '%s' cannot be started: %s", engine->command[0], strerror(errno));
     _exit(127);
 }
 

@@ -264,7 +264,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
     dryrun_engine *engine = ret_engine;
     char path[512];
     if (!find_in_path(options->command[0], path, sizeof path)) {
-        fprintf(stderr, "oomsight dryrun: '%s' is not found\n", options->command[0]);
+        complain("oomsight dryrun: '%s' is not found", options->command[0]);
         return EXIT_INPUT;
     }
     if (find_interpreter(options->command[0], engine->interpreter, sizeof engine->interpreter))
@@ -274,13 +274,13 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
         snprintf(engine->cuda_version, sizeof engine->cuda_version, "%u", options->cuda_major);
     }
     if (!engine->cuda_major) {
-        fprintf(stderr, "oomsight dryrun: '%s' brings no PyTorch with CUDA; say --cuda 12 or --cuda 13\n",
-                options->command[0]);
+        complain("oomsight dryrun: '%s' brings no PyTorch with CUDA; say --cuda 12 or --cuda 13",
+                 options->command[0]);
         return EXIT_INPUT;
     }
     if (!dryrun_shim_dir(engine->cuda_major, path, sizeof path)) {
-        fprintf(stderr, "oomsight dryrun: no stand-ins for CUDA %s; there are some for 12 and 13\n",
-                engine->cuda_version);
+        complain("oomsight dryrun: no stand-ins for CUDA %s; there are some for 12 and 13",
+                 engine->cuda_version);
         return EXIT_INPUT;
     }
     look_at_words(options, engine);

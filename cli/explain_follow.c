@@ -28,7 +28,7 @@ static bool take_count(const char *name, const char *value, long most, long *ret
     errno = 0;
     *ret_value = strtol(value, &end, 10);
     if (!errno && end != value && !*end && *ret_value >= 0 && *ret_value <= most) return true;
-    fprintf(stderr, "oomsight explain: %s takes a number, not '%s'\n", name, value);
+    complain("oomsight explain: %s takes a number, not '%s'", name, value);
     return false;
 }
 
@@ -130,9 +130,8 @@ static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t
     size_t at = 0;
     while (!outlet_write(out, text, bytes, &at)) {
         if (!out->told)
-            fprintf(stderr,
-                    "oomsight: %s: incidents cannot be written (%s); trying again, nothing more is read\n",
-                    out->path ? out->path : "standard output", strerror(errno));
+            complain("oomsight: %s: incidents cannot be written (%s); trying again, nothing more is read",
+                     out->path ? out->path : "standard output", strerror(errno));
         out->told = true;
         oomsight_agent_refused(agent);
         if (interrupted) return false;
@@ -153,7 +152,7 @@ static void on_trouble(void *context, const char *path, const char *sentence)
     (void)context;
     fputs("oomsight: ", stderr);
     for (; *path; path++) fputc((unsigned char)*path < ' ' || *path == 127 ? '?' : *path, stderr);
-    fprintf(stderr, ": %s\n", sentence);
+    complain(": %s", sentence);
 }
 
 static int run(oomsight_agent *agent, const follow_options *options, outlet *out, oomsight_error *error)

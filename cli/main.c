@@ -14,6 +14,7 @@ static const command commands[] = {
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},
+    {"redact", cmd_redact, "a text without its secrets, to be shown to others"},
     {"completion", cmd_completion, "a script for bash, zsh or fish"},
 };
 
@@ -46,6 +47,6 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
-    fprintf(stderr, "oomsight: no command '%s'; 'oomsight help' lists them\n", argv[1]);
+    complain("oomsight: no command '%s'; 'oomsight help' lists them", argv[1]);
     return EXIT_USAGE;
 }

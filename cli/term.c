@@ -1,6 +1,7 @@
 /* Output options, colour, width, and the way errors leave the program. */
 #include "cli.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ const char *option_value(const char *name, int argc, char **argv, int *at, bool 
     }
     if (word[len] != '\0') return NULL;
     if (*at + 1 >= argc) {
-        fprintf(stderr, "oomsight: %s needs a value\n", name);
+        complain("oomsight: %s needs a value", name);
         *ret_wrong = true;
         return NULL;
     }
@@ -49,8 +50,7 @@ static int take_format(output_options *options, const char *word)
             options->render.format = formats[i].format;
             return 1;
         }
-    fprintf(stderr, "oomsight: --format takes text, json, md, html, github, sarif or junit, not '%s'\n",
-            word);
+    complain("oomsight: --format takes text, json, md, html, github, sarif or junit, not '%s'", word);
     return -1;
 }
 
@@ -63,7 +63,7 @@ static int take_color(const char *word)
     else if (strcmp(word, "never") == 0)
         chosen_color = COLOR_NEVER;
     else {
-        fprintf(stderr, "oomsight: --color takes auto, always or never, not '%s'\n", word);
+        complain("oomsight: --color takes auto, always or never, not '%s'", word);
         return -1;
     }
     return 1;
@@ -74,7 +74,7 @@ static const char *chosen_language; /* NULL: as the environment says */
 static int take_language(output_options *options, const char *word)
 {
     if (strcmp(word, "en") != 0 && strcmp(word, "zh") != 0) {
-        fprintf(stderr, "oomsight: --lang takes en or zh, not '%s'\n", word);
+        complain("oomsight: --lang takes en or zh, not '%s'", word);
         return -1;
     }
     chosen_language = options->render.language = word;
@@ -134,6 +134,17 @@ int output_write(const output_options *options, const char *text)
     wrong |= fflush(stdout) != 0;
     if (wrong) fprintf(stderr, "oomsight: the answer could not be written\n");
     return wrong ? EXIT_INPUT : EXIT_FITS;
+}
+
+void complain(const char *format, ...)
+{
+    char line[2048], *shown = NULL;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (oomsight_text_redact(line, &shown, NULL) == OOMSIGHT_OK) fprintf(stderr, "%s\n", shown);
+    oomsight_text_free(shown);
 }
 
 int fail_with(const oomsight_error *error)

@@ -1,6 +1,7 @@
 /* Public handles of data and models, and what serves every command. */
 #include "api.h"
 #include "base/place.h"
+#include "base/shown.h"
 #include "base/text.h"
 #include "input/locate.h"
 #include "report/facts.h"
@@ -90,6 +91,13 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
     else
         return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
+}
+
+oomsight_status oomsight_text_redact(const char *text, char **ret_text, oomsight_error *reterr)
+{
+    oos_text shown = {0};
+    oos_shown_put(&shown, oos_view_of(text), true);
+    return oos_text_take(&shown, ret_text, reterr);
 }
 
 oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,

@@ -2,6 +2,7 @@
 #include "api_matrix.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "plan/plan.h"
 #include "base/table.h"
 
@@ -71,7 +72,7 @@ static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, 
     point->max_concurrency = plan->kv.max_concurrency;
     if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;
     point->cause = copy(scratch, plan->cause);
-    point->unknown_flag = copy(scratch, oos_api_plan_unknown_flag(made, matrix->data));
+    point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made, matrix->data)));
     if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
 }
 

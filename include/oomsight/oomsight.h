@@ -127,6 +127,12 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_data_render(const ooms
                                                                       oomsight_error *reterr);
 OOMSIGHT_API void oomsight_text_free(char *text); /* NULL is fine */
 
+/* `text` as it may be shown to others: values of tokens, keys and passwords are `***`, control characters (but for line
+ * breaks and tabs) and bytes that are not UTF-8 are written out (`\x1b`). *ret_text is the caller's, to be given to
+ * oomsight_text_free(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_text_redact(const char *text, char **ret_text,
+                                                                      oomsight_error *reterr);
+
 /* A sentence of this library, an error for example, in `language` ("en", "zh"; NULL: as the environment says). What is not
  * known stays as it is. *ret_text is the caller's, to be given to oomsight_text_free(). */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_words(const char *language, const char *english,

@@ -1,6 +1,8 @@
 /* Writing JSON. */
 #include "base/json_write.h"
 #include "base/locale.h"
+#include "base/secret.h"
+#include "base/shown.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -67,41 +69,20 @@ void oos_json_end_array(oos_json_writer *writer)
     end(writer, "]");
 }
 
-/* Length of the UTF-8 sequence at `at`, 0 when it is not one. */
-static size_t utf8_len(const unsigned char *at)
+static void put_escaped(oos_text *text, oos_view value)
 {
-    size_t len;
-    if (at[0] < 0x80) return 1;
-    if (at[0] >= 0xc2 && at[0] <= 0xdf)
-        len = 2;
-    else if (at[0] >= 0xe0 && at[0] <= 0xef)
-        len = 3;
-    else if (at[0] >= 0xf0 && at[0] <= 0xf4)
-        len = 4;
-    else
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((at[i] & 0xc0) != 0x80) return 0; /* also stops at the terminating zero */
-    if (at[0] == 0xe0 && at[1] < 0xa0) return 0;
-    if (at[0] == 0xed && at[1] > 0x9f) return 0;
-    if (at[0] == 0xf0 && at[1] < 0x90) return 0;
-    if (at[0] == 0xf4 && at[1] > 0x8f) return 0;
-    return len;
-}
-
-static void quoted(oos_text *text, const char *value)
-{
-    const unsigned char *at = (const unsigned char *)value;
-    oos_text_put(text, "\"");
-    while (*at) {
+    const unsigned char *at = (const unsigned char *)value.ptr, *end = at + value.len;
+    while (at < end && *at) {
         size_t plain = 0; /* most of any string: taken at once */
-        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
+        while (at + plain < end && at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' &&
+               at[plain] != '\\')
+            plain++;
         if (plain) {
             oos_text_add(text, (oos_view){(const char *)at, plain});
             at += plain;
             continue;
         }
-        size_t const len = utf8_len(at);
+        size_t const len = oos_utf8_len((oos_view){(const char *)at, (size_t)(end - at)});
         if (*at == '"' || *at == '\\')
             oos_text_printf(text, "\\%c", *at);
         else if (*at == '\n')
@@ -112,9 +93,26 @@ static void quoted(oos_text *text, const char *value)
             oos_text_printf(text, "\\u%04x", *at);
         else if (len == 0)
             oos_text_put(text, "\xef\xbf\xbd");
+        else if (oos_utf8_is_control((const char *)at, len)) /* whoever prints the JSON raw is safe too */
+            oos_text_printf(text, "\\u%04x", oos_utf8_code((const char *)at, len));
         else
             oos_text_add(text, (oos_view){(const char *)at, len});
         at += len ? len : 1;
+    }
+}
+
+static void quoted(const oos_json_writer *writer, const char *value)
+{
+    oos_text *text = writer->text;
+    oos_text_put(text, "\"");
+    if (writer->plain || !oos_secret_inside(oos_view_of(value))) {
+        put_escaped(text, oos_view_of(value));
+    } else {
+        oos_text hidden = {0};
+        oos_secret_hide(&hidden, oos_view_of(value));
+        put_escaped(text, (oos_view){hidden.ptr, hidden.len});
+        text->failed |= hidden.failed;
+        oos_text_free(&hidden);
     }
     oos_text_put(text, "\"");
 }
@@ -122,7 +120,7 @@ static void quoted(oos_text *text, const char *value)
 void oos_json_key(oos_json_writer *writer, const char *key)
 {
     separate(writer);
-    quoted(writer->text, key);
+    quoted(writer, key);
     oos_text_put(writer->text, ": ");
     writer->after_key = true;
 }
@@ -164,7 +162,7 @@ void oos_json_put_str(oos_json_writer *writer, const char *value)
 {
     separate(writer);
     if (value)
-        quoted(writer->text, value);
+        quoted(writer, value);
     else
         oos_text_put(writer->text, "null");
 }

@@ -14,6 +14,7 @@ typedef struct oos_json_writer {
     unsigned pretty_depth; /* levels that get lines of their own, 0: none */
     bool has_items[OOS_JSON_DEPTH];
     bool after_key;
+    bool plain; /* strings are our own, or free of secrets already */
 } oos_json_writer;
 
 void oos_json_begin_object(oos_json_writer *writer);
@@ -27,8 +28,9 @@ void oos_json_put_i64(oos_json_writer *writer, int64_t value);
 void oos_json_put_f64(oos_json_writer *writer,
                       double value); /* shortest form that reads back equal; not finite: null */
 void oos_json_put_bool(oos_json_writer *writer, bool value);
-void oos_json_put_str(oos_json_writer *writer,
-                      const char *value); /* NULL: null; bytes that are not UTF-8 become U+FFFD */
+void oos_json_put_str(
+    oos_json_writer *writer,
+    const char *value); /* NULL: null; bytes that are not UTF-8 become U+FFFD, secrets *** */
 void oos_json_put_null(oos_json_writer *writer);
 void oos_json_put_known(oos_json_writer *writer, oos_u64 value); /* null when unknown */
 

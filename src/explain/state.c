@@ -328,7 +328,7 @@ bool oos_state_end(oos_state *state, bool to_disk, int64_t now)
             forget_entry(state, e);
             continue;
         }
-        oos_json_writer writer = {.text = &state->text};
+        oos_json_writer writer = {.text = &state->text, .plain = true}; /* paths are compared */
         write_line(&writer, e);
     }
     if (state->text.failed) return errno = ENOMEM, false;

@@ -3,6 +3,7 @@
 #include "input/found_parts.h"
 #include "base/ascii.h"
 #include "base/locale.h"
+#include "base/secret.h"
 
 #include <stdlib.h>
 
@@ -123,10 +124,13 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
         if (strcmp(words->list[i], "--") != 0 || i > entry)
             oos_words_add(finder->arena, &whole, words->list[i], words->lines[i]);
     if (!whole.count) return;
+    const char *const *shown = oos_secret_hidden_words(finder->arena, whole.list, whole.count);
+    if (!shown) return;
     const char *image = place->image;
     for (size_t i = 0; i < words->count && !image; i++)
         if (strstr(words->list[i], "vllm-openai")) image = words->list[i];
     finder->list[finder->count++] = (oos_found){.words = whole.list,
+                                                .shown = shown,
                                                 .count = whole.count,
                                                 .line = words->lines[by_image ? 0 : entry],
                                                 .kind = finder->kind,

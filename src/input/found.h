@@ -9,6 +9,7 @@
 
 typedef struct oos_found {
     const char *const *words; /* NAME=value words of its environment, then the command */
+    const char *const *shown; /* the same without secrets: for people */
     size_t count;
     uint32_t line;              /* of the word that names the engine */
     const char *kind;           /* "shell script", "Dockerfile", "systemd unit", "container", "Helm values" */

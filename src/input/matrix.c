@@ -1,6 +1,7 @@
 /* The matrix file as a whole: blocks and their axes. What a file leaves out at a block is taken from its top. Anything
  * may be written in it, so that lists are counted before they are kept: an alias can stand for a list any number of times. */
 #include "base/locale.h"
+#include "base/shown.h"
 #include "base/size.h"
 #include "input/matrix_parts.h"
 
@@ -82,9 +83,10 @@ oomsight_status oos_matrix_label_id(oos_matrix_reader *in, oos_matrix_label **ta
     if (!label) {
         label = OOS_NEW(in->arena, oos_matrix_label);
         if (!label) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
-        label->text = text;
+        label->text = oos_shown(in->arena, text);
+        if (!label->text) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
         label->id = (uint32_t)HASH_COUNT(*table);
-        HASH_ADD_KEYPTR(hh, *table, label->text, strlen(label->text), label);
+        HASH_ADD_KEYPTR(hh, *table, text, strlen(text), label);
         if (!OOS_IN_TABLE(label)) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
     }
     *ret_id = label->id;
@@ -139,6 +141,7 @@ static oomsight_status model_read(oos_matrix_reader *in, const yaml_node_t *node
     oos_matrix_label *mine = NULL;
     HASH_FIND_STR(in->models, model->label, mine);
     if (mine && !mine->of) mine->of = model->name;
+    if (mine) model->label = mine->text;
     return OOMSIGHT_OK;
 }
 
@@ -177,7 +180,9 @@ static oomsight_status gpu_read(oos_matrix_reader *in, const yaml_node_t *node, 
                              total ? total : "", used ? " less " : "", used ? used : "");
     }
     if (!gpu->label) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
-    return oos_matrix_label_id(in, &in->gpus, gpu->label, &gpu->id);
+    OOS_TRY(oos_matrix_label_id(in, &in->gpus, gpu->label, &gpu->id));
+    gpu->label = oos_shown(in->arena, gpu->label);
+    return gpu->label ? OOMSIGHT_OK : oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
 }
 
 static oomsight_status version_keep(oos_matrix_reader *in, const char *text, oos_matrix_version *version)

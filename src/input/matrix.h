@@ -17,7 +17,7 @@ typedef struct oos_matrix_words {
 } oos_matrix_words;
 
 typedef struct oos_matrix_model {
-    const char *label, *name; /* name: a directory or an id */
+    const char *label, *name; /* name: a directory or an id; labels are fit to be shown */
     uint32_t id;              /* place of the label in oos_matrix_file.model_labels */
     uint32_t line;
 } oos_matrix_model;
@@ -39,7 +39,8 @@ typedef struct oos_matrix_version {
 typedef struct oos_matrix_choice {
     const char *label; /* of a set: its name or its words; of a flag: its value */
     oos_matrix_words words;
-    uint32_t id; /* of a set: place of the label in oos_matrix_file.set_labels */
+    const char *const *shown; /* the same words, fit to be shown */
+    uint32_t id;              /* of a set: place of the label in oos_matrix_file.set_labels */
 } oos_matrix_choice;
 
 /* `flags` as a list is one axis of whole sets (flag NULL); as a map, an axis per flag, whose product is taken. */

@@ -1,4 +1,6 @@
 /* The flags of a matrix file: sets of words, or an axis per flag; and the exclusions, which name entries of the axes. */
+#include "base/secret.h"
+#include "base/shown.h"
 #include "base/text.h"
 #include "input/matrix_parts.h"
 #include "input/pattern.h"
@@ -72,14 +74,26 @@ oomsight_status oos_matrix_split(oos_matrix_reader *in, const yaml_node_t *node,
     return OOMSIGHT_OK;
 }
 
-static oomsight_status joined(oos_matrix_reader *in, const oos_matrix_words *words, const char **ret_text)
+static oomsight_status shown_keep(oos_matrix_reader *in, oos_matrix_choice *choice)
+{
+    size_t const count = choice->words.count;
+    const char *const *hidden = oos_secret_hidden_words(in->arena, choice->words.list, count);
+    const char **list = OOS_NEW_ARRAY(in->arena, const char *, count + 1);
+    bool ok = hidden && list;
+    for (size_t i = 0; ok && i < count; i++) ok = (list[i] = oos_shown(in->arena, hidden[i])) != NULL;
+    choice->shown = list;
+    return ok ? OOMSIGHT_OK : oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
+}
+
+static oomsight_status joined(oos_matrix_reader *in, const char *const *words, size_t count,
+                              const char **ret_text)
 {
     oos_text text = {0};
-    for (size_t i = 0; i < words->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i) oos_text_put(&text, " ");
-        oos_text_put(&text, words->list[i]);
+        oos_text_put(&text, words[i]);
     }
-    if (!words->count) oos_text_put(&text, "-");
+    if (!count) oos_text_put(&text, "-");
     *ret_text = text.failed ? NULL : oos_arena_copy(in->arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);
     return *ret_text ? OOMSIGHT_OK : oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
@@ -98,9 +112,19 @@ static oomsight_status set_read(oos_matrix_reader *in, const yaml_node_t *node, 
         if (given) OOS_TRY(oos_matrix_text(in, given, "a name", &name));
     }
     OOS_TRY(oos_matrix_split(in, words, &choice->words));
-    if (!name) OOS_TRY(joined(in, &choice->words, &name));
-    choice->label = name;
-    return oos_matrix_label_id(in, &in->sets, name, &choice->id);
+    OOS_TRY(shown_keep(in, choice));
+    const char *given_name = name;
+    if (!name) OOS_TRY(joined(in, choice->words.list, choice->words.count, &name));
+    OOS_TRY(oos_matrix_label_id(in, &in->sets, name, &choice->id));
+    if (given_name)
+        choice->label = oos_shown(in->arena, given_name);
+    else
+        OOS_TRY(joined(in, choice->shown, choice->words.count, &choice->label));
+    oos_matrix_label *mine = NULL;
+    HASH_FIND_STR(in->sets, name, mine);
+    if (!choice->label || !mine) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
+    mine->text = choice->label;
+    return OOMSIGHT_OK;
 }
 
 static bool is_word(const yaml_node_t *node, const char *const *list)
@@ -124,7 +148,7 @@ static oomsight_status value_read(oos_matrix_reader *in, const char *flag, const
     list[0] = flag;
     list[1] = choice->label;
     choice->words = (oos_matrix_words){list, count};
-    return OOMSIGHT_OK;
+    return shown_keep(in, choice);
 }
 
 static oomsight_status axis_read(oos_matrix_reader *in, const char *flag, const yaml_node_t *node,

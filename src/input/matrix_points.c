@@ -69,9 +69,10 @@ void oos_matrix_flag_label(const oos_matrix_place *place, char *ret_text, size_t
     size_t len = 0;
     snprintf(ret_text, capacity, "-");
     for (size_t a = 0; a < block->axis_count; a++) {
-        const oos_matrix_words *words = &block->axes[a].choices[place->choices[a]].words;
-        for (size_t i = 0; i < words->count; i++) {
-            int const more = snprintf(ret_text + len, capacity - len, "%s%s", len ? " " : "", words->list[i]);
+        const oos_matrix_choice *choice = &block->axes[a].choices[place->choices[a]];
+        for (size_t i = 0; i < choice->words.count; i++) {
+            int const more =
+                snprintf(ret_text + len, capacity - len, "%s%s", len ? " " : "", choice->shown[i]);
             if (more < 0 || (size_t)more >= capacity - len) return;
             len += (size_t)more;
         }

@@ -40,11 +40,11 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked)
     if (checked->best_flags && *checked->best_flags) oos_text_printf(text, " Helps: %s", checked->best_flags);
 }
 
-static void put_command(oos_text *text, const oos_found *found)
+static void put_command(const oos_style *style, const oos_found *found)
 {
     for (size_t i = 0; i < found->count; i++) {
-        if (i) oos_text_put(text, " ");
-        oos_text_put(text, found->words[i]);
+        if (i) oos_text_put(style->text, " ");
+        oos_style_word(style, found->shown[i]);
     }
 }
 
@@ -66,14 +66,19 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_text_free(&line);
     oos_text_put(style->text, "\n    ");
     oos_style_put(style, "%s", found->kind);
-    oos_text_printf(style->text, "%s%s: ", found->name ? " " : "", found->name ? found->name : "");
-    put_command(style->text, found);
+    if (found->name) {
+        oos_text_put(style->text, " ");
+        oos_style_word(style, found->name);
+    }
+    oos_text_put(style->text, ": ");
+    put_command(style, found);
     oos_text_put(style->text, "\n");
     if (checked->plan && checked->plan->why && (level == OOS_LEVEL_ERROR || explain))
         oos_style_paragraph(style, 4, checked->plan->why);
     if (checked->best_flags && *checked->best_flags) {
         oos_style_put(style, "    helps: ");
-        oos_text_printf(style->text, "%s\n", checked->best_flags);
+        oos_style_word(style, checked->best_flags);
+        oos_text_put(style->text, "\n");
     }
 }
 
@@ -102,7 +107,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "name", found->name);
     oos_json_key(w, "command");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < found->count; i++) oos_json_put_str(w, found->words[i]);
+    for (size_t i = 0; i < found->count; i++) oos_json_put_str(w, found->shown[i]);
     oos_json_end_array(w);
     oos_json_field_known(w, "gpus", (oos_u64){found->gpus != 0, found->gpus});
     oos_json_field_str(w, "engine_version", plan ? plan->engine_version : found->engine_version);

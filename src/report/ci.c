@@ -1,16 +1,20 @@
 /* Escapes of workflow commands, and the frame of a SARIF 2.1.0 log. */
 #include "report/ci.h"
+#include "base/shown.h"
 
 void oos_ci_escaped(oos_text *text, const char *words, bool property)
 {
-    for (; *words; words++) {
-        bool const special = *words == '%' || *words == '\n' || *words == '\r' ||
-                             (property && (*words == ',' || *words == ':'));
+    oos_text shown = {0};
+    oos_shown_put(&shown, oos_view_of(words), true);
+    for (const char *at = shown.ptr ? shown.ptr : ""; *at; at++) {
+        bool const special = *at == '%' || *at == '\n' || (property && (*at == ',' || *at == ':'));
         if (special)
-            oos_text_printf(text, "%%%02X", (unsigned char)*words);
+            oos_text_printf(text, "%%%02X", (unsigned char)*at);
         else
-            oos_text_add(text, (oos_view){words, 1});
+            oos_text_add(text, (oos_view){at, 1});
     }
+    text->failed |= shown.failed;
+    oos_text_free(&shown);
 }
 
 void oos_sarif_open(oos_json_writer *w)

@@ -17,7 +17,10 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
     oos_style_put(style, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
                   oos_gib(run->device->total_bytes));
-    if (run->engine_version) oos_text_printf(style->text, ", vLLM %s", run->engine_version);
+    if (run->engine_version) {
+        oos_text_put(style->text, ", vLLM ");
+        oos_style_word(style, run->engine_version);
+    }
     oos_text_put(style->text, "\n");
     if (run->log.message[0]) oos_style_quote(style, 2, run->log.message);
     if (run->damaged)
@@ -42,7 +45,11 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
     }
     if (run->log.max_concurrency.known)
         oos_style_put(style, ", %.2f full requests at once", run->log.max_concurrency.value);
-    if (run->log.backend[0]) oos_text_printf(style->text, " (%s)", run->log.backend);
+    if (run->log.backend[0]) {
+        oos_text_put(style->text, " (");
+        oos_style_word(style, run->log.backend);
+        oos_text_put(style->text, ")");
+    }
     if (run->log.weights.bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
 }
 

@@ -36,6 +36,13 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
     }
 }
 
+static void put_line(const oos_style *style, const oos_evidence *evidence)
+{
+    oos_text_printf(style->text, "%" PRIu64 ": ", evidence->line);
+    oos_style_word(style, evidence->text);
+    oos_text_put(style->text, "\n");
+}
+
 void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *style)
 {
     oos_text *text = style->text;
@@ -50,9 +57,7 @@ void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *
         if (record) oos_style_put(style, ", signature `%s`", record->id);
         oos_text_put(text, ".\n\n```\n");
         for (size_t k = 0; k < incident->evidence_count; k++)
-            if (incident->evidence[k].decides)
-                oos_text_printf(text, "%" PRIu64 ": %s\n", incident->evidence[k].line,
-                                incident->evidence[k].text);
+            if (incident->evidence[k].decides) put_line(style, &incident->evidence[k]);
         oos_text_put(text, "```\n");
         put_ledger(style, incident);
         if (page->notes[i].plan_flags && *page->notes[i].plan_flags)

@@ -1,6 +1,7 @@
 /* An explanation for a terminal: the verdict, the lines that decide with a caret under the figure, the ledger as a bar,
  * what helps, what does not, and how sure all this is. */
 #include "base/locale.h"
+#include "base/shown.h"
 #include "input/logline.h"
 #include "report/explain.h"
 
@@ -65,8 +66,9 @@ static const oos_number *deciding_number(const oos_incident *incident)
 static void put_excerpt_line(const oos_style *style, const oos_evidence *evidence, const char *mark)
 {
     unsigned const gutter = 8, room = style->width > gutter + 20 ? style->width - gutter : 60;
-    oos_view line = oos_view_of(evidence->text);
-    line = oos_logline_read(line).message;
+    oos_text whole = {0};
+    oos_shown_put(&whole, oos_logline_read(oos_view_of(evidence->text)).message, false);
+    oos_view const line = {whole.ptr ? whole.ptr : "", whole.len};
     const char *at = mark && *mark && line.len ? memmem(line.ptr, line.len, mark, strlen(mark)) : NULL;
     size_t const mark_len = at ? strlen(mark) : 0;
     size_t const mark_end = at ? (size_t)(at - line.ptr) + mark_len : 0;
@@ -78,10 +80,13 @@ static void put_excerpt_line(const oos_style *style, const oos_evidence *evidenc
     oos_style_ink(style, OOS_INK_DIM, "%6" PRIu64 "| ", evidence->line);
     oos_text_add(style->text, shown);
     oos_text_put(style->text, "\n");
-    if (!at) return;
-    oos_text_repeat(style->text, " ", gutter + mark_end - mark_len - start);
-    for (size_t i = 0; i < mark_len; i++) oos_style_ink(style, OOS_INK_BAD, "^");
-    oos_text_put(style->text, "\n");
+    if (at) {
+        oos_text_repeat(style->text, " ", gutter + mark_end - mark_len - start);
+        for (size_t i = 0; i < mark_len; i++) oos_style_ink(style, OOS_INK_BAD, "^");
+        oos_text_put(style->text, "\n");
+    }
+    style->text->failed |= whole.failed;
+    oos_text_free(&whole);
 }
 
 /* Outer frames and wrappers say little; of the frames the last ones are the most telling. */

@@ -1,11 +1,14 @@
 /* A matrix as JUnit XML, which every CI system shows: a suite per version and a case per cell of the grid; or, for two versions,
  * a case per change. A cell that sums several points fails when one of them does. */
 #include "report/matrix.h"
+#include "base/shown.h"
 
 /* Text as it may stand in XML 1.0: control characters have no place there, and bytes must be UTF-8. */
 static void put_xml(oos_text *text, const char *words)
 {
-    for (const unsigned char *at = (const unsigned char *)(words ? words : ""); *at; at++) {
+    oos_text shown = {0};
+    oos_shown_put(&shown, oos_view_of(words), true);
+    for (const char *at = shown.ptr ? shown.ptr : ""; *at; at++) {
         if (*at == '<')
             oos_text_put(text, "&lt;");
         else if (*at == '>')
@@ -14,13 +17,13 @@ static void put_xml(oos_text *text, const char *words)
             oos_text_put(text, "&amp;");
         else if (*at == '"')
             oos_text_put(text, "&quot;");
-        else if (*at == '\n' || *at == '\t' || *at == '\r')
+        else if (*at == '\n' || *at == '\t')
             oos_text_put(text, " ");
-        else if (*at < 0x20 || *at == 0x7f || *at >= 0xf5)
-            oos_text_put(text, "?");
         else
-            oos_text_add(text, (oos_view){(const char *)at, 1});
+            oos_text_add(text, (oos_view){at, 1});
     }
+    text->failed |= shown.failed;
+    oos_text_free(&shown);
 }
 
 static void put_case(oos_text *text, const char *model, const char *gpu, const char *flags)

@@ -39,12 +39,19 @@ void oos_replay_markdown(const oos_analysis *a, const oomsight_render_params *pa
     oos_style_put(style, "| peak allocated | %s |\n", oos_size_of(o->peak_allocated_bytes).text);
     oos_style_put(style, "| peak reserved | %s |\n", oos_size_of(o->peak_reserved_bytes).text);
     oos_style_put(style, "| stranded | %s |\n", oos_size_of(o->stranded_bytes).text);
-    if (o->oom_text) oos_text_printf(text, "\n> %s\n", o->oom_text);
+    if (o->oom_text) {
+        oos_text_put(text, "\n> ");
+        oos_style_word(style, o->oom_text);
+        oos_text_put(text, "\n");
+    }
     put_what_ifs(a, style);
     if (!a->holder_count) return;
     oos_style_put(style, "\n| held at the peak | bytes | blocks |\n");
     oos_text_put(text, "| --- | ---: | ---: |\n");
-    for (size_t i = 0; i < a->holder_count && i < 10; i++)
-        oos_text_printf(text, "| `%s` | %s | %llu |\n", a->holders[i].name,
-                        oos_size_of(a->holders[i].bytes).text, (unsigned long long)a->holders[i].blocks);
+    for (size_t i = 0; i < a->holder_count && i < 10; i++) {
+        oos_text_put(text, "| `");
+        oos_style_word(style, a->holders[i].name);
+        oos_text_printf(text, "` | %s | %llu |\n", oos_size_of(a->holders[i].bytes).text,
+                        (unsigned long long)a->holders[i].blocks);
+    }
 }

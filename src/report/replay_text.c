@@ -44,7 +44,11 @@ static void put_run(const oos_analysis *a, const oos_style *style)
                 a->reproduced.value ? "the same as in the snapshot, block by block"
                                     : "NOT the same as in the snapshot");
     if (a->smallest_bytes.known) put_row(style, "smallest GPU", oos_size_of(a->smallest_bytes.value).text);
-    if (o->oom_text) oos_text_printf(style->text, "\n  %s\n", o->oom_text);
+    if (o->oom_text) {
+        oos_text_put(style->text, "\n  ");
+        oos_style_word(style, o->oom_text);
+        oos_text_put(style->text, "\n");
+    }
 }
 
 /* A line of the table of what-ifs. */
@@ -133,7 +137,9 @@ static void put_pins(const oos_analysis *a, const oos_style *style)
         oos_text_printf(style->text, " %12s ", oos_size_of(p->bytes).text);
         oos_style_put(style, "keeps %s free in a segment of %s (%llu live)", oos_size_of(p->free_bytes).text,
                       oos_size_of(p->segment_bytes).text, (unsigned long long)p->live_blocks);
-        oos_text_printf(style->text, "%s%s\n", p->stack ? "  " : "", p->stack && name ? name : "");
+        if (p->stack) oos_text_put(style->text, "  ");
+        if (p->stack && name) oos_style_word(style, name);
+        oos_text_put(style->text, "\n");
         oos_arena_free(scratch);
     }
 }

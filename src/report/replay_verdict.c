@@ -29,7 +29,9 @@ static void put_advice(const oos_analysis *a, const oos_what_if *w, const oos_st
 {
     if (*w->settings) {
         oos_style_put(style, "It survives with\n\n");
-        oos_text_printf(style->text, "  export PYTORCH_CUDA_ALLOC_CONF=%s\n\n", w->settings);
+        oos_text_put(style->text, "  export PYTORCH_CUDA_ALLOC_CONF=");
+        oos_style_word(style, w->settings);
+        oos_text_put(style->text, "\n\n");
     } else {
         oos_style_put(style, "It survives without any setting\n\n");
         oos_text_put(style->text, "  unset PYTORCH_CUDA_ALLOC_CONF\n\n");

@@ -1,6 +1,7 @@
 /* Printing for people. */
 #include "report/style.h"
 #include "base/locale.h"
+#include "base/shown.h"
 #include "report/words.h"
 
 #include <inttypes.h>
@@ -29,12 +30,22 @@ static const char *ink_code(oos_ink ink)
     return "";
 }
 
-static void put_words(const oos_style *style, const char *words)
+/* Words that were put together with `format`, fit to be shown, in the reader's language. */
+static void put_words(const oos_style *style, const char *format, const char *words)
 {
+    oos_text spare = {0};
+    oos_view const shown = oos_shown_sentence(format, words, &spare);
     if (style->chinese)
-        oos_words_put(style->text, oos_view_of(words));
+        oos_words_put(style->text, shown);
     else
-        oos_text_put(style->text, words);
+        oos_text_add(style->text, shown);
+    style->text->failed |= spare.failed;
+    oos_text_free(&spare);
+}
+
+void oos_style_word(const oos_style *style, const char *word)
+{
+    oos_shown_put(style->text, oos_view_of(word), false);
 }
 
 void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
@@ -46,7 +57,7 @@ void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
     va_end(args);
     bool const inked = style->color && ink != OOS_INK_PLAIN;
     if (inked) oos_text_put(style->text, ink_code(ink));
-    put_words(style, line);
+    put_words(style, format, line);
     if (inked) oos_text_put(style->text, "\033[0m");
 }
 
@@ -57,14 +68,14 @@ void oos_style_put(const oos_style *style, const char *format, ...)
     va_start(args, format);
     oos_vformat(line, sizeof line, format, args);
     va_end(args);
-    put_words(style, line);
+    put_words(style, format, line);
 }
 
 void oos_style_cell(const oos_style *style, int columns, const char *words)
 {
     oos_text cell = {0};
     oos_style const inside = {.text = &cell, .chinese = style->chinese};
-    put_words(&inside, words);
+    put_words(&inside, "", words);
     oos_view const shown = {cell.ptr ? cell.ptr : "", cell.len};
     unsigned const wanted = columns < 0 ? 0U - (unsigned)columns : (unsigned)columns;
     unsigned const taken = oos_words_columns(shown), missing = wanted > taken ? wanted - taken : 0;
@@ -132,15 +143,17 @@ static void put_paragraph(const oos_style *style, unsigned indent, oos_view word
 void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words)
 {
     oos_text text = {0};
-    if (style->chinese) oos_words_put(&text, oos_view_of(words));
-    put_paragraph(style, indent,
-                  style->chinese && !text.failed ? (oos_view){text.ptr, text.len} : oos_view_of(words));
+    oos_style const inside = {.text = &text, .chinese = style->chinese};
+    put_words(&inside, "", words);
+    put_paragraph(style, indent, (oos_view){text.ptr, text.len});
+    style->text->failed |= text.failed;
     oos_text_free(&text);
 }
 
 void oos_style_quote(const oos_style *style, unsigned indent, const char *words)
 {
-    put_paragraph(style, indent, oos_view_of(words));
+    oos_style const word_for_word = {.text = style->text, .width = style->width};
+    oos_style_paragraph(&word_for_word, indent, words);
 }
 
 void oos_style_bar(const oos_style *style, uint64_t used, uint64_t total, unsigned cells, oos_ink ink)

@@ -33,6 +33,9 @@ void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
 /* The same without colour. */
 void oos_style_put(const oos_style *style, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What somebody else called it: word for word, fit to be shown (base/shown.h). */
+void oos_style_word(const oos_style *style, const char *word);
+
 /* Words in a column of a table: `columns` wide at least, to the right of it when negative. */
 void oos_style_cell(const oos_style *style, int columns, const char *words);
 

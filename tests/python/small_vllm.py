@@ -56,17 +56,18 @@ def engine(monkeypatch, tmp_path):
 
     class Worker:
         rank = 1
+        text = "CUDA out of memory. Tried to allocate 1.56 GiB. GPU 0 has a total capacity of 23.52 GiB of which 957.00 MiB is free."
 
         def load_model(self):
             return "loaded"
 
         def determine_available_memory(self):
-            return profile_cudagraph_memory()
+            return profile_cudagraph_memory(self.text)
 
-    def profile_cudagraph_memory():
+    def profile_cudagraph_memory(text):
         for told in made["torch"].observers:
             told(0, 1677721600, 25757220864, 957 << 20)
-        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 1.56 GiB. GPU 0 has a total capacity of 23.52 GiB of which 957.00 MiB is free.")
+        raise OutOfMemoryError(text)
 
     made["vllm.v1.executor.abstract"].Executor = Executor
     made["vllm.v1.worker.gpu_worker"].Worker = Worker

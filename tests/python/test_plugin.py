@@ -66,6 +66,21 @@ def test_an_out_of_memory_leaves_a_bundle(engine, caplog):
     assert str(engine.folder / folder) in caplog.text
 
 
+def test_no_file_of_a_bundle_holds_a_secret(engine, monkeypatch):
+    told = "hf_" + "QzWxEcRvTbYnUmIkOlPaSdFgHjKlMnBv"
+    monkeypatch.setenv("VLLM_API_KEY", "plantedvariable")
+    engine.plugin.register()
+    engine.executor.Executor(config(HYBRID))
+    engine.worker.Worker.text = "CUDA out of memory. Tried to allocate 1.56 GiB. --api-key plantedflag HF_TOKEN=%s https://a:plantedlogin@host" % told
+    with pytest.raises(OutOfMemoryError):
+        engine.worker.Worker().determine_available_memory()
+    folder, = os.listdir(engine.folder)
+    inside = {name: (engine.folder / folder / name).read_text() for name in os.listdir(engine.folder / folder)}
+    assert "--api-key ***" in inside["traceback.txt"]
+    for secret in (told, "plantedflag", "plantedlogin", "plantedvariable"):
+        assert not [name for name, text in inside.items() if secret in text]
+
+
 def test_a_worker_that_has_not_seen_the_plan_makes_it(engine):
     engine.plugin.register()
     engine.worker.Worker.vllm_config = config(HYBRID)

@@ -47,7 +47,7 @@ STEPS = ["plugin.register_patch", "plugin.patch_executor", "plugin.patch_worker"
          "plugin.summary", "plugin.best_flags", "plugin.refuses", "plugin.log.info", "plugin.log.warning", "plugin.log.error", "plugin.say_all",
          "plugin.observe_bundle", "bundle.told", "plugin.out_of_memory_check", "bundle.was_tried", "plugin.plan_for", "bundle.write", "bundle.measured",
          "bundle.within", "bundle.threading.Thread", "bundle.traceback.format_exception", "bundle.new_folder", "bundle.os.makedirs", "bundle.tempfile.mkdtemp", "bundle.Folder",
-         "bundle.Folder.put", "bundle.json.dumps", "bundle.fill", "bundle.explained", "bundle.ask", "bundle.recorded", "ask.page_text"]
+         "bundle.Folder.put", "bundle.json.dumps", "bundle.fill", "bundle.explained", "bundle.shown", "bundle.redacted", "ask.run", "bundle.ask", "bundle.recorded", "ask.page_text"]
 
 
 def sabotage(engine, monkeypatch, step, kind):
@@ -117,7 +117,7 @@ PROGRAMS = {"fails": "echo our own fault >&2; exit 4", "crashes": "kill -SEGV $$
 def test_a_program_that(engine, monkeypatch, tmp_path, what):
     monkeypatch.setenv("OOMSIGHT_COMMAND", program(tmp_path, PROGRAMS[what]))
     monkeypatch.setattr(engine.ask, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(engine.ask.ask, "__defaults__", ("", 0.3))
+    monkeypatch.setattr(engine.ask, "SECONDS", 0.3)
     start = time.monotonic()
     as_without(engine)
     assert time.monotonic() - start < 10
@@ -281,8 +281,9 @@ def test_a_child_that_was_ended_is_not_waited_for(engine, monkeypatch, tmp_path)
     monkeypatch.setenv("OOMSIGHT_COMMAND", program(tmp_path, "sleep 600"))
     waited = []
     monkeypatch.setattr(engine.ask.subprocess.Popen, "wait", lambda self, timeout=None: waited.append(timeout))
+    monkeypatch.setattr(engine.ask, "SECONDS", 0.1)
     with pytest.raises(engine.ask.Unanswered) as caught:
-        engine.ask.ask(["plan"], seconds=0.1)
+        engine.ask.ask(["plan"])
     assert caught.value.code == -signal.SIGKILL and not waited
 
 

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Dict, List, Sequence, cast
 from ._command import command_path, environment
 from ._results import page_documents, page_text
 
+SECONDS = 30.0
 MOST_BYTES = 32 << 20  # a page has some hundred kilobytes
 
 
@@ -57,18 +58,27 @@ def end(child: "subprocess.Popen[bytes]") -> None:
         child.kill()
 
 
-def ask(words: Sequence[str], text: str = "", seconds: float = 30) -> Answer:
+def ask(words: Sequence[str], text: str = "") -> Answer:
     """Run `oomsight WORDS --format html` with `text` on its standard input."""
+    return Answer(run([words[0], "--format", "html"] + list(words[1:]), text))
+
+
+def redacted(text: str) -> str:
+    """`text` without tokens, keys and passwords, as every report is."""
+    return run(["redact"], text)
+
+
+def run(words: Sequence[str], text: str) -> str:
     env = environment()
     env.pop("LD_PRELOAD", None)  # meant for the engine
-    command: List[str] = [command_path(), words[0], "--format", "html"] + list(words[1:])
+    command: List[str] = [command_path()] + list(words)
     with memory_file(text.encode("utf-8", "surrogateescape")) as given, memory_file() as answered, memory_file() as said:
         child = subprocess.Popen(command, stdin=given, stdout=answered, stderr=said, env=env, start_new_session=True)
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + SECONDS
         try:
             while child.poll() is None:
                 if time.monotonic() > deadline:
-                    raise Unanswered(-int(signal.SIGKILL), "no answer within %g s" % seconds)
+                    raise Unanswered(-int(signal.SIGKILL), "no answer within %g s" % SECONDS)
                 if os.fstat(answered.fileno()).st_size > MOST_BYTES:
                     raise Unanswered(-int(signal.SIGKILL), "an answer of more than %d bytes" % MOST_BYTES)
                 time.sleep(0.005)
@@ -80,4 +90,4 @@ def ask(words: Sequence[str], text: str = "", seconds: float = 30) -> Answer:
         if child.returncode not in (0, 1):
             raise Unanswered(child.returncode, lines[-1] if lines else "exit %d" % child.returncode)
         answered.seek(0)
-        return Answer(answered.read(MOST_BYTES).decode("utf-8", "replace"))
+        return answered.read(MOST_BYTES).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ._ask import Answer, ask
+from ._ask import Answer, ask, redacted
 
 Say = Callable[[str, BaseException], None]
 SECONDS = 60.0
@@ -70,6 +70,15 @@ def recorded(path: str) -> bool:
 
 def explained(trace: str) -> Answer:
     return ask(["explain", "-"], text=trace)
+
+
+def shown(trace: str) -> str:
+    """The traceback as others may read it. Without the program that hides secrets only the places are kept, which hold none."""
+    try:
+        return redacted(trace)
+    except Exception as error:
+        places = [line for line in trace.splitlines() if line.startswith("  File ")]
+        return "\n".join(places + ["(what was said is left out: %s)" % type(error).__name__, ""])
 
 
 def new_folder() -> str:
@@ -133,7 +142,7 @@ def attempt(say: Say, what: str, make: Callable[[], Any]) -> Any:
 
 def fill(folder: Folder, trace: str, figures: Optional[Dict[str, Any]], step: str, rank: Any, plan: Optional[Answer]) -> str:
     """Write the files; returns the phase."""
-    folder.put("traceback.txt", lambda path: trace)
+    folder.put("traceback.txt", lambda path: shown(trace))
     folder.put("measured.json", lambda path: figures)
     incident: Optional[Answer] = attempt(folder.say, "the failure could not be explained", lambda: explained(trace))
     for name, answer in (("incident", incident), ("plan", plan)):
