@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -20,6 +20,8 @@ mutants:                ## change one line at a time: which test notices? about 
 	@tools/mutants.py --markdown
 oracle: all             ## real PyTorch and vLLM as judges; skipped where there are none
 	@rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
+sabotage: all           ## 200 signals at random times to all processes of dry runs; nothing may be left. SEED=N
+	@python3 tests/shim/sabotage.py $(B)/cli/oomsight --signals 200 $(if $(SEED),--seed $(SEED))
 seeds: all              ## the reported cases, raised again by the engines of those versions
 	@python3 tests/oracle/seeds.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || exit $$c
 oracle-full: seeds      ## every installed engine through every way of starting; rewrites docs/oracle.md

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
+
+enum { EXIT_TIMED_OUT = 124 }; /* as timeout(1) */
 
 static const char help[] =
     "usage: oomsight dryrun [options] -- vllm serve MODEL [vllm flags...]\n\n"
@@ -29,8 +30,11 @@ static const char help[] =
     "  --timeout SECONDS     give up (3600)\n"
     "  --quiet               no engine log\n"
     "  --json, --format text|json|html, --output FILE, --color WHEN, --explain, --data DIR\n\n"
-    "Exit: the command's own code; 1 when it ran out of memory; 0 when it was stopped because it was "
-    "ready.\n";
+    "Exit: the command's own code (128 and the number of a signal that ended it); 1 when it ran out of "
+    "memory or\n"
+    "a request of --load was not answered; 124 when it was not ready in time; 128 and the number of a signal "
+    "that\n"
+    "interrupted us; 0 when it was stopped because it was ready.\n";
 
 static bool take_size(const char *value, uint64_t *ret_bytes)
 {
@@ -56,8 +60,7 @@ static bool take_load(const char *value, dryrun_options *options)
     char rest;
     if (sscanf(value, "%u:%u:%u%c", &options->load_requests, &options->load_input, &options->load_output,
                &rest) == 3 &&
-        options->load_requests && options->load_requests <= 4096 && options->load_input &&
-        options->load_output)
+        options->load_requests && options->load_input && options->load_output)
         return true;
     complain("oomsight dryrun: --load takes REQUESTS:INPUT:OUTPUT, e.g. 200:512:256, not '%s'", value);
     return false;
@@ -123,12 +126,28 @@ static int read_options(dryrun_options *options, int argc, char **argv)
     return -1;
 }
 
+/* The command's own code, unless something else is to be told. */
+static int exit_code(const dryrun_options *options, const dryrun_result *result, oomsight_verdict verdict)
+{
+    if (verdict == OOMSIGHT_VERDICT_FAILS) return EXIT_DOES_NOT_FIT;
+    if (result->interrupted) return 128 + result->interrupted;
+    if (result->timed_out && verdict != OOMSIGHT_VERDICT_FITS) return EXIT_TIMED_OUT;
+    if (!result->stopped && result->exit_code) return result->exit_code;
+    return options->load_requests && result->load.answered < options->load_requests ? EXIT_DOES_NOT_FIT : 0;
+}
+
 static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const dryrun_result *result)
 {
     oomsight_error error = {0};
     char *text = NULL;
-    int const child_exit = result->stopped ? 0 : result->exit_code;
-    if (oomsight_dryrun_finish(dryrun, child_exit, &error) != OOMSIGHT_OK) return fail_with(&error);
+    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT;
+    ending.child_exit = result->stopped ? 0 : result->exit_code;
+    ending.child_signal = result->stopped ? 0 : result->signal;
+    ending.timed_out = result->timed_out;
+    ending.interrupted = result->interrupted != 0;
+    ending.load_requests = options->load_requests;
+    ending.load_answered = result->load.answered;
+    if (oomsight_dryrun_end(dryrun, &ending, &error) != OOMSIGHT_OK) return fail_with(&error);
     if (oomsight_dryrun_render(dryrun, &options->output.render, &text, &error) != OOMSIGHT_OK)
         return fail_with(&error);
     int const code = output_write(&options->output, text);
@@ -138,59 +157,27 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
         fputs("oomsight dryrun: interrupted\n", stderr);
     else if (result->timed_out)
         fprintf(stderr, "oomsight dryrun: stopped after %u seconds (--timeout)\n", options->timeout_seconds);
-    if (options->load_requests && !result->timed_out)
-        fprintf(stderr, "oomsight dryrun: %u of %u requests were answered\n", result->served,
+    if (options->load_requests)
+        fprintf(stderr, "oomsight dryrun: %u of %u requests were answered\n", result->load.answered,
                 options->load_requests);
-    return oomsight_dryrun_verdict(dryrun) == OOMSIGHT_VERDICT_FAILS ? EXIT_DOES_NOT_FIT : child_exit;
+    if (result->load.refusal[0])
+        fprintf(stderr, "oomsight dryrun: the first that was not: %s\n", result->load.refusal);
+    return exit_code(options, result, oomsight_dryrun_verdict(dryrun));
 }
 
-/* Segment and scratch files live in a private directory that goes when we go. */
-static bool scratch_make(char *ret_path, size_t capacity)
+int dryrun_work(const dryrun_options *given, const char *scratch)
 {
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
-    snprintf(ret_path, capacity, "%s/oomsight-XXXXXX", base ? base : "/tmp");
-    return mkdtemp(ret_path) != NULL;
-}
-
-static void scratch_remove(const char *scratch)
-{
-    static const char *const files[] = {"segment", "tokenizer/tokenizer.json",
-                                        "tokenizer/tokenizer_config.json"};
-    char path[1024];
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", scratch, files[i]);
-        unlink(path);
-    }
-    snprintf(path, sizeof path, "%s/tokenizer", scratch);
-    rmdir(path);
-    rmdir(scratch);
-}
-
-int cmd_dryrun(int argc, char **argv)
-{
-    dryrun_options options = {.params = OOMSIGHT_DRYRUN_PARAMS_INIT, .timeout_seconds = 3600};
-    output_options_init(&options.output);
-    int const read = read_options(&options, argc, argv);
-    if (read == -2) return 0;
-    if (read < 0) return EXIT_USAGE;
-    output_options_settle(&options.output);
-
-    /* A start that `oomsight matrix` asked for ends with whoever asked, whatever stands between them. */
-    if (getenv("OOMSIGHT_WITH_PARENT")) prctl(PR_SET_PDEATHSIG, SIGTERM);
-    char scratch[512], segment_path[600];
-    if (!scratch_make(scratch, sizeof scratch)) {
-        fputs("oomsight dryrun: no place for scratch files (/dev/shm, TMPDIR)\n", stderr);
-        return EXIT_INPUT;
-    }
-    snprintf(segment_path, sizeof segment_path, "%s/segment", scratch);
-    options.params.segment_path = segment_path;
-
+    char segment_path[600];
+    dryrun_options options = *given;
     oomsight_error error = {0};
     oomsight_data *data = NULL;
     oomsight_dryrun *dryrun = NULL;
     dryrun_engine engine = {0};
     dryrun_result result = {0};
+    snprintf(segment_path, sizeof segment_path, "%s/segment", scratch);
+    options.params.segment_path = segment_path;
     int code = dryrun_engine_find(&options, scratch, &engine);
+    if (dryrun_interrupted()) code = 128 + dryrun_interrupted();
     if (code) goto out;
     if (engine.vllm_version[0]) options.params.engine_version = engine.vllm_version;
     if (oomsight_data_open(options.output.data_dir, &data, &error) != OOMSIGHT_OK) {
@@ -208,6 +195,20 @@ out:
     oomsight_dryrun_free(dryrun);
     oomsight_data_close(data);
     free(engine.command);
-    scratch_remove(scratch);
     return code;
+}
+
+int cmd_dryrun(int argc, char **argv)
+{
+    dryrun_options options = {
+        .params = OOMSIGHT_DRYRUN_PARAMS_INIT, .timeout_seconds = 3600, .started = dryrun_now()};
+    output_options_init(&options.output);
+    int const read = read_options(&options, argc, argv);
+    if (read == -2) return 0;
+    if (read < 0) return EXIT_USAGE;
+    output_options_settle(&options.output);
+
+    /* A start that `oomsight matrix` asked for ends with whoever asked, whatever stands between them. */
+    if (getenv("OOMSIGHT_WITH_PARENT")) prctl(PR_SET_PDEATHSIG, SIGTERM);
+    return dryrun_guard(&options);
 }

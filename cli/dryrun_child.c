@@ -1,34 +1,27 @@
 /* The engine's processes: started with the stand-ins in front of them, their output read line by line, ended when they
- * are ready, out of memory or out of time. */
+ * are ready, out of memory or out of time. What they leave behind is dryrun_guard.c's business. */
 #include "dryrun.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { GRACE_SECONDS = 15, AFTERMATH_SECONDS = 90, LINE_BYTES = 65536 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    interrupted = number;
-}
-
-static double now_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
+enum {
+    GRACE_SECONDS = 15,     /* between asking it to end and ending it */
+    AFTERMATH_SECONDS = 90, /* for an engine that failed to end by itself */
+    TAIL_SECONDS = 5,       /* for what others still write when it is gone */
+    DYING_SECONDS = 2,
+    LINE_BYTES = 65536
+};
 
 /* NAME=value:old, where old is what the caller had. */
 static void put_front(const char *name, const char *value)
@@ -74,15 +67,15 @@ static void environment_set(const dryrun_options *options, const dryrun_engine *
     if (options->load_requests) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
 }
 
-/* A group of its own, so that it can be ended whole, and we inherit what it leaves behind. */
+/* A group of its own, so that it can be ended whole; what it leaves behind comes to us. */
 static pid_t child_start(const dryrun_options *options, const dryrun_engine *engine, const char *segment_path,
                          const char *folder, int output)
 {
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    pid_t const pid = fork();
+    pid_t const parent = getpid(), pid = fork();
     if (pid != 0) return pid;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* should we be killed, it is not left alone */
+    if (getppid() != parent) _exit(1);
     environment_set(options, engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
@@ -123,63 +116,38 @@ static bool pump_some(pump *p, int fd)
     return true;
 }
 
-/* Ask first: vLLM removes its shared memory when asked. */
-static void group_end(pid_t pid, int fd, pump *p)
+static bool is_gone(pid_t pid)
 {
-    double const until = now_seconds() + GRACE_SECONDS;
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Some of the output, or a moment without any. `*fd` is -1 once it has ended, which is not the end of the process. */
+static int pump_wait(pump *p, int *fd)
+{
+    struct pollfd ready = {*fd, POLLIN, 0};
+    int const some = poll(&ready, 1, 200);
+    if (some > 0 && !pump_some(p, *fd)) *fd = -1;
+    return some;
+}
+
+/* Ask first: vLLM removes its shared memory when asked. */
+static void group_end(pid_t pid, int *fd, pump *p)
+{
+    double const until = dryrun_now() + GRACE_SECONDS;
     kill(pid, SIGTERM);
-    while (now_seconds() < until && waitpid(pid, NULL, WNOHANG | WNOWAIT) == 0 && kill(pid, 0) == 0) {
-        siginfo_t info = {0};
-        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid) break;
-        struct pollfd ready = {fd, POLLIN, 0};
-        if (poll(&ready, 1, 200) > 0 && !pump_some(p, fd)) break;
-    }
+    while (dryrun_now() < until && !is_gone(pid)) pump_wait(p, fd);
     kill(-pid, SIGKILL);
 }
 
-/* Compilers that the engine started run in groups of their own, and come to us when it is gone: they are ended too. */
-static bool orphans_kill(void)
-{
-    DIR *folder = opendir("/proc");
-    bool any = false;
-    if (!folder) return false;
-    for (const struct dirent *entry; (entry = readdir(folder));) {
-        char path[300], line[512];
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        FILE *file = fopen(path, "r");
-        if (!file) continue;
-        const char *after = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-        fclose(file);
-        char state;
-        int parent;
-        if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2 || parent != getpid()) continue;
-        any = state != 'Z' || any;
-        kill((pid_t)atoi(entry->d_name), SIGKILL);
-    }
-    closedir(folder);
-    return any;
-}
-
-static void orphans_end(void)
-{
-    struct timespec const pause = {.tv_nsec = 20000000};
-    bool more = true;
-    for (int round = 0; round < 100 && more; round++) {
-        more = orphans_kill();
-        while (waitpid(-1, NULL, WNOHANG) > 0) {
-        }
-        if (more) nanosleep(&pause, NULL);
-    }
-}
-
-typedef enum wish { GO_ON, STOP_READY, STOP_TIME, STOP_AFTERMATH } wish;
+typedef enum wish { GO_ON, STOP_READY, STOP_TIME, STOP_INTERRUPTED, STOP_AFTERMATH } wish;
 
 static wish decide(const dryrun_options *options, const dryrun_engine *engine, const pump *p, bool load_done,
-                   double start, double *failed_at)
+                   double *failed_at)
 {
-    double const now = now_seconds();
-    if (interrupted || (options->timeout_seconds && now - start > options->timeout_seconds)) return STOP_TIME;
+    double const now = dryrun_now();
+    if (dryrun_interrupted()) return STOP_INTERRUPTED;
+    if (options->timeout_seconds && now - options->started > options->timeout_seconds) return STOP_TIME;
     if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && *failed_at == 0)
         *failed_at = now;
     if (*failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
@@ -189,42 +157,53 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
     return GO_ON;
 }
 
-static pid_t load_start(const dryrun_options *options, const dryrun_engine *engine)
+static pid_t load_start(const dryrun_options *options, const dryrun_engine *engine,
+                        dryrun_load_result *result)
 {
     fflush(NULL);
-    pid_t const pid = fork();
-    if (pid == 0) _exit(dryrun_load(options, engine));
-    return pid;
+    pid_t const parent = getpid(), pid = fork();
+    if (pid != 0) return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) dryrun_load(options, engine, result);
+    _exit(0);
+}
+
+static void stop(wish why, const dryrun_options *options, const pump *p, dryrun_result *result)
+{
+    bool const ready = p->state & OOMSIGHT_DRYRUN_READY;
+    /* a server that was to be kept until it is interrupted */
+    result->stopped = why == STOP_READY || (why == STOP_INTERRUPTED && options->serve && ready);
+    result->timed_out = why == STOP_TIME;
+    result->interrupted = why == STOP_INTERRUPTED && !result->stopped ? dryrun_interrupted() : 0;
 }
 
 static void pump_all(const dryrun_options *options, const dryrun_engine *engine, pid_t pid, int fd, pump *p,
-                     dryrun_result *result)
+                     dryrun_load_result *load_result, dryrun_result *result)
 {
-    double const start = now_seconds();
-    double failed_at = 0;
+    double failed_at = 0, gone_at = 0, load_at = 0;
     pid_t load = 0;
     bool load_done = options->load_requests == 0;
     for (;;) {
-        struct pollfd ready = {fd, POLLIN, 0};
-        int const some = poll(&ready, 1, 200);
-        if (some > 0 && !pump_some(p, fd)) break;
-        if (!load && !load_done && (p->state & OOMSIGHT_DRYRUN_READY)) load = load_start(options, engine);
-        int status;
-        if (load > 0 && waitpid(load, &status, WNOHANG) == load) {
-            load_done = true;
+        int const some = pump_wait(p, &fd);
+        if (!load && !load_done && (p->state & OOMSIGHT_DRYRUN_READY))
+            load = load_start(options, engine, load_result);
+        if (load > 0 && waitpid(load, NULL, WNOHANG) == load) {
             load = -1;
-            result->served = WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
+            load_at = dryrun_now();
         }
-        siginfo_t info = {0};
-        bool const gone =
-            waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
-        if (gone && some == 0) break; /* orphans may hold the pipe open */
-        wish const next = decide(options, engine, p, load_done, start, &failed_at);
+        /* connections close before a process is gone: when answers are missing, a moment shows whether it is dying */
+        if (load < 0 && !load_done)
+            load_done =
+                load_result->answered == options->load_requests || dryrun_now() - load_at > DYING_SECONDS;
+        if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
+        wish const next = decide(options, engine, p, load_done, &failed_at);
+        if (gone_at > 0) { /* orphans may hold the pipe open, and write to it */
+            if (some == 0 || fd < 0 || next != GO_ON || dryrun_now() - gone_at > TAIL_SECONDS) break;
+            continue;
+        }
         if (next == GO_ON) continue;
-        result->stopped = next == STOP_READY || (next == STOP_TIME && options->serve && interrupted);
-        result->timed_out = next == STOP_TIME && !result->stopped;
-        result->interrupted = result->timed_out && interrupted;
-        group_end(pid, fd, p);
+        stop(next, options, p, result);
+        group_end(pid, &fd, p);
         break;
     }
     if (load > 0) {
@@ -239,7 +218,11 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     char folder[1024];
     int ends[2];
     static pump p; /* too large for a stack */
-    if (!dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) || pipe(ends) != 0) return EXIT_OUR_FAULT;
+    dryrun_load_result *load =
+        mmap(NULL, sizeof *load, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (load == MAP_FAILED || !dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) ||
+        pipe2(ends, O_CLOEXEC) != 0)
+        return EXIT_OUR_FAULT;
     p = (pump){.dryrun = dryrun, .quiet = options->quiet};
     if (engine->added && !options->quiet) {
         fputs("oomsight dryrun: added:", stderr);
@@ -255,17 +238,19 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
         close(ends[0]);
         return EXIT_OUR_FAULT;
     }
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
     *ret_result = (dryrun_result){0};
-    pump_all(options, engine, pid, ends[0], &p, ret_result);
+    pump_all(options, engine, pid, ends[0], &p, load, ret_result);
     if (p.len) line_done(&p, '\n');
 
     int status = 0;
-    waitpid(pid, &status, 0);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
     kill(-pid, SIGKILL); /* whatever it left in its group */
+    ret_result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    orphans_end();
+    ret_result->load = *load;
+    munmap(load, sizeof *load);
+    dryrun_children_end(0);
     close(ends[0]);
     return 0;
 }

@@ -5,11 +5,15 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,6 +22,8 @@
 #ifndef OOMSIGHT_SHIM_DIR
 #define OOMSIGHT_SHIM_DIR "/usr/lib/oomsight"
 #endif
+
+enum { ASK_SECONDS = 60 };
 
 /* Prints "cuda 13.0" and "vllm 0.32.0"; a missing package prints nothing. */
 static const char probe[] =
@@ -75,26 +81,44 @@ static bool find_interpreter(const char *word, char *ret_path, size_t capacity)
     return find_in_path(found, ret_path, capacity);
 }
 
+/* What it prints until it closes its output, is interrupted or has taken too long; then it has served. */
+static size_t ask_read(int fd, char *ret_text, size_t capacity)
+{
+    double const until = dryrun_now() + ASK_SECONDS;
+    size_t len = 0;
+    while (len + 1 < capacity && !dryrun_interrupted() && dryrun_now() < until) {
+        struct pollfd ready = {fd, POLLIN, 0};
+        if (poll(&ready, 1, 200) <= 0) continue;
+        ssize_t const got = read(fd, ret_text + len, capacity - 1 - len);
+        if (got <= 0) break;
+        len += (size_t)got;
+    }
+    ret_text[len] = '\0';
+    return len;
+}
+
 static void ask_interpreter(dryrun_engine *engine)
 {
     int ends[2];
     char text[512];
-    if (pipe(ends) != 0) return;
-    pid_t const pid = fork();
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    pid_t const parent = getpid(), pid = fork();
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(126);
         dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
         if (!freopen("/dev/null", "w", stderr)) _exit(126);
         execl(engine->interpreter, engine->interpreter, "-c", probe, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
-    size_t len = 0;
-    for (ssize_t got; len + 1 < sizeof text && (got = read(ends[0], text + len, sizeof text - 1 - len)) > 0;)
-        len += (size_t)got;
-    text[len] = '\0';
+    ask_read(ends[0], text, sizeof text);
     close(ends[0]);
-    if (pid > 0) waitpid(pid, NULL, 0);
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
     const char *cuda = strstr(text, "cuda "), *vllm = strstr(text, "vllm ");
     if (cuda) sscanf(cuda, "cuda %15[0-9.]", engine->cuda_version);
     if (vllm) sscanf(vllm, "vllm %31[^\n ]", engine->vllm_version);
@@ -205,7 +229,11 @@ static int add_words(const dryrun_options *options, const char *scratch, dryrun_
     }
     if (!has_tokenizer && !word_value(options, "--tokenizer") &&
         !word_value(options, "--skip-tokenizer-init")) {
-        if (!write_tokenizer(scratch, tokenizer, sizeof tokenizer)) return EXIT_INPUT;
+        if (!write_tokenizer(scratch, tokenizer, sizeof tokenizer)) {
+            fprintf(stderr, "oomsight dryrun: %s: the stub tokenizer cannot be written: %s\n", scratch,
+                    strerror(errno));
+            return EXIT_INPUT;
+        }
         engine->command[count++] = (char *)"--tokenizer";
         engine->command[count++] = tokenizer;
     }

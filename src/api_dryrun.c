@@ -100,6 +100,9 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     dryrun->device_count = (uint32_t)count;
     oos_segment_status const status =
         oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
+    if (status == OOS_SEGMENT_NO_ROOM)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment",
+                        params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
     if (status != OOS_SEGMENT_OK)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
@@ -184,9 +187,25 @@ static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
 
 oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun, int child_exit, oomsight_error *reterr)
 {
+    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT;
+    ending.child_exit = child_exit;
+    ending.child_signal = child_exit > 128 && child_exit < 128 + 65 ? child_exit - 128 : 0;
+    return oomsight_dryrun_end(dryrun, &ending, reterr);
+}
+
+oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryrun_ending *given,
+                                    oomsight_error *reterr)
+{
     oos_segment *again;
     oomsight_status status = OOMSIGHT_MALFORMED;
-    dryrun->run.child_exit = child_exit;
+    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT; /* a caller of an older header has fewer */
+    memcpy(&ending, given, given->size < sizeof ending ? given->size : sizeof ending);
+    dryrun->run.child_exit = ending.child_exit;
+    dryrun->run.child_signal = ending.child_signal;
+    dryrun->run.timed_out = ending.timed_out != 0;
+    dryrun->run.interrupted = ending.interrupted != 0;
+    dryrun->run.load_requests = ending.load_requests;
+    dryrun->run.load_answered = ending.load_answered;
     if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {
         oos_segment_close(again);
         status = oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run);

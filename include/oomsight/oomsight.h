@@ -483,7 +483,28 @@ enum {
 };
 OOMSIGHT_API unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len);
 
-/* The processes are gone: read what was measured. */
+/* How the command ended. Start from OOMSIGHT_DRYRUN_ENDING_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_dryrun_ending {
+    size_t size;
+    int child_exit;         /* its code; 0 when the caller stopped it because it was ready; 128 + signal */
+    int child_signal;       /* that ended it; 0: none */
+    int timed_out;          /* 1: it was stopped because it took too long */
+    int interrupted;        /* 1: it was stopped because the caller was told to */
+    unsigned load_requests; /* that were to be answered when it was ready; 0: none */
+    unsigned load_answered;
+} oomsight_dryrun_ending;
+#define OOMSIGHT_DRYRUN_ENDING_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_dryrun_ending), 0, 0, 0, 0, 0, 0                                                     \
+    }
+
+/* The processes are gone: read what was measured. A command that a signal ended, that was stopped before it was ready or that
+ * left a request unanswered has no verdict of OOMSIGHT_VERDICT_FITS. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun,
+                                                                     const oomsight_dryrun_ending *ending,
+                                                                     oomsight_error *reterr);
+
+/* The same when there is nothing more to say of it than its code; above 128 it is that of a signal. */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun,
                                                                         int child_exit,
                                                                         oomsight_error *reterr);

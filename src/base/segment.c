@@ -31,7 +31,7 @@ static uint64_t counters_start(void)
     return (sizeof(oos_segment) + OOS_SEGMENT_PAGE - 1) / OOS_SEGMENT_PAGE * OOS_SEGMENT_PAGE;
 }
 
-static uint64_t file_bytes(void)
+uint64_t oos_segment_file_bytes(void)
 {
     return counters_start() + (uint64_t)OOS_SEGMENT_LIBRARIES * OOS_SEGMENT_PAGE;
 }
@@ -43,7 +43,8 @@ oos_segment_status oos_segment_create(const char *path, const oos_device_spec *s
     int const fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return OOS_SEGMENT_ABSENT;
     oos_segment *segment = MAP_FAILED;
-    if (ftruncate(fd, (off_t)file_bytes()) == 0)
+    /* every page is there from the start: one that is missing when it is touched ends the process that touches it */
+    if (posix_fallocate(fd, 0, (off_t)oos_segment_file_bytes()) == 0)
         segment = mmap(NULL, sizeof *segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (segment == MAP_FAILED) {
@@ -52,7 +53,7 @@ oos_segment_status oos_segment_create(const char *path, const oos_device_spec *s
     }
     memcpy(segment->magic, magic, sizeof magic);
     segment->version = OOS_SEGMENT_VERSION;
-    segment->size_bytes = file_bytes();
+    segment->size_bytes = oos_segment_file_bytes();
     segment->device_count = device_count;
     segment->arena_bytes = (uint64_t)16 << 40;
     for (uint32_t i = 0; i < device_count; i++) segment->devices[i].spec = specs[i];
@@ -64,7 +65,8 @@ static bool plausible(const oos_segment *segment, off_t size)
 {
     if (memcmp(segment->magic, magic, sizeof magic) != 0 || segment->version != OOS_SEGMENT_VERSION)
         return false;
-    if (segment->size_bytes != file_bytes() || size < (off_t)file_bytes()) return false;
+    if (segment->size_bytes != oos_segment_file_bytes() || size < (off_t)oos_segment_file_bytes())
+        return false;
     if (segment->device_count > OOS_SEGMENT_DEVICES || segment->library_count > OOS_SEGMENT_LIBRARIES ||
         segment->call_count > OOS_SEGMENT_CALLS)
         return false;

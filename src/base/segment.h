@@ -136,7 +136,9 @@ typedef enum oos_segment_status {
     OOS_SEGMENT_NO_ROOM
 } oos_segment_status;
 
-/* Make the file and map it. One spec per device. */
+uint64_t oos_segment_file_bytes(void);
+
+/* Make the file, with all of its pages, and map it. One spec per device. */
 oos_segment_status oos_segment_create(const char *path, const oos_device_spec *specs, uint32_t device_count,
                                       oos_segment **ret_segment);
 

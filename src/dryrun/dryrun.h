@@ -61,6 +61,9 @@ typedef struct oos_dryrun {
     size_t call_count, refused_count, unknown_count;
     uint64_t reaped_count, graph_count, graph_node_count, failure_count, host_failure_count, pinned_bytes;
     int child_exit;
+    int child_signal; /* that ended it; 0: none */
+    bool timed_out, interrupted;
+    unsigned load_requests, load_answered;
     bool damaged; /* the segment was not readable at the end */
     const char *trace_path;
 } oos_dryrun;
@@ -69,7 +72,7 @@ typedef struct oos_dryrun {
  * of it is charged with the context. */
 void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spec *ret_spec);
 
-/* Read the segment into phases and counts. `log`, `engine_version` and `child_exit` are set by the caller before. */
+/* Read the segment into phases and counts. `log`, `engine_version` and how it ended are set by the caller before. */
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,
                                 oos_dryrun *run);
 

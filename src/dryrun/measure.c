@@ -180,6 +180,15 @@ static void failure_sharpen(const oos_segment *segment, oos_dryrun *run)
     }
 }
 
+/* Became ready and stayed so until it was stopped, or came to its end by itself; and did what it was asked. */
+static bool went_well(const oos_dryrun *run)
+{
+    bool const stopped = run->timed_out || run->interrupted;
+    if (run->load_answered < run->load_requests) return false;
+    if (run->log.ready && stopped) return true;
+    return !stopped && !run->child_signal && run->child_exit == 0;
+}
+
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,
                                 oos_dryrun *run)
 {
@@ -190,10 +199,10 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->graph_node_count = segment->graph_node_count;
     run->failure_count = segment->failure_count;
     failure_sharpen(segment, run);
-    run->verdict = run->log.ran_out                         ? OOMSIGHT_VERDICT_FAILS
-                   : run->log.refused                       ? OOMSIGHT_VERDICT_REFUSED
-                   : run->log.ready || run->child_exit == 0 ? OOMSIGHT_VERDICT_FITS
-                                                            : OOMSIGHT_VERDICT_UNKNOWN;
+    run->verdict = run->log.ran_out   ? OOMSIGHT_VERDICT_FAILS
+                   : run->log.refused ? OOMSIGHT_VERDICT_REFUSED
+                   : went_well(run)   ? OOMSIGHT_VERDICT_FITS
+                                      : OOMSIGHT_VERDICT_UNKNOWN;
     oomsight_status const status = phases_read(arena, segment, run);
     return status == OOMSIGHT_OK ? calls_read(arena, segment, segment_path, run) : status;
 }

@@ -77,6 +77,12 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_begin_object(w);
     oos_json_key(w, "exit");
     oos_json_put_i64(w, run->child_exit);
+    oos_json_key(w, "signal");
+    if (run->child_signal)
+        oos_json_put_i64(w, run->child_signal);
+    else
+        oos_json_put_null(w);
+    oos_json_field_str(w, "stopped", run->timed_out ? "timeout" : run->interrupted ? "interrupt" : NULL);
     oos_json_field_str(w, "oom_message", log->ran_out && log->message[0] ? log->message : NULL);
     oos_json_field_str(w, "refusal", log->refused && !log->ran_out ? log->message : NULL);
     oos_json_field_known(w, "torch_allocated_bytes", log->allocated_bytes);
@@ -87,6 +93,14 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_u64(w, "graphs", run->graph_count);
     oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
     oos_json_end_object(w);
+    oos_json_key(w, "load");
+    if (run->load_requests) {
+        oos_json_begin_object(w);
+        oos_json_field_u64(w, "requests", run->load_requests);
+        oos_json_field_u64(w, "answered", run->load_answered);
+        oos_json_end_object(w);
+    } else
+        oos_json_put_null(w);
     put_calls(w, "calls", run->calls, run->call_count);
     put_calls(w, "noop_calls", run->unknown, run->unknown_count);
     put_calls(w, "refused_calls", run->refused, run->refused_count);

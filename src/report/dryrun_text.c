@@ -2,6 +2,28 @@
 #include "report/dryrun.h"
 #include "report/style.h"
 
+#include <signal.h>
+
+/* Neither ready and well, nor for lack of memory. */
+static void put_ended(const oos_style *style, const oos_dryrun *run)
+{
+    bool const ready = run->log.ready;
+    if (run->child_signal && !run->timed_out && !run->interrupted)
+        oos_style_ink(style, OOS_INK_BAD, ready ? "STARTED, then ended by signal %d" : "ENDED by signal %d",
+                      run->child_signal);
+    else if (run->child_exit && ready && !run->timed_out && !run->interrupted)
+        oos_style_ink(style, OOS_INK_BAD, "STARTED, then ended with code %d", run->child_exit);
+    else if (ready)
+        oos_style_ink(style, OOS_INK_BAD, "STARTED, but %u of %u requests were answered", run->load_answered,
+                      run->load_requests);
+    else if (run->timed_out || run->interrupted)
+        oos_style_ink(style, OOS_INK_WARN, "STOPPED before its end");
+    else if (run->child_exit == 0)
+        oos_style_ink(style, OOS_INK_WARN, "ENDED without being ready for requests");
+    else
+        oos_style_ink(style, OOS_INK_WARN, "ENDED, but not for lack of memory");
+}
+
 static void put_headline(const oos_style *style, const oos_dryrun *run)
 {
     switch (run->verdict) {
@@ -9,9 +31,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     case OOMSIGHT_VERDICT_TIGHT: oos_style_ink(style, OOS_INK_WARN, "TIGHT"); break;
     case OOMSIGHT_VERDICT_FAILS: oos_style_ink(style, OOS_INK_BAD, "OUT OF MEMORY"); break;
     case OOMSIGHT_VERDICT_REFUSED: oos_style_ink(style, OOS_INK_BAD, "REFUSED"); break;
-    case OOMSIGHT_VERDICT_UNKNOWN:
-        oos_style_ink(style, OOS_INK_WARN, "ENDED, but not for lack of memory");
-        break;
+    case OOMSIGHT_VERDICT_UNKNOWN: put_ended(style, run); break;
     }
     if (run->log.failed != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
@@ -23,6 +43,11 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     }
     oos_text_put(style->text, "\n");
     if (run->log.message[0]) oos_style_quote(style, 2, run->log.message);
+    if (run->child_signal == SIGKILL && run->verdict == OOMSIGHT_VERDICT_UNKNOWN && !run->timed_out &&
+        !run->interrupted)
+        oos_style_paragraph(style, 2,
+                            "Signal 9 is also what a host sends that runs out of its own memory: see its "
+                            "kernel log. That is no answer about the device.");
     if (run->damaged)
         oos_style_paragraph(
             style, 2, "The shared segment was damaged during the run: the figures are not to be trusted.");

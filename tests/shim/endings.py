@@ -1,0 +1,270 @@
+"""How dry runs end: in time, with true words, with nothing left behind.
+
+    tests/shim/endings.py BINARY
+
+The server of --load is a program called `vllm` of a few lines that says it is ready and answers as it is told to. Signals at random are
+sabotage.py's."""
+import fcntl
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY = os.path.abspath(sys.argv[1])
+SERVER = """#!%s
+import http.server, os, signal, sys, threading
+how, port = sys.argv[2], int(sys.argv[sys.argv.index("--port") + 1])
+seen = [0]
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *words):
+        pass
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        seen[0] += 1
+        if how == "dies" and seen[0] == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "silent":
+            self.close_connection = True
+            return
+        body = b'{"choices": [{"text": "w"}]}' if how != "refuses" else b'{"error": "too long"}'
+        self.send_response(400 if how == "refuses" or how == "half" and seen[0] %% 2 else 200)
+        self.send_header("Content-Length", str(len(body) + (100 if how == "torn" else 0)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 2048
+server = Server(("127.0.0.1", port), Answer)
+print("Application startup complete.", flush=True)
+server.serve_forever()
+""" % sys.executable
+failed = 0
+
+
+def check(sentence, holds, seen=""):
+    global failed
+    failed += not holds
+    print("%s %s%s" % ("ok  " if holds else "FAIL", sentence, "" if holds else ": %s" % (seen,)), flush=True)
+
+
+def command(*words):
+    return [BINARY, "dryrun", "--gpu", "4090", "--cuda", "12", *words]
+
+
+def dryrun(*words, **more):
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=100, check=False, **more)
+
+
+def heed_signals():
+    """A shell has its background jobs ignore INT and QUIT, and what is ignored stays so."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def folders(guard):
+    return glob.glob("/dev/shm/oomsight-%d-*" % guard)
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(what, seconds=25):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if not what():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def words_of_signals():
+    for number, name in ((9, "KILL"), (7, "BUS"), (11, "SEGV"), (1, "HUP")):
+        done = dryrun("--", "sh", "-c", "ulimit -c 0; kill -%s $$" % name)
+        check("a command that SIG%s ends is told so, with code %d" % (name, 128 + number),
+              done.returncode == 128 + number and done.stdout.startswith("ENDED by signal %d" % number), (done.returncode, done.stdout))
+    report = json.loads(dryrun("--json", "--", "sh", "-c", "ulimit -c 0; kill -BUS $$").stdout)
+    check("JSON has the signal and no verdict", report["verdict"] == "unknown" and report["child"]["signal"] == 7, report["child"])
+    check("a command that ends well has run", dryrun("--", "true").stdout.startswith("RAN"))
+
+
+def time_holds():
+    for what, program, most in (("closes its pipes", "exec >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&-; sleep 20", 6),
+                                ("leaves its pipes to others and ends", "sleep 20 & exit 0", 6),
+                                ("writes without end", "yes", 6), ("leaves a writer without end", "yes & exit 0", 12),
+                                ("takes the request to end for success", "trap 'exit 0' TERM; while :; do sleep 0.1; done", 6)):
+        start = time.monotonic()
+        done = dryrun("--quiet", "--timeout", "2", "--", "sh", "-c", program)
+        took = time.monotonic() - start
+        ended = "exit 0" in program and "trap" not in program
+        check("--timeout holds for a command that " + what, took < most and done.returncode == (0 if ended else 124) and
+              (ended or done.stdout.startswith("STOPPED")), (took, done.returncode, done.stdout[:80]))
+
+
+def loads(folder):
+    vllm = os.path.join(folder, "vllm")
+    with open(vllm, "w", encoding="utf-8") as f:
+        f.write(SERVER)
+    os.chmod(vllm, 0o755)
+    for how, count, code, line, words in (("well", 300, 0, "STARTED on", "300 of 300 requests were answered"),
+                                          ("well", 3000, 0, "STARTED on", "3000 of 3000 requests were answered"),
+                                          ("silent", 4, 1, "STARTED, but 0 of 4 requests", "closed without an answer"),
+                                          ("refuses", 4, 1, "STARTED, but 0 of 4 requests", "too long"),
+                                          ("torn", 4, 1, "STARTED, but 0 of 4 requests", "0 of 4 requests were answered"),
+                                          ("half", 10, 1, "STARTED, but 5 of 10 requests", "5 of 10 requests were answered"),
+                                          ("dies", 20, 137, "STARTED, then ended by signal 9", "of 20 requests were answered")):
+        done = dryrun("--timeout", "60", "--load", "%d:4:2" % count, "--", vllm, "serve", how)
+        check("--load %d on a server that answers %s: code %d" % (count, how, code), done.returncode == code and done.stdout.startswith(line) and
+              words in done.stderr, (done.returncode, done.stdout[:100], done.stderr[-300:]))
+    done = dryrun("--load", "4:4:2", "--", "true")
+    check("--load on a command that never serves is no success", done.returncode == 1 and done.stdout.startswith("ENDED without"), done.stdout)
+
+
+def no_room():
+    for what, size, fill in (("full", "16k", "dd if=/dev/zero of=/dev/shm/x bs=4k"), ("small", "1m", "true")):
+        script = "mount -t tmpfs -o size=%s tmpfs /dev/shm && (%s) 2>/dev/null; \"$@\"; echo code $?; ls /dev/shm" % (size, fill)
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", *command("--", "true")], capture_output=True, text=True, timeout=60, check=False)
+        if "code" not in done.stdout:
+            print("skip a /dev/shm that is %s: no mount here" % what)
+            continue
+        check("a /dev/shm that is %s is an error" % what, "code 3" in done.stdout and ("no room" in done.stderr or "No space" in done.stderr),
+              (done.stdout, done.stderr))
+        check("and nothing is left there", "oomsight" not in done.stdout, done.stdout)
+    # filled later, by the command itself: every page of the segment is there already
+    script = "mount -t tmpfs -o size=8m tmpfs /dev/shm && \"$@\"; echo code $?; ls /dev/shm"
+    program = "import ctypes, os\nos.system('dd if=/dev/zero of=/dev/shm/x bs=4k 2>/dev/null')\nat = ctypes.c_void_p()\n" \
+              "print('took', ctypes.CDLL(None).cudaMalloc(ctypes.byref(at), ctypes.c_size_t(1 << 21)), flush=True)"
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", *command("--", sys.executable, "-c", program)], capture_output=True, text=True,
+                          timeout=60, check=False)
+    if "code" in done.stdout:
+        check("a /dev/shm that fills up later ends nobody", "code 0" in done.stdout and "took 0" in done.stderr, (done.stdout, done.stderr))
+
+
+def launched(program="setsid sleep 271.5 & setsid setsid sleep 271.5 & echo at:$OOMSIGHT_SEGMENT; sleep 271.5"):
+    """A run that is on, the processes of it, and its folder."""
+    run = subprocess.Popen(command("--", "sh", "-c", program), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                           preexec_fn=heed_signals)
+    for line in run.stderr:
+        if line.startswith("at:"):
+            break
+    segment = line[3:].strip()
+    found = []
+    until = time.monotonic() + 10
+    while len(found) < 4 and time.monotonic() < until:
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % name, "rb") as f:
+                    if ("OOMSIGHT_SEGMENT=" + segment).encode() in f.read().split(b"\0"):
+                        found.append(int(name))
+            except OSError:
+                pass
+    return run, found, os.path.dirname(segment)
+
+
+def worker_of(guard):
+    with open("/proc/%d/task/%d/children" % (guard, guard), encoding="utf-8") as f:
+        return int(f.read().split()[0])
+
+
+def killed_launchers():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGKILL):
+        run, found, folder = launched()
+        os.kill(run.pid, number)
+        run.stderr.close()
+        left = gone(lambda: [pid for pid in found if alive(pid)] or os.path.exists(folder))
+        code = run.wait(timeout=30)
+        check("%s to the launcher leaves none of %d processes and no folder" % (number.name, len(found)), left and len(found) >= 4, (found, folder))
+        check("and its code says so", code == (-9 if number == signal.SIGKILL else 128 + number), code)
+    run = subprocess.Popen(["nohup", *command("--", "sh", "-c", "sleep 1")], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    os.kill(run.pid, signal.SIGHUP)
+    check("under nohup a run goes on", run.wait(timeout=30) == 0, run.returncode)
+    run, found, folder = launched()
+    os.killpg(run.pid, signal.SIGKILL)
+    check("SIGKILL to the launcher's group leaves nothing", gone(lambda: [pid for pid in found if alive(pid)] or os.path.exists(folder)), folder)
+    run.stderr.close()
+    run.wait()
+    run, found, folder = launched()
+    os.kill(worker_of(run.pid), signal.SIGKILL)
+    run.stderr.close()
+    check("SIGKILL to the worker leaves nothing", run.wait(timeout=30) == 137 and not [pid for pid in found if alive(pid)] and not os.path.exists(folder), folder)
+
+
+def both_killed():
+    run, found, folder = launched("trap '' TERM HUP; setsid sh -c 'trap \"\" TERM HUP; sleep 271.5; :' & echo at:$OOMSIGHT_SEGMENT; sleep 271.5; :")
+    worker = worker_of(run.pid)
+    os.kill(run.pid, signal.SIGSTOP)
+    os.kill(worker, signal.SIGKILL)
+    os.kill(run.pid, signal.SIGKILL)
+    run.stderr.close()
+    run.wait()
+    was = [pid for pid in found if alive(pid)]
+    dryrun("--", "true")
+    check("a folder of this very moment is not swept", os.path.exists(folder), folder)
+    os.utime(os.path.join(folder, "owner"), (time.time() - 60, time.time() - 60))
+    dryrun("--", "true")
+    check("what guard and worker left when both were killed, the next run ends (%d processes)" % len(was),
+          was and not [pid for pid in was if alive(pid)] and not os.path.exists(folder), (was, folder))
+
+
+def swept_with_care(folder):
+    def made(name, content=None, owner=True, old=True, mode=0o700):
+        path = tempfile.mkdtemp(prefix="oomsight-test-%s-" % name, dir="/dev/shm")
+        if owner:
+            open(os.path.join(path, "owner"), "w").close()
+        if content:
+            with open(os.path.join(path, content), "w", encoding="utf-8") as f:
+                f.write("kept")
+        if old:
+            for place in ([os.path.join(path, "owner")] if owner else []) + [path]:
+                os.utime(place, (time.time() - 600, time.time() - 600))
+        os.chmod(path, mode)
+        return path
+
+    stale, strange, young = made("stale", "segment"), made("strange", "diary.txt"), made("young", old=False)
+    shared, old_run, empty = made("shared", mode=0o755), made("old", "segment", owner=False), made("empty", owner=False)
+    held, link = made("held", "segment"), "/dev/shm/oomsight-test-link-%d" % os.getpid()
+    target = os.path.join(folder, "target")
+    os.mkdir(target, 0o700)
+    open(os.path.join(target, "owner"), "w").close()
+    os.utime(os.path.join(target, "owner"), (1, 1))
+    os.symlink(target, link)
+    with open(os.path.join(held, "owner"), "r+", encoding="utf-8") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        dryrun("--", "true")
+    check("a folder whose run is gone is swept, an empty one too", not os.path.exists(stale) and not os.path.exists(empty), (stale, empty))
+    check("one whose run lives is not", os.path.exists(os.path.join(held, "segment")), held)
+    check("nor a new one, one that others may enter, one of an older version", all(map(os.path.exists, (young, shared, old_run + "/segment"))))
+    check("what is not ours in a stale one stays", os.path.exists(os.path.join(strange, "diary.txt")), strange)
+    check("a link is not followed", os.path.exists(os.path.join(target, "owner")) and os.path.islink(link), target)
+    os.unlink(link)
+    for path in (strange, young, shared, old_run, held):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        words_of_signals()
+        time_holds()
+        loads(folder)
+        no_room()
+        killed_launchers()
+        both_killed()
+        swept_with_care(folder)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
