@@ -243,6 +243,174 @@ static void one_gpu_has_no_communicators(void **state)
     drop(&one), drop(&two);
 }
 
+/* The activation of a plan's setup with something changed in it. */
+static oos_activation activation_of(const start *s, const oos_setup *setup)
+{
+    oos_activation activation;
+    assert_int_equal(oos_activation_of(s->model.arena, setup, &s->plan->backend, 0, &activation, NULL),
+                     OOMSIGHT_OK);
+    return activation;
+}
+
+static oos_outside outside_of(const start *s, const oos_setup *setup)
+{
+    oos_outside outside;
+    assert_int_equal(oos_outside_of(s->model.arena, setup, &s->plan->backend, 0, &outside, NULL),
+                     OOMSIGHT_OK);
+    return outside;
+}
+
+enum { HIDDEN = 4096, VOCAB = 128256 }; /* of LLAMA */
+
+/* The newer runner gathers: each rank's part of the logits, what was gathered, and that with the parts side by side. The older one
+ * from 0.17 on masks in place: logits in the model's type, and 12 bytes of fp32 copies for each. */
+static void the_sampler_holds_its_copies_of_the_logits(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.32.0", "h100x2", 0, "--max-model-len", "8192", "-tp", "2", "--enforce-eager");
+    oos_setup setup = *s.plan->setup;
+    uint64_t const rows = 1024, tokens = 8192;
+    setup.v2_runner = true;
+    assert_int_equal(setup.max_num_seqs, rows);
+    assert_int_equal(setup.max_num_batched_tokens, tokens);
+    assert_int_equal(activation_of(&s, &setup).sampler.bytes,
+                     2 * (tokens * HIDDEN + rows * (HIDDEN + 2 * VOCAB + VOCAB / 2)));
+    drop(&s);
+    s = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--enforce-eager");
+    setup = *s.plan->setup;
+    setup.v2_runner = false;
+    assert_int_equal(activation_of(&s, &setup).sampler.bytes,
+                     2 * (tokens * HIDDEN + rows * (2 * HIDDEN + VOCAB)) + 12 * rows * VOCAB);
+    drop(&s);
+}
+
+/* Inductor of torch 2.13 times its kernels with the whole embedding and two hidden-wide tensors: a first start may need them, one from
+ * a warm cache or an eager one does not. */
+static void a_first_compile_may_need_the_embedding_once_more(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--max-num-seqs", "8",
+                   "--max-num-batched-tokens", "64");
+    oos_setup setup = *s.plan->setup;
+    uint64_t const cold = 2ull * VOCAB * HIDDEN + 2ull * 2 * HIDDEN * 64;
+    oos_amount const peak = activation_of(&s, &setup).peak;
+    assert_true(peak.bytes < cold / 2 && peak.high >= cold);
+    setup.eager = true;
+    assert_true(activation_of(&s, &setup).peak.high < cold / 2);
+    drop(&s);
+}
+
+/* v1/worker/gpu/sample: for every request a count of four bytes and two bits per token of the vocabulary, and 18 KiB of tables. */
+static void the_newer_runner_keeps_a_count_of_the_vocabulary_for_every_request(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
+    oos_setup setup = *s.plan->setup;
+    setup.v2_runner = true;
+    uint64_t const one = 4ull * VOCAB + 2 * VOCAB / 8 + 18 * OOS_KIB;
+    uint64_t const before = activation_of(&s, &setup).persistent.bytes;
+    setup.max_num_seqs += 7;
+    assert_int_equal(activation_of(&s, &setup).persistent.bytes - before, 7 * one);
+    drop(&s);
+}
+
+/* Attention cuts a model of n layers into n + 1 stretches, each a graph of every size. */
+static void piecewise_graphs_are_one_more_than_layers(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
+    oos_setup setup = *s.plan->setup;
+    oos_model shorter = *setup.model;
+    setup.graph_mode = OOS_GRAPH_PIECEWISE;
+    setup.capture_count = 1;
+    uint64_t const one = outside_of(&s, &setup).graphs.bytes;
+    setup.capture_count = 2;
+    uint64_t const two = outside_of(&s, &setup).graphs.bytes;
+    setup.capture_count = 1;
+    shorter.layer_count--;
+    setup.model = &shorter;
+    uint64_t const piece = one - outside_of(&s, &setup).graphs.bytes;
+    assert_true(piece > 0);
+    assert_int_equal((two - one) / piece, 33);
+    drop(&s);
+}
+
+/* Outputs of the encoder wait for their prompt while the sampler runs. */
+static void encoder_outputs_are_part_of_the_peak_of_the_sampler(void **state)
+{
+    (void)state;
+    start s = PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "32768", "--max-num-batched-tokens",
+                   "2048", "--max-num-seqs", "2048", "--enforce-eager");
+    oos_setup setup = *s.plan->setup;
+    oos_activation const with = activation_of(&s, &setup);
+    setup.multimodal = false;
+    oos_activation const without = activation_of(&s, &setup);
+    assert_true(with.encoder_cache.bytes > 0 && without.encoder_cache.bytes == 0);
+    assert_true(without.peak.bytes > with.encoder.bytes);
+    assert_int_equal(with.peak.bytes - without.peak.bytes, with.encoder_cache.bytes);
+    drop(&s);
+}
+
+/* On a card nothing is assumed; memory that is shared with a host is never all free. */
+static void a_host_that_shares_its_memory_holds_some_of_it(void **state)
+{
+    (void)state;
+    start shared = PLAN(LLAMA, "0.19.1", "gb10", 0, "--max-model-len", "8192");
+    start card = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192");
+    uint64_t const total = shared.plan->setup->device.total_bytes;
+    assert_in_range(held(serving(shared.plan), "other processes"), total / 100, total / 5);
+    assert_int_equal(held(serving(card.plan), "other processes"), 0);
+    drop(&shared), drop(&card);
+}
+
+/* VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS, off by default in the first releases that profile graphs. */
+static void an_estimate_of_graphs_counts_only_where_the_engine_applies_it(void **state)
+{
+    (void)state;
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(data->rules, &versions);
+    size_t applied = 0, profiled = 0;
+    for (size_t i = 0; i < count; i++) {
+        char version[32];
+        oos_version_print(versions[i], version, sizeof version);
+        start s = PLAN(LLAMA, version, "h100", 0, "--max-model-len", "8192");
+        uint64_t const subtracted = held(phase_of(s.plan, OOS_PHASE_KV_SIZING), "graph estimate");
+        assert_int_equal(subtracted,
+                         s.plan->setup->graph_estimate_applied ? s.plan->outside.graph_estimate.bytes : 0);
+        applied += subtracted > 0;
+        profiled += s.plan->outside.graph_estimate.bytes > 0 && subtracted == 0;
+        drop(&s);
+    }
+    assert_true(applied > 0 && profiled > 0);
+}
+
+/* VllmConfig._set_cudagraph_sizes: twice the sequences, at most 512, and never more than a batch has tokens. */
+static void graphs_are_captured_up_to_twice_the_sequences(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *seqs;
+        uint64_t top;
+    } cases[] = {{"16", 32}, {"64", 128}, {"200", 400}, {"256", 512}, {"1024", 512}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start s =
+            PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--max-num-seqs", cases[i].seqs);
+        assert_int_equal(s.plan->setup->capture_top, cases[i].top);
+        drop(&s);
+    }
+}
+
+/* Quantised while loading: a layer lies there in both forms. */
+static void copies_made_while_loading_are_held_while_loading(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--quantization", "fp8");
+    assert_true(s.plan->weights.load_transient_bytes > 0);
+    assert_int_equal(held(phase_of(s.plan, OOS_PHASE_WEIGHT_LOAD), "loading copies"),
+                     s.plan->weights.load_transient_bytes);
+    drop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +423,15 @@ int main(void)
         cmocka_unit_test(batch_defaults_follow_the_size_of_the_card),
         cmocka_unit_test(a_share_that_others_hold_is_refused_at_the_start),
         cmocka_unit_test(one_gpu_has_no_communicators),
+        cmocka_unit_test(graphs_are_captured_up_to_twice_the_sequences),
+        cmocka_unit_test(copies_made_while_loading_are_held_while_loading),
+        cmocka_unit_test(the_sampler_holds_its_copies_of_the_logits),
+        cmocka_unit_test(a_first_compile_may_need_the_embedding_once_more),
+        cmocka_unit_test(the_newer_runner_keeps_a_count_of_the_vocabulary_for_every_request),
+        cmocka_unit_test(piecewise_graphs_are_one_more_than_layers),
+        cmocka_unit_test(encoder_outputs_are_part_of_the_peak_of_the_sampler),
+        cmocka_unit_test(a_host_that_shares_its_memory_holds_some_of_it),
+        cmocka_unit_test(an_estimate_of_graphs_counts_only_where_the_engine_applies_it),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);
 }
