@@ -77,7 +77,7 @@ class Tree:
         env = dict(os.environ, OOMSIGHT_FIXTURES=str(self.root / 'tests/fixtures'))
         for name, words in programs:
             try:
-                done = subprocess.run([str(w) for w in words], cwd=self.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+                done = subprocess.run([str(w) for w in words], cwd=self.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=150)
             except subprocess.TimeoutExpired:
                 return [name]
             if done.returncode: return [name]
