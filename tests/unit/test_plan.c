@@ -24,7 +24,7 @@ static int close_data(void **state)
 
 /* One plan with its fixes. */
 typedef struct start {
-    oomsight_model model;
+    oomsight_model *model; /* the plan points into it */
     oomsight_plan *handle;
     const oos_plan *plan;
 } start;
@@ -35,20 +35,22 @@ enum { WORDS_MAX = 16 };
 static start plan_of(const char *config, const char *version, const char *gpu, uint64_t total_bytes,
                      const char *const *words)
 {
-    start s = {.model = {.arena = oos_arena_create(1 << 16)}};
+    start s = {.model = calloc(1, sizeof *s.model)};
+    assert_non_null(s.model);
+    s.model->arena = oos_arena_create(1 << 16);
     const char *command[WORDS_MAX + 3] = {"vllm", "serve", "m"};
     size_t count = 3;
     oomsight_error error = {0};
     while (*words && count < WORDS_MAX) command[count++] = *words++;
     oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
     params.data = data;
-    params.model = &s.model;
+    params.model = s.model;
     params.command = command;
     params.command_count = count;
     params.gpu = gpu;
     params.gpu_total_bytes = total_bytes;
     params.engine_version = version;
-    if (oos_model_read(s.model.arena, oos_view_of(config), (oos_view){NULL, 0}, &s.model.model, &error) !=
+    if (oos_model_read(s.model->arena, oos_view_of(config), (oos_view){NULL, 0}, &s.model->model, &error) !=
             OOMSIGHT_OK ||
         oomsight_plan_create(&params, &s.handle, &error) != OOMSIGHT_OK)
         fail_msg("%s", error.text);
@@ -61,7 +63,8 @@ static start plan_of(const char *config, const char *version, const char *gpu, u
 static void drop(start *s)
 {
     oomsight_plan_free(s->handle);
-    oos_arena_free(s->model.arena);
+    oos_arena_free(s->model->arena);
+    free(s->model);
 }
 
 static const oos_plan_phase *phase_of(const oos_plan *plan, oos_phase phase)
@@ -247,7 +250,7 @@ static void one_gpu_has_no_communicators(void **state)
 static oos_activation activation_of(const start *s, const oos_setup *setup)
 {
     oos_activation activation;
-    assert_int_equal(oos_activation_of(s->model.arena, setup, &s->plan->backend, 0, &activation, NULL),
+    assert_int_equal(oos_activation_of(s->model->arena, setup, &s->plan->backend, 0, &activation, NULL),
                      OOMSIGHT_OK);
     return activation;
 }
@@ -255,7 +258,7 @@ static oos_activation activation_of(const start *s, const oos_setup *setup)
 static oos_outside outside_of(const start *s, const oos_setup *setup)
 {
     oos_outside outside;
-    assert_int_equal(oos_outside_of(s->model.arena, setup, &s->plan->backend, 0, &outside, NULL),
+    assert_int_equal(oos_outside_of(s->model->arena, setup, &s->plan->backend, 0, &outside, NULL),
                      OOMSIGHT_OK);
     return outside;
 }
