@@ -3,7 +3,7 @@
 
 A folder per target of tests/fuzz. Everything is invented by this program; the same files come out every time. --small leaves out what
 is longer than 4 KB: those are the ones kept in tests/fuzz/corpus."""
-import json, pathlib, pickle, random, struct, sys
+import json, pathlib, pickle, random, re, struct, sys
 
 chance = random.Random(20260301)
 
@@ -71,6 +71,18 @@ def configs():
     yield 'ignored', config('Qwen3ForCausalLM', 'qwen3', DENSE, quantization_config=compressed(4))
     yield 'ignored-long', config('Qwen3MoeForCausalLM', 'qwen3_moe', MOE, num_hidden_layers=94, quantization_config=compressed(94))
     yield 'channels-long', config('LlamaForCausalLM', 'llama', DENSE, num_hidden_layers=126, quantization_config=compressed(126, 'channel', 8))
+
+
+def families():
+    """Every architecture that is known, with more fields than any one of them has."""
+    source = pathlib.Path(__file__).resolve().parent.parent.parent / 'src/input/arch/families.c'
+    fields = {**MOE, **MLA, 'layer_types': ['full_attention', 'linear_attention'] * 18, 'sliding_window': 4096, 'n_head': 32, 'n_embd': 4096, 'n_layer': 36,
+              'n_inner': 16384, 'ffn_dim': 16384, 'd_model': 4096, 'linear_num_key_heads': 16, 'linear_num_value_heads': 32, 'linear_key_head_dim': 128,
+              'linear_value_head_dim': 128, 'linear_conv_kernel_dim': 4, 'mamba_n_heads': 128, 'mamba_d_state': 128, 'mamba_d_conv': 4, 'mamba_expand': 2,
+              'mamba_d_head': 64, 'mamba_n_groups': 1, 'state_size': 16, 'conv_kernel': 4, 'num_local_experts': 16}
+    for i, name in enumerate(re.findall(r'^    \{"(\w+)",', source.read_text(), re.M)):
+        inner = dict(text_config=dict(fields, model_type='text'), vision_config=dict(VISION, num_hidden_layers=27, num_attention_heads=16)) if 'Conditional' in name else {}
+        yield name, config(name, name.lower(), fields, **inner, **(dict(quantization_config=awq()) if i % 3 == 0 else {}))
 
 
 QUANT = dict(producer=dict(name='modelopt', version='0.33'), quantization=dict(quant_algo='NVFP4', kv_cache_quant_algo='FP8', group_size=16,
@@ -256,6 +268,10 @@ def tables():
         yield 'config', name, body
         flags = '\n'.join(words(1 + i % 5)).encode()
         yield 'plan', name, bytes([(28 * i + i % 3) % 256, 37 * i % 256, i % 4 | (i % 3) << 2, 11 * i % 256]) + flags + b'\0' + body + (b'\0' + quant if i % 5 == 0 else b'')
+    for i, (name, value) in enumerate(families()):
+        body = json.dumps(value).encode()
+        yield 'config', f'family-{name}', body
+        yield 'plan', f'family-{name}', bytes([4 * i % 256 | 1, 53 * i % 256, 0, 13 * i % 256]) + '\n'.join(words(2)).encode() + b'\0' + body
     for i in range(16): yield 'serve', f'words-{i}', bytes([i * 3]) + '\n'.join(['vllm', 'serve', 'org/model'] + words(1 + i % 8)).encode()
     for i, (name, text) in enumerate(logs()):
         yield 'explain', name, text
@@ -292,7 +308,7 @@ def main():
     folder, small = pathlib.Path(sys.argv[1]), '--small' in sys.argv
     count = 0
     for target, name, body in tables():
-        if small and len(body) > 4096: continue
+        if small and (len(body) > 4096 or name.startswith('family-')): continue
         (folder / target).mkdir(parents=True, exist_ok=True)
         (folder / target / f'made-{name}').write_bytes(body)
         count += 1

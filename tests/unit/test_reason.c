@@ -1,0 +1,262 @@
+/* From signals and figures to a conclusion, one rule at a time. */
+#include "unit.h"
+
+#include "explain/condition.h"
+#include "explain/explain.h"
+#include "explain/history.h"
+#include "explain/holdings.h"
+#include "explain/number.h"
+#include "explain/window.h"
+
+#include <string.h>
+
+static oos_arena *arena;
+static oos_knowledge knowledge;
+
+static int load(void **state)
+{
+    (void)state;
+    arena = oos_arena_create(1 << 20);
+    return oos_knowledge_load(arena, NULL, &knowledge, NULL) == OOMSIGHT_OK ? 0 : 1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    oos_arena_free(arena);
+    return 0;
+}
+
+static oos_explanation explain(const char *text)
+{
+    oos_logstream *input;
+    oos_explanation explanation = {0};
+    assert_int_equal(oos_logstream_open_bytes(oos_view_of(text), 0, &input, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_explain_stream(arena, &knowledge, input, &explanation, NULL), OOMSIGHT_OK);
+    oos_logstream_close(input);
+    return explanation;
+}
+
+#define OOM(tried)                                                                                           \
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " tried                                   \
+    " GiB. GPU 0 has a total capacity of 31.36 GiB of which 1.37 GiB is free. Including non-PyTorch "        \
+    "memory, "                                                                                               \
+    "this process has 29.98 GiB memory in use. Of the allocated memory 24.95 GiB is allocated by PyTorch, "  \
+    "and 758.67 MiB is reserved by PyTorch but unallocated.\n"
+#define STATS "INFO 04-24 10:21:03 [loggers.py:1] Avg prompt throughput: 10.0 tokens/s, Running: 1 reqs\n"
+
+static void a_conclusion_is_as_sure_as_its_weaker_half(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        OOM("1.56"), "Killed\n", "RuntimeError: CUDA error: out of memory\n",
+        "  File \"gpu_model_runner.py\", line 1, in profile_cudagraph_memory\n" OOM("2.00"),
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+        "initializing the engine.\n"};
+    bool differ = false;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        oos_explanation const e = explain(logs[i]);
+        const oos_incident *incident = &e.incidents[0];
+        assert_true(incident->confidence <= incident->phase_sure &&
+                    incident->confidence <= incident->cause_sure);
+        differ = differ || incident->phase_sure < incident->cause_sure ||
+                 incident->cause_sure < incident->phase_sure;
+    }
+    assert_true(differ);
+}
+
+/* Descendants of vLLM have its name in their paths. */
+static void an_engine_of_its_own_name_is_not_called_vllm(void **state)
+{
+    (void)state;
+    oos_explanation const e =
+        explain("INFO vLLM is up\n  File \"vllm_ascend/worker.py\", line 1, in load\n" OOM("1.00"));
+    assert_string_equal(e.incidents[0].engine, "vllm-ascend");
+    oos_explanation const plain = explain("INFO vLLM is up\n" OOM("1.00"));
+    assert_string_equal(plain.incidents[0].engine, "vllm");
+}
+
+static void a_condition_is_all_of_any_of_and_none_of(void **state)
+{
+    (void)state;
+    oos_condition const when = {
+        .all = {1, 2}, .all_count = 2, .any = {3, 4}, .any_count = 2, .none = {5}, .none_count = 1};
+    static const struct {
+        size_t ids[4];
+        bool holds;
+    } cases[] = {{{1, 2, 3, 3}, true},  {{1, 2, 4, 4}, true},  {{1, 3, 3, 3}, false},
+                 {{1, 2, 2, 2}, false}, {{1, 2, 3, 5}, false}, {{2, 3, 4, 4}, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oos_signal_set set = {0};
+        for (size_t k = 0; k < 4; k++) oos_set_add(&set, cases[i].ids[k]);
+        assert_true(oos_condition_holds(&when, &set) == cases[i].holds);
+    }
+}
+
+/* ---- holdings ---- */
+
+static oos_number gib(double value)
+{
+    return (oos_number){.known = true, .value = (uint64_t)(value * 0x1p30)};
+}
+
+/* 24 GiB in all, 1 free; 20 allocated, 2 of them in private pools, 1 cached, 22 in this process. */
+static oos_incident incident_in(oos_phase phase)
+{
+    oos_incident incident = {.phase = phase};
+    incident.numbers[OOS_NUMBER_total] = gib(24);
+    incident.numbers[OOS_NUMBER_free] = gib(1);
+    incident.numbers[OOS_NUMBER_torch_allocated] = gib(20);
+    incident.numbers[OOS_NUMBER_private_pools] = gib(2);
+    incident.numbers[OOS_NUMBER_reserved_unallocated] = gib(1);
+    incident.numbers[OOS_NUMBER_process] = gib(22);
+    incident.numbers[OOS_NUMBER_weights] = gib(10);
+    incident.numbers[OOS_NUMBER_kv_available] = gib(4);
+    return incident;
+}
+
+static uint64_t held(const oos_incident *incident, const char *owner)
+{
+    for (const oos_hold *row = incident->ledger.first; row; row = row->next)
+        if (strcmp(row->owner, owner) == 0) return row->amount.bytes;
+    return 0;
+}
+
+static void the_ledger_of_a_message_names_what_is_there_in_its_phase(void **state)
+{
+    (void)state;
+    static const struct {
+        oos_phase phase;
+        uint64_t weights, cache, live;
+    } cases[] = {{OOS_PHASE_WEIGHT_LOAD, 0, 0, 18},
+                 {OOS_PHASE_PROFILE_RUN, 10, 0, 8},
+                 {OOS_PHASE_CUDAGRAPH_CAPTURE, 10, 4, 4},
+                 {OOS_PHASE_RUNTIME_PREFILL, 10, 4, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oos_incident incident = incident_in(cases[i].phase);
+        oos_holdings_rebuild(arena, &incident);
+        assert_int_equal(incident.ledger_total_bytes, 23 * OOS_GIB);
+        assert_int_equal(incident.ledger.held_bytes, 23 * OOS_GIB);
+        assert_int_equal(held(&incident, "weights"), cases[i].weights * OOS_GIB);
+        assert_int_equal(held(&incident, "KV cache"), cases[i].cache * OOS_GIB);
+        assert_int_equal(held(&incident, "other live tensors"), cases[i].live * OOS_GIB);
+        assert_int_equal(held(&incident, "free blocks of private pools"), 2 * OOS_GIB);
+        assert_int_equal(held(&incident, "cached by PyTorch"), OOS_GIB);
+        assert_int_equal(held(&incident, "outside PyTorch"), OOS_GIB);
+    }
+}
+
+static void figures_of_different_moments_make_no_ledger(void **state)
+{
+    (void)state;
+    oos_incident incident = incident_in(OOS_PHASE_RUNTIME_PREFILL);
+    incident.numbers[OOS_NUMBER_torch_allocated] = gib(23.5);
+    oos_holdings_rebuild(arena, &incident);
+    assert_int_equal(incident.ledger_total_bytes, 0);
+}
+
+/* ---- figures ---- */
+
+static void figures_are_binary_with_commas_and_signs(void **state)
+{
+    (void)state;
+    oos_number number = {0};
+    oos_number_id id;
+    assert_true(oos_number_size(oos_view_of("1.5 GiB"), &number));
+    assert_int_equal(number.value, 3 * OOS_GIB / 2);
+    assert_true(oos_number_size(oos_view_of("2 GB"), &number));
+    assert_int_equal(number.value, 2 * OOS_GIB);
+    assert_true(oos_number_read(&(oos_capture){.name = "kv_tokens_n", .text = oos_view_of("22,560")}, 7, &id,
+                                &number));
+    assert_int_equal(number.value, 22560);
+    assert_int_equal(number.line, 7);
+    assert_false(number.negative);
+    assert_true(oos_number_read(&(oos_capture){.name = "kv_available_gib", .text = oos_view_of("-1.5")}, 1,
+                                &id, &number));
+    assert_int_equal(id, OOS_NUMBER_kv_available);
+    assert_int_equal(number.value, 3 * OOS_GIB / 2);
+    assert_true(number.negative);
+}
+
+static void a_sentence_goes_on_over_lines_and_ends_at_the_next_record(void **state)
+{
+    (void)state;
+    char joined[512];
+    oos_view const line = oos_view_of("CUDA out of memory. Tried to allocate 1.56 GiB. GPU 0 has a total");
+    size_t const len = oos_window_join(
+        line,
+        oos_view_of(
+            "\n capacity of 31.36 GiB of which 1.37 GiB is free.\nTraceback (most recent call last):\n"),
+        joined, sizeof joined);
+    oos_view const text = {joined, len};
+    assert_non_null(memmem(text.ptr, text.len, "capacity of 31.36 GiB", 21));
+    assert_null(memmem(text.ptr, text.len, "Traceback", 9));
+}
+
+/* ---- incidents ---- */
+
+static void the_first_message_of_an_incident_gives_its_figures(void **state)
+{
+    (void)state;
+    oos_explanation const e = explain(OOM("1.56") "Traceback (most recent call last):\n" OOM("9.00"));
+    assert_int_equal(e.count, 1);
+    assert_int_equal(e.incidents[0].numbers[OOS_NUMBER_tried].value, (uint64_t)(1.56 * 0x1p30 + 0.5));
+}
+
+/* A dying server may print one more line of statistics; three mean that it lives. */
+static void an_engine_that_goes_on_serving_has_a_new_incident(void **state)
+{
+    (void)state;
+    assert_int_equal(explain(OOM("1.56") STATS OOM("9.00")).count, 1);
+    assert_int_equal(explain(OOM("1.56") STATS STATS STATS OOM("9.00")).count, 2);
+}
+
+static void a_traceback_that_somebody_caught_is_no_incident(void **state)
+{
+    (void)state;
+    const char *caught =
+        "ERROR 04-24 10:21:03 [core.py:1] Traceback (most recent call last):\n"
+        "ERROR 04-24 10:21:03 [core.py:1]   File \"gpu_model_runner.py\", line 1, in execute_model\n";
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s", caught, STATS STATS STATS STATS);
+    oos_explanation const e = explain(text);
+    assert_int_equal(e.count, 1);
+    assert_false(e.incidents[0].is_oom || e.incidents[0].failed);
+}
+
+static void a_history_comes_back_as_it_was(void **state)
+{
+    (void)state;
+    oos_incident const history = {
+        .last_marker = OOS_PHASE_PROFILE_RUN,
+        .v1 = true,
+        .started = 1767323045000000000,
+        .numbers[OOS_NUMBER_kv_tokens] = {.known = true, .value = 22560, .line = 3}};
+    oos_incident again;
+    oos_text text = {0};
+    oos_history_write(&knowledge.signals, &history, &text);
+    assert_true(oos_history_read(arena, &knowledge.signals, (oos_view){text.ptr, text.len}, &again));
+    assert_int_equal(again.last_marker, OOS_PHASE_PROFILE_RUN);
+    assert_true(again.v1 && again.started == history.started);
+    assert_int_equal(again.numbers[OOS_NUMBER_kv_tokens].value, 22560);
+    assert_int_equal(again.numbers[OOS_NUMBER_kv_tokens].line, 3);
+    oos_text_free(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
+        cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
+        cmocka_unit_test(a_condition_is_all_of_any_of_and_none_of),
+        cmocka_unit_test(the_ledger_of_a_message_names_what_is_there_in_its_phase),
+        cmocka_unit_test(figures_of_different_moments_make_no_ledger),
+        cmocka_unit_test(figures_are_binary_with_commas_and_signs),
+        cmocka_unit_test(a_sentence_goes_on_over_lines_and_ends_at_the_next_record),
+        cmocka_unit_test(the_first_message_of_an_incident_gives_its_figures),
+        cmocka_unit_test(an_engine_that_goes_on_serving_has_a_new_incident),
+        cmocka_unit_test(a_traceback_that_somebody_caught_is_no_incident),
+        cmocka_unit_test(a_history_comes_back_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}
