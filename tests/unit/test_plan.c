@@ -414,6 +414,58 @@ static void copies_made_while_loading_are_held_while_loading(void **state)
     drop(&s);
 }
 
+/* vocab_parallel_embedding.py pads to 64 rows before it cuts. */
+static void rows_of_the_vocabulary_are_padded_to_64(void **state)
+{
+    (void)state;
+    start exact =
+        PLAN("{" LLAMA_8B ",\"max_position_embeddings\":8192}", "0.32.0", "h100", 0, "--enforce-eager");
+    start odd =
+        PLAN("{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\",\"hidden_size\":4096,"
+             "\"num_attention_heads\":32,\"num_key_value_heads\":8,\"num_hidden_layers\":32,"
+             "\"intermediate_size\":14336,\"vocab_size\":128193,\"torch_dtype\":\"bfloat16\","
+             "\"max_position_embeddings\":8192}",
+             "0.32.0", "h100", 0, "--enforce-eager");
+    assert_int_equal(odd.plan->weights.param_bytes, exact.plan->weights.param_bytes);
+    drop(&exact), drop(&odd);
+}
+
+/* One slot of rank 16 over q, k, v, o, gate, up and down of every layer, and over embedding and head, A and B, in bfloat16. */
+static void a_lora_slot_is_an_a_and_a_b_for_every_matrix(void **state)
+{
+    (void)state;
+    start none = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--enforce-eager");
+    start one = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--enforce-eager",
+                     "--enable-lora", "--max-loras", "1");
+    uint64_t const a = 6 * 4096 + 14336, b = 4096 + 1024 + 1024 + 4096 + 14336 + 14336 + 4096;
+    uint64_t const ends = 2 * (HIDDEN + VOCAB);
+    assert_int_equal(one.plan->weights.loaded_bytes - none.plan->weights.loaded_bytes,
+                     16 * (32 * (a + b) + ends) * 2);
+    drop(&none), drop(&one);
+}
+
+/* What is offered is worth having: several changes at once leave more than a context of a few hundred tokens. */
+static void several_changes_leave_a_context_of_1024(void **state)
+{
+    (void)state;
+    size_t lengths = 0;
+    for (unsigned tenths = 150; tenths < 260; tenths += 1) {
+        uint64_t const total = (uint64_t)(tenths * 0x1p30 / 10);
+        start s = PLAN(LLAMA, "0.19.1", "a30", total, "--max-model-len", "131072");
+        for (size_t i = 0; i < s.plan->fix_count; i++)
+            for (size_t k = 0; k + 1 < s.plan->fixes[i].change_count; k++) {
+                const char *flag = s.plan->fixes[i].change[k];
+                double const value = atof(s.plan->fixes[i].change[k + 1]);
+                if (strcmp(flag, "--max-model-len") == 0 && s.plan->fixes[i].change_count > 2) {
+                    assert_true(value >= 1024);
+                    lengths++;
+                }
+            }
+        drop(&s);
+    }
+    assert_true(lengths > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +478,9 @@ int main(void)
         cmocka_unit_test(batch_defaults_follow_the_size_of_the_card),
         cmocka_unit_test(a_share_that_others_hold_is_refused_at_the_start),
         cmocka_unit_test(one_gpu_has_no_communicators),
+        cmocka_unit_test(rows_of_the_vocabulary_are_padded_to_64),
+        cmocka_unit_test(a_lora_slot_is_an_a_and_a_b_for_every_matrix),
+        cmocka_unit_test(several_changes_leave_a_context_of_1024),
         cmocka_unit_test(graphs_are_captured_up_to_twice_the_sequences),
         cmocka_unit_test(copies_made_while_loading_are_held_while_loading),
         cmocka_unit_test(the_sampler_holds_its_copies_of_the_logits),
