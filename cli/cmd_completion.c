@@ -10,7 +10,8 @@
 static const struct {
     const char *command, *options;
 } table[] = {
-    {"plan", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --max-fit --strict " OUTPUT},
+    {"plan", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --host-ram --max-fit --null "
+             "--strict " OUTPUT},
     {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub " OUTPUT},
     {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
                "--pool-backend --sweep "

@@ -15,7 +15,7 @@ typedef struct plan_options {
     const char *environment[ENVIRONMENT_MAX];
     char *taken[ENVIRONMENT_MAX]; /* those of them that are ours to free */
     size_t taken_count;
-    bool max_fit, strict;
+    bool max_fit, null, strict;
 } plan_options;
 
 static const char help[] =
@@ -32,7 +32,9 @@ static const char help[] =
     "  --vllm VERSION      engine version; given twice: side by side\n"
     "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
     "  --offline           never ask the hub\n"
-    "  --max-fit           print only the flags to add ('' when it fits as it is)\n"
+    "  --host-ram SIZE     RAM of the machine, for weights kept there (64GiB are assumed)\n"
+    "  --max-fit           print only the flags to add ('' when it fits as it is): one line for $( )\n"
+    "  --null              with --max-fit: each word ends with a NUL, for xargs -0\n"
     "  --strict            exit 1 unless it certainly starts (0: it starts or likely starts, 3: can't tell)\n"
     "  --explain           how each number came to be\n"
     "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --lang en|zh, "
@@ -65,6 +67,10 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
         options->max_fit = true;
         return ++*at, 1;
     }
+    if (strcmp(argv[*at], "--null") == 0) {
+        options->null = true;
+        return ++*at, 1;
+    }
     if (strcmp(argv[*at], "--strict") == 0) {
         options->strict = true;
         return ++*at, 1;
@@ -77,6 +83,8 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
         return take_size("--gpu-total", value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
         return take_size("--gpu-used", value, &params->gpu_used_bytes);
+    if ((value = option_value("--host-ram", argc, argv, at, &wrong)))
+        return take_size("--host-ram", value, &params->host_ram_bytes);
     if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
         return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
@@ -149,20 +157,33 @@ static int exit_code(const oomsight_plan *plan, bool strict)
     return EXIT_OUR_FAULT;
 }
 
+/* --max-fit: one line of words that a shell's $( ) takes apart where they end; --null: each word with a NUL behind it. */
+static int answer_words(const plan_options *options, const oomsight_plan *plan)
+{
+    size_t count = 0;
+    const char *const *words = oomsight_plan_best_words(plan, &count);
+    if (!words) {
+        fputs("oomsight plan: no flags make it fit\n", stderr);
+        return EXIT_DOES_NOT_FIT;
+    }
+    for (size_t i = 0; options->null && i < count; i++) {
+        fputs(words[i], stdout);
+        putchar(0);
+    }
+    for (size_t i = 0; !options->null && i < count; i++) {
+        int const code = i ? output_write(&options->output, " ") : EXIT_FITS;
+        if (code || output_write(&options->output, words[i])) return EXIT_INPUT;
+    }
+    if (options->null) return fflush(stdout) == 0 ? EXIT_FITS : EXIT_INPUT;
+    return output_write(&options->output, "\n");
+}
+
 static int answer(const plan_options *options, oomsight_plan *const *plans, size_t count)
 {
     oomsight_error error = {0};
     char *text = NULL;
     oomsight_status status;
-    if (options->max_fit) {
-        const char *flags = oomsight_plan_best_flags(plans[0]);
-        if (!flags) {
-            fputs("oomsight plan: no flag alone makes it fit\n", stderr);
-            return EXIT_DOES_NOT_FIT;
-        }
-        int const code = output_write(&options->output, flags);
-        return code || output_write(&options->output, "\n");
-    }
+    if (options->max_fit) return answer_words(options, plans[0]);
     if (count == 1)
         status = oomsight_plan_render(plans[0], &options->output.render, &text, &error);
     else

@@ -105,6 +105,8 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
     }
     device.nvml_total_bytes = gpu && params->gpu ? gpu->nvml_total_bytes : device.total_bytes;
     device.used_bytes = params->gpu_used_bytes;
+    size_t const with_host = offsetof(oomsight_plan_params, host_ram_bytes) + sizeof params->host_ram_bytes;
+    if (params->size >= with_host) device.host_bytes = params->host_ram_bytes;
     if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",
                         params->compute_capability);
@@ -404,6 +406,31 @@ int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret
 const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
 {
     return index < plan->plan.note_count ? plan->plan.notes[index] : NULL;
+}
+
+/* An assignment goes before the command, and a blank takes a word apart. */
+static bool survives_shell(const oos_fix *fix, uint64_t gpus)
+{
+    /* more GPUs than there are is no flag to paste */
+    if (strcmp(fix->change[0], "--tensor-parallel-size") == 0 && strtoul(fix->change[1], NULL, 10) > gpus)
+        return false;
+    for (size_t i = 0; i < fix->change_count; i++)
+        if (strpbrk(fix->change[i], " \t\n*?")) return false;
+    return fix->change_count && fix->change[0][0] == '-';
+}
+
+const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count)
+{
+    static const char *const none[] = {NULL};
+    *ret_count = 0;
+    if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return none;
+    for (size_t i = 0; i < plan->plan.fix_count; i++) {
+        const oos_fix *fix = &plan->plan.fixes[i];
+        if (!survives_shell(fix, plan->setup.device.count)) continue;
+        *ret_count = fix->change_count;
+        return fix->change;
+    }
+    return NULL;
 }
 
 oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_render_params *params,

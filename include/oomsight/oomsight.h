@@ -191,10 +191,11 @@ typedef struct oomsight_plan_params {
     int allow_hub;  /* 1: an unknown MODEL may be fetched (config and headers only) */
     /* advanced: layer specs that replace the model's own in KV sizing; may be NULL */
     const char *kv_layers_json;
+    uint64_t host_ram_bytes; /* of the machine, for weights kept in host memory; 0: 64 GiB are assumed */
 } oomsight_plan_params;
 #define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL       \
+        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0    \
     }
 
 /* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched
@@ -208,7 +209,11 @@ OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
 /* "starts", "likely starts", "likely fails", "fails" or "can't tell": what people read. `tight` is one of the two in between. */
 OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
 OOMSIGHT_API double oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1 */
-OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan);  /* NULL when nothing fails */
+
+/* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
+ * is. NULL: there is none. They live as long as the plan. */
+OOMSIGHT_API const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count);
+OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan); /* NULL when nothing fails */
 OOMSIGHT_API uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan);
 OOMSIGHT_API uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan);
 

@@ -18,6 +18,7 @@ typedef struct oos_device_facts {
     uint64_t used_bytes;                         /* held by others */
     uint64_t context_bytes, context_low, context_high;
     uint64_t count;
+    uint64_t host_bytes; /* RAM of the machine, 0: not told */
     bool unified;
 } oos_device_facts;
 

@@ -2,7 +2,10 @@
 #include "plan/solve_levers.h"
 #include "base/locale.h"
 
+#include "base/json.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 
 /* A number people would choose: the largest power of two not above it. */
 static uint64_t round_down(uint64_t value)
@@ -59,6 +62,33 @@ static bool try_seqs(oos_search *s)
                       s->plan->setup->eager ? "the budget" : "CUDA graphs", "sequences running at once");
 }
 
+/* The user's own --compilation-config with another largest size: the engine takes the last one given, whole. NULL: there is
+ * none, or it cannot be put together (dotted parts, -O). */
+static const char *merged_compilation(oos_arena *arena, const oos_serve *serve, uint64_t size,
+                                      bool *ret_given)
+{
+    static const char flag[] = "--compilation-config";
+    const char *given = NULL, *merged = NULL;
+    *ret_given = false;
+    for (size_t i = 0; i < serve->flag_count; i++) {
+        const char *name = serve->flags[i].name;
+        if (!name || (strncmp(name, flag, sizeof flag - 1) != 0 && strncmp(name, "-O", 2) != 0)) continue;
+        if (*ret_given || strcmp(name, flag) != 0) return *ret_given = true, NULL;
+        *ret_given = true;
+        given = serve->flags[i].value;
+    }
+    json_t *config = given ? oos_json_parse(oos_view_of(given), 0) : NULL;
+    if (json_is_object(config) &&
+        json_object_set_new(config, "max_cudagraph_capture_size", json_integer((json_int_t)size)) == 0) {
+        (void)json_object_del(config, "cudagraph_capture_sizes");
+        char *text = oos_json_text(config, JSON_COMPACT);
+        if (text) merged = oos_arena_copy(arena, oos_view_of(text));
+        free(text);
+    }
+    json_decref(config);
+    return merged;
+}
+
 static bool try_capture(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
@@ -68,9 +98,13 @@ static bool try_capture(oos_search *s)
     if (best == 0) return true;
     best = round_down(best);
     oos_set_capture(&t.serve, best);
-    char json[80];
-    snprintf(json, sizeof json, "{\"max_cudagraph_capture_size\": %llu}", (unsigned long long)best);
-    return try_switch(s, &t, "--compilation-config", json, "CUDA graphs for small batches, sequences",
+    bool given;
+    const char *merged = merged_compilation(s->arena, setup->serve, best, &given);
+    if (given && !merged) return true;
+    char number[NUMBER_BYTES];
+    return try_switch(s, &t,
+                      given ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size",
+                      given ? merged : whole(number, best), "CUDA graphs for small batches, sequences",
                       "graphs for batches above that size");
 }
 
@@ -94,7 +128,7 @@ static bool try_length(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
     oos_trial t = oos_trial_start(s);
-    uint64_t const best = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len - 1, 256);
+    uint64_t const best = oos_trial_longest(s, &t, setup->max_model_len - 1);
     if (best == 0) return true;
     char number[NUMBER_BYTES];
     say(&t, "--max-model-len", whole(number, best), setup->eager ? "sequences" : "CUDA graphs, sequences",
@@ -225,16 +259,25 @@ static bool try_fp8_weights(oos_search *s)
     return try_switch(s, &t, "--quantization", "fp8", "context length, sequences", "some accuracy");
 }
 
+/* GiB of host memory that the weights of one rank may take: three quarters of what the machine has; 64 GiB are assumed where
+ * nobody has told. Memory that the device shares with the host is not more of it. */
+static uint64_t offload_most(const oos_setup *setup)
+{
+    if (setup->device.unified) return 0;
+    uint64_t const host = setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 : 64 * OOS_GIB;
+    return host / OOS_GIB / oos_max(1, oos_mul(oos_mul(setup->tp, setup->pp), setup->dp));
+}
+
 /* The fewest GiB of weights in host memory that make room. */
 static bool try_offload(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
-    uint64_t const most = s->plan->weights.loaded_bytes / OOS_GIB;
+    uint64_t const most = oos_min(s->plan->weights.loaded_bytes / OOS_GIB, offload_most(setup));
     bool const online =
         setup->serve->quantization && !setup->model->quant_method; /* the two together: not known */
     if (online || setup->serve->cpu_offload_gb.known || setup->rules->version < OOS_VERSION(0, 8, 3))
         return true;
-    uint64_t from = 1, to = oos_min(most, 1024), best = 0;
+    uint64_t from = 1, to = most, best = 0;
     oos_trial t = oos_trial_start(s);
     oos_set_length(&t.serve, oos_min(setup->max_model_len,
                                      8192)); /* what moves slows every step: no more than that needs */
@@ -252,73 +295,114 @@ static bool try_offload(oos_search *s)
     char number[NUMBER_BYTES];
     t = oos_trial_start(s);
     t.serve.cpu_offload_gb = (oos_f64){true, (double)best};
-    return try_switch(s, &t, "--cpu-offload-gb", whole(number, best), "context length, sequences, this GPU",
-                      "much speed: these weights cross the bus at every step");
+    const char *price =
+        setup->device.host_bytes
+            ? "much speed: these weights cross the bus at every step"
+            : oos_arena_format(
+                  s->arena,
+                  "much speed: these weights cross the bus at every step; assumes %llu GiB of free "
+                  "host memory (--host-ram)",
+                  (unsigned long long)(best * setup->tp * setup->pp * setup->dp));
+    return price && try_switch(s, &t, "--cpu-offload-gb", whole(number, best),
+                               "context length, sequences, this GPU", price);
 }
 
 /* Several levers together, when no single one was enough: another budget (higher for the cache, lower for what lies
- * outside it), fewer sequences, text alone, at last no graphs, each with the longest requests that then fit. */
+ * outside it), fewer sequences, a smaller cache entry, text alone, no graphs, each with the longest requests that then fit. */
 typedef struct bundle {
     uint64_t thousandths, seqs; /* 0: as it is */
-    bool text, eager;
+    bool fp8, text, eager;
+    uint64_t length;
 } bundle;
 
-static bool try_bundle(oos_search *s, const bundle *b, bool *ret_found)
+static oos_trial bundle_start(const oos_search *s, const bundle *b)
+{
+    oos_trial t = oos_trial_start(s);
+    if (b->thousandths) oos_set_gmu_thousandths(&t.serve, b->thousandths);
+    if (b->seqs) oos_set_seqs(&t.serve, b->seqs);
+    if (b->fp8) t.serve.kv_cache_dtype = "fp8";
+    if (b->text) t.serve.language_model_only = (oos_flag){true, true};
+    if (b->eager) t.serve.enforce_eager = (oos_flag){true, true};
+    return t;
+}
+
+static bool offer_bundle(oos_search *s, const bundle *b)
 {
     const oos_setup *setup = s->plan->setup;
     char numbers[3][NUMBER_BYTES];
-    oos_trial t = oos_trial_start(s);
-    if (b->thousandths) {
-        oos_set_gmu_thousandths(&t.serve, b->thousandths);
+    oos_trial t = bundle_start(s, b);
+    bool const shorter = b->length < setup->max_model_len;
+    if (b->thousandths)
         t.words[t.word_count++] = "--gpu-memory-utilization",
         t.words[t.word_count++] = fraction(numbers[0], b->thousandths);
-    }
-    if (b->seqs) {
-        oos_set_seqs(&t.serve, b->seqs);
+    if (b->seqs)
         t.words[t.word_count++] = "--max-num-seqs", t.words[t.word_count++] = whole(numbers[1], b->seqs);
+    if (b->fp8) t.words[t.word_count++] = "--kv-cache-dtype", t.words[t.word_count++] = "fp8";
+    if (b->text) t.words[t.word_count++] = "--language-model-only";
+    if (b->eager) t.words[t.word_count++] = "--enforce-eager";
+    if (shorter) {
+        oos_set_length(&t.serve, b->length);
+        t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = whole(numbers[2], b->length);
     }
-    if (b->text) {
-        t.serve.language_model_only = (oos_flag){true, true};
-        t.words[t.word_count++] = "--language-model-only";
-    }
-    if (b->eager) {
-        t.serve.enforce_eager = (oos_flag){true, true};
-        t.words[t.word_count++] = "--enforce-eager";
-    }
-    uint64_t const length = oos_trial_largest(s, &t, oos_set_length, 256, setup->max_model_len, 256);
-    if (length < oos_min(1024, setup->max_model_len)) return true;
-    bool const shorter = length < setup->max_model_len;
-    if (shorter)
-        t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = whole(numbers[2], length);
+    if (!oos_trial_plan(s, &t) || !oos_trial_fits(s, &t)) return true;
     t.keeps = setup->eager || b->eager ? "the model" : "CUDA graphs";
-    t.gives_up = oos_arena_format(s->arena, "%s%s%s%s", b->eager ? "CUDA graphs (decoding slows down); " : "",
-                                  b->text ? "images, video and audio; " : "",
-                                  b->seqs ? "sequences running at once; " : "",
-                                  shorter          ? "longer requests"
-                                  : b->thousandths ? "the budget it had"
-                                                   : "nothing more");
-    *ret_found = true;
+    t.gives_up = oos_arena_format(
+        s->arena, "%s%s%s%s%s", b->eager ? "CUDA graphs (decoding slows down); " : "",
+        b->text ? "images, video and audio; " : "", b->fp8 ? "some accuracy of the cache; " : "",
+        b->seqs ? "sequences running at once; " : "",
+        shorter          ? "longer requests"
+        : b->thousandths ? "the budget it had"
+                         : "nothing more");
     return t.gives_up && oos_trial_offer(s, &t);
 }
 
-static bool try_bundles(oos_search *s)
+/* Better than what was found so far? A length that is not longer is not looked at further. */
+static void try_bundle(oos_search *s, bundle *b, bundle *best)
 {
-    static const uint64_t budgets[] = {0, 950, 970, 880, 840, 800, 700}, seqs[] = {0, 64, 16, 4, 1};
+    uint64_t const most = s->plan->setup->max_model_len;
+    uint64_t const at_least =
+        best->length ? oos_min(most, best->length + best->length / 8 + 256) : oos_trial_least_length(s);
+    if (best->length >= most) return;
+    oos_trial t = bundle_start(s, b);
+    oos_set_length(&t.serve, at_least);
+    if (!oos_trial_plan(s, &t) || !oos_trial_fits(s, &t)) return;
+    t = bundle_start(s, b);
+    b->length = oos_trial_longest(s, &t, most);
+    if (b->length > best->length) *best = *b;
+}
+
+static bundle longest_bundle(oos_search *s, bool eager)
+{
+    static const uint64_t budgets[] = {0, 950, 970, 880, 800, 700}, seqs[] = {0, 64, 16, 4};
     const oos_setup *setup = s->plan->setup;
     uint64_t const budget_now = (uint64_t)(setup->gpu_memory_utilization * 1000);
+    bundle best = {0};
     for (int less = 0; less < 4; less++) {
-        bundle b = {.text = less & 1, .eager = less & 2};
-        if ((b.text && !has_towers(setup)) || (b.eager && setup->eager)) continue;
+        bundle b = {.fp8 = less & 1, .text = less & 2, .eager = eager};
+        if ((b.text && !has_towers(setup)) || (b.fp8 && setup->kv_dtype != OOS_KV_MODEL_DTYPE)) continue;
         for (size_t k = 0; k < sizeof seqs / sizeof *seqs; k++)
             for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
-                bool found = false;
                 if (seqs[k] >= setup->max_num_seqs || budgets[i] == budget_now) continue;
+                if (budgets[i] && setup->kv_cache_memory_bytes.known) continue;
                 b.thousandths = budgets[i], b.seqs = seqs[k];
-                if (!try_bundle(s, &b, &found)) return false;
-                if (found) return true;
+                try_bundle(s, &b, &best);
             }
     }
-    return true;
+    return best;
+}
+
+/* The longest requests with graphs, and without them where that is much longer; the better of the two first. */
+static bool try_bundles(oos_search *s)
+{
+    bundle const graphs = longest_bundle(s, s->plan->setup->eager);
+    bundle eager = {0};
+    if (!s->plan->setup->eager && graphs.length < s->plan->setup->max_model_len)
+        eager = longest_bundle(s, true);
+    if (eager.length < graphs.length + graphs.length / 2) eager.length = 0;
+    bool const eager_first = eager.length > 2 * graphs.length;
+    if (eager_first && !offer_bundle(s, &eager)) return false;
+    if (graphs.length && !offer_bundle(s, &graphs)) return false;
+    return eager_first || !eager.length || offer_bundle(s, &eager);
 }
 
 static bool try_levers(oos_search *s)

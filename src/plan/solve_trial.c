@@ -137,6 +137,21 @@ uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t
     return best;
 }
 
+uint64_t oos_trial_least_length(const oos_search *s)
+{
+    return oos_min(2048, s->plan->setup->max_model_len);
+}
+
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
+{
+    uint64_t const least = oos_trial_least_length(s);
+    if (most < least) return 0;
+    oos_set_length(&t->serve, most);
+    if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
+    uint64_t const round = oos_trial_largest(s, t, oos_set_length, 4096, most, 1024);
+    return round ? round : oos_trial_largest(s, t, oos_set_length, least, oos_min(most, 4096), 256);
+}
+
 /* A lever's promise without the length it can no longer keep. */
 static const char *without_length(oos_arena *arena, const char *keeps)
 {
@@ -157,7 +172,7 @@ static bool offer_with_length(oos_search *s, oos_trial *t)
     if (t->phase != OOS_PHASE_KV_SIZING || s->plan->phase == OOS_PHASE_KV_SIZING ||
         t->word_count + 2 > OOS_TRIAL_WORDS_MAX)
         return true;
-    uint64_t const length = oos_trial_largest(s, t, oos_set_length, 1024, length_now - 1, 256);
+    uint64_t const length = oos_trial_longest(s, t, length_now - 1);
     if (length == 0) return true;
     char number[32];
     snprintf(number, sizeof number, "%llu", (unsigned long long)length);

@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 8 };
+enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 12 };
 
 typedef struct oos_trial {
     oos_serve serve;                        /* the changed command */
@@ -53,5 +53,11 @@ uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint6
                            uint64_t step);
 uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
                         uint64_t step);
+
+/* The shortest length that is worth offering: 2,048, or less where less was asked for. */
+uint64_t oos_trial_least_length(const oos_search *s);
+
+/* The longest length up to `most` that fits, a round number from 4,096 on; 0: none is worth it. The trial is left at it. */
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most);
 
 #endif

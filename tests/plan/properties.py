@@ -119,6 +119,7 @@ class Trial:
         self.checked, self.broken, self.verdicts = collections.Counter(), collections.Counter(), collections.Counter()
         self.examples = collections.defaultdict(list)
         self.plans = 0
+        self.unified = ()
 
     def start(self):
         rng = self.rng
@@ -194,6 +195,12 @@ class Trial:
             said = (fix["verdict"], fix["kv_tokens"], fix["phase"])
             seen = (again["verdict"], again["kv"]["tokens"], again["phase"])
             self.holds("a fix does what it says", said == seen, start, fix["change"], "said", said, "planned", seen)
+            words = fix["change"]
+            length = int(words[words.index("--max-model-len") + 1]) if "--max-model-len" in words else None
+            self.holds("no fix is shorter than 2,048 unless asked", length is None or length >= min(2048, plan["setup"]["max_model_len"]),
+                       start, words)
+            offload = float(words[words.index("--cpu-offload-gb") + 1]) if "--cpu-offload-gb" in words else 0
+            self.holds("host memory is not promised", offload <= 64 and not (offload and start.device["gpu"] in self.unified), start, words)
             self.holds("a fix starts", fix["verdict"] in ("fits", "tight"), start, fix["change"], fix["verdict"])
 
     def inert(self, start, plan):
@@ -268,9 +275,11 @@ def main():
     folders = [FIXTURES] + [options.models or BESIDE] * os.path.isdir(options.models or BESIDE)
     models = sorted(os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
                     if os.path.isfile(os.path.join(folder, name, "config.json")))
-    gpus = [(g["aliases"][0], g["total_bytes"]) for g in json.loads(subprocess.check_output([options.binary, "gpus", "--json"]))["gpus"]]
+    known = json.loads(subprocess.check_output([options.binary, "gpus", "--json"]))["gpus"]
+    gpus = [(g["aliases"][0], g["total_bytes"]) for g in known]
     versions = subprocess.check_output([options.binary, "engines"], text=True).split()[1:]
     trial = Trial(oomsight, random.Random(options.seed), models, gpus, versions)
+    trial.unified = {g["aliases"][0] for g in known if re.search("GB10|Orin|Thor|Xavier", g["name"])}  # the host's memory is theirs
     began = time.time()
     for _ in range(options.count):
         trial.one()

@@ -35,12 +35,12 @@ def _words(command: Command) -> List[str]:
 
 def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
          compute_capability: Optional[str] = None, vllm: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
-         fixes: bool = True, hub: bool = True, data: Optional[Path] = None) -> Plan:
+         host_ram: Optional[Size] = None, fixes: bool = True, hub: bool = True, data: Optional[Path] = None) -> Plan:
     """Will `command` (``vllm serve MODEL ...``) start, and how much is left?
 
     gpu: "A30x4", "5090", ... as `oomsight gpus` lists them; gpu_total: what the device or slice really shows (bytes or
     "23.5GiB"); gpu_used: held by others; vllm: engine version, the newest known when None; env: variables the engine would
-    see; fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
+    see; host_ram: of the machine, for weights kept there (64 GiB are assumed); fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
     given = _words(command)
     seen = ["%s=%s" % pair for pair in (env or {}).items()]
     params = _abi.CPlanParams(
@@ -48,7 +48,7 @@ def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Siz
         command=_abi.words(given), command_count=len(given), gpu=_abi.encode(gpu), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), compute_capability=_abi.encode(compute_capability),
         engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), skip_fixes=int(not fixes),
-        allow_hub=int(hub))
+        allow_hub=int(hub), host_ram_bytes=_abi.size(host_ram, "host_ram"))
     return Plan(_abi.Handle("plan", params))
 
 

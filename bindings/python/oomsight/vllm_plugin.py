@@ -52,10 +52,22 @@ def engine_version() -> str:
     return ".".join(str(vllm.__version__).split("+")[0].split(".")[:3])
 
 
+def host_ram() -> int:
+    """Bytes of this machine, or of the container's limit."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path, encoding="ascii") as file:
+                total = min(total, int(file.read()))
+        except (OSError, ValueError):  # not there, or "max"
+            pass
+    return total
+
+
 def make_plan(config: Any) -> Answer:
     device = device_of()
     total = os.environ.get("OOMSIGHT_GPU_TOTAL")
-    options = ["plan", "--offline", "--vllm", engine_version()]
+    options = ["plan", "--offline", "--vllm", engine_version(), "--host-ram", str(host_ram())]
     for name in os.environ:
         if name.startswith(("VLLM_", "PYTORCH_")):
             options += ["--env", name]  # its value is inherited: some are secrets, and a command line is seen by all
