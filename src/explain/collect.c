@@ -59,7 +59,9 @@ typedef struct item {
     bool muted;
     bool read;     /* `says` is known */
     oos_says says; /* of memory */
-    bool message;  /* a signal said that memory ran out */
+    unsigned topics;
+    bool framed;  /* its frame is taken */
+    bool message; /* a signal said that memory ran out */
 } item;
 
 static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
@@ -74,6 +76,7 @@ static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
 static void incident_clear(oos_incident *incident, const char *file)
 {
     *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT,
+                               .furthest = OOS_PHASE_COUNT,
                                .file = file ? file : "",
                                .count = 1,
                                .started = OOS_TIME_NONE,
@@ -422,7 +425,7 @@ static oos_view joined(oos_collector *c, item *it)
 /* What the sentence says of memory. */
 static oos_says says(const oos_collector *c, item *it)
 {
-    if (!it->read) it->says = oos_grammar_read(c->signals->grammar, it->log.message);
+    if (!it->read) it->says = oos_grammar_read(c->signals->grammar, it->log.message, &it->topics);
     it->read = true;
     return it->says;
 }
@@ -445,6 +448,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     if (it->muted) return;
     it->message = true;
     open_incident(c, it->raw, true);
+    if (c->open.stack.count) c->open.stack.closed = true;
     oos_set_add(&c->open.signals, index);
     add_evidence(c, &c->open, it, signal, true);
     if (signal->repeat)
@@ -490,8 +494,18 @@ static void on_words(oos_collector *c, item *it)
     if (it->muted || it->message || level == 'I' || level == 'D') return;
     oos_match const none = {0};
     if (names_fault(c, it)) return;
-    if (says(c, it) == OOS_SAYS_LACK && c->signals->lack_signal != SIZE_MAX)
-        on_message(c, it, c->signals->lack_signal, &none);
+    if (says(c, it) != OOS_SAYS_LACK || c->signals->lack_signal == SIZE_MAX) return;
+    on_message(c, it, c->signals->lack_signal, &none);
+    for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
+        if (it->topics >> i & 1 && c->signals->topic_signals[i] != SIZE_MAX)
+            oos_set_add(&c->open.signals, c->signals->topic_signals[i]);
+}
+
+/* Ranks print out of turn, and lines are repeated: what was reached stays reached. */
+static void note_furthest(oos_incident *incident, oos_phase phase)
+{
+    if (phase > OOS_PHASE_RUNTIME_OTHER) return;
+    if (incident->furthest == OOS_PHASE_COUNT || phase > incident->furthest) incident->furthest = phase;
 }
 
 static void on_progress(oos_collector *c, item *it, size_t index, const oos_match *match)
@@ -502,11 +516,15 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
     if (!signal->quiet && signal->phase != OOS_PHASE_COUNT) {
         c->history.last_marker = signal->phase;
         c->history.last_marker_line = it->raw->number;
+        note_furthest(&c->history, signal->phase);
         if (c->is_open && signal->phase >= OOS_PHASE_RUNTIME_PREFILL &&
             signal->phase <= OOS_PHASE_RUNTIME_OTHER)
             oos_set_add(&c->open.signals, index);
     }
-    if (signal->kind == OOS_SIGNAL_READY) c->went_on = true;
+    if (signal->kind == OOS_SIGNAL_READY) {
+        c->went_on = true;
+        note_furthest(&c->history, OOS_PHASE_RUNTIME_PREFILL);
+    }
     if (signal->cheap) note_serving(c);
     if (signal->pattern) add_evidence(c, &c->history, it, signal, false);
 }
@@ -587,6 +605,10 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
         open_incident(c, it->raw, false);
+        if (signal->kind == OOS_SIGNAL_FRAME && !it->framed) {
+            oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message);
+            it->framed = true;
+        }
         oos_set_add(&c->open.signals, index);
         add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
         break;
@@ -624,6 +646,7 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
             if (signal->cheap && oos_set_has(&c->history.signals, index)) {
                 c->history.last_marker = signal->phase;
                 c->history.last_marker_line = raw->number;
+                note_furthest(&c->history, signal->phase);
                 note_serving(c);
                 continue;
             }

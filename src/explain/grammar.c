@@ -17,7 +17,8 @@ enum {
     MEMORY = 32,   /* memory, VRAM, KV cache */
     HOLDING = 64,  /* buffer, pool, block: memory only beside a size or a failure */
     ADVISING = 128,
-    OTHER = 256 /* illegal memory access: the word, and not the thing */
+    OTHER = 256, /* illegal memory access: the word, and not the thing */
+    TOPICS = 512 /* and the bits above it */
 };
 
 typedef struct phrase {
@@ -37,9 +38,19 @@ static oomsight_status phrases_read(oos_arena *arena, const json_t *root, oos_gr
     static const struct {
         const char *key;
         unsigned means;
-    } kinds[] = {{"lacking", LACKING}, {"failing", FAILING},   {"taking", TAKING},
-                 {"short", SHORT},     {"relating", RELATING}, {"memory", MEMORY},
-                 {"holding", HOLDING}, {"advising", ADVISING}, {"other", OTHER}};
+    } kinds[] = {{"lacking", LACKING},
+                 {"failing", FAILING},
+                 {"taking", TAKING},
+                 {"short", SHORT},
+                 {"relating", RELATING},
+                 {"memory", MEMORY},
+                 {"holding", HOLDING},
+                 {"advising", ADVISING},
+                 {"other", OTHER},
+                 {"of_kv", TOPICS * OOS_TOPIC_KV},
+                 {"of_shared", TOPICS * OOS_TOPIC_SHARED},
+                 {"of_host", TOPICS * OOS_TOPIC_HOST},
+                 {"of_load", TOPICS * OOS_TOPIC_LOAD}};
     size_t count = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         count += json_array_size(json_object_get(root, kinds[k].key));
@@ -104,7 +115,7 @@ static size_t count_sizes(const char *text)
 }
 
 /* One sentence, in small letters, words between single spaces, a space at either end. */
-static oos_says sentence_says(const oos_grammar *grammar, const char *text, size_t len)
+static oos_says sentence_says(const oos_grammar *grammar, const char *text, size_t len, unsigned *ret_topics)
 {
     unsigned found = 0;
     size_t lack_at = len, advice_at = len;
@@ -117,6 +128,7 @@ static oos_says sentence_says(const oos_grammar *grammar, const char *text, size
         if (p->means == ADVISING) advice_at = oos_min(advice_at, place);
         if (p->means & (LACKING | TAKING | SHORT | RELATING)) lack_at = oos_min(lack_at, place);
     }
+    *ret_topics = found / TOPICS;
     if (found & OTHER && !(found & LACKING)) return OOS_SAYS_NOTHING;
     size_t const sizes = count_sizes(text);
     bool const memory = found & MEMORY;
@@ -168,13 +180,15 @@ static size_t next_sentence(oos_view text, size_t *at, char *to)
     return len;
 }
 
-oos_says oos_grammar_read(const oos_grammar *grammar, oos_view text)
+oos_says oos_grammar_read(const oos_grammar *grammar, oos_view text, unsigned *ret_topics)
 {
     char sentence[TEXT_MAX_BYTES];
     oos_says most = OOS_SAYS_NOTHING;
     for (size_t at = 0; at < text.len;) {
         size_t const before = at, len = next_sentence(text, &at, sentence);
-        oos_says const says = sentence_says(grammar, sentence, len);
+        unsigned topics;
+        oos_says const says = sentence_says(grammar, sentence, len, &topics);
+        if (says == OOS_SAYS_LACK && ret_topics) *ret_topics |= topics;
         if (says > most) most = says;
         if (at == before) break;
     }

@@ -14,11 +14,15 @@ typedef enum oos_says {
     OOS_SAYS_LACK    /* says that it is lacking */
 } oos_says;
 
+/* What the lacking thing is said to be; each is a signal, "words.kv" and so on. */
+enum { OOS_TOPIC_KV = 1, OOS_TOPIC_SHARED = 2, OOS_TOPIC_HOST = 4, OOS_TOPIC_LOAD = 8, OOS_TOPIC_COUNT = 4 };
+
 typedef struct oos_grammar oos_grammar;
 
 oomsight_status oos_grammar_load(oos_arena *arena, const char *data_dir, const oos_grammar **ret_grammar,
                                  oomsight_error *reterr);
 
-oos_says oos_grammar_read(const oos_grammar *grammar, oos_view text);
+/* *ret_topics (may be NULL): of the sentences that say it. */
+oos_says oos_grammar_read(const oos_grammar *grammar, oos_view text, unsigned *ret_topics);
 
 #endif

@@ -130,6 +130,7 @@ bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view tex
     bool const ours = schema && strcmp(schema, SCHEMA) == 0;
     if (ours) {
         *ret_history = (oos_incident){.last_marker = OOS_PHASE_COUNT,
+                                      .furthest = OOS_PHASE_COUNT,
                                       .file = "",
                                       .count = 1,
                                       .started = OOS_TIME_NONE,
@@ -154,7 +155,7 @@ bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view tex
         }
         const char *phase = json_string_value(json_object_get(root, "phase"));
         for (oos_phase p = 0; phase && p < OOS_PHASE_COUNT; p++)
-            if (strcmp(oos_phase_word(p), phase) == 0) ret_history->last_marker = p;
+            if (strcmp(oos_phase_word(p), phase) == 0) ret_history->last_marker = ret_history->furthest = p;
         const json_t *started = json_object_get(root, "started_ns");
         if (json_is_integer(started)) ret_history->started = json_integer_value(started);
     }

@@ -106,6 +106,8 @@ typedef struct oos_incident {
     uint64_t first_byte, last_byte; /* in them: of the first line, and of the last byte of the last */
     int64_t started, first_time,
         at;                /* the time at the start of the engine, of the first and of the last line */
+    oos_traceback stack;   /* of the failure */
+    oos_phase furthest;    /* the last stage that was ever reached since the start; OOS_PHASE_COUNT: none */
     oos_phase last_marker; /* OOS_PHASE_COUNT: none */
     uint64_t last_marker_line;
     bool failed;    /* a failure of some kind was seen */

@@ -13,6 +13,8 @@ enum { PHASES_MAX = 8 };
 typedef struct phase_rule {
     oos_condition when;
     oos_phase phase; /* OOS_PHASE_COUNT: the last marker's */
+    bool stack;      /* the stage that the stack leaves */
+    bool says;       /* rests on what the engine itself says: nothing narrows it */
     double sure;
     const char *id, *why;
 } phase_rule;
@@ -39,9 +41,10 @@ static oomsight_status phase_rule_read(const oos_signals *signals, const json_t 
 {
     const char *phase;
     phase_rule rule = {.phase = OOS_PHASE_COUNT, .id = "", .why = ""};
-    if (!oos_json_str(json, "phase", &phase) ||
-        (strcmp(phase, "@last") != 0 && !oos_phase_named(phase, &rule.phase)))
+    if (!oos_json_str(json, "phase", &phase) || (phase[0] != '@' && !oos_phase_named(phase, &rule.phase)))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
+    rule.stack = strcmp(phase, "@stack") == 0;
+    oos_json_bool(json, "says", &rule.says);
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
@@ -143,18 +146,129 @@ static bool is_suspected(const oos_signals *signals, const oos_signal_set *set)
            (has(signals, set, "frame.profile_run") && has(signals, set, "frame.dummy_run"));
 }
 
-static bool find_phase(const oos_rules *rules, const oos_signal_set *set, oos_incident *incident)
+/* ---- which stages are possible at all */
+
+#define BIT(name) OOS_PHASE_BIT(OOS_PHASE_##name)
+#define SERVING (BIT(RUNTIME_PREFILL) | BIT(RUNTIME_SAMPLER) | BIT(RUNTIME_OTHER) | BIT(SLEEP_WAKE))
+#define ANYWHERE (OOS_PHASE_BIT(OOS_PHASE_NOT_OOM) - 1)
+
+/* Stages that cannot be told apart by what came before them. */
+static oos_phase order_of(oos_phase phase)
 {
+    static const oos_phase same[OOS_PHASE_COUNT] = {[OOS_PHASE_QUANT_POSTPROCESS] = OOS_PHASE_WEIGHT_LOAD,
+                                                    [OOS_PHASE_MM_PROFILE] = OOS_PHASE_PROFILE_RUN,
+                                                    [OOS_PHASE_CUDAGRAPH_PROFILE] = OOS_PHASE_PROFILE_RUN,
+                                                    [OOS_PHASE_KV_ALLOC] = OOS_PHASE_KV_SIZING,
+                                                    [OOS_PHASE_RUNTIME_SAMPLER] = OOS_PHASE_RUNTIME_PREFILL,
+                                                    [OOS_PHASE_RUNTIME_OTHER] = OOS_PHASE_RUNTIME_PREFILL};
+    return same[phase] ? same[phase] : phase;
+}
+
+/* What can still fail once `furthest` was reached. */
+static oos_phase_set from_there_on(oos_phase furthest)
+{
+    oos_phase_set left = BIT(SLEEP_WAKE);
+    for (oos_phase phase = OOS_PHASE_ENV; phase <= OOS_PHASE_RUNTIME_OTHER; phase++)
+        if (order_of(phase) >= order_of(furthest)) left |= OOS_PHASE_BIT(phase);
+    return left;
+}
+
+static void narrow(oos_phase_set *stages, bool holds, oos_phase_set to)
+{
+    if (holds && *stages & to) *stages &= to;
+}
+
+/* The stack first, then what the wrappers say, then how far the engine had got; what contradicts is left aside. */
+static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *set,
+                              const oos_incident *incident, oos_phase_set *ret_stack)
+{
+    oos_phase_set stages = ANYWHERE,
+                  stack = incident->stack.ending ? 0 : oos_traceback_stages(&incident->stack);
+    bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
+                         has(signals, set, "mark.failed_stats");
+    narrow(&stages, stack != 0, stack);
+    narrow(&stages, serving, SERVING);
+    narrow(&stages, has(signals, set, "wrap.startup") && !serving, ANYWHERE & ~(oos_phase_set)SERVING);
+    narrow(&stages, has(signals, set, "mark.ready"), SERVING);
+    narrow(&stages, incident->furthest != OOS_PHASE_COUNT, from_there_on(incident->furthest));
+    *ret_stack = stack ? stages & stack : 0;
+    return stages;
+}
+
+/* How often a stage is the one, among reports whose text decides it (both corpora, 120 reports): the last resort. */
+static const uint8_t usual[OOS_PHASE_COUNT] = {[OOS_PHASE_INIT_FREE_MEMORY_CHECK] = 9,
+                                               [OOS_PHASE_DISTRIBUTED_INIT] = 5,
+                                               [OOS_PHASE_WEIGHT_LOAD] = 14,
+                                               [OOS_PHASE_QUANT_POSTPROCESS] = 6,
+                                               [OOS_PHASE_PROFILE_RUN] = 12,
+                                               [OOS_PHASE_MM_PROFILE] = 5,
+                                               [OOS_PHASE_CUDAGRAPH_PROFILE] = 2,
+                                               [OOS_PHASE_KV_SIZING] = 28,
+                                               [OOS_PHASE_KV_ALLOC] = 8,
+                                               [OOS_PHASE_COMPILE] = 2,
+                                               [OOS_PHASE_CUDAGRAPH_CAPTURE] = 7,
+                                               [OOS_PHASE_SAMPLER_WARMUP] = 7,
+                                               [OOS_PHASE_RUNTIME_PREFILL] = 11,
+                                               [OOS_PHASE_RUNTIME_SAMPLER] = 3,
+                                               [OOS_PHASE_RUNTIME_OTHER] = 10,
+                                               [OOS_PHASE_SLEEP_WAKE] = 3};
+
+static oos_phase most_usual(oos_phase_set stages, double *ret_share)
+{
+    unsigned all = 0;
+    oos_phase best = OOS_PHASE_UNKNOWN;
+    for (oos_phase phase = 0; phase < OOS_PHASE_NOT_OOM; phase++) {
+        if (!(stages & OOS_PHASE_BIT(phase))) continue;
+        all += usual[phase];
+        if (best == OOS_PHASE_UNKNOWN || usual[phase] > usual[best]) best = phase;
+    }
+    *ret_share = all ? (double)usual[best] / all : 0;
+    return best;
+}
+
+static const char *stack_rule(oos_phase phase)
+{
+    static const char *const ids[] = {
+#define ID(name, word) "stack:" word,
+        OOS_PHASE_MAP(ID)
+#undef ID
+    };
+    return ids[phase];
+}
+
+static void set_phase(oos_incident *incident, oos_phase phase, double sure, const char *why, const char *rule)
+{
+    incident->phase = phase;
+    incident->phase_sure = sure;
+    incident->phase_why = why;
+    incident->phase_rule = rule;
+}
+
+static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
+                       oos_incident *incident)
+{
+    oos_phase_set stack;
+    oos_phase_set const stages = possible(signals, set, incident, &stack);
+    bool const decided = stack && !(stack & (stack - 1));
     for (size_t i = 0; i < rules->phase_count; i++) {
         const phase_rule *rule = &rules->phases[i];
         if (!oos_condition_holds(&rule->when, set)) continue;
-        incident->phase = rule->phase == OOS_PHASE_COUNT ? incident->last_marker : rule->phase;
-        incident->phase_sure = rule->sure;
-        incident->phase_why = rule->why;
-        incident->phase_rule = rule->id;
+        if (rule->stack) {
+            if (!decided) continue;
+            oos_phase const phase = (oos_phase)__builtin_ctz(stack);
+            set_phase(incident, phase, rule->sure, rule->why, stack_rule(phase));
+            return true;
+        }
+        oos_phase const phase = rule->phase == OOS_PHASE_COUNT ? incident->furthest : rule->phase;
+        if (phase == OOS_PHASE_COUNT || (!rule->says && !(stages & OOS_PHASE_BIT(phase)))) continue;
+        set_phase(incident, phase, rule->sure, rule->why, rule->id);
         return true;
     }
-    return false;
+    if (stages == ANYWHERE) return false;
+    double share;
+    oos_phase const phase = most_usual(stack ? stack : stages, &share);
+    set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");
+    return true;
 }
 
 static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase phase)
@@ -236,7 +350,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, c
     } else if (incident->failed) {
         quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.3,
               "the last lines of the traceback, which name the error");
-        if (find_phase(rules, set, incident))
+        if (find_phase(signals, rules, set, incident))
             incident->phase_sure *= 0.6;
         else
             incident->phase = OOS_PHASE_NOT_OOM;
@@ -280,7 +394,7 @@ void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident
                              : incident->is_oom ? "suspected"
                                                 : "";
     if (incident->is_oom) {
-        if (!find_phase(rules, &set, incident)) {
+        if (!find_phase(signals, rules, &set, incident)) {
             incident->phase_sure = 0.2;
             incident->phase_why = "nothing in the text shows a stage";
         }

@@ -6,6 +6,7 @@
 #define OOS_EXPLAIN_SIGNALS_H
 
 #include "ledger/ledger.h"
+#include "explain/traceback.h"
 #include "match/capture.h"
 #include "match/literals.h"
 
@@ -68,7 +69,9 @@ typedef struct oos_signals {
     const char *const *words; /* the literals themselves */
     size_t literal_count;
     const struct oos_grammar *grammar;
-    size_t lack_signal; /* index of "words.lack" */
+    const oos_frames *frames;
+    size_t lack_signal;      /* index of "words.lack" */
+    size_t topic_signals[4]; /* of "words.kv" and the other topics of grammar.h */
 } oos_signals;
 
 /* A set of signals and facts. */

@@ -314,7 +314,7 @@ SENTENCES = {
     "served": ("INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Avg generation throughput: 28.2 tokens/s, Running: 2 reqs, Waiting: 0 "
                "reqs, GPU KV cache usage: 99.9%, Prefix cache hit rate: 0.5%", False, "not_oom", {"healthy_log"}),
     "preempted": ("WARNING 01-01 00:00:00 scheduler.py:1057] Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space. This can "
-                  "affect the end-to-end performance. Increase gpu_memory_utilization or tensor_parallel_size to provide more KV cache memory.", False, "not_oom", {"healthy_log"}),
+                  "affect the end-to-end performance. Increase gpu_memory_utilization or tensor_parallel_size to provide more KV cache memory.", False, "not_oom", {"healthy_log", "insufficient_info"}),
     "port": ("OSError: [Errno 98] Address already in use", False, "not_oom", {"network_or_ipc"}),
     "context of a prompt": ("ValueError: This model's maximum context length is 4096 tokens. However, you requested 5120 tokens", False, "not_oom", None),
     "too long": ("ValueError: User-specified max_model_len (131072) is greater than the derived max_model_len (max_position_embeddings=32768 in model's config.json).",

@@ -1,0 +1,36 @@
+/* A traceback as a path through stages. Each frame belongs to some stages, by its function and its module
+ * (data/explain/frames.json); the frames of a stack are intersected, innermost first. What no engine ever ran is placed by
+ * the names of its folders and files, which are alike across engines. */
+#ifndef OOS_EXPLAIN_TRACEBACK_H
+#define OOS_EXPLAIN_TRACEBACK_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "ledger/ledger.h"
+
+typedef uint32_t oos_phase_set; /* a bit per phase; 0: nothing is known */
+#define OOS_PHASE_BIT(phase) ((oos_phase_set)1 << (phase))
+_Static_assert(OOS_PHASE_COUNT <= 32, "a set has a bit per phase");
+
+typedef struct oos_frames oos_frames;
+
+oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oos_frames **ret_frames,
+                                oomsight_error *reterr);
+
+enum { OOS_TRACEBACK_MAX = 48 };
+
+/* The frames of one failure, in the order they were printed: the innermost last. The oldest are forgotten. */
+typedef struct oos_traceback {
+    oos_phase_set frames[OOS_TRACEBACK_MAX];
+    uint16_t count;
+    bool closed; /* the error's own line came: what follows is somebody else's */
+    bool ending; /* frames of a shutdown: a consequence, not a stage */
+} oos_traceback;
+
+/* Takes `File "path", line N, in function` of `line`, if it has one. */
+void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line);
+
+/* The stages that all of the stack allows; 0: it says nothing. */
+oos_phase_set oos_traceback_stages(const oos_traceback *stack);
+
+#endif
