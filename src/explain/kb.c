@@ -1,5 +1,6 @@
 /* Reading records and choosing among those that fit: the one with the most conditions says the most. */
 #include "explain/kb.h"
+#include "explain/advice.h"
 #include "explain/facts.h"
 #include "facts/data.h"
 #include "facts/version.h"
@@ -118,8 +119,15 @@ oomsight_status oos_kb_load(oos_arena *arena, const char *data_dir, const oos_si
     return OOMSIGHT_OK;
 }
 
+static bool is_dropped(const oos_advice *advice, const oos_incident *incident)
+{
+    char value[OOS_ADVICE_VALUE_BYTES];
+    return oos_advice_settle(advice, incident, value) == OOS_ADVICE_DROPPED;
+}
+
 bool oos_advice_applies(const oos_advice *advice, const oos_incident *incident)
 {
+    if (is_dropped(advice, incident)) return false;
     oos_version logged, bound;
     if (!incident || !incident->setup.version ||
         !oos_version_parse(oos_view_of(incident->setup.version), &logged))
@@ -136,12 +144,26 @@ const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id)
     return NULL;
 }
 
+/* What one engine does is no explanation for another. Layers below them (PyTorch, NCCL, the host) hold for all. */
+static bool speaks_of(const oos_kb_record *record, const oos_incident *incident)
+{
+    static const char *const engines[] = {"vllm", "sglang", "tgi", "llama.cpp", "exllamav2"};
+    bool engine = false;
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        engine |= strcmp(record->engine, engines[i]) == 0;
+    const char *logged = incident->engine ? incident->engine : "";
+    /* What holds for any program on PyTorch is said where no engine is known better. */
+    if (strcmp(record->engine, "pytorch") == 0) return strncmp(logged, "vllm", 4) != 0;
+    if (!engine) return true;
+    return strncmp(logged, record->engine, strlen(record->engine)) == 0; /* vllm-ascend is vLLM too */
+}
+
 static bool fits(const oos_kb_record *record, const oos_incident *incident, const oos_signal_set *set)
 {
     bool phase = record->phase_count == 0, cause = record->cause_count == 0;
     for (size_t i = 0; i < record->phase_count; i++) phase |= record->phases[i] == incident->phase;
     for (size_t i = 0; i < record->cause_count; i++) cause |= strcmp(record->causes[i], incident->cause) == 0;
-    return phase && cause && oos_condition_holds(&record->when, set);
+    return phase && cause && speaks_of(record, incident) && oos_condition_holds(&record->when, set);
 }
 
 static unsigned weight(const oos_kb_record *record)

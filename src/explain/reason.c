@@ -311,6 +311,8 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
         if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i)) continue;
         if (!found || strcmp(found, "vllm") == 0) found = signal->id + strlen("engine.");
     }
+    for (size_t i = 0; i < signals->count && !found; i++)
+        if (signals->list[i].engine && oos_set_has(set, i)) found = signals->list[i].engine;
     if (found) return found;
     if (incident->v1) return "vllm";
     return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;

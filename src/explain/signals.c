@@ -46,6 +46,7 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     oos_json_str(object, "phase", &phase);
     signal.phase = phase_of(phase);
     oos_json_str(object, "cause", &signal.cause);
+    oos_json_str(object, "engine", &signal.engine);
     if (oos_json_str(object, "regex", &signal.regex)) {
         signal.pattern = oos_pattern_create(arena, signal.regex, oos_signal_is_message(signal.kind));
         if (!signal.pattern) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a pattern");

@@ -50,11 +50,12 @@ typedef struct oos_signal {
     const char *regex;
     oos_phase phase; /* OOS_PHASE_COUNT: none of its own */
     const char *cause;
-    bool repeat;   /* every match of a line counts, not only the first */
-    bool cheap;    /* so frequent that nothing but its presence is noted */
-    bool quiet;    /* figures only: does not move the phase */
-    bool vague;    /* of a fault: names no reason, so a line that speaks of memory is not its own */
-    bool cuttable; /* the beginning of its sentence is enough: no part of it is left open */
+    const char *engine; /* whose sentence it is; NULL: anybody's */
+    bool repeat;        /* every match of a line counts, not only the first */
+    bool cheap;         /* so frequent that nothing but its presence is noted */
+    bool quiet;         /* figures only: does not move the phase */
+    bool vague;         /* of a fault: names no reason, so a line that speaks of memory is not its own */
+    bool cuttable;      /* the beginning of its sentence is enough: no part of it is left open */
     bool
         piece; /* looked for in every allocator message, also without its literal: it may be broken by a line end */
 } oos_signal;

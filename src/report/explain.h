@@ -43,7 +43,7 @@ void oos_report_cut_notes(const oos_explanation *explanation, const oos_style *s
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident);
 /* Flags, quoted for a shell, with the figures of `incident` (may be NULL) put in. */
 void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text);
-void oos_report_advice_word(const char *word, const oos_incident *incident,
+void oos_report_advice_word(const oos_advice *advice, size_t at, const oos_incident *incident,
                             oos_text *text); /* one word of it */
 
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);

@@ -111,7 +111,7 @@ static void put_advice(oos_json_writer *w, const oos_incident *incident, const c
         oos_json_begin_array(w);
         for (size_t c = 0; c < list[i].change_count; c++) {
             oos_text word = {0};
-            oos_report_advice_word(list[i].change[c], incident, &word);
+            oos_report_advice_word(&list[i], c, incident, &word);
             oos_json_put_str(w, word.ptr);
             oos_text_free(&word);
         }

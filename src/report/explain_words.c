@@ -1,5 +1,6 @@
 /* Sentences that the formats share. */
 #include "report/explain.h"
+#include "explain/advice.h"
 #include "explain/scan.h"
 
 #include <inttypes.h>
@@ -59,14 +60,18 @@ void oos_report_advice_change(const oos_advice *advice, const oos_incident *inci
         bool const quote = i > 0 && strpbrk(word, " \"");
         if (i) oos_text_put(text, " ");
         if (quote) oos_text_put(text, "'");
-        put_value(word, incident, text);
+        oos_report_advice_word(advice, i, incident, text);
         if (quote) oos_text_put(text, "'");
     }
 }
 
-void oos_report_advice_word(const char *word, const oos_incident *incident, oos_text *text)
+void oos_report_advice_word(const oos_advice *advice, size_t at, const oos_incident *incident, oos_text *text)
 {
-    put_value(word, incident, text);
+    char value[OOS_ADVICE_VALUE_BYTES];
+    if (at == 1 && oos_advice_settle(advice, incident, value) == OOS_ADVICE_FILLED)
+        oos_text_put(text, value);
+    else
+        put_value(advice->change[at], incident, text);
 }
 
 static void put_cut_note(const oos_style *style, const char *before, const char *note, const char *after)

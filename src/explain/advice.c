@@ -1,0 +1,223 @@
+/* Every flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
+ * what is missing. Figures are those of the failing moment: asked for, free, total; needed and available for the KV cache. */
+#include "explain/advice.h"
+#include "base/locale.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define NUMBER(name) oos_value(incident, OOS_NUMBER_##name)
+#define KNOWN(name) oos_known(incident, OOS_NUMBER_##name)
+
+typedef oos_advice_fate settle(const oos_incident *incident, const char *word, char *value);
+
+/* `key=0.8`, `'key': 0.8`, `--key 0.8` in one of the texts that engines print of their set-up. */
+static bool read_after(const char *text, const char *key, double *ret_value)
+{
+    size_t const len = strlen(key);
+    for (const char *at = text; at && *at; at++) {
+        size_t i = 0;
+        while (i < len && (at[i] == key[i] || (key[i] == '_' && at[i] == '-'))) i++;
+        if (i < len) continue;
+        at += len;
+        while (*at && strchr("=:'\" ", *at)) at++;
+        char *end;
+        double const value = oos_real_read(at, &end);
+        if (end == at || !isfinite(value)) return false;
+        *ret_value = value;
+        return true;
+    }
+    return false;
+}
+
+static bool printed(const oos_incident *incident, const char *key, double *ret_value)
+{
+    const oos_setup_text *setup = &incident->setup;
+    return read_after(setup->command, key, ret_value) || read_after(setup->args, key, ret_value) ||
+           read_after(setup->config, key, ret_value);
+}
+
+static bool current_share(const oos_incident *incident, double *ret_share)
+{
+    if (KNOWN(gmu)) {
+        *ret_share = (double)NUMBER(gmu) / 1e6;
+        return true;
+    }
+    return printed(incident, "gpu_memory_utilization", ret_share);
+}
+
+static oos_advice_fate fill_share(char *value, double share)
+{
+    oos_format(value, OOS_ADVICE_VALUE_BYTES, "0.%02u", (unsigned)(share * 100 + 1e-6));
+    return OOS_ADVICE_FILLED;
+}
+
+static oos_advice_fate fill_count(char *value, uint64_t count)
+{
+    oos_format(value, OOS_ADVICE_VALUE_BYTES, "%" PRIu64, count);
+    return OOS_ADVICE_FILLED;
+}
+
+static oos_advice_fate fill_word(char *value, const char *word)
+{
+    oos_format(value, OOS_ADVICE_VALUE_BYTES, "%s", word);
+    return OOS_ADVICE_FILLED;
+}
+
+/* What the request lacked, and a quarter GiB, as a share of the card; 0: not known. */
+static double missing_share(const oos_incident *incident)
+{
+    if (!KNOWN(tried) || !KNOWN(total) || !NUMBER(total)) return 0;
+    double const lack = (double)oos_sub(NUMBER(tried), NUMBER(free)) + (double)(OOS_GIB / 4);
+    return ceil(lack / (double)NUMBER(total) * 100) / 100;
+}
+
+static oos_advice_fate lower_share(const oos_incident *incident, char *value)
+{
+    double now;
+    double const total = (double)NUMBER(total);
+    if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free) && total > 0) {
+        double const fits = floor((double)oos_sub(NUMBER(startup_free), OOS_GIB / 4) / total * 100) / 100;
+        return fits >= 0.1 ? fill_share(value, fits) : OOS_ADVICE_DROPPED;
+    }
+    double const missing = missing_share(incident);
+    if (!current_share(incident, &now)) return fill_word(value, "lower");
+    double const then = now - (missing > 0.02 ? missing : 0.05);
+    return then >= 0.2 ? fill_share(value, then) : OOS_ADVICE_DROPPED;
+}
+
+/* What the KV cache lacks as a share of the card; negative: not known. */
+static double kv_missing_share(const oos_incident *incident)
+{
+    const oos_number *available = &incident->numbers[OOS_NUMBER_kv_available];
+    if (!KNOWN(total) || !NUMBER(total) || !available->known) return -1;
+    double const have = available->negative ? -(double)available->value : (double)available->value;
+    double const need = KNOWN(kv_needed) ? (double)NUMBER(kv_needed) : (double)(OOS_GIB / 4);
+    return need > have ? (need - have) / (double)NUMBER(total) : 0;
+}
+
+static oos_advice_fate higher_share(const oos_incident *incident, char *value)
+{
+    enum { HIGHEST = 97 };
+    double now, most = HIGHEST / 100.0;
+    bool const known = current_share(incident, &now);
+    double const missing = kv_missing_share(incident);
+    if (known && missing >= 0) most = ceil((now + missing) * 100 + 0.5) / 100;
+    if (!known) return missing > 0.1 ? OOS_ADVICE_DROPPED : fill_word(value, "higher");
+    if (missing < 0) most = now + 0.03;
+    return most <= HIGHEST / 100.0 + 1e-9 && most > now ? fill_share(value, most) : OOS_ADVICE_DROPPED;
+}
+
+static oos_advice_fate settle_share(const oos_incident *incident, const char *word, char *value)
+{
+    bool const raise = strcmp(word, "0.95") == 0;
+    return raise ? higher_share(incident, value) : lower_share(incident, value);
+}
+
+/* The length that fits what there is: the engine's own word, else in proportion. */
+static oos_advice_fate settle_length(const oos_incident *incident, const char *word, char *value)
+{
+    enum { STEP = 16 };
+    if (strcmp(word, "auto") == 0) return OOS_ADVICE_AS_IT_IS;
+    double printed_length = 0;
+    uint64_t const now = KNOWN(max_seq_len) ? NUMBER(max_seq_len)
+                         : printed(incident, "max_model_len", &printed_length) && printed_length > 0
+                             ? (uint64_t)printed_length
+                             : 0;
+    uint64_t fits = NUMBER(est_max_model_len) ? NUMBER(est_max_model_len) : NUMBER(kv_tokens);
+    if (!fits && now && KNOWN(kv_needed) && KNOWN(kv_available) && NUMBER(kv_needed))
+        fits =
+            (uint64_t)((double)now * (double)NUMBER(kv_available) / (double)NUMBER(kv_needed)) / STEP * STEP;
+    if (!fits && KNOWN(kv_needed) && KNOWN(kv_available)) return OOS_ADVICE_DROPPED;
+    if (!fits) return now > STEP * 2 ? fill_count(value, now / 2 / STEP * STEP) : fill_word(value, "lower");
+    return now && fits >= now ? OOS_ADVICE_DROPPED : fill_count(value, fits);
+}
+
+/* A count that is to fall: below the log's own, or as the record has it. */
+static oos_advice_fate below(uint64_t now, const char *word, char *value)
+{
+    uint64_t const given = strtoull(word, NULL, 10);
+    if (!now || !given || given < now) return OOS_ADVICE_AS_IT_IS;
+    return now >= 2 ? fill_count(value, now / 2) : OOS_ADVICE_DROPPED;
+}
+
+static oos_advice_fate settle_requests(const oos_incident *incident, const char *word, char *value)
+{
+    double given = 0;
+    uint64_t now = NUMBER(dummy_requests) ? NUMBER(dummy_requests) : NUMBER(max_num_seqs);
+    if (!now && printed(incident, "max_num_seqs", &given) && given >= 1) now = (uint64_t)given;
+    if (word[0] == '{') { /* as many as there are state blocks */
+        uint64_t const blocks = NUMBER(state_blocks);
+        if (!blocks) return fill_word(value, "lower");
+        return now && blocks >= now ? OOS_ADVICE_DROPPED : fill_count(value, blocks);
+    }
+    return below(now, word, value);
+}
+
+static oos_advice_fate settle_batch(const oos_incident *incident, const char *word, char *value)
+{
+    double now = 0;
+    return printed(incident, "max_num_batched_tokens", &now) && now >= 1 ? below((uint64_t)now, word, value)
+                                                                         : OOS_ADVICE_AS_IT_IS;
+}
+
+static oos_advice_fate settle_ranks(const oos_incident *incident, const char *word, char *value)
+{
+    double now = 0;
+    (void)word;
+    if (!printed(incident, "tensor_parallel_size", &now) || now < 1) now = (double)incident->rank_count;
+    return now >= 2 ? fill_count(value, (uint64_t)now * 2) : OOS_ADVICE_AS_IT_IS;
+}
+
+static oos_advice_fate settle_cache_type(const oos_incident *incident, const char *word, char *value)
+{
+    (void)word;
+    (void)value;
+    bool const both = KNOWN(kv_needed) && KNOWN(kv_available);
+    return both && NUMBER(kv_needed) / 2 > NUMBER(kv_available) ? OOS_ADVICE_DROPPED : OOS_ADVICE_AS_IT_IS;
+}
+
+/* The cache that was made, less what the request lacked; before one was made, what weights and a GiB for the rest leave of
+ * 85 % of the card. */
+static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const char *word, char *value)
+{
+    (void)word;
+    uint64_t const lack = oos_add(oos_sub(NUMBER(tried), NUMBER(free)), OOS_GIB / 4);
+    uint64_t fits = KNOWN(kv_available) && KNOWN(tried) ? oos_sub(NUMBER(kv_available), lack) : 0;
+    if (!KNOWN(kv_available) && KNOWN(total) && (KNOWN(weights) || KNOWN(torch_allocated)))
+        fits = oos_sub(NUMBER(total) / 100 * 85,
+                       oos_add(KNOWN(weights) ? NUMBER(weights) : NUMBER(torch_allocated), OOS_GIB));
+    return fits >= OOS_GIB / 4 ? fill_count(value, fits / OOS_MIB * OOS_MIB) : OOS_ADVICE_DROPPED;
+}
+
+static oos_advice_fate settle_eager(const oos_incident *incident, const char *word, char *value)
+{
+    (void)word;
+    (void)value;
+    const char *texts[] = {incident->setup.args, incident->setup.config, incident->setup.command};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i] && (strstr(texts[i], "enforce_eager': True") || strstr(texts[i], "enforce_eager=True") ||
+                         strstr(texts[i], "--enforce-eager")))
+            return OOS_ADVICE_DROPPED;
+    return OOS_ADVICE_AS_IT_IS;
+}
+
+oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *incident,
+                                  char value[OOS_ADVICE_VALUE_BYTES])
+{
+    static const struct {
+        const char *flag;
+        settle *how;
+    } flags[] = {{"--gpu-memory-utilization", settle_share}, {"--max-model-len", settle_length},
+                 {"--max-num-seqs", settle_requests},        {"--max-num-batched-tokens", settle_batch},
+                 {"--tensor-parallel-size", settle_ranks},   {"--kv-cache-dtype", settle_cache_type},
+                 {"--enforce-eager", settle_eager},          {"--kv-cache-memory-bytes", settle_cache_bytes}};
+    if (!incident || !incident->record || advice < incident->record->fixes ||
+        advice >= incident->record->fixes + incident->record->fix_count)
+        return OOS_ADVICE_AS_IT_IS; /* what was tried in vain is told as it was tried */
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(advice->change[0], flags[i].flag) == 0)
+            return flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
+    return OOS_ADVICE_AS_IT_IS;
+}
