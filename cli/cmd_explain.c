@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PATHS_MAX = 1024 };
 
@@ -44,6 +45,26 @@ static int answer(const output_options *options, const oomsight_explanation *exp
     for (size_t i = 0; i < oomsight_explain_count(explanation); i++)
         if (oomsight_explain_is_oom(explanation, i)) return EXIT_DOES_NOT_FIT;
     return EXIT_FITS;
+}
+
+/* One of many that is not there must not hide the others: it is named, and the code says so in the end. The last one is left
+ * to the library's own words. */
+static size_t drop_unreadable(const char **paths, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool const last = i + 1 == count && kept == 0;
+        if (last || strcmp(paths[i], "-") == 0 || access(paths[i], R_OK) == 0) {
+            paths[kept++] = paths[i];
+            continue;
+        }
+        oomsight_error error = {0};
+        snprintf(error.path, sizeof error.path, "%s", paths[i]);
+        snprintf(error.text, sizeof error.text, "cannot be read");
+        error.status = OOMSIGHT_IO;
+        fail_with(&error);
+    }
+    return kept;
 }
 
 int cmd_explain(int argc, char **argv)
@@ -96,6 +117,8 @@ int cmd_explain(int argc, char **argv)
         oomsight_data_close(data);
         return code;
     }
+    size_t const wanted = path_count;
+    if (path_count > 1) path_count = drop_unreadable(paths, path_count);
     oomsight_explain_params params = OOMSIGHT_EXPLAIN_PARAMS_INIT;
     params.data = data;
     params.paths = paths;
@@ -103,7 +126,8 @@ int cmd_explain(int argc, char **argv)
     params.allow_hub = growing.hub;
     oomsight_explanation *explanation = NULL;
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
-    int const code = status == OOMSIGHT_OK ? answer(&options, explanation) : fail_with(&error);
+    int code = status == OOMSIGHT_OK ? answer(&options, explanation) : fail_with(&error);
+    if (path_count < wanted && (code == EXIT_FITS || code == EXIT_DOES_NOT_FIT)) code = EXIT_INPUT;
     oomsight_explain_free(explanation);
     oomsight_data_close(data);
     return code;

@@ -94,12 +94,23 @@ void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allo
     join_plan(arena, data, allow_hub, incident, notes);
 }
 
+/* Of several inputs each incident tells its own; inside an archive it has a name already. */
+static void name_inputs(oomsight_explanation *e, size_t from, const char *path)
+{
+    for (size_t i = from; i < e->explanation.count; i++)
+        if (!*e->explanation.incidents[i].file) {
+            const char *name = oos_arena_copy(e->arena, oos_view_of(path));
+            if (name) e->explanation.incidents[i].file = name;
+        }
+}
+
 static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
                                    oomsight_error *reterr)
 {
     OOS_TRY(oos_knowledge_load(e->arena, params->data->dir, &e->knowledge, reterr));
     size_t const inputs = params->text ? 1 : params->path_count;
     for (size_t i = 0; i < inputs; i++) {
+        size_t const before = e->explanation.count;
         oos_logstream *stream;
         if (params->text)
             OOS_TRY(oos_logstream_open_bytes((oos_view){params->text, params->text_bytes},
@@ -111,6 +122,7 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
         oos_logstream_close(stream);
         if (status != OOMSIGHT_OK)
             return params->text ? status : oos_fail_in(reterr, status, params->paths[i]);
+        if (inputs > 1) name_inputs(e, before, params->paths[i]);
     }
     if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
     e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);

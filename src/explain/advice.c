@@ -104,7 +104,11 @@ static oos_advice_fate higher_share(const oos_incident *incident, char *value)
     bool const known = current_share(incident, &now);
     double const missing = kv_missing_share(incident);
     if (known && missing >= 0) most = ceil((now + missing) * 100 + 0.5) / 100;
-    if (!known) return missing > 0.1 ? OOS_ADVICE_DROPPED : fill_word(value, "higher");
+    /* Of a card that is not known, the few hundredths that may be left are a few GiB at most. */
+    bool const far = KNOWN(kv_needed) && KNOWN(kv_available) &&
+                     oos_sub(NUMBER(kv_needed), NUMBER(kv_available)) > 4 * OOS_GIB;
+    if (!known)
+        return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(value, "higher");
     if (missing < 0) most = now + 0.03;
     return most <= HIGHEST / 100.0 + 1e-9 && most > now ? fill_share(value, most) : OOS_ADVICE_DROPPED;
 }

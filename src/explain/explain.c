@@ -144,6 +144,7 @@ static oomsight_status end_file(oos_explainer *r, oomsight_error *reterr)
         r->explanation->bytes += result.bytes;
         r->explanation->cut_hits |= result.cut_hits;
         r->explanation->cut_lines |= result.cut_lines;
+        r->explanation->binary |= result.binary;
         r->explanation->cleaned |= result.cleaned;
     }
     oos_linescan_close(r->scan);

@@ -187,13 +187,22 @@ static oomsight_status scan_raw(oos_linescan *w, size_t count, bool last, oomsig
     return clean->len ? scan_text(w, (oos_view){clean->ptr, clean->len}, reterr) : OOMSIGHT_OK;
 }
 
+/* Texts hold no NUL bytes, or a few where a disk was full. */
+static bool is_binary(const char *bytes, size_t count)
+{
+    size_t zeros = 0;
+    for (size_t i = 0; i < count; i++) zeros += bytes[i] == '\0';
+    return zeros > 8 && zeros > count / 50;
+}
+
 /* The first bytes decide whether the text has to be cleaned. */
 static oomsight_status decide(oos_linescan *w, oomsight_error *reterr)
 {
     size_t const head = w->head;
     w->decided = true;
     w->head = 0;
-    w->result.cleaned = oos_clean_sniff((oos_view){w->bytes, head});
+    w->result.binary = is_binary(w->bytes, head);
+    w->result.cleaned = w->result.binary ? 0 : oos_clean_sniff((oos_view){w->bytes, head});
     if (!w->result.cleaned) return head ? scan_tail(w, head, reterr) : OOMSIGHT_OK;
     w->cleans = true;
     oos_cleaner_init(&w->cleaner, w->result.cleaned);

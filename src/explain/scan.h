@@ -28,6 +28,7 @@ typedef struct oos_scan_origin {
 typedef struct oos_linescan_result {
     uint64_t lines, bytes;
     bool cut_hits, cut_lines; /* more hits in a block, or longer lines, than are looked at */
+    bool binary;              /* no text at all */
     unsigned cleaned;         /* OOS_CLEAN_*: what had to be undone */
 } oos_linescan_result;
 

@@ -40,6 +40,11 @@ static bool has(oos_view text, const char *word)
 static bool looks_json(oos_view line)
 {
     line = trim_end(line);
+    /* A document of many records, of which the first bytes may show the beginning only. */
+    oos_view const start = oos_view_slice(line, 0, 256);
+    if (oos_view_starts(line, "[{\"") ||
+        (oos_view_starts(line, "{\"") && (has(start, "[{\"") || has(start, "[[\""))))
+        return true;
     if (line.len < 12 || line.ptr[0] != '{' || line.ptr[1] != '"' || line.ptr[line.len - 1] != '}')
         return false;
     return has(line, "\"log\"") || has(line, "\"message\"") || has(line, "\"msg\"") ||
@@ -142,32 +147,6 @@ static void add_message(const json_t *value, oos_text *out)
         if (out->ptr[i] == '\n' || out->ptr[i] == '\0') out->ptr[i] = '\v';
 }
 
-static bool add_json(oos_view line, oos_text *out)
-{
-    static const char *const messages[] = {"log",         "MESSAGE", "message", "msg",
-                                           "textPayload", "text",    "body",    "event"};
-    static const char *const traces[] = {"exc_info",    "exception", "traceback",
-                                         "stack_trace", "stack",     "error"};
-    json_t *root = oos_json_parse(line, JSON_ALLOW_NUL);
-    if (!json_is_object(root)) {
-        json_decref(root);
-        return false;
-    }
-    size_t const from = out->len;
-    const json_t *object =
-        json_is_object(json_object_get(root, "jsonPayload")) ? json_object_get(root, "jsonPayload") : root;
-    for (size_t i = 0; i < sizeof messages / sizeof *messages && out->len == from; i++)
-        add_message(json_object_get(object, messages[i]), out);
-    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
-        const json_t *trace = json_object_get(object, traces[i]);
-        if (!json_is_string(trace)) continue;
-        oos_text_put(out, "\v");
-        add_message(trace, out);
-    }
-    json_decref(root);
-    return out->len > from;
-}
-
 /* Backslashes before punctuation, and the five entities of HTML. */
 static void add_unescaped(oos_view line, oos_text *out)
 {
@@ -198,10 +177,62 @@ static void add_unescaped(oos_view line, oos_text *out)
     oos_text_add(out, oos_view_slice(line, done, SIZE_MAX));
 }
 
+/* Of a document that holds log lines somewhere inside (Loki, CloudWatch, exports): every sentence in it, one after another. */
+static void add_sentences(const json_t *value, unsigned depth, oos_text *out)
+{
+    enum { DEPTH_MAX = 12, SENTENCE_MIN = 12 };
+    size_t index;
+    const char *key;
+    json_t *item;
+    if (json_is_string(value)) {
+        oos_view const text = {json_string_value(value), json_string_length(value)};
+        if (text.len < SENTENCE_MIN || !memchr(text.ptr, ' ', text.len)) return;
+        if (out->len && out->ptr[out->len - 1] != '\n') oos_text_put(out, "\v");
+        if (has(text, ".py:") && has(text, "\\["))
+            add_unescaped(text, out);
+        else
+            add_message(value, out);
+    } else if (json_is_array(value) && depth < DEPTH_MAX) {
+        json_array_foreach(value, index, item) add_sentences(item, depth + 1, out);
+    } else if (json_is_object(value) && depth < DEPTH_MAX) {
+        json_object_foreach((json_t *)value, key, item) add_sentences(item, depth + 1, out);
+    }
+}
+
+static bool add_json(oos_view line, oos_text *out)
+{
+    static const char *const messages[] = {"log",         "MESSAGE", "message", "msg",
+                                           "textPayload", "text",    "body",    "event"};
+    static const char *const traces[] = {"exc_info",    "exception", "traceback",
+                                         "stack_trace", "stack",     "error"};
+    json_t *root = oos_json_parse(line, JSON_ALLOW_NUL);
+    size_t const from = out->len;
+    if (!json_is_object(root)) {
+        add_sentences(root, 0, out);
+        json_decref(root);
+        return out->len > from;
+    }
+    const json_t *object =
+        json_is_object(json_object_get(root, "jsonPayload")) ? json_object_get(root, "jsonPayload") : root;
+    for (size_t i = 0; i < sizeof messages / sizeof *messages && out->len == from; i++)
+        add_message(json_object_get(object, messages[i]), out);
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        const json_t *trace = json_object_get(object, traces[i]);
+        if (!json_is_string(trace)) continue;
+        oos_text_put(out, "\v");
+        add_message(trace, out);
+    }
+    if (out->len == from) add_sentences(root, 0, out);
+    json_decref(root);
+    return out->len > from;
+}
+
 /* One whole line without its end. */
 static void clean_line(unsigned what, oos_view line, oos_text *out)
 {
-    if (what & OOS_CLEAN_JSON && line.len && line.ptr[0] == '{' && add_json(line, out)) return;
+    if (what & OOS_CLEAN_JSON && line.len && (line.ptr[0] == '{' || line.ptr[0] == '[') &&
+        add_json(line, out))
+        return;
     if (what & OOS_CLEAN_JOURNAL) {
         if (oos_view_starts(line, "MESSAGE=")) oos_text_add(out, oos_view_slice(line, 8, SIZE_MAX));
         return;

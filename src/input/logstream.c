@@ -38,7 +38,13 @@ struct oos_logstream {
     uint64_t expanded_bytes, limit_bytes;
     oos_logstream_cut cut;
     int read_errno;
-    uint64_t file_bytes;  /* of the current file, given out */
+    uint64_t file_bytes;   /* of the current file, given out */
+    bool wide, big_endian; /* UTF-16, as PowerShell writes it */
+    unsigned char odd[4];  /* of it: bytes of a letter that is not whole yet */
+    size_t odd_count;
+    char *narrow; /* of it, as UTF-8; NULL until it is needed */
+    size_t narrow_at, narrow_len;
+    bool narrow_end;
     oos_readahead *ahead; /* unpacks a large file; while it runs, the levels are its own */
     char name[NAME_BYTES];
 };
@@ -223,6 +229,7 @@ void oos_logstream_close(oos_logstream *stream)
     while (stream->top > 0) pop_level(stream);
     free(stream->levels[0]);
     if (stream->owns_fd) close(stream->fd);
+    free(stream->narrow);
     free(stream);
 }
 
@@ -296,8 +303,8 @@ static bool read_ahead(oos_logstream *stream, char *bytes, size_t capacity, size
     return true;
 }
 
-oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count,
-                                   oomsight_error *reterr)
+static oomsight_status read_bytes(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count,
+                                  oomsight_error *reterr)
 {
     size_t filled = 0;
     if (read_ahead(stream, bytes, capacity, ret_count)) return OOMSIGHT_OK;
@@ -312,6 +319,102 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
     }
     stream->file_bytes += filled;
     *ret_count = filled;
+    return OOMSIGHT_OK;
+}
+
+enum { WIDE_BYTES = 8 << 10 };
+
+static unsigned unit_at(const oos_logstream *stream, const unsigned char *at)
+{
+    return stream->big_endian ? (unsigned)at[0] << 8 | at[1] : (unsigned)at[1] << 8 | at[0];
+}
+
+static size_t put_utf8(uint32_t letter, char *to)
+{
+    if (letter < 0x80) {
+        to[0] = (char)letter;
+        return 1;
+    }
+    size_t const len = letter < 0x800 ? 2 : letter < 0x10000 ? 3 : 4;
+    static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = len - 1; i > 0; i--, letter >>= 6) to[i] = (char)(0x80 | (letter & 0x3f));
+    to[0] = (char)(first[len] | letter);
+    return len;
+}
+
+/* UTF-16 of `from` as UTF-8 into `to`, which has room for half as much again. What is not whole waits. */
+static size_t narrow(oos_logstream *stream, const unsigned char *from, size_t count, char *to)
+{
+    size_t at = 0, len = 0;
+    while (at + 2 <= count) {
+        uint32_t letter = unit_at(stream, from + at);
+        size_t used = 2;
+        if (letter >= 0xd800 && letter < 0xdc00) {
+            if (at + 4 > count) break;
+            uint32_t const low = unit_at(stream, from + at + 2);
+            bool const pair = low >= 0xdc00 && low < 0xe000;
+            letter = pair ? 0x10000 + ((letter - 0xd800) << 10) + (low - 0xdc00) : 0xfffd;
+            used = pair ? 4 : 2;
+        } else if (letter >= 0xdc00 && letter < 0xe000) {
+            letter = 0xfffd;
+        }
+        if (letter != 0xfeff) len += put_utf8(letter, to + len);
+        at += used;
+    }
+    stream->odd_count = count - at;
+    memcpy(stream->odd, from + at, stream->odd_count);
+    return len;
+}
+
+/* A byte order mark, and letters of which at least every other has an empty byte, as those of a log have. */
+static bool is_wide(const char *bytes, size_t count, bool big_endian)
+{
+    enum { LOOKED_AT = 256 };
+    size_t zeros = 0, units = 0;
+    if (count < 4 || memcmp(bytes, big_endian ? "\xfe\xff" : "\xff\xfe", 2) != 0) return false;
+    for (size_t at = 2; at + 2 <= oos_min(count, LOOKED_AT); at += 2, units++)
+        zeros += bytes[at + !big_endian] == '\0';
+    return zeros * 2 >= units;
+}
+
+/* The next piece of a wide text, narrowed, into the stream's own buffer. */
+static oomsight_status refill(oos_logstream *stream, const unsigned char *first, size_t first_count,
+                              oomsight_error *reterr)
+{
+    unsigned char raw[WIDE_BYTES + sizeof stream->odd];
+    size_t const kept = stream->odd_count;
+    size_t count = first_count;
+    memcpy(raw, stream->odd, kept);
+    if (first)
+        memcpy(raw + kept, first, count);
+    else
+        OOS_TRY(read_bytes(stream, (char *)raw + kept, WIDE_BYTES, &count, reterr));
+    stream->narrow_at = 0;
+    stream->narrow_len = narrow(stream, raw, kept + count, stream->narrow);
+    stream->narrow_end = count == 0;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count,
+                                   oomsight_error *reterr)
+{
+    if (stream->file_bytes == 0) {
+        stream->wide = false;
+        stream->odd_count = stream->narrow_at = stream->narrow_len = 0;
+        OOS_TRY(read_bytes(stream, bytes, oos_min(capacity, WIDE_BYTES), ret_count, reterr));
+        stream->big_endian = is_wide(bytes, *ret_count, true);
+        if (!stream->big_endian && !is_wide(bytes, *ret_count, false)) return OOMSIGHT_OK;
+        if (!stream->narrow) stream->narrow = malloc(WIDE_BYTES * 2);
+        if (!stream->narrow) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+        stream->wide = true;
+        OOS_TRY(refill(stream, (const unsigned char *)bytes, *ret_count, reterr));
+    }
+    if (!stream->wide) return read_bytes(stream, bytes, capacity, ret_count, reterr);
+    while (stream->narrow_at == stream->narrow_len && !stream->narrow_end)
+        OOS_TRY(refill(stream, NULL, 0, reterr));
+    *ret_count = oos_min(capacity, stream->narrow_len - stream->narrow_at);
+    if (*ret_count) memcpy(bytes, stream->narrow + stream->narrow_at, *ret_count);
+    stream->narrow_at += *ret_count;
     return OOMSIGHT_OK;
 }
 

@@ -11,6 +11,8 @@ const char *oos_report_incident_title(const oos_explain_page *page, const oos_in
     if (incident->record) return page->chinese ? incident->record->title.zh : incident->record->title.en;
     if (incident->is_oom) return incident->cause_why;
     if (incident->failed) return "a failure, but the log does not say that memory is the reason";
+    if (page->explanation->binary && strcmp(incident->cause, "healthy_log") != 0)
+        return "this is a binary file, not a log";
     return strcmp(incident->cause, "healthy_log") == 0 ? "no failure in this log"
                                                        : "nothing in this log was recognised";
 }

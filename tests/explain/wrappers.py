@@ -59,6 +59,12 @@ CASES = {
     "progress bars": b"Loading safetensors checkpoint shards:  50% 1/2\rLoading safetensors checkpoint shards: 100% 2/2\r" + TEXT,
     "issue body": b"### Bug\n\n<details>\n\n```text\n" + TEXT + b"```\n\n</details>\n",
     "invalid UTF-8": b"\xff\xfe\x80 junk\n" + TEXT.replace(b"Traceback", b"\xc3Traceback"),
+    "UTF-16, as PowerShell redirects": TEXT.decode().encode("utf-16"),
+    "UTF-16, the other way round": b"\xfe\xff" + TEXT.decode().encode("utf-16-be"),
+    "Loki's answer": json.dumps({"status": "success", "data": {"resultType": "streams", "result": [
+        {"stream": {"pod": "a"}, "values": [[str(17 + i), line] for i, line in enumerate(TEXT.decode().splitlines())]}]}}).encode(),
+    "CloudWatch's answer": json.dumps({"events": [{"timestamp": i, "message": line} for i, line in enumerate(TEXT.decode().splitlines())]}).encode(),
+    "a list of records": json.dumps([{"textPayload": line, "severity": "ERROR"} for line in TEXT.decode().splitlines()]).encode(),
     "UTF-8 with a mark": b"\xef\xbb\xbf" + TEXT,
 }
 
