@@ -42,7 +42,7 @@ def as_without(engine, configuration=None):
 
 # Every function of the plugin, in the order in which they are called.
 STEPS = ["plugin.register_patch", "plugin.patch_executor", "plugin.patch_worker", "plugin.find_spec", "plugin.preflight", "plugin.make_plan",
-         "plugin.device_of", "plugin.engine_version", "plugin.command_of", "words.reach", "words.plain", "words.graphs", "words.drafts",
+         "plugin.device_of", "plugin.host_ram", "plugin.engine_version", "plugin.command_of", "words.reach", "words.plain", "words.graphs", "words.drafts",
          "plugin.ask", "ask.environment", "ask.command_path", "ask.memory_file", "ask.subprocess.Popen", "ask.Answer", "ask.page_documents",
          "plugin.summary", "plugin.best_flags", "plugin.refuses", "plugin.log.info", "plugin.log.warning", "plugin.log.error", "plugin.say_all",
          "plugin.observe_bundle", "bundle.told", "plugin.out_of_memory_check", "bundle.was_tried", "plugin.plan_for", "bundle.write", "bundle.measured",
