@@ -238,6 +238,9 @@ static void an_index_that_is_none_or_leaves_the_directory_is_refused(void **stat
         "{\"weight_map\":{\"a\":\"\"}}",
         "{\"weight_map\":{\"a\":\"x/../../y\"}}",
         "{\"weight_map\":{\"a\":\"x/..\"}}",
+        "{\"weight_map\":{\"a\":\"\\u002e\\u002e/x\"}}",
+        "{\"weight_map\":{\"a\":\"..\\/x\"}}",
+        "{\"weight_map\":{\"a\":\"\\/etc/passwd\"}}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         oos_tensor_table table;
