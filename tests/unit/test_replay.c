@@ -187,12 +187,8 @@ static void a_pool_that_lends_is_asked_in_the_turn_of_the_release(void **state)
     assert_int_equal(before.end_reserved_bytes, 90 * OOS_MIB);
 }
 
-/* The smallest device holds what others hold, too; a page less and the run fails. */
-static void the_smallest_device_is_the_smallest(void **state)
+static uint64_t smallest_of(const char *text)
 {
-    (void)state;
-    const char *text =
-        "device_total 400MiB\ndevice_used 10MiB\nmalloc a 60MiB\nmalloc b 30MiB\nfree a\nmalloc c 50MiB\n";
     oos_stream *input = NULL;
     oos_trace *trace = NULL;
     oos_analysis *analysis = NULL;
@@ -202,12 +198,34 @@ static void the_smallest_device_is_the_smallest(void **state)
     assert_int_equal(oos_analyse(trace, &params, &analysis, NULL), OOMSIGHT_OK);
     assert_true(analysis->smallest_bytes.known);
     uint64_t const smallest = analysis->smallest_bytes.value;
-    assert_int_equal(smallest, 100 * OOS_MIB);
-    assert_false(run(text, &(oos_scenario){.total_bytes = oos_u64_of(smallest)}).oom);
-    assert_true(run(text, &(oos_scenario){.total_bytes = oos_u64_of(smallest - 2 * OOS_MIB)}).oom);
     oos_analysis_free(analysis);
     oos_trace_free(trace);
     oos_stream_close(input);
+    return smallest;
+}
+
+/* The smallest device holds what others hold, too, and whole segments (20 MiB for a request of two); a page less and the run fails. */
+static void the_smallest_device_is_the_smallest(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t mib;
+    } cases[] = {
+        {"device_total 400MiB\ndevice_used 10MiB\nmalloc a 60MiB\nmalloc b 30MiB\nfree a\nmalloc c 50MiB\n",
+         100},
+        {"device_total 400MiB\ndevice_used 10MiB\nmalloc a 2MiB\n", 30},
+        {"device_total 400MiB\nmalloc a 2MiB\n", 20}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t const smallest = smallest_of(cases[i].text);
+        assert_int_equal(smallest, cases[i].mib * OOS_MIB);
+        oos_u64 const base = oos_u64_of(i < 2 ? 10 * OOS_MIB : 0);
+        assert_false(
+            run(cases[i].text, &(oos_scenario){.total_bytes = oos_u64_of(smallest), .base_bytes = base}).oom);
+        assert_true(run(cases[i].text, &(oos_scenario){.total_bytes = oos_u64_of(smallest - 2 * OOS_MIB),
+                                                       .base_bytes = base})
+                        .oom);
+    }
 }
 
 int main(void)
