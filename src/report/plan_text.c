@@ -26,7 +26,7 @@ static oos_ink heading_ink(const oos_plan *plan)
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
-    oos_style_ink(style, heading_ink(plan), oos_report_answer_heading(plan));
+    oos_style_ink(style, heading_ink(plan), "%s", oos_report_answer_heading(plan));
     if (plan->phase != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
     if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_style_ink(style, OOS_INK_BOLD, ": out of memory");
