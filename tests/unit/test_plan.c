@@ -445,7 +445,7 @@ static void a_lora_slot_is_an_a_and_a_b_for_every_matrix(void **state)
 }
 
 /* What is offered is worth having: several changes at once leave more than a context of a few hundred tokens. */
-static void several_changes_leave_a_context_of_1024(void **state)
+static void several_changes_leave_a_context_of_2048(void **state)
 {
     (void)state;
     size_t lengths = 0;
@@ -457,7 +457,7 @@ static void several_changes_leave_a_context_of_1024(void **state)
                 const char *flag = s.plan->fixes[i].change[k];
                 double const value = atof(s.plan->fixes[i].change[k + 1]);
                 if (strcmp(flag, "--max-model-len") == 0 && s.plan->fixes[i].change_count > 2) {
-                    assert_true(value >= 1024);
+                    assert_true(value >= 2048);
                     lengths++;
                 }
             }
@@ -480,7 +480,7 @@ int main(void)
         cmocka_unit_test(one_gpu_has_no_communicators),
         cmocka_unit_test(rows_of_the_vocabulary_are_padded_to_64),
         cmocka_unit_test(a_lora_slot_is_an_a_and_a_b_for_every_matrix),
-        cmocka_unit_test(several_changes_leave_a_context_of_1024),
+        cmocka_unit_test(several_changes_leave_a_context_of_2048),
         cmocka_unit_test(graphs_are_captured_up_to_twice_the_sequences),
         cmocka_unit_test(copies_made_while_loading_are_held_while_loading),
         cmocka_unit_test(the_sampler_holds_its_copies_of_the_logits),
