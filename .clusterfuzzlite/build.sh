@@ -18,8 +18,8 @@ for target in $targets; do
     python3 - "$OUT/${target}_seed_corpus.zip" "tests/fuzz/corpus/$name" "$made/$name" <<'END'
 import os, sys, zipfile
 with zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED) as out:
-    for folder in sys.argv[2:]:
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []: out.write(os.path.join(folder, name), name)
+    for folder in filter(os.path.isdir, sys.argv[2:]):
+        for name in sorted(set(os.listdir(folder)) - set(out.namelist())): out.write(os.path.join(folder, name), name)
 END
     # Targets run on machines without the libraries: they lie beside them.
     ldd "$OUT/$target" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|libpthread|librt|ld-linux)/ {print $3}' | xargs -r -I{} cp -n {} "$OUT/lib/"
