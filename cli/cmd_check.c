@@ -15,7 +15,7 @@ static const char help[] =
     "  --gpu-total SIZE    what it really shows; --gpu-used SIZE: held by others; --gpu-cc X.Y\n"
     "  --vllm VERSION      for commands whose image tag tells none\n"
     "  --models DIR        where the models lie that the files name (DIR/org/name or DIR/name)\n"
-    "  --offline           never ask the hub\n"
+    "  --offline           never ask the hub; --insecure: HF_TOKEN over http://, too\n"
     "  --json, --format text|json|github|sarif, --output FILE, --color WHEN, --explain, --data DIR\n\n"
     "A comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB vllm=0.19.1` declares for what follows it,\n"
     "`# oomsight: ignore` leaves the next command out.\n\n"
@@ -34,10 +34,11 @@ static int take_option(oomsight_check_params *params, int argc, char **argv, int
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--offline") == 0) return params->allow_hub = 0, ++*at, 1;
+    if (take_insecure(argv[*at])) return ++*at, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
         return take_size(value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
-        return take_size(value, &params->gpu_used_bytes);
+        return params->gpu_used_known = 1, take_size(value, &params->gpu_used_bytes);
     if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
         return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;

@@ -10,19 +10,20 @@
 static const struct {
     const char *command, *options;
 } table[] = {
-    {"plan", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --host-ram --max-fit --null "
-             "--strict " OUTPUT},
-    {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub " OUTPUT},
+    {"plan",
+     "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --insecure --host-ram --max-fit --null "
+     "--strict " OUTPUT},
+    {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure " OUTPUT},
     {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
                "--pool-backend --sweep "
                "--events " OUTPUT},
     {"dryrun", "--gpu --gpu-total --gpu-used --slice --compute-capability --outside --load --serve --until "
                "--trace --cuda "
                "--timeout --quiet " OUTPUT},
-    {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline " OUTPUT},
-    {"matrix",
-     "--diff --moved --models --offline --mode --threads --points --cache --no-cache --engine --jobs "
-     "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
+    {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline --insecure " OUTPUT},
+    {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "
+               "--engine --jobs "
+               "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
     {"gpus", OUTPUT},
     {"engines", OUTPUT},
     {"redact", OUTPUT},

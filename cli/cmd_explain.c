@@ -25,6 +25,7 @@ static void print_help(void)
         "  --metrics-file F    the same in a file, for a textfile collector\n"
         "  --max-files N       follow at most so many (4096)\n"
         "  --hub       the model that the log names may be fetched (config and headers), to compute fixes\n"
+        "  --insecure  with --hub: send HF_TOKEN to an http:// hub on another machine\n"
         "  --json, --format text|json|md|html|github|sarif, --output FILE, --color, --ascii, --lang en|zh, "
         "--explain, "
         "--data "
@@ -81,6 +82,10 @@ int cmd_explain(int argc, char **argv)
         }
         if (strcmp(argv[at], "--hub") == 0) {
             growing.hub = true;
+            at++;
+            continue;
+        }
+        if (take_insecure(argv[at])) {
             at++;
             continue;
         }

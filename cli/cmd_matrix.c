@@ -19,7 +19,7 @@ static const char help[] =
     "  --diff OLD NEW        compare two versions: what an upgrade breaks, mends and moves\n"
     "  --moved PERCENT       a change of KV tokens that is told (5)\n"
     "  --models DIR          where models lie that FILE names (DIR/org/name or DIR/name)\n"
-    "  --offline             never ask the hub\n"
+    "  --offline             never ask the hub; --insecure: HF_TOKEN over http://, too\n"
     "  --mode plan|dryrun    in place of what FILE says\n"
     "  --threads N           that plan (one per core)\n"
     "  --points FILE         also write every point there, one line of JSON each\n"
@@ -110,6 +110,7 @@ static int take_option(matrix_options *options, int argc, char **argv, int *at)
     oomsight_matrix_params *params = &options->params;
     if (strcmp(argv[*at], "--diff") == 0) return take_diff(options, argc, argv, at);
     if (strcmp(argv[*at], "--offline") == 0) return params->allow_hub = 0, ++*at, 1;
+    if (take_insecure(argv[*at])) return ++*at, 1;
     if (strcmp(argv[*at], "--no-cache") == 0) return options->no_cache = true, ++*at, 1;
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
     if ((value = option_value("--moved", argc, argv, at, &wrong)))

@@ -32,6 +32,7 @@ static const char help[] =
     "  --vllm VERSION      engine version; given twice: side by side\n"
     "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
     "  --offline           never ask the hub\n"
+    "  --insecure          send HF_TOKEN to an http:// hub on another machine\n"
     "  --host-ram SIZE     RAM of the machine, for weights kept there (64GiB are assumed)\n"
     "  --max-fit           print only the flags to add ('' when it fits as it is): one line for $( )\n"
     "  --null              with --max-fit: each word ends with a NUL, for xargs -0\n"
@@ -79,10 +80,11 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
         params->allow_hub = 0;
         return ++*at, 1;
     }
+    if (take_insecure(argv[*at])) return ++*at, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
         return take_size("--gpu-total", value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
-        return take_size("--gpu-used", value, &params->gpu_used_bytes);
+        return params->gpu_used_known = 1, take_size("--gpu-used", value, &params->gpu_used_bytes);
     if ((value = option_value("--host-ram", argc, argv, at, &wrong)))
         return take_size("--host-ram", value, &params->host_ram_bytes);
     if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))

@@ -17,6 +17,13 @@ void output_options_init(output_options *options)
     chosen_color = COLOR_AUTO;
 }
 
+bool take_insecure(const char *word)
+{
+    if (strcmp(word, "--insecure") != 0) return false;
+    setenv("OOMSIGHT_INSECURE", "1", 1); /* where the library looks, beside HF_TOKEN and HF_ENDPOINT */
+    return true;
+}
+
 const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong)
 {
     const char *word = argv[*at];

@@ -83,6 +83,7 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     plan_params.gpu_total_bytes = found->gpu ? 0 : params->gpu_total_bytes;
     if (found->gpu_total) (void)oomsight_size_parse(found->gpu_total, &plan_params.gpu_total_bytes);
     plan_params.gpu_used_bytes = params->gpu_used_bytes;
+    plan_params.gpu_used_known = params->gpu_used_known;
     plan_params.compute_capability = params->compute_capability;
     plan_params.engine_version = found->engine_version ? found->engine_version : params->engine_version;
     plan_params.allow_hub = params->allow_hub;

@@ -97,6 +97,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
     params.gpu = gpu->gpu;
     params.gpu_total_bytes = gpu->total_bytes;
     params.gpu_used_bytes = gpu->used_bytes;
+    params.gpu_used_known = gpu->used_known;
     params.compute_capability = gpu->capability;
     params.engine_version = point->version;
     params.environment = matrix->file.environment.list;

@@ -154,6 +154,7 @@ bool oos_matrix_cache_key(const oomsight_matrix *matrix, const oos_matrix_place 
     oos_sha256_add_text(&hash, gpu->capability);
     oos_sha256_add_u64(&hash, gpu->total_bytes);
     oos_sha256_add_u64(&hash, gpu->used_bytes);
+    oos_sha256_add_u64(&hash, gpu->used_known);
     const char *words[OOS_MATRIX_WORDS];
     size_t const count = oos_matrix_flag_words(place, words);
     for (size_t i = 0; i < count; i++) oos_sha256_add_text(&hash, words[i]);

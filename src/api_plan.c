@@ -105,8 +105,8 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
     }
     device.nvml_total_bytes = gpu && params->gpu ? gpu->nvml_total_bytes : device.total_bytes;
     device.used_bytes = params->gpu_used_bytes;
-    size_t const with_host = offsetof(oomsight_plan_params, host_ram_bytes) + sizeof params->host_ram_bytes;
-    if (params->size >= with_host) device.host_bytes = params->host_ram_bytes;
+    device.host_bytes = params->host_ram_bytes;
+    device.used_known = params->gpu_used_known != 0;
     if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",
                         params->compute_capability);

@@ -192,10 +192,12 @@ typedef struct oomsight_plan_params {
     /* advanced: layer specs that replace the model's own in KV sizing; may be NULL */
     const char *kv_layers_json;
     uint64_t host_ram_bytes; /* of the machine, for weights kept in host memory; 0: 64 GiB are assumed */
+    /* 1: gpu_used_bytes is meant as it stands, 0 too; else on unified memory something is assumed */
+    int gpu_used_known;
 } oomsight_plan_params;
 #define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0    \
+        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0 \
     }
 
 /* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched
@@ -538,10 +540,11 @@ typedef struct oomsight_check_params {
     /* where models lie that the files name otherwise, by their last name; may be NULL */
     const char *models_dir;
     int allow_hub;
+    int gpu_used_known; /* as for a plan */
 } oomsight_check_params;
 #define OOMSIGHT_CHECK_PARAMS_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_check_params), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0                        \
+        sizeof(oomsight_check_params), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0                     \
     }
 
 /* On OOMSIGHT_OK *ret_check is the caller's, to be given to oomsight_check_free(). Otherwise it is untouched. A command that

@@ -11,7 +11,8 @@ oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_b
                               oomsight_error *reterr)
 {
     oomsight_status status = OOMSIGHT_OK;
-    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* a pipe would be waited for, and some devices do something when they are opened */
+    int const fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
         status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
         oos_fail(reterr, status, "%s", oos_errno_text(errno));

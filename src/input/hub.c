@@ -7,12 +7,14 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     CONFIG_MAX = 16 << 20,
     INDEX_MAX = 100 * 1000 * 1000,
     FIRST_BYTES = 128 << 10, /* a header and its length; larger ones are asked for again */
-    TIMEOUT_S = 20
+    TIMEOUT_S = 20,
+    DEADLINE_TIMEOUTS = 3 /* the whole of a model may take so many of them */
 };
 
 typedef struct hub {
@@ -20,6 +22,7 @@ typedef struct hub {
     const oos_hub_id *id;
     const char *endpoint, *revision;
     oos_fetch_options options;
+    bool withheld; /* there is a token, and the way to the hub is open to everybody */
     oomsight_error *reterr;
 } hub;
 
@@ -54,6 +57,17 @@ static oomsight_status endpoint_read(hub *h)
     return h->endpoint ? OOMSIGHT_OK : nomem(h);
 }
 
+/* Over http:// everybody on the way reads the token; on this machine there is nobody on the way. */
+static bool is_open(const char *endpoint)
+{
+    if (strncmp(endpoint, "http://", 7) != 0) return false;
+    const char *host = endpoint + 7;
+    size_t const len = strcspn(host, ":/?#"), four = strspn(host, "0123456789.");
+    if (strncmp(host, "[::1]", 5) == 0) return !strchr(":/?#", host[5]);
+    if (len == 9 && memcmp(host, "localhost", 9) == 0) return false;
+    return !(len == four && strncmp(host, "127.", 4) == 0);
+}
+
 /* One word without anything that could end a header line. */
 static oomsight_status token_read(hub *h)
 {
@@ -66,8 +80,17 @@ static oomsight_status token_read(hub *h)
         if (token.ptr[i] <= ' ' || token.ptr[i] > '~')
             return oos_fail(h->reterr, OOMSIGHT_USAGE, "HF_TOKEN is not a token");
     if (token.len == 0) return OOMSIGHT_OK;
+    h->withheld = is_open(h->endpoint) && !on("OOMSIGHT_INSECURE");
+    if (h->withheld) return OOMSIGHT_OK;
     h->options.token = oos_arena_copy(h->arena, token);
     return h->options.token ? OOMSIGHT_OK : nomem(h);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static long timeout_read(void)
@@ -129,6 +152,12 @@ static oomsight_status refused(hub *h, const oos_fetch *fetch)
                 "the hub does not give %s to this HF_TOKEN (%ld): ask for access on the model's page, or "
                 "check the name",
                 name, fetch->http);
+        if (h->withheld)
+            return oos_fail(
+                h->reterr, OOMSIGHT_IO,
+                "the hub does not give %s to everybody (%ld), and HF_TOKEN was not sent: %.100s is not "
+                "https://, anybody on the way could read it (--insecure sends it)",
+                name, fetch->http, h->endpoint);
         return oos_fail(
             h->reterr, OOMSIGHT_IO,
             "the hub does not give %s to everybody (%ld): it is gated or private and needs HF_TOKEN, or "
@@ -267,6 +296,7 @@ oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, const char 
     if (!h.revision) return nomem(&h);
     h.options.endpoint = h.endpoint;
     h.options.timeout_s = timeout_read();
+    h.options.deadline_ms = now_ms() + DEADLINE_TIMEOUTS * 1000 * h.options.timeout_s;
 
     oos_fetch texts[3];
     OOS_TRY(texts_fetch(&h, texts));

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { AT_ONCE = 8, REDIRECTS_MAX = 5, POLL_MS = 1000 };
 
@@ -286,6 +287,16 @@ static oomsight_status finished(session *s, CURLMsg *message, oomsight_error *re
     return s->next < s->count ? start(s, t, reterr) : OOMSIGHT_OK;
 }
 
+/* Milliseconds to sleep at most; -1: it is too late. */
+static int patience(const oos_fetch_options *options)
+{
+    struct timespec now;
+    if (!options->deadline_ms) return POLL_MS;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t const left = options->deadline_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    return left <= 0 ? -1 : left < POLL_MS ? (int)left : POLL_MS;
+}
+
 static oomsight_status run(session *s, oomsight_error *reterr)
 {
     for (size_t i = 0; i < AT_ONCE && s->next < s->count; i++) {
@@ -300,7 +311,14 @@ static oomsight_status run(session *s, oomsight_error *reterr)
             return oos_fail(reterr, OOMSIGHT_NETWORK, "transfers cannot be run");
         for (CURLMsg *message; (message = curl.curl_multi_info_read(s->multi, &left));)
             if (message->msg == CURLMSG_DONE) OOS_TRY(finished(s, message, reterr));
-        if (s->running) curl.curl_multi_wait(s->multi, NULL, 0, POLL_MS, NULL);
+        if (!s->running) break;
+        int const wait_ms = patience(s->options);
+        if (wait_ms < 0)
+            return oos_fail(reterr, OOMSIGHT_NETWORK,
+                            "%.300s sends too slowly and was given up (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS "
+                            "waits longer)",
+                            s->options->endpoint);
+        curl.curl_multi_wait(s->multi, NULL, 0, wait_ms, NULL);
     }
     return OOMSIGHT_OK;
 }

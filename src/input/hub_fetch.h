@@ -22,10 +22,11 @@ typedef struct oos_fetch_options {
     const char *endpoint; /* "https://huggingface.co": the token goes to this host and to no other */
     const char *token;    /* NULL: none */
     long timeout_s;       /* to connect, and without a byte */
+    int64_t deadline_ms;  /* of CLOCK_MONOTONIC: what has not come by then does not come; 0: none */
 } oos_fetch_options;
 
 /* Every answer of the server is success here, 404 too: see `http`. Failure is NETWORK (no answer, a body cut short, a
- * redirect without end), MALFORMED (too long), UNSUPPORTED (no libcurl) or NOMEM; then some answers may be empty. */
+ * redirect without end, too late), MALFORMED (too long), UNSUPPORTED (no libcurl) or NOMEM; then some answers may be empty. */
 oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options, oos_fetch *list,
                               size_t count, oomsight_error *reterr);
 

@@ -166,6 +166,7 @@ static oomsight_status gpu_read(oos_matrix_reader *in, const yaml_node_t *node, 
         OOS_TRY(field(in, node, "cc", &gpu->capability));
         OOS_TRY(size_field(in, node, "total", &gpu->total_bytes));
         OOS_TRY(size_field(in, node, "used", &gpu->used_bytes));
+        gpu->used_known = oos_matrix_get(in, node, "used") != NULL;
         if (!gpu->gpu && !gpu->total_bytes)
             return oos_matrix_wrong(in, node, "an entry of gpus needs 'gpu' or 'total'");
     } else {

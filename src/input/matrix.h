@@ -27,6 +27,7 @@ typedef struct oos_matrix_gpu {
     const char *gpu;                  /* "A30x4"; NULL: known by its size alone */
     const char *capability;           /* "9.0"; NULL: from data */
     uint64_t total_bytes, used_bytes; /* 0: from data, none */
+    bool used_known;                  /* it was said, if only as 0 */
     uint32_t id, line;
 } oos_matrix_gpu;
 

@@ -82,7 +82,7 @@ static oomsight_status fd_add(oos_tensor_builder *b, scratch *s, int fd, oomsigh
 
 static oomsight_status file_read(oos_tensor_builder *b, scratch *s, const char *path, oomsight_error *reterr)
 {
-    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    int const fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
         oomsight_status const status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
         oos_fail(reterr, status, "%s", oos_errno_text(errno));

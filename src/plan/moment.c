@@ -8,7 +8,7 @@
 oos_amount oos_moment_others(const oos_plan *plan)
 {
     const oos_device_facts *device = &plan->setup->device;
-    if (device->used_bytes || !device->unified)
+    if (device->used_known || device->used_bytes || !device->unified)
         return oos_amount_exact(device->used_bytes, OOS_SOURCE_READ, "given with --gpu-used");
     uint64_t const hundredth = device->total_bytes / 100;
     return oos_amount_guess(

@@ -16,6 +16,7 @@ typedef struct oos_device_facts {
     uint64_t total_bytes, total_low, total_high; /* what cudaMemGetInfo shows */
     uint64_t nvml_total_bytes;                   /* what NVML shows: the whole card under a slice */
     uint64_t used_bytes;                         /* held by others */
+    bool used_known;                             /* it was said, if only as 0 */
     uint64_t context_bytes, context_low, context_high;
     uint64_t count;
     uint64_t host_bytes; /* RAM of the machine, 0: not told */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { FEWEST_SLOTS = 4, FEWEST_PROBES = 4 };
+enum { FEWEST_SLOTS = 4, FEWEST_PROBES = 4, SPARSE_SLOTS = 1 << 16, SPARSE = 64, SLOTS_MAX = 1 << 28 };
 
 static size_t wanted_slot(const oos_id_table *table, uint64_t hash)
 {
@@ -29,6 +29,16 @@ ptrdiff_t oos_id_table_find(const oos_id_table *table, uint32_t value)
     ptrdiff_t at = oos_id_table_next(table, 0);
     while (at >= 0 && table->entries[at].value != value) at = oos_id_table_next(table, at + 1);
     return at;
+}
+
+/* Is it there: where its hash leads, a nearer item ends the search. */
+static bool holds(const oos_id_table *table, uint64_t hash, uint32_t value)
+{
+    if (!table->slots) return false;
+    const oos_id_entry *at = &table->entries[wanted_slot(table, hash)];
+    for (int8_t distance = 0; distance < table->probes && at->distance >= distance; at++, distance++)
+        if (at->value == value) return true;
+    return false;
 }
 
 /* One item into a table that is large enough by count. False: the probes ran out, and *item is still to be placed; the
@@ -59,6 +69,9 @@ static bool place(oos_id_table *table, oos_id_entry *item)
 
 static bool grow(oos_id_table *table)
 {
+    /* Ids that all ask for one slot would double it for ever, in torch as here. */
+    if (table->slots >= SLOTS_MAX || (table->slots >= SPARSE_SLOTS && table->count < table->slots / SPARSE))
+        return false;
     oos_id_table larger = {.slots = table->slots ? table->slots * 2 : FEWEST_SLOTS};
     int const log = __builtin_ctzll(larger.slots);
     larger.probes = (int8_t)(log > FEWEST_PROBES ? log : FEWEST_PROBES);
@@ -77,7 +90,7 @@ static bool grow(oos_id_table *table)
 
 bool oos_id_table_insert(oos_id_table *table, uint64_t hash, uint32_t value)
 {
-    if (oos_id_table_find(table, value) >= 0) return true;
+    if (holds(table, hash, value)) return true;
     oos_id_entry item = {.hash = hash, .value = value};
     while (table->slots == 0 || 2 * (table->count + 1) > table->slots || !place(table, &item))
         if (!grow(table)) return false;

@@ -119,15 +119,24 @@ static oomsight_status name_holders(oos_analysis *a, oomsight_error *reterr)
     return OOMSIGHT_OK;
 }
 
-static oos_stranded *stranded_of(oos_analysis *a, const oos_layout_segment *s)
+/* Places of a->stranded plus one, by pool; a power of two, more than there are segments. */
+typedef struct pool_index {
+    uint32_t *slots;
+    size_t mask;
+} pool_index;
+
+static oos_stranded *stranded_of(oos_analysis *a, const pool_index *index, const oos_layout_segment *s)
 {
-    for (size_t i = 0; i < a->stranded_count; i++) {
-        oos_stranded *x = &a->stranded[i];
+    uint64_t const mixed = (s->pool.first * 0x9E3779B97F4A7C15u ^ s->pool.second) * 0xD6E8FEB86659FD93u;
+    size_t at = (size_t)(mixed >> 32) + s->large;
+    for (; index->slots[at & index->mask]; at++) {
+        oos_stranded *x = &a->stranded[index->slots[at & index->mask] - 1];
         if (x->pool.first == s->pool.first && x->pool.second == s->pool.second && x->large == s->large)
             return x;
     }
     oos_stranded *x = &a->stranded[a->stranded_count++];
     *x = (oos_stranded){.pool = s->pool, .large = s->large};
+    index->slots[at & index->mask] = (uint32_t)a->stranded_count;
     return x;
 }
 
@@ -145,7 +154,7 @@ static void add_pin(oos_analysis *a, oos_pin pin)
 }
 
 /* A segment's free bytes, and the newest allocation that keeps it: the one that made its fragmentation permanent. */
-static void look_at_segment(oos_analysis *a, const scene *s, const size_t *mallocs,
+static void look_at_segment(oos_analysis *a, const scene *s, const size_t *mallocs, const pool_index *index,
                             const oos_layout_segment *g)
 {
     uint64_t free_bytes = 0, live = 0;
@@ -167,7 +176,7 @@ static void look_at_segment(oos_analysis *a, const scene *s, const size_t *mallo
         pin.stack = e->stack;
         pin.bytes = b->bytes;
     }
-    oos_stranded *x = stranded_of(a, g);
+    oos_stranded *x = stranded_of(a, index, g);
     x->segments++;
     x->free_bytes += free_bytes;
     if (live == 0) {
@@ -186,10 +195,13 @@ static oomsight_status look_at_strain(oos_analysis *a, const scene *s, const siz
     a->layout_stacks = OOS_NEW_ARRAY(a->arena, uint32_t, a->layout.block_count + 1);
     a->stranded = OOS_NEW_ARRAY(a->arena, oos_stranded, a->layout.segment_count + 1);
     a->pins = OOS_NEW_ARRAY(a->arena, oos_pin, MOST_PINS + 1);
-    if (!a->layout_stacks || !a->stranded || !a->pins)
+    pool_index index = {.mask = 15};
+    while (index.mask / 2 < a->layout.segment_count) index.mask = 2 * index.mask + 1;
+    index.slots = OOS_NEW_ARRAY(a->arena, uint32_t, index.mask + 1);
+    if (!a->layout_stacks || !a->stranded || !a->pins || !index.slots)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a moment of the run");
     for (size_t i = 0; i < a->layout.segment_count; i++)
-        look_at_segment(a, s, mallocs, &a->layout.segments[i]);
+        look_at_segment(a, s, mallocs, &index, &a->layout.segments[i]);
     return OOMSIGHT_OK;
 }
 

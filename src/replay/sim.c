@@ -23,9 +23,14 @@ static bool first_items(oos_sim *sim)
 
 oomsight_status oos_sim_create(const oos_sim_params *params, oos_sim **ret_sim, oomsight_error *reterr)
 {
-    if (params->total_bytes > MAX_DEVICE_BYTES || params->base_bytes > params->total_bytes)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "a device of %llu bytes, %llu of them in use",
-                        (unsigned long long)params->total_bytes, (unsigned long long)params->base_bytes);
+    if (params->total_bytes > MAX_DEVICE_BYTES)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED,
+                        "a device of %llu bytes is more than replay can lay out: at most %llu (%llu TiB)",
+                        (unsigned long long)params->total_bytes, (unsigned long long)MAX_DEVICE_BYTES,
+                        (unsigned long long)(MAX_DEVICE_BYTES >> 40));
+    if (params->base_bytes > params->total_bytes)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "others hold %llu bytes of a device that has only %llu",
+                        (unsigned long long)params->base_bytes, (unsigned long long)params->total_bytes);
     oos_sim *sim = calloc(1, sizeof *sim);
     if (!sim) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a simulator");
     sim->params = *params;
@@ -62,6 +67,7 @@ void oos_sim_free(oos_sim *sim)
     free(sim->homes.list);
     free(sim->pools.list);
     free(sim->owners.list);
+    free(sim->owner_buckets);
     free(sim->ranges.list);
     free(sim->uses.list);
     free(sim->streams.list);

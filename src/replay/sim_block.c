@@ -99,13 +99,16 @@ void oos_free_insert(oos_sim *sim, uint32_t index)
     pool *p = pool_of(sim, b);
     b->age_base = (uint32_t)p->calls;
     p->free_bytes += b->bytes;
+    if (is_private(sim, p)) sim->private_free_bytes += b->bytes;
     if (!oos_set_add(sim->homes.list[b->home].free, b->bytes, order_of(sim, b), index)) sim->failed = true;
 }
 
 void oos_free_remove(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
-    pool_of(sim, b)->free_bytes -= b->bytes;
+    pool *p = pool_of(sim, b);
+    p->free_bytes -= b->bytes;
+    if (is_private(sim, p)) sim->private_free_bytes -= b->bytes;
     oos_set_remove(sim->homes.list[b->home].free, b->bytes, order_of(sim, b));
 }
 

@@ -1,13 +1,50 @@
 /* Private pools: CUDA-graph pools and MemPools, who is routed to them, who still refers to them. */
 #include "replay/sim_state.h"
 
+#include <stdlib.h>
+
+enum { BUCKETS_FIRST = 64 };
+
+static uint32_t bucket_of(const oos_sim *sim, oos_pool_id id)
+{
+    uint64_t const mixed = (id.first * 0x9E3779B97F4A7C15u ^ id.second) * 0xD6E8FEB86659FD93u;
+    return (uint32_t)(mixed >> 32) & (sim->owner_bucket_count - 1);
+}
+
+/* An id that was given up and came again has several owners in its chain, of which one is known. */
 uint32_t oos_owner_find(const oos_sim *sim, oos_pool_id id)
 {
-    for (uint32_t i = 1; i < sim->owners.count; i++) {
+    if (!sim->owner_bucket_count) return NO_OWNER;
+    for (uint32_t i = sim->owner_buckets[bucket_of(sim, id)]; i != NO_OWNER; i = sim->owners.list[i].next) {
         const owner *o = &sim->owners.list[i];
         if (o->known && o->id.first == id.first && o->id.second == id.second) return i;
     }
     return NO_OWNER;
+}
+
+static void owner_enter(oos_sim *sim, uint32_t index)
+{
+    owner *o = &sim->owners.list[index];
+    uint32_t *head = &sim->owner_buckets[bucket_of(sim, o->id)];
+    o->next = *head;
+    *head = index;
+}
+
+/* Room for one more: twice the buckets when there are as many owners. */
+static bool buckets_grow(oos_sim *sim)
+{
+    if (sim->owners.count < sim->owner_bucket_count) return true;
+    uint32_t const count = sim->owner_bucket_count ? 2 * sim->owner_bucket_count : BUCKETS_FIRST;
+    uint32_t *buckets = calloc(count, sizeof *buckets); /* NO_OWNER is 0 */
+    if (!buckets) {
+        sim->failed = true;
+        return false;
+    }
+    free(sim->owner_buckets);
+    sim->owner_buckets = buckets;
+    sim->owner_bucket_count = count;
+    for (uint32_t i = 1; i < sim->owners.count; i++) owner_enter(sim, i);
+    return true;
 }
 
 uint32_t oos_route(const oos_sim *sim, bool small)
@@ -19,9 +56,10 @@ uint32_t oos_route(const oos_sim *sim, bool small)
 
 static uint32_t owner_create(oos_sim *sim, oos_pool_id id)
 {
-    if (!GROW(sim, sim->owners) || !GROW(sim, sim->pools)) return NO_OWNER;
+    if (!buckets_grow(sim) || !GROW(sim, sim->owners) || !GROW(sim, sim->pools)) return NO_OWNER;
     uint32_t const index = sim->owners.count++;
     sim->owners.list[index] = (owner){.id = id, .count = 1, .known = true};
+    owner_enter(sim, index);
     sim->pools.list[sim->pools.count++] = (pool){.small = true, .owner = index};
     if (!GROW(sim, sim->pools)) return NO_OWNER;
     sim->pools.list[sim->pools.count++] = (pool){.small = false, .owner = index};

@@ -88,6 +88,8 @@ void oos_release_cached(oos_sim *sim, oos_pool_id id)
         }
         owner *o = &sim->owners.list[index];
         if ((everything || named) && o->segments == 0) {
+            sim->private_free_bytes -=
+                sim->pools.list[2 * index].free_bytes + sim->pools.list[2 * index + 1].free_bytes;
             o->known = false;
             oos_id_table_erase(&sim->freeable, at);
         } else {

@@ -35,8 +35,5 @@ const oos_stats *oos_sim_stats(const oos_sim *sim)
 
 uint64_t oos_sim_free_private_bytes(const oos_sim *sim)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 2; i < sim->pools.count; i++)
-        if (sim->owners.list[sim->pools.list[i].owner].known) bytes += sim->pools.list[i].free_bytes;
-    return bytes;
+    return sim->private_free_bytes;
 }

@@ -63,6 +63,7 @@ typedef struct owner {
     oos_backend backend;
     bool broken; /* the sticky error of its backend */
     bool no_split, known;
+    uint32_t next; /* another owner of the same bucket; NO_OWNER: none */
 } owner;
 
 /* Address range of an expandable segment. */
@@ -108,6 +109,9 @@ struct oos_sim {
     ARRAY(home) homes;
     ARRAY(pool) pools;
     ARRAY(owner) owners;
+    uint32_t *owner_buckets; /* heads of chains, by id; a power of two of them */
+    uint32_t owner_bucket_count;
+    uint64_t private_free_bytes; /* free_bytes of all pools that is_private() names */
     ARRAY(range) ranges;
     ARRAY(use) uses;
     ARRAY(stream) streams;
@@ -146,6 +150,11 @@ static inline pool *pool_of(oos_sim *sim, const block *b)
 static inline owner *owner_of(oos_sim *sim, const pool *p)
 {
     return p->owner == NO_OWNER ? NULL : &sim->owners.list[p->owner];
+}
+/* Of a pool that torch still knows, other than the two default ones. */
+static inline bool is_private(const oos_sim *sim, const pool *p)
+{
+    return p->owner != NO_OWNER && sim->owners.list[p->owner].known;
 }
 static inline bool is_split(const block *b)
 {

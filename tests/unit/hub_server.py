@@ -57,6 +57,7 @@ MODELS = {
     "org/file": {"config.json": CONFIG},
     "org/slow": {"config.json": CONFIG},
     "org/endless": {"config.json": CONFIG},
+    "org/drip": {"config.json": CONFIG},
     "org/busy": {"config.json": CONFIG},
     "org/html": {"config.json": b"<html>not what you think</html>"},
     "org/quant": {"config.json": CONFIG, "hf_quant_config.json": b"{", "model.safetensors": FIRST},
@@ -132,9 +133,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(200, body)
         if model == "org/endless":
             return self.endless()
+        if model == "org/drip":
+            return self.drip()
         if model.startswith("org/whole") and name == "model.safetensors":
             return self.send_file(body, ranged=False)
         self.send_file(body)
+
+    def drip(self):
+        """Never silent, and never done."""
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        try:
+            for _ in range(150):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+                time.sleep(0.2)
+        except OSError:
+            pass
+        self.close_connection = True
 
     def endless(self):
         self.send_response(200)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,6 +162,38 @@ static void a_silent_server_is_given_up(void **state)
     free(kept);
 }
 
+static void a_server_that_drips_is_given_up_after_three_timeouts(void **state)
+{
+    (void)state;
+    time_t const start = time(NULL);
+    assert_int_equal(fetch("org/drip"), OOMSIGHT_NETWORK);
+    assert_non_null(strstr(error.text, "too slowly"));
+    assert_in_range(time(NULL) - start, 5, 15); /* HF_HUB_DOWNLOAD_TIMEOUT is 2 here */
+}
+
+static void a_token_does_not_travel_in_the_open(void **state)
+{
+    (void)state;
+    char *kept = strdup(getenv("HF_ENDPOINT")), open[64];
+    /* the same hub under an address that is not loopback's; nothing is resolved for the names below */
+    snprintf(open, sizeof open, "http://0.0.0.0%s", strrchr(kept, ':'));
+    setenv("no_proxy", "*", 1);
+    setenv("HF_ENDPOINT", open, 1);
+    setenv("HF_TOKEN", "good", 1);
+    FETCH("org/single"); /* what needs no token is had without it */
+    assert_int_equal(fetch("org/gated"), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "HF_TOKEN was not sent"));
+    assert_non_null(strstr(error.text, "--insecure"));
+    setenv("OOMSIGHT_INSECURE", "1", 1);
+    FETCH("org/gated");
+    unsetenv("OOMSIGHT_INSECURE");
+    setenv("HF_ENDPOINT", kept, 1);
+    FETCH("org/gated"); /* on this machine nobody listens on the way */
+    unsetenv("no_proxy");
+    unsetenv("HF_TOKEN");
+    free(kept);
+}
+
 static void offline_means_that_nobody_is_asked(void **state)
 {
     (void)state;
@@ -188,6 +221,8 @@ int main(void)
         CASE(what_is_not_what_it_should_be_is_refused),
         CASE(redirects_without_end_or_to_a_file_are_not_followed),
         CASE(a_silent_server_is_given_up),
+        CASE(a_server_that_drips_is_given_up_after_three_timeouts),
+        CASE(a_token_does_not_travel_in_the_open),
         CASE(offline_means_that_nobody_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

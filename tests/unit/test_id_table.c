@@ -56,12 +56,28 @@ static void a_walk_goes_on_where_an_item_was_erased(void **state)
     oos_id_table_release(&table);
 }
 
+static void ids_that_all_want_one_slot_are_refused_before_memory_ends(void **state)
+{
+    (void)state;
+    oos_id_table table = {0};
+    uint32_t value = 1;
+    while (value < 1000 && oos_id_table_insert(&table, 1, value)) {
+        assert_true(oos_id_table_insert(&table, 1, value)); /* a second time: it is there */
+        assert_int_equal(table.count, value);
+        value++;
+    }
+    assert_in_range(value, 8, 64);
+    assert_true(table.slots <= 1 << 20);
+    oos_id_table_release(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_walked_in_the_order_of_their_slots),
         cmocka_unit_test(ids_that_want_the_same_slot_stay_in_the_order_they_came),
         cmocka_unit_test(a_walk_goes_on_where_an_item_was_erased),
+        cmocka_unit_test(ids_that_all_want_one_slot_are_refused_before_memory_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,12 +173,37 @@ static void overrides_change_fields_and_update_parts(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+static void pipes_and_devices_are_no_config_and_nobody_waits_for_them(void **state)
+{
+    (void)state;
+    const char *dir = oos_arena_format(arena, "%s/pipe", root);
+    const char *file = oos_arena_format(arena, "%s/config.json", dir);
+    mkdir(dir, 0700);
+    assert_int_equal(mkfifo(file, 0600), 0);
+    alarm(10); /* who waits is ended */
+    assert_int_equal(locate(dir), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "not a regular file"));
+    unlink(file);
+    assert_int_equal(symlink("/dev/zero", file), 0);
+    assert_int_equal(locate(dir), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "not a regular file"));
+    unlink(file);
+    put("pipe/config.json", config);
+    assert_int_equal(mkfifo(oos_arena_format(arena, "%s/model.safetensors", dir), 0600), 0);
+    assert_int_not_equal(locate(dir), OOMSIGHT_OK);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(names_of_models_are_told_from_other_words),        CASE(the_cache_is_where_the_environment_says),
-        CASE(a_cached_model_is_found_by_branch_tag_and_commit), CASE(a_single_snapshot_needs_no_ref),
-        CASE(overrides_change_fields_and_update_parts),         CASE(a_directory_comes_before_the_cache),
+        CASE(pipes_and_devices_are_no_config_and_nobody_waits_for_them),
+        CASE(names_of_models_are_told_from_other_words),
+        CASE(the_cache_is_where_the_environment_says),
+        CASE(a_cached_model_is_found_by_branch_tag_and_commit),
+        CASE(a_single_snapshot_needs_no_ref),
+        CASE(overrides_change_fields_and_update_parts),
+        CASE(a_directory_comes_before_the_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

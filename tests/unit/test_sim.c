@@ -3,6 +3,9 @@
 
 #include "replay/sim.h"
 
+#include <string.h>
+#include <time.h>
+
 static oos_sim *sim_on(uint64_t total_bytes, const char *settings, oos_version torch)
 {
     oos_sim_params const params = {.torch = torch, .settings = settings, .total_bytes = total_bytes};
@@ -143,6 +146,44 @@ static void bytes_are_never_lost(void **state)
     }
 }
 
+static void many_pools_cost_no_more_each_than_a_few(void **state)
+{
+    (void)state;
+    enum { POOLS = 40000 };
+    oos_sim *sim = sim_on(1000 * OOS_GIB, NULL, OOS_TORCH_DEFAULT);
+    clock_t const start = clock();
+    for (uint64_t i = 1; i <= POOLS; i++) oos_sim_pool_create(sim, (oos_pool_id){0, i}, OOS_BACKEND_DRIVER);
+    for (uint64_t i = 1; i <= POOLS; i++) {
+        oos_pool_id const id = {0, i};
+        oos_sim_pool_begin(sim, id, false);
+        oos_sim_free_block(sim, oos_sim_malloc(sim, 3 * OOS_MIB, 0));
+        oos_sim_pool_end(sim, id, false);
+        oos_sim_pool_release(sim, id);
+        oos_sim_pool_release(sim, id);
+    }
+    oos_sim_empty_cache(sim, (oos_pool_id){0, 0});
+    assert_true(reserved(sim) == 0);
+    /* an id that comes again is a pool of its own */
+    oos_sim_pool_create(sim, (oos_pool_id){0, 7}, OOS_BACKEND_DRIVER);
+    assert_true(oos_sim_free_private_bytes(sim) == 0);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC <
+                10); /* a walk over all of them at each took minutes */
+    oos_sim_free(sim);
+}
+
+static void a_device_that_cannot_be_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    oos_sim_params params = {.torch = OOS_TORCH_DEFAULT, .total_bytes = 4000ull * 1000 * 1000 * 1000};
+    oos_sim *sim = NULL;
+    oomsight_error error = {0};
+    assert_int_equal(oos_sim_create(&params, &sim, &error), OOMSIGHT_MALFORMED);
+    assert_non_null(strstr(error.text, "4000000000000 bytes is more than replay can lay out"));
+    params = (oos_sim_params){.torch = OOS_TORCH_DEFAULT, .total_bytes = OOS_GIB, .base_bytes = 2 * OOS_GIB};
+    assert_int_equal(oos_sim_create(&params, &sim, &error), OOMSIGHT_MALFORMED);
+    assert_non_null(strstr(error.text, "others hold 2147483648 bytes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +195,8 @@ int main(void)
         cmocka_unit_test(a_block_used_by_another_stream_waits_for_its_event),
         cmocka_unit_test(settings_that_a_release_refuses_are_refused_in_its_words),
         cmocka_unit_test(bytes_are_never_lost),
+        cmocka_unit_test(many_pools_cost_no_more_each_than_a_few),
+        cmocka_unit_test(a_device_that_cannot_be_is_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

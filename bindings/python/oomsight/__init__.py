@@ -48,7 +48,7 @@ def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Siz
         command=_abi.words(given), command_count=len(given), gpu=_abi.encode(gpu), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), compute_capability=_abi.encode(compute_capability),
         engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), skip_fixes=int(not fixes),
-        allow_hub=int(hub), host_ram_bytes=_abi.size(host_ram, "host_ram"))
+        allow_hub=int(hub), host_ram_bytes=_abi.size(host_ram, "host_ram"), gpu_used_known=int(gpu_used is not None))
     return Plan(_abi.Handle("plan", params))
 
 
