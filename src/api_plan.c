@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "base/text.h"
 #include "plan/plan.h"
+#include "plan/forks.h"
 #include "plan/solve.h"
 #include "report/html.h"
 #include "report/plan.h"
@@ -241,6 +242,7 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     OOS_TRY(oos_setup_resolve(plan->arena, model, draft, &plan->serve, &plan->env, &device, &plan->rules,
                               &plan->setup, reterr));
     OOS_TRY(oos_plan_make(plan->arena, &plan->setup, params->kv_layers_json, &plan->plan, reterr));
+    OOS_TRY(oos_forks_plan(plan->arena, &plan->plan, params->kv_layers_json, reterr));
     char version[32];
     oos_version_print(plan->rules.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));

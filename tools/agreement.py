@@ -49,6 +49,7 @@ def compare(planner, folder, record):
     options = ["--vllm", record["version"]] + record["device"]
     if numbers_of(record["version"]) < (0, 11, 1):  # FlashInfer was installed there, which no flag tells
         options += ["--env", "VLLM_USE_FLASHINFER_SAMPLER=1"]
+    options += ["--env", "VLLM_CACHE_ROOT=kept"]  # the starts are of a warm compile cache
     plan, why = planner.plan(options, command)
     if not plan:
         return {"why": why}

@@ -127,6 +127,7 @@ typedef struct oos_engine_env {
     const char *alloc_conf;             /* PYTORCH_CUDA_ALLOC_CONF or PYTORCH_ALLOC_CONF */
     const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
     bool image;                         /* the command starts a published image (vllm/vllm-openai) */
+    oos_flag cold_compile; /* VLLM_DISABLE_COMPILE_CACHE says cold, VLLM_CACHE_ROOT that a cache is kept */
 } oos_engine_env;
 
 /* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */

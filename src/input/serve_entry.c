@@ -60,6 +60,10 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (oos_view_is(name, texts[i].name))
             *(const char **)((char *)env + texts[i].offset) = oos_arena_copy(arena, oos_view_of(value));
+    if (oos_view_is(name, "VLLM_DISABLE_COMPILE_CACHE") && switch_of(value).value)
+        env->cold_compile = (oos_flag){true, true};
+    if (oos_view_is(name, "VLLM_CACHE_ROOT") && !env->cold_compile.known)
+        env->cold_compile = (oos_flag){true, false};
     bool negative;
     uint64_t bytes;
     if (oos_view_is(name, "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE") &&

@@ -17,12 +17,16 @@ typedef struct oos_activation {
     oos_amount peak;          /* "torch peak memory increase": the largest of the moments */
     oos_amount
         retained; /* torch memory that stays after the run: MoE and attention workspaces, cuBLAS workspace */
-    oos_amount persistent; /* the runner's batch buffers, made before the weights are loaded */
-    bool encoder_first;    /* the encoder is the moment that decides */
+    oos_amount persistent;  /* the runner's batch buffers, made before the weights are loaded */
+    uint64_t compile_bytes; /* what a cold compile cache makes of the peak; 0: it is not larger */
+    bool encoder_first;     /* the encoder is the moment that decides */
 } oos_activation;
 
 /* Whether the engine before V1 runs this start. */
 bool oos_activation_first_engine(const oos_setup *setup);
+
+/* Whether a compile cache decides the peak that may be warm or cold. */
+bool oos_activation_compile_open(const oos_setup *setup);
 
 /* Whether a package that may or may not be installed decides how the sampler works. */
 bool oos_activation_sampler_open(const oos_setup *setup);

@@ -46,8 +46,8 @@ static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
  * what capture then took. A drafter's graphs are not in it. */
 static oos_amount graphs_left(const oos_plan *plan)
 {
-    oos_amount const graphs = plan->outside.graphs;
-    bool const estimated = plan->setup->graph_estimate_applied && plan->outside.graph_estimate.bytes > 0;
+    oos_amount const graphs = plan->graphs.taken;
+    bool const estimated = plan->setup->graph_estimate_applied && plan->graphs.estimate.bytes > 0;
     if (!estimated || plan->setup->speculative_tokens > 0) return graphs;
     return settled(plan, graphs);
 }

@@ -98,8 +98,11 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
     hold_model(moment, plan);
     bool const sampler = activation->sampler.bytes > activation->forward.bytes;
     oos_moment_hold(moment, "encoder outputs", activation->encoder_cache);
-    oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
-                    sampler ? activation->sampler : activation->forward);
+    if (activation->compile_bytes)
+        oos_moment_hold(moment, "compiling", activation->peak);
+    else
+        oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
+                        sampler ? activation->sampler : activation->forward);
     oos_moment_hold(moment, "kept by the run", activation->retained);
     oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
@@ -131,7 +134,7 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
         oos_amount_exact(
             trial_bytes, OOS_SOURCE_DERIVED,
             "max_cudagraph_capture_size blocks (from 0.26: at most max_num_seqs), whatever the budget"));
-    oos_moment_hold(moment, "trial graphs", plan->outside.graph_estimate);
+    oos_moment_hold(moment, "trial graphs", plan->graphs.estimate);
     moment->tried_bytes =
         setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);

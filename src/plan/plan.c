@@ -181,6 +181,40 @@ static void refuse(oos_plan *plan)
     plan->why = plan->backend.reason;
 }
 
+/* Groups of the cache whose layers attend: each has a metadata builder of its own. */
+static uint64_t attention_groups(const oos_kv_shape *shape)
+{
+    uint64_t groups = 0;
+    for (size_t i = 0; i < shape->group_count; i++)
+        if (shape->groups[i].kind != OOS_KV_KIND_STATE) groups++;
+    return groups;
+}
+
+/* Combinations of which no measured start was foreseen well: whatever the ranges say, the answer is not certain. */
+static const char *not_seen(const oos_setup *setup)
+{
+    unsigned const family = setup->device.capability / 10;
+    for (size_t i = 0; i < setup->model->attention_count; i++) {
+        const oos_attention *attention = &setup->model->attentions[i];
+        if (attention->compress_ratio) return "Not seen before: the compressed cache of DeepSeek V4.";
+        if (attention->mixer == OOS_MIXER_MLA && attention->indexer_dim && family != 9 && family != 10)
+            return "Not seen before: sparse attention on this compute capability.";
+    }
+    return setup->draft ? "Not seen before: a drafter with a model of its own." : NULL;
+}
+
+static void cap(oos_plan *plan)
+{
+    const char *what = plan->verdict == OOMSIGHT_VERDICT_FITS ? not_seen(plan->setup) : NULL;
+    if (!what) return;
+    plan->verdict = OOMSIGHT_VERDICT_TIGHT;
+    plan->phase = OOS_PHASE_KV_SIZING;
+    plan->chance = 0.75;
+    plan->probability = probability(plan->chance);
+    plan->cause = "unknown";
+    plan->why = what;
+}
+
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr)
 {
@@ -196,6 +230,8 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     OOS_TRY(oos_activation_of(arena, setup, &plan->backend, setup->pp - 1, &plan->activation, reterr));
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &plan->kv_shape, reterr));
     OOS_TRY(oos_outside_of(arena, setup, &plan->backend, 0, &plan->outside, reterr));
+    oos_graphs_of(setup, &plan->backend, attention_groups(&plan->kv_shape), plan->activation.forward.bytes,
+                  &plan->graphs);
     plan->budget_bytes = budget(setup);
     plan->strand_bytes = oos_pool_strand(setup, plan->stage);
 
@@ -208,5 +244,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     }
     judge(plan);
     admit(arena, plan);
-    return oos_phases_explain(arena, plan, reterr);
+    OOS_TRY(oos_phases_explain(arena, plan, reterr));
+    cap(plan);
+    return OOMSIGHT_OK;
 }

@@ -6,6 +6,7 @@
 #include "plan/activation.h"
 #include "plan/backend.h"
 #include "plan/kv.h"
+#include "plan/graphs.h"
 #include "plan/outside.h"
 #include "plan/setup.h"
 #include "plan/weights.h"
@@ -35,6 +36,14 @@ typedef struct oos_fix {
     const char *keeps, *gives_up;
 } oos_fix;
 
+/* What no flag tells: what the plan takes, and what comes out the other way. */
+enum { OOS_FORKS_MAX = 4 };
+typedef struct oos_fork {
+    const char *meant, *other, *closed_by;
+    uint64_t kv_tokens, other_kv_tokens;
+    oomsight_verdict verdict, other_verdict;
+} oos_fork;
+
 typedef struct oos_inert {
     const char *flag, *why;
 } oos_inert;
@@ -57,6 +66,7 @@ typedef struct oos_plan {
     oos_backend_choice backend;
     oos_activation activation;
     oos_outside outside;
+    oos_graphs graphs;
     uint64_t budget_bytes; /* total * gpu_memory_utilization as the engine rounds it */
     oos_amount non_kv;     /* what the engine subtracts from it */
     uint64_t strand_bytes; /* free segments stranded in the sleep-mode pool at the end of loading */
@@ -67,6 +77,8 @@ typedef struct oos_plan {
     size_t fix_count;
     const oos_inert *inert;
     size_t inert_count;
+    const oos_fork *forks;
+    size_t fork_count;
     const char *const *notes;
     size_t note_count;
 } oos_plan;

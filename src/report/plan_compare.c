@@ -63,7 +63,7 @@ static void cell_peak(const oos_plan *plan, char *ret_cell, size_t capacity)
 static void cell_estimate(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
     oos_format(ret_cell, capacity, "%.2f",
-               plan->setup->graph_estimate_applied ? oos_gib(plan->outside.graph_estimate.bytes) : 0.0);
+               plan->setup->graph_estimate_applied ? oos_gib(plan->graphs.estimate.bytes) : 0.0);
 }
 static void cell_available(const oos_plan *plan, char *ret_cell, size_t capacity)
 {

@@ -136,8 +136,9 @@ static void put_parts(oos_json_writer *w, const oos_plan *plan)
         {"context", &plan->outside.context},
         {"nccl", &plan->outside.nccl},
         {"profile_growth", &plan->outside.profile_growth},
-        {"graph_estimate", &plan->outside.graph_estimate},
-        {"graphs", &plan->outside.graphs},
+        {"graph_estimate", &plan->graphs.estimate},
+        {"graphs", &plan->graphs.taken},
+        {"graphs_not_printed", &plan->graphs.not_printed},
         {"runtime_growth", &plan->outside.runtime_growth},
         {"non_kv", &plan->non_kv},
     };
@@ -170,6 +171,29 @@ static void put_phases(oos_json_writer *w, const oos_plan *plan)
         oos_json_end_array(w);
         if (!moment->ok && moment->message) oos_json_field_str(w, "message", moment->message);
         oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_way(oos_json_writer *w, const oos_fork *fork, bool meant)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", meant ? fork->meant : fork->other);
+    oos_json_field_str(w, "closed_by", fork->closed_by);
+    oos_json_field_u64(w, "kv_tokens", meant ? fork->kv_tokens : fork->other_kv_tokens);
+    oos_json_field_str(w, "verdict", oos_report_verdict_word(meant ? fork->verdict : fork->other_verdict));
+    oos_json_field_bool(w, "meant", meant);
+    oos_json_end_object(w);
+}
+
+/* Both ways of what no flag tells; the plan's own figures are those of the one that is meant. */
+static void put_forks(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_json_key(w, "forks");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->fork_count; i++) {
+        put_way(w, &plan->forks[i], true);
+        put_way(w, &plan->forks[i], false);
     }
     oos_json_end_array(w);
 }
@@ -231,6 +255,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_parts(w, plan);
     put_phases(w, plan);
     put_fixes(w, plan);
+    put_forks(w, plan);
     oos_json_key(w, "notes");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->note_count; i++) oos_json_put_str(w, plan->notes[i]);

@@ -88,6 +88,22 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
     oos_style_paragraph(style, 2, line);
 }
 
+/* What no flag tells, where it makes a difference. */
+static void put_forks(const oos_style *style, const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->fork_count; i++) {
+        const oos_fork *fork = &plan->forks[i];
+        if (fork->kv_tokens == fork->other_kv_tokens && fork->verdict == fork->other_verdict) continue;
+        char tokens[40], other[40], line[320];
+        oos_style_count(tokens, sizeof tokens, fork->kv_tokens);
+        oos_style_count(other, sizeof other, fork->other_kv_tokens);
+        oos_format(line, sizeof line,
+                   "no flag tells: %s, as planned, %s tokens; %s, %s tokens. Settled by %s.", fork->meant,
+                   tokens, fork->other, other, fork->closed_by);
+        oos_style_paragraph(style, 2, line);
+    }
+}
+
 static void put_phase(const oos_style *style, const oos_plan *plan, const oos_plan_phase *moment)
 {
     bool const decides = moment->phase == plan->phase;
@@ -193,6 +209,7 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     put_headline(&style, plan);
     put_message(&style, plan);
     put_capacity(&style, plan);
+    put_forks(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
     if (plan->phase != OOS_PHASE_ENV) put_phases(&style, plan, params->explain != 0);
     put_fixes(&style, plan);

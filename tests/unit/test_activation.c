@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "plan/activation.h"
+#include "plan/graphs.h"
 #include "plan/outside.h"
 #include "plan/workspace.h"
 
@@ -294,6 +295,27 @@ static void the_warm_up_of_the_newer_runner_samples_more_than_its_profile(void *
     end(&s);
 }
 
+/* Inductor times its kernels on a copy of the embedding. Where nothing tells, the cache is cold. */
+static void a_cold_compile_cache_holds_the_embedding_again(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 32, 0));
+    s.setup.eager = false;
+    s.setup.max_num_batched_tokens = 2048;
+    s.setup.max_num_seqs = 64;
+    assert_true(oos_activation_compile_open(&s.setup));
+    uint64_t const embedding = (uint64_t)128256 * 4096 * 2, columns = (uint64_t)2 * 4096 * 2048 * 2;
+    assert_int_equal(activation_of(&s).peak.bytes, embedding + columns + 32 * OOS_MIB);
+    s.env.cold_compile = (oos_flag){true, false};
+    assert_false(oos_activation_compile_open(&s.setup));
+    assert_true(activation_of(&s).peak.bytes < embedding);
+    s.setup.eager = true;
+    s.env.cold_compile = (oos_flag){false, false};
+    assert_false(oos_activation_compile_open(&s.setup));
+    end(&s);
+}
+
 static void more_tokens_never_need_less(void **state)
 {
     (void)state;
@@ -347,24 +369,83 @@ static void flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache(void 
     end(&s);
 }
 
+static oos_graphs graphs_of(start *s, const char *backend, uint64_t builders)
+{
+    oos_backend_choice const choice = {.name = backend, .workspace_bytes = 394 * OOS_MIB};
+    oos_graphs graphs;
+    oos_graphs_of(&s->setup, &choice, builders, 800 * OOS_MIB, &graphs);
+    assert_true(graphs.taken.low <= graphs.taken.bytes && graphs.taken.bytes <= graphs.taken.high);
+    return graphs;
+}
+
+/* Two sizes, in pieces and whole. */
+static void with_graphs(start *s)
+{
+    s->setup.eager = s->setup.v2_runner = false;
+    s->setup.graph_mode = OOS_GRAPH_FULL_AND_PIECEWISE;
+    s->setup.capture_count = 2;
+    s->setup.capture_sizes[0] = 1;
+    s->setup.capture_sizes[1] = 2;
+    s->setup.capture_top = 2;
+}
+
 static void an_eager_start_has_no_graphs_and_no_estimate(void **state)
 {
     (void)state;
     start s;
     begin(&s, OOS_VERSION(0, 20, 0));
-    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graphs.bytes, 0);
-    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes, 0);
-    s.setup.eager = false;
-    s.setup.v2_runner = false;
-    s.setup.graph_mode = OOS_GRAPH_FULL_AND_PIECEWISE;
-    s.setup.capture_count = 2;
-    s.setup.capture_sizes[0] = 1;
-    s.setup.capture_sizes[1] = 2;
-    s.setup.capture_top = 2;
-    assert_true(outside_of(&s, "FLASH_ATTN", 0).graphs.bytes > 0);
-    assert_true(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes > 0);
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes, 0);
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).estimate.bytes, 0);
+    with_graphs(&s);
+    assert_true(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes > 0);
+    assert_true(graphs_of(&s, "FLASH_ATTN", 1).estimate.bytes > 0);
     s.setup.kv_cache_memory_bytes = oos_u64_of(OOS_GIB); /* the engine then never profiles graphs */
-    assert_int_equal(outside_of(&s, "FLASH_ATTN", 0).graph_estimate.bytes, 0);
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).estimate.bytes, 0);
+    end(&s);
+}
+
+/* A captured NCCL collective is 200 KiB before torch 2.9, two of them a layer and size; four of them in one node with NVLink go
+ * through the custom all-reduce. */
+static void captured_collectives_are_dear_before_torch_2_9(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 10, 1));
+    with_graphs(&s);
+    s.setup.graph_mode = OOS_GRAPH_PIECEWISE;
+    s.setup.tp = 4;
+    uint64_t const custom = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    s.serve.disable_custom_all_reduce = (oos_flag){true, true};
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes - custom, 2 * 4 * 2 * 160 * OOS_KIB);
+    end(&s);
+}
+
+/* From 0.10.2 to 0.17 a warm-up forward leaves segments that go back inside the measured stretch: printed is T + D - R. */
+static void what_capture_prints_is_less_by_the_forward_before_it(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 12, 0));
+    with_graphs(&s);
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 800 * OOS_MIB);
+    s.setup.device.capability = 89;
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 0);
+    end(&s);
+    begin(&s, OOS_VERSION(0, 18, 0));
+    with_graphs(&s);
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 0);
+    end(&s);
+}
+
+/* Every group of the cache has a FlashInfer workspace, and a wrapper for each whole graph. */
+static void flashinfer_takes_a_workspace_for_every_group(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 20, 0));
+    with_graphs(&s);
+    uint64_t const one = graphs_of(&s, "FLASHINFER", 1).taken.bytes;
+    assert_int_equal(graphs_of(&s, "FLASHINFER", 3).taken.bytes - one, 2 * (394 + 2 * 8) * OOS_MIB);
     end(&s);
 }
 
@@ -382,10 +463,14 @@ int main(void)
         cmocka_unit_test(a_video_claims_its_time_stamps),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),
+        cmocka_unit_test(a_cold_compile_cache_holds_the_embedding_again),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
         cmocka_unit_test(an_eager_start_has_no_graphs_and_no_estimate),
+        cmocka_unit_test(captured_collectives_are_dear_before_torch_2_9),
+        cmocka_unit_test(what_capture_prints_is_less_by_the_forward_before_it),
+        cmocka_unit_test(flashinfer_takes_a_workspace_for_every_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

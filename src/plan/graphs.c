@@ -1,0 +1,207 @@
+/* CUDA graphs: how many, of how many nodes, what they take of the driver (D) and of PyTorch (T), what the engine estimates
+ * before it sizes the cache, and what it prints afterwards. The counts are exact; the bytes of a graph, a node and a
+ * captured collective are fitted on measured starts (tools/fitted.json lists them, docs/accuracy.md says how well). */
+#include "plan/graphs.h"
+#include "plan/activation.h"
+
+static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_percent, const char *how)
+{
+    return oos_amount_guess(bytes, bytes / 100 * low_percent, oos_mul(bytes / 100, high_percent), how);
+}
+
+typedef struct graph_count {
+    uint64_t pieces; /* graphs of one stretch between attentions */
+    uint64_t whole;  /* layers captured in FULL decode graphs */
+    uint64_t sizes, full_sizes;
+} graph_count;
+
+static graph_count count_graphs(const oos_setup *setup)
+{
+    graph_count count = {0};
+    if (setup->eager || setup->graph_mode == OOS_GRAPH_NONE) return count;
+    uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
+    if (oos_activation_first_engine(setup)) { /* 1, 2, 4, 8, 16, ... 256 requests, nothing in pieces */
+        uint64_t const requests = oos_min(oos_u64_or(setup->serve->max_num_seqs, 256), 256);
+        count.full_sizes = oos_add(requests / 8, oos_min(requests, 3));
+        count.whole = oos_mul(count.full_sizes, layers);
+        return count;
+    }
+    uint64_t const query = oos_add(1, setup->speculative_tokens);
+    uint64_t const decode_top = oos_mul(setup->max_num_seqs, query);
+    uint64_t full = 0;
+    for (size_t i = 0; i < setup->capture_count; i++)
+        if (setup->capture_sizes[i] >= query && setup->capture_sizes[i] <= decode_top) full++;
+    /* cudagraph_specialize_lora: with and without */
+    uint64_t const loras = setup->loras && setup->rules->version >= OOS_VERSION(0, 11, 1) ? 2 : 1;
+    bool const pieces =
+        setup->graph_mode == OOS_GRAPH_PIECEWISE || setup->graph_mode == OOS_GRAPH_FULL_AND_PIECEWISE;
+    bool const whole = setup->graph_mode != OOS_GRAPH_PIECEWISE;
+    count.sizes = pieces ? oos_mul(setup->capture_count, loras) : 0;
+    count.full_sizes =
+        whole ? oos_mul(setup->graph_mode == OOS_GRAPH_FULL ? setup->capture_count : full, loras) : 0;
+    count.pieces = oos_mul(count.sizes, oos_add(layers, 1));
+    count.whole = oos_mul(count.full_sizes, layers);
+    return count;
+}
+
+/* FlashAttention 3 splits long contexts: inside a FULL graph it holds fp32 partial outputs of up to 32 splits for every
+ * row (seen in the pool of 0.32.0: 512 rows x 32 heads x 128 x 32 x 4 B = 256 MiB). */
+static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count)
+{
+    bool const flash3 =
+        setup->device.capability == 90 && backend->name && strcmp(backend->name, "FLASH_ATTN") == 0;
+    if (!flash3 || count.full_sizes == 0 || setup->rules->version < OOS_VERSION(0, 14, 0)) return 0;
+    uint64_t const rows = oos_min(setup->capture_top, setup->max_num_seqs);
+    uint64_t const heads = oos_cdiv(setup->model->heads, oos_max(1, setup->tp));
+    return oos_mul(oos_mul(rows, oos_mul(heads, setup->model->head_dim)), 32 * 4);
+}
+
+/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device for dense layers (9.6) and
+ * experts (17.0). Fitted: gated delta nets 55 (0.10.2, TP 2, and 0.25.0, TP 4, of two sources), 18 more for LoRA and
+ * 22 more for bitsandbytes (0.8.5 to 0.11.2, four sources). */
+static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
+{
+    const oos_model *model = setup->model;
+    oos_mixer const mixer = model->attentions[layer->attention].mixer;
+    const char *asked = setup->serve->quantization, *own = model->quant_method;
+    uint64_t nodes = layer->moe ? 170 : 96;
+    if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) nodes = setup->rules->torch_minor >= 9 ? 300 : 550;
+    if (setup->loras) nodes += 184;
+    if ((asked && strcmp(asked, "bitsandbytes") == 0) || (own && strcmp(own, "bitsandbytes") == 0))
+        nodes += 220;
+    return nodes;
+}
+
+static uint64_t stage_nodes(const oos_setup *setup)
+{
+    uint64_t nodes = 0;
+    for (size_t i = 0; i < setup->model->layer_count; i++)
+        nodes += layer_nodes(setup, &setup->model->layers[i]);
+    return nodes / 10 / oos_max(1, setup->pp);
+}
+
+/* custom_all_reduce.py: two GPUs, or NVLink between all of them, in one node, and not switched off. */
+static bool custom_all_reduce(const oos_setup *setup)
+{
+    if (oos_flag_or(setup->serve->disable_custom_all_reduce, false) || setup->tp > 8) return false;
+    if (setup->tp == 2) return true;
+    unsigned const capability = setup->device.capability;
+    bool const bus =
+        setup->device.name && (strstr(setup->device.name, "PCIE") || strstr(setup->device.name, "A30") ||
+                               strstr(setup->device.name, "A100 80GB PCIe"));
+    return !bus && (capability == 70 || capability == 80 || capability == 90 || capability / 10 == 10);
+}
+
+/* What the driver takes. a 64 KiB and b 12 KiB: nine starts of 0.10.1 and 0.11.0 on A100, L40S and H100 of two sources, all
+ * within 15 %; from torch 2.9 half of both on 9.0 and above (eleven starts of 0.12 to 0.27), and as before on 8.x (0.11.2 L4, 0.16.0
+ * L40S). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts), then a plain node; a custom
+ * all-reduce 40 KiB (0.10.1, TP 2). A quarter on 10.x: one start of 0.20.2 left next to nothing for them. */
+typedef struct cost {
+    uint64_t graph, node, collective;
+} cost;
+
+static cost cost_of(const oos_setup *setup)
+{
+    bool const newer = setup->rules->torch_minor >= 9;
+    unsigned const capability = setup->device.capability;
+    uint64_t const part = newer && capability / 10 == 10 ? 4 : newer && capability >= 90 ? 2 : 1;
+    cost c = {.graph = 64 * OOS_KIB / part, .node = 12 * OOS_KIB / part};
+    c.collective = newer ? c.node : (custom_all_reduce(setup) ? 40 : 200) * OOS_KIB;
+    if (setup->tp <= 1) c.collective = 0;
+    return c;
+}
+
+/* Of one size: the pieces between attentions, and a whole decode graph. */
+static uint64_t size_bytes(const oos_setup *setup, uint64_t graphs)
+{
+    cost const c = cost_of(setup);
+    uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
+    uint64_t const nodes =
+        oos_add(oos_mul(stage_nodes(setup), c.node), oos_mul(oos_mul(2, layers), c.collective));
+    return oos_add(oos_mul(graphs, c.graph), nodes);
+}
+
+/* What the first capture takes of PyTorch: the columns of the largest size in segments of 2 and 20 MiB, workspaces. */
+static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count)
+{
+    uint64_t const wide = oos_add(oos_mul(4, setup->model->hidden),
+                                  oos_mul(3, oos_cdiv(setup->model->intermediate, oos_max(1, setup->tp))));
+    uint64_t const rows =
+        count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
+    uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
+    uint64_t const begin = (setup->device.capability >= 100 ? 150 : 60) * OOS_MIB;
+    return oos_add(oos_add(pool, split_bytes(setup, backend, count)), begin);
+}
+
+/* FlashInfer: each metadata builder has a workspace, and a wrapper of 8 MiB for every whole graph. TensorRT-LLM's kernels on
+ * 10.x need no wrapper, and their workspace is there before the estimate is made. */
+static uint64_t wrapper_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count,
+                              uint64_t builders, bool *ret_before)
+{
+    *ret_before = setup->device.capability / 10 == 10;
+    if (!backend->name || strcmp(backend->name, "FLASHINFER") != 0) return 0;
+    uint64_t const wrappers = *ret_before ? 0 : oos_mul(count.full_sizes, 8 * OOS_MIB);
+    return oos_mul(builders, oos_add(backend->workspace_bytes, wrappers));
+}
+
+/* The engine before V1: one graph of every size, 16 KiB a node (0.8.1 to 0.8.5, eight starts of three sources, 11 to 29). */
+static uint64_t first_engine_bytes(const oos_setup *setup, graph_count count)
+{
+    uint64_t const nodes = oos_mul(count.full_sizes, stage_nodes(setup));
+    uint64_t const collectives =
+        setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup).collective) : 0;
+    return oos_add(oos_add(oos_mul(nodes, 16 * OOS_KIB), collectives), 20 * OOS_MIB);
+}
+
+/* profile_cudagraph_memory(): the larger first capture, and for each kind its second one, at least 1 MiB, for the rest. */
+static uint64_t estimate(graph_count count, uint64_t first, uint64_t piece, uint64_t full)
+{
+    uint64_t const pieces = oos_mul(oos_sub(count.sizes, 1), oos_max(piece, OOS_MIB));
+    uint64_t const whole = oos_mul(oos_sub(count.full_sizes, 1), oos_max(full, OOS_MIB));
+    return oos_add(oos_add(first, oos_max(count.sizes ? piece : 0, count.full_sizes ? full : 0)),
+                   oos_add(count.sizes ? pieces : 0, count.full_sizes ? whole : 0));
+}
+
+static bool estimates(const oos_setup *setup)
+{
+    return setup->rules->graph_profiling && !setup->kv_cache_memory_bytes.known &&
+           (!setup->v2_runner || setup->rules->v2_runner_estimates_graphs);
+}
+
+/* kernel_warmup.py: where FlashInfer is, a forward of the whole batch runs before capture. */
+static bool warmed_before(const oos_setup *setup)
+{
+    if (setup->device.capability < 90) return false;
+    uint64_t const rule = setup->rules->capture_after_forward;
+    return rule == 2 || (rule == 1 && oos_flag_or(setup->env->flashinfer_sampler, setup->env->image));
+}
+
+void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t builders,
+                   uint64_t forward_bytes, oos_graphs *ret_graphs)
+{
+    oos_amount const none = oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+    *ret_graphs = (oos_graphs){.taken = none, .estimate = none, .not_printed = none};
+    graph_count const count = count_graphs(setup);
+    if (count.pieces == 0 && count.whole == 0) return;
+    if (oos_activation_first_engine(setup)) {
+        ret_graphs->taken = guess(first_engine_bytes(setup, count), 60, 250, "graphs of every size x layers");
+        return;
+    }
+    uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
+    uint64_t const piece = size_bytes(setup, oos_add(layers, 1)), full = size_bytes(setup, 1);
+    bool before;
+    uint64_t const wrappers = wrapper_bytes(setup, backend, count, oos_max(1, builders), &before);
+    uint64_t const pool = torch_bytes(setup, backend, count);
+    uint64_t const first = oos_add(pool, before ? 0 : wrappers);
+    uint64_t const objects = oos_add(oos_mul(count.sizes, piece), oos_mul(count.full_sizes, full));
+    bool const wanders = setup->device.unified; /* there the engine reads the host's free memory */
+    ret_graphs->taken = guess(oos_add(objects, oos_add(pool, wrappers)), wanders ? 10 : 65,
+                              wanders ? 300 : 160, "graphs, their nodes, and the pool of the largest size");
+    if (estimates(setup))
+        ret_graphs->estimate =
+            guess(estimate(count, first, piece, full), wanders ? 20 : 65, wanders ? 600 : 150,
+                  "first capture, and the second of each kind for all other sizes");
+    if (warmed_before(setup))
+        ret_graphs->not_printed = guess(
+            forward_bytes, 80, 120, "segments of the warm-up forward, given back while capture is measured");
+}
