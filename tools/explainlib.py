@@ -78,6 +78,18 @@ def support(samples, what):
     return plain, held, len(base)
 
 
+def folds(samples, what, count=5):
+    """-> right, of: repositories in `count` folds; a sample counts when its rule is right in a fold that is not its own."""
+    names = sorted({s.repository for s in samples})
+    fold = {name: at % count for at, name in enumerate(names)}
+    where = collections.defaultdict(set)
+    for s in samples:
+        if s.truth["is_oom"] and s.right(what):
+            where[s.rule(what)].add(fold[s.repository])
+    base = counted(samples, what)
+    return sum(s.right(what) and bool(where[s.rule(what)] - {fold[s.repository]}) for s in base), len(base)
+
+
 def lone_rules(samples, what, above=0.4):
     """Rules right in one repository only that are stated with more than `above`: (rule, repository, highest)."""
     where, most = collections.defaultdict(set), collections.Counter()

@@ -127,6 +127,7 @@ def main():
 
 def measure_general(samples, binary):
     return {"support": {what: explainlib.support(samples, what) for what in ("is_oom", "phase", "cause")},
+            "folds": {what: explainlib.folds(samples, what) for what in ("is_oom", "phase", "cause")},
             "lone_rules": {what: explainlib.lone_rules(samples, what) for what in ("phase", "cause")},
             "calibration": {what: explainlib.calibration(samples, what) for what in ("phase", "cause")},
             "mutation": explainlib.mutate(samples, binary),
@@ -137,6 +138,8 @@ def report_general(general):
     print("support: the deciding rule is also right in another repository")
     for what, (plain, held, of) in general["support"].items():
         print(f"  {what:<8} plain {plain}/{of} ({100 * plain / of:.1f} %), supported {held} ({100 * held / of:.1f} %), gap {100 * (plain - held) / of:.1f}")
+    for what, (held, of) in general["folds"].items():
+        print(f"  {what:<8} in five folds of repositories {held}/{of} ({100 * held / of:.1f} %)")
     for what, rules in general["lone_rules"].items():
         print(f"  {what}: {len(rules)} rules above 0.4 are right in one repository at most" + "".join(f"\n    {r} ({repo or 'nowhere'}) {sure:.2f}" for r, repo, sure in rules))
     print("calibration: stated -> right")

@@ -51,6 +51,10 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_torch_known, KNOWN(torch_allocated));
     put(set, OOS_FACT_tried_gt_total, total && tried > total);
     put(set, OOS_FACT_tried_huge, !total && tried >= 256 * OOS_GIB);
+    put(set, OOS_FACT_tried_le_free, KNOWN(free) && tried >= 256 * OOS_MIB && tried <= NUMBER(free));
+    put(set, OOS_FACT_alloc_gt_total, total && NUMBER(torch_allocated) > oos_add(total, total / 20));
+    put(set, OOS_FACT_cg_large,
+        NUMBER(cudagraph_estimate) >= 8 * OOS_GIB || (total && NUMBER(cudagraph_estimate) >= total / 8));
     put(set, OOS_FACT_tried_ge_256mib, tried >= 256 * OOS_MIB);
     put(set, OOS_FACT_tried_ge_512mib, tried >= 512 * OOS_MIB);
     put(set, OOS_FACT_tried_ge_gib, tried >= OOS_GIB);

@@ -187,6 +187,9 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
     bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
                          has(signals, set, "mark.failed_stats");
     narrow(&stages, stack != 0, stack);
+    /* What fails while everything is taken down is a consequence: it does not place anything. */
+    if (incident->stack.ending)
+        stages &= ~(oos_phase_set)(BIT(DISTRIBUTED_INIT) | BIT(INIT_FREE_MEMORY_CHECK));
     narrow(&stages, serving, SERVING);
     narrow(&stages, has(signals, set, "wrap.startup") && !serving, ANYWHERE & ~(oos_phase_set)SERVING);
     narrow(&stages, has(signals, set, "mark.ready"), SERVING);
@@ -244,6 +247,18 @@ static void set_phase(oos_incident *incident, oos_phase phase, double sure, cons
     incident->phase_rule = rule;
 }
 
+/* A rule that names the frame which speaks for a stage says more than that the stack does. */
+static const phase_rule *named_frame(const oos_rules *rules, const oos_signal_set *set, oos_phase phase)
+{
+    for (size_t i = 0; i < rules->phase_count; i++) {
+        const phase_rule *rule = &rules->phases[i];
+        if (rule->phase == phase && strcmp(rule->id, stack_rule(phase)) == 0 &&
+            oos_condition_holds(&rule->when, set))
+            return rule;
+    }
+    return NULL;
+}
+
 static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
                        oos_incident *incident)
 {
@@ -256,7 +271,8 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
         if (rule->stack) {
             if (!decided) continue;
             oos_phase const phase = (oos_phase)__builtin_ctz(stack);
-            set_phase(incident, phase, rule->sure, rule->why, stack_rule(phase));
+            const phase_rule *named = named_frame(rules, set, phase);
+            set_phase(incident, phase, rule->sure, named ? named->why : rule->why, stack_rule(phase));
             return true;
         }
         oos_phase const phase = rule->phase == OOS_PHASE_COUNT ? incident->furthest : rule->phase;
@@ -264,7 +280,7 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
         set_phase(incident, phase, rule->sure, rule->why, rule->id);
         return true;
     }
-    if (stages == ANYWHERE) return false;
+    if (stages == ANYWHERE || incident->stack.ending) return false;
     double share;
     oos_phase const phase = most_usual(stack ? stack : stages, &share);
     set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");

@@ -11,6 +11,9 @@
     X(torch_known)    /* so is what PyTorch held */                                                          \
     X(tried_gt_total) /* one request above the whole card */                                                 \
     X(tried_huge)     /* one request above 256 GiB, card unknown */                                          \
+    X(tried_le_free)  /* refused although as much was free: a slice, shared memory, or pieces */             \
+    X(alloc_gt_total) /* PyTorch holds more than the card: a driver that spills into host memory */          \
+    X(cg_large)       /* graphs are estimated at an eighth of the card, or 8 GiB: out of proportion */       \
     X(tried_ge_256mib)                                                                                       \
     X(tried_ge_512mib)                                                                                       \
     X(tried_ge_gib)                                                                                          \
