@@ -495,10 +495,15 @@ def implied(constant, record, plan):
         return None
     if "eager" in where and setup["enforce_eager"] != where["eager"]:
         return None
-    if record["id"] in constant.get("not", ()) or measured.get(constant["field"]) is None:
+    if "first_engine" in where and (older_engine_printed(record) and version < (0, 11, 0)) != where["first_engine"]:
         return None
-    if UNFAIR.get(constant.get("unfair")) in (record.get("unfair") or ()):
+    if measured.get(constant["field"]) is None or gpu.get("unified") or "GB10" in gpu["name"]:
         return None
+    if constant.get("scale"):
+        whole, less = part(plan, constant["part"]), part(plan, constant["less"])
+        if not whole or not whole["bytes"]:
+            return None
+        return (measured[constant["field"]] + (less["bytes"] if less else 0) / GIB) / (whole["bytes"] / GIB)
     found = scorelib.rows(plan, constant["phase"], tuple(constant["rows"]))
     own = part(plan, constant["part"])
     if not found or not own:
@@ -516,6 +521,9 @@ def folds(score, constants):
     """For each constant: its value, that fitted again on all records (median), and the errors on sources left out."""
     lines = []
     for constant in constants:
+        if "field" not in constant:
+            lines.append(f"constant: {constant['name']}: fitted on {', '.join(constant['fitted_on'])}")
+            continue
         values = [(score.sources[who], who, implied(constant, *both)) for who, both in score.planned.items()]
         values = [value for value in values if value[2] is not None]
         if not values:
@@ -527,13 +535,17 @@ def folds(score, constants):
             for value in (value for value in values if value[0] == source):
                 if others:
                     errors.append(abs(value[2] - median(others)))
-                    inside += abs(value[2] - median(others)) <= max(SMALL_GIB, 0.1 * abs(value[2]))
-        text = f"constant: {constant['name']}: {constant['gib']:g} GiB; implied by {len(values)} records of " \
+                    small = 0.25 if constant.get("scale") else max(SMALL_GIB, 0.1 * abs(value[2]))
+                    inside += abs(value[2] - median(others)) <= small
+        unit = "" if constant.get("scale") else " GiB"
+        own = "measured / planned" if constant.get("scale") else f"{constant['gib']:g} GiB"
+        text = f"constant: {constant['name']}: {own}; implied by {len(values)} records of " \
                f"{len({value[0] for value in values})} sources: median {median([value[2] for value in values]):.2f}, " \
                f"{min(value[2] for value in values):.2f} to {max(value[2] for value in values):.2f}"
         if errors:
-            text += f"; one source left out: median error {median(errors):.2f}, worst {max(errors):.2f} GiB, " \
-                    f"{inside} of {len(errors)} within max(10 %, {SMALL_GIB} GiB)"
+            bound = "0.25" if constant.get("scale") else f"max(10 %, {SMALL_GIB} GiB)"
+            text += f"; one source left out: median error {median(errors):.2f}, worst {max(errors):.2f}{unit}, " \
+                    f"{inside} of {len(errors)} within {bound}"
         lines.append(text)
     return lines
 
