@@ -2,6 +2,7 @@
 #include "api.h"
 #include "base/ascii.h"
 #include "base/text.h"
+#include "input/wrapped.h"
 #include "plan/plan.h"
 #include "plan/forks.h"
 #include "plan/solve.h"
@@ -78,6 +79,14 @@ static void context_of(const oos_gpu *gpu, oos_device_facts *device)
     device->context_high = typical + typical / 3;
 }
 
+/* "h100x1" or "1xh100": one and no more. */
+static bool says_one(const char *word)
+{
+    size_t const len = word ? strlen(word) : 0;
+    return len > 2 && ((oos_lower(word[len - 2]) == 'x' && word[len - 1] == '1') ||
+                       (word[0] == '1' && oos_lower(word[1]) == 'x'));
+}
+
 static oomsight_status device_find(const oomsight_plan_params *params, oos_device_facts *ret_device,
                                    const char **ret_note, oomsight_error *reterr)
 {
@@ -94,6 +103,7 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
         *ret_note = gpu ? "no --gpu was given: taken for the known device of that size"
                         : "no --gpu was given: compute capability 8.0 is assumed";
     }
+    device.count_given = device.count > 1 || says_one(params->gpu);
     device.name = gpu ? gpu->name : NULL;
     device.capability = gpu ? gpu->capability : 80;
     device.sms = gpu ? gpu->sms : 0;
@@ -116,12 +126,17 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
     return OOMSIGHT_OK;
 }
 
-static oomsight_status rules_find(const oomsight_plan_params *params, oos_rules *ret_rules,
-                                  const char **ret_note, oomsight_error *reterr)
+/* The release that is asked for, that of the image in the command, or the newest known. */
+static oomsight_status rules_find(const oomsight_plan_params *params, const char *image_version,
+                                  oos_rules *ret_rules, const char **ret_note, oomsight_error *reterr)
 {
     const oos_version *versions;
     size_t const count = oos_rule_book_versions(params->data->rules, &versions);
     oos_version version = versions[count - 1];
+    if (!params->engine_version && image_version) {
+        if (oos_version_parse(oos_view_of(image_version), &version))
+            *ret_note = "the version is that of the image's tag";
+    }
     if (params->engine_version && !oos_version_parse(oos_view_of(params->engine_version), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1",
                         params->engine_version);
@@ -148,14 +163,15 @@ static oomsight_status command_words(oos_arena *arena, const oomsight_plan_param
 }
 
 static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_params *params,
-                                   const oos_model **ret_model, const oos_model **ret_draft,
-                                   oomsight_error *reterr)
+                                   const char *const *words, size_t word_count, const oos_model **ret_model,
+                                   const oos_model **ret_draft, oomsight_error *reterr)
 {
     *ret_model = params->model ? &params->model->model : NULL;
     if (!*ret_model) {
         if (!plan->serve.model) return oos_fail(reterr, OOMSIGHT_USAGE, "the command names no model");
-        const char *name = plan->serve.model;
-        if (plan->serve.revision) name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
+        const char *name = oos_wrapped_path(plan->arena, words, word_count, plan->serve.model);
+        if (name && plan->serve.revision)
+            name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
         if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a name");
         OOS_TRY(oos_api_model_open(name, params->allow_hub, plan->serve.hf_overrides_json, &plan->own_model,
                                    reterr));
@@ -233,12 +249,15 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     const char *const *words = NULL;
     size_t word_count = 0;
     const char *own_notes[2] = {NULL, NULL};
-    OOS_TRY(rules_find(params, &plan->rules, &own_notes[0], reterr));
-    OOS_TRY(device_find(params, &device, &own_notes[1], reterr));
     OOS_TRY(command_words(plan->arena, params, &words, &word_count, reterr));
+    if (!oos_wrapped_open(plan->arena, words, word_count, &words, &word_count))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    OOS_TRY(rules_find(params, oos_wrapped_version(plan->arena, words, word_count), &plan->rules,
+                       &own_notes[0], reterr));
+    OOS_TRY(device_find(params, &device, &own_notes[1], reterr));
     OOS_TRY(oos_serve_read(plan->arena, words, word_count, &params->data->flags, plan->rules.version,
                            &plan->serve, &plan->env, reterr));
-    OOS_TRY(models_open(plan, params, &model, &draft, reterr));
+    OOS_TRY(models_open(plan, params, words, word_count, &model, &draft, reterr));
     OOS_TRY(oos_setup_resolve(plan->arena, model, draft, &plan->serve, &plan->env, &device, &plan->rules,
                               &plan->setup, reterr));
     OOS_TRY(oos_plan_make(plan->arena, &plan->setup, params->kv_layers_json, &plan->plan, reterr));

@@ -16,12 +16,12 @@
 #define OOS_SEGMENT_ENV "OOMSIGHT_SEGMENT" /* path of the file; without it the stand-ins have no device */
 
 enum {
-    OOS_SEGMENT_VERSION = 1,
+    OOS_SEGMENT_VERSION = 2,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
     OOS_SEGMENT_CALLS = 8192,
-    OOS_SEGMENT_PHASES = 20, /* as many as the ledger has; src/dryrun asserts it */
+    OOS_SEGMENT_PHASES = 21, /* as many as the ledger has; src/dryrun asserts it */
     OOS_SEGMENT_FAILURES = 32,
     OOS_SEGMENT_PAGE = 65536 /* counters are mapped over the libraries' own: largest page size we meet */
 };

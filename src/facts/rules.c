@@ -34,6 +34,7 @@ struct oos_rule_book {
     } rules[RULE_COUNT];
     oos_version *versions;
     size_t version_count;
+    oos_argument_facts *facts;
 };
 
 static oomsight_status version_of(const json_t *value, oos_version *ret_version, oomsight_error *reterr)
@@ -111,6 +112,7 @@ oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const
     if (status == OOMSIGHT_OK && book->version_count == 0)
         status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the list of versions is missing");
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, path);
+    OOS_TRY(oos_argument_facts_load(arena, data_dir, engine, &book->facts, reterr));
     *ret_book = book;
     return OOMSIGHT_OK;
 }
@@ -125,7 +127,7 @@ oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "version %s is older than %s, the first one known",
                         asked, first);
     }
-    oos_rules rules = {.version = version};
+    oos_rules rules = {.version = version, .facts = book->facts};
     for (size_t i = 0; i < RULE_COUNT; i++) {
         double value = book->rules[i].steps[0].value;
         for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)

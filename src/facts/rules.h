@@ -5,10 +5,12 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "facts/arguments.h"
 #include "facts/version.h"
 
 typedef struct oos_rules {
     oos_version version;
+    const oos_argument_facts *facts; /* NULL: none */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;

@@ -85,7 +85,7 @@ static size_t entry_index(const oos_words *words)
 }
 
 /* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1" */
-static const char *version_of_image(oos_arena *arena, const char *image)
+const char *oos_image_version(oos_arena *arena, const char *image)
 {
     const char *colon = image && strstr(image, "vllm") ? strrchr(image, ':') : NULL;
     if (!colon || strchr(colon, '/')) return NULL;
@@ -136,7 +136,7 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
                                                 .kind = finder->kind,
                                                 .name = place->name,
                                                 .gpus = place->gpus,
-                                                .engine_version = version_of_image(finder->arena, image),
+                                                .engine_version = oos_image_version(finder->arena, image),
                                                 .unknown = finder->unknown};
 }
 

@@ -24,4 +24,7 @@ typedef struct oos_found {
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
                                size_t *ret_count, oomsight_error *reterr);
 
+/* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; NULL: the tag is no release. */
+const char *oos_image_version(oos_arena *arena, const char *image);
+
 #endif

@@ -247,6 +247,7 @@ static void longest_length(oos_arch *a)
     m->max_position = derived_length(a);
     if (m->max_position == 0) {
         m->max_position = 2048; /* the engine's own fallback */
+        m->max_position_assumed = true;
         oos_arch_note(a, "no maximum length in the config: the engine assumes %d", 2048);
     }
     /* Gemma 3 states its length with the scaling already in it. */

@@ -2,8 +2,12 @@
  * serve_value.c and serve_json.c, the entry to serve_entry.c, Python keywords to serve_llm.c. */
 #include "input/serve_parts.h"
 #include "base/file.h"
+#include "base/locale.h"
 #include "base/text.h"
 #include "input/yaml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 enum { CONFIG_FILE_MAX = 1 << 20 };
 
@@ -15,6 +19,47 @@ void oos_serve_note(oos_serve_reader *in, oos_given_flag flag)
 static oomsight_status nomem(oos_serve_reader *in)
 {
     return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for the command");
+}
+
+oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
+                                 const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    if (in->serve->refusal.sentence) return OOMSIGHT_OK;
+    va_start(list, format);
+    oos_vformat(text, sizeof text, format, list);
+    va_end(list);
+    in->serve->refusal = (oos_serve_refusal){.sentence = oos_arena_copy(in->arena, oos_view_of(text)),
+                                             .flag = oos_arena_copy(in->arena, oos_view_of(flag)),
+                                             .value = value};
+    return in->serve->refusal.sentence && in->serve->refusal.flag ? OOMSIGHT_OK : nomem(in);
+}
+
+/* argparse names what it did not understand when everything else is read. */
+static oomsight_status unrecognized_end(oos_serve_reader *in)
+{
+    const oos_given_flag *first = NULL;
+    char text[400];
+    size_t len = 0;
+    for (size_t i = 0; i < in->flag_count; i++) {
+        const oos_given_flag *flag = &in->flags[i];
+        if (flag->effect != OOS_FLAG_UNKNOWN && !flag->absent) continue;
+        if (!first) first = flag;
+        int const more = snprintf(text + len, sizeof text - len, " %s%s%s", flag->name,
+                                  flag->value ? " " : "", flag->value ? flag->value : "");
+        if (more < 0 || (size_t)more >= sizeof text - len) break;
+        len += (size_t)more;
+    }
+    if (!first || in->python) return OOMSIGHT_OK;
+    bool const mine = !in->serve->refusal.sentence;
+    oomsight_status const status =
+        oos_serve_refuse(in, text + 1, first->value, "unrecognized arguments:%s", text);
+    if (mine) {
+        in->serve->refusal.nearest = first->nearest;
+        in->serve->refusal.unrecognized = true;
+    }
+    return status;
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
@@ -40,12 +85,21 @@ static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_fl
     size_t count = 0, bytes = 0;
     while (count < most && c->at + count < c->count && !flag_like(c->words[c->at + count]))
         bytes += strlen(c->words[c->at + count++]) + 1;
-    if (count < least)
-        return oos_fail(in->reterr, OOMSIGHT_USAGE, least == 1 ? "%s needs a value" : "%s needs %u values",
-                        record->name, least);
+    if (count < least) {
+        *ret_value = NULL;
+        c->at += count;
+        return oos_serve_refuse(in, record->name, NULL,
+                                least == 1                     ? "argument %s: expected one argument"
+                                : most == OOS_FLAG_VALUES_MANY ? "argument %s: expected at least one argument"
+                                                               : "argument %s: expected more arguments",
+                                record->name);
+    }
     *ret_value = NULL;
     if (count == 1) {
         *ret_value = c->words[c->at];
+        /* the engine takes `-0.1` for dotted keys of a flag `-0` */
+        if (**ret_value == '-' && strchr(*ret_value, '.') && in->version >= in->table->dotted_since)
+            oos_serve_note(in, (oos_given_flag){.name = *ret_value, .effect = OOS_FLAG_UNKNOWN});
     } else if (count > 1 || most == OOS_FLAG_VALUES_MANY) {
         char *joined = oos_arena_take(in->arena, bytes + 1), *out = joined;
         if (!joined) return nomem(in);
@@ -94,12 +148,12 @@ static oomsight_status level_take(oos_serve_reader *in, cursor *c, const char *w
         char *keys = oos_arena_copy(in->arena, (oos_view){rest + 1, strcspn(rest + 1, "=")});
         if (!keys) return nomem(in);
         if (!equals && c->at == c->count)
-            return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s needs a value", word);
+            return oos_serve_refuse(in, word, NULL, "argument %s: expected one argument", word);
         return oos_serve_take_dotted(in, config, keys, equals ? equals + 1 : c->words[c->at++]);
     }
     if (*rest == '=') rest++;
     if (!*rest) {
-        if (c->at == c->count) return oos_fail(in->reterr, OOMSIGHT_USAGE, "-O needs a value");
+        if (c->at == c->count) return oos_serve_refuse(in, "-O", NULL, "argument -O: expected one argument");
         rest = c->words[c->at++];
     }
     if (*rest == '{') return oos_serve_take(in, config, rest);
@@ -137,12 +191,13 @@ static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
         char *keys = oos_arena_copy(in->arena, (oos_view){word + dot + 1, len - dot - 1});
         if (!keys) return nomem(in);
         if (!value && c->at < c->count) value = c->words[c->at++];
-        if (!value) return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s needs a value", word);
+        if (!value) return oos_serve_refuse(in, word, NULL, "argument %s: expected one argument", word);
         return oos_serve_take_dotted(in, hit, keys, value);
     }
     const oos_flag_form *form = hit.form;
     if (!value) {
         OOS_TRY(values_take(in, c, hit.record, form->least_values, form->most_values, &value));
+        if (!value && form->least_values) return OOMSIGHT_OK; /* refused */
         /* `--enable-x true` where the engine takes no value: it would stop at the word, and people do write it */
         if (form->most_values == 0 && c->at < c->count &&
             (strcmp(c->words[c->at], "true") == 0 || strcmp(c->words[c->at], "false") == 0))
@@ -165,8 +220,7 @@ static oomsight_status words_read(oos_serve_reader *in, const char *const *words
             if (!in->positional)
                 in->positional = word;
             else
-                oos_serve_note(in, (oos_given_flag){
-                                       .name = word, .effect = OOS_FLAG_UNKNOWN, .note = "a word too many"});
+                oos_serve_note(in, (oos_given_flag){.name = word, .effect = OOS_FLAG_UNKNOWN});
             c.at++;
         }
     }
@@ -205,7 +259,9 @@ static oomsight_status config_words(oos_serve_reader *in, const oos_yaml_option 
                                                       "`no-%s: true`",
                                                       option->key)
                                    : "an empty list is ignored";
-            oos_serve_note(in, (oos_given_flag){flag, "false", OOS_FLAG_NO_MEMORY, NULL, note});
+            oos_serve_note(
+                in,
+                (oos_given_flag){.name = flag, .value = "false", .effect = OOS_FLAG_NO_MEMORY, .note = note});
             continue;
         }
         words[at++] = flag;
@@ -395,6 +451,7 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
     if (entry.latency && !serve.enable_prefix_caching.known)
         serve.enable_prefix_caching = (oos_flag){true, false};
     model_settle(&in);
+    OOS_TRY(unrecognized_end(&in));
     serve.program = entry.keywords ? "LLM" : program_of(&in, copy, entry.first, bytes);
     if (!serve.program) return nomem(&in);
     serve.flags = in.flags;

@@ -24,6 +24,7 @@ typedef struct oos_given_flag {
     oos_flag_effect effect;
     const char *nearest; /* for an unknown flag: the closest known spelling, or NULL */
     const char *note;    /* "not in 0.11.0, new in 0.19.1", NULL */
+    bool absent;         /* only another version has it */
 } oos_given_flag;
 
 typedef struct oos_speculative {
@@ -32,6 +33,7 @@ typedef struct oos_speculative {
     const char *model;  /* draft model path or id, NULL */
     oos_u64 tokens;     /* num_speculative_tokens */
     oos_u64 draft_tensor_parallel_size;
+    bool tokens_wrong; /* a number of tokens that is not above 0 */
 } oos_speculative;
 
 typedef struct oos_compilation {
@@ -44,6 +46,15 @@ typedef struct oos_compilation {
     oos_u64 level;       /* level / mode as a number, and -O where it means that */
     oos_u64 optimization_level; /* --optimization-level, and -O from the version that has it */
 } oos_compilation;
+
+/* What the engine's own parser stops at, the first of it; sentence NULL: nothing. */
+typedef struct oos_serve_refusal {
+    const char *sentence; /* as the parser says it */
+    const char *flag;     /* as given, or canonical where it is known */
+    const char *nearest;  /* the closest known spelling of an unknown flag, or NULL */
+    const char *value;    /* NULL: none */
+    bool unrecognized;    /* nobody takes these words; `flag` is all of them */
+} oos_serve_refusal;
 
 typedef struct oos_serve {
     oos_usage usage;
@@ -112,6 +123,7 @@ typedef struct oos_serve {
     oos_u64 mm_images, mm_videos, mm_audios;
     const char *hf_overrides_json; /* NULL: none */
 
+    oos_serve_refusal refusal;
     const oos_given_flag *flags; /* every flag given, in order */
     size_t flag_count;
 } oos_serve;
@@ -128,6 +140,7 @@ typedef struct oos_engine_env {
     const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
     bool image;                         /* the command starts a published image (vllm/vllm-openai) */
     oos_flag cold_compile; /* VLLM_DISABLE_COMPILE_CACHE says cold, VLLM_CACHE_ROOT that a cache is kept */
+    oos_flag allow_long_length; /* VLLM_ALLOW_LONG_MAX_MODEL_LEN */
 } oos_engine_env;
 
 /* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */
@@ -136,9 +149,14 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
 /* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
  * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
  * A YAML file given with --config is read from disk. Nothing of `words` or `table` is kept: all is copied to the arena.
- * An unknown flag is no failure; a value that the engine could not read is OOMSIGHT_USAGE. */
+ * What the engine's parser would stop at is no failure: it is kept in `refusal`. */
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);
+
+/* A changed command, for planning again: `flag` left out, or its whole number set. Nothing else of the command moves. False:
+ * the flag has no field here (left out it is gone from the list all the same), or there is no memory. */
+bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag);
+bool oos_serve_set_u64(oos_serve *serve, const char *flag, uint64_t value);
 
 #endif

@@ -47,6 +47,7 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
             {"VLLM_USE_V2_MODEL_RUNNER", offsetof(oos_engine_env, v2_model_runner)},
             {"VLLM_USE_FLASHINFER_SAMPLER", offsetof(oos_engine_env, flashinfer_sampler)},
             {"VLLM_USE_V1", offsetof(oos_engine_env, use_v1)},
+            {"VLLM_ALLOW_LONG_MAX_MODEL_LEN", offsetof(oos_engine_env, allow_long_length)},
         },
       texts[] = {
           {"VLLM_ATTENTION_BACKEND", offsetof(oos_engine_env, attention_backend)},
@@ -87,6 +88,7 @@ static bool sub_command(const char *word, const char *next, size_t *ret_words, o
     *ret_words = 2;
     entry->bench = true;
     entry->latency = strcmp(next, "latency") == 0;
+    entry->client = strcmp(next, "serve") == 0;
     if (entry->latency || strcmp(next, "throughput") == 0 || strcmp(next, "startup") == 0)
         entry->usage = OOS_USAGE_LLM_CLASS;
     return true;
@@ -158,6 +160,10 @@ oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size
             "`%.80s` is not a command that starts vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
             "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
             words[0]);
+    if (entry.client)
+        return oos_fail(
+            reterr, OOMSIGHT_USAGE,
+            "`vllm bench serve` is a client and starts no engine: plan the `vllm serve` that it talks to");
     *ret_entry = entry;
     return OOMSIGHT_OK;
 }

@@ -165,7 +165,9 @@ static oomsight_status sizes_read(oos_serve_reader *in, const json_t *list, cons
         bool const known = json_is_string(item)
                                ? oos_serve_int(NULL, json_string_value(item), &negative, &sizes[i])
                                : oos_json_value_u64(item, &sizes[i]);
-        if (!known || negative) return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes whole numbers", key);
+        if (!known || negative)
+            return oos_serve_refuse(in, "--compilation-config", NULL, "%s: Input should be a valid integer",
+                                    key);
     }
     c->capture_sizes = sizes;
     c->capture_size_count = count;
@@ -182,6 +184,10 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
         c->level = oos_u64_of(number);
         return OOMSIGHT_OK;
     }
+    if (!json_is_object(value))
+        return oos_serve_refuse(
+            in, "--compilation-config", NULL,
+            "argument --compilation-config: Input should be a dictionary (dataclass_type)");
     if (oos_json_u64(value, "max_cudagraph_capture_size", &number)) c->max_capture_size = oos_u64_of(number);
     if (mode_number(json_object_get(value, "level"), &number) ||
         mode_number(json_object_get(value, "mode"), &number))
@@ -193,9 +199,10 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
     if (mode && !json_is_null(mode)) {
         const char *word = graph_mode(mode);
         if (!word)
-            return oos_fail(
-                in->reterr, OOMSIGHT_USAGE,
-                "cudagraph_mode takes NONE, PIECEWISE, FULL, FULL_DECODE_ONLY or FULL_AND_PIECEWISE");
+            return oos_serve_refuse(
+                in, "--compilation-config", NULL,
+                "argument --compilation-config: invalid cudagraph_mode: 'NONE', 'PIECEWISE', "
+                "'FULL', 'FULL_DECODE_ONLY' or 'FULL_AND_PIECEWISE' are known");
         c->cudagraph_mode = word;
     }
     const json_t *sizes = json_object_get(value, "cudagraph_capture_sizes");
@@ -216,7 +223,11 @@ static oomsight_status speculative_read(oos_serve_reader *in, const json_t *valu
         else
             s->model = keep(in, text);
     }
-    if (oos_json_u64(value, "num_speculative_tokens", &number)) s->tokens = oos_u64_of(number);
+    const json_t *tokens = json_object_get(value, "num_speculative_tokens");
+    if (json_is_integer(tokens) && json_integer_value(tokens) <= 0)
+        s->tokens_wrong = true;
+    else if (oos_json_u64(value, "num_speculative_tokens", &number))
+        s->tokens = oos_u64_of(number);
     if (oos_json_u64(value, "draft_tensor_parallel_size", &number) ||
         oos_json_u64(value, "tensor_parallel_size", &number))
         s->draft_tensor_parallel_size = oos_u64_of(number);
@@ -314,7 +325,9 @@ static oomsight_status pending_json(oos_serve_reader *in, oos_serve_pending *pen
         return OOMSIGHT_OK;
     }
     const char *name = pending->record->name;
-    if (*pending->text != '{' && strcmp(name, "--limit-mm-per-prompt") == 0) {
+    const oos_flag_form *form = oos_flags_find(in->table, oos_view_of(name), in->version).form;
+    bool const pairs_taken = form && (form->pairs || form->kind == OOS_FLAG_KIND_STR);
+    if (*pending->text != '{' && strcmp(name, "--limit-mm-per-prompt") == 0 && pairs_taken) {
         json_t *pairs = pairs_read(pending->text);
         if (pairs && oos_arena_adopt(in->arena, json_release, pairs)) {
             *ret_value = pairs;
@@ -326,9 +339,23 @@ static oomsight_status pending_json(oos_serve_reader *in, oos_serve_pending *pen
     oomsight_status const status = oos_json_load(in->arena, oos_view_of(pending->text), ret_value, &why);
     if (status == OOMSIGHT_NOMEM) return nomem(in);
     if (status != OOMSIGHT_OK)
-        return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes JSON, not `%.80s` (%.200s)", name,
-                        pending->text, why.text);
+        return oos_serve_refuse(in, name, pending->text,
+                                "argument %s: Value %.80s cannot be converted to JSON (%.200s)", name,
+                                pending->text, why.text);
     return OOMSIGHT_OK;
+}
+
+oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text)
+{
+    if (*text != '{' && *text != '[') return OOMSIGHT_OK; /* a name, or pairs */
+    json_t *value;
+    oomsight_error why;
+    oomsight_status const status = oos_json_load(in->arena, oos_view_of(text), &value, &why);
+    if (status == OOMSIGHT_NOMEM) return nomem(in);
+    if (status == OOMSIGHT_OK) return OOMSIGHT_OK;
+    return oos_serve_refuse(in, hit.record->name, text,
+                            "argument %s: Value %.80s cannot be converted to JSON: json_invalid",
+                            hit.record->name, text);
 }
 
 oomsight_status oos_serve_finish_json(oos_serve_reader *in)
@@ -347,10 +374,15 @@ oomsight_status oos_serve_finish_json(oos_serve_reader *in)
             json_t *value;
             if (strcmp(p->record->name, readers[i].name) != 0 || (!p->text && !p->dotted)) continue;
             if (readers[i].read == overrides_read && p->text && !p->dotted && *p->text != '{') continue;
+            value = NULL;
             OOS_TRY(pending_json(in, p, &value));
-            if (!readers[i].any && !json_is_object(value))
-                return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes a JSON object, not `%.80s`",
-                                readers[i].name, p->text ? p->text : "");
+            if (!value) continue; /* refused */
+            if (!readers[i].any && !json_is_object(value)) {
+                OOS_TRY(oos_serve_refuse(in, readers[i].name, p->text,
+                                         "argument %s: Value %.80s cannot be converted", readers[i].name,
+                                         p->text ? p->text : ""));
+                continue;
+            }
             OOS_TRY(readers[i].read(in, value));
         }
     if (in->rope) {

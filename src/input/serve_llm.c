@@ -118,11 +118,14 @@ static oomsight_status keyword_take(oos_serve_reader *in, oos_view key, oos_view
             nearest = oos_flags_nearest(in->table, (oos_view){flag, key.len + 2}, in->version);
         }
         if (nearest) nearest = oos_arena_copy(in->arena, oos_view_of(nearest));
-        oos_serve_note(in, (oos_given_flag){name, value, OOS_FLAG_UNKNOWN, nearest, NULL});
+        oos_serve_note(in, (oos_given_flag){
+                               .name = name, .value = value, .effect = OOS_FLAG_UNKNOWN, .nearest = nearest});
         return OOMSIGHT_OK;
     }
     if (strcmp(value, "None") == 0) {
-        oos_serve_note(in, (oos_given_flag){name, value, OOS_FLAG_NO_MEMORY, NULL, "as by default"});
+        oos_serve_note(
+            in, (oos_given_flag){
+                    .name = name, .value = value, .effect = OOS_FLAG_NO_MEMORY, .note = "as by default"});
         return OOMSIGHT_OK;
     }
     return oos_serve_take(in, hit, value);

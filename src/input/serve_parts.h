@@ -24,15 +24,16 @@ typedef struct oos_serve_reader {
     size_t flag_count, flag_capacity;
     const char *positional, *model_option;
     oos_serve_pending *pending;
-    json_t *rope; /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
-    bool bench;   /* flags we do not know may be the benchmark's own */
-    bool python;  /* LLM(...) */
+    json_t *rope;       /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
+    bool bench;         /* flags we do not know may be the benchmark's own */
+    bool python;        /* LLM(...) */
+    char *unrecognized; /* words nobody takes, told at the end as the parser does; NULL: none */
 } oos_serve_reader;
 
 /* How the command starts an engine. */
 typedef struct oos_serve_entry {
     oos_usage usage;
-    bool bench, keywords, latency;
+    bool bench, keywords, latency, client;
     size_t first; /* index of the first word behind it */
 } oos_serve_entry;
 
@@ -42,12 +43,19 @@ oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size
 /* Note a flag. The list was taken large enough for every word. */
 void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
 
+/* The parser would stop here; only the first such place is kept. Always OOMSIGHT_OK, so that it can be returned. */
+oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
+                                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 /* A known flag with its value (NULL: none), typed and noted. */
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value);
 
 /* `flag.key.key value` of a JSON flag. */
 oomsight_status oos_serve_take_dotted(oos_serve_reader *in, oos_flag_hit hit, const char *keys,
                                       const char *value);
+
+/* JSON of a flag that is not modelled: is it any? */
+oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text);
 
 /* Read what is pending. */
 oomsight_status oos_serve_finish_json(oos_serve_reader *in);

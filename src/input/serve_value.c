@@ -182,7 +182,8 @@ bool oos_serve_ints(oos_arena *arena, const char *text, const uint64_t **ret_lis
 static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const char *wanted,
                              const char *given)
 {
-    return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes %s, not `%.80s`", record->name, wanted, given);
+    return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'", record->name,
+                            wanted, given);
 }
 
 static bool among(const oos_flag_form *form, const char *value)
@@ -213,25 +214,19 @@ static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, cons
     if (hit.form->nullable && (strcmp(value, "None") == 0 || *value == '\0')) return OOMSIGHT_OK;
     if (hit.form->kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
         !(hit.form->takes_auto && strcmp(value, "auto") == 0))
-        return wrong(in, hit.record, "a whole number", value);
+        return wrong(in, hit.record, "int", value);
     if (hit.form->kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
-        return wrong(in, hit.record, "a number", value);
+        return wrong(in, hit.record, "float", value);
     return OOMSIGHT_OK;
 }
 
-/* A word that no version of the flag takes is a mistake; one that only another version takes is worth a note. */
-static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, const char *value,
-                                    const char **ret_note)
+/* Also a word that only another version takes. */
+static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
     const oos_flag_form *form = hit.form;
     if (form->choice_count == 0 || among(form, value)) return OOMSIGHT_OK;
     if (form->nullable && strcmp(value, "None") == 0) return OOMSIGHT_OK;
     if (form->kind == OOS_FLAG_KIND_LIST) return OOMSIGHT_OK; /* several words, each a choice */
-    for (size_t i = 0; i < hit.record->form_count; i++)
-        if (hit.record->forms[i].choice_count == 0 || among(&hit.record->forms[i], value)) {
-            *ret_note = oos_arena_format(in->arena, "`%s` is a choice of another version", value);
-            return OOMSIGHT_OK;
-        }
     char list[320];
     size_t len = 0;
     for (size_t i = 0; i < form->choice_count; i++) {
@@ -249,8 +244,9 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
         len += more;
     }
     list[len] = '\0';
-    return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes one of %s, not `%.80s`", hit.record->name, list,
-                    value);
+    return oos_serve_refuse(in, hit.record->name, value,
+                            "argument %s: invalid choice: '%.80s' (choose from %s)", hit.record->name, value,
+                            list);
 }
 
 static bool truth(const char *word, bool *ret_value)
@@ -270,39 +266,18 @@ static bool truth(const char *word, bool *ret_value)
     return false;
 }
 
-/* The engine refuses these before it looks at a device; so do we, in plain words. */
-static oomsight_status limits_check(oos_serve_reader *in, const oos_flag_record *record, double value,
-                                    const char *text)
-{
-    static const char *const at_least_one[] = {
-        "--tensor-parallel-size", "--pipeline-parallel-size",
-        "--data-parallel-size",   "--decode-context-parallel-size",
-        "--max-num-seqs",         "--max-num-batched-tokens",
-        "--max-model-len",
-    };
-    if (strcmp(record->name, "--gpu-memory-utilization") == 0 && !(value > 0 && value <= 1))
-        return wrong(in, record, "a fraction above 0, up to 1", text);
-    for (size_t i = 0; i < sizeof at_least_one / sizeof *at_least_one; i++)
-        if (value < 1 && strcmp(record->name, at_least_one[i]) == 0)
-            return wrong(in, record, "a number of at least 1", text);
-    if (value < 0) return wrong(in, record, "a number that is not negative", text);
-    return OOMSIGHT_OK;
-}
-
 /* ---- setting --------------------------------------------------------------------------------------------------- */
 
 static oomsight_status u64_read(oos_serve_reader *in, oos_flag_hit hit, const char *text, oos_u64 *ret_number)
 {
     bool negative;
     uint64_t value;
-    if (!oos_serve_int(hit.form, text, &negative, &value))
-        return wrong(in, hit.record, "a whole number", text);
+    if (!oos_serve_int(hit.form, text, &negative, &value)) return wrong(in, hit.record, "int", text);
     if (negative && value == 1 && strcmp(hit.record->name, "--max-logprobs") == 0) {
         *ret_number = (oos_u64){0}; /* -1: as many as asked for */
         return OOMSIGHT_OK;
     }
-    OOS_TRY(limits_check(in, hit.record, negative ? -(double)value : (double)value, text));
-    *ret_number = oos_u64_of(value);
+    *ret_number = negative ? (oos_u64){0} : oos_u64_of(value); /* below its bounds: told by the plan */
     return OOMSIGHT_OK;
 }
 
@@ -313,12 +288,11 @@ static oomsight_status max_model_len_read(oos_serve_reader *in, oos_flag_hit hit
     oos_serve *serve = in->serve;
     bool const is_auto = strcmp(text, "auto") == 0;
     if (!is_auto && !oos_serve_int(hit.form, text, &negative, &value))
-        return wrong(in, hit.record, "a number of tokens", text);
+        return wrong(in, hit.record, "int", text);
     serve->max_model_len_auto = is_auto || (negative && value == 1);
     serve->max_model_len = (oos_u64){0};
     if (serve->max_model_len_auto) return OOMSIGHT_OK;
-    OOS_TRY(limits_check(in, hit.record, negative ? -(double)value : (double)value, text));
-    serve->max_model_len = oos_u64_of(value);
+    if (!negative) serve->max_model_len = oos_u64_of(value);
     return OOMSIGHT_OK;
 }
 
@@ -327,7 +301,7 @@ static oomsight_status graph_sizes_read(oos_serve_reader *in, const oos_flag_rec
     oos_compilation *compilation = &in->serve->compilation;
     const uint64_t *list;
     size_t count;
-    if (!oos_serve_ints(in->arena, text, &list, &count)) return wrong(in, record, "whole numbers", text);
+    if (!oos_serve_ints(in->arena, text, &list, &count)) return wrong(in, record, "int", text);
     /* vLLM 0.9 to 0.11, --cuda-graph-sizes: one number is the largest size, several are the sizes */
     if (count == 1 && strcmp(record->name, "--cuda-graph-sizes") == 0) {
         compilation->max_capture_size = oos_u64_of(list[0]);
@@ -380,7 +354,7 @@ static oomsight_status special_read(oos_serve_reader *in, oos_flag_hit hit, cons
             draft->model = text;
     } else if (strcmp(name, "--rope-theta") == 0) {
         double theta;
-        if (!oos_serve_float(text, &theta)) return wrong(in, hit.record, "a number", text);
+        if (!oos_serve_float(text, &theta)) return wrong(in, hit.record, "float", text);
         json_t *rope = oos_serve_rope(in);
         if (!rope) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for --rope-theta");
         json_object_set_new(rope, "rope_theta", json_real(theta));
@@ -410,8 +384,7 @@ static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const f
         return u64_read(in, hit, text, (oos_u64 *)at);
     case FIELD_F64: {
         double value;
-        if (!oos_serve_float(text, &value)) return wrong(in, hit.record, "a number", text);
-        OOS_TRY(limits_check(in, hit.record, value, text));
+        if (!oos_serve_float(text, &value)) return wrong(in, hit.record, "float", text);
         *(oos_f64 *)at = (oos_f64){true, value};
         return OOMSIGHT_OK;
     }
@@ -465,13 +438,15 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     bool on = !hit.negated;
     if (hit.form->kind == OOS_FLAG_KIND_SWITCH && value) {
         bool said;
-        if (!truth(value, &said)) return wrong(in, hit.record, "`true` or `false`", value);
+        if (!truth(value, &said)) return wrong(in, hit.record, "bool", value);
         on = said == on;
-        if (hit.form->most_values == 0 && !in->python && !note) note = "the engine takes no value here";
+        if (hit.form->most_values == 0 && !in->python)
+            OOS_TRY(oos_serve_refuse(in, hit.record->name, value, "unrecognized arguments: %.80s", value));
     } else if (value) {
-        OOS_TRY(choice_check(in, hit, value, &note));
+        OOS_TRY(choice_check(in, hit, value));
     }
     if (!f && value) OOS_TRY(number_check(in, hit, value));
+    if (!f && value && hit.form->kind == OOS_FLAG_KIND_JSON) OOS_TRY(oos_serve_check_json(in, hit, value));
     if (f && f->kind == FIELD_YES)
         *(oos_flag *)((char *)in->serve + f->offset) = (oos_flag){true, on};
     else if (f && value)
@@ -482,6 +457,7 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     oos_serve_note(in, (oos_given_flag){.name = oos_arena_copy(in->arena, oos_view_of(name)),
                                         .value = hit.form->kind == OOS_FLAG_KIND_SWITCH ? NULL : value,
                                         .effect = effect_of(hit, f, value),
-                                        .note = note});
+                                        .note = note,
+                                        .absent = !hit.here});
     return OOMSIGHT_OK;
 }

@@ -9,6 +9,7 @@
 
 /* name, word: the same words everywhere (CONTRACT, Phases). In the order in which an engine goes through them. */
 #define OOS_PHASE_MAP(X)                                                                                     \
+    X(ARGUMENTS, "arguments")                                                                                \
     X(ENV, "env")                                                                                            \
     X(INIT_FREE_MEMORY_CHECK, "init_free_memory_check")                                                      \
     X(DISTRIBUTED_INIT, "distributed_init")                                                                  \

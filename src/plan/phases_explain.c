@@ -209,6 +209,7 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_plan_phase 
     case OOS_PHASE_RUNTIME_PREFILL:
     case OOS_PHASE_RUNTIME_SAMPLER:
     case OOS_PHASE_RUNTIME_OTHER: return explain_after(arena, plan, moment);
+    case OOS_PHASE_ARGUMENTS:
     case OOS_PHASE_ENV:
     case OOS_PHASE_SLEEP_WAKE:
     case OOS_PHASE_HOST_MEMORY:

@@ -215,11 +215,31 @@ static void cap(oos_plan *plan)
     plan->why = what;
 }
 
+/* Arguments the engine does not take: no device is looked at. */
+static oomsight_status refuse_arguments(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    const oos_refusal *r = &plan->refusal;
+    plan->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16};
+    plan->stage_param_bytes = OOS_NEW_ARRAY(arena, uint64_t, plan->setup->pp);
+    plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
+    if (!plan->stage_param_bytes || !plan->why)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
+    plan->phases[plan->phase_count++] =
+        (oos_plan_phase){.phase = r->phase, .refusal = true, .message = r->sentence};
+    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
+    plan->phase = r->phase;
+    plan->cause = "bad_config";
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr)
 {
     oos_plan *plan = ret_plan;
     *plan = (oos_plan){.phase = OOS_PHASE_COUNT};
+    plan->setup = setup;
+    if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
+    if (plan->refusal.sentence) return refuse_arguments(arena, plan, reterr);
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
     plan->setup = setup;
     OOS_TRY(weigh(arena, setup, plan, reterr));

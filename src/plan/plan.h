@@ -4,6 +4,7 @@
 
 #include "ledger/ledger.h"
 #include "plan/activation.h"
+#include "plan/arguments.h"
 #include "plan/backend.h"
 #include "plan/kv.h"
 #include "plan/graphs.h"
@@ -73,6 +74,7 @@ typedef struct oos_plan {
     uint64_t trial_blocks; /* blocks of the cache that graph profiling allocates, 0: it does not run */
     oos_plan_phase phases[OOS_PHASE_COUNT];
     size_t phase_count;
+    oos_refusal refusal; /* sentence NULL: the arguments are taken */
     const oos_fix *fixes;
     size_t fix_count;
     const oos_inert *inert;

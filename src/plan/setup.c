@@ -158,9 +158,19 @@ static bool resolve_v2_runner(const oos_setup *setup)
     }
 }
 
+uint64_t oos_setup_derived_length(const oos_setup *setup)
+{
+    const oos_model *model = setup->model;
+    if (setup->rules->yarn_length_scaled && model->max_position_yarn) return model->max_position_yarn;
+    return model->max_position ? model->max_position : 2048;
+}
+
+/* LongRoPE models are not as long as they could be unless they are asked. */
 static void resolve_lengths(oos_setup *setup)
 {
-    uint64_t const longest = setup->model->max_position ? setup->model->max_position : 2048;
+    uint64_t const longest = setup->rules->longrope_default && setup->model->max_position_default
+                                 ? setup->model->max_position_default
+                                 : oos_setup_derived_length(setup);
     setup->auto_model_len = setup->serve->max_model_len_auto;
     setup->max_model_len = oos_u64_or(setup->serve->max_model_len, longest);
     if (setup->max_model_len == 0) setup->max_model_len = longest;
@@ -176,14 +186,10 @@ static void resolve_parallel(oos_setup *setup)
     setup->ep = oos_flag_or(serve->enable_expert_parallel, false) ? oos_mul(setup->tp, setup->dp) : 1;
 }
 
-static oomsight_status check_parallel(const oos_setup *setup, oomsight_error *reterr)
+static void limit_parallel(oos_setup *setup)
 {
-    if (setup->tp > 4096 || setup->pp > 4096 || setup->dp > 65536)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "a parallel size of more than 4096 is not planned");
-    if (setup->pp > 1 && setup->pp > setup->model->layer_count)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "%zu layers cannot be split over %llu pipeline stages",
-                        setup->model->layer_count, (unsigned long long)setup->pp);
-    return OOMSIGHT_OK;
+    setup->beyond = setup->tp > 4096 || setup->pp > 4096 || setup->dp > 65536;
+    if (setup->beyond) setup->tp = setup->pp = setup->dp = setup->ep = 1;
 }
 
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
@@ -191,12 +197,12 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
                                   const oos_device_facts *device, const oos_rules *rules,
                                   oos_setup *ret_setup, oomsight_error *reterr)
 {
-    (void)arena;
+    (void)arena, (void)reterr;
     oos_setup *setup = ret_setup;
     *setup = (oos_setup){.model = model, .draft = draft, .serve = serve, .env = env, .rules = rules};
     setup->device = *device;
     resolve_parallel(setup);
-    OOS_TRY(check_parallel(setup, reterr));
+    limit_parallel(setup);
     setup->dtype = resolve_dtype(setup);
     resolve_kv_dtype(setup);
     resolve_lengths(setup);

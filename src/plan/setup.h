@@ -20,6 +20,7 @@ typedef struct oos_device_facts {
     uint64_t context_bytes, context_low, context_high;
     uint64_t count;
     uint64_t host_bytes; /* RAM of the machine, 0: not told */
+    bool count_given;    /* "h100x1": these and no more; a name alone is as many as the command needs */
     bool unified;
 } oos_device_facts;
 
@@ -75,6 +76,7 @@ typedef struct oos_setup {
     double gpu_memory_utilization;
     oos_u64 kv_cache_memory_bytes, blocks_override, block_size_given;
 
+    bool beyond; /* more ranks than anybody has: refused, and planned as one */
     bool eager;
     oos_graph_mode graph_mode;
     uint64_t capture_sizes[OOS_CAPTURE_SIZES_MAX]; /* ascending */
@@ -100,6 +102,9 @@ static inline double oos_outside_budget(const oos_setup *setup)
     double const share = 1 - setup->gpu_memory_utilization;
     return share > 0 ? share : 0;
 }
+
+/* The longest length the engine takes from the model's config, by version. */
+uint64_t oos_setup_derived_length(const oos_setup *setup);
 
 /* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
 uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first);

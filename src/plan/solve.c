@@ -46,7 +46,9 @@ static bool moves_nothing(oos_search *s, const push *p)
     for (size_t i = 0; now && i < p->count; i++) {
         oos_trial t = oos_trial_start(s);
         p->set(&t.serve, p->values[i]);
-        if (!oos_trial_plan(s, &t) || !t.reached || oos_trial_fits(s, &t)) return false;
+        if (!oos_trial_plan(s, &t)) return false;
+        if (t.phase == OOS_PHASE_ARGUMENTS) continue; /* no value the engine takes */
+        if (!t.reached || oos_trial_fits(s, &t)) return false;
         if (moves_room(now, &t) || t.phase_ok != now->ok || t.phase_tight != now->tight) return false;
     }
     return now && p->count;
@@ -97,6 +99,13 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .kv_layers_json = kv_layers_json};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
     if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    if (plan->refusal.sentence) {
+        if (!oos_levers_mend(&s, &plan->refusal))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+        plan->fixes = s.fixes;
+        plan->fix_count = s.count;
+        return OOMSIGHT_OK;
+    }
     bool enough_memory = oos_levers_try(&s);
     if (enough_memory && s.count == 0 && plan->verdict != OOMSIGHT_VERDICT_TIGHT) {
         s.tight_too = true;

@@ -412,6 +412,7 @@ static bool try_levers(oos_search *s)
         return try_higher_gmu(s) && try_length(s) && try_fp8_kv(s) && try_seqs(s) && try_tokens(s) &&
                try_text_only(s) && try_fp8_weights(s) && try_eager(s);
     case OOS_PHASE_CUDAGRAPH_PROFILE: return try_kv_bytes(s) && try_capture(s) && try_seqs(s) && try_eager(s);
+    case OOS_PHASE_ARGUMENTS:
     case OOS_PHASE_ENV:
     case OOS_PHASE_INIT_FREE_MEMORY_CHECK:
     case OOS_PHASE_DISTRIBUTED_INIT:

@@ -140,12 +140,11 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
     oomsight_render_params const render = oos_html_plain(params);
     parts p = {.command = "plan", .chinese = oos_words_chinese(params)};
     for (size_t i = 0; i < count; i++) {
-        const char *path = plans[i]->setup->model->path;
-        const char *slash = path ? strrchr(path, '/') : NULL;
+        char name[160];
         if (i) oos_text_put(&p.documents, ",");
         oos_report_plan_json(&p.documents, plans[i]);
         oos_report_plan_text(&p.plain, plans[i], &render);
-        put_about(&p.about, "model", slash && slash[1] ? slash + 1 : path);
+        put_about(&p.about, "model", oos_report_model_name(plans[i]->setup->model->path, name, sizeof name));
     }
     put_report(text, &p);
 }

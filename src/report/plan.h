@@ -23,4 +23,8 @@ const char *oos_report_answer_heading(const oos_plan *plan);
 const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix);
 void oos_report_change(oos_text *text, const oos_fix *fix);
 
+/* A model as people call it: the last part of its path, and of a folder of the Hugging Face cache the name it was asked for
+ * by, not the commit. */
+const char *oos_report_model_name(const char *path, char *name, size_t size);
+
 #endif

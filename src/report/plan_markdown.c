@@ -6,13 +6,13 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
 {
     oos_style const own = oos_style_of(text, params), *style = &own;
     const oos_setup *setup = plan->setup;
-    char tokens[40];
+    char tokens[40], name[160];
     oos_text_put(text, "**");
     oos_style_put(style, "%s", oos_report_answer_word(plan));
     oos_text_put(text, "**");
     if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",
-                  setup->model->path ? setup->model->path : "model",
+                  oos_report_model_name(setup->model->path, name, sizeof name),
                   setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
                   plan->engine_version ? plan->engine_version : "?");
     if (plan->why) oos_style_put(style, "%s\n\n", plan->why);

@@ -5,12 +5,6 @@
 
 #include <stdio.h>
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash && slash[1] ? slash + 1 : path ? path : "the model";
-}
-
 static oos_ink heading_ink(const oos_plan *plan)
 {
     switch (plan->verdict) {
@@ -35,11 +29,12 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     if (plan->verdict == OOMSIGHT_VERDICT_TIGHT || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
         oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)",
                       (unsigned)(10 * plan->probability + 0.5));
-    char line[512];
+    char line[512], name[160];
     char count[32] = "";
     if (setup->tp * setup->pp > 1)
         snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
-    oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s", base_name(setup->model->path), count,
+    oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s",
+               oos_report_model_name(setup->model->path, name, sizeof name), count,
                setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
                plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
@@ -64,7 +59,7 @@ static void put_message(const oos_style *style, const oos_plan *plan)
         oos_style_ink(style, OOS_INK_DIM,
                       "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.\n", tried);
     } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
-               moment->message != plan->why) {
+               moment->message != plan->why && !plan->refusal.sentence) {
         if (style->color) oos_text_put(style->text, "\033[2m");
         oos_style_quote(style, 2, moment->message);
         if (style->color) oos_text_put(style->text, "\033[0m");
@@ -181,7 +176,7 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
         oos_style_paragraph(style, 8, line);
     }
     if (plan->fix_count == 0 && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN && plan->phase != OOS_PHASE_COUNT &&
-        plan->phase != OOS_PHASE_ENV) {
+        plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence) {
         oos_text_put(style->text, "\n");
         oos_style_paragraph(
             style, 2, "No flag helps: it takes a smaller or quantised model, more GPUs, or a larger one.");
@@ -211,7 +206,8 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     put_capacity(&style, plan);
     put_forks(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
-    if (plan->phase != OOS_PHASE_ENV) put_phases(&style, plan, params->explain != 0);
+    if (plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
+        put_phases(&style, plan, params->explain != 0);
     put_fixes(&style, plan);
     if (plan->note_count) oos_text_put(text, "\n");
     for (size_t i = 0; i < plan->note_count; i++) put_note(&style, plan->notes[i]);

@@ -72,3 +72,24 @@ const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix)
     oos_text_free(&text);
     return copy;
 }
+
+/* .../models--org--name/snapshots/<commit> */
+const char *oos_report_model_name(const char *path, char *name, size_t size)
+{
+    static const char snapshots[] = "/snapshots/";
+    if (!path) return "the model";
+    const char *end = strstr(path, snapshots), *from = NULL;
+    for (const char *at = path; end && (at = strstr(at, "/models--")) && at < end; at++) from = at + 9;
+    if (from) {
+        size_t len = 0;
+        for (; from < end && len + 1 < size; from++) {
+            bool const slash = from[0] == '-' && from[1] == '-';
+            name[len++] = slash ? '/' : *from;
+            from += slash;
+        }
+        name[len] = '\0';
+        return name;
+    }
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

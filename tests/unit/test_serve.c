@@ -137,7 +137,6 @@ static void every_way_of_starting_the_engine_is_understood(void **state)
          "vllm bench throughput --model m"},
         {"vllm|bench|latency|--model|m|--max-num-seqs|8", OOS_USAGE_LLM_CLASS,
          "vllm bench latency --model m"},
-        {"vllm|bench|serve|--model|m|--max-num-seqs|8", OOS_USAGE_SERVER, "vllm bench serve --model m"},
         {"python|benchmarks/benchmark_throughput.py|--model|m|--max-num-seqs|8", OOS_USAGE_LLM_CLASS,
          "python benchmarks/benchmark_throughput.py --model m"},
         {"LLM(model=\"m\", max_num_seqs=8)", OOS_USAGE_LLM_CLASS, "LLM"},
@@ -212,38 +211,46 @@ static void lengths_are_read_as_people_write_them(void **state)
     assert_true(serve.max_model_len_auto);
 }
 
-static void a_value_the_engine_cannot_read_is_wrong_usage_with_its_flag(void **state)
+static void a_value_the_engine_cannot_read_is_refused_with_its_flag(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        {"vllm|serve|m|--max-num-seqs|abc", "--max-num-seqs takes a whole number, not `abc`"},
-        {"vllm|serve|m|--max-num-seqs|0", "--max-num-seqs"},
-        {"vllm|serve|m|--max-num-seqs|-5", "--max-num-seqs"},
+        {"vllm|serve|m|--max-num-seqs|abc", "argument --max-num-seqs: invalid int value: 'abc'"},
         {"vllm|serve|m|--max-num-seqs|16k", "--max-num-seqs"},
         {"vllm|serve|m|--max-num-seqs|1.5", "--max-num-seqs"},
         {"vllm|serve|m|--max-num-seqs|", "--max-num-seqs"},
-        {"vllm|serve|m|--max-num-seqs", "--max-num-seqs needs a value"},
-        {"vllm|serve|m|--max-num-seqs|--enforce-eager", "--max-num-seqs needs a value"},
+        {"vllm|serve|m|--max-num-seqs", "argument --max-num-seqs: expected one argument"},
+        {"vllm|serve|m|--max-num-seqs|--enforce-eager", "argument --max-num-seqs: expected one argument"},
         {"vllm|serve|m|--max-model-len|1.5K", "--max-model-len"},
         {"vllm|serve|m|--max-model-len|99999999999999999999", "--max-model-len"},
-        {"vllm|serve|m|--max-model-len|-2", "--max-model-len"},
-        {"vllm|serve|m|--gpu-memory-utilization|90", "--gpu-memory-utilization takes a fraction"},
-        {"vllm|serve|m|--gpu-memory-utilization|0", "--gpu-memory-utilization"},
-        {"vllm|serve|m|--gpu-memory-utilization|nan", "--gpu-memory-utilization"},
         {"vllm|serve|m|--gpu-memory-utilization|0,9", "--gpu-memory-utilization"},
-        {"vllm|serve|m|--dtype|bf16", "--dtype takes one of auto, bfloat16"},
-        {"vllm|serve|m|--compilation-config|{", "--compilation-config takes JSON"},
-        {"vllm|serve|m|--speculative-config|[1]", "--speculative-config takes a JSON object"},
+        {"vllm|serve|m|--dtype|bf16", "argument --dtype: invalid choice: 'bf16' (choose from auto, bfloat16"},
+        {"vllm|serve|m|--compilation-config|{", "argument --compilation-config: Value {"},
+        {"vllm|serve|m|--speculative-config|[1]", "argument --speculative-config: Value [1]"},
         {"vllm|serve|m|--cudagraph-capture-sizes|1|x", "--cudagraph-capture-sizes"},
         {"vllm|serve|m|--compilation-config|{\"cudagraph_mode\":\"SOME\"}", "cudagraph_mode"},
-        {"vllm|serve|m|--cpu-offload-gb|-3", "--cpu-offload-gb"},
-        {"vllm|serve|m|--port|http", "--port takes a whole number"},
+        {"vllm|serve|m|--port|http", "argument --port: invalid int value: 'http'"},
+        {"vllm|serve|m|extra|words", "unrecognized arguments: extra words"},
+        {"vllm|serve|m|--max-model-length|8192", "unrecognized arguments: --max-model-length 8192"},
+        {"vllm|serve|m|--enforce-eager|true", "unrecognized arguments: true"},
         {"model=m|max_num_seqs=abc", "--max-num-seqs"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(read_at(newest, wrong[i][0]), OOMSIGHT_USAGE);
-        if (!strstr(error.text, wrong[i][1])) fail_msg("%s: %s", wrong[i][0], error.text);
+        assert_int_equal(read_at(newest, wrong[i][0]), OOMSIGHT_OK);
+        if (!serve.refusal.sentence || !strstr(serve.refusal.sentence, wrong[i][1]))
+            fail_msg("%s: %s", wrong[i][0], serve.refusal.sentence ? serve.refusal.sentence : "not refused");
     }
+    READ(newest, "vllm|serve|m|--max-num-seqs|16");
+    assert_null(serve.refusal.sentence);
+}
+
+static void the_first_thing_the_parser_stops_at_is_the_one_told(void **state)
+{
+    (void)state;
+    READ(newest, "vllm|serve|m|--max-num-seqs|a|--dtype|b|extra");
+    assert_string_equal(serve.refusal.flag, "--max-num-seqs");
+    READ(newest, "vllm|serve|m|extra|--dtype|b"); /* strange words are told when all others are read */
+    assert_string_equal(serve.refusal.flag, "--dtype");
 }
 
 static void an_unknown_flag_is_noted_with_the_nearest_spelling(void **state)
@@ -410,7 +417,9 @@ static void limits_of_pictures_are_read_from_json_and_pairs(void **state)
     assert_true(serve.mm_limits_given && !serve.mm_all_zero);
     assert_true(serve.mm_images.value == 4 && serve.mm_videos.known && serve.mm_videos.value == 0);
     assert_false(serve.mm_audios.known);
-    READ(newest, "vllm|serve|m|--limit-mm-per-prompt|image=0,video=0");
+    READ(newest, "vllm|serve|m|--limit-mm-per-prompt|image=0,video=0"); /* JSON only, since 0.10 */
+    assert_non_null(serve.refusal.sentence);
+    READ(OOS_VERSION(0, 8, 0), "vllm|serve|m|--limit-mm-per-prompt|image=0,video=0");
     assert_true(serve.mm_all_zero && serve.mm_images.known && serve.mm_images.value == 0);
     READ(newest, "vllm|serve|m|--limit-mm-per-prompt.image|0");
     assert_true(serve.mm_all_zero);
@@ -506,7 +515,8 @@ static void a_config_file_that_cannot_be_read_says_where(void **state)
     assert_int_equal(read_config(newest, "|m", "a: [1\nb: 2", ""), OOMSIGHT_MALFORMED);
     assert_true(error.line > 0);
     assert_int_equal(read_config(newest, "|m", "- a\n- b\n", ""), OOMSIGHT_MALFORMED);
-    assert_int_equal(read_config(newest, "|m", "max-num-seqs: many\n", ""), OOMSIGHT_USAGE);
+    assert_int_equal(read_config(newest, "|m", "max-num-seqs: many\n", ""), OOMSIGHT_OK);
+    assert_non_null(serve.refusal.sentence);
     assert_int_equal(read_config(newest, "|m", "", ""), OOMSIGHT_OK);
     char deep[2048];
     memset(deep, '[', sizeof deep - 1);
@@ -600,7 +610,8 @@ int main(void)
         CASE(other_commands_are_refused_in_plain_words),
         CASE(words_before_the_command_are_environment),
         CASE(lengths_are_read_as_people_write_them),
-        CASE(a_value_the_engine_cannot_read_is_wrong_usage_with_its_flag),
+        CASE(a_value_the_engine_cannot_read_is_refused_with_its_flag),
+        CASE(the_first_thing_the_parser_stops_at_is_the_one_told),
         CASE(an_unknown_flag_is_noted_with_the_nearest_spelling),
         CASE(what_a_flag_means_for_memory_is_told),
         CASE(a_flag_of_another_version_is_taken_with_a_note),

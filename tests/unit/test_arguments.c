@@ -1,0 +1,152 @@
+/* What the engine refuses before it looks at memory: each case was put to the real engine. */
+#include "plan_fixture.h"
+
+#include "plan/plan.h"
+
+#include <stdio.h>
+
+static oos_refusal refusal;
+
+/* A model of 32 heads, 8 KV heads and 40960 positions, with a command's words behind it. */
+static const char *said(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
+                        const char *words)
+{
+    static fixture f;
+    static oos_flag_table table;
+    oomsight_error error = {0};
+    if (f.arena) fixture_free(&f);
+    fixture_init(&f, version, capability);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 36);
+    f.model.architecture = architecture;
+    f.model.model_type = "qwen3";
+    f.model.heads = 32;
+    f.model.kv_heads = 8;
+    f.model.head_dim = 128;
+    f.model.max_position = 40960;
+    f.device.count = gpus;
+    f.device.count_given = gpus > 0;
+    char text[512];
+    const char *list[40] = {"vllm", "serve", "m"};
+    size_t count = 3;
+    snprintf(text, sizeof text, "%s", words);
+    for (char *rest = NULL, *word = strtok_r(text, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
+        list[count++] = word;
+    assert_int_equal(oos_flags_load(f.arena, NULL, "vllm", &table, &error), OOMSIGHT_OK);
+    assert_int_equal(oos_serve_read(f.arena, list, count, &table, f.rules.version, &f.serve, &f.env, &error),
+                     OOMSIGHT_OK);
+    assert_int_equal(oos_arguments_check(f.arena, fixture_setup(&f), &refusal, &error), OOMSIGHT_OK);
+    return refusal.sentence;
+}
+
+static void is_refused(const char *sentence, const char *part)
+{
+    if (!sentence || !strstr(sentence, part))
+        fail_msg("wanted `%s`, got `%s`", part, sentence ? sentence : "taken");
+}
+
+#define NEWEST(words) said("0.32.0", 90, 8, "Qwen3ForCausalLM", words)
+
+static void a_plain_command_is_taken(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"0.8.5", "0.11.0", "0.19.1", "0.24.0", "0.28.0", "0.32.0"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        assert_null(said(versions[i], 90, 8, "Qwen3ForCausalLM", ""));
+        assert_null(
+            said(versions[i], 90, 8, "Qwen3ForCausalLM", "-tp|8|--max-model-len|8192|--max-num-seqs|64"));
+        assert_null(said(versions[i], 90, 8, "Qwen3ForCausalLM", "--quantization|fp8|--kv-cache-dtype|fp8"));
+    }
+}
+
+static void heads_must_divide_by_the_ranks(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("-tp|3"),
+               "Total number of attention heads (32) must be divisible by tensor parallel size (3)");
+    assert_string_equal(refusal.mends[0].flag, "--tensor-parallel-size");
+    assert_int_equal(refusal.mends[0].value, 2);
+}
+
+static void a_length_above_the_models_needs_a_variable(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--max-model-len|100000"),
+               "greater than the derived max_model_len (max_position_embeddings=40960)");
+    assert_int_equal(refusal.mends[0].value, 40960);
+    assert_null(NEWEST("--max-model-len|40960"));
+}
+
+static void ranks_beyond_the_gpus_that_were_given_are_refused(void **state)
+{
+    (void)state;
+    is_refused(said("0.32.0", 90, 4, "Qwen3ForCausalLM", "-tp|8"),
+               "World size (8) is larger than the number of available GPUs (4)");
+    is_refused(said("0.32.0", 90, 1, "Qwen3ForCausalLM", "-tp|2"), "World size (2)");
+    assert_null(said("0.32.0", 90, 0, "Qwen3ForCausalLM",
+                     "-tp|8")); /* a name without a number: as many as it takes */
+}
+
+static void batches_are_no_smaller_than_what_must_fit_in_them(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--max-num-seqs|1024|--max-num-batched-tokens|512"),
+               "max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024)");
+    is_refused(NEWEST("--no-enable-chunked-prefill|--max-num-batched-tokens|2048|--max-model-len|16000"),
+               "max_num_batched_tokens (2048) is smaller than max_model_len (16000)");
+}
+
+static void quantisations_must_be_known_and_be_the_checkpoints(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--quantization|nonsense"), "Unknown quantization method: nonsense");
+    is_refused(NEWEST("--quantization|awq"), "Cannot find the config file for awq");
+    is_refused(said("0.32.0", 70, 1, "Qwen3ForCausalLM", "--quantization|fp8"),
+               "Minimum capability: 75. Current capability: 70");
+}
+
+static void an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not(void **state)
+{
+    (void)state;
+    is_refused(said("0.9.0", 90, 1, "GptOssForCausalLM", ""),
+               "Model architectures ['GptOssForCausalLM'] are not supported for now");
+    is_refused(said("0.8.0", 90, 1, "Qwen3ForCausalLM", ""), "not supported for now (first in 0.8.4)");
+    is_refused(said("0.11.0", 90, 1, "MllamaForConditionalGeneration", ""),
+               "supported in vLLM until v0.10.2");
+    assert_null(said("0.10.1", 90, 1, "GptOssForCausalLM", ""));
+    assert_null(said("0.32.0", 90, 1, "NobodyKnowsForCausalLM", ""));
+}
+
+static void numbers_outside_their_bounds_are_refused(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--gpu-memory-utilization|1.5"),
+               "gpu_memory_utilization: Input should be less than or equal to 1");
+    is_refused(NEWEST("--max-num-seqs|0"), "max_num_seqs: Input should be greater than or equal to 1");
+    is_refused(NEWEST("-tp|0"), "tensor_parallel_size: Input should be greater than or equal to 1");
+    is_refused(NEWEST("--enable-lora|--max-lora-rank|24"), "invalid choice: '24'");
+}
+
+static void drafts_the_model_has_not_are_refused(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--speculative-config|{\"method\":\"mtp\",\"num_speculative_tokens\":2}"), "mtp");
+    is_refused(NEWEST("--decode-context-parallel-size|2"), "tp_size=1 must be divisible by dcp_size=2");
+    assert_null(NEWEST(
+        "--speculative-config|{\"method\":\"ngram\",\"num_speculative_tokens\":2,\"prompt_lookup_max\":4}"));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest cases[] = {
+        cmocka_unit_test(a_plain_command_is_taken),
+        cmocka_unit_test(heads_must_divide_by_the_ranks),
+        cmocka_unit_test(a_length_above_the_models_needs_a_variable),
+        cmocka_unit_test(ranks_beyond_the_gpus_that_were_given_are_refused),
+        cmocka_unit_test(batches_are_no_smaller_than_what_must_fit_in_them),
+        cmocka_unit_test(quantisations_must_be_known_and_be_the_checkpoints),
+        cmocka_unit_test(an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not),
+        cmocka_unit_test(numbers_outside_their_bounds_are_refused),
+        cmocka_unit_test(drafts_the_model_has_not_are_refused),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

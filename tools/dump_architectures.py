@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Which release of vLLM knows which architecture: data/engines/vllm/architectures.json from the registries of many releases.
+
+    tools/dump_architectures.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
+
+REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Only names and the releases that
+have them are kept. A release between two that were read has what the older of them has.
+"""
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+PATH = "model_executor/models/registry.py"
+
+
+def architectures(source):
+    """Names in the tables of models; those of tables that list what is gone, or lives elsewhere, are left out."""
+    names = set()
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        table = next((t.id for t in targets if isinstance(t, ast.Name)), "")
+        if not table.endswith("_MODELS") or "PREVIOUSLY" in table or "OOT" in table or not isinstance(node.value, ast.Dict):
+            continue
+        names.update(key.value for key in node.value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+    return names
+
+
+def key_of(version):
+    return tuple(map(int, version.split(".")))
+
+
+def from_git(folder):
+    tags = subprocess.run(["git", "-C", folder, "tag"], capture_output=True, text=True, check=True).stdout.split()
+    for tag in tags:
+        if re.fullmatch(r"v0\.\d+\.\d+", tag) and key_of(tag[1:]) >= (0, 8, 0):
+            shown = subprocess.run(["git", "-C", folder, "show", f"{tag}:vllm/{PATH}"], capture_output=True, text=True, check=False)
+            if shown.returncode == 0:
+                yield tag[1:], architectures(shown.stdout)
+
+
+def stretches(versions, present):
+    """[first release, last release or null] for each unbroken stretch."""
+    out, start = [], None
+    for index, version in enumerate(versions):
+        if present(version) and start is None:
+            start = version
+        if start is not None and not present(version):
+            out.append([start, versions[index - 1]])
+            start = None
+    if start is not None:
+        out.append([start, None])
+    return out
+
+
+def main():
+    out, arguments, found = sys.argv[1], sys.argv[2:], {}
+    while arguments:
+        word = arguments.pop(0)
+        if word == "--git":
+            found.update(from_git(arguments.pop(0)))
+        else:
+            version, _, folder = word.partition("=")
+            with open(os.path.join(folder, PATH), encoding="utf-8") as file:
+                found[version] = architectures(file.read())
+    versions = sorted(found, key=key_of)
+    names = sorted(set().union(*found.values()))
+    lines = [f'{json.dumps(name)}: {json.dumps(stretches(versions, lambda v, n=name: n in found[v]))}' for name in names]
+    with open(out, "w", encoding="utf-8") as file:
+        file.write('{"schema": "oomsight.engine-architectures/1", "engine": "vllm",\n')
+        file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + "\n}}\n")
+    print(f"{len(versions)} releases, {len(names)} architectures")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""What each release of vLLM says of its own arguments, read out of its source: bounds of numbers, quantisation methods with the
+least capability and the types they take, names of attention backends. Writes data/engines/vllm/arguments.json.
+
+    tools/dump_arguments.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
+
+REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Nothing is imported or
+run; only names and numbers are kept.
+"""
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+from dump_architectures import key_of
+
+# The order in which create_engine_config() builds its parts.
+PARTS = ["ModelConfig", "MultiModalConfig", "CacheConfig", "ParallelConfig", "EPLBConfig", "SchedulerConfig",
+         "LoRAConfig", "AttentionConfig", "MambaConfig", "KernelConfig", "LoadConfig", "StructuredOutputsConfig", "ObservabilityConfig",
+         "CompilationConfig", "UVAOffloadConfig", "PrefetchOffloadConfig", "OffloadConfig", "VllmConfig"]
+FLAG_OF = {("SchedulerConfig", "policy"): "scheduling_policy"}
+BACKEND_FILES = ["v1/attention/backends/registry.py", "attention/backends/registry.py", "platforms/interface.py"]
+QUANTISATION = "model_executor/layers/quantization"
+
+
+class Release:
+    """The files of one release, from a tag or from a folder."""
+
+    def __init__(self, folder, tag=None):
+        self.folder, self.tag, self.trees = folder, tag, {}
+
+    def read(self, path):
+        if not self.tag:
+            name = os.path.join(self.folder, path)
+            return open(name, encoding="utf-8").read() if os.path.isfile(name) else None
+        shown = subprocess.run(["git", "-C", self.folder, "show", f"{self.tag}:vllm/{path}"], capture_output=True, text=True, check=False)
+        return shown.stdout if shown.returncode == 0 else None
+
+    def names(self, folder):
+        if not self.tag:
+            full = os.path.join(self.folder, folder)
+            return sorted(os.listdir(full)) if os.path.isdir(full) else []
+        shown = subprocess.run(["git", "-C", self.folder, "ls-tree", "--name-only", f"{self.tag}:vllm/{folder}"], capture_output=True,
+                               text=True, check=False)
+        return shown.stdout.split() if shown.returncode == 0 else []
+
+    def tree(self, path):
+        if path not in self.trees:
+            source = self.read(path)
+            self.trees[path] = ast.parse(source) if source else None
+        return self.trees[path]
+
+
+def number(node):
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def limits_of(node):
+    """ge, gt, le, lt of every Field(...) inside an annotated assignment."""
+    out = {}
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Field":
+            for keyword in call.keywords:
+                value = number(keyword.value) if keyword.arg in ("ge", "gt", "le", "lt") else None
+                if value is not None:
+                    out[keyword.arg] = value
+    return out
+
+
+def engine_flags(release):
+    tree = release.tree("engine/arg_utils.py")
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "EngineArgs":
+            return {item.target.id for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)}
+    return set()
+
+
+def bounds(release):
+    flags, found = engine_flags(release), {}
+    files = [f"config/{name}" for name in release.names("config") if name.endswith(".py")] or ["config.py"]
+    for path in files:
+        for node in (release.tree(path) or ast.Module([], [])).body:
+            if not isinstance(node, ast.ClassDef) or node.name not in PARTS:
+                continue
+            for item in node.body:
+                if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
+                    continue
+                flag = FLAG_OF.get((node.name, item.target.id), item.target.id)
+                limits = limits_of(item)
+                if limits and flag in flags and (flag not in found or PARTS.index(found[flag]["part"]) > PARTS.index(node.name)):
+                    found[flag] = {"part": node.name, **limits}
+    return found
+
+
+def strings_of(node):
+    return [item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+
+
+def method_facts(release, classes, imports, name):
+    """Least capability and types of a method's class, following one base class where it leaves them out."""
+    record = {}
+    while name and len(record) < 2:
+        path = imports.get(name)
+        tree = release.tree(path) if path else None
+        cls = next((n for n in (tree.body if tree else []) if isinstance(n, ast.ClassDef) and n.name == name), None)
+        if not cls:
+            break
+        for item in cls.body:
+            if not isinstance(item, ast.FunctionDef):
+                continue
+            returned = [n.value for n in ast.walk(item) if isinstance(n, ast.Return) and n.value is not None]
+            if item.name == "get_min_capability" and len(returned) == 1 and number(returned[0]) is not None:
+                record.setdefault("capability", number(returned[0]))
+            if item.name == "get_supported_act_dtypes" and len(returned) == 1:
+                types = {n.attr for n in ast.walk(returned[0]) if isinstance(n, ast.Attribute)}
+                types = {"float16" if t == "half" else "float32" if t == "float" else t for t in types}
+                if types:
+                    record.setdefault("dtypes", sorted(types))
+        base = next((b.id for b in cls.bases if isinstance(b, ast.Name)), None)
+        name = base if base in imports or base in classes else None
+    return record
+
+
+def module_path(release, module, level):
+    """Where `from .awq import X` or `from vllm.a.b import X` leads."""
+    base = (QUANTISATION.split("/") if level == 1 else []) + (module or "").split(".")
+    if level == 0 and base[:1] == ["vllm"]:
+        base = base[1:]
+    path = "/".join(part for part in base if part)
+    for candidate in (path + ".py", path + "/__init__.py"):
+        if release.tree(candidate):
+            return candidate
+    return None
+
+
+def quantization(release):
+    tree = release.tree(QUANTISATION + "/__init__.py")
+    names, table, imports, gone = [], {}, {}, set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            target = next((t.id for t in targets if isinstance(t, ast.Name)), "")
+            if target in ("QuantizationMethods", "QUANTIZATION_METHODS") and node.value is not None and not names:
+                names = strings_of(node.value)
+            if target == "DEPRECATED_QUANTIZATION_METHODS":
+                gone = set(strings_of(node.value))
+            if target.lower() == "method_to_config" and isinstance(node.value, ast.Dict):
+                table = {k.value: v.id for k, v in zip(node.value.keys, node.value.values)
+                         if isinstance(k, ast.Constant) and isinstance(v, ast.Name)}
+        if isinstance(node, ast.ImportFrom):
+            path = module_path(release, node.module, node.level)
+            for alias in node.names:
+                if path:
+                    imports[alias.asname or alias.name] = path
+    out = {}
+    for name in names:
+        out[name] = {"deprecated": True} if name in gone else {}
+        out[name].update(method_facts(release, {}, imports, table.get(name)))
+    return out
+
+
+def backends(release):
+    for path in BACKEND_FILES:
+        for node in (release.tree(path) or ast.Module([], [])).body:
+            if isinstance(node, ast.ClassDef) and node.name in ("AttentionBackendEnum", "_Backend"):
+                return {t.id: {} for item in node.body if isinstance(item, ast.Assign) for t in item.targets if isinstance(t, ast.Name)}
+    return {}
+
+
+def series(read, kind):
+    """{name: [{"since": version, ...}]}: a step where something changed, {"since": version, "gone": true} where it went."""
+    out = {}
+    for name in sorted(set().union(*(facts[kind] for _, facts in read))):
+        steps, now = [], None
+        for version, facts in read:
+            record = facts[kind].get(name)
+            if record != now:
+                steps.append({"since": version, **(record if record is not None else {"gone": True})})
+                now = record
+        out[name] = steps
+    return out
+
+
+def releases(arguments):
+    while arguments:
+        word = arguments.pop(0)
+        if word != "--git":
+            version, _, folder = word.partition("=")
+            yield version, Release(folder)
+            continue
+        folder = arguments.pop(0)
+        for tag in subprocess.run(["git", "-C", folder, "tag"], capture_output=True, text=True, check=True).stdout.split():
+            if re.fullmatch(r"v0\.\d+\.\d+", tag) and key_of(tag[1:]) >= (0, 8, 0):
+                yield tag[1:], Release(folder, tag)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    found = {}
+    for version, release in releases(sys.argv[2:]):
+        found[version] = {"bounds": bounds(release), "quantization": quantization(release), "backends": backends(release)}
+    read = sorted(found.items(), key=lambda item: key_of(item[0]))
+    with open(sys.argv[1], "w", encoding="utf-8") as out:
+        out.write('{"schema": "oomsight.engine-arguments/1", "engine": "vllm",\n')
+        out.write(f'"versions": {json.dumps([version for version, _ in read])},\n"parts": {json.dumps(PARTS)}')
+        for kind in ("bounds", "quantization", "backends"):
+            lines = [f"{json.dumps(name)}: {json.dumps(steps)}" for name, steps in series(read, kind).items()]
+            out.write(f',\n"{kind}": {{\n' + ",\n".join(lines) + "\n}")
+            print(f"{kind}: {len(lines)}")
+        out.write("}\n")
+
+
+if __name__ == "__main__":
+    main()
