@@ -26,6 +26,8 @@ static void print_help(void)
         "  --max-files N       follow at most so many (4096)\n"
         "  --hub       the model that the log names may be fetched (config and headers), to compute fixes\n"
         "  --insecure  with --hub: send HF_TOKEN to an http:// hub on another machine\n"
+        "  --gpu NAME, --model MODEL, --vllm VERSION    what the log does not tell, for fixes that are "
+        "planned\n"
         "  --json, --format text|json|md|html|github|sarif, --output FILE, --color, --ascii, --lang en|zh, "
         "--explain, "
         "--data "
@@ -74,6 +76,7 @@ int cmd_explain(int argc, char **argv)
     output_options_init(&options);
     const char *paths[PATHS_MAX];
     size_t path_count = 0;
+    const char *gpu = NULL, *model = NULL, *version = NULL;
     follow_options growing = {.idle_ms = -1};
     for (int at = 0; at < argc;) {
         if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
@@ -89,6 +92,22 @@ int cmd_explain(int argc, char **argv)
             at++;
             continue;
         }
+        const struct {
+            const char *name;
+            const char **to;
+        } given[] = {{"--gpu", &gpu}, {"--model", &model}, {"--vllm", &version}};
+        bool took = false;
+        for (size_t i = 0; i < sizeof given / sizeof *given && !took; i++) {
+            if (strcmp(argv[at], given[i].name) != 0) continue;
+            if (at + 1 == argc) {
+                fprintf(stderr, "oomsight explain: %s wants a value\n", given[i].name);
+                return EXIT_USAGE;
+            }
+            *given[i].to = argv[at + 1];
+            at += 2;
+            took = true;
+        }
+        if (took) continue;
         int const followed = follow_options_take(&growing, argc, argv, &at);
         if (followed < 0) return EXIT_USAGE;
         if (followed > 0) continue;
@@ -129,6 +148,9 @@ int cmd_explain(int argc, char **argv)
     params.paths = paths;
     params.path_count = path_count;
     params.allow_hub = growing.hub;
+    params.gpu = gpu;
+    params.model = model;
+    params.engine_version = version;
     oomsight_explanation *explanation = NULL;
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
     int code = status == OOMSIGHT_OK ? answer(&options, explanation) : fail_with(&error);

@@ -104,6 +104,31 @@ static void name_inputs(oomsight_explanation *e, size_t from, const char *path)
         }
 }
 
+/* What the caller knows and the log does not tell: a plan and the advice need it. */
+static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explain_params *params,
+                                  oomsight_error *reterr)
+{
+    uint64_t count;
+    const oos_gpu *gpu =
+        params->gpu ? oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &count) : NULL;
+    if (params->gpu && !gpu) return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'", params->gpu);
+    for (size_t i = 0; i < e->explanation.count; i++) {
+        oos_incident *incident = &e->explanation.incidents[i];
+        oos_setup_text *setup = &incident->setup;
+        oos_number *total = &incident->numbers[OOS_NUMBER_total];
+        if (params->engine_version && !setup->version)
+            setup->version = oos_arena_copy(e->arena, oos_view_of(params->engine_version));
+        if (gpu && !setup->gpu) setup->gpu = gpu->name;
+        if (gpu && !total->known) *total = (oos_number){.known = true, .value = gpu->total_bytes};
+        if (!params->model) continue;
+        if (!setup->model) setup->model = oos_arena_copy(e->arena, oos_view_of(params->model));
+        if (!setup->args && !setup->command)
+            setup->command = oos_arena_format(e->arena, "vllm serve %s", params->model);
+        if (!incident->engine) incident->engine = "vllm";
+    }
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
                                    oomsight_error *reterr)
 {
@@ -125,6 +150,7 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
         if (inputs > 1) name_inputs(e, before, params->paths[i]);
     }
     if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
+    OOS_TRY(fill_given(e, params, reterr));
     e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);
     if (!e->notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
     for (size_t i = 0; i < e->explanation.count; i++)

@@ -343,10 +343,12 @@ typedef struct oomsight_explain_params {
     size_t text_bytes;
     uint64_t expand_limit_bytes; /* what archives may expand to, 0: 8 GiB */
     int allow_hub;               /* 1: a model named in the log may be fetched (config and headers only) */
+    /* What the log does not tell; each may be NULL, and what the log tells stands. */
+    const char *gpu, *model, *engine_version;
 } oomsight_explain_params;
 #define OOMSIGHT_EXPLAIN_PARAMS_INIT                                                                         \
     {                                                                                                        \
-        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0, 0                                        \
+        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL                      \
     }
 
 /* On OOMSIGHT_OK *ret_explanation is the caller's, to be given to oomsight_explain_free(). Otherwise it is untouched

@@ -74,7 +74,8 @@ class CReplayParams(ctypes.Structure):
 
 class CExplainParams(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("data", c_void_p), ("paths", POINTER(c_char_p)), ("path_count", c_size_t), ("text", c_char_p),
-                ("text_bytes", c_size_t), ("expand_limit_bytes", c_uint64), ("allow_hub", c_int)]
+                ("text_bytes", c_size_t), ("expand_limit_bytes", c_uint64), ("allow_hub", c_int), ("gpu", c_char_p), ("model", c_char_p),
+                ("engine_version", c_char_p)]
 
 
 STRUCTURES = {"oomsight_error": CError, "oomsight_render_params": CRender, "oomsight_plan_params": CPlanParams,
