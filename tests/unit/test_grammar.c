@@ -1,0 +1,109 @@
+/* Sentences that nobody listed, and stacks that nobody saw. */
+#include "unit.h"
+
+#include "explain/grammar.h"
+#include "explain/traceback.h"
+
+static oos_arena *arena;
+static const oos_grammar *grammar;
+static const oos_frames *frames;
+
+static int load(void **state)
+{
+    (void)state;
+    arena = oos_arena_create(64 << 10);
+    return oos_grammar_load(arena, NULL, &grammar, NULL) != OOMSIGHT_OK ||
+           oos_frames_load(arena, NULL, &frames, NULL) != OOMSIGHT_OK;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    oos_arena_free(arena);
+    return 0;
+}
+
+static oos_says says(const char *text)
+{
+    return oos_grammar_read(grammar, oos_view_of(text), NULL);
+}
+
+static void failing_to_allocate_a_size_is_a_lack_in_any_words(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "device 3: mapping failed while trying to reserve 20971520 bytes (free: 17235968)",
+        "UNABLE TO ALLOCATE 31.5 GIB FOR BUFFER arena",
+        "not enough space in the memory pool for 12 blocks",
+        "ring reservation (31.27 GiB) >= budget (25.50 GiB)",
+        "the KV cache would exceed the available memory by 3 GiB",
+        "no free slots: insufficient VRAM"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_int_equal(says(texts[i]), OOS_SAYS_LACK);
+}
+
+static void advice_and_other_faults_are_no_lack(void **state)
+{
+    (void)state;
+    assert_int_equal(says("If you run out of memory, consider a smaller batch"), OOS_SAYS_ADVICE);
+    assert_int_equal(says("an illegal memory access was encountered"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("sequence is preempted because there is not enough KV cache space"),
+                     OOS_SAYS_NOTHING);
+    assert_int_equal(says("head_size 80 is not supported"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("12.5 GiB of memory -> 4 blocks"), OOS_SAYS_MEMORY);
+}
+
+static void the_sentence_tells_what_is_lacking(void **state)
+{
+    (void)state;
+    unsigned topics = 0;
+    assert_int_equal(oos_grammar_read(grammar, oos_view_of("no room for the KV cache: 2 GiB"), &topics),
+                     OOS_SAYS_LACK);
+    assert_int_equal(topics, OOS_TOPIC_KV);
+    topics = 0;
+    assert_int_equal(
+        oos_grammar_read(grammar, oos_view_of("Error while creating shared memory segment (size 9637888)"),
+                         &topics),
+        OOS_SAYS_LACK);
+    assert_int_equal(topics, OOS_TOPIC_SHARED);
+}
+
+static oos_phase_set stages_of(const char *const *lines, size_t count)
+{
+    oos_traceback stack = {0};
+    for (size_t i = 0; i < count; i++) oos_traceback_take(frames, &stack, oos_view_of(lines[i]));
+    return oos_traceback_stages(&stack);
+}
+
+static void a_stack_is_intersected_from_its_innermost_frame(void **state)
+{
+    (void)state;
+    static const char *const encoder[] = {
+        "  File \"/x/engine/worker.py\", line 1, in determine_available_memory",
+        "  File \"/x/engine/runner.py\", line 2, in profile_run",
+        "  File \"/x/engine/models/new_vision_tower.py\", line 3, in forward"};
+    assert_int_equal(stages_of(encoder, 3), OOS_PHASE_BIT(OOS_PHASE_MM_PROFILE));
+    static const char *const other_engine[] = {
+        "  File \"/y/srt/model_executor/cuda_graph_runner.py\", line 143, in __init__"};
+    assert_int_equal(stages_of(other_engine, 1) & OOS_PHASE_BIT(OOS_PHASE_RUNTIME_OTHER), 0);
+    assert_true(stages_of(other_engine, 1) & OOS_PHASE_BIT(OOS_PHASE_CUDAGRAPH_CAPTURE));
+}
+
+static void a_shutdown_is_no_stage(void **state)
+{
+    (void)state;
+    oos_traceback stack = {0};
+    oos_traceback_take(frames, &stack,
+                       oos_view_of("  File \"/x/parallel_state.py\", line 7, in destroy_model_parallel"));
+    assert_true(stack.ending);
+    assert_int_equal(oos_traceback_stages(&stack), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(failing_to_allocate_a_size_is_a_lack_in_any_words),
+                                       cmocka_unit_test(advice_and_other_faults_are_no_lack),
+                                       cmocka_unit_test(the_sentence_tells_what_is_lacking),
+                                       cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
+                                       cmocka_unit_test(a_shutdown_is_no_stage)};
+    return cmocka_run_group_tests(tests, load, unload);
+}
