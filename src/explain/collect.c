@@ -633,6 +633,14 @@ static const oos_signal_kind order[] = {
     OOS_SIGNAL_READY, OOS_SIGNAL_MARKER,  OOS_SIGNAL_OOM,   OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
     OOS_SIGNAL_HOST,  OOS_SIGNAL_WORDING, OOS_SIGNAL_FAULT, OOS_SIGNAL_FRAME,   OOS_SIGNAL_WRAPPER};
 
+/* Progress, by the first bytes: statistics speak of the KV cache all day, and words alone do not make them a failure. */
+static bool is_chatter(oos_view text)
+{
+    enum { PREFIX_BYTES = 96 };
+    oos_view const head = oos_view_slice(text, 0, PREFIX_BYTES);
+    return memmem(head.ptr, head.len, "INFO ", 5) || memmem(head.ptr, head.len, "DEBUG ", 6);
+}
+
 /* Signals of this line that are not settled by their mere presence. Frequent lines end here. */
 static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *ret_candidates)
 {
@@ -654,7 +662,7 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
                 !signal->pattern && (signal->kind == OOS_SIGNAL_ENGINE || signal->kind == OOS_SIGNAL_HINT);
             if (sticky && oos_set_has(&c->history.signals, index) && !c->is_open) continue;
             oos_set_add(ret_candidates, index);
-            any = true;
+            any |= signal->kind != OOS_SIGNAL_WORDING || !is_chatter(raw->text);
         }
     return any;
 }
