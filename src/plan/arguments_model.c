@@ -154,6 +154,20 @@ static bool on_the_fly(const char *method)
     return false;
 }
 
+/* A checkpoint for which there is a Marlin kernel is given it unless the plain method is named (awq_marlin, gptq_marlin:
+ * override_quantization_method); it takes types that the plain one does not. */
+static const char *kernel_of(const oos_check *c, const char *name)
+{
+    const oos_setup *setup = c->setup;
+    const char *marlin = strcmp(name, "awq") == 0    ? "awq_marlin"
+                         : strcmp(name, "gptq") == 0 ? "gptq_marlin"
+                                                     : NULL;
+    oos_quant_method method;
+    if (!marlin || setup->serve->quantization) return name;
+    if (!oos_quant_method_find(setup->rules->facts, marlin, setup->rules->version, &method)) return name;
+    return setup->device.capability >= method.capability ? marlin : name;
+}
+
 /* VllmConfig._get_quantization_config(): the capability and the type a method needs, and its settings in the checkpoint. */
 bool oos_check_quantization_late(oos_check *c)
 {
@@ -163,7 +177,7 @@ bool oos_check_quantization_late(oos_check *c)
     oos_quant_method method;
     if (!name) return false;
     if (has && overrides_the_flag(setup->model)) name = has;
-    name = name_here(c, name);
+    name = kernel_of(c, name_here(c, name));
     if (!has && !on_the_fly(name)) {
         oos_check_mend_without(c, "--quantization");
         return oos_check_refuse(c, "Cannot find the config file for %s", name);

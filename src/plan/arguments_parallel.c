@@ -137,7 +137,8 @@ bool oos_check_scheduler(oos_check *c)
             (ull)tokens, (ull)seqs);
     }
     uint64_t threshold;
-    if (oos_check_number(c, "--long-prefill-token-threshold", &threshold) && threshold > length) {
+    if (setup->rules->long_prefill_checked &&
+        oos_check_number(c, "--long-prefill-token-threshold", &threshold) && threshold > length) {
         oos_check_mend_without(c, "--long-prefill-token-threshold");
         return oos_check_refuse(
             c, "long_prefill_token_threshold (%llu) cannot be greater than the max_model_len (%llu).",

@@ -8,8 +8,8 @@
 static oos_refusal refusal;
 
 /* A model of 32 heads, 8 KV heads and 40960 positions, with a command's words behind it. */
-static const char *said(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
-                        const char *words)
+static const char *said_of(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
+                           const char *method, const char *words)
 {
     static fixture f;
     static oos_flag_table table;
@@ -19,6 +19,7 @@ static const char *said(const char *version, unsigned capability, uint64_t gpus,
     fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 36);
     f.model.architecture = architecture;
     f.model.model_type = "qwen3";
+    f.model.quant_method = method;
     f.model.heads = 32;
     f.model.kv_heads = 8;
     f.model.head_dim = 128;
@@ -36,6 +37,12 @@ static const char *said(const char *version, unsigned capability, uint64_t gpus,
                      OOMSIGHT_OK);
     assert_int_equal(oos_arguments_check(f.arena, fixture_setup(&f), &refusal, &error), OOMSIGHT_OK);
     return refusal.sentence;
+}
+
+static const char *said(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
+                        const char *words)
+{
+    return said_of(version, capability, gpus, architecture, NULL, words);
 }
 
 static void is_refused(const char *sentence, const char *part)
@@ -104,6 +111,17 @@ static void quantisations_must_be_known_and_be_the_checkpoints(void **state)
                "Minimum capability: 75. Current capability: 70");
 }
 
+static void a_marlin_kernel_takes_the_type_that_the_plain_method_does_not(void **state)
+{
+    (void)state;
+    assert_null(said_of("0.19.1", 90, 8, "Qwen3ForCausalLM", "awq", ""));
+    assert_null(said_of("0.11.0", 90, 8, "Qwen3ForCausalLM", "gptq", ""));
+    is_refused(said_of("0.19.1", 90, 8, "Qwen3ForCausalLM", "awq", "--quantization|awq"),
+               "torch.bfloat16 is not supported for quantization method awq");
+    is_refused(said_of("0.32.0", 90, 8, "Qwen3ForCausalLM", "bitsandbytes", ""),
+               "Unknown quantization method: bitsandbytes");
+}
+
 static void an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not(void **state)
 {
     (void)state;
@@ -144,6 +162,7 @@ int main(void)
         cmocka_unit_test(ranks_beyond_the_gpus_that_were_given_are_refused),
         cmocka_unit_test(batches_are_no_smaller_than_what_must_fit_in_them),
         cmocka_unit_test(quantisations_must_be_known_and_be_the_checkpoints),
+        cmocka_unit_test(a_marlin_kernel_takes_the_type_that_the_plain_method_does_not),
         cmocka_unit_test(an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not),
         cmocka_unit_test(numbers_outside_their_bounds_are_refused),
         cmocka_unit_test(drafts_the_model_has_not_are_refused),
