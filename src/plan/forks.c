@@ -29,14 +29,20 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
     return count;
 }
 
+/* A start that fails the other way does not fit; one that is only less certain there is told by the fork itself. */
 static void doubt(oos_plan *plan, const oos_plan *other)
 {
-    if (plan->verdict != OOMSIGHT_VERDICT_FITS || other->verdict == OOMSIGHT_VERDICT_FITS) return;
+    if (plan->verdict != OOMSIGHT_VERDICT_FITS || oos_plan_likely(other)) return;
     plan->verdict = OOMSIGHT_VERDICT_TIGHT;
     plan->phase = other->phase;
     plan->chance = other->chance;
     plan->probability = other->probability;
     plan->why = other->why;
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        if (plan->phases[i].phase != other->phase) continue;
+        plan->phases[i].tight = true;
+        plan->phases[i].chance = other->chance;
+    }
 }
 
 oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, const char *kv_layers_json,

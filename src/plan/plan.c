@@ -213,6 +213,11 @@ static void cap(oos_plan *plan)
     plan->probability = probability(plan->chance);
     plan->cause = "unknown";
     plan->why = what;
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        if (plan->phases[i].phase != OOS_PHASE_KV_SIZING) continue;
+        plan->phases[i].tight = true;
+        plan->phases[i].chance = plan->chance;
+    }
 }
 
 /* Arguments the engine does not take: no device is looked at. */

@@ -1,5 +1,6 @@
 /* Planning a changed command, finding the largest number that fits, and keeping what does. Which changes are worth trying
  * is said in solve_levers.c. */
+#include "plan/forks.h"
 #include "plan/solve_trial.h"
 
 #include <stdio.h>
@@ -17,7 +18,8 @@ static bool plan_again(oos_search *s, const oos_serve *serve, oos_setup *ret_set
     oos_arena_reset(s->scratch);
     return oos_setup_resolve(s->scratch, old->model, old->draft, serve, old->env, &old->device, old->rules,
                              ret_setup, NULL) == OOMSIGHT_OK &&
-           oos_plan_make(s->scratch, ret_setup, s->kv_layers_json, ret_plan, NULL) == OOMSIGHT_OK;
+           oos_plan_make(s->scratch, ret_setup, s->kv_layers_json, ret_plan, NULL) == OOMSIGHT_OK &&
+           oos_forks_plan(s->scratch, ret_plan, s->kv_layers_json, NULL) == OOMSIGHT_OK;
 }
 
 bool oos_trial_plan(oos_search *s, oos_trial *t)
