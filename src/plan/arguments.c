@@ -2,6 +2,7 @@
 #include "plan/arguments_parts.h"
 
 #include "base/locale.h"
+#include "base/shown.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@ bool oos_check_refuse(oos_check *c, const char *format, ...)
     va_start(list, format);
     oos_vformat(text, sizeof text, format, list);
     va_end(list);
-    c->refusal->sentence = oos_arena_copy(c->arena, oos_view_of(text));
+    const char *sentence = oos_arena_copy(c->arena, oos_view_of(text));
+    c->refusal->sentence = sentence ? oos_shown(c->arena, sentence) : NULL; /* it quotes the user's words */
     c->nomem = !c->refusal->sentence;
     return true;
 }

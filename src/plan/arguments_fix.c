@@ -1,4 +1,5 @@
 /* Mending a refused command: each change is planned again, and only what is then not refused is offered. */
+#include "base/shown.h"
 #include "plan/arguments.h"
 #include "plan/solve_levers.h"
 
@@ -22,7 +23,8 @@ bool oos_levers_mend(oos_search *s, const oos_refusal *refusal)
             continue;
         if (m->leave_out) {
             t.words[t.word_count++] = "without";
-            t.words[t.word_count++] = m->flag;
+            t.words[t.word_count] = oos_shown(s->arena, m->flag);
+            if (!t.words[t.word_count++]) return false;
         } else {
             snprintf(number, sizeof number, "%llu", (unsigned long long)m->value);
             t.words[t.word_count++] = m->flag;
