@@ -44,8 +44,8 @@ static bool decimal(oos_view text, double factor, oos_number *ret_number)
     double const value = oos_real_read(plain, &end);
     if (end == plain || !isfinite(value)) return false;
     double const scaled = fabs(value) * factor;
-    if (scaled >= 0x1p63) return false; /* no figure of an engine, and more than an integer of JSON may be */
     bool const whole = factor == 1 && !strchr(plain, '.'); /* counts and bytes: a double may not hold them */
+    if (scaled >= (whole ? 0x1p64 : 0x1p63)) return false; /* 64 bits: a slice layer prints what fell below zero so */
     if (whole)
         ret_number->value = strtoull(plain[0] == '-' ? plain + 1 : plain, NULL, 10);
     else

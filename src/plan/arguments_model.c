@@ -48,7 +48,7 @@ static bool check_dtype(oos_check *c)
 {
     static const char *const unstable[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
     const char *type = c->setup->model->model_type;
-    if (!type || c->setup->dtype != OOS_DTYPE_F16) return false;
+    if (!type || c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused) return false;
     for (size_t i = 0; i < sizeof unstable / sizeof *unstable; i++)
         if (strcmp(type, unstable[i]) == 0) {
             oos_check_mend_without(c, "--dtype");

@@ -220,31 +220,30 @@ static void cap(oos_plan *plan)
     }
 }
 
-/* Arguments the engine does not take: no device is looked at. */
+/* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
+ * which is what a reader wants to know next. */
 static oomsight_status refuse_arguments(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_refusal *r = &plan->refusal;
-    plan->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16};
-    plan->stage_param_bytes = OOS_NEW_ARRAY(arena, uint64_t, plan->setup->pp);
     plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
-    if (!plan->stage_param_bytes || !plan->why)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
-    plan->phases[plan->phase_count++] =
-        (oos_plan_phase){.phase = r->phase, .refusal = true, .message = r->sentence};
+    if (!plan->why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
+    for (size_t i = plan->phase_count; i > 0; i--)
+        if (plan->phases[i - 1].phase == r->phase)
+            plan->phase_count = i - 1; /* what it refuses it does not reach */
+    memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
+    plan->phases[0] = (oos_plan_phase){.phase = r->phase, .refusal = true, .message = r->sentence};
+    plan->phase_count++;
     plan->verdict = OOMSIGHT_VERDICT_REFUSED;
     plan->phase = r->phase;
     plan->cause = "bad_config";
+    plan->chance = plan->probability = 0;
+    plan->tried_bytes = (oos_u64){0};
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
-                              oos_plan *ret_plan, oomsight_error *reterr)
+static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
+                                   oos_plan *plan, oomsight_error *reterr)
 {
-    oos_plan *plan = ret_plan;
-    *plan = (oos_plan){.phase = OOS_PHASE_COUNT};
-    plan->setup = setup;
-    if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
-    if (plan->refusal.sentence) return refuse_arguments(arena, plan, reterr);
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
     plan->setup = setup;
     OOS_TRY(weigh(arena, setup, plan, reterr));
@@ -272,4 +271,15 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     OOS_TRY(oos_phases_explain(arena, plan, reterr));
     cap(plan);
     return OOMSIGHT_OK;
+}
+
+oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
+                              oos_plan *ret_plan, oomsight_error *reterr)
+{
+    oos_plan *plan = ret_plan;
+    *plan = (oos_plan){.phase = OOS_PHASE_COUNT};
+    plan->setup = setup;
+    if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
+    OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
+    return plan->refusal.sentence ? refuse_arguments(arena, plan, reterr) : OOMSIGHT_OK;
 }

@@ -84,8 +84,7 @@ static void a_message_broken_anywhere_gives_the_same_figures(void **state)
     }
 }
 
-/* What is kept of a log is written as JSON and read again: such a number would make all of it unreadable. */
-static void a_count_beyond_63_bits_is_no_figure(void **state)
+static void a_count_beyond_64_bits_is_no_figure(void **state)
 {
     (void)state;
     oos_explanation e =
@@ -176,7 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innermost),
         cmocka_unit_test(a_message_broken_anywhere_gives_the_same_figures),
-        cmocka_unit_test(a_count_beyond_63_bits_is_no_figure),
+        cmocka_unit_test(a_count_beyond_64_bits_is_no_figure),
         cmocka_unit_test(advice_and_fallbacks_are_no_failures),
         cmocka_unit_test(a_failure_with_another_name_is_not_memory),
         cmocka_unit_test(equal_incidents_are_counted_and_a_million_fit),
