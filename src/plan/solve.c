@@ -71,7 +71,10 @@ static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error 
         {"--gpu-memory-utilization", oos_set_gmu_thousandths, {50, 400, 980}, 3},
         {"--max-model-len", oos_set_length, {oos_min(setup->max_model_len, 256), 8192, 131072}, 3},
         {"--max-num-seqs", oos_set_seqs, {1, seqs / 2 + 1, oos_max(seqs * 2, 1024)}, 3},
-        {"--max-num-batched-tokens", oos_set_tokens, {oos_min(tokens, seqs), tokens / 2 + 1, tokens * 4}, 3},
+        {"--max-num-batched-tokens",
+         oos_set_tokens,
+         {oos_min(tokens, seqs), tokens / 2 + 1, oos_max(tokens * 4, 131072)},
+         3},
         {"--kv-cache-dtype", set_fp8, {0, 1}, setup->kv_dtype == OOS_KV_MODEL_DTYPE ? 2 : 0},
         {"--enforce-eager", set_eager, {1}, setup->eager ? 0 : 1},
     };

@@ -124,6 +124,8 @@ class Trial:
     def start(self):
         rng = self.rng
         flags = [[name, rng.choice(values)] if values else [name] for name, (often, values) in FLAGS.items() if rng.random() < often]
+        given = {flag[0] for flag in flags}
+        flags = [f for f in flags if not (f[0].startswith("--no-") and "--" + f[0][5:] in given)]  # of two opposites the last one wins
         name, total = rng.choice(self.gpus)
         device = {"gpu": name, "vllm": rng.choice(self.versions)}
         if rng.random() < .15:
