@@ -13,7 +13,8 @@ static const struct {
     {"plan",
      "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --insecure --host-ram --max-fit --null "
      "--strict " OUTPUT},
-    {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure " OUTPUT},
+    {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure --gpu --model "
+                "--vllm " OUTPUT},
     {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
                "--pool-backend --sweep "
                "--events " OUTPUT},

@@ -163,15 +163,6 @@ def total_of(record):
     return record.get("gpu_total_gib") or next((size for size in stated if size > 3), None)
 
 
-def refused_flag(plan):
-    """The flag a refusal is about: the one whose leaving out helps, or the one it names."""
-    for fix in plan["fixes"]:
-        if fix["change"][0] == "without":
-            return fix["change"][1].split()[0]
-    named = re.search(r"--[\w-]+", plan["why"])
-    return named.group(0) if named else "--quantization" if "quantization" in plan["why"] else None
-
-
 class Devices:
     """Finds the device a record means among those the binary knows."""
 
@@ -303,7 +294,7 @@ class Score:
         self.ledgers = 0
         self.sources = {}
         self.planned = {}  # id -> (record, plan)
-        self.refused = []  # (id, flag, why): refused before memory though it ran
+        self.refused = []  # (id, why): refused before memory though it ran
 
     def fair(self, record, field):
         return self.unfair or UNFAIR.get(field) not in (record.get("unfair") or ())
@@ -333,19 +324,15 @@ class Score:
     def as_taken(self, record, options, command):
         """The engine took the command of every record, so one that is refused before memory is not the one that ran: it was put together
         from what a log prints (a drafter without its model, a name that the log has and the parser has not), or the refusal is wrong. It is
-        counted, and planned again without the flag."""
+        counted; what the plan says of memory is there all the same and is what is judged."""
         plan, why = self.planner.plan(options, command)
-        for _ in range(3):
-            if not plan or plan["phase"] != "arguments":
-                break
-            flag = refused_flag(plan)
-            if flag not in command:
-                break
-            at = command.index(flag)
-            values = 0 if command[at + 1:at + 2] == [] or command[at + 1].startswith("--") else 1
-            command = command[:at] + command[at + 1 + values:]
-            self.refused.append((record["id"], flag, plan["why"]))
-            plan, why = self.planner.plan(options, command)
+        if plan and plan["phase"] == "arguments":
+            self.refused.append((record["id"], plan["why"]))
+            later = plan["phases"][1:]
+            fails = next((p for p in later if not p["ok"] and not p["tight"]), None)
+            doubt = next((p for p in later if p["tight"]), None)
+            plan = {**plan, "phases": later, "verdict": "fails" if fails else "tight" if doubt else "fits",
+                    "likely": "fails" if fails or (doubt and not doubt["ok"]) else "starts", "phase": (fails or doubt or {}).get("phase")}
         return plan, why
 
     def compare(self, record, options, plan):
@@ -632,8 +619,8 @@ def print_table(score):
     print(f"outcome and phase {right[0]} of {right[1]}; failures foreseen {recall[0]} of {recall[1]}, "
           f"{precision[0]} of {precision[1]} said are true; `fits` said wrongly {wrong[0]} times in {wrong[1]}; "
           f"{len(score.skipped)} records left out")
-    for who, flag, why in score.refused:
-        print(f"refused before memory though it ran: {who} {flag}: {why}")
+    for who, why in score.refused:
+        print(f"refused before memory though it ran: {who}: {why}")
     print(f"printed ledgers that close: {score.ledgers - len(score.open_ledgers)} of {score.ledgers}; "
           f"plans that do: {len(score.planned) - len(score.open_plans)} of {len(score.planned)}")
 

@@ -1,6 +1,6 @@
 /* Does a sentence say that memory is lacking, in words that nobody listed as a whole? {failing or lacking} x {allocating,
- * mapping, fitting} x {a word for memory, or a size}; the words are in data/explain/words.json and come from the sources of
- * PyTorch, the drivers' libraries and the engines (tools/harvest_messages.py). */
+ * mapping, fitting} x {a word for memory, or a size}; the words are in data/explain/words.json, written by hand and held
+ * against what tools/harvest_messages.py finds in the sources of PyTorch, the drivers' libraries and the engines. */
 #ifndef OOS_EXPLAIN_GRAMMAR_H
 #define OOS_EXPLAIN_GRAMMAR_H
 
