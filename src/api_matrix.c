@@ -67,7 +67,7 @@ static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, 
     point->verdict = plan->verdict;
     point->phase = oomsight_plan_phase(made);
     point->weights_bytes = plan->weights.loaded_bytes;
-    point->kv_tokens = plan->kv.tokens;
+    if (!plan->refusal.sentence) point->kv_tokens = plan->kv.tokens; /* else of a command that is not taken */
     point->kv_available_bytes = plan->kv.available_bytes;
     point->max_concurrency = plan->kv.max_concurrency;
     if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;

@@ -28,7 +28,7 @@ static void write_numbers(oos_json_writer *w, const oos_incident *history)
     oos_json_begin_array(w);
     for (oos_number_id id = 0; id < OOS_NUMBER_COUNT; id++) {
         const oos_number *number = &history->numbers[id];
-        if (!number->known || number->value > INT64_MAX) continue; /* no integer of JSON: all would be unreadable */
+        if (!number->known || number->value > INT64_MAX) continue; /* JSON has no such integer */
         oos_json_begin_object(w);
         oos_json_field_str(w, "key", oos_number_key(id));
         oos_json_field_u64(w, "value", number->value);

@@ -45,7 +45,7 @@ static bool decimal(oos_view text, double factor, oos_number *ret_number)
     if (end == plain || !isfinite(value)) return false;
     double const scaled = fabs(value) * factor;
     bool const whole = factor == 1 && !strchr(plain, '.'); /* counts and bytes: a double may not hold them */
-    if (scaled >= (whole ? 0x1p64 : 0x1p63)) return false; /* 64 bits: a slice layer prints what fell below zero so */
+    if (scaled >= (whole ? 0x1p64 : 0x1p63)) return false; /* a slice layer prints -1 as 64 bits */
     if (whole)
         ret_number->value = strtoull(plain[0] == '-' ? plain + 1 : plain, NULL, 10);
     else

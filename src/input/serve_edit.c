@@ -44,7 +44,10 @@ bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
         const oos_given_flag *given = &serve->flags[i];
         bool const gone =
             strange ? given->effect == OOS_FLAG_UNKNOWN || given->absent : same_flag(given->name, flag);
-        if (!gone) kept[count++] = *given;
+        if (gone)
+            field_clear(serve, given->name); /* it was read, whether the release has it or not */
+        else
+            kept[count++] = *given;
     }
     serve->flags = kept;
     serve->flag_count = count;

@@ -49,6 +49,7 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, const char *kv_
                                oomsight_error *reterr)
 {
     way ways[OOS_FORKS_MAX];
+    if (plan->refusal.sentence) return OOMSIGHT_OK; /* refused whichever way */
     size_t const count = ways_of(plan->setup, ways);
     oos_fork *forks = OOS_NEW_ARRAY(arena, oos_fork, count + 1);
     if (!forks) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");

@@ -46,7 +46,7 @@ static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char
 
 static bool has_towers(const oos_setup *setup)
 {
-    return setup->multimodal && setup->rules->version >= OOS_VERSION(0, 14, 0); /* --language-model-only */
+    return setup->multimodal && setup->rules->version >= OOS_VERSION(0, 17, 0); /* --language-model-only */
 }
 
 static bool try_seqs(oos_search *s)
