@@ -254,6 +254,9 @@ def swept_with_care(folder):
         shutil.rmtree(path, ignore_errors=True)
 
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and commands inherit that
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         words_of_signals()

@@ -22,7 +22,7 @@ static int set_up(void **state)
 {
     (void)state;
     snprintf(model, sizeof model, "%s/models/small-llama", getenv("OOMSIGHT_FIXTURES"));
-    return oomsight_data_open(NULL, &data, NULL);
+    return oomsight_data_open(NULL, &data, NULL) != OOMSIGHT_OK;
 }
 
 static int tear_down(void **state)

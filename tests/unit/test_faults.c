@@ -107,7 +107,7 @@ static int set_up(void **state)
     name(deployment, "deploy/compose.yaml");
     name(matrix_file, "matrix/fleet.yaml");
     name(trace, "traces/stranded.trace");
-    return oomsight_data_open(NULL, &data, NULL);
+    return oomsight_data_open(NULL, &data, NULL) != OOMSIGHT_OK;
 }
 
 static int tear_down(void **state)

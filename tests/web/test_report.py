@@ -138,7 +138,8 @@ class Report:
         for version in sorted({p["version"] for p in points}):
             self.browser.run("[...document.querySelectorAll('.tabs button')].find(b => b.textContent.endsWith(%s)).click()" % json.dumps(version))
             titles = self.browser.run("[...document.querySelectorAll('.map td[title]')].map(e => e.title)")
-            tokens = sorted("%s, %s KV tokens" % (p["verdict"], format(p["kv"]["tokens"], ",")) for p in points if p["version"] == version)
+            tokens = sorted(p["verdict"] if p["kv"]["tokens"] is None else "%s, %s KV tokens" % (p["verdict"], format(p["kv"]["tokens"], ","))
+                            for p in points if p["version"] == version)
             self.claim("%s: the cells of %s are its points" % (name, version), sorted(re.sub(r" in \w+", "", t) for t in titles) == tokens,
                        (titles, tokens))
         self.browser.run("document.querySelector('.map td[tabindex=\"0\"]').focus()")
