@@ -69,7 +69,7 @@ static oos_advice_fate fill_word(char *value, const char *word)
 static double missing_share(const oos_incident *incident)
 {
     if (!KNOWN(tried) || !KNOWN(total) || !NUMBER(total)) return 0;
-    double const lack = (double)oos_sub(NUMBER(tried), NUMBER(free)) + (double)(OOS_GIB / 4);
+    double const lack = (double)oos_sub(NUMBER(tried), NUMBER(free)) + (double)OOS_GIB / 4;
     return ceil(lack / (double)NUMBER(total) * 100) / 100;
 }
 
@@ -93,7 +93,7 @@ static double kv_missing_share(const oos_incident *incident)
     const oos_number *available = &incident->numbers[OOS_NUMBER_kv_available];
     if (!KNOWN(total) || !NUMBER(total) || !available->known) return -1;
     double const have = available->negative ? -(double)available->value : (double)available->value;
-    double const need = KNOWN(kv_needed) ? (double)NUMBER(kv_needed) : (double)(OOS_GIB / 4);
+    double const need = KNOWN(kv_needed) ? (double)NUMBER(kv_needed) : (double)OOS_GIB / 4;
     return need > have ? (need - have) / (double)NUMBER(total) : 0;
 }
 

@@ -193,7 +193,7 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
     narrow(&stages, serving, SERVING);
     narrow(&stages, has(signals, set, "wrap.startup") && !serving, ANYWHERE & ~(oos_phase_set)SERVING);
     narrow(&stages, has(signals, set, "mark.ready"), SERVING);
-    narrow(&stages, incident->furthest != OOS_PHASE_COUNT, from_there_on(incident->furthest));
+    if (incident->furthest != OOS_PHASE_COUNT) narrow(&stages, true, from_there_on(incident->furthest));
     *ret_stack = stack ? stages & stack : 0;
     return stages;
 }

@@ -130,7 +130,8 @@ static oos_bounds bounds_read(const json_t *object, const json_t *parts)
 static oos_quant_method method_read(const json_t *object)
 {
     const json_t *types = json_object_get(object, "dtypes");
-    oos_quant_method m = {.capability = (unsigned)number_or(object, "capability", 0),
+    double const capability = number_or(object, "capability", 0); /* some classes say -1: any */
+    oos_quant_method m = {.capability = capability > 0 ? (unsigned)capability : 0,
                           .deprecated = json_is_true(json_object_get(object, "deprecated"))};
     m.float16 = m.bfloat16 = m.float32 = !json_is_array(types);
     for (size_t i = 0; i < json_array_size(types); i++) {
