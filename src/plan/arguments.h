@@ -13,7 +13,6 @@ typedef struct oos_mend {
     bool leave_out;
     const char *instead_of; /* words that are no flag and are left out with it; NULL: none */
     uint64_t value;
-    const char *shown; /* as the user wrote it, where that is another word; else NULL */
 } oos_mend;
 
 enum { OOS_MENDS_MAX = 4 };

@@ -23,7 +23,7 @@ bool oos_levers_mend(oos_search *s, const oos_refusal *refusal)
             continue;
         if (m->leave_out) {
             t.words[t.word_count++] = "without";
-            t.words[t.word_count] = oos_shown(s->arena, m->shown ? m->shown : m->flag);
+            t.words[t.word_count] = oos_shown(s->arena, m->flag);
             if (!t.words[t.word_count++]) return false;
         } else {
             snprintf(number, sizeof number, "%llu", (unsigned long long)m->value);

@@ -125,8 +125,6 @@ bool oos_check_scheduler(oos_check *c)
                    length = setup->max_model_len;
     if (tokens < length && !setup->chunked_prefill) {
         oos_check_mend(c, "--max-num-batched-tokens", length);
-        oos_check_mend_without(c, "--enable-chunked-prefill");
-        c->refusal->mends[c->refusal->mend_count - 1].shown = "--no-enable-chunked-prefill";
         return oos_check_refuse(c, "max_num_batched_tokens (%llu) is smaller than max_model_len (%llu).",
                                 (ull)tokens, (ull)length);
     }
