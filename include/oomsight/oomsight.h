@@ -256,7 +256,7 @@ OOMSIGHT_API int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_ind
 /* What would help, best first; none was looked for with skip_fixes. */
 typedef struct oomsight_fix {
     size_t size;       /* set by the caller */
-    const char *flags; /* to add to the command, quoted for a shell */
+    const char *flags; /* to add to the command, quoted for a shell; `without --flag`: to leave out */
     oomsight_verdict verdict;
     uint64_t kv_tokens;
     const char *keeps, *gives_up; /* NULL: nothing worth a word */
