@@ -3,7 +3,7 @@
 
 glibc keeps every symbol version it ever had, so a shared object that offers, for each name, the newest version up to VERSION
 (2.17 at most: what manylinux2014 has) is what the linker would have seen on such a system. What came later is missing, and a
-program that uses it does not link: bindings/python/compat.c has the few that static archives of today ask for.
+program that uses it does not link: packaging/compat/compat.c has the few that static archives of today ask for.
 `gcc -L OUT_DIR` then finds these in place of the real ones. Standard library, gcc and readelf only."""
 import os
 import re

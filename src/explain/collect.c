@@ -6,8 +6,8 @@
 #include "explain/grammar.h"
 #include "explain/number.h"
 #include "explain/paste.h"
-#include "explain/window.h"
-#include "input/logline.h"
+#include "log/window.h"
+#include "log/logline.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define OOS_EXPLAIN_COLLECT_H
 
 #include "explain/incident.h"
-#include "explain/scan.h"
+#include "log/scan.h"
 
 typedef struct oos_collector oos_collector;
 

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "explain/collect.h"
 #include "explain/holdings.h"
-#include "explain/scan.h"
+#include "log/scan.h"
 
 #include <stdlib.h>
 

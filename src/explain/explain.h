@@ -6,7 +6,7 @@
 #include "explain/incident.h"
 #include "explain/kb.h"
 #include "explain/reason.h"
-#include "input/logstream.h"
+#include "log/logstream.h"
 
 enum { OOS_INCIDENTS_MAX = 128 };
 

@@ -5,7 +5,7 @@
 
 #include "explain/signals.h"
 #include "base/size.h"
-#include "input/logtime.h"
+#include "log/logtime.h"
 
 /* name, key in JSON, unit: B bytes, N count, R ratio */
 #define OOS_NUMBER_MAP(X)                                                                                    \

@@ -1,6 +1,6 @@
 /* The flags of `vllm serve` by engine version, as the real parsers have them. Read from
  * data/engines/<engine>/flags.json, whose fields docs/formats/engine-flags.md describes. What a flag's value means is
- * left to input/serve. */
+ * left to command/serve. */
 #ifndef OOS_FACTS_FLAGS_H
 #define OOS_FACTS_FLAGS_H
 

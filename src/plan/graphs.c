@@ -2,7 +2,7 @@
  * before it sizes the cache, and what it prints afterwards. The counts are exact; the bytes of a graph, a node and a
  * captured collective are fitted on measured starts (tools/fitted.json lists them, docs/accuracy.md says how well). */
 #include "plan/graphs.h"
-#include "plan/activation.h"
+#include "plan/activation/activation.h"
 
 static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_percent, const char *how)
 {

@@ -3,8 +3,8 @@
 #define OOS_PLAN_GRAPHS_H
 
 #include "ledger/ledger.h"
-#include "plan/backend.h"
-#include "plan/setup.h"
+#include "plan/backend/backend.h"
+#include "plan/setup/setup.h"
 
 typedef struct oos_graphs {
     oos_amount taken;    /* pool and driver objects */

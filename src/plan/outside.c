@@ -1,7 +1,7 @@
 /* Memory outside PyTorch's allocator, and what serving takes beside the budget. Each constant is a fit on measured starts
  * (docs/accuracy.md says how well). CUDA graphs are in graphs.c. */
 #include "plan/outside.h"
-#include "plan/activation.h"
+#include "plan/activation/activation.h"
 
 static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
 {

@@ -4,8 +4,8 @@
 #define OOS_PLAN_OUTSIDE_H
 
 #include "ledger/ledger.h"
-#include "plan/backend.h"
-#include "plan/setup.h"
+#include "plan/backend/backend.h"
+#include "plan/setup/setup.h"
 
 typedef struct oos_outside {
     oos_amount context; /* CUDA context of this process */

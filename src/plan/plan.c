@@ -2,7 +2,7 @@
  * together, compared with the device, and the first phase that fails is named. */
 #include "plan/plan.h"
 #include "plan/moment.h"
-#include "plan/phases.h"
+#include "plan/phases/phases.h"
 #include "plan/pool.h"
 #include "plan/workspace.h"
 

@@ -3,14 +3,14 @@
 #define OOS_PLAN_PLAN_H
 
 #include "ledger/ledger.h"
-#include "plan/activation.h"
-#include "plan/arguments.h"
-#include "plan/backend.h"
-#include "plan/kv.h"
+#include "plan/activation/activation.h"
+#include "plan/arguments/arguments.h"
+#include "plan/backend/backend.h"
+#include "plan/kv/kv.h"
 #include "plan/graphs.h"
 #include "plan/outside.h"
-#include "plan/setup.h"
-#include "plan/weights.h"
+#include "plan/setup/setup.h"
+#include "plan/weights/weights.h"
 
 /* The device at the worst moment of one phase. */
 typedef struct oos_plan_phase {
@@ -91,7 +91,7 @@ static inline bool oos_plan_likely(const oos_plan *plan)
     return plan->probability >= 0.5;
 }
 
-/* One start. Fixes and inert flags are left empty: see plan/solve.h. */
+/* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr);
 

@@ -2,7 +2,7 @@
 #ifndef OOS_PLAN_POOL_H
 #define OOS_PLAN_POOL_H
 
-#include "plan/setup.h"
+#include "plan/setup/setup.h"
 
 /* Bytes stranded in the pool when the last layer of `stage` has been repacked; 0 when the pool, the split limit or the
  * repack that causes it is not there. */

@@ -3,7 +3,7 @@
 #ifndef OOS_PLAN_WORKSPACE_H
 #define OOS_PLAN_WORKSPACE_H
 
-#include "plan/backend.h"
+#include "plan/backend/backend.h"
 
 typedef struct oos_workspace {
     uint64_t built;   /* asked for while the layers are built: part of what loading took */

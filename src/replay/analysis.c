@@ -1,7 +1,7 @@
 /* The run itself with its timeline, and the order of the other questions. */
 #include "replay/analysis.h"
 
-#include "input/snapshot.h"
+#include "trace/snapshot.h"
 
 #include <stdlib.h>
 

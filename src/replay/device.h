@@ -3,7 +3,7 @@
 #ifndef OOS_REPLAY_DEVICE_H
 #define OOS_REPLAY_DEVICE_H
 
-#include "input/trace.h"
+#include "trace/trace.h"
 
 typedef struct oos_span {
     uint64_t address, bytes;

@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "input/trace.h"
+#include "trace/trace.h"
 #include "replay/device.h"
 #include "replay/settings.h"
 

@@ -2,7 +2,7 @@
 #ifndef OOS_REPORT_CHECK_H
 #define OOS_REPORT_CHECK_H
 
-#include "input/found.h"
+#include "command/found.h"
 #include "plan/plan.h"
 #include "report/style.h"
 

@@ -2,7 +2,7 @@
  * what helps, what does not, and how sure all this is. */
 #include "base/locale.h"
 #include "base/shown.h"
-#include "input/logline.h"
+#include "log/logline.h"
 #include "report/explain.h"
 
 #include <inttypes.h>

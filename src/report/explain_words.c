@@ -1,7 +1,7 @@
 /* Sentences that the formats share. */
 #include "report/explain.h"
 #include "explain/advice.h"
-#include "explain/scan.h"
+#include "log/scan.h"
 
 #include <inttypes.h>
 #include <stdio.h>

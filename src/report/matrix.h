@@ -3,7 +3,7 @@
 #ifndef OOS_REPORT_MATRIX_H
 #define OOS_REPORT_MATRIX_H
 
-#include "input/matrix.h"
+#include "matrix/matrix.h"
 #include "report/style.h"
 
 /* What a point can be, in the order of oomsight_verdict; then: no answer. */

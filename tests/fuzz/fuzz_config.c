@@ -1,7 +1,7 @@
 /* Any bytes as config.json, and behind the first zero as hf_quant_config.json. */
 #include "fuzz.h"
 
-#include "input/model.h"
+#include "model/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

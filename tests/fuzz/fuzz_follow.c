@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "explain/explain.h"
-#include "explain/history.h"
+#include "follow/history.h"
 #include "explain/origin.h"
 
 static oos_knowledge knowledge;

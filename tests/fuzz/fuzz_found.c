@@ -1,7 +1,7 @@
 /* Any bytes as a deployment file; the first one says of which kind. */
 #include "fuzz.h"
 
-#include "input/found.h"
+#include "command/found.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

@@ -1,10 +1,10 @@
-/* What the hub may answer. This file stands in for input/hub_fetch.c: no byte leaves the machine, every transfer gets the next answer
+/* What the hub may answer. This file stands in for model/hub_fetch.c: no byte leaves the machine, every transfer gets the next answer
  * of the input. The first byte chooses id and overrides; an answer is a byte (what it is), two of length, and the body. */
 #include "support.h"
 
-#include "input/hub.h"
-#include "input/hub_fetch.h"
-#include "input/safetensors.h"
+#include "model/hub.h"
+#include "model/hub_fetch.h"
+#include "model/safetensors.h"
 
 enum { HEAD = 3, WITH_LENGTH = 128, CUT = 64 };
 

@@ -1,9 +1,9 @@
 /* Any bytes as a wrapped log: unpacked, and cleaned in every way whatever the sniffing says. The number of lines is kept. */
 #include "fuzz.h"
 
-#include "input/clean.h"
-#include "input/logline.h"
-#include "input/logstream.h"
+#include "log/clean.h"
+#include "log/logline.h"
+#include "log/logstream.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as a matrix file; of those that are one, the first, the last and some points between. */
 #include "fuzz.h"
 
-#include "input/matrix.h"
+#include "matrix/matrix.h"
 
 static void point_look(const oos_matrix_file *matrix, uint64_t number)
 {

@@ -2,7 +2,7 @@
  * words between line ends, zero, config.json, and behind another zero hf_quant_config.json. */
 #include "support.h"
 
-#include "api.h"
+#include "api/api.h"
 #include "plan/plan.h"
 
 enum { WORDS_MAX = 96 };

@@ -1,7 +1,7 @@
 /* Any bytes as a serve command: the first one chooses the engine's version, the rest are words between line ends. */
 #include "fuzz.h"
 
-#include "input/serve.h"
+#include "command/serve.h"
 
 enum { WORDS_MAX = 128 };
 

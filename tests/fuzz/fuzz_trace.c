@@ -1,7 +1,7 @@
 /* Any bytes as a trace: records by their magic, JSON lines by their brace, text otherwise. A short trace is run. */
 #include "fuzz.h"
 
-#include "input/open.h"
+#include "trace/open.h"
 #include "replay/run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -2,7 +2,7 @@
  * it is printed; the first line is settings to try. */
 #include "support.h"
 
-#include "input/open.h"
+#include "trace/open.h"
 #include "report/replay.h"
 #include "report/replay_events.h"
 

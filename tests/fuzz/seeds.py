@@ -75,7 +75,7 @@ def configs():
 
 def families():
     """Every architecture that is known, with more fields than any one of them has."""
-    source = pathlib.Path(__file__).resolve().parent.parent.parent / 'src/input/arch/families.c'
+    source = pathlib.Path(__file__).resolve().parent.parent.parent / 'src/model/arch/families.c'
     fields = {**MOE, **MLA, 'layer_types': ['full_attention', 'linear_attention'] * 18, 'sliding_window': 4096, 'n_head': 32, 'n_embd': 4096, 'n_layer': 36,
               'n_inner': 16384, 'ffn_dim': 16384, 'd_model': 4096, 'linear_num_key_heads': 16, 'linear_num_value_heads': 32, 'linear_key_head_dim': 128,
               'linear_value_head_dim': 128, 'linear_conv_kernel_dim': 4, 'mamba_n_heads': 128, 'mamba_d_state': 128, 'mamba_d_conv': 4, 'mamba_expand': 2,

@@ -2,7 +2,7 @@
  * to the byte, and figures move the way the engine's do. */
 #include "unit.h"
 
-#include "plan/activation.h"
+#include "plan/activation/activation.h"
 #include "plan/graphs.h"
 #include "plan/outside.h"
 #include "plan/workspace.h"

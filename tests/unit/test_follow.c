@@ -2,9 +2,9 @@
 #include "unit.h"
 
 #include "explain/explain.h"
-#include "explain/history.h"
+#include "follow/history.h"
 #include "explain/origin.h"
-#include "explain/rotated.h"
+#include "follow/rotated.h"
 
 #include <fcntl.h>
 #include <stdio.h>

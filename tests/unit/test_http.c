@@ -1,7 +1,7 @@
 #include "unit.h"
 
-#include "http/http.h"
-#include "http/request.h"
+#include "follow/http.h"
+#include "follow/request.h"
 
 #include <stdio.h>
 #include <string.h>

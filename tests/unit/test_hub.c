@@ -1,9 +1,9 @@
 /* Run by hub_server.py, which is the hub and sets the environment. */
 #include "unit.h"
 
-#include "input/hub.h"
-#include "input/locate.h"
-#include "input/safetensors.h"
+#include "model/hub.h"
+#include "model/locate.h"
+#include "model/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

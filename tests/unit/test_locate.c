@@ -1,8 +1,8 @@
 #include "unit.h"
 
-#include "input/hfcache.h"
-#include "input/locate.h"
-#include "input/override.h"
+#include "model/hfcache.h"
+#include "model/locate.h"
+#include "model/override.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "unit.h"
 
-#include "input/clean.h"
-#include "input/logline.h"
-#include "input/logstream.h"
+#include "log/clean.h"
+#include "log/logline.h"
+#include "log/logstream.h"
 
 #include <archive.h>
 #include <archive_entry.h>

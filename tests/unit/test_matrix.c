@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "input/matrix.h"
+#include "matrix/matrix.h"
 
 #include <fcntl.h>
 #include <stdio.h>

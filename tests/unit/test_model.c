@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "input/model.h"
+#include "model/model.h"
 
 static oomsight_status read_text(oos_arena *arena, const char *config, oos_model *model,
                                  oomsight_error *error)

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "input/pattern.h"
+#include "match/pattern.h"
 
 static const oos_pattern *compiled(oos_arena *arena, const char *text)
 {

@@ -1,8 +1,8 @@
 #include "unit.h"
 
-#include "api_matrix.h"
+#include "api/matrix.h"
 #include "base/place.h"
-#include "explain/state.h"
+#include "follow/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

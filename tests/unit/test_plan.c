@@ -1,7 +1,7 @@
 /* Whole plans: what they mean, whatever words they are printed in. */
 #include "unit.h"
 
-#include "api.h"
+#include "api/api.h"
 #include "plan/plan.h"
 
 #include <stdio.h>

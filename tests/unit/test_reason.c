@@ -3,10 +3,10 @@
 
 #include "explain/condition.h"
 #include "explain/explain.h"
-#include "explain/history.h"
+#include "follow/history.h"
 #include "explain/holdings.h"
 #include "explain/number.h"
-#include "explain/window.h"
+#include "log/window.h"
 
 #include <string.h>
 

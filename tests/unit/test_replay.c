@@ -2,7 +2,7 @@
  * byte-exact proof over recorded runs is tools/score_replay.py. */
 #include "unit.h"
 
-#include "input/open.h"
+#include "trace/open.h"
 #include "replay/analysis.h"
 #include "replay/sim_state.h"
 

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "input/safetensors.h"
+#include "model/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

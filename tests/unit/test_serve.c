@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "input/serve.h"
+#include "command/serve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

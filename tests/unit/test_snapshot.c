@@ -1,7 +1,7 @@
 /* Snapshots: what the pickle reader takes, what it refuses, and that a history runs to its own end. */
 #include "unit.h"
 
-#include "input/open.h"
+#include "trace/open.h"
 #include "replay/analysis.h"
 
 #include <string.h>

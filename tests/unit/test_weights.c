@@ -1,7 +1,7 @@
 #include "unit.h"
 
-#include "input/safetensors.h"
-#include "plan/weights.h"
+#include "model/safetensors.h"
+#include "plan/weights/weights.h"
 
 /* Parameter bytes below are those of the engine's own model classes (0.32.0), built without a device. */
 

@@ -1,0 +1,264 @@
+/* The public side of following many logs. Here the agent, plan's fixes, the JSON of an incident and the metrics meet. */
+#include "api/explain.h"
+#include "base/locale.h"
+#include "follow/agent.h"
+#include "follow/http.h"
+#include "follow/metrics.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, PUBLISH_MS = 1000, FILE_MS = 5000 };
+
+struct oomsight_agent {
+    oos_arena *arena; /* knowledge and parameters */
+    oos_arena *notes; /* of the incident being told */
+    const oomsight_data *data;
+    int allow_hub;
+    oomsight_render_params render;
+    oos_knowledge knowledge;
+    oos_agent *agent;
+    oos_metrics *metrics;
+    oos_http *http;           /* NULL: nobody may ask */
+    const char *metrics_file; /* NULL: none */
+    char *metrics_fresh;      /* beside it, moved over it */
+    int64_t published_at, filed_at;
+    oos_text text; /* told and not yet delivered */
+    size_t incidents;
+    bool found_oom, busy, file_told;
+    void (*on_trouble)(void *context, const char *path, const char *sentence);
+    void *trouble_context;
+};
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void on_incident(void *context, oos_tail *tail, const oos_incident *incident)
+{
+    oomsight_agent *a = context;
+    oos_incident_notes notes = {0};
+    oos_incident_source const source = {.id = oos_tail_incident_id(tail, incident),
+                                        .seen = oos_logtime_now(),
+                                        .path = oos_tail_path(tail),
+                                        .origin = oos_tail_origin(tail)};
+    oos_incident one = *incident;
+    oos_explanation const explanation = {.incidents = &one, .count = 1};
+    oos_style const style = oos_style_of(&a->text, &a->render);
+    oos_explain_page const page = {.explanation = &explanation,
+                                   .notes = &notes,
+                                   .path = source.path,
+                                   .source = &source,
+                                   .chinese = style.chinese};
+    oos_api_note_incident(a->notes, a->data, a->allow_hub, incident, &notes);
+    if (a->render.format == OOMSIGHT_FORMAT_TEXT)
+        oos_report_explain_text(&page, &style);
+    else
+        oos_report_explain_json(&page, &a->text);
+    oos_metrics_incident(a->metrics, source.origin, incident, source.seen);
+    a->incidents++;
+    a->found_oom |= incident->is_oom;
+    oos_arena_reset(a->notes);
+}
+
+static bool is_full(void *context)
+{
+    const oomsight_agent *a = context;
+    return a->text.len >= TEXT_ENOUGH_BYTES;
+}
+
+static void on_trouble(void *context, const char *path, const char *sentence)
+{
+    oomsight_agent *a = context;
+    if (a->on_trouble) a->on_trouble(a->trouble_context, path, sentence);
+}
+
+static oomsight_status open_parts(oomsight_agent *a, const oomsight_agent_params *params,
+                                  oomsight_error *reterr)
+{
+    if (params->metrics_file) {
+        a->metrics_file = oos_arena_copy(a->arena, oos_view_of(params->metrics_file));
+        a->metrics_fresh = oos_arena_format(a->arena, "%s.%ld.tmp", params->metrics_file, (long)getpid());
+        if (!a->metrics_file || !a->metrics_fresh) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory");
+    }
+    a->notes = oos_arena_create(64 << 10);
+    a->metrics = oos_metrics_create();
+    if (!a->notes || !a->metrics) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
+    OOS_TRY(oos_knowledge_load(a->arena, params->data->dir, &a->knowledge, reterr));
+    if (params->metrics_address) OOS_TRY(oos_http_open(params->metrics_address, &a->http, reterr));
+    oos_agent_params const inner = {.paths = params->paths,
+                                    .path_count = params->path_count,
+                                    .state_folder = params->state_dir,
+                                    .most_files = params->most_files ? params->most_files : MOST_FILES,
+                                    .context = a,
+                                    .on_incident = on_incident,
+                                    .is_full = is_full,
+                                    .on_trouble = on_trouble};
+    return oos_agent_open(&a->knowledge, &inner, &a->agent, reterr);
+}
+
+oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsight_agent **ret_agent,
+                                    oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_agent_params, params);
+    if (!params->data || !params->paths || !params->path_count)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "following needs data and a path");
+    oomsight_render_params render = {.size = sizeof render, .format = OOMSIGHT_FORMAT_JSON};
+    if (params->render) OOS_TRY(oos_params_take(&render, sizeof render, params->render, reterr));
+    if (render.format != OOMSIGHT_FORMAT_JSON && render.format != OOMSIGHT_FORMAT_TEXT)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "logs are followed as text or as JSON lines");
+    oos_arena *arena = oos_arena_create(256 << 10);
+    oomsight_agent *a = arena ? OOS_NEW(arena, oomsight_agent) : NULL;
+    if (!a) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
+    }
+    a->arena = arena;
+    a->data = params->data;
+    a->allow_hub = params->allow_hub;
+    a->render = render;
+    a->on_trouble = params->on_trouble;
+    a->trouble_context = params->trouble_context;
+    oomsight_status const status = OOS_WHOLE_STATUS(params, open_parts(a, params, reterr));
+    if (status != OOMSIGHT_OK)
+        oomsight_agent_close(a);
+    else
+        *ret_agent = a;
+    return status;
+}
+
+void oomsight_agent_close(oomsight_agent *a)
+{
+    if (!a) return;
+    oos_http_close(a->http);
+    oos_agent_close(a->agent);
+    oos_metrics_free(a->metrics);
+    oos_text_free(&a->text);
+    oos_arena_free(a->notes);
+    oos_arena_free(a->arena);
+}
+
+/* ---- metrics ---- */
+
+static void write_file(oomsight_agent *a, const char *text)
+{
+    unlink(a->metrics_fresh); /* of an earlier process of this number */
+    int const fd = open(a->metrics_fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    bool done = out && fputs(text, out) != EOF;
+    int why = errno;
+    if (out && fclose(out) != 0) {
+        why = errno;
+        done = false;
+    }
+    if (done && rename(a->metrics_fresh, a->metrics_file) == 0) {
+        a->file_told = false;
+        return;
+    }
+    if (done) why = errno;
+    unlink(a->metrics_fresh);
+    oos_metrics_write_error(a->metrics);
+    char sentence[256];
+    snprintf(sentence, sizeof sentence, "metrics cannot be written (%s)", oos_errno_text(why));
+    if (!a->file_told) on_trouble(a, a->metrics_file, sentence);
+    a->file_told = true;
+}
+
+static void publish(oomsight_agent *a, bool last)
+{
+    int64_t const now = clock_ms();
+    bool const file = a->metrics_file && (last || !a->filed_at || now - a->filed_at >= FILE_MS);
+    bool const serve = a->http && (!a->published_at || now - a->published_at >= PUBLISH_MS);
+    char *text;
+    if (!file && !serve) return;
+    oos_text all = {0};
+    oos_report_metrics(a->metrics, a->agent, &all);
+    if (oos_text_take(&all, &text, NULL) != OOMSIGHT_OK) return;
+    if (file) {
+        write_file(a, text);
+        a->filed_at = now;
+    }
+    a->published_at = now;
+    if (a->http)
+        oos_http_publish(a->http, text);
+    else
+        free(text);
+}
+
+oomsight_status oomsight_agent_metrics(oomsight_agent *a, char **ret_text, oomsight_error *reterr)
+{
+    oos_text text = {0};
+    oos_report_metrics(a->metrics, a->agent, &text);
+    return oos_text_take(&text, ret_text, reterr);
+}
+
+unsigned oomsight_agent_metrics_port(const oomsight_agent *a)
+{
+    return a->http ? oos_http_port(a->http) : 0;
+}
+
+/* ---- rounds ---- */
+
+static oomsight_status hand_out(oomsight_agent *a, const char **ret_text, size_t *ret_bytes,
+                                oomsight_error *reterr)
+{
+    if (a->text.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for incidents");
+    *ret_text = a->text.len ? a->text.ptr : "";
+    *ret_bytes = a->text.len;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char **ret_text, size_t *ret_bytes,
+                                    oomsight_error *reterr)
+{
+    if (a->text.len == 0) {
+        if (wait_ms > 0 && !a->busy) oos_agent_wait(a->agent, wait_ms);
+        OOS_TRY(oos_agent_step(a->agent, &a->busy, reterr));
+    }
+    publish(a, false);
+    return hand_out(a, ret_text, ret_bytes, reterr);
+}
+
+void oomsight_agent_delivered(oomsight_agent *a)
+{
+    oos_agent_delivered(a->agent, a->incidents > 0);
+    a->incidents = 0;
+    a->text.len = 0;
+}
+
+void oomsight_agent_refused(oomsight_agent *a)
+{
+    oos_metrics_write_error(a->metrics);
+    publish(a, false);
+}
+
+oomsight_status oomsight_agent_finish(oomsight_agent *a, const char **ret_text, size_t *ret_bytes,
+                                      oomsight_error *reterr)
+{
+    OOS_TRY(oos_agent_finish(a->agent, reterr));
+    publish(a, true);
+    return hand_out(a, ret_text, ret_bytes, reterr);
+}
+
+int oomsight_agent_ended(const oomsight_agent *a)
+{
+    return oos_agent_ended(a->agent);
+}
+
+int oomsight_agent_found_oom(const oomsight_agent *a)
+{
+    return a->found_oom;
+}
+
+uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)
+{
+    return oos_agent_look(a->agent).bytes;
+}

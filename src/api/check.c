@@ -1,0 +1,191 @@
+/* The public side of check: commands found in files, each given to plan. */
+#include "api/api.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "command/found.h"
+#include "command/serve.h"
+#include "report/check.h"
+
+enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20 };
+
+struct oomsight_check {
+    oos_arena *arena;
+    oos_checked *list;
+    oomsight_plan **plans; /* beside the list, NULL where there is none */
+    oomsight_model **models;
+    size_t count, files;
+};
+
+/* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
+static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
+                                    const oos_found *found)
+{
+    oos_serve serve = {0};
+    oos_engine_env env = {0};
+    oos_rules rules;
+    oomsight_model *model = NULL;
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(params->data->rules, &versions);
+    oos_version version = versions[count - 1];
+    bool beyond;
+    if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
+    if (!params->models_dir ||
+        oos_rules_of(params->data->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK ||
+        oos_serve_read(arena, found->words, found->count, &params->data->flags, rules.version, &serve, &env,
+                       NULL) != OOMSIGHT_OK ||
+        !serve.model)
+        return NULL;
+    const char *slash = strrchr(serve.model, '/');
+    const char *names[] = {serve.model, slash && slash[1] ? slash + 1 : serve.model};
+    for (size_t i = 0; i < 2 && !model; i++) {
+        const char *path = oos_arena_format(arena, "%s/%s", params->models_dir, names[i]);
+        if (path && oos_file_is_dir(path) &&
+            oos_api_model_open(path, 0, serve.hf_overrides_json, &model, NULL) != OOMSIGHT_OK)
+            model = NULL;
+    }
+    return model;
+}
+
+static const char *problem_words(oos_arena *arena, const oomsight_error *error)
+{
+    return error->path[0] ? oos_arena_format(arena, "%s: %s", error->path, error->text)
+                          : oos_arena_format(arena, "%s", error->text);
+}
+
+/* "A30" and four asked for: "A30x4". */
+static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
+{
+    const char *times = gpu ? strrchr(gpu, 'x') : NULL;
+    bool const counted = times && times[1] && strspn(times + 1, "0123456789") == strlen(times + 1);
+    if (!gpu || counted || count < 2) return gpu;
+    return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
+}
+
+static void check_one(oomsight_check *check, const oomsight_check_params *params, const char *path,
+                      const oos_found *found)
+{
+    if (check->count == CHECKED_MAX) return;
+    size_t const at = check->count++;
+    oos_checked *checked = &check->list[at];
+    *checked = (oos_checked){.path = path, .found = found};
+    if (found->unknown) {
+        checked->problem = oos_arena_format(check->arena, "%s is not set in this file", found->unknown);
+        return;
+    }
+    oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
+    oomsight_error error = {0};
+    check->models[at] = model_beside(check->arena, params, found);
+    plan_params.data = params->data;
+    plan_params.model = check->models[at];
+    plan_params.command = found->words;
+    plan_params.command_count = found->count;
+    plan_params.gpu = gpu_words(check->arena, found->gpu ? found->gpu : params->gpu, found->gpus);
+    plan_params.gpu_total_bytes = found->gpu ? 0 : params->gpu_total_bytes;
+    if (found->gpu_total) (void)oomsight_size_parse(found->gpu_total, &plan_params.gpu_total_bytes);
+    plan_params.gpu_used_bytes = params->gpu_used_bytes;
+    plan_params.gpu_used_known = params->gpu_used_known;
+    plan_params.compute_capability = params->compute_capability;
+    plan_params.engine_version = found->engine_version ? found->engine_version : params->engine_version;
+    plan_params.allow_hub = params->allow_hub;
+    if (oomsight_plan_create(&plan_params, &check->plans[at], &error) != OOMSIGHT_OK) {
+        checked->problem = problem_words(check->arena, &error);
+        return;
+    }
+    checked->plan = oos_api_plan(check->plans[at]);
+    checked->best_flags = oomsight_plan_best_flags(check->plans[at]);
+}
+
+static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params,
+                                  oomsight_error *reterr)
+{
+    check->list = OOS_NEW_ARRAY(check->arena, oos_checked, CHECKED_MAX);
+    check->plans = OOS_NEW_ARRAY(check->arena, oomsight_plan *, CHECKED_MAX);
+    check->models = OOS_NEW_ARRAY(check->arena, oomsight_model *, CHECKED_MAX);
+    if (!check->list || !check->plans || !check->models)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+    for (size_t i = 0; i < params->path_count; i++) {
+        oos_view bytes;
+        const oos_found *list;
+        size_t count;
+        const char *path = oos_arena_copy(check->arena, oos_view_of(params->paths[i]));
+        if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+        OOS_TRY(oos_file_read(check->arena, path, FILE_LIMIT, &bytes, reterr));
+        OOS_TRY(oos_found_read(check->arena, path, bytes, &list, &count, reterr));
+        for (size_t k = 0; k < count; k++) check_one(check, params, path, &list[k]);
+        check->files++;
+    }
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,
+                                      oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_check_params, params);
+    if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
+    oos_arena *arena = oos_arena_create(256 << 10);
+    oomsight_check *check = arena ? OOS_NEW(arena, oomsight_check) : NULL;
+    if (!check) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+    }
+    check->arena = arena;
+    oomsight_status const status = OOS_WHOLE_STATUS(params, check_fill(check, params, reterr));
+    if (status != OOMSIGHT_OK) {
+        oomsight_check_free(check);
+        return status;
+    }
+    *ret_check = check;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_check_free(oomsight_check *check)
+{
+    if (!check) return;
+    for (size_t i = 0; i < check->count; i++) {
+        oomsight_plan_free(check->plans[i]);
+        oomsight_model_close(check->models[i]);
+    }
+    oos_arena_free(check->arena);
+}
+
+static size_t count_level(const oomsight_check *check, oos_level level)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < check->count; i++) count += oos_check_level(&check->list[i]) == level;
+    return count;
+}
+
+size_t oomsight_check_count(const oomsight_check *check)
+{
+    return check->count;
+}
+
+size_t oomsight_check_failing(const oomsight_check *check)
+{
+    return count_level(check, OOS_LEVEL_ERROR);
+}
+
+size_t oomsight_check_unplanned(const oomsight_check *check)
+{
+    return count_level(check, OOS_LEVEL_NOTE);
+}
+
+oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,
+                                      char **ret_text, oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    oos_check_page const page = {.list = check->list, .count = check->count, .files = check->files};
+    switch (params->format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_report_check_text(&text, &page, params); break;
+    case OOMSIGHT_FORMAT_JSON: oos_report_check_json(&text, &page); break;
+    case OOMSIGHT_FORMAT_GITHUB: oos_report_check_github(&text, &page); break;
+    case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
+    case OOMSIGHT_FORMAT_MARKDOWN:
+    case OOMSIGHT_FORMAT_HTML:
+    case OOMSIGHT_FORMAT_JUNIT:
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                        "checks are written as text, JSON, GitHub annotations or SARIF");
+    }
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}

@@ -1,0 +1,131 @@
+/* Public handles of data and models, and what serves every command. */
+#include "api/api.h"
+#include "base/place.h"
+#include "base/shown.h"
+#include "base/text.h"
+#include "model/locate.h"
+#include "report/facts.h"
+#include "report/words.h"
+
+#include <stdlib.h>
+
+const char *oomsight_version(void)
+{
+    return OOMSIGHT_VERSION;
+}
+
+void oomsight_text_free(char *text)
+{
+    free(text);
+}
+
+int oomsight_size_parse(const char *word, uint64_t *ret_bytes)
+{
+    return oos_size_parse(oos_view_of(word), ret_bytes);
+}
+
+oomsight_status oomsight_words(const char *language, const char *english, char **ret_text,
+                               oomsight_error *reterr)
+{
+    oomsight_render_params params = OOMSIGHT_RENDER_PARAMS_INIT;
+    params.language = language;
+    oos_text text = {0};
+    if (oos_words_chinese(&params))
+        oos_words_put(&text, oos_view_of(english));
+    else
+        oos_text_put(&text, english);
+    return oos_text_take(&text, ret_text, reterr);
+}
+
+oomsight_status oomsight_output_write(const char *path, const char *text, oomsight_error *reterr)
+{
+    return oos_place_write(path, text, strlen(text), reterr);
+}
+
+oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd, oomsight_error *reterr)
+{
+    return oos_place_open(path, append != 0, append ? 0640 : 0666, ret_fd, reterr);
+}
+
+static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)
+{
+    OOS_TRY(oos_gpus_load(data->arena, data->dir, &data->gpus, reterr));
+    OOS_TRY(oos_rule_book_load(data->arena, data->dir, "vllm", &data->rules, reterr));
+    return oos_flags_load(data->arena, data->dir, "vllm", &data->flags, reterr);
+}
+
+oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oomsight_error *reterr)
+{
+    oos_arena *arena = oos_arena_create(256 << 10);
+    oomsight_data *data = arena ? OOS_NEW(arena, oomsight_data) : NULL;
+    if (!data) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the data");
+    }
+    data->arena = arena;
+    data->dir = dir ? oos_arena_copy(arena, oos_view_of(dir)) : NULL;
+    oomsight_status const status = data_load(data, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_arena_free(arena);
+        return status;
+    }
+    *ret_data = data;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_data_close(oomsight_data *data)
+{
+    if (data) oos_arena_free(data->arena);
+}
+
+oomsight_status oomsight_data_render(const oomsight_data *data, const char *what,
+                                     const oomsight_render_params *params, char **ret_text,
+                                     oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    if (strcmp(what, "gpus") == 0)
+        oos_report_gpus(&text, &data->gpus, params);
+    else if (strcmp(what, "engines") == 0)
+        oos_report_engines(&text, data->rules, params);
+    else
+        return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}
+
+oomsight_status oomsight_text_redact(const char *text, char **ret_text, oomsight_error *reterr)
+{
+    oos_text shown = {0};
+    oos_shown_put(&shown, oos_view_of(text), true);
+    return oos_text_take(&shown, ret_text, reterr);
+}
+
+oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
+                                   oomsight_model **ret_model, oomsight_error *reterr)
+{
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_model *model = arena ? OOS_NEW(arena, oomsight_model) : NULL;
+    if (!model) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
+    }
+    model->arena = arena;
+    oomsight_status const status = oos_locate(arena, name, allow_hub != 0, overrides, &model->model, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_arena_free(arena);
+        return status;
+    }
+    *ret_model = model;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
+                                    oomsight_error *reterr)
+{
+    return oos_api_model_open(name, allow_hub, NULL, ret_model, reterr);
+}
+
+void oomsight_model_close(oomsight_model *model)
+{
+    if (model) oos_arena_free(model->arena);
+}

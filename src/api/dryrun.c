@@ -1,0 +1,234 @@
+/* The public face of dry runs: a device description in, a segment for the stand-ins, log lines in, a report out. */
+#include "api/api.h"
+#include "base/place.h"
+#include "base/text.h"
+#include "dryrun/dryrun.h"
+#include "report/dryrun.h"
+#include "report/html.h"
+
+#include <oomsight/trace.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct oomsight_dryrun {
+    oos_arena *arena;
+    oos_segment *segment;
+    oos_segment *blank; /* in its place when it was damaged */
+    char *path;
+    oos_device_spec spec; /* of each device, as it was asked for */
+    uint32_t device_count;
+    oos_phase until; /* OOS_PHASE_COUNT: none */
+    oos_dryrun run;
+};
+
+static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *params, oos_gpu *ret_gpu,
+                                uint64_t *ret_count, oomsight_error *reterr)
+{
+    *ret_count = 1;
+    if (params->gpu) {
+        const oos_gpu *found = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), ret_count);
+        if (!found)
+            return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU '%s' is known; 'oomsight gpus' lists them",
+                            params->gpu);
+        *ret_gpu = *found;
+    } else if (params->gpu_total_bytes)
+        *ret_gpu = (oos_gpu){
+            .name = oos_arena_copy(arena, oos_view_of("NVIDIA Phantom")), .capability = 90, .sms = 132};
+    else
+        return oos_fail(reterr, OOMSIGHT_USAGE, "which GPU? give --gpu NAME or --gpu-total SIZE");
+    if (params->capability) ret_gpu->capability = params->capability;
+    if (params->gpu_total_bytes) ret_gpu->total_bytes = params->gpu_total_bytes;
+    if (params->gpu_total_bytes) ret_gpu->nvml_total_bytes = 0;
+    if (params->gpu_used_bytes >= ret_gpu->total_bytes)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "others hold %llu of %llu bytes: nothing is left",
+                        (unsigned long long)params->gpu_used_bytes, (unsigned long long)ret_gpu->total_bytes);
+    return OOMSIGHT_OK;
+}
+
+/* The file with its header; the processes append. They may have another working directory, so the path is whole. */
+static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oomsight_error *reterr)
+{
+    oos_segment *segment = dryrun->segment;
+    const oos_device_spec *device = &segment->devices[0].spec;
+    oomsight_trace_header header = {.version = OOMSIGHT_TRACE_VERSION,
+                                    .record_bytes = sizeof(oomsight_trace_record),
+                                    .device_total_bytes = device->total_bytes,
+                                    .device_base_bytes = device->others_bytes + device->context_bytes};
+    memcpy(header.magic, OOMSIGHT_TRACE_MAGIC, sizeof header.magic);
+    const char *settings = getenv("PYTORCH_CUDA_ALLOC_CONF");
+    if (settings) strncpy(header.settings, settings, sizeof header.settings - 1);
+    int fd;
+    OOS_TRY(oos_place_open(path, false, 0666, &fd, reterr));
+    FILE *file = fdopen(fd, "wb");
+    if (!file) close(fd);
+    bool const written = file && fwrite(&header, sizeof header, 1, file) == 1;
+    if (file && fclose(file) != 0) return oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
+    char *whole = written ? realpath(path, NULL) : NULL;
+    bool const fits = whole && strlen(whole) < sizeof segment->trace_path;
+    if (fits) {
+        dryrun->run.trace_path = oos_arena_copy(dryrun->arena, oos_view_of(whole));
+        memcpy(segment->trace_path, whole, strlen(whole) + 1);
+    }
+    free(whole);
+    return fits ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
+}
+
+static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
+                                    oomsight_error *reterr)
+{
+    oos_gpu gpu = {0};
+    uint64_t count = 1;
+    OOS_TRY(find_gpu(dryrun->arena, params, &gpu, &count, reterr));
+    if (params->device_count) count = params->device_count;
+    if (count < 1 || count > OOS_SEGMENT_DEVICES)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "%llu devices: a dry run has 1 to %d",
+                        (unsigned long long)count, OOS_SEGMENT_DEVICES);
+    oos_device_spec specs[OOS_SEGMENT_DEVICES];
+    oos_u64 const outside = {params->outside_known != 0, params->outside_bytes};
+    for (uint64_t i = 0; i < count; i++) {
+        oos_dryrun_device(&gpu, outside, &specs[i]);
+        specs[i].others_bytes = params->gpu_used_bytes;
+        if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
+            specs[i].property_bytes = gpu.total_bytes;
+            specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;
+        }
+    }
+    dryrun->spec = specs[0];
+    dryrun->device_count = (uint32_t)count;
+    oos_segment_status const status =
+        oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
+    if (status == OOS_SEGMENT_NO_ROOM)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment",
+                        params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
+    if (status != OOS_SEGMENT_OK)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
+    return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
+}
+
+static oomsight_status until_read(const char *word, oos_phase *ret_phase, oomsight_error *reterr)
+{
+    unsigned phase = OOS_PHASE_COUNT;
+    for (unsigned i = 0; word && i < OOS_PHASE_COUNT; i++)
+        if (strcmp(word, oos_phase_word(i)) == 0) phase = i;
+    if (word && phase == OOS_PHASE_COUNT)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is no phase; a start has weight_load, profile_run, ...",
+                        word);
+    *ret_phase = phase;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oomsight_dryrun **ret_dryrun,
+                                       oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_dryrun_params, params);
+    if (!params->data || !params->segment_path)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a dry run needs data and a place for its segment");
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_dryrun *dryrun = arena ? OOS_NEW(arena, oomsight_dryrun) : NULL;
+    if (!dryrun) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a dry run");
+    }
+    dryrun->arena = arena;
+    dryrun->path = oos_arena_copy(arena, oos_view_of(params->segment_path));
+    oos_dryrun_log_init(&dryrun->run.log);
+    if (params->engine_version)
+        dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
+    oomsight_status status = until_read(params->until, &dryrun->until, reterr);
+    if (status == OOMSIGHT_OK) status = OOS_WHOLE_STATUS(params, segment_make(dryrun, params, reterr));
+    if (status != OOMSIGHT_OK) {
+        oomsight_dryrun_free(dryrun);
+        return status;
+    }
+    *ret_dryrun = dryrun;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_dryrun_free(oomsight_dryrun *dryrun)
+{
+    if (!dryrun) return;
+    oos_segment_close(dryrun->segment);
+    free(dryrun->blank);
+    oos_arena_free(dryrun->arena);
+}
+
+/* A file that somebody cut short must not be touched: the mapping would end us. */
+static bool segment_is_whole(const oomsight_dryrun *dryrun)
+{
+    struct stat info;
+    return stat(dryrun->path, &info) != 0 || info.st_size >= (off_t)sizeof(oos_segment);
+}
+
+unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len)
+{
+    oos_dryrun_log *log = &dryrun->run.log;
+    if (oos_dryrun_log_line(log, (oos_view){line, len}) && segment_is_whole(dryrun))
+        __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
+    return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
+           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u) |
+           (log->phase >= dryrun->until ? OOMSIGHT_DRYRUN_REACHED : 0u);
+}
+
+/* Nothing in the segment can be believed: what the log said is all there is. */
+static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
+{
+    oos_dryrun *run = &dryrun->run;
+    run->damaged = true;
+    run->phase_count = 0;
+    if (!dryrun->blank) dryrun->blank = calloc(1, sizeof *dryrun->blank);
+    if (!dryrun->blank) return OOMSIGHT_NOMEM;
+    dryrun->blank->device_count = dryrun->device_count;
+    for (uint32_t i = 0; i < dryrun->device_count; i++) dryrun->blank->devices[i].spec = dryrun->spec;
+    return oos_dryrun_read(dryrun->arena, dryrun->blank, dryrun->path, run);
+}
+
+oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun, int child_exit, oomsight_error *reterr)
+{
+    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT;
+    ending.child_exit = child_exit;
+    ending.child_signal = child_exit > 128 && child_exit < 128 + 65 ? child_exit - 128 : 0;
+    return oomsight_dryrun_end(dryrun, &ending, reterr);
+}
+
+oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryrun_ending *given,
+                                    oomsight_error *reterr)
+{
+    oos_segment *again;
+    oomsight_status status = OOMSIGHT_MALFORMED;
+    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT; /* a caller of an older header has fewer */
+    memcpy(&ending, given, given->size < sizeof ending ? given->size : sizeof ending);
+    dryrun->run.child_exit = ending.child_exit;
+    dryrun->run.child_signal = ending.child_signal;
+    dryrun->run.timed_out = ending.timed_out != 0;
+    dryrun->run.interrupted = ending.interrupted != 0;
+    dryrun->run.load_requests = ending.load_requests;
+    dryrun->run.load_answered = ending.load_answered;
+    if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {
+        oos_segment_close(again);
+        status = oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run);
+    }
+    if (status != OOMSIGHT_OK) status = finish_damaged(dryrun);
+    return status == OOMSIGHT_OK ? OOMSIGHT_OK : oos_fail(reterr, status, "no memory for the report");
+}
+
+oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun)
+{
+    return dryrun->run.verdict;
+}
+
+oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const oomsight_render_params *params,
+                                       char **ret_text, oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    if (params->format == OOMSIGHT_FORMAT_JSON)
+        oos_report_dryrun_json(&text, &dryrun->run);
+    else if (params->format == OOMSIGHT_FORMAT_HTML)
+        oos_report_dryrun_html(&text, &dryrun->run, params);
+    else
+        oos_report_dryrun_text(&text, &dryrun->run, params);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}

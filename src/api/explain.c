@@ -1,0 +1,239 @@
+/* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
+ * the fixes are plan's where it reproduces the failure. */
+#include "api/explain.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "explain/command.h"
+#include "explain/explain.h"
+#include "report/explain.h"
+#include "report/html.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The device whose total is closest to the logged one, when it is closer than the two decimals of a log. */
+static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_bytes)
+{
+    const oos_gpu *best = NULL;
+    uint64_t best_gap = 16 * OOS_MIB;
+    for (size_t i = 0; i < data->gpus.count; i++) {
+        const oos_gpu *gpu = &data->gpus.list[i];
+        uint64_t const gap =
+            gpu->total_bytes > total_bytes ? gpu->total_bytes - total_bytes : total_bytes - gpu->total_bytes;
+        if (!gpu->slice && gpu->total_measured && gap < best_gap) {
+            best = gpu;
+            best_gap = gap;
+        }
+    }
+    return best;
+}
+
+/* The fixes of a plan as JSON text, from its own report. */
+static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_incident_notes *notes)
+{
+    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
+    render.format = OOMSIGHT_FORMAT_JSON;
+    char *text = NULL;
+    json_t *root;
+    if (oomsight_plan_render(plan, &render, &text, NULL) != OOMSIGHT_OK) return;
+    if (oos_json_load(arena, oos_view_of(text), &root, NULL) == OOMSIGHT_OK) {
+        char *fixes = oos_json_text(json_object_get(root, "fixes"), JSON_COMPACT);
+        if (fixes && strcmp(fixes, "[]") != 0) notes->plan_json = oos_arena_copy(arena, oos_view_of(fixes));
+        free(fixes);
+    }
+    oomsight_text_free(text);
+    const char *flags = oomsight_plan_best_flags(plan);
+    if (flags) notes->plan_flags = oos_arena_copy(arena, oos_view_of(flags));
+}
+
+static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                      const oos_incident *incident, oos_incident_notes *notes)
+{
+    const char **words = OOS_NEW_ARRAY(arena, const char *, OOS_COMMAND_WORDS_MAX);
+    size_t count = 0;
+    if (!incident->is_oom || !incident->engine || strcmp(incident->engine, "vllm") != 0 || !words ||
+        !oos_known(incident, OOS_NUMBER_total) || !oos_command_words(arena, &incident->setup, words, &count))
+        return;
+    oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
+    plan_params.data = data;
+    plan_params.command = words;
+    plan_params.command_count = count;
+    plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
+    plan_params.gpu_total_bytes = oos_value(incident, OOS_NUMBER_total);
+    plan_params.engine_version = incident->setup.version;
+    plan_params.allow_hub = allow_hub;
+    oomsight_plan *plan = NULL;
+    if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;
+    const char *phase = oomsight_plan_phase(plan);
+    bool const same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
+    double const read = (double)oos_value(incident, OOS_NUMBER_weights),
+                 planned = (double)oomsight_plan_weights_bytes(plan);
+    bool const weighed = read > 0 && planned > 0;
+    double const off = weighed ? fabs(planned - read) / read * 100 : 0;
+    if (weighed)
+        notes->plan_check = oos_arena_format(
+            arena, "plan %s this failure (%s); its weights are %.2f GiB, the log's %.2f (%.1f %% apart).",
+            same ? "reproduces" : "does not reproduce", phase ? phase : "it starts", planned / 0x1p30,
+            read / 0x1p30, off);
+    else
+        notes->plan_check =
+            oos_arena_format(arena, "plan %s this failure (%s).", same ? "reproduces" : "does not reproduce",
+                             phase ? phase : "it starts");
+    if (same && off < 10) take_plan_fixes(arena, plan, notes);
+    oomsight_plan_free(plan);
+}
+
+void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                           const oos_incident *incident, oos_incident_notes *notes)
+{
+    const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
+                             ? gpu_by_total(data, oos_value(incident, OOS_NUMBER_total))
+                             : NULL;
+    if (gpu) notes->gpu_guess = gpu->name;
+    join_plan(arena, data, allow_hub, incident, notes);
+}
+
+/* Of several inputs each incident tells its own; inside an archive it has a name already. */
+static void name_inputs(oomsight_explanation *e, size_t from, const char *path)
+{
+    for (size_t i = from; i < e->explanation.count; i++)
+        if (!*e->explanation.incidents[i].file) {
+            const char *name = oos_arena_copy(e->arena, oos_view_of(path));
+            if (name) e->explanation.incidents[i].file = name;
+        }
+}
+
+/* What the caller knows and the log does not tell: a plan and the advice need it. */
+static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explain_params *params,
+                                  oomsight_error *reterr)
+{
+    uint64_t count;
+    const oos_gpu *gpu =
+        params->gpu ? oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &count) : NULL;
+    if (params->gpu && !gpu) return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'", params->gpu);
+    for (size_t i = 0; i < e->explanation.count; i++) {
+        oos_incident *incident = &e->explanation.incidents[i];
+        oos_setup_text *setup = &incident->setup;
+        oos_number *total = &incident->numbers[OOS_NUMBER_total];
+        if (params->engine_version && !setup->version)
+            setup->version = oos_arena_copy(e->arena, oos_view_of(params->engine_version));
+        if (gpu && !setup->gpu) setup->gpu = gpu->name;
+        if (gpu && !total->known) *total = (oos_number){.known = true, .value = gpu->total_bytes};
+        if (!params->model) continue;
+        if (!setup->model) setup->model = oos_arena_copy(e->arena, oos_view_of(params->model));
+        if (!setup->args && !setup->command)
+            setup->command = oos_arena_format(e->arena, "vllm serve %s", params->model);
+        if (!incident->engine) incident->engine = "vllm";
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
+                                   oomsight_error *reterr)
+{
+    OOS_TRY(oos_knowledge_load(e->arena, params->data->dir, &e->knowledge, reterr));
+    size_t const inputs = params->text ? 1 : params->path_count;
+    for (size_t i = 0; i < inputs; i++) {
+        size_t const before = e->explanation.count;
+        oos_logstream *stream;
+        if (params->text)
+            OOS_TRY(oos_logstream_open_bytes((oos_view){params->text, params->text_bytes},
+                                             params->expand_limit_bytes, &stream, reterr));
+        else
+            OOS_TRY(oos_logstream_open(params->paths[i], params->expand_limit_bytes, &stream, reterr));
+        oomsight_status const status =
+            oos_explain_stream(e->arena, &e->knowledge, stream, &e->explanation, reterr);
+        oos_logstream_close(stream);
+        if (status != OOMSIGHT_OK)
+            return params->text ? status : oos_fail_in(reterr, status, params->paths[i]);
+        if (inputs > 1) name_inputs(e, before, params->paths[i]);
+    }
+    if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
+    OOS_TRY(fill_given(e, params, reterr));
+    e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);
+    if (!e->notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
+    for (size_t i = 0; i < e->explanation.count; i++)
+        oos_api_note_incident(e->arena, params->data, params->allow_hub, &e->explanation.incidents[i],
+                              &e->notes[i]);
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
+                                        oomsight_explanation **ret_explanation, oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_explain_params, params);
+    if (!params->data || (!params->text && !params->path_count))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "an explanation needs data and a log");
+    oos_arena *arena = oos_arena_create(256 << 10);
+    oomsight_explanation *e = arena ? OOS_NEW(arena, oomsight_explanation) : NULL;
+    if (!e) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
+    }
+    e->arena = arena;
+    oomsight_status const status = OOS_WHOLE_STATUS(params, read_inputs(e, params, reterr));
+    if (status != OOMSIGHT_OK) {
+        oos_arena_free(arena);
+        return status;
+    }
+    *ret_explanation = e;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_explain_free(oomsight_explanation *explanation)
+{
+    if (explanation) oos_arena_free(explanation->arena);
+}
+
+size_t oomsight_explain_count(const oomsight_explanation *explanation)
+{
+    return explanation->explanation.count;
+}
+
+int oomsight_explain_is_oom(const oomsight_explanation *explanation, size_t index)
+{
+    return index < explanation->explanation.count && explanation->explanation.incidents[index].is_oom;
+}
+
+const char *oomsight_explain_phase(const oomsight_explanation *explanation, size_t index)
+{
+    if (index >= explanation->explanation.count) return NULL;
+    return oos_phase_word(explanation->explanation.incidents[index].phase);
+}
+
+const char *oomsight_explain_cause(const oomsight_explanation *explanation, size_t index)
+{
+    return index < explanation->explanation.count ? explanation->explanation.incidents[index].cause : NULL;
+}
+
+const char *oomsight_explain_signature(const oomsight_explanation *explanation, size_t index)
+{
+    if (index >= explanation->explanation.count || !explanation->explanation.incidents[index].record)
+        return NULL;
+    return explanation->explanation.incidents[index].record->id;
+}
+
+oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
+                                        const oomsight_render_params *params, char **ret_text,
+                                        oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    oos_style const style = oos_style_of(&text, params);
+    oos_explain_page const page = {.explanation = &explanation->explanation,
+                                   .notes = explanation->notes,
+                                   .path = explanation->path,
+                                   .chinese = style.chinese};
+    switch (params->format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_report_explain_text(&page, &style); break;
+    case OOMSIGHT_FORMAT_JSON: oos_report_explain_json(&page, &text); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_explain_markdown(&page, &style); break;
+    case OOMSIGHT_FORMAT_GITHUB: oos_report_explain_github(&page, &text); break;
+    case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page, params); break;
+    case OOMSIGHT_FORMAT_JUNIT:
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "an explanation is not written as JUnit");
+    }
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}

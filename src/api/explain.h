@@ -1,0 +1,21 @@
+/* What the two ways of explaining share: a whole log, and one that grows. */
+#ifndef OOS_API_EXPLAIN_H
+#define OOS_API_EXPLAIN_H
+
+#include "api/api.h"
+#include "explain/explain.h"
+#include "report/explain.h"
+
+struct oomsight_explanation {
+    oos_arena *arena;
+    oos_knowledge knowledge;
+    oos_explanation explanation;
+    oos_incident_notes *notes;
+    const char *path; /* the only input, NULL: several or none */
+};
+
+/* The device that fits, and what plan says of the set-up that the log names. */
+void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                           const oos_incident *incident, oos_incident_notes *notes);
+
+#endif

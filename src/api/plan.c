@@ -1,0 +1,491 @@
+/* The public face of planning: words in, a plan out. */
+#include "api/api.h"
+#include "base/ascii.h"
+#include "base/text.h"
+#include "command/wrapped.h"
+#include "plan/plan.h"
+#include "plan/forks.h"
+#include "plan/solve/solve.h"
+#include "report/html.h"
+#include "report/plan.h"
+
+#include <stdlib.h>
+
+struct oomsight_plan {
+    oos_arena *arena;
+    oomsight_model *own_model; /* NULL when the caller brought one */
+    oomsight_model *draft;
+    oos_serve serve;
+    oos_engine_env env;
+    oos_rules rules;
+    oos_setup setup;
+    oos_plan plan;
+    const char **fix_flags; /* of each fix; formed once: accessors change nothing */
+};
+
+static bool capability_parse(const char *text, unsigned *ret_capability)
+{
+    char *end;
+    unsigned long const major = strtoul(text, &end, 10);
+    if (end == text || major > 99) return false;
+    unsigned minor = 0;
+    if (*end == '.') {
+        if (!oos_is_digit(end[1]) || end[2]) return false;
+        minor = (unsigned)(end[1] - '0');
+    } else if (*end || major < 10) {
+        return false;
+    } else { /* "90": no dot */
+        *ret_capability = (unsigned)major;
+        return true;
+    }
+    *ret_capability = (unsigned)major * 10 + minor;
+    return true;
+}
+
+/* A device known by nothing but its size: the known one of that size, if there is one within half a percent. */
+static const oos_gpu *nearest_by_total(const oos_gpus *gpus, uint64_t total_bytes)
+{
+    const oos_gpu *best = NULL;
+    uint64_t best_distance = total_bytes / 200;
+    for (size_t i = 0; i < gpus->count; i++) {
+        uint64_t const known = gpus->list[i].total_bytes;
+        uint64_t const distance = known > total_bytes ? known - total_bytes : total_bytes - known;
+        if (gpus->list[i].slice || distance > best_distance) continue;
+        if (best && distance == best_distance) continue;
+        best = &gpus->list[i];
+        best_distance = distance;
+    }
+    return best;
+}
+
+oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr)
+{
+    const char *names[3];
+    size_t const count = oos_gpus_suggest(&data->gpus, oos_view_of(word), names, 3);
+    if (count == 0)
+        return oos_fail(
+            reterr, OOMSIGHT_USAGE,
+            "no GPU is called '%s' ('oomsight gpus' lists them; or give --gpu-total and --gpu-cc)", word);
+    return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'; did you mean %s%s%s?", word, names[0],
+                    count > 1 ? " or " : "", count > 1 ? names[1] : "");
+}
+
+/* A context costs what its GPU's table says; without one, what cards of today show. */
+static void context_of(const oos_gpu *gpu, oos_device_facts *device)
+{
+    uint64_t const typical = gpu && gpu->context_bytes.known ? gpu->context_bytes.value : 450 * OOS_MIB;
+    device->context_bytes = typical;
+    device->context_low = typical - typical / 4;
+    device->context_high = typical + typical / 3;
+}
+
+/* "h100x1" or "1xh100": one and no more. */
+static bool says_one(const char *word)
+{
+    size_t const len = word ? strlen(word) : 0;
+    return len > 2 && ((oos_lower(word[len - 2]) == 'x' && word[len - 1] == '1') ||
+                       (word[0] == '1' && oos_lower(word[1]) == 'x'));
+}
+
+static oomsight_status device_find(const oomsight_plan_params *params, oos_device_facts *ret_device,
+                                   const char **ret_note, oomsight_error *reterr)
+{
+    oos_device_facts device = {.count = 1};
+    const oos_gpu *gpu = NULL;
+    if (params->gpu) {
+        gpu = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
+        if (!gpu) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
+    } else if (!params->gpu_total_bytes) {
+        return oos_fail(reterr, OOMSIGHT_USAGE,
+                        "which GPU? Give --gpu NAME (for example --gpu 4090) or --gpu-total SIZE");
+    } else if (!params->compute_capability) {
+        gpu = nearest_by_total(&params->data->gpus, params->gpu_total_bytes);
+        *ret_note = gpu ? "no --gpu was given: taken for the known device of that size"
+                        : "no --gpu was given: compute capability 8.0 is assumed";
+    }
+    device.count_given = device.count > 1 || says_one(params->gpu);
+    device.name = gpu ? gpu->name : NULL;
+    device.capability = gpu ? gpu->capability : 80;
+    device.sms = gpu ? gpu->sms : 0;
+    device.unified = gpu && gpu->memory == OOS_MEMORY_UNIFIED;
+    device.total_bytes = device.total_low = device.total_high = params->gpu_total_bytes;
+    if (!params->gpu_total_bytes) {
+        device.total_bytes = gpu->total_bytes;
+        device.total_low = gpu->total_low;
+        device.total_high = gpu->total_high;
+    }
+    device.nvml_total_bytes = gpu && params->gpu ? gpu->nvml_total_bytes : device.total_bytes;
+    device.used_bytes = params->gpu_used_bytes;
+    device.host_bytes = params->host_ram_bytes;
+    device.used_known = params->gpu_used_known != 0;
+    if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",
+                        params->compute_capability);
+    context_of(gpu, &device);
+    *ret_device = device;
+    return OOMSIGHT_OK;
+}
+
+/* The release that is asked for, that of the image in the command, or the newest known. */
+static oomsight_status rules_find(const oomsight_plan_params *params, const char *image_version,
+                                  oos_rules *ret_rules, const char **ret_note, oomsight_error *reterr)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(params->data->rules, &versions);
+    oos_version version = versions[count - 1];
+    if (!params->engine_version && image_version) {
+        if (oos_version_parse(oos_view_of(image_version), &version))
+            *ret_note = "the version is that of the image's tag";
+    }
+    if (params->engine_version && !oos_version_parse(oos_view_of(params->engine_version), &version))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1",
+                        params->engine_version);
+    bool beyond;
+    OOS_TRY(oos_rules_of(params->data->rules, version, ret_rules, &beyond, reterr));
+    if (beyond)
+        *ret_note = "this version is newer than any known here: the rules of the newest known one are used";
+    return OOMSIGHT_OK;
+}
+
+/* NAME=value words of the environment, as if they stood before the command. */
+static oomsight_status command_words(oos_arena *arena, const oomsight_plan_params *params,
+                                     const char *const **ret_words, size_t *ret_count, oomsight_error *reterr)
+{
+    size_t const count = params->environment_count + params->command_count;
+    const char **words = OOS_NEW_ARRAY(arena, const char *, count);
+    if (!words) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    for (size_t i = 0; i < params->environment_count; i++) words[i] = params->environment[i];
+    for (size_t i = 0; i < params->command_count; i++)
+        words[params->environment_count + i] = params->command[i];
+    *ret_words = words;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_params *params,
+                                   const char *const *words, size_t word_count, const oos_model **ret_model,
+                                   const oos_model **ret_draft, oomsight_error *reterr)
+{
+    *ret_model = params->model ? &params->model->model : NULL;
+    if (!*ret_model) {
+        if (!plan->serve.model) return oos_fail(reterr, OOMSIGHT_USAGE, "the command names no model");
+        const char *name = oos_wrapped_path(plan->arena, words, word_count, plan->serve.model);
+        if (name && plan->serve.revision)
+            name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
+        if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a name");
+        OOS_TRY(oos_api_model_open(name, params->allow_hub, plan->serve.hf_overrides_json, &plan->own_model,
+                                   reterr));
+        *ret_model = &plan->own_model->model;
+    }
+    *ret_draft = NULL;
+    if (plan->serve.speculative.present && plan->serve.speculative.model) {
+        OOS_TRY(oomsight_model_open(plan->serve.speculative.model, params->allow_hub, &plan->draft, reterr));
+        *ret_draft = &plan->draft->model;
+    }
+    return OOMSIGHT_OK;
+}
+
+enum { NOTES_MAX = 64 };
+
+static void note(const char **notes, size_t *count, const char *text)
+{
+    if (text && *count < NOTES_MAX) notes[(*count)++] = text;
+}
+
+/* What was assumed, what is not modelled, what the user may have mistyped. */
+static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own, size_t own_count,
+                                    oomsight_error *reterr)
+{
+    const char **notes = OOS_NEW_ARRAY(plan->arena, const char *, NOTES_MAX);
+    if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
+    size_t count = 0;
+    const oos_setup *setup = &plan->setup;
+    for (size_t i = 0; i < own_count; i++) note(notes, &count, own[i]);
+    for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
+    for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
+    if (plan->plan.backend.reason && !plan->plan.backend.forced && !plan->plan.backend.refused)
+        note(notes, &count,
+             oos_arena_format(plan->arena, "attention backend %s: %s", plan->plan.backend.name,
+                              plan->plan.backend.reason));
+    if (setup->device.count > 1 && setup->tp * setup->pp * setup->dp > setup->device.count)
+        note(notes, &count,
+             oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
+                              (unsigned long long)(setup->tp * setup->pp * setup->dp),
+                              (unsigned long long)setup->device.count));
+    for (size_t i = 0; i < plan->serve.flag_count; i++) {
+        const oos_given_flag *flag = &plan->serve.flags[i];
+        if (flag->effect == OOS_FLAG_UNKNOWN)
+            note(notes, &count,
+                 oos_arena_format(plan->arena, "%s is not a flag of this version%s%s", flag->name,
+                                  flag->nearest ? "; nearest: " : "", flag->nearest ? flag->nearest : ""));
+        else if (flag->effect == OOS_FLAG_UNMODELLED)
+            note(notes, &count,
+                 oos_arena_format(plan->arena, "%s can move memory but is not modelled", flag->name));
+        else if (flag->effect == OOS_FLAG_NO_MEMORY)
+            note(notes, &count, oos_arena_format(plan->arena, "%s: no effect on memory", flag->name));
+        if (flag->note) note(notes, &count, oos_arena_format(plan->arena, "%s: %s", flag->name, flag->note));
+    }
+    plan->plan.notes = notes;
+    plan->plan.note_count = count;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status flags_form(oomsight_plan *plan, oomsight_error *reterr)
+{
+    plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, plan->plan.fix_count + 1);
+    if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    for (size_t i = 0; i < plan->plan.fix_count; i++) {
+        plan->fix_flags[i] = oos_report_plan_change(plan->arena, &plan->plan.fixes[i]);
+        if (!plan->fix_flags[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params *params,
+                                 oomsight_error *reterr)
+{
+    oos_device_facts device;
+    const oos_model *model = NULL, *draft = NULL;
+    const char *const *words = NULL;
+    size_t word_count = 0;
+    const char *own_notes[2] = {NULL, NULL};
+    OOS_TRY(command_words(plan->arena, params, &words, &word_count, reterr));
+    if (!oos_wrapped_open(plan->arena, words, word_count, &words, &word_count))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    OOS_TRY(rules_find(params, oos_wrapped_version(plan->arena, words, word_count), &plan->rules,
+                       &own_notes[0], reterr));
+    OOS_TRY(device_find(params, &device, &own_notes[1], reterr));
+    OOS_TRY(oos_serve_read(plan->arena, words, word_count, &params->data->flags, plan->rules.version,
+                           &plan->serve, &plan->env, reterr));
+    OOS_TRY(models_open(plan, params, words, word_count, &model, &draft, reterr));
+    OOS_TRY(oos_setup_resolve(plan->arena, model, draft, &plan->serve, &plan->env, &device, &plan->rules,
+                              &plan->setup, reterr));
+    OOS_TRY(oos_plan_make(plan->arena, &plan->setup, params->kv_layers_json, &plan->plan, reterr));
+    OOS_TRY(oos_forks_plan(plan->arena, &plan->plan, params->kv_layers_json, reterr));
+    char version[32];
+    oos_version_print(plan->rules.version, version, sizeof version);
+    plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
+    if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
+    OOS_TRY(notes_gather(plan, own_notes, 2, reterr));
+    if (params->skip_fixes) return OOMSIGHT_OK;
+
+    oos_arena *scratch = oos_arena_create(64 << 10);
+    if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
+    oomsight_status const status =
+        oos_plan_solve(plan->arena, scratch, &plan->plan, params->kv_layers_json, reterr);
+    oos_arena_free(scratch);
+    return status == OOMSIGHT_OK ? flags_form(plan, reterr) : status;
+}
+
+oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsight_plan **ret_plan,
+                                     oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_plan_params, params);
+    if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a plan needs data");
+    oos_arena *arena = oos_arena_create(32 << 10);
+    oomsight_plan *plan = arena ? OOS_NEW(arena, oomsight_plan) : NULL;
+    if (!plan) {
+        oos_arena_free(arena);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
+    }
+    plan->arena = arena;
+    oomsight_status const status = OOS_WHOLE_STATUS(params, plan_fill(plan, params, reterr));
+    if (status != OOMSIGHT_OK) {
+        oomsight_plan_free(plan);
+        return status;
+    }
+    *ret_plan = plan;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_plan_free(oomsight_plan *plan)
+{
+    if (!plan) return;
+    oomsight_model_close(plan->own_model);
+    oomsight_model_close(plan->draft);
+    oos_arena_free(plan->arena);
+}
+
+const oos_plan *oos_api_plan(const oomsight_plan *plan)
+{
+    return &plan->plan;
+}
+
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan, const oomsight_data *data)
+{
+    for (size_t i = 0; i < plan->serve.flag_count; i++) {
+        const oos_given_flag *flag = &plan->serve.flags[i];
+        if (flag->effect == OOS_FLAG_UNKNOWN) return flag->name;
+        oos_flag_hit const hit = oos_flags_find(&data->flags, oos_view_of(flag->name), plan->rules.version);
+        if (hit.record && !hit.here) return flag->name; /* another version has it */
+    }
+    return NULL;
+}
+
+oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
+{
+    return plan->plan.verdict;
+}
+
+const char *oomsight_plan_answer(const oomsight_plan *plan)
+{
+    return oos_report_answer_word(&plan->plan);
+}
+
+double oomsight_plan_probability(const oomsight_plan *plan)
+{
+    return plan->plan.probability;
+}
+
+const char *oomsight_plan_phase(const oomsight_plan *plan)
+{
+    return plan->plan.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->plan.phase);
+}
+
+uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan)
+{
+    return plan->plan.weights.loaded_bytes;
+}
+
+uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
+{
+    return plan->plan.kv.tokens;
+}
+
+const char *oomsight_plan_best_flags(const oomsight_plan *plan)
+{
+    if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return "";
+    return plan->plan.fix_count ? plan->fix_flags[0] : NULL;
+}
+
+const char *oomsight_plan_cause(const oomsight_plan *plan)
+{
+    return plan->plan.cause;
+}
+
+size_t oomsight_plan_moment_count(const oomsight_plan *plan)
+{
+    return plan->plan.phase_count;
+}
+
+static size_t hold_count(const oos_ledger *ledger)
+{
+    size_t count = 0;
+    for (const oos_hold *row = ledger->first; row; row = row->next) count++;
+    return count;
+}
+
+int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment)
+{
+    if (index >= plan->plan.phase_count) return 0;
+    const oos_plan_phase *p = &plan->plan.phases[index];
+    oomsight_moment const moment = {.phase = oos_phase_word(p->phase),
+                                    .peak_bytes = p->peak_bytes,
+                                    .peak_low = p->peak_low,
+                                    .peak_high = p->peak_high,
+                                    .limit_bytes = p->limit_bytes,
+                                    .ok = p->ok,
+                                    .hold_count = hold_count(&p->ledger)};
+    oos_params_give(ret_moment, &moment, sizeof moment);
+    return 1;
+}
+
+int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t index, oomsight_hold *ret_hold)
+{
+    if (moment_index >= plan->plan.phase_count) return 0;
+    const oos_hold *row = plan->plan.phases[moment_index].ledger.first;
+    for (size_t i = 0; row && i < index; i++) row = row->next;
+    if (!row) return 0;
+    oomsight_hold const hold = {.owner = row->owner,
+                                .bytes = row->amount.bytes,
+                                .low = row->amount.low,
+                                .high = row->amount.high,
+                                .source = oos_source_word(row->amount.source),
+                                .how = row->amount.how};
+    oos_params_give(ret_hold, &hold, sizeof hold);
+    return 1;
+}
+
+size_t oomsight_plan_fix_count(const oomsight_plan *plan)
+{
+    return plan->plan.fix_count;
+}
+
+int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix)
+{
+    if (index >= plan->plan.fix_count) return 0;
+    const oos_fix *found = &plan->plan.fixes[index];
+    oomsight_fix const fix = {.flags = plan->fix_flags[index],
+                              .verdict = found->verdict,
+                              .kv_tokens = found->kv_tokens,
+                              .keeps = found->keeps,
+                              .gives_up = found->gives_up};
+    oos_params_give(ret_fix, &fix, sizeof fix);
+    return 1;
+}
+
+const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
+{
+    return index < plan->plan.note_count ? plan->plan.notes[index] : NULL;
+}
+
+/* An assignment goes before the command, and a blank takes a word apart. */
+static bool survives_shell(const oos_fix *fix, uint64_t gpus)
+{
+    /* more GPUs than there are is no flag to paste */
+    if (strcmp(fix->change[0], "--tensor-parallel-size") == 0 && strtoul(fix->change[1], NULL, 10) > gpus)
+        return false;
+    for (size_t i = 0; i < fix->change_count; i++)
+        if (strpbrk(fix->change[i], " \t\n*?")) return false;
+    return fix->change_count && fix->change[0][0] == '-';
+}
+
+const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count)
+{
+    static const char *const none[] = {NULL};
+    *ret_count = 0;
+    if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return none;
+    for (size_t i = 0; i < plan->plan.fix_count; i++) {
+        const oos_fix *fix = &plan->plan.fixes[i];
+        if (!survives_shell(fix, plan->setup.device.count)) continue;
+        *ret_count = fix->change_count;
+        return fix->change;
+    }
+    return NULL;
+}
+
+oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_render_params *params,
+                                     char **ret_text, oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    const oos_plan *const only = &plan->plan;
+    switch (params->format) {
+    case OOMSIGHT_FORMAT_TEXT: oos_report_plan_text(&text, &plan->plan, params); break;
+    case OOMSIGHT_FORMAT_JSON: oos_report_plan_json(&text, &plan->plan); break;
+    case OOMSIGHT_FORMAT_MARKDOWN: oos_report_plan_markdown(&text, &plan->plan, params); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_plan_html(&text, &only, 1, params); break;
+    case OOMSIGHT_FORMAT_GITHUB:
+    case OOMSIGHT_FORMAT_SARIF:
+    case OOMSIGHT_FORMAT_JUNIT:
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
+    }
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}
+
+oomsight_status oomsight_plans_render(const oomsight_plan *const *plans, size_t count,
+                                      const oomsight_render_params *params, char **ret_text,
+                                      oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    const oos_plan *list[16];
+    if (count > sizeof list / sizeof *list)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "at most %zu plans side by side", sizeof list / sizeof *list);
+    for (size_t i = 0; i < count; i++) list[i] = &plans[i]->plan;
+    oos_text text = {0};
+    if (params->format == OOMSIGHT_FORMAT_HTML)
+        oos_report_plan_html(&text, list, count, params);
+    else
+        oos_report_plans(&text, list, count, params);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}

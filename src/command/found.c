@@ -1,0 +1,275 @@
+/* What kind of file it is, whether words start the engine, and what comments declare. Reading each kind is left to the
+ * files beside this one. */
+#include "command/found_parts.h"
+#include "base/ascii.h"
+#include "base/locale.h"
+#include "base/secret.h"
+
+#include <stdlib.h>
+
+enum { FILE_MAX_BYTES = 4 << 20, DIRECTIVES_MAX = 64 };
+
+bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_t line)
+{
+    if (!words->list) {
+        words->list = OOS_NEW_ARRAY(arena, const char *, OOS_WORDS_MAX);
+        words->lines = OOS_NEW_ARRAY(arena, uint32_t, OOS_WORDS_MAX);
+    }
+    if (!words->list || !words->lines || !word || words->count == OOS_WORDS_MAX) return false;
+    words->list[words->count] = word;
+    words->lines[words->count++] = line;
+    return true;
+}
+
+/* ---- does it start the engine? --------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return slash ? slash + 1 : word;
+}
+
+static bool is_among(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0) return true;
+    return false;
+}
+
+static bool is_assignment(const char *word)
+{
+    size_t len = 0;
+    while (oos_is_alnum(word[len]) || word[len] == '_') len++;
+    return len && !oos_is_digit(word[0]) && word[len] == '=';
+}
+
+static bool is_number(const char *word)
+{
+    char *end;
+    oos_real_read(word, &end);
+    return end != word && (!*end || (end[1] == '\0' && strchr("smhd", *end)));
+}
+
+/* Programs that run the words behind them. */
+static bool is_wrapper(const char *word)
+{
+    static const char *const names[] = {
+        "exec",    "sudo",     "nohup",   "env",     "time",    "nice",     "ionice",  "stdbuf", "setsid",
+        "numactl", "taskset",  "timeout", "uv",      "poetry",  "pixi",     "run",     "uvx",    "tini",
+        "conda",   "oomsight", "plan",    "dryrun",  "then",    "do",       "else",    "if",     "dumb-init",
+        "!",       "{",        "python",  "python3", "command", "nsys",     "profile", "chrt",   "while",
+        "srun",    "mpirun",   "--",      "until",   "&&",      "torchrun", NULL};
+    return is_among(base_name(word), names) || strncmp(base_name(word), "python3.", 8) == 0;
+}
+
+/* The index of the word that names the engine, SIZE_MAX: these words do something else. */
+static size_t entry_index(const oos_words *words)
+{
+    static const char *const containers[] = {"docker", "podman", "nerdctl", NULL};
+    bool const container = words->count && is_among(base_name(words->list[0]), containers);
+    for (size_t i = 0; i < words->count; i++) {
+        const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
+        if (strcmp(base_name(word), "vllm") == 0 &&
+            (strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0))
+            return i;
+        if (strcmp(word, "-m") == 0 && strncmp(next, "vllm.entrypoints.", 17) == 0) return i;
+        if (container) {
+            if (strstr(word, "vllm-openai") && i > 0 && word[0] != '-') return i;
+            continue; /* options of `docker run` may be anything */
+        }
+        bool const of_option = i > 0 && words->list[i - 1][0] == '-';
+        if (!is_assignment(word) && !is_wrapper(word) && word[0] != '-' && !is_number(word) && !of_option)
+            break;
+    }
+    return SIZE_MAX;
+}
+
+/* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1" */
+const char *oos_image_version(oos_arena *arena, const char *image)
+{
+    const char *colon = image && strstr(image, "vllm") ? strrchr(image, ':') : NULL;
+    if (!colon || strchr(colon, '/')) return NULL;
+    const char *from = colon + 1 + (colon[1] == 'v');
+    size_t len = 0, dots = 0;
+    while (oos_is_digit(from[len]) || (from[len] == '.' && oos_is_digit(from[len + 1])))
+        dots += from[len++] == '.';
+    return dots >= 1 && oos_is_digit(from[0]) ? oos_arena_copy(arena, (oos_view){from, len}) : NULL;
+}
+
+static bool has_model(const oos_words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (strncmp(words->list[i], "--model", 7) == 0 &&
+            (words->list[i][7] == '\0' || words->list[i][7] == '='))
+            return true;
+    return words->count && words->list[0][0] != '-';
+}
+
+void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place)
+{
+    static const oos_place nowhere = {0};
+    if (!place) place = &nowhere;
+    size_t const entry = entry_index(words);
+    bool const by_image =
+        entry == SIZE_MAX && place->arguments && place->image && strstr(place->image, "vllm-openai") &&
+        words->count && has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
+        strcmp(base_name(words->list[0]), "sh") != 0 && strcmp(base_name(words->list[0]), "bash") != 0;
+    if ((entry == SIZE_MAX && !by_image) || finder->count == OOS_FOUND_MAX) return;
+    oos_words whole = {0};
+    const oos_words *environment = place->environment;
+    for (size_t i = 0; environment && i < environment->count; i++)
+        oos_words_add(finder->arena, &whole, environment->list[i], environment->lines[i]);
+    if (by_image) oos_words_add(finder->arena, &whole, place->image, words->lines[0]);
+    for (size_t i = 0; i < words->count; i++)
+        if (strcmp(words->list[i], "--") != 0 || i > entry)
+            oos_words_add(finder->arena, &whole, words->list[i], words->lines[i]);
+    if (!whole.count) return;
+    const char *const *shown = oos_secret_hidden_words(finder->arena, whole.list, whole.count);
+    if (!shown) return;
+    const char *image = place->image;
+    for (size_t i = 0; i < words->count && !image; i++)
+        if (strstr(words->list[i], "vllm-openai")) image = words->list[i];
+    finder->list[finder->count++] = (oos_found){.words = whole.list,
+                                                .shown = shown,
+                                                .count = whole.count,
+                                                .line = words->lines[by_image ? 0 : entry],
+                                                .kind = finder->kind,
+                                                .name = place->name,
+                                                .gpus = place->gpus,
+                                                .engine_version = oos_image_version(finder->arena, image),
+                                                .unknown = finder->unknown};
+}
+
+/* ---- what comments declare ------------------------------------------------------------------------------------- */
+
+typedef struct directive {
+    uint32_t line;
+    const char *gpu, *gpu_total, *vllm;
+    bool ignore;
+} directive;
+
+static void directive_read(oos_arena *arena, oos_view words, directive *ret)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } keys[] = {{"gpu=", offsetof(directive, gpu)},
+                {"gpu-total=", offsetof(directive, gpu_total)},
+                {"vllm=", offsetof(directive, vllm)}};
+    for (size_t at = 0; at < words.len;) {
+        size_t len = 0;
+        while (at + len < words.len && !oos_is_space(words.ptr[at + len])) len++;
+        oos_view const word = {words.ptr + at, len};
+        if (oos_view_is(word, "ignore")) ret->ignore = true;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (oos_view_starts(word, keys[k].key))
+                *(const char **)((char *)ret + keys[k].offset) =
+                    oos_arena_copy(arena, oos_view_slice(word, strlen(keys[k].key), len));
+        at += len + 1;
+    }
+}
+
+/* `# oomsight: gpu=A30x4 vllm=0.19.1` holds for what follows; `# oomsight: ignore` for the next command. */
+static size_t directives_read(oos_arena *arena, oos_view bytes, directive *list)
+{
+    static const char mark[] = "# oomsight:";
+    size_t count = 0;
+    uint32_t line = 1;
+    for (size_t at = 0; at < bytes.len && count < DIRECTIVES_MAX; line++) {
+        const char *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
+        oos_view const text = {bytes.ptr + at, end ? (size_t)(end - bytes.ptr) - at : bytes.len - at};
+        const char *found = memmem(text.ptr, text.len, mark, sizeof mark - 1);
+        if (found) {
+            size_t const from = (size_t)(found - text.ptr) + sizeof mark - 1;
+            list[count] = (directive){.line = line};
+            directive_read(arena, oos_view_slice(text, from, text.len), &list[count++]);
+        }
+        at += text.len + 1;
+    }
+    return count;
+}
+
+static void directives_apply(oos_finder *finder, const directive *list, size_t count)
+{
+    size_t kept = 0;
+    uint32_t previous = 0;
+    for (size_t i = 0; i < finder->count; i++) {
+        oos_found *found = &finder->list[i];
+        bool ignored = false;
+        for (size_t k = 0; k < count && list[k].line <= found->line; k++) {
+            if (list[k].gpu) found->gpu = list[k].gpu;
+            if (list[k].gpu_total) found->gpu_total = list[k].gpu_total;
+            if (list[k].vllm) found->engine_version = list[k].vllm;
+            ignored |= list[k].ignore && list[k].line > previous;
+        }
+        previous = found->line;
+        if (!ignored) finder->list[kept++] = *found;
+    }
+    finder->count = kept;
+}
+
+/* ---- what the file is ------------------------------------------------------------------------------------------ */
+
+typedef void reader(oos_finder *finder, oos_view text);
+
+static void read_script(oos_finder *finder, oos_view text)
+{
+    oos_finder_shell(finder, text, 1, 0, NULL);
+}
+
+static bool name_ends(const char *name, const char *tail)
+{
+    size_t const len = strlen(name), tail_len = strlen(tail);
+    return len >= tail_len && oos_same(name + len - tail_len, tail);
+}
+
+/* The first line that says something, for files whose name does not. */
+static oos_view first_line(oos_view bytes)
+{
+    size_t at = 0;
+    while (at < bytes.len && oos_is_space(bytes.ptr[at])) at++;
+    oos_view const rest = oos_view_slice(bytes, at, bytes.len);
+    const char *end = rest.len ? memchr(rest.ptr, '\n', rest.len) : NULL;
+    return oos_view_slice(rest, 0, end ? (size_t)(end - rest.ptr) : rest.len);
+}
+
+static reader *reader_for(const char *path, oos_view bytes, const char **ret_kind)
+{
+    const char *name = base_name(path);
+    oos_view const first = first_line(bytes);
+    bool const script = oos_view_starts(first, "#!") && memmem(first.ptr, first.len, "sh", 2);
+    *ret_kind = "Dockerfile";
+    if (oos_same_start(name, "Dockerfile", 10) || oos_same_start(name, "Containerfile", 13) ||
+        name_ends(name, ".dockerfile"))
+        return oos_finder_dockerfile;
+    *ret_kind = "systemd unit";
+    if (name_ends(name, ".service") || oos_view_is(first, "[Unit]")) return oos_finder_unit;
+    *ret_kind = "container";
+    if (name_ends(name, ".yaml") || name_ends(name, ".yml")) return oos_finder_yaml;
+    *ret_kind = "shell script";
+    if (name_ends(name, ".sh") || name_ends(name, ".bash") || name_ends(name, ".zsh") || script)
+        return read_script;
+    return NULL;
+}
+
+oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
+                               size_t *ret_count, oomsight_error *reterr)
+{
+    oos_finder finder = {.arena = arena};
+    *ret_list = NULL;
+    *ret_count = 0;
+    reader *read = reader_for(path, bytes, &finder.kind);
+    if (!read || bytes.len > FILE_MAX_BYTES || memchr(bytes.ptr ? bytes.ptr : "", '\0', bytes.len))
+        return OOMSIGHT_OK;
+    finder.list = OOS_NEW_ARRAY(arena, oos_found, OOS_FOUND_MAX);
+    finder.variables = OOS_NEW_ARRAY(arena, oos_variable, OOS_VARIABLES_MAX);
+    directive *directives = OOS_NEW_ARRAY(arena, directive, DIRECTIVES_MAX);
+    if (!finder.list || !finder.variables || !directives)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
+    read(&finder, bytes);
+    if (finder.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
+    directives_apply(&finder, directives, directives_read(arena, bytes, directives));
+    *ret_list = finder.list;
+    *ret_count = finder.count;
+    return OOMSIGHT_OK;
+}

@@ -1,0 +1,462 @@
+/* Reading the serve command, word by word, as the engine's argument parser would. What a value means is left to
+ * serve_value.c and serve_json.c, the entry to serve_entry.c, Python keywords to serve_llm.c. */
+#include "command/serve_parts.h"
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/text.h"
+#include "command/yaml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { CONFIG_FILE_MAX = 1 << 20 };
+
+void oos_serve_note(oos_serve_reader *in, oos_given_flag flag)
+{
+    if (in->flag_count < in->flag_capacity) in->flags[in->flag_count++] = flag;
+}
+
+static oomsight_status nomem(oos_serve_reader *in)
+{
+    return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for the command");
+}
+
+oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
+                                 const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    if (in->serve->refusal.sentence) return OOMSIGHT_OK;
+    va_start(list, format);
+    oos_vformat(text, sizeof text, format, list);
+    va_end(list);
+    in->serve->refusal = (oos_serve_refusal){.sentence = oos_arena_copy(in->arena, oos_view_of(text)),
+                                             .flag = oos_arena_copy(in->arena, oos_view_of(flag)),
+                                             .value = value};
+    return in->serve->refusal.sentence && in->serve->refusal.flag ? OOMSIGHT_OK : nomem(in);
+}
+
+/* argparse names what it did not understand when everything else is read. */
+static oomsight_status unrecognized_end(oos_serve_reader *in)
+{
+    const oos_given_flag *first = NULL;
+    char text[400];
+    size_t len = 0;
+    for (size_t i = 0; i < in->flag_count; i++) {
+        const oos_given_flag *flag = &in->flags[i];
+        if (flag->effect != OOS_FLAG_UNKNOWN && !flag->absent) continue;
+        if (!first) first = flag;
+        int const more = snprintf(text + len, sizeof text - len, " %s%s%s", flag->name,
+                                  flag->value ? " " : "", flag->value ? flag->value : "");
+        if (more < 0 || (size_t)more >= sizeof text - len) break;
+        len += (size_t)more;
+    }
+    if (!first || in->python) return OOMSIGHT_OK;
+    bool const mine = !in->serve->refusal.sentence;
+    oomsight_status const status =
+        oos_serve_refuse(in, text + 1, first->value, "unrecognized arguments:%s", text);
+    if (mine) {
+        in->serve->refusal.nearest = first->nearest;
+        in->serve->refusal.unrecognized = true;
+    }
+    return status;
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+/* argparse: a word is a flag when it begins with a dash, unless it is a number or has a space before any equal sign. */
+static bool flag_like(const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0') return false;
+    if ((word[1] >= '0' && word[1] <= '9') || (word[1] == '.' && word[2] >= '0' && word[2] <= '9'))
+        return false;
+    return word[strcspn(word, " =")] != ' ';
+}
+
+typedef struct cursor {
+    const char *const *words;
+    size_t count, at;
+} cursor;
+
+/* The words that belong to a flag, joined by spaces. NULL with least 0: none. */
+static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_flag_record *record,
+                                   unsigned least, unsigned most, const char **ret_value)
+{
+    size_t count = 0, bytes = 0;
+    while (count < most && c->at + count < c->count && !flag_like(c->words[c->at + count]))
+        bytes += strlen(c->words[c->at + count++]) + 1;
+    if (count < least) {
+        *ret_value = NULL;
+        c->at += count;
+        return oos_serve_refuse(in, record->name, NULL,
+                                least == 1                     ? "argument %s: expected one argument"
+                                : most == OOS_FLAG_VALUES_MANY ? "argument %s: expected at least one argument"
+                                                               : "argument %s: expected more arguments",
+                                record->name);
+    }
+    *ret_value = NULL;
+    if (count == 1) {
+        *ret_value = c->words[c->at];
+        /* the engine takes `-0.1` for dotted keys of a flag `-0` */
+        if (**ret_value == '-' && strchr(*ret_value, '.') && in->version >= in->table->dotted_since)
+            oos_serve_note(in, (oos_given_flag){.name = *ret_value, .effect = OOS_FLAG_UNKNOWN});
+    } else if (count > 1 || most == OOS_FLAG_VALUES_MANY) {
+        char *joined = oos_arena_take(in->arena, bytes + 1), *out = joined;
+        if (!joined) return nomem(in);
+        for (size_t i = 0; i < count; i++) {
+            size_t const len = strlen(c->words[c->at + i]);
+            if (i) *out++ = ' ';
+            memcpy(out, c->words[c->at + i], len);
+            out += len;
+        }
+        *ret_value = joined;
+    }
+    c->at += count;
+    return OOMSIGHT_OK;
+}
+
+/* A flag nobody knows: say what is closest, and go on. Whether the next word is its value cannot be known; it is taken
+ * for one, unless a model is still missing when all words are read. */
+static oomsight_status unknown_take(oos_serve_reader *in, cursor *c, oos_view key, const char *value)
+{
+    const char *nearest = oos_flags_nearest(in->table, key, in->version);
+    const char *name = oos_arena_copy(in->arena, key);
+    if (!name) return nomem(in);
+    if (!value && c->at < c->count && !flag_like(c->words[c->at])) value = c->words[c->at++];
+    if (nearest) nearest = oos_arena_copy(in->arena, oos_view_of(nearest));
+    oos_given_flag flag = {.name = name, .value = value, .effect = OOS_FLAG_UNKNOWN, .nearest = nearest};
+    if (in->bench) {
+        flag.effect = OOS_FLAG_NO_MEMORY;
+        flag.nearest = NULL;
+        flag.note = "a flag of the benchmark, not of the engine";
+    }
+    oos_serve_note(in, flag);
+    return OOMSIGHT_OK;
+}
+
+/* -O3, -O=3, -O 3, -O.level=3: the level of compilation, or from the version that has --optimization-level, that. */
+static oomsight_status level_take(oos_serve_reader *in, cursor *c, const char *word)
+{
+    oos_flag_hit const config = oos_flags_find(in->table, oos_view_of("--compilation-config"), in->version);
+    oos_flag_hit const level = oos_flags_find(in->table, oos_view_of("--optimization-level"), in->version);
+    oos_flag_hit const alias = oos_flags_find(in->table, oos_view_of("-O"), in->version);
+    bool const old = alias.record && alias.here;
+    const char *rest = word + 2;
+    if (!config.record) return unknown_take(in, c, (oos_view){word, 2}, *rest ? rest : NULL);
+    if (*rest == '.') {
+        const char *equals = strchr(rest, '=');
+        char *keys = oos_arena_copy(in->arena, (oos_view){rest + 1, strcspn(rest + 1, "=")});
+        if (!keys) return nomem(in);
+        if (!equals && c->at == c->count)
+            return oos_serve_refuse(in, word, NULL, "argument %s: expected one argument", word);
+        return oos_serve_take_dotted(in, config, keys, equals ? equals + 1 : c->words[c->at++]);
+    }
+    if (*rest == '=') rest++;
+    if (!*rest) {
+        if (c->at == c->count) return oos_serve_refuse(in, "-O", NULL, "argument -O: expected one argument");
+        rest = c->words[c->at++];
+    }
+    if (*rest == '{') return oos_serve_take(in, config, rest);
+    if (old || !level.record) return oos_serve_take_dotted(in, config, "level", rest);
+    return oos_serve_take(in, level, rest);
+}
+
+/* -n4: one letter with its value behind it. */
+static oos_flag_hit find_glued(oos_serve_reader *in, oos_view key, const char **ret_value)
+{
+    oos_flag_hit const none = {0};
+    if (key.len < 3 || key.ptr[1] == '-') return none;
+    oos_flag_hit const hit = oos_flags_find(in->table, oos_view_slice(key, 0, 2), in->version);
+    if (!hit.record || hit.form->most_values == 0) return none;
+    *ret_value = key.ptr + 2;
+    return hit;
+}
+
+static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
+{
+    const char *word = c->words[c->at++];
+    if (word[1] == 'O') return level_take(in, c, word);
+    size_t len = 0, dot = 0;
+    for (; word[len] && word[len] != '='; len++)
+        if (word[len] == '.' && !dot) dot = len;
+    const char *value = word[len] ? word + len + 1 : NULL;
+    oos_view const key = {word, len}, base = {word, dot ? dot : len};
+
+    bool several = false;
+    oos_flag_hit hit = in->bench ? oos_flags_find(in->table, base, in->version)
+                                 : oos_flags_find_start(in->table, base, in->version, &several);
+    if (!hit.record && !value) hit = find_glued(in, base, &value);
+    if (!hit.record || (dot && hit.form->kind != OOS_FLAG_KIND_JSON)) return unknown_take(in, c, key, value);
+    if (dot) {
+        char *keys = oos_arena_copy(in->arena, (oos_view){word + dot + 1, len - dot - 1});
+        if (!keys) return nomem(in);
+        if (!value && c->at < c->count) value = c->words[c->at++];
+        if (!value) return oos_serve_refuse(in, word, NULL, "argument %s: expected one argument", word);
+        return oos_serve_take_dotted(in, hit, keys, value);
+    }
+    const oos_flag_form *form = hit.form;
+    if (!value) {
+        OOS_TRY(values_take(in, c, hit.record, form->least_values, form->most_values, &value));
+        if (!value && form->least_values) return OOMSIGHT_OK; /* refused */
+        /* `--enable-x true` where the engine takes no value: it would stop at the word, and people do write it */
+        if (form->most_values == 0 && c->at < c->count &&
+            (strcmp(c->words[c->at], "true") == 0 || strcmp(c->words[c->at], "false") == 0))
+            value = c->words[c->at++];
+    }
+    return oos_serve_take(in, hit, value);
+}
+
+static oomsight_status words_read(oos_serve_reader *in, const char *const *words, size_t count)
+{
+    cursor c = {words, count, 0};
+    while (c.at < c.count) {
+        const char *word = c.words[c.at];
+        if (flag_like(word)) {
+            if (word[1] == '-' && word[2] == '\0')
+                c.at++;
+            else
+                OOS_TRY(flag_take(in, &c));
+        } else {
+            if (!in->positional)
+                in->positional = word;
+            else
+                oos_serve_note(in, (oos_given_flag){.name = word, .effect = OOS_FLAG_UNKNOWN});
+            c.at++;
+        }
+    }
+    return OOMSIGHT_OK;
+}
+
+/* ---- --config FILE --------------------------------------------------------------------------------------------- */
+
+/* The words a config file stands for, as vLLM's load_config_file() makes them. Options that the engine drops are
+ * noted here. */
+static oomsight_status config_words(oos_serve_reader *in, const oos_yaml_option *options, size_t count,
+                                    const char ***ret_words, size_t *ret_count)
+{
+    size_t most = 0, at = 0;
+    for (size_t i = 0; i < count; i++) most += 1 + options[i].value_count;
+    const char **words = OOS_NEW_ARRAY(in->arena, const char *, most);
+    /* every word may be noted, now and by the caller */
+    oos_given_flag *flags = OOS_NEW_ARRAY(in->arena, oos_given_flag, in->flag_capacity + most + count);
+    if (!words || !flags) return nomem(in);
+    if (in->flag_count) memcpy(flags, in->flags, in->flag_count * sizeof *flags);
+    in->flags = flags;
+    in->flag_capacity += most + count;
+
+    for (size_t i = 0; i < count; i++) {
+        const oos_yaml_option *option = &options[i];
+        size_t later = i + 1; /* a key given twice: the last one counts */
+        while (later < count && strcmp(options[later].key, option->key) != 0) later++;
+        if (later < count) continue;
+        char *flag = oos_arena_format(in->arena, "--%s", option->key);
+        if (!flag) return nomem(in);
+        if (option->kind == OOS_YAML_FALSE || (option->kind == OOS_YAML_LIST && option->value_count == 0)) {
+            /* the parser has no --no-x under the name it asks for: checked with 0.11.0, 0.19.1 and 0.32.0 */
+            const char *note = option->kind == OOS_YAML_FALSE
+                                   ? oos_arena_format(in->arena,
+                                                      "the engine ignores `false` in a config file: write "
+                                                      "`no-%s: true`",
+                                                      option->key)
+                                   : "an empty list is ignored";
+            oos_serve_note(
+                in,
+                (oos_given_flag){.name = flag, .value = "false", .effect = OOS_FLAG_NO_MEMORY, .note = note});
+            continue;
+        }
+        words[at++] = flag;
+        if (option->kind == OOS_YAML_NULL)
+            words[at++] = "None";
+        else if (option->kind != OOS_YAML_TRUE)
+            for (size_t k = 0; k < option->value_count; k++) words[at++] = option->values[k];
+    }
+    *ret_words = words;
+    *ret_count = at;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status config_read(oos_serve_reader *in, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (!dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
+        return oos_fail(in->reterr, OOMSIGHT_USAGE, "--config takes a .yaml or .yml file, not `%.200s`",
+                        path);
+    oos_view bytes;
+    OOS_TRY(oos_file_read(in->arena, path, CONFIG_FILE_MAX, &bytes, in->reterr));
+    const oos_yaml_option *options;
+    size_t option_count, count = 0;
+    oomsight_status const status = oos_yaml_read(in->arena, bytes, &options, &option_count, in->reterr);
+    if (status != OOMSIGHT_OK) return oos_fail_in(in->reterr, status, path);
+    const char **words = NULL;
+    OOS_TRY(config_words(in, options, option_count, &words, &count));
+    return words_read(in, words, count);
+}
+
+/* The engine puts the file's options before those of the command line, wherever --config stands, so the command line
+ * wins. It looks for the word alone: `--config=FILE` is taken and does nothing. */
+static oomsight_status config_find(oos_serve_reader *in, const char *const *words, size_t count)
+{
+    const char *path = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (words[i][0] != '-' || strcmp(words[i], "--config") != 0) continue;
+        if (path) return oos_fail(in->reterr, OOMSIGHT_USAGE, "more than one --config");
+        if (i + 1 == count) return oos_fail(in->reterr, OOMSIGHT_USAGE, "--config needs a file");
+        path = words[i + 1];
+    }
+    if (!path) return OOMSIGHT_OK;
+    /* the positional model of the command line comes before anything of the file */
+    const char *positional = in->positional;
+    in->positional = "";
+    oomsight_status const status = config_read(in, path);
+    in->positional = positional;
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------------------- */
+
+/* A copy of all words in one piece: nothing of the caller's is kept. */
+static const char **words_copy(oos_arena *arena, const char *const *words, size_t count, size_t *ret_bytes)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
+    const char **copy = OOS_NEW_ARRAY(arena, const char *, count);
+    char *text = oos_arena_take(arena, bytes);
+    if (!copy || !text) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t const len = strlen(words[i]) + 1;
+        memcpy(text, words[i], len);
+        copy[i] = text;
+        text += len;
+    }
+    *ret_bytes = bytes;
+    return copy;
+}
+
+static bool plain_word(const char *word)
+{
+    for (const char *at = word; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              strchr("-_./=:,@%+", *at)))
+            return false;
+    return *word != '\0';
+}
+
+/* A word as a shell would take it back. */
+static char *word_put(char *out, const char *word)
+{
+    bool const plain = plain_word(word);
+    if (!plain) *out++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'') { /* '\'' */
+            *out++ = '\'';
+            *out++ = '\\';
+            *out++ = '\'';
+        }
+        *out++ = *word;
+    }
+    if (!plain) *out++ = '\'';
+    return out;
+}
+
+/* The words up to the entry and the model: what a fix is appended to. */
+static const char *program_of(oos_serve_reader *in, const char *const *words, size_t first, size_t bytes)
+{
+    const char *model = in->serve->model;
+    /* at worst every letter is a quote that takes four, and each word has two quotes and a space */
+    char *text = oos_arena_take(in->arena, 4 * (bytes + (model ? strlen(model) : 0)) + 3 * first + 32),
+         *out = text;
+    if (!text) return NULL;
+    for (size_t i = 0; i < first; i++) {
+        out = word_put(out, words[i]);
+        *out++ = ' ';
+    }
+    if (model) {
+        if (!in->positional) {
+            memcpy(out, "--model ", 8);
+            out += 8;
+        }
+        out = word_put(out, model);
+    } else if (out > text) {
+        out--;
+    }
+    *out = '\0';
+    return text;
+}
+
+static oomsight_status keywords_read(oos_serve_reader *in, const char *const *words, size_t count)
+{
+    size_t bytes = 0, most = 1;
+    for (size_t i = 0; i < count; i++) bytes += strlen(words[i]) + 1;
+    char *text = oos_arena_take(in->arena, bytes + 1), *out = text;
+    if (!text) return nomem(in);
+    for (size_t i = 0; i < count; i++) {
+        size_t const len = strlen(words[i]);
+        memcpy(out, words[i], len);
+        out[len] = ' ';
+        out += len + 1;
+    }
+    /* each keyword notes one flag at most, and so does each stray word */
+    for (const char *at = text; *at; at++) most += *at == '=' || *at == ',' || *at == ' ';
+    in->flags = OOS_NEW_ARRAY(in->arena, oos_given_flag, most);
+    if (!in->flags) return nomem(in);
+    in->flag_capacity = most;
+    in->python = true;
+    return oos_serve_take_keywords(in, text);
+}
+
+/* `vllm serve --unknown Qwen/Qwen3-8B`: without another word, that was the model. */
+static void model_settle(oos_serve_reader *in)
+{
+    for (size_t i = in->flag_count; !in->positional && !in->model_option && i > 0; i--) {
+        oos_given_flag *flag = &in->flags[i - 1];
+        if (flag->effect != OOS_FLAG_UNKNOWN || !flag->value) continue;
+        in->positional = flag->value;
+        flag->value = NULL;
+    }
+    in->serve->model = in->positional ? in->positional : in->model_option;
+}
+
+oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
+                               const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
+                               oos_engine_env *ret_env, oomsight_error *reterr)
+{
+    oos_serve serve = {0};
+    oos_engine_env env = {0};
+    oos_serve_entry entry;
+    size_t bytes = 0;
+    const char **copy = words_copy(arena, words, word_count, &bytes);
+    oos_serve_reader in = {
+        .arena = arena,
+        .table = table,
+        .version = version,
+        .serve = &serve,
+        .reterr = reterr,
+    };
+    if (!copy) return nomem(&in);
+    OOS_TRY(oos_serve_enter(arena, copy, word_count, &entry, &env, reterr));
+    serve.usage = entry.usage;
+    in.bench = entry.bench;
+
+    if (entry.keywords) {
+        OOS_TRY(keywords_read(&in, copy + entry.first, word_count - entry.first));
+    } else {
+        in.flag_capacity = word_count - entry.first;
+        in.flags = OOS_NEW_ARRAY(arena, oos_given_flag, in.flag_capacity);
+        if (!in.flags) return nomem(&in);
+        OOS_TRY(config_find(&in, copy + entry.first, word_count - entry.first));
+        OOS_TRY(words_read(&in, copy + entry.first, word_count - entry.first));
+    }
+    OOS_TRY(oos_serve_finish_json(&in));
+    /* vLLM's latency benchmark turns prefix caching off unless it is asked for (0.8 to 0.32, benchmarks/latency.py) */
+    if (entry.latency && !serve.enable_prefix_caching.known)
+        serve.enable_prefix_caching = (oos_flag){true, false};
+    model_settle(&in);
+    OOS_TRY(unrecognized_end(&in));
+    serve.program = entry.keywords ? "LLM" : program_of(&in, copy, entry.first, bytes);
+    if (!serve.program) return nomem(&in);
+    serve.flags = in.flags;
+    serve.flag_count = in.flag_count;
+    *ret_serve = serve;
+    *ret_env = env;
+    return OOMSIGHT_OK;
+}

@@ -1,0 +1,169 @@
+/* How a command starts the engine: which word is its entry, who asks, and what environment stands before it. */
+#include "command/serve_parts.h"
+#include "base/ascii.h"
+
+#include <stdlib.h>
+
+static bool upper_name(const char *word, size_t *ret_len)
+{
+    size_t len = 0;
+    for (; word[len] && word[len] != '='; len++) {
+        char const c = word[len];
+        if (!((c >= 'A' && c <= 'Z') || c == '_' || (len && c >= '0' && c <= '9'))) return false;
+    }
+    *ret_len = len;
+    return len > 0 && word[len] == '=';
+}
+
+static bool lower_name(const char *word)
+{
+    size_t len = 0;
+    for (; word[len] && word[len] != '='; len++) {
+        char const c = word[len];
+        if (!((c >= 'a' && c <= 'z') || c == '_' || (len && c >= '0' && c <= '9'))) return false;
+    }
+    return len > 0 && word[len] == '=';
+}
+
+/* bool(int(os.environ[...])), as vLLM reads its switches; a word is taken for what it says. */
+static oos_flag switch_of(const char *value)
+{
+    bool const off = strcmp(value, "0") == 0 || oos_same(value, "false") || *value == '\0';
+    return (oos_flag){true, !off};
+}
+
+void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment)
+{
+    size_t len;
+    if (!upper_name(assignment, &len)) return;
+    oos_view const name = {assignment, len};
+    const char *value = assignment + len + 1;
+    static const struct {
+        const char *name;
+        size_t offset;
+    } switches[] =
+        {
+            {"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", offsetof(oos_engine_env, estimate_cudagraphs)},
+            {"VLLM_USE_V2_MODEL_RUNNER", offsetof(oos_engine_env, v2_model_runner)},
+            {"VLLM_USE_FLASHINFER_SAMPLER", offsetof(oos_engine_env, flashinfer_sampler)},
+            {"VLLM_USE_V1", offsetof(oos_engine_env, use_v1)},
+            {"VLLM_ALLOW_LONG_MAX_MODEL_LEN", offsetof(oos_engine_env, allow_long_length)},
+        },
+      texts[] = {
+          {"VLLM_ATTENTION_BACKEND", offsetof(oos_engine_env, attention_backend)},
+          {"PYTORCH_CUDA_ALLOC_CONF", offsetof(oos_engine_env, alloc_conf)},
+          {"PYTORCH_ALLOC_CONF", offsetof(oos_engine_env, alloc_conf)},
+          {"VLLM_PP_LAYER_PARTITION", offsetof(oos_engine_env, pp_layer_partition)},
+      };
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        if (oos_view_is(name, switches[i].name))
+            *(oos_flag *)((char *)env + switches[i].offset) = switch_of(value);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (oos_view_is(name, texts[i].name))
+            *(const char **)((char *)env + texts[i].offset) = oos_arena_copy(arena, oos_view_of(value));
+    if (oos_view_is(name, "VLLM_DISABLE_COMPILE_CACHE") && switch_of(value).value)
+        env->cold_compile = (oos_flag){true, true};
+    if (oos_view_is(name, "VLLM_CACHE_ROOT") && !env->cold_compile.known)
+        env->cold_compile = (oos_flag){true, false};
+    bool negative;
+    uint64_t bytes;
+    if (oos_view_is(name, "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE") &&
+        oos_serve_int(NULL, value, &negative, &bytes) && !negative)
+        env->flashinfer_workspace_bytes = oos_u64_of(bytes);
+}
+
+/* The last part of a path, and whether `name` ends it. */
+static bool ends_with(const char *word, const char *name)
+{
+    size_t const len = strlen(word), tail = strlen(name);
+    if (len < tail || strcmp(word + len - tail, name) != 0) return false;
+    return len == tail || word[len - tail - 1] == '/';
+}
+
+static bool sub_command(const char *word, const char *next, size_t *ret_words, oos_serve_entry *entry)
+{
+    *ret_words = 1;
+    if (strcmp(word, "serve") == 0 || strcmp(word, "run-batch") == 0) return true;
+    if (strcmp(word, "bench") != 0 || !next) return false;
+    *ret_words = 2;
+    entry->bench = true;
+    entry->latency = strcmp(next, "latency") == 0;
+    entry->client = strcmp(next, "serve") == 0;
+    if (entry->latency || strcmp(next, "throughput") == 0 || strcmp(next, "startup") == 0)
+        entry->usage = OOS_USAGE_LLM_CLASS;
+    return true;
+}
+
+/* An entry at words[i], or not. */
+static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
+{
+    const char *word = words[i], *next = i + 1 < count ? words[i + 1] : NULL;
+    size_t more;
+    if (ends_with(word, "vllm") && next &&
+        sub_command(next, i + 2 < count ? words[i + 2] : NULL, &more, entry)) {
+        entry->first = i + 1 + more;
+    } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints.cli", 20) == 0) {
+        if (i + 2 >= count || !sub_command(words[i + 2], i + 3 < count ? words[i + 3] : NULL, &more, entry))
+            return false;
+        entry->first = i + 2 + more;
+    } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints", 16) == 0) {
+        entry->first = i + 2;
+    } else if (strstr(word, "vllm-openai") ||
+               ends_with(word, "api_server.py")) { /* an image starts the server */
+        entry->first = i + 1;
+    } else if (ends_with(word, "benchmark_throughput.py") || ends_with(word, "benchmark_latency.py")) {
+        entry->usage = OOS_USAGE_LLM_CLASS;
+        entry->bench = true;
+        entry->latency = ends_with(word, "benchmark_latency.py");
+        entry->first = i + 1;
+    } else if (strstr(word, "LLM(")) {
+        entry->usage = OOS_USAGE_LLM_CLASS;
+        entry->keywords = true;
+        entry->first = i;
+    } else {
+        return false;
+    }
+    /* `docker run vllm/vllm-openai vllm serve m` and `... serve m` name the command once more */
+    if (strstr(word, "vllm-openai") && next) {
+        oos_serve_entry again = {0};
+        if (entry_at(words, count, i + 1, &again))
+            *entry = again;
+        else if (strcmp(next, "serve") == 0)
+            entry->first = i + 2;
+    }
+    return true;
+}
+
+oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size_t count,
+                                oos_serve_entry *ret_entry, oos_engine_env *env, oomsight_error *reterr)
+{
+    oos_serve_entry entry = {.usage = OOS_USAGE_SERVER};
+    size_t at = 0, ignored;
+    bool found = false;
+    if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `vllm serve MODEL ...`");
+    for (; at < count && !found; at++) {
+        if (strstr(words[at], "vllm-openai")) env->image = true;
+        if (upper_name(words[at], &ignored))
+            oos_engine_env_set(arena, env, words[at]);
+        else
+            found = entry_at(words, count, at, &entry);
+    }
+    /* model=x tensor_parallel_size=4; only when nothing else is there, for an environment may have such names too */
+    for (at = 0; at < count && !found; at++)
+        if (lower_name(words[at])) {
+            entry = (oos_serve_entry){.usage = OOS_USAGE_LLM_CLASS, .keywords = true, .first = at};
+            found = true;
+        }
+    if (!found)
+        return oos_fail(
+            reterr, OOMSIGHT_USAGE,
+            "`%.80s` is not a command that starts vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
+            "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
+            words[0]);
+    if (entry.client)
+        return oos_fail(
+            reterr, OOMSIGHT_USAGE,
+            "`vllm bench serve` is a client and starts no engine: plan the `vllm serve` that it talks to");
+    *ret_entry = entry;
+    return OOMSIGHT_OK;
+}

@@ -1,0 +1,78 @@
+/* What the files that read the serve command share. Private to command/serve*.c. */
+#ifndef OOS_INPUT_SERVE_PARTS_H
+#define OOS_INPUT_SERVE_PARTS_H
+
+#include "base/json.h"
+#include "command/serve.h"
+
+/* A flag whose value is JSON is read once, at the end: the last text given counts, and dotted keys, when there are
+ * any, replace the text as a whole (vLLM's parser appends them as one more JSON argument). */
+typedef struct oos_serve_pending {
+    struct oos_serve_pending *next;
+    const oos_flag_record *record;
+    const char *text; /* NULL: none */
+    json_t *dotted;   /* NULL: none; the arena's */
+} oos_serve_pending;
+
+typedef struct oos_serve_reader {
+    oos_arena *arena;
+    const oos_flag_table *table;
+    oos_version version;
+    oos_serve *serve;
+    oomsight_error *reterr;
+    oos_given_flag *flags;
+    size_t flag_count, flag_capacity;
+    const char *positional, *model_option;
+    oos_serve_pending *pending;
+    json_t *rope;       /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
+    bool bench;         /* flags we do not know may be the benchmark's own */
+    bool python;        /* LLM(...) */
+    char *unrecognized; /* words nobody takes, told at the end as the parser does; NULL: none */
+} oos_serve_reader;
+
+/* How the command starts an engine. */
+typedef struct oos_serve_entry {
+    oos_usage usage;
+    bool bench, keywords, latency, client;
+    size_t first; /* index of the first word behind it */
+} oos_serve_entry;
+
+oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size_t count,
+                                oos_serve_entry *ret_entry, oos_engine_env *env, oomsight_error *reterr);
+
+/* Note a flag. The list was taken large enough for every word. */
+void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
+
+/* The parser would stop here; only the first such place is kept. Always OOMSIGHT_OK, so that it can be returned. */
+oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
+                                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* A known flag with its value (NULL: none), typed and noted. */
+oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value);
+
+/* `flag.key.key value` of a JSON flag. */
+oomsight_status oos_serve_take_dotted(oos_serve_reader *in, oos_flag_hit hit, const char *keys,
+                                      const char *value);
+
+/* JSON of a flag that is not modelled: is it any? */
+oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text);
+
+/* Read what is pending. */
+oomsight_status oos_serve_finish_json(oos_serve_reader *in);
+oos_serve_pending *oos_serve_pend(oos_serve_reader *in,
+                                  const oos_flag_record *record); /* NULL: out of memory */
+
+json_t *
+oos_serve_rope(oos_serve_reader *in); /* in->rope, made when it is first asked for; NULL: out of memory */
+
+/* `LLM(model="x", n=4)` or `model=x n=4`. */
+oomsight_status oos_serve_take_keywords(oos_serve_reader *in, const char *text);
+
+/* Whole numbers as the engine's parser takes them; false: not one. */
+bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negative, uint64_t *ret_value);
+bool oos_serve_float(const char *text, double *ret_value);
+
+/* "1 2 4" or "[1, 2, 4]"; false: something else is in it. */
+bool oos_serve_ints(oos_arena *arena, const char *text, const uint64_t **ret_list, size_t *ret_count);
+
+#endif

@@ -1,0 +1,29 @@
+/* Bounds and errors of every YAML file we read. */
+#include "command/yaml_load.h"
+
+bool oos_yaml_is_bounded(oos_view bytes, size_t most_bytes, size_t most_brackets)
+{
+    size_t brackets = 0;
+    if (bytes.len > most_bytes) return false;
+    for (size_t i = 0; i < bytes.len; i++) brackets += bytes.ptr[i] == '[' || bytes.ptr[i] == '{';
+    return brackets <= most_brackets;
+}
+
+oomsight_status oos_yaml_load(oos_view bytes, size_t most_bytes, size_t most_brackets, const char *kind,
+                              yaml_document_t *ret_document, oomsight_error *reterr)
+{
+    yaml_parser_t parser;
+    if (!oos_yaml_is_bounded(bytes, most_bytes, most_brackets))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "more than %zu bytes or %zu brackets is no %s file",
+                        most_bytes, most_brackets, kind);
+    if (!yaml_parser_initialize(&parser)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for YAML");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)bytes.ptr, bytes.len);
+    oomsight_status status = OOMSIGHT_OK;
+    if (!yaml_parser_load(&parser, ret_document)) {
+        status = oos_fail(reterr, parser.error == YAML_MEMORY_ERROR ? OOMSIGHT_NOMEM : OOMSIGHT_MALFORMED,
+                          "not YAML: %s", parser.problem ? parser.problem : "unreadable");
+        if (reterr) reterr->line = (uint32_t)parser.problem_mark.line + 1;
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}

@@ -1,0 +1,318 @@
+/* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
+ * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
+#include "follow/agent.h"
+#include "base/locale.h"
+#include "base/size.h"
+#include "follow/watch.h"
+#include "base/table.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    STEP_MAX_BYTES = 1 << 20, /* of one file, then it is another's turn */
+    SEARCH_MS = 2000,         /* between two looks at all folders, when nobody tells of changes */
+    SEARCH_WATCHED_MS = 60000,
+    SAVE_MS = 1000,
+    SYNC_MS = 10000,
+    SPARE_FILES = 64, /* descriptors for everything else */
+    ENTRIES_MAX = 1 << 18
+};
+
+typedef struct item {
+    oos_tail *tail;
+    const char *path; /* the tail's */
+    size_t root;
+    uint64_t round; /* in which it was read last */
+    UT_hash_handle hh;
+} item;
+
+struct oos_agent {
+    oos_agent_params params;
+    oos_roots roots;
+    oos_tails shared;
+    oos_state *state;
+    oos_watch *watch; /* NULL: the system has none to give */
+    item *items;
+    size_t most_files;
+    uint64_t round;
+    int64_t searched_at, search_took, saved_at, synced_at;
+    uint64_t state_errors;
+    bool too_many_told, state_told;
+    bool undelivered;
+    bool interrupted; /* the round goes on with the next step */
+    bool stream_over; /* standard input has ended */
+};
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void trouble(const oos_agent *agent, const char *path, const char *sentence)
+{
+    if (agent->params.on_trouble) agent->params.on_trouble(agent->params.context, path, sentence);
+}
+
+/* Each file that is followed stays open. */
+static size_t files_allowed(size_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+    if (limit.rlim_cur < wanted + SPARE_FILES && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = oos_min((uint64_t)limit.rlim_max, (uint64_t)wanted + SPARE_FILES);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur <= SPARE_FILES) return 1;
+    return (size_t)oos_min((uint64_t)wanted, (uint64_t)limit.rlim_cur - SPARE_FILES);
+}
+
+oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_params *params,
+                               oos_agent **ret_agent, oomsight_error *reterr)
+{
+    oos_agent *agent = calloc(1, sizeof *agent);
+    if (!agent) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
+    agent->params = *params;
+    agent->shared = (oos_tails){.roots = &agent->roots,
+                                .knowledge = knowledge,
+                                .results = oos_arena_create(64 << 10),
+                                .context = params->context,
+                                .on_incident = params->on_incident};
+    agent->most_files = files_allowed(params->most_files);
+    oomsight_status status =
+        agent->shared.results ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
+    if (status == OOMSIGHT_OK)
+        status = oos_bench_create(knowledge->signals.literals, &agent->shared.bench, reterr);
+    if (status == OOMSIGHT_OK)
+        status = oos_roots_open(params->paths, params->path_count, &agent->roots, reterr);
+    if (status == OOMSIGHT_OK && params->state_folder)
+        status = oos_state_open(params->state_folder, &knowledge->signals, &agent->state, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_agent_close(agent);
+        return status;
+    }
+    agent->watch = oos_watch_open();
+    *ret_agent = agent;
+    return OOMSIGHT_OK;
+}
+
+static void drop_item(oos_agent *agent, item *it)
+{
+    HASH_DEL(agent->items, it);
+    oos_tail_close(it->tail);
+    free(it);
+}
+
+void oos_agent_close(oos_agent *agent)
+{
+    if (!agent) return;
+    item *it, *next;
+    HASH_ITER(hh, agent->items, it, next) drop_item(agent, it);
+    oos_watch_close(agent->watch);
+    oos_state_close(agent->state);
+    oos_roots_close(&agent->roots);
+    oos_bench_free(agent->shared.bench);
+    oos_arena_free(agent->shared.results);
+    free(agent);
+}
+
+/* ---- looking for files ---- */
+
+static void add_file(oos_agent *agent, size_t root, const char *relative, char *path)
+{
+    if (HASH_COUNT(agent->items) >= agent->most_files) {
+        if (!agent->too_many_told)
+            trouble(agent, path, "more files than can be followed; this one is left out");
+        agent->too_many_told = true;
+        return;
+    }
+    oos_tail_point from;
+    bool const known = agent->state && oos_state_find(agent->state, path, &from);
+    item *it = calloc(1, sizeof *it);
+    if (!it ||
+        oos_tail_open(&agent->shared, root, relative, known ? &from : NULL, &it->tail, NULL) != OOMSIGHT_OK) {
+        trouble(agent, path, "no memory to follow it");
+        free(it);
+        return;
+    }
+    it->path = oos_tail_path(it->tail);
+    it->root = root;
+    HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
+    if (OOS_IN_TABLE(it)) return;
+    trouble(agent, path, "no memory to follow it");
+    oos_tail_close(it->tail);
+    free(it);
+}
+
+static void on_file(void *context, size_t root, const char *relative)
+{
+    oos_agent *agent = context;
+    item *it;
+    char *path = oos_roots_path(&agent->roots, root, relative);
+    if (!path) return;
+    HASH_FIND_STR(agent->items, path, it);
+    if (it) {
+        oos_tail_check_soon(it->tail);
+    } else {
+        add_file(agent, root, relative, path);
+    }
+    free(path);
+}
+
+static void on_folder(void *context, size_t root, const char *relative, int fd)
+{
+    oos_agent *agent = context;
+    (void)fd;
+    char *path = oos_roots_path(&agent->roots, root, relative);
+    if (path && agent->watch) oos_watch_add(agent->watch, path, root, relative);
+    free(path);
+}
+
+static void search_one(oos_agent *agent, size_t root, const char *relative)
+{
+    oos_root_finder finder = {
+        .context = agent, .on_file = on_file, .on_folder = on_folder, .entries_left = ENTRIES_MAX};
+    oos_roots_find(&agent->roots, root, relative, &finder);
+    if (!finder.entries_left && !agent->too_many_told) {
+        agent->too_many_told = true;
+        trouble(agent, agent->roots.list[root].path, "too many entries; the rest is not looked at");
+    }
+}
+
+static void on_change(void *context, size_t root, const char *relative)
+{
+    search_one(context, root, relative);
+}
+
+/* Looking takes at most a tenth of the time. */
+static void search(oos_agent *agent, int64_t now)
+{
+    bool complete = false;
+    if (agent->watch) complete = oos_watch_take(agent->watch, on_change, agent);
+    int64_t pause = complete ? SEARCH_WATCHED_MS : SEARCH_MS;
+    if (pause < agent->search_took * 10) pause = agent->search_took * 10;
+    if (agent->searched_at && now - agent->searched_at < pause) return;
+    for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "");
+    agent->searched_at = now;
+    agent->search_took = clock_ms() - now;
+}
+
+/* ---- a round ---- */
+
+oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr)
+{
+    int64_t const now = clock_ms();
+    *ret_busy = false;
+    if (!agent->interrupted) {
+        search(agent, now);
+        agent->round++;
+    }
+    agent->interrupted = false;
+    item *it, *next;
+    HASH_ITER(hh, agent->items, it, next)
+    {
+        oos_tail_state state;
+        if (it->round == agent->round) continue;
+        if (agent->params.is_full && agent->params.is_full(agent->params.context)) {
+            agent->interrupted = *ret_busy = true;
+            break;
+        }
+        it->round = agent->round;
+        OOS_TRY(oos_tail_step(it->tail, STEP_MAX_BYTES, now, &state, reterr));
+        const char *why = oos_tail_error(it->tail);
+        if (why) trouble(agent, it->path, why);
+        if (state == OOS_TAIL_BUSY) *ret_busy = true;
+        bool const given = agent->roots.list[it->root].kind == OOS_ROOT_FILE; /* may come back */
+        if (state == OOS_TAIL_GONE && agent->roots.list[it->root].kind == OOS_ROOT_STREAM)
+            agent->stream_over = true;
+        else if (state == OOS_TAIL_GONE && !given)
+            drop_item(agent, it);
+    }
+    agent->undelivered = true;
+    return OOMSIGHT_OK;
+}
+
+void oos_agent_wait(oos_agent *agent, int milliseconds)
+{
+    /* Standard input wakes us; files are asked. */
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    bool stream = false;
+    for (size_t i = 0; i < agent->roots.count; i++) stream |= agent->roots.list[i].kind == OOS_ROOT_STREAM;
+    poll(stream && !agent->stream_over ? &input : NULL, stream && !agent->stream_over, milliseconds);
+}
+
+static void save(oos_agent *agent, int64_t now)
+{
+    bool const to_disk = now - agent->synced_at >= SYNC_MS;
+    oos_state_begin(agent->state);
+    for (item *it = agent->items; it; it = it->hh.next) {
+        oos_tail_point point;
+        if (oos_tail_point_of(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+    }
+    agent->saved_at = now;
+    if (oos_state_end(agent->state, to_disk, oos_logtime_now())) {
+        if (to_disk) agent->synced_at = now;
+        if (agent->state_told) trouble(agent, agent->params.state_folder, "positions are written again");
+        agent->state_told = false;
+        return;
+    }
+    agent->state_errors++;
+    if (agent->state_told) return;
+    char sentence[256];
+    snprintf(sentence, sizeof sentence, "positions cannot be written (%s); following goes on",
+             oos_errno_text(errno));
+    trouble(agent, agent->params.state_folder, sentence);
+    agent->state_told = true;
+}
+
+void oos_agent_delivered(oos_agent *agent, bool incidents)
+{
+    int64_t const now = clock_ms();
+    if (agent->state && agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS))
+        save(agent, now);
+    agent->undelivered = false;
+}
+
+oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr)
+{
+    for (item *it = agent->items; it; it = it->hh.next) OOS_TRY(oos_tail_finish(it->tail, reterr));
+    agent->undelivered = true;
+    return OOMSIGHT_OK;
+}
+
+bool oos_agent_ended(const oos_agent *agent)
+{
+    return agent->stream_over && agent->roots.count == 1;
+}
+
+/* ---- figures ---- */
+
+oos_agent_figures oos_agent_look(const oos_agent *agent)
+{
+    int64_t const now = oos_logtime_now();
+    oos_agent_figures figures = {.files = HASH_COUNT(agent->items),
+                                 .bytes = agent->shared.bytes,
+                                 .lines = agent->shared.lines,
+                                 .state_errors = agent->state_errors};
+    for (const item *it = agent->items; it; it = it->hh.next) {
+        uint64_t const behind = oos_tail_behind(it->tail);
+        double const age = (double)(now - oos_tail_behind_since(it->tail)) / 1e9;
+        figures.behind_bytes += behind;
+        if (behind && age > figures.behind_seconds) figures.behind_seconds = age;
+    }
+    return figures;
+}
+
+void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
+                    void *context)
+{
+    for (const item *it = agent->items; it; it = it->hh.next) on_tail(context, it->tail);
+}

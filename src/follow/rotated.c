@@ -1,0 +1,151 @@
+/* Kubernetes: 0.log.20250101-120000, all but the newest packed; docker and logrotate: x.log.1, x.log.2.gz, or a date. */
+#include "follow/rotated.h"
+#include "base/hash.h"
+#include "base/size.h"
+#include "base/view.h"
+#include "log/logstream.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PRINT_BYTES = 1024, ENTRIES_MAX = 4096 };
+
+uint64_t oos_file_print(const char *bytes, size_t len)
+{
+    len = oos_min(len, PRINT_BYTES);
+    const char *end = len ? memchr(bytes, '\n', len) : NULL;
+    if (!end && len < PRINT_BYTES) return 0;
+    if (end) len = (size_t)(end - bytes);
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
+    return hash ? hash : 1;
+}
+
+bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size)
+{
+    struct stat is;
+    char head[PRINT_BYTES];
+    if (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) return false;
+    ssize_t const count = pread(fd, head, sizeof head, 0);
+    *ret_id = (oos_file_id){(uint64_t)is.st_dev, (uint64_t)is.st_ino,
+                            count > 0 ? oos_file_print(head, (size_t)count) : 0};
+    *ret_size = (uint64_t)is.st_size;
+    return true;
+}
+
+bool oos_file_same(const oos_file_id *a, const oos_file_id *b)
+{
+    return a->inode == b->inode && (a->print == b->print || !a->print || !b->print);
+}
+
+static bool ends(const char *name, const char *end)
+{
+    size_t const len = strlen(name), tail = strlen(end);
+    return len > tail && strcmp(name + len - tail, end) == 0;
+}
+
+static bool is_packed(const char *name)
+{
+    return ends(name, ".gz") || ends(name, ".zst") || ends(name, ".xz") || ends(name, ".bz2");
+}
+
+uint64_t oos_rotated_print(int folder, const oos_rotated *file)
+{
+    char head[PRINT_BYTES];
+    size_t count = 0;
+    const char *inner;
+    oos_logstream *stream;
+    int const fd = openat(folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || oos_logstream_open_fd(fd, 0, &stream, NULL) != OOMSIGHT_OK) return 0;
+    if (!oos_logstream_next(stream, &inner) ||
+        oos_logstream_read(stream, head, sizeof head, &count, NULL) != OOMSIGHT_OK)
+        count = 0;
+    oos_logstream_close(stream);
+    return oos_file_print(head, count);
+}
+
+/* The number at the end of a name: -1 when there is none, or when it is a date. */
+static long rotation_number(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char *end;
+    if (!dot) return -1;
+    if (is_packed(name)) {
+        while (dot > name && *--dot != '.') continue;
+    }
+    long const number = strtol(dot + 1, &end, 10);
+    return end > dot + 1 && end - dot <= 5 && (*end == '\0' || *end == '.') ? number : -1;
+}
+
+static int by_age(const void *left, const void *right)
+{
+    const oos_rotated *a = left, *b = right;
+    long const x = rotation_number(a->name), y = rotation_number(b->name);
+    if (x >= 0 && y >= 0) return x < y ? 1 : x > y ? -1 : 0;
+    if (x < 0 && y < 0 && strlen(a->name) >= 8 && strlen(b->name) >= 8) return strcmp(a->name, b->name);
+    return a->written < b->written ? -1 : a->written > b->written ? 1 : strcmp(a->name, b->name);
+}
+
+/* `.1`, `.2.gz`, `.20250101-120000`, `-20250101.zst`: what tools append, and nothing that merely begins like the log. */
+static bool is_rotation(const char *suffix)
+{
+    if ((*suffix != '.' && *suffix != '-') || suffix[1] < '0' || suffix[1] > '9') return false;
+    size_t const len = strspn(suffix + 1, "0123456789-_:TZ.+") + 1;
+    const char *rest = suffix + len;
+    if (suffix[len - 1] == '.') rest--;
+    return *rest == '\0' || strcmp(rest, ".gz") == 0 || strcmp(rest, ".zst") == 0 ||
+           strcmp(rest, ".xz") == 0 || strcmp(rest, ".bz2") == 0;
+}
+
+/* While a file is being packed it is there twice. */
+static size_t drop_doubles(oos_rotated *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool twice = false;
+        for (size_t k = 0; k < count && list[i].packed && !twice; k++) {
+            size_t const len = strlen(list[k].name);
+            twice = !list[k].packed && strncmp(list[i].name, list[k].name, len) == 0 &&
+                    strchr(list[i].name + len, '.') == list[i].name + len &&
+                    strrchr(list[i].name, '.') == list[i].name + len;
+        }
+        if (!twice) list[kept++] = list[i];
+    }
+    return kept;
+}
+
+size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX])
+{
+    size_t const len = strlen(name);
+    size_t count = 0, seen = 0;
+    int const fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!entries) {
+        if (fd >= 0) close(fd);
+        return 0;
+    }
+    for (struct dirent *e; seen < ENTRIES_MAX && (e = readdir(entries)); seen++) {
+        struct stat is;
+        if (strncmp(e->d_name, name, len) != 0 || !is_rotation(e->d_name + len) ||
+            strlen(e->d_name) >= OOS_ROTATED_NAME_BYTES)
+            continue;
+        if (fstatat(folder, e->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(is.st_mode)) continue;
+        int const file = openat(folder, e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        if (file < 0) continue;
+        oos_rotated one = {.packed = is_packed(e->d_name)};
+        uint64_t size;
+        bool const plain = oos_file_identify(file, &one.id, &size);
+        close(file);
+        if (!plain) continue;
+        snprintf(one.name, sizeof one.name, "%s", e->d_name);
+        one.written = (int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec;
+        if (one.packed) one.id.print = 0;
+        if (count < OOS_ROTATED_MAX) list[count++] = one;
+    }
+    closedir(entries);
+    qsort(list, count, sizeof *list, by_age);
+    return drop_doubles(list, count);
+}

@@ -1,0 +1,340 @@
+/* Written to a new file and moved over the old one: a kill in between leaves the old positions, and text is read again. */
+#include "follow/state.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/json_write.h"
+#include "base/locale.h"
+#include "follow/history.h"
+#include "base/table.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ENTRIES_MAX = 65536,
+    POSITIONS_MAX_BYTES = 64 << 20,
+    HISTORY_MAX_BYTES = 1 << 20,
+    NAME_BYTES = 32,
+    SWEEP_ROUNDS = 64
+};
+#define DAY ((int64_t)86400 * 1000000000)
+
+typedef struct entry {
+    char *path;
+    oos_tail_point point;
+    uint64_t history; /* hash of its text, 0: none */
+    bool used;        /* asked for in this run, or put */
+    bool put;         /* in this round */
+    bool version_known;
+    UT_hash_handle hh;
+} entry;
+
+struct oos_state {
+    char *path;
+    int folder, lock;
+    const oos_signals *signals;
+    entry *entries;
+    oos_arena *loaded; /* of the history that was asked for last */
+    oos_incident history;
+    oos_text text;
+    bool failed; /* a history could not be written in this round */
+    uint64_t rounds;
+};
+
+static uint64_t hash_of(const char *bytes, size_t len)
+{
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
+    return hash ? hash : 1;
+}
+
+static void history_name(uint64_t hash, char to[NAME_BYTES])
+{
+    snprintf(to, NAME_BYTES, "history-%016" PRIx64, hash);
+}
+
+/* The whole of a small file; NULL: not there, or too large. */
+static char *read_all(int folder, const char *name, size_t most, size_t *ret_len)
+{
+    struct stat is;
+    int const fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    char *bytes = NULL;
+    if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && (uint64_t)is.st_size <= most &&
+        (bytes = malloc((size_t)is.st_size + 1))) {
+        ssize_t const count = read(fd, bytes, (size_t)is.st_size);
+        *ret_len = count > 0 ? (size_t)count : 0;
+    }
+    close(fd);
+    return bytes;
+}
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t const count = write(fd, bytes, len);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        bytes += count;
+        len -= (size_t)count;
+    }
+    return true;
+}
+
+/* errno is kept for the caller. */
+static bool replace_file(int folder, const char *name, const char *bytes, size_t len, bool to_disk)
+{
+    static const char fresh[] = "new.tmp";
+    unlinkat(folder, fresh, 0); /* of a process that was killed; a link in its place is not written through */
+    int const fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return false;
+    bool done = write_all(fd, bytes, len) && (!to_disk || fdatasync(fd) == 0);
+    int const why = errno;
+    done = close(fd) == 0 && done;
+    if (done) return renameat(folder, fresh, folder, name) == 0;
+    unlinkat(folder, fresh, 0);
+    errno = why;
+    return false;
+}
+
+static entry *entry_of(oos_state *state, const char *path)
+{
+    entry *e;
+    HASH_FIND_STR(state->entries, path, e);
+    if (e || HASH_COUNT(state->entries) >= ENTRIES_MAX) return e;
+    e = calloc(1, sizeof *e);
+    if (!e || !(e->path = strdup(path))) {
+        free(e);
+        return NULL;
+    }
+    HASH_ADD_KEYPTR(hh, state->entries, e->path, strlen(e->path), e);
+    if (OOS_IN_TABLE(e)) return e;
+    free(e->path);
+    free(e);
+    return NULL;
+}
+
+static void forget_entry(oos_state *state, entry *e)
+{
+    HASH_DEL(state->entries, e);
+    free(e->path);
+    free(e);
+}
+
+static uint64_t hex_field(const json_t *object, const char *key)
+{
+    const char *text;
+    return oos_json_str(object, key, &text) ? strtoull(text, NULL, 16) : 0;
+}
+
+static void read_line(oos_state *state, oos_view line)
+{
+    json_t *root = oos_json_parse(line, 0);
+    const char *path;
+    entry *e = oos_json_str(root, "path", &path) ? entry_of(state, path) : NULL;
+    if (e) {
+        oos_tail_point *p = &e->point;
+        p->id = (oos_file_id){hex_field(root, "device"), hex_field(root, "inode"), hex_field(root, "print")};
+        p->prior = hex_field(root, "prior");
+        oos_json_u64(root, "byte", &p->byte);
+        oos_json_u64(root, "lines", &p->lines);
+        oos_json_bool(root, "told", &p->told);
+        p->time = json_integer_value(json_object_get(root, "time_ns"));
+        e->history = hex_field(root, "history");
+        if (!p->id.inode || !p->time) forget_entry(state, e);
+    }
+    json_decref(root);
+}
+
+static void load_positions(oos_state *state)
+{
+    size_t len = 0;
+    char *bytes = read_all(state->folder, "positions", POSITIONS_MAX_BYTES, &len);
+    for (size_t at = 0; bytes && at < len;) {
+        const char *end = memchr(bytes + at, '\n', len - at);
+        if (!end) break; /* not complete */
+        read_line(state, (oos_view){bytes + at, (size_t)(end - bytes) - at});
+        at = (size_t)(end - bytes) + 1;
+    }
+    free(bytes);
+}
+
+oomsight_status oos_state_open(const char *folder, const oos_signals *signals, oos_state **ret_state,
+                               oomsight_error *reterr)
+{
+    oos_state *state = calloc(1, sizeof *state);
+    if (state) {
+        state->folder = state->lock = -1;
+        state->signals = signals;
+        state->path = strdup(folder);
+        state->loaded = oos_arena_create(4096);
+    }
+    if (!state || !state->path || !state->loaded) {
+        oos_state_close(state);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for positions");
+    }
+    if (mkdir(folder, 0700) == 0 || errno == EEXIST)
+        state->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (state->folder >= 0)
+        state->lock = openat(state->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool const taken = state->lock >= 0 && flock(state->lock, LOCK_EX | LOCK_NB) != 0;
+    if (state->lock < 0 || taken) {
+        if (taken)
+            oos_fail(reterr, OOMSIGHT_IO, "another process keeps its positions here");
+        else
+            oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
+        oos_state_close(state);
+        return oos_fail_in(reterr, OOMSIGHT_IO, folder);
+    }
+    load_positions(state);
+    *ret_state = state;
+    return OOMSIGHT_OK;
+}
+
+void oos_state_close(oos_state *state)
+{
+    if (!state) return;
+    entry *e, *next;
+    HASH_ITER(hh, state->entries, e, next) forget_entry(state, e);
+    if (state->lock >= 0) close(state->lock);
+    if (state->folder >= 0) close(state->folder);
+    oos_arena_free(state->loaded);
+    oos_text_free(&state->text);
+    free(state->path);
+    free(state);
+}
+
+bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point)
+{
+    entry *e;
+    HASH_FIND_STR(state->entries, path, e);
+    if (!e) return false;
+    e->used = true;
+    *ret_point = e->point;
+    ret_point->history = NULL;
+    char name[NAME_BYTES];
+    size_t len = 0;
+    history_name(e->history, name);
+    char *bytes = e->history ? read_all(state->folder, name, HISTORY_MAX_BYTES, &len) : NULL;
+    oos_arena_reset(state->loaded);
+    if (bytes && oos_history_read(state->loaded, state->signals, (oos_view){bytes, len}, &state->history))
+        ret_point->history = &state->history;
+    else
+        ret_point->told = false;
+    free(bytes);
+    return true;
+}
+
+/* ---- writing ---- */
+
+void oos_state_begin(oos_state *state)
+{
+    state->failed = false;
+    for (entry *e = state->entries; e; e = e->hh.next) e->put = false;
+}
+
+/* A history is written before the positions that name it. */
+static uint64_t keep_history(oos_state *state, const oos_incident *history, uint64_t had)
+{
+    char name[NAME_BYTES];
+    state->text.len = 0;
+    oos_history_write(state->signals, history, &state->text);
+    if (state->text.failed || !state->text.len) return 0;
+    uint64_t const hash = hash_of(state->text.ptr, state->text.len);
+    if (hash == had) return hash;
+    history_name(hash, name);
+    if (faccessat(state->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return hash;
+    if (replace_file(state->folder, name, state->text.ptr, state->text.len, false)) return hash;
+    state->failed = true;
+    return 0;
+}
+
+void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point)
+{
+    entry *e = entry_of(state, path);
+    if (!e) return;
+    bool const same = e->version_known && e->point.version == point->version;
+    e->point = *point;
+    e->point.history = NULL;
+    if (!same) {
+        bool const failed = state->failed;
+        state->failed = false;
+        if (point->history) e->history = keep_history(state, point->history, e->history);
+        e->version_known = !state->failed;
+        state->failed |= failed;
+    }
+    e->used = e->put = true;
+}
+
+static void write_line(oos_json_writer *w, const entry *e)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } words[] = {{"device", e->point.id.device},
+                 {"inode", e->point.id.inode},
+                 {"print", e->point.id.print},
+                 {"prior", e->point.prior},
+                 {"history", e->history}};
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "path", e->path);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char hex[17];
+        snprintf(hex, sizeof hex, "%" PRIx64, words[i].value);
+        oos_json_field_str(w, words[i].key, hex);
+    }
+    oos_json_field_u64(w, "byte", e->point.byte);
+    oos_json_field_u64(w, "lines", e->point.lines);
+    oos_json_field_bool(w, "told", e->point.told);
+    oos_json_key(w, "time_ns");
+    oos_json_put_i64(w, e->point.time);
+    oos_json_end_object(w);
+    oos_text_put(w->text, "\n");
+}
+
+/* Histories that no position names any more. */
+static void sweep(oos_state *state)
+{
+    int const fd = openat(state->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!files) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    for (struct dirent *file; (file = readdir(files));) {
+        if (strncmp(file->d_name, "history-", 8) != 0) continue;
+        uint64_t const hash = strtoull(file->d_name + 8, NULL, 16);
+        bool wanted = false;
+        for (entry *e = state->entries; e && !wanted; e = e->hh.next) wanted = e->history == hash;
+        if (!wanted) unlinkat(state->folder, file->d_name, 0);
+    }
+    closedir(files);
+}
+
+bool oos_state_end(oos_state *state, bool to_disk, int64_t now)
+{
+    entry *e, *next;
+    if (state->failed) return errno = ENOSPC, false;
+    state->text.len = 0;
+    HASH_ITER(hh, state->entries, e, next)
+    {
+        if (!e->put && (e->used || now - e->point.time > DAY)) {
+            forget_entry(state, e);
+            continue;
+        }
+        oos_json_writer writer = {.text = &state->text, .plain = true}; /* paths are compared */
+        write_line(&writer, e);
+    }
+    if (state->text.failed) return errno = ENOMEM, false;
+    if (!replace_file(state->folder, "positions", state->text.ptr ? state->text.ptr : "", state->text.len,
+                      to_disk))
+        return false;
+    if (state->rounds++ % SWEEP_ROUNDS == 0) sweep(state);
+    return true;
+}

@@ -1,0 +1,611 @@
+/* Whole lines are read as a rule: what stands behind the last line end is read again later, until nothing has come for a
+ * while. Rotation is acted on at the end of the data: what was written to the old file until then has been read. */
+#include "follow/tail.h"
+#include "base/hash.h"
+#include "base/locale.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    SETTLE_MS = 800, /* after so long without a further sign, a failure is over */
+    CHECK_MS = 1000, /* how often the name is looked at when nobody tells of a change */
+    LINES_MS = 150,  /* a message may go on in the next line */
+    GONE_MS = 3000,
+    OPEN_MAX_MS = 30000, /* an incident that does not end is told nevertheless */
+    PARTS_KEPT = 16
+};
+
+typedef struct part {
+    char *name; /* in the folder of the log; NULL: the log itself */
+    oos_file_id id;
+    uint64_t byte, lines;
+    bool packed, known; /* known: by the name it had before */
+} part;
+
+struct oos_tail {
+    oos_tails *shared;
+    size_t root;
+    char *relative, *path;
+    oos_origin origin;
+    int fd; /* -1: not there yet, or packed */
+    oos_logstream *packed;
+    uint64_t to_skip; /* of a packed file: bytes that were read before */
+    bool current;     /* this is the file under the name */
+    oos_file_id id;
+    uint64_t byte; /* next to be read */
+    uint64_t size; /* when last looked */
+    oos_explainer *explainer;
+    oos_file_id parts[PARTS_KEPT]; /* of the last parts, by number modulo */
+    uint32_t part_number;
+    part backlog[OOS_ROTATED_MAX]; /* to be read before the log itself */
+    size_t backlog_count, backlog_at;
+    oos_tail_point from;
+    bool resumes, begun, check, error_told;
+    bool stream, stream_over; /* standard input */
+    int why;                  /* errno of the last attempt to open */
+    int64_t check_at;
+    bool moved; /* the name leads to another file, in which nothing is yet */
+    int64_t gone_at, lines_at, touched_at, opened_at, fresh_at; /* 0: not */
+    int64_t caught_up, read_at;                                 /* wall clock */
+    uint64_t touched;
+};
+
+static void on_incident(void *context, const oos_incident *incident, bool again)
+{
+    oos_tail *tail = context;
+    (void)again;
+    if (incident->failed) tail->shared->on_incident(tail->shared->context, tail, incident);
+}
+
+oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
+                              const oos_tail_point *from, oos_tail **ret_tail, oomsight_error *reterr)
+{
+    oos_tail *tail = calloc(1, sizeof *tail);
+    if (tail) {
+        tail->shared = shared;
+        tail->root = root;
+        tail->fd = -1;
+        tail->relative = strdup(relative);
+        tail->path = oos_roots_path(shared->roots, root, relative);
+    }
+    if (!tail || !tail->relative || !tail->path) {
+        oos_tail_close(tail);
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow a file");
+    }
+    tail->origin = oos_origin_of(tail->path);
+    tail->caught_up = tail->read_at = oos_logtime_now();
+    if (shared->roots->list[root].kind == OOS_ROOT_STREAM) {
+        tail->stream = tail->current = true;
+        tail->fd = STDIN_FILENO;
+        tail->parts[0] = tail->id = (oos_file_id){.inode = 1, .print = (uint64_t)tail->caught_up};
+        from = NULL;
+    }
+    oos_scan_origin start = {.growing = true};
+    if (from) {
+        tail->from = *from;
+        tail->resumes = true;
+        tail->caught_up = from->time;
+        start.byte = from->byte;
+        start.lines = from->lines;
+    }
+    oomsight_status const status =
+        oos_explainer_open_growing(shared->results, shared->knowledge, shared->bench, &start, &shared->found,
+                                   on_incident, tail, &tail->explainer, reterr);
+    if (status != OOMSIGHT_OK) {
+        oos_tail_close(tail);
+        return status;
+    }
+    if (from && from->history)
+        oos_collector_resume(oos_explainer_collector(tail->explainer), from->history, from->told);
+    tail->from.history = NULL;
+    *ret_tail = tail;
+    return OOMSIGHT_OK;
+}
+
+static void close_part(oos_tail *tail)
+{
+    if (tail->packed)
+        oos_logstream_close(tail->packed);
+    else if (tail->fd >= 0 && !tail->stream)
+        close(tail->fd);
+    tail->packed = NULL;
+    tail->fd = -1;
+    tail->current = false;
+}
+
+void oos_tail_close(oos_tail *tail)
+{
+    if (!tail) return;
+    close_part(tail);
+    for (size_t i = tail->backlog_at; i < tail->backlog_count; i++) free(tail->backlog[i].name);
+    oos_explainer_close(tail->explainer);
+    free(tail->relative);
+    free(tail->path);
+    free(tail);
+}
+
+/* ---- which file comes next ---- */
+
+static int open_folder(const oos_tail *tail, char name[OOS_ROTATED_NAME_BYTES])
+{
+    const oos_root *root = &tail->shared->roots->list[tail->root];
+    char *real = root->kind == OOS_ROOT_FILE ? realpath(root->path, NULL) : NULL;
+    const char *path = real ? real : root->kind == OOS_ROOT_FILE ? root->path : tail->relative;
+    const char *slash = strrchr(path, '/');
+    snprintf(name, OOS_ROTATED_NAME_BYTES, "%s", slash ? slash + 1 : path);
+    free(real);
+    return oos_roots_open_folder(tail->shared->roots, tail->root, tail->relative);
+}
+
+/* Print of the file before part `number`. */
+static uint64_t prior_of(const oos_tail *tail, uint32_t number)
+{
+    if (number == 0 || !tail->begun) return tail->from.prior;
+    uint64_t const print = tail->parts[(number - 1) % PARTS_KEPT].print;
+    return print ? print : number == 1 ? tail->from.prior : 0;
+}
+
+/* Where in the list the file `id` is; `count` when it is not there. `copied`: it was copied before it was cut in place, so
+ * another file has its text. */
+static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_file_id *id, bool copied)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!list[i].packed && oos_file_same(&list[i].id, id)) return i;
+    for (size_t i = count; copied && id->print && i-- > 0;)
+        if (!list[i].packed && list[i].id.print == id->print) return i;
+    for (size_t i = count; id->print && i-- > 0;)
+        if (list[i].packed && (list[i].id.print = oos_rotated_print(folder, &list[i])) == id->print) return i;
+    return count;
+}
+
+/* The file that was read before the one that cannot be found; `count`: not there either. */
+static size_t find_prior(int folder, oos_rotated *list, size_t count, uint64_t print)
+{
+    for (size_t i = count; print && i-- > 0;) {
+        if (list[i].packed && !list[i].id.print) list[i].id.print = oos_rotated_print(folder, &list[i]);
+        if (list[i].id.print == print) return i;
+    }
+    return count;
+}
+
+enum { WITHOUT_IT, WITH_IT };
+
+/* What was moved away after the file `id` (read up to `byte`), and that file itself when `with_it`. When it is not there (it may
+ * have been empty, and packed since): what came after the one before it, or else what was written since `time`. */
+static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines, int with_it,
+                         bool copied, int64_t time)
+{
+    char name[OOS_ROTATED_NAME_BYTES];
+    oos_rotated *list = malloc(OOS_ROTATED_MAX * sizeof *list);
+    int const folder = list ? open_folder(tail, name) : -1;
+    if (folder < 0) {
+        free(list);
+        return;
+    }
+    size_t const count = oos_rotated_list(folder, name, list);
+    size_t own = find_rotated(folder, list, count, id, copied);
+    if (own == count) {
+        own = find_prior(folder, list, count, prior_of(tail, tail->part_number));
+        with_it = WITHOUT_IT;
+    }
+    for (size_t i = 0; i < count && tail->backlog_count < OOS_ROTATED_MAX; i++) {
+        bool const wanted = own < count ? i > own || (i == own && with_it) : list[i].written > time;
+        if (!wanted) continue;
+        part *to = &tail->backlog[tail->backlog_count];
+        *to = (part){.name = strdup(list[i].name), .id = list[i].id, .packed = list[i].packed};
+        if (i == own) { /* with it */
+            to->id = *id;
+            to->byte = byte;
+            to->lines = lines;
+            to->known = true;
+        }
+        if (to->name) tail->backlog_count++;
+    }
+    close(folder);
+    free(list);
+}
+
+static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines,
+                                  oomsight_error *reterr)
+{
+    /* The explainer was opened at the place to go on from; anything else is another part. */
+    bool const first = !tail->begun && byte == tail->from.byte && lines == tail->from.lines;
+    tail->begun = true;
+    tail->id = *id;
+    tail->byte = byte;
+    tail->moved = false;
+    tail->gone_at = 0;
+    if (!first) {
+        oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
+        OOS_TRY(oos_explainer_next_part(tail->explainer, &start, reterr));
+        tail->part_number++;
+    }
+    tail->parts[tail->part_number % PARTS_KEPT] = *id;
+    return OOMSIGHT_OK;
+}
+
+/* One of the files that were moved away. One that is gone meanwhile is passed over. */
+static oomsight_status open_backlog(oos_tail *tail, oomsight_error *reterr)
+{
+    part *from = &tail->backlog[tail->backlog_at++];
+    char name[OOS_ROTATED_NAME_BYTES];
+    int const folder = open_folder(tail, name);
+    int const fd =
+        folder >= 0 ? openat(folder, from->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (folder >= 0) close(folder);
+    free(from->name);
+    from->name = NULL;
+    oos_file_id id;
+    if (fd < 0) return OOMSIGHT_OK;
+    if (!oos_file_identify(fd, &id, &tail->size)) {
+        close(fd);
+        return OOMSIGHT_OK;
+    }
+    if (from->packed) {
+        const char *inner;
+        if (oos_logstream_open_fd(fd, 0, &tail->packed, NULL) != OOMSIGHT_OK) return OOMSIGHT_OK;
+        oos_logstream_next(tail->packed, &inner);
+        tail->to_skip = from->byte;
+        id.print = from->id.print;
+    }
+    if (from->known) id = from->id;
+    tail->fd = fd;
+    return begin_part(tail, &id, from->byte, from->lines, reterr);
+}
+
+/* The next file that has text; none: nothing to read for now. */
+static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
+{
+    if (tail->backlog_at < tail->backlog_count) return open_backlog(tail, reterr);
+    tail->backlog_at = tail->backlog_count = 0;
+    int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
+    oos_file_id id;
+    tail->why = fd < 0 ? errno : 0;
+    if (fd < 0) return OOMSIGHT_OK;
+    if (!oos_file_identify(fd, &id, &tail->size)) {
+        close(fd);
+        return OOMSIGHT_OK;
+    }
+    tail->fd = fd;
+    tail->current = true;
+    return begin_part(tail, &id, 0, 0, reterr);
+}
+
+/* The first time: go on where an earlier run stopped, whatever the file is called now. */
+static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
+{
+    const oos_tail_point *from = &tail->from;
+    oos_file_id id = {0};
+    uint64_t size;
+    if (!tail->resumes) return open_next(tail, reterr);
+    int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
+    tail->why = fd < 0 ? errno : 0;
+    if (fd >= 0 && oos_file_identify(fd, &id, &size) && oos_file_same(&id, &from->id) && size >= from->byte) {
+        tail->fd = fd;
+        tail->current = true;
+        tail->size = size;
+        tail->resumes = false;
+        return begin_part(tail, &id, from->byte, from->lines, reterr);
+    }
+    if (fd >= 0) close(fd);
+    if (fd < 0 && tail->why != ENOENT) return OOMSIGHT_OK; /* still there, but not for us */
+    tail->resumes = false;
+    /* Whatever comes next; the history stays, since it is the same engine. */
+    fill_backlog(tail, &from->id, from->byte, from->lines, WITH_IT, fd >= 0 && id.inode == from->id.inode,
+                 from->time);
+    return open_next(tail, reterr);
+}
+
+/* ---- reading ---- */
+
+static oomsight_status read_packed(oos_tail *tail, char *room, size_t capacity, size_t *ret_count)
+{
+    for (;;) {
+        OOS_TRY(oos_logstream_read(tail->packed, room, capacity, ret_count, NULL));
+        if (tail->to_skip == 0 || *ret_count == 0) return OOMSIGHT_OK;
+        if (*ret_count > tail->to_skip) {
+            *ret_count -= (size_t)tail->to_skip;
+            memmove(room, room + tail->to_skip, *ret_count);
+            tail->to_skip = 0;
+            return OOMSIGHT_OK;
+        }
+        tail->to_skip -= *ret_count;
+    }
+}
+
+static size_t read_stream(oos_tail *tail, char *room, size_t capacity)
+{
+    struct pollfd input = {.fd = tail->fd, .events = POLLIN};
+    if (tail->stream_over || poll(&input, 1, 0) <= 0) return 0;
+    ssize_t const got = read(tail->fd, room, capacity);
+    tail->stream_over = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* The next bytes. `all`: also those behind the last line end. *ret_count 0: none. */
+static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bool *ret_more,
+                                 oomsight_error *reterr)
+{
+    size_t capacity, count = 0;
+    char *room = oos_explainer_room(tail->explainer, &capacity);
+    *ret_count = 0;
+    *ret_more = false;
+    if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    if (tail->packed) {
+        if (read_packed(tail, room, capacity, &count) != OOMSIGHT_OK) count = 0;
+    } else if (tail->stream) {
+        count = read_stream(tail, room, capacity);
+        all = true; /* what was read cannot be read again */
+    } else {
+        ssize_t got;
+        do got = pread(tail->fd, room, capacity, (off_t)tail->byte);
+        while (got < 0 && errno == EINTR);
+        count = got > 0 ? (size_t)got : 0;
+    }
+    *ret_more = count == capacity || (tail->packed && count);
+    if (tail->byte + count > tail->size) tail->size = tail->byte + count;
+    if (!all && !tail->packed && count < capacity) {
+        const char *end = count ? memrchr(room, '\n', count) : NULL;
+        count = end ? (size_t)(end - room) + 1 : 0;
+    }
+    if (!count) return OOMSIGHT_OK;
+    if (tail->byte == 0 && !tail->id.print) {
+        tail->id.print = oos_file_print(room, count);
+        tail->parts[tail->part_number % PARTS_KEPT] = tail->id;
+    }
+    uint64_t const before = oos_explainer_lines(tail->explainer);
+    OOS_TRY(oos_explainer_took(tail->explainer, count, reterr));
+    tail->byte += count;
+    tail->read_at = oos_logtime_now();
+    tail->shared->bytes += count;
+    tail->shared->lines += oos_explainer_lines(tail->explainer) - before;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
+/* ---- the end of the data ---- */
+
+/* The same file starts over: it is shorter than what was read of it, or begins otherwise. */
+static bool is_cut(oos_tail *tail)
+{
+    oos_file_id id;
+    if (!oos_file_identify(tail->fd, &id, &tail->size)) return false;
+    return tail->size < tail->byte || (tail->id.print && id.print && id.print != tail->id.print) ||
+           (tail->id.print && !id.print && tail->byte > 0);
+}
+
+/* What was not read before the cut may be in a copy. */
+static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
+{
+    oos_file_id id = tail->id;
+    fill_backlog(tail, &id, tail->byte, oos_explainer_lines(tail->explainer), WITH_IT, true, INT64_MAX);
+    if (tail->backlog_count) {
+        close_part(tail);
+        return open_next(tail, reterr);
+    }
+    if (!oos_file_identify(tail->fd, &id, &tail->size)) return OOMSIGHT_OK;
+    return begin_part(tail, &id, 0, 0, reterr);
+}
+
+static oomsight_status go_on(oos_tail *tail, oomsight_error *reterr)
+{
+    if (tail->current) {
+        oos_file_id const id = tail->id;
+        fill_backlog(tail, &id, tail->byte, 0, WITHOUT_IT, false, tail->read_at);
+    }
+    bool more;
+    for (size_t count = 1; count;) OOS_TRY(read_some(tail, true, &count, &more, reterr));
+    close_part(tail);
+    return open_next(tail, reterr);
+}
+
+/* Look at the name. *ret_again: there may be more to read now. */
+static oomsight_status check_name(oos_tail *tail, int64_t now, bool *ret_again, bool *ret_gone,
+                                  oomsight_error *reterr)
+{
+    struct stat is;
+    tail->check_at = now;
+    tail->check = false;
+    if (is_cut(tail)) {
+        *ret_again = true;
+        return start_over(tail, reterr);
+    }
+    if (!oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is)) {
+        if (!tail->gone_at) tail->gone_at = now;
+        *ret_gone = now - tail->gone_at >= GONE_MS;
+        return OOMSIGHT_OK;
+    }
+    tail->gone_at = 0;
+    if ((uint64_t)is.st_ino == tail->id.inode && (uint64_t)is.st_dev == tail->id.device) {
+        tail->moved = false;
+        return OOMSIGHT_OK;
+    }
+    /* A writer goes on with the old file until it opens the new one. */
+    tail->moved = is.st_size == 0;
+    if (tail->moved) return OOMSIGHT_OK;
+    *ret_again = true;
+    return go_on(tail, reterr);
+}
+
+/* ---- what has ended ---- */
+
+/* Lines wait for those behind them, a failure for further signs of it: each for its own time. */
+static oomsight_status settle(oos_tail *tail, int64_t now, oomsight_error *reterr)
+{
+    bool const lines = oos_explainer_lines_wait(tail->explainer);
+    if (!lines)
+        tail->lines_at = 0;
+    else if (!tail->lines_at)
+        tail->lines_at = now;
+    if (lines && now - tail->lines_at >= LINES_MS) {
+        tail->lines_at = 0;
+        OOS_TRY(oos_explainer_hand_on(tail->explainer, reterr));
+    }
+    const oos_collector *collector = oos_explainer_collector(tail->explainer);
+    uint64_t const touched = oos_collector_touched(collector);
+    if (touched != tail->touched) tail->touched_at = now;
+    tail->touched = touched;
+    if (!oos_collector_at(collector).open) {
+        tail->opened_at = 0;
+        return OOMSIGHT_OK;
+    }
+    if (!tail->opened_at) tail->opened_at = now;
+    if (now - tail->touched_at < SETTLE_MS && now - tail->opened_at < OPEN_MAX_MS) return OOMSIGHT_OK;
+    return oos_explainer_settle(tail->explainer, reterr);
+}
+
+/* Bytes without a line end: after a while they are taken as they are. */
+static oomsight_status take_rest(oos_tail *tail, int64_t now, oomsight_error *reterr)
+{
+    size_t count;
+    bool more;
+    if (tail->size <= tail->byte) {
+        tail->fresh_at = 0;
+        return OOMSIGHT_OK;
+    }
+    if (!tail->fresh_at) tail->fresh_at = now;
+    if (now - tail->fresh_at < SETTLE_MS) return OOMSIGHT_OK;
+    tail->fresh_at = 0;
+    return read_some(tail, true, &count, &more, reterr);
+}
+
+oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, oos_tail_state *ret_state,
+                              oomsight_error *reterr)
+{
+    uint64_t total = 0;
+    bool gone = false, again = true;
+    *ret_state = OOS_TAIL_QUIET;
+    while (again) {
+        again = false;
+        if (tail->fd < 0 && (tail->check || !tail->check_at || now - tail->check_at >= CHECK_MS ||
+                             tail->backlog_at < tail->backlog_count)) {
+            tail->check_at = now;
+            tail->check = false;
+            OOS_TRY(tail->begun ? open_next(tail, reterr) : open_first(tail, reterr));
+        }
+        if (tail->fd < 0) {
+            if (tail->backlog_at < tail->backlog_count) again = true;
+            if (!tail->gone_at) tail->gone_at = now;
+            gone = tail->why == ENOENT && now - tail->gone_at >= GONE_MS;
+            continue;
+        }
+        size_t count;
+        bool more;
+        do {
+            OOS_TRY(read_some(tail, false, &count, &more, reterr));
+            total += count;
+        } while (more && count && total < most_bytes);
+        if (more && count) {
+            *ret_state = OOS_TAIL_BUSY;
+            break;
+        }
+        tail->caught_up = oos_logtime_now();
+        if (tail->stream) {
+            gone = tail->stream_over;
+        } else if (!tail->current) {
+            OOS_TRY(go_on(tail, reterr));
+            again = true;
+        } else if (tail->check || tail->moved || now - tail->check_at >= CHECK_MS) {
+            OOS_TRY(check_name(tail, now, &again, &gone, reterr));
+        }
+        if (total >= most_bytes && again) {
+            *ret_state = OOS_TAIL_BUSY;
+            break;
+        }
+    }
+    if (tail->fd >= 0 && !tail->packed && !tail->stream) OOS_TRY(take_rest(tail, now, reterr));
+    OOS_TRY(settle(tail, now, reterr));
+    if (gone && tail->stream) OOS_TRY(oos_explainer_settle(tail->explainer, reterr));
+    if (gone && !oos_explainer_waits(tail->explainer)) *ret_state = OOS_TAIL_GONE;
+    return OOMSIGHT_OK;
+}
+
+void oos_tail_check_soon(oos_tail *tail)
+{
+    tail->check = true;
+}
+
+oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr)
+{
+    return oos_explainer_settle(tail->explainer, reterr);
+}
+
+/* ---- what is known of it ---- */
+
+bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
+{
+    if (tail->stream || (!tail->begun && !tail->resumes)) return false;
+    oos_collector_point const at = oos_collector_at(oos_explainer_collector(tail->explainer));
+    if (!tail->begun) { /* not read yet: as it was found */
+        *ret_point = tail->from;
+        ret_point->history = at.history;
+        ret_point->version = at.version;
+        return true;
+    }
+    *ret_point = (oos_tail_point){.id = tail->id,
+                                  .prior = prior_of(tail, tail->part_number),
+                                  .time = tail->caught_up,
+                                  .history = at.history,
+                                  .version = at.version,
+                                  .told = at.told};
+    if (at.open && tail->part_number - at.first_part < PARTS_KEPT) {
+        ret_point->id = tail->parts[at.first_part % PARTS_KEPT];
+        ret_point->prior = prior_of(tail, at.first_part);
+        ret_point->byte = at.first_byte;
+        ret_point->lines = at.first_line ? at.first_line - 1 : 0;
+    } else {
+        oos_explainer_place(tail->explainer, &ret_point->byte, &ret_point->lines);
+    }
+    return true;
+}
+
+const char *oos_tail_path(const oos_tail *tail)
+{
+    return tail->path;
+}
+
+const oos_origin *oos_tail_origin(const oos_tail *tail)
+{
+    return &tail->origin;
+}
+
+const oos_incident *oos_tail_history(const oos_tail *tail)
+{
+    return oos_collector_history(oos_explainer_collector(tail->explainer));
+}
+
+uint64_t oos_tail_behind(const oos_tail *tail)
+{
+    return tail->packed ? 0 : oos_sub(tail->size, tail->byte);
+}
+
+int64_t oos_tail_behind_since(const oos_tail *tail)
+{
+    return tail->caught_up;
+}
+
+uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident)
+{
+    const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT];
+    /* A file that was packed has another inode; a time tells as much. */
+    bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
+    uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
+                                (uint64_t)incident->first_time};
+    return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
+                        sizeof figures);
+}
+
+const char *oos_tail_error(oos_tail *tail)
+{
+    if (tail->fd >= 0 || tail->packed || !tail->why || tail->why == ENOENT || tail->error_told) return NULL;
+    tail->error_told = true;
+    return tail->why == EINVAL  ? "not a plain file"
+           : tail->why == EXDEV ? "a link that leads outside"
+                                : oos_errno_text(tail->why);
+}

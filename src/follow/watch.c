@@ -1,0 +1,126 @@
+/* Folders only: a watch per file would be told of every write. */
+#include "follow/watch.h"
+#include "base/table.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 64 };
+
+typedef struct folder {
+    int id;
+    size_t root;
+    char *relative;
+    bool changed, gone;
+    UT_hash_handle hh;
+} folder;
+
+struct oos_watch {
+    int fd;
+    folder *folders; /* by id */
+    bool missing;    /* a folder could not be watched */
+};
+
+oos_watch *oos_watch_open(void)
+{
+    oos_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) return NULL;
+    watch->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (watch->fd >= 0) return watch;
+    free(watch);
+    return NULL;
+}
+
+static void forget(oos_watch *watch, folder *f)
+{
+    HASH_DEL(watch->folders, f);
+    free(f->relative);
+    free(f);
+}
+
+void oos_watch_close(oos_watch *watch)
+{
+    if (!watch) return;
+    folder *f, *next;
+    HASH_ITER(hh, watch->folders, f, next) forget(watch, f);
+    close(watch->fd);
+    free(watch);
+}
+
+void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *relative)
+{
+    enum { EVENTS = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR };
+    folder *f;
+    int const id = HASH_COUNT(watch->folders) < WATCHES_MAX ? inotify_add_watch(watch->fd, path, EVENTS) : -1;
+    if (id < 0) {
+        watch->missing = true;
+        return;
+    }
+    HASH_FIND_INT(watch->folders, &id, f);
+    if (f && f->root == root && strcmp(f->relative, relative) == 0) return;
+    if (f) forget(watch, f); /* the same folder by another way, or a number used again */
+    f = calloc(1, sizeof *f);
+    if (f) f->relative = strdup(relative);
+    if (!f || !f->relative) {
+        free(f);
+        watch->missing = true;
+        return;
+    }
+    f->id = id;
+    f->root = root;
+    HASH_ADD_INT(watch->folders, id, f);
+    if (OOS_IN_TABLE(f)) return;
+    free(f->relative);
+    free(f);
+    watch->missing = true;
+}
+
+/* Events only say where to look. */
+static bool read_events(oos_watch *watch, bool *ret_overflow)
+{
+    alignas(struct inotify_event) char bytes[EVENTS_BYTES];
+    ssize_t const count = read(watch->fd, bytes, sizeof bytes);
+    for (ssize_t at = 0; at < count;) {
+        const struct inotify_event *event = (const void *)(bytes + at);
+        folder *f;
+        if (event->mask & IN_Q_OVERFLOW) *ret_overflow = true;
+        HASH_FIND_INT(watch->folders, &event->wd, f);
+        if (f) f->changed = true;
+        if (f && event->mask & IN_IGNORED) f->gone = true;
+        at += (ssize_t)(sizeof *event + event->len);
+    }
+    return count > 0;
+}
+
+bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
+                    void *context)
+{
+    bool overflow = false;
+    for (int i = 0; i < READS_MAX && read_events(watch, &overflow); i++) continue;
+    /* Looking adds and forgets folders: the changed ones are listed first. */
+    int *ids = malloc((HASH_COUNT(watch->folders) + 1) * sizeof *ids);
+    size_t count = 0;
+    folder *f, *next;
+    if (!ids) return false;
+    HASH_ITER(hh, watch->folders, f, next)
+    {
+        if (f->gone)
+            forget(watch, f);
+        else if (f->changed)
+            ids[count++] = f->id;
+    }
+    for (size_t i = 0; i < count; i++) {
+        HASH_FIND_INT(watch->folders, &ids[i], f);
+        if (!f || !f->changed) continue;
+        f->changed = false;
+        char *relative = strdup(f->relative);
+        if (relative) on_change(context, f->root, relative);
+        free(relative);
+    }
+    free(ids);
+    return !watch->missing && !overflow;
+}

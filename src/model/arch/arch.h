@@ -1,0 +1,259 @@
+/* A model under construction: what the readers of model families (arch/) share. A family reads the fields it knows from
+ * the text part of config.json and says, layer by layer, how tokens are mixed and which matrices the engine creates.
+ * Failures are remembered in `status`, so that a family reads as a description. */
+#ifndef OOS_INPUT_ARCH_H
+#define OOS_INPUT_ARCH_H
+
+#include "base/json.h"
+#include "model/model.h"
+#include "model/quant.h"
+
+enum { OOS_LAYERS_MAX = 4096 };
+
+typedef struct oos_arch {
+    oos_arena *arena;
+    const json_t *root, *text, *vision; /* vision: NULL when there is none */
+    oos_model *model;
+    oos_quantizer *quantizer;
+    const char
+        *prefix; /* of the decoder's modules as the engine names them: "model.", "language_model.model." */
+    const char *layer_prefix; /* of its layers: "model.layers." */
+    const char *now_prefix;   /* of what is being described */
+    uint64_t now_layer;       /* its number, UINT64_MAX outside layers */
+    oomsight_status status;
+    oomsight_error *reterr;
+
+    oos_attention *attentions;
+    size_t attention_count, attention_room;
+    oos_matrix *matrices;
+    size_t matrix_count, matrix_room;
+    oos_quant *quants;
+    size_t quant_count, quant_room;
+    const char **notes;
+    size_t note_count, note_room;
+
+    uint64_t layer; /* the one being described */
+    oos_layer now;
+    size_t now_first; /* its matrices: [now_first, matrix_count) until they are merged with an equal range */
+} oos_arch;
+
+/* ---- fields of the text config ---- */
+uint64_t oos_arch_u64(const oos_arch *a, const char *key, uint64_t fallback);
+double oos_arch_f64(const oos_arch *a, const char *key, double fallback);
+bool oos_arch_yes(const oos_arch *a, const char *key, bool fallback);
+const char *oos_arch_str(const oos_arch *a, const char *key);    /* NULL when absent */
+const json_t *oos_arch_list(const oos_arch *a, const char *key); /* NULL unless a list that is not empty */
+bool oos_arch_has(const oos_arch *a, const char *key);           /* present and not null */
+
+/* Entry i of a list of numbers or words. */
+uint64_t oos_arch_item_u64(const json_t *list, uint64_t i, uint64_t fallback);
+bool oos_arch_item_is(const json_t *list, uint64_t i, const char *word);
+bool oos_arch_list_holds(const json_t *list, uint64_t number);
+
+/* ---- building ---- */
+void oos_arch_fail(oos_arch *a, oomsight_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void oos_arch_note(oos_arch *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* `layer` is called for each of `count` layers and describes it with the functions below. */
+void oos_arch_layers(oos_arch *a, uint64_t count, void (*layer)(oos_arch *a, uint64_t i));
+/* The drafter's layers are named `prefix` and a number from `first` on. */
+void oos_arch_mtp_layers(oos_arch *a, uint64_t count, const char *prefix, uint64_t first,
+                         void (*layer)(oos_arch *a, uint64_t i));
+void oos_arch_attention(oos_arch *a, oos_attention attention);
+uint64_t oos_arch_layer_count(oos_arch *a);
+
+/* ---- rotary tables ---- */
+const json_t *
+oos_rope_config(const oos_arch *a); /* rope_parameters, or rope_scaling before transformers 5; NULL */
+const char *oos_rope_type(const json_t *rope);
+oos_rope oos_rope_of(const oos_arch *a, const json_t *rope, uint64_t head_dim);
+void oos_rope_add(oos_arch *a, oos_rope table); /* unless there is an equal one */
+void oos_rope_usual(oos_arch *a);               /* one table for all attention layers */
+
+/* ---- how the engine decides about windows ---- */
+/* The window of layer i by `layer_types` and `sliding_window`; 0: none. `pattern` > 0: without layer_types every
+ * pattern-th layer is full and the others slide. */
+uint64_t oos_arch_window(const oos_arch *a, uint64_t i, uint64_t pattern, uint64_t default_window);
+
+/* Full or sliding attention of the model's own heads. */
+oos_attention oos_arch_plain(const oos_arch *a, uint64_t window);
+
+/* ---- matrices ---- */
+
+/* One pointer per module, so that sums by module compare pointers. */
+typedef enum oos_module {
+    OOS_MODULE_EMBED,
+    OOS_MODULE_LM_HEAD,
+    OOS_MODULE_NORM,
+    OOS_MODULE_ATTN,
+    OOS_MODULE_MLP,
+    OOS_MODULE_EXPERTS,
+    OOS_MODULE_SHARED_EXPERT,
+    OOS_MODULE_ROUTER,
+    OOS_MODULE_MIXER, /* recurrent token mixing */
+    OOS_MODULE_VISION,
+    OOS_MODULE_AUDIO,
+    OOS_MODULE_OTHER,
+    OOS_MODULE_COUNT
+} oos_module;
+
+extern const char *const oos_module_words[OOS_MODULE_COUNT];
+
+/* Any matrix. `linear` ones are given to the quantiser by their name below the current prefix. */
+void oos_put(oos_arch *a, oos_module module, oos_matrix matrix);
+
+/* Linear layers: rows divided, input divided, or a copy on every rank. `shards`: matrices fused into this one. */
+void oos_put_column(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias,
+                    uint8_t shards);
+void oos_put_row(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
+void oos_put_copy(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
+
+/* Parameters that are never quantised: a copy on every rank, or divided. */
+void oos_put_plain(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
+                   oos_dtype dtype);
+void oos_put_divided(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
+                     oos_dtype dtype);
+void oos_put_norm(oos_arch *a, const char *name, uint64_t size);
+
+/* Fused queries, keys and values of an attention; `query_factor` 2: an output gate rides along with the queries. */
+void oos_put_qkv(oos_arch *a, const char *name, const oos_attention *t, uint64_t query_factor, bool bias);
+void oos_put_gated_mlp(oos_arch *a, oos_module module, const char *up, const char *down, uint64_t hidden,
+                       uint64_t inner, bool bias);
+void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t hidden, uint64_t inner,
+                     bool gated, bool bias);
+
+/* The scales and zero points that quantisation methods attach to an attention layer's cache. */
+void oos_put_kv_scales(oos_arch *a);
+/* Latent attention; `fused`: the two down projections are one matrix. */
+oos_attention oos_arch_latent(const oos_arch *a);
+/* ... from the compressed streams on: up projections and output. */
+void oos_put_latent_up(oos_arch *a, const oos_attention *t);
+void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused);
+
+/* A Mamba 2 mixer, with its record of attention. */
+typedef struct oos_mamba2 {
+    uint64_t heads, head_dim, groups, state, kernel;
+    bool bias, conv_bias, norm;
+} oos_mamba2;
+void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t);
+
+/* Embedding on the first stage; final norm and head on the last; nothing for the head when it is tied. */
+void oos_put_ends(oos_arch *a);
+
+/* Matrices outside layers: everything added between the two calls is the range. */
+void oos_range_open(oos_arch *a, const char *prefix);
+void oos_range_close(oos_arch *a, uint32_t range[2]);
+
+/* ---- towers ---- */
+
+uint64_t oos_tower_u64(const json_t *config, const char *key, uint64_t fallback);
+/* What the config leaves out, from the defaults of its transformers class. */
+void oos_vision_fill(oos_vision *vision, const oos_vision *defaults);
+/* A matrix that every block of a tower has. */
+void oos_put_block(oos_arch *a, const char *name, uint64_t out, uint64_t in, oos_split split, bool bias,
+                   uint64_t depth);
+void oos_put_tower_plain(oos_arch *a, const char *name, uint64_t out, uint64_t in);
+
+void oos_rope_none(oos_arch *a);
+void oos_rope_gemma3(oos_arch *a);
+void oos_rope_gemma4(oos_arch *a);
+void oos_rope_mrope4(oos_arch *a);
+void oos_rope_fp32(oos_arch *a);
+void oos_rope_indexer(oos_arch *a);
+void oos_rope_mimo_v2(oos_arch *a);
+
+void oos_tower_qwen2_vl(oos_arch *a);
+void oos_tower_qwen2_5_vl(oos_arch *a);
+void oos_tower_qwen3_vl(oos_arch *a);
+void oos_tower_gemma3(oos_arch *a);
+void oos_tower_moonvit(oos_arch *a);
+void oos_tower_pixtral(oos_arch *a);
+void oos_tower_siglip2(oos_arch *a);
+void oos_tower_llama4(oos_arch *a);
+void oos_tower_minimax_m3(oos_arch *a);
+void oos_tower_omni(oos_arch *a);
+void oos_tower_gemma4(oos_arch *a);
+void oos_tower_common(oos_arch *a); /* of an architecture we do not know */
+void oos_tower_llava(oos_arch *a);
+void oos_tower_internvl(oos_arch *a);
+void oos_tower_glm4v(oos_arch *a);
+
+/* ---- families ---- */
+typedef struct oos_family {
+    const char *architecture; /* the engine's class name */
+    void (*build)(oos_arch *a);
+    void (*tower)(oos_arch *a); /* vision and audio, NULL */
+    const char *prefix;         /* of the decoder, "model." when NULL */
+    const oos_rename *renames;  /* NULL: none */
+    void (*rope)(oos_arch *a);  /* rotary tables; NULL: the usual one */
+} oos_family;
+
+const oos_family *oos_family_find(const char *architecture);
+/* The decoder inside a wrapper, by the class or the model_type of the text part; NULL: not known either. */
+const oos_family *oos_family_inside(const oos_arch *a);
+bool oos_family_embeds_lora(const char *architecture); /* its class names embedding_modules */
+
+/* `common` is also the reading of architectures we do not know. */
+void oos_build_common(oos_arch *a);
+void oos_build_unknown(oos_arch *a); /* common fields, experts too */
+void oos_build_inside(oos_arch *a);  /* the decoder that the wrapper's text part names */
+void oos_rope_inside(oos_arch *a);
+void oos_build_llama(oos_arch *a);
+void oos_build_mistral(oos_arch *a);
+void oos_build_ernie(oos_arch *a);
+void oos_build_telechat2(oos_arch *a);
+void oos_build_orion(oos_arch *a);
+void oos_build_hyperclovax(oos_arch *a);
+void oos_build_apertus(oos_arch *a);
+void oos_build_ernie_moe(oos_arch *a);
+void oos_build_bailing(oos_arch *a);
+void oos_build_deepseek_moe(oos_arch *a);
+void oos_build_minicpm(oos_arch *a);
+void oos_build_qwen2(oos_arch *a);
+void oos_build_qwen3(oos_arch *a);
+void oos_build_olmo3(oos_arch *a);
+void oos_build_opt(oos_arch *a);
+void oos_build_phi(oos_arch *a);
+void oos_build_deci(oos_arch *a);
+void oos_build_gemma2(oos_arch *a);
+void oos_build_gemma3(oos_arch *a);
+void oos_build_gemma3n(oos_arch *a);
+void oos_build_gemma4(oos_arch *a);
+void oos_build_qwen_moe(oos_arch *a);
+void oos_build_glm4_moe(oos_arch *a);
+void oos_build_mixtral(oos_arch *a);
+void oos_build_minimax_m2(oos_arch *a);
+void oos_build_gpt_oss(oos_arch *a);
+void oos_build_step3(oos_arch *a);
+void oos_build_mimo_v2(oos_arch *a);
+void oos_build_minimax_m3(oos_arch *a);
+void oos_build_llama4(oos_arch *a);
+void oos_build_mllama(oos_arch *a);
+void oos_build_deepseek(oos_arch *a);
+void oos_build_deepseek_v4(oos_arch *a);
+void oos_build_qwen3_next(oos_arch *a);
+void oos_build_kimi_linear(oos_arch *a);
+void oos_build_lfm2(oos_arch *a);
+void oos_build_nemotron_h(oos_arch *a);
+void oos_build_mamba(oos_arch *a);
+void oos_build_mamba2(oos_arch *a);
+void oos_build_jamba(oos_arch *a);
+void oos_build_eagle3(oos_arch *a);
+void oos_build_glm4(oos_arch *a);
+void oos_build_gemma(oos_arch *a);
+void oos_build_cohere(oos_arch *a);
+void oos_build_starcoder2(oos_arch *a);
+void oos_build_neox(oos_arch *a);
+void oos_build_stablelm(oos_arch *a);
+void oos_build_nemotron(oos_arch *a);
+void oos_build_arcee(oos_arch *a);
+void oos_build_exaone4(oos_arch *a);
+void oos_build_gpt2(oos_arch *a);
+void oos_build_falcon(oos_arch *a);
+void oos_build_bamba(oos_arch *a);
+void oos_build_falcon_h1(oos_arch *a);
+void oos_build_phimoe(oos_arch *a);
+void oos_build_olmoe(oos_arch *a);
+
+#endif

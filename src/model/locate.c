@@ -1,0 +1,76 @@
+/* Where a model is. What comes first wins, as in the engine: a directory, then the cache, then the hub. */
+#include "model/locate.h"
+#include "base/ascii.h"
+#include "base/file.h"
+#include "model/hub.h"
+
+static bool ends_with(const char *word, const char *tail)
+{
+    size_t const len = strlen(word), tail_len = strlen(tail);
+    return len >= tail_len && oos_same(word + len - tail_len, tail);
+}
+
+static oomsight_status open_dir(oos_arena *arena, const char *dir, const char *overrides,
+                                oos_model *ret_model, oomsight_error *reterr)
+{
+    char *config = oos_arena_format(arena, "%s/config.json", dir);
+    if (!config) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+    if (!oos_file_exists(config)) {
+        oos_fail(reterr, OOMSIGHT_NOT_FOUND, "a directory without config.json is not a model");
+        return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, dir);
+    }
+    return oos_model_open_dir(arena, dir, overrides, ret_model, reterr);
+}
+
+/* A file instead of a directory: its config.json stands for the directory it is in. */
+static oomsight_status open_file(oos_arena *arena, const char *path, const char *overrides,
+                                 oos_model *ret_model, oomsight_error *reterr)
+{
+    oomsight_status status;
+    if (ends_with(path, "/config.json")) {
+        char *dir = oos_arena_copy(arena, (oos_view){path, strlen(path) - strlen("/config.json")});
+        return dir ? open_dir(arena, *dir ? dir : "/", overrides, ret_model, reterr)
+                   : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+    }
+    if (ends_with(path, ".gguf"))
+        status = oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                          "GGUF files are not read: name the directory of the original model");
+    else
+        status =
+            oos_fail(reterr, OOMSIGHT_USAGE, "a model is a directory with a config.json, and this is a file");
+    return oos_fail_in(reterr, status, path);
+}
+
+static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allow_hub, oomsight_error *reterr)
+{
+    const char *cache = oos_hfcache_folder(arena);
+    const char *advice = allow_hub ? "HF_HUB_OFFLINE forbids to ask the hub: unset it"
+                                   : "the hub was not asked, as --offline says: leave it out";
+    return oos_fail(
+        reterr, OOMSIGHT_NOT_FOUND,
+        "%.100s is not a directory and not in the Hugging Face cache (%.150s) at revision %.60s; %s, or "
+        "download it first",
+        id->name, cache ? cache : "no HOME", id->revision, advice);
+}
+
+oomsight_status oos_locate(oos_arena *arena, const char *word, bool allow_hub, const char *overrides,
+                           oos_model *ret_model, oomsight_error *reterr)
+{
+    if (oos_file_is_dir(word)) return open_dir(arena, word, overrides, ret_model, reterr);
+    if (oos_file_exists(word)) return open_file(arena, word, overrides, ret_model, reterr);
+    const char *at = strrchr(word, '@');
+    if (at) { /* a revision means nothing to a directory, and the engine takes it there too */
+        const char *dir = oos_arena_copy(arena, (oos_view){word, (size_t)(at - word)});
+        if (dir && oos_file_is_dir(dir)) return open_dir(arena, dir, overrides, ret_model, reterr);
+    }
+
+    oos_hub_id id;
+    if (!oos_hub_id_parse(arena, word, &id)) {
+        oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no such directory, and not the name of a model on the hub");
+        return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, word);
+    }
+    const char *dir = oos_hfcache_find(arena, &id);
+    if (dir) return open_dir(arena, dir, overrides, ret_model, reterr);
+    if (!allow_hub || oos_hub_offline()) return nowhere(arena, &id, allow_hub, reterr);
+    return oos_hub_open(arena, &id, overrides, ret_model, reterr);
+}

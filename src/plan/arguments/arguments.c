@@ -1,0 +1,158 @@
+/* The order in which the engine checks its arguments, and the checks that any flag may fail. */
+#include "plan/arguments/arguments_parts.h"
+
+#include "base/locale.h"
+#include "base/shown.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool oos_check_refuse(oos_check *c, const char *format, ...)
+{
+    if (c->refusal->sentence) return true;
+    char text[600];
+    va_list list;
+    va_start(list, format);
+    oos_vformat(text, sizeof text, format, list);
+    va_end(list);
+    const char *sentence = oos_arena_copy(c->arena, oos_view_of(text));
+    c->refusal->sentence = sentence ? oos_shown(c->arena, sentence) : NULL; /* it quotes the user's words */
+    c->nomem = !c->refusal->sentence;
+    return true;
+}
+
+void oos_check_mend(oos_check *c, const char *flag, uint64_t value)
+{
+    oos_refusal *r = c->refusal;
+    if (r->mend_count < OOS_MENDS_MAX && value > 0)
+        r->mends[r->mend_count++] = (oos_mend){.flag = flag, .value = value};
+}
+
+void oos_check_mend_without(oos_check *c, const char *flag)
+{
+    oos_refusal *r = c->refusal;
+    if (r->mend_count < OOS_MENDS_MAX)
+        r->mends[r->mend_count++] = (oos_mend){.flag = flag, .leave_out = true};
+}
+
+const char *oos_check_given(const oos_check *c, const char *flag)
+{
+    const oos_serve *serve = c->setup->serve;
+    for (size_t i = serve->flag_count; i > 0; i--)
+        if (strcmp(serve->flags[i - 1].name, flag) == 0) return serve->flags[i - 1].value;
+    return NULL;
+}
+
+bool oos_check_has(const oos_check *c, const char *flag)
+{
+    const oos_serve *serve = c->setup->serve;
+    for (size_t i = serve->flag_count; i > 0; i--)
+        if (strcmp(serve->flags[i - 1].name, flag) == 0) return true;
+    return false;
+}
+
+static bool number_of(const char *text, double *ret_value)
+{
+    char *end;
+    *ret_value = oos_real_read(text, &end);
+    if (end == text) return false;
+    static const char small[] = "kmgt", large[] = "KMGT";
+    const char *at = *end ? strchr(small, *end) : NULL;
+    if (at) *ret_value *= pow(1000, (double)(at - small + 1)), end++;
+    at = *end ? strchr(large, *end) : NULL;
+    if (at) *ret_value *= pow(1024, (double)(at - large + 1)), end++;
+    return *end == '\0';
+}
+
+/* pydantic names the field and the bound. */
+static bool outside(oos_check *c, const char *flag, const oos_bounds *b, double value)
+{
+    const char *wanted = NULL;
+    double limit = 0;
+    if (!(value >= b->least)) wanted = "greater than or equal to", limit = b->least;
+    if (!(value > b->above)) wanted = "greater than", limit = b->above;
+    if (!(value <= b->most)) wanted = "less than or equal to", limit = b->most;
+    if (!(value < b->below)) wanted = "less than", limit = b->below;
+    if (!wanted) return false;
+    char name[64];
+    size_t len = 0;
+    for (const char *at = flag + 2; *at && len + 1 < sizeof name; at++) name[len++] = *at == '-' ? '_' : *at;
+    name[len] = '\0';
+    oos_check_mend_without(c, flag);
+    return oos_check_refuse(c, "%s: Input should be %s %g", name, wanted, limit);
+}
+
+bool oos_check_number(const oos_check *c, const char *flag, uint64_t *ret_value)
+{
+    const char *text = oos_check_given(c, flag);
+    double value;
+    if (!text || !number_of(text, &value) || !(value >= 0 && value < 0x1p53)) return false;
+    *ret_value = (uint64_t)value;
+    return true;
+}
+
+bool oos_check_bounds(oos_check *c, const char *part)
+{
+    const oos_serve *serve = c->setup->serve;
+    for (size_t i = 0; i < serve->flag_count; i++) {
+        const oos_given_flag *flag = &serve->flags[i];
+        oos_bounds b;
+        double value;
+        if (!flag->value || flag->absent || flag->effect == OOS_FLAG_UNKNOWN) continue;
+        if (!oos_bounds_find(c->setup->rules->facts, flag->name, c->setup->rules->version, &b)) continue;
+        if (!b.part_name || strcmp(b.part_name, part) != 0 || !number_of(flag->value, &value)) continue;
+        if (oos_check_given(c, flag->name) != flag->value) continue; /* a later one counts */
+        if (outside(c, flag->name, &b, value)) return true;
+    }
+    return false;
+}
+
+/* The parser itself. */
+static bool check_words(oos_check *c)
+{
+    const oos_serve_refusal *r = &c->setup->serve->refusal;
+    if (!r->sentence) return false;
+    double value;
+    if (r->nearest && r->value && number_of(r->value, &value) && value >= 1 && value < 0x1p53) {
+        oos_check_mend(c, r->nearest, (uint64_t)value);
+        c->refusal->mends[0].instead_of = r->flag;
+    }
+    if (r->flag) oos_check_mend_without(c, r->flag);
+    return oos_check_refuse(c, "%s", r->sentence);
+}
+
+/* vllm/entrypoints, validate_parsed_serve_args() */
+static bool check_frontend(oos_check *c)
+{
+    if (oos_check_has(c, "--enable-auto-tool-choice") && !oos_check_given(c, "--tool-call-parser")) {
+        oos_check_mend_without(c, "--enable-auto-tool-choice");
+        return oos_check_refuse(c, "Error: --enable-auto-tool-choice requires --tool-call-parser");
+    }
+    if (oos_check_has(c, "--enable-log-outputs") && !oos_check_has(c, "--enable-log-requests")) {
+        oos_check_mend_without(c, "--enable-log-outputs");
+        return oos_check_refuse(c, "Error: --enable-log-outputs requires --enable-log-requests");
+    }
+    return false;
+}
+
+static bool check_all(oos_check *c)
+{
+    return check_words(c) || check_frontend(c) || oos_check_bounds(c, "ModelConfig") || oos_check_model(c) ||
+           oos_check_bounds(c, "CacheConfig") || oos_check_bounds(c, "ParallelConfig") ||
+           oos_check_parallel(c) || oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") ||
+           oos_check_scheduler(c) ||
+           (c->setup->loras && (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
+           oos_check_bounds(c, "UVAOffloadConfig") || oos_check_bounds(c, "PrefetchOffloadConfig") ||
+           oos_check_parallel_late(c) || oos_check_quantization_late(c) || oos_check_rest(c);
+}
+
+oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,
+                                    oomsight_error *reterr)
+{
+    oos_check c = {.arena = arena, .setup = setup, .refusal = ret_refusal};
+    *ret_refusal = (oos_refusal){.phase = OOS_PHASE_ARGUMENTS};
+    (void)check_all(&c);
+    return c.nomem ? oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal") : OOMSIGHT_OK;
+}

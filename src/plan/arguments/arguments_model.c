@@ -1,0 +1,202 @@
+/* What the engine's model configuration refuses: the architecture, the length, the type, the quantisation. Sources:
+ * vllm/config/model.py, vllm/config/vllm.py. */
+#include "plan/arguments/arguments_parts.h"
+
+static bool check_architecture(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    char other[32];
+    oos_version at = 0;
+    const char *name = setup->model->architecture;
+    switch (oos_architecture_known_at(setup->rules->facts, name, setup->rules->version, &at)) {
+    case OOS_ARCHITECTURE_LATER:
+        oos_version_print(at, other, sizeof other);
+        return oos_check_refuse(c, "Model architectures ['%s'] are not supported for now (first in %s).",
+                                name, other);
+    case OOS_ARCHITECTURE_GONE:
+        oos_version_print(at, other, sizeof other);
+        return oos_check_refuse(
+            c, "Model architecture %s was supported in vLLM until v%s, and is not supported anymore.", name,
+            other);
+    case OOS_ARCHITECTURE_HERE:
+    case OOS_ARCHITECTURE_UNSURE:
+    case OOS_ARCHITECTURE_UNHEARD: break;
+    }
+    return false;
+}
+
+/* _get_and_verify_max_len() */
+static bool check_length(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    uint64_t const derived = oos_setup_derived_length(setup);
+    if (setup->model->max_position_assumed || !setup->serve->max_model_len.known ||
+        setup->max_model_len <= derived)
+        return false;
+    if (oos_flag_or(setup->env->allow_long_length, false)) return false;
+    oos_check_mend(c, "--max-model-len", derived);
+    return oos_check_refuse(
+        c,
+        "User-specified max_model_len (%llu) is greater than the derived max_model_len "
+        "(max_position_embeddings=%llu) in model's config.json. To allow overriding this maximum, set "
+        "the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.",
+        (unsigned long long)setup->max_model_len, (unsigned long long)derived);
+}
+
+/* _FLOAT16_NOT_SUPPORTED_MODELS */
+static bool check_dtype(oos_check *c)
+{
+    static const char *const unstable[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
+    const char *type = c->setup->model->model_type;
+    if (!type || c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused) return false;
+    for (size_t i = 0; i < sizeof unstable / sizeof *unstable; i++)
+        if (strcmp(type, unstable[i]) == 0) {
+            oos_check_mend_without(c, "--dtype");
+            return oos_check_refuse(c, "The model type '%s' does not support float16.", type);
+        }
+    return false;
+}
+
+/* Methods that stand for one another, by what the checkpoint says: the engine takes the better kernel by itself, or the one
+ * that is named. */
+static bool same_family(const char *checkpoint, const char *asked)
+{
+    static const char *const families[][8] = {
+        {"awq", "awq_marlin", "auto_awq", "awq_triton"},
+        {"gptq", "gptq_marlin", "auto_gptq", "marlin", "gptq_marlin_24", "gptq_bitblas"},
+        {"auto-round", "auto_round", "inc", "auto-round"},
+        {"modelopt", "modelopt_fp4", "modelopt_mxfp8", "modelopt_mixed", "nvfp4"},
+        {"mxfp4", "gpt_oss_mxfp4"},
+        {"fp8", "deepseek_v4_fp8"},
+    };
+    if (strcmp(checkpoint, asked) == 0) return true;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        bool has = false, wants = false;
+        for (size_t k = 0; k < 8 && families[i][k]; k++) {
+            has |= strcmp(families[i][k], checkpoint) == 0;
+            wants |= strcmp(families[i][k], asked) == 0;
+        }
+        if (has && wants) return true;
+    }
+    return false;
+}
+
+/* Checkpoints whose own method wins over the flag (override_quantization_method), whatever it says. */
+static bool overrides_the_flag(const oos_model *model)
+{
+    return strncmp(model->quant_method, "modelopt", 8) == 0 || strcmp(model->quant_method, "mxfp4") == 0 ||
+           strncmp(model->architecture, "DeepseekV4", 10) == 0;
+}
+
+/* A method by the name it has in the release: AutoRound became a part of INC. */
+static const char *name_here(const oos_check *c, const char *name)
+{
+    const oos_rules *rules = c->setup->rules;
+    bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
+    oos_quant_method method;
+    return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
+}
+
+/* ModelConfig._verify_quantization() */
+static bool check_quantization(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const char *asked = setup->serve->quantization,
+               *has = setup->model->quant_by_flag ? NULL : setup->model->quant_method;
+    const char *name = asked ? asked : has;
+    oos_quant_method method;
+    if (!name || (has && overrides_the_flag(setup->model))) return false;
+    name = name_here(c, name);
+    if (has && asked && !same_family(has, asked)) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "Quantization method specified in the model config (%s) does not match the quantization "
+            "method specified in the `quantization` argument (%s).",
+            has, asked);
+    }
+    if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
+        (asked || oos_quant_method_gone(setup->rules->facts, name, setup->rules->version))) {
+        if (asked) oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c, "Unknown quantization method: %s. Must be one of the methods of this release.", name);
+    }
+    return false;
+}
+
+bool oos_check_model(oos_check *c)
+{
+    return check_architecture(c) || check_dtype(c) || check_quantization(c) || check_length(c);
+}
+
+/* Methods that quantise a plain checkpoint while it is loaded. */
+static bool on_the_fly(const char *method)
+{
+    static const char *const those[] = {"fp8",
+                                        "bitsandbytes",
+                                        "experts_int8",
+                                        "torchao",
+                                        "ptpc_fp8",
+                                        "quark",
+                                        "mxfp8",
+                                        "tpu_int8",
+                                        "fp8_per_tensor",
+                                        "fp8_per_block",
+                                        "int8_per_channel",
+                                        "online",
+                                        "humming",
+                                        "deepspeedfp",
+                                        "rtn",
+                                        "ipex",
+                                        "mxfp4"};
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+        if (strcmp(method, those[i]) == 0) return true;
+    return false;
+}
+
+/* A checkpoint for which there is a Marlin kernel is given it unless the plain method is named (awq_marlin, gptq_marlin:
+ * override_quantization_method); it takes types that the plain one does not. */
+static const char *kernel_of(const oos_check *c, const char *name)
+{
+    const oos_setup *setup = c->setup;
+    const char *marlin = strcmp(name, "awq") == 0    ? "awq_marlin"
+                         : strcmp(name, "gptq") == 0 ? "gptq_marlin"
+                                                     : NULL;
+    oos_quant_method method;
+    if (!marlin || setup->serve->quantization) return name;
+    if (!oos_quant_method_find(setup->rules->facts, marlin, setup->rules->version, &method)) return name;
+    return setup->device.capability >= method.capability ? marlin : name;
+}
+
+/* VllmConfig._get_quantization_config(): the capability and the type a method needs, and its settings in the checkpoint. */
+bool oos_check_quantization_late(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const char *has = setup->model->quant_by_flag ? NULL : setup->model->quant_method;
+    const char *name = setup->serve->quantization ? setup->serve->quantization : has;
+    oos_quant_method method;
+    if (!name) return false;
+    if (has && overrides_the_flag(setup->model)) name = has;
+    name = kernel_of(c, name_here(c, name));
+    if (!has && !on_the_fly(name)) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(c, "Cannot find the config file for %s", name);
+    }
+    if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;
+    if (setup->device.capability && setup->device.capability < method.capability)
+        return oos_check_refuse(
+            c,
+            "The quantization method %s is not supported for the current GPU. Minimum capability: %u. "
+            "Current capability: %u.",
+            name, method.capability, setup->device.capability);
+    bool const taken = setup->dtype == OOS_DTYPE_F16    ? method.float16
+                       : setup->dtype == OOS_DTYPE_BF16 ? method.bfloat16
+                       : setup->dtype == OOS_DTYPE_F32  ? method.float32
+                                                        : true;
+    if (!taken) {
+        oos_check_mend_without(c, "--dtype");
+        return oos_check_refuse(c, "torch.%s is not supported for quantization method %s.",
+                                oos_dtype_word(setup->dtype), name);
+    }
+    return false;
+}

@@ -1,0 +1,262 @@
+/* Ranks, batches, adapters, drafts: what the engine refuses of them. Sources: vllm/config/parallel.py, scheduler.py, lora.py,
+ * speculative.py, model.py (verify_with_parallel_config). */
+#include "plan/arguments/arguments_parts.h"
+
+typedef unsigned long long ull;
+
+/* The largest number of ranks that divides the heads and does not exceed `most`. */
+static uint64_t ranks_that_divide(uint64_t heads, uint64_t most)
+{
+    for (uint64_t n = most; n > 1; n--)
+        if (heads % n == 0) return n;
+    return 1;
+}
+
+/* ParallelConfig */
+bool oos_check_parallel(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    uint64_t const ranks = setup->tp * setup->pp;
+    const char *backend = oos_check_given(c, "--distributed-executor-backend");
+    if (setup->beyond)
+        return oos_check_refuse(c, "World size is larger than the number of available GPUs in this node.");
+    if (setup->tp % setup->dcp != 0) {
+        oos_check_mend_without(c, "--decode-context-parallel-size");
+        return oos_check_refuse(c, "tp_size=%llu must be divisible by dcp_size=%llu.", (ull)setup->tp,
+                                (ull)setup->dcp);
+    }
+    if (oos_check_has(c, "--enable-eplb") && setup->ep <= 1 &&
+        !oos_flag_or(setup->serve->enable_expert_parallel, false)) {
+        oos_check_mend_without(c, "--enable-eplb");
+        return oos_check_refuse(c, "enable_expert_parallel must be True to use EPLB.");
+    }
+    if (setup->device.count_given && ranks > setup->device.count && !backend &&
+        !oos_check_given(c, "--nnodes")) {
+        oos_check_mend(c, "--tensor-parallel-size",
+                       ranks_that_divide(setup->model->heads, setup->device.count));
+        if (setup->pp > 1) oos_check_mend_without(c, "--pipeline-parallel-size");
+        return oos_check_refuse(
+            c, "World size (%llu) is larger than the number of available GPUs (%llu) in this node.",
+            (ull)ranks, (ull)setup->device.count);
+    }
+    return false;
+}
+
+/* ModelConfig.verify_with_parallel_config() */
+bool oos_check_parallel_late(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const oos_model *model = setup->model;
+    if (model->heads && model->heads % setup->tp != 0) {
+        oos_check_mend(c, "--tensor-parallel-size", ranks_that_divide(model->heads, setup->tp - 1));
+        return oos_check_refuse(
+            c, "Total number of attention heads (%llu) must be divisible by tensor parallel size (%llu).",
+            (ull)model->heads, (ull)setup->tp);
+    }
+    if (oos_flag_or(setup->serve->enable_expert_parallel, false) && model->moe.experts == 0) {
+        oos_check_mend_without(c, "--enable-expert-parallel");
+        return oos_check_refuse(
+            c, "Number of experts in the model must be greater than 0 when expert parallelism is enabled.");
+    }
+    if (setup->dcp > 1 && !model->mla) {
+        if (setup->tp <= model->kv_heads) {
+            oos_check_mend_without(c, "--decode-context-parallel-size");
+            return oos_check_refuse(
+                c,
+                "Decode context parallelism for GQA/MQA requires `--tensor-parallel-size` (%llu) to be "
+                "greater than the model's total number of KV heads (%llu).",
+                (ull)setup->tp, (ull)model->kv_heads);
+        }
+        uint64_t const most = model->kv_heads ? setup->tp / model->kv_heads : setup->tp;
+        if (setup->dcp > most) {
+            oos_check_mend(c, "--decode-context-parallel-size", most);
+            return oos_check_refuse(
+                c,
+                "`--decode-context-parallel-size` (%llu) exceeds the maximum supported value (%llu) for "
+                "`--tensor-parallel-size` (%llu) and %llu model KV heads.",
+                (ull)setup->dcp, (ull)most, (ull)setup->tp, (ull)model->kv_heads);
+        }
+    }
+    return false;
+}
+
+static bool word_in(const char *word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, list[i]) == 0) return true;
+    return false;
+}
+
+/* SpeculativeConfig */
+bool oos_check_speculation(oos_check *c)
+{
+    static const char *const methods[] = {
+        "ngram", "ngram_gpu", "medusa", "mlp_speculator", "draft_model",          "suffix", "eagle", "eagle3",
+        "mtp",   "dflash",    "dspark", "custom_class",   "extract_hidden_states"};
+    const oos_setup *setup = c->setup;
+    const oos_speculative *spec = &setup->serve->speculative;
+    if (!spec->present) return false;
+    oos_check_mend_without(c, "--speculative-config");
+    c->refusal->mend_count = 1;
+    bool const mtp = spec->method && strstr(spec->method, "mtp");
+    if (spec->method && !mtp && !word_in(spec->method, methods, sizeof methods / sizeof *methods))
+        return oos_check_refuse(
+            c, "method: Input should be 'ngram', 'medusa', 'draft_model', 'eagle', 'mtp', ... (got '%s')",
+            spec->method);
+    if (spec->tokens_wrong)
+        return oos_check_refuse(c, "num_speculative_tokens: Input should be greater than 0");
+    if (mtp && !spec->model && setup->model->mtp_layer_count == 0)
+        return oos_check_refuse(c, "Unsupported speculative method: '%s'", spec->method);
+    bool const own =
+        spec->method &&
+        (mtp || strncmp(spec->method, "ngram", 5) == 0 || strcmp(spec->method, "suffix") == 0 ||
+         strcmp(spec->method, "custom_class") == 0 || strcmp(spec->method, "extract_hidden_states") == 0);
+    if (!own && !spec->model)
+        return oos_check_refuse(c, "num_speculative_tokens was provided but without speculative model.");
+    c->refusal->mend_count = 0;
+    return false;
+}
+
+/* SchedulerConfig.verify_max_model_len() */
+bool oos_check_scheduler(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    uint64_t const tokens = setup->max_num_batched_tokens, seqs = setup->max_num_seqs,
+                   length = setup->max_model_len;
+    if (tokens < length && !setup->chunked_prefill) {
+        oos_check_mend(c, "--max-num-batched-tokens", length);
+        return oos_check_refuse(c, "max_num_batched_tokens (%llu) is smaller than max_model_len (%llu).",
+                                (ull)tokens, (ull)length);
+    }
+    if (tokens < seqs) {
+        oos_check_mend(c, "--max-num-batched-tokens", seqs);
+        oos_check_mend(c, "--max-num-seqs", tokens);
+        return oos_check_refuse(
+            c, "max_num_batched_tokens (%llu) must be greater than or equal to max_num_seqs (%llu).",
+            (ull)tokens, (ull)seqs);
+    }
+    uint64_t threshold;
+    if (setup->rules->long_prefill_checked &&
+        oos_check_number(c, "--long-prefill-token-threshold", &threshold) && threshold > length) {
+        oos_check_mend_without(c, "--long-prefill-token-threshold");
+        return oos_check_refuse(
+            c, "long_prefill_token_threshold (%llu) cannot be greater than the max_model_len (%llu).",
+            (ull)threshold, (ull)length);
+    }
+    return false;
+}
+
+/* LoRAConfig */
+bool oos_check_lora(oos_check *c)
+{
+    uint64_t most;
+    if (!oos_check_number(c, "--max-cpu-loras", &most) || most == 0 || most >= c->setup->loras) return false;
+    oos_check_mend_without(c, "--max-cpu-loras");
+    return oos_check_refuse(c, "max_cpu_loras (%llu) must be >= max_loras (%llu).", (ull)most,
+                            (ull)c->setup->loras);
+}
+
+/* VllmConfig._set_cudagraph_sizes() */
+static bool check_graphs(oos_check *c)
+{
+    const oos_compilation *graphs = &c->setup->serve->compilation;
+    if (!c->setup->rules->full_graphs_default || oos_flag_or(c->setup->serve->enforce_eager, false))
+        return false;
+    if (graphs->max_capture_size.known && graphs->max_capture_size.value == 0) {
+        oos_check_mend_without(c, oos_check_has(c, "--max-cudagraph-capture-size")
+                                      ? "--max-cudagraph-capture-size"
+                                      : "--compilation-config");
+        return oos_check_refuse(
+            c, "Maximum cudagraph size should be greater than or equal to 1 when using cuda graph.");
+    }
+    bool const none = graphs->cudagraph_mode && strcmp(graphs->cudagraph_mode, "NONE") == 0;
+    if (graphs->capture_sizes_given && graphs->capture_size_count == 0 && !none) {
+        oos_check_mend_without(c, "--compilation-config");
+        return oos_check_refuse(
+            c, "cudagraph_capture_sizes should contain at least one element when using cuda graph.");
+    }
+    return false;
+}
+
+static bool check_levels(oos_check *c)
+{
+    const oos_compilation *graphs = &c->setup->serve->compilation;
+    if (!c->setup->rules->optimization_levels || !graphs->optimization_level.known) return false;
+    if (graphs->optimization_level.value <= 3) return false;
+    oos_check_mend_without(c, "--optimization-level");
+    return oos_check_refuse(c, "optimization_level: Input should be 0, 1, 2 or 3");
+}
+
+static bool check_backend(oos_check *c)
+{
+    const char *name = c->setup->serve->attention_backend;
+    char upper[64];
+    size_t len = 0;
+    if (!name || !oos_check_has(c, "--attention-backend") || strcmp(name, "auto") == 0) return false;
+    for (; name[len] && len + 1 < sizeof upper; len++)
+        upper[len] = name[len] >= 'a' && name[len] <= 'z' ? (char)(name[len] - 'a' + 'A') : name[len];
+    upper[len] = '\0';
+    if (oos_backend_name_known(c->setup->rules->facts, upper, c->setup->rules->version)) return false;
+    oos_check_mend_without(c, "--attention-backend");
+    return oos_check_refuse(
+        c, "Unknown attention backend: '%s'. Valid options are: FLASH_ATTN, TRITON_ATTN, FLASHINFER, ...",
+        name);
+}
+
+static bool check_state(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    if (setup->mamba_mode != OOS_MAMBA_ALIGN || setup->chunked_prefill) return false;
+    oos_check_mend_without(c, "--enable-chunked-prefill");
+    return oos_check_refuse(c, "Chunked prefill is required for mamba cache mode 'align'.");
+}
+
+static bool check_cache_type(oos_check *c)
+{
+    const char *word = c->setup->serve->kv_cache_dtype;
+    if (!word || strncmp(word, "nvfp4", 5) != 0 || strstr(word, "_ds_mla") || !c->setup->model->mla)
+        return false;
+    oos_check_mend_without(c, "--kv-cache-dtype");
+    return oos_check_refuse(
+        c, "nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention) backends. "
+           "Please use a different --kv-cache-dtype.");
+}
+
+/* Rows of a block of the experts' scales; 0: not quantised so. */
+static uint64_t expert_block(const oos_model *model)
+{
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        const oos_quant *quant = &model->quants[model->matrices[i].quant];
+        if (model->matrices[i].expert && quant->kind == OOS_QUANT_FP8_BLOCK) return quant->block_out;
+    }
+    return 0;
+}
+
+/* Fp8MoEMethod.create_weights(): told while the model is built. */
+static bool check_expert_blocks(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const oos_model *model = setup->model;
+    if (!setup->rules->fp8_experts_by_blocks || setup->tp < 2 || setup->ep > 1 ||
+        model->moe.intermediate == 0)
+        return false;
+    uint64_t const block = expert_block(model), share = model->moe.intermediate / setup->tp;
+    if (block == 0 || share % block == 0) return false;
+    for (uint64_t n = setup->tp - 1; n > 1; n--)
+        if (model->heads % n == 0 && model->moe.intermediate / n % block == 0) {
+            oos_check_mend(c, "--tensor-parallel-size", n);
+            break;
+        }
+    c->refusal->phase = OOS_PHASE_WEIGHT_LOAD;
+    return oos_check_refuse(
+        c,
+        "The output_size of gate's and up's weight = %llu is not divisible by weight quantization "
+        "block_n = %llu.",
+        (ull)share, (ull)block);
+}
+
+bool oos_check_rest(oos_check *c)
+{
+    return check_backend(c) || check_levels(c) || check_graphs(c) || check_state(c) || check_cache_type(c) ||
+           check_expert_blocks(c);
+}

@@ -1,0 +1,112 @@
+/* The engine's own configuration of one start: every default resolved, as `create_engine_config` would. All parts of the
+ * plan read this and none reads the user's flags again. */
+#ifndef OOS_PLAN_SETUP_H
+#define OOS_PLAN_SETUP_H
+
+#include "facts/gpu.h"
+#include "facts/rules.h"
+#include "model/model.h"
+#include "command/serve.h"
+
+/* The device every rank sees. */
+typedef struct oos_device_facts {
+    const char *name;
+    unsigned capability;                         /* 90 */
+    unsigned sms;                                /* 0: unknown */
+    uint64_t total_bytes, total_low, total_high; /* what cudaMemGetInfo shows */
+    uint64_t nvml_total_bytes;                   /* what NVML shows: the whole card under a slice */
+    uint64_t used_bytes;                         /* held by others */
+    bool used_known;                             /* it was said, if only as 0 */
+    uint64_t context_bytes, context_low, context_high;
+    uint64_t count;
+    uint64_t host_bytes; /* RAM of the machine, 0: not told */
+    bool count_given;    /* "h100x1": these and no more; a name alone is as many as the command needs */
+    bool unified;
+} oos_device_facts;
+
+typedef enum oos_graph_mode {
+    OOS_GRAPH_NONE,
+    OOS_GRAPH_PIECEWISE,
+    OOS_GRAPH_FULL,
+    OOS_GRAPH_FULL_DECODE_ONLY,
+    OOS_GRAPH_FULL_AND_PIECEWISE
+} oos_graph_mode;
+
+enum { OOS_CAPTURE_SIZES_MAX = 512 };
+
+/* What a KV entry is made of. */
+typedef enum oos_kv_dtype {
+    OOS_KV_MODEL_DTYPE,
+    OOS_KV_F32,
+    OOS_KV_F16,
+    OOS_KV_BF16,
+    OOS_KV_FP8, /* fp8, fp8_e4m3, fp8_e5m2, fp8_inc */
+    OOS_KV_FP8_DS_MLA,
+    OOS_KV_INT8_PER_TOKEN_HEAD,
+    OOS_KV_FP8_PER_TOKEN_HEAD,
+    OOS_KV_INT4_PER_TOKEN_HEAD,
+    OOS_KV_NVFP4,
+    OOS_KV_NVFP4_DS_MLA,
+    OOS_KV_TURBOQUANT,
+    OOS_KV_OTHER
+} oos_kv_dtype;
+
+/* What the engine does with recurrent state when prefix caching is on. */
+typedef enum oos_mamba_mode { OOS_MAMBA_NONE, OOS_MAMBA_ALIGN, OOS_MAMBA_ALL } oos_mamba_mode;
+
+typedef struct oos_setup {
+    const oos_model *model;
+    const oos_model *draft; /* speculative draft model, NULL: none (MTP uses the model's own layers) */
+    const oos_serve *serve;
+    const oos_engine_env *env;
+    const oos_rules *rules;
+    oos_device_facts device;
+
+    uint64_t tp, pp, dp, ep, dcp; /* ep: 1 without expert parallelism */
+    oos_dtype dtype;              /* activations and unquantised weights */
+    oos_kv_dtype kv_dtype;
+    const char *kv_dtype_word; /* as the engine names it: "auto", "fp8_e5m2" */
+    oos_dtype mamba_conv_dtype, mamba_ssm_dtype;
+    oos_mamba_mode mamba_mode;
+    uint64_t max_model_len, max_num_seqs, max_num_batched_tokens, max_in_flight_tokens;
+    bool auto_model_len;
+    uint64_t speculative_tokens; /* 0: none */
+    uint64_t mtp_layers;         /* layers of the model's own drafter that join the cache */
+    bool prefix_caching, chunked_prefill, async_scheduling, v2_runner, sleep_pool, hybrid_manager;
+    double gpu_memory_utilization;
+    oos_u64 kv_cache_memory_bytes, blocks_override, block_size_given;
+
+    bool beyond; /* more ranks than anybody has: refused, and planned as one */
+    bool eager;
+    oos_graph_mode graph_mode;
+    uint64_t capture_sizes[OOS_CAPTURE_SIZES_MAX]; /* ascending */
+    size_t capture_count;
+    uint64_t capture_top; /* max_cudagraph_capture_size */
+    bool graph_estimate_applied;
+
+    bool multimodal; /* encoder is built and profiled */
+    uint64_t loras, lora_rank;
+    const char *const *notes; /* what was assumed or downgraded, in words */
+    size_t note_count;
+} oos_setup;
+
+/* Everything the engine resolves before it touches the device. `draft` may be NULL. */
+oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
+                                  const oos_serve *serve, const oos_engine_env *env,
+                                  const oos_device_facts *device, const oos_rules *rules,
+                                  oos_setup *ret_setup, oomsight_error *reterr);
+
+/* What of the device the engine leaves outside its budget. */
+static inline double oos_outside_budget(const oos_setup *setup)
+{
+    double const share = 1 - setup->gpu_memory_utilization;
+    return share > 0 ? share : 0;
+}
+
+/* The longest length the engine takes from the model's config, by version. */
+uint64_t oos_setup_derived_length(const oos_setup *setup);
+
+/* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
+uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first);
+
+#endif

@@ -1,0 +1,185 @@
+/* Planning a changed command, finding the largest number that fits, and keeping what does. Which changes are worth trying
+ * is said in solve_levers.c. */
+#include "plan/forks.h"
+#include "plan/solve/solve_trial.h"
+
+#include <stdio.h>
+
+bool oos_trial_fits(const oos_search *s, const oos_trial *t)
+{
+    return t->verdict == OOMSIGHT_VERDICT_FITS ||
+           (s->tight_too && t->starts && t->verdict == OOMSIGHT_VERDICT_TIGHT);
+}
+
+/* Plan a changed command. What the plan points to lives until the next one. */
+static bool plan_again(oos_search *s, const oos_serve *serve, oos_setup *ret_setup, oos_plan *ret_plan)
+{
+    const oos_setup *old = s->plan->setup;
+    oos_arena_reset(s->scratch);
+    return oos_setup_resolve(s->scratch, old->model, old->draft, serve, old->env, &old->device, old->rules,
+                             ret_setup, NULL) == OOMSIGHT_OK &&
+           oos_plan_make(s->scratch, ret_setup, s->kv_layers_json, ret_plan, NULL) == OOMSIGHT_OK &&
+           oos_forks_plan(s->scratch, ret_plan, s->kv_layers_json, NULL) == OOMSIGHT_OK;
+}
+
+bool oos_trial_plan(oos_search *s, oos_trial *t)
+{
+    oos_setup setup;
+    oos_plan plan;
+    if (!plan_again(s, &t->serve, &setup, &plan)) return false;
+    t->verdict = plan.verdict;
+    t->phase = plan.phase;
+    t->kv_tokens = plan.kv.tokens;
+    t->starts = true;
+    t->reached = false;
+    for (size_t i = 0; i < plan.phase_count; i++) {
+        const oos_plan_phase *moment = &plan.phases[i];
+        t->starts = t->starts && moment->ok;
+        if (moment->phase != s->plan->phase) continue;
+        t->reached = true;
+        t->phase_ok = moment->ok, t->phase_tight = moment->tight;
+        t->need_bytes = moment->peak_bytes, t->limit_bytes = moment->limit_bytes;
+    }
+    return true;
+}
+
+bool oos_trial_offer(oos_search *s, const oos_trial *t)
+{
+    if (s->count == OOS_FIXES_MAX) return true;
+    const char **words = OOS_NEW_ARRAY(s->arena, const char *, t->word_count);
+    if (!words) return false;
+    for (size_t i = 0; i < t->word_count; i++) words[i] = oos_arena_copy(s->arena, oos_view_of(t->words[i]));
+    s->fixes[s->count++] = (oos_fix){.change = words,
+                                     .change_count = t->word_count,
+                                     .verdict = t->verdict,
+                                     .phase = t->phase,
+                                     .kv_tokens = t->kv_tokens,
+                                     .keeps = t->keeps,
+                                     .gives_up = t->gives_up};
+    return true;
+}
+
+oos_trial oos_trial_start(const oos_search *s)
+{
+    return (oos_trial){.serve = *s->plan->setup->serve};
+}
+
+/* What helps against the failure may leave a cache too small for the longest request: then a shorter length is offered
+ * with it. Declared here, at the heart of the matter; the search for a length is below. */
+static bool offer_with_length(oos_search *s, oos_trial *t);
+
+bool oos_trial_offer_if_it_fits(oos_search *s, oos_trial *t)
+{
+    if (!oos_trial_plan(s, t)) return true;
+    return oos_trial_fits(s, t) ? oos_trial_offer(s, t) : offer_with_length(s, t);
+}
+
+void oos_set_seqs(oos_serve *serve, uint64_t value)
+{
+    serve->max_num_seqs = oos_u64_of(value);
+}
+void oos_set_tokens(oos_serve *serve, uint64_t value)
+{
+    serve->max_num_batched_tokens = oos_u64_of(value);
+}
+void oos_set_length(oos_serve *serve, uint64_t value)
+{
+    serve->max_model_len = oos_u64_of(value);
+    serve->max_model_len_auto = false;
+}
+void oos_set_capture(oos_serve *serve, uint64_t value)
+{
+    serve->compilation.max_capture_size = oos_u64_of(value);
+    serve->compilation.capture_sizes_given = false;
+}
+void oos_set_gmu_thousandths(oos_serve *serve, uint64_t value)
+{
+    serve->gpu_memory_utilization = (oos_f64){true, (double)value / 1000};
+}
+void oos_set_kv_mib(oos_serve *serve, uint64_t value)
+{
+    serve->kv_cache_memory_bytes = oos_u64_of(value * OOS_MIB);
+}
+
+/* The largest value in [low, high] on the grid of `step` that fits, 0 when none does. Fitting is monotone in these. */
+uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
+                           uint64_t step)
+{
+    uint64_t best = 0, from = oos_cdiv(low, step), to = high / step;
+    while (from <= to && to > 0) {
+        uint64_t const middle = from + (to - from) / 2;
+        set(&t->serve, middle * step);
+        if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) {
+            best = middle * step;
+            from = middle + 1;
+        } else {
+            if (middle == 0) break;
+            to = middle - 1;
+        }
+    }
+    if (best) {
+        set(&t->serve, best);
+        if (!oos_trial_plan(s, t)) return 0;
+    }
+    return best;
+}
+
+/* The same for a failure before the cache is sized: the lever is found at a short length, so that it answers that failure
+ * alone; how long requests may then be is asked when it is offered. */
+uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
+                        uint64_t step)
+{
+    const oos_serve *given = s->plan->setup->serve;
+    if (s->plan->phase < OOS_PHASE_KV_SIZING)
+        oos_set_length(&t->serve, oos_min(s->plan->setup->max_model_len, 1024));
+    uint64_t const best = oos_trial_largest(s, t, set, low, high, step);
+    t->serve.max_model_len = given->max_model_len;
+    t->serve.max_model_len_auto = given->max_model_len_auto;
+    if (best) set(&t->serve, best);
+    return best;
+}
+
+uint64_t oos_trial_least_length(const oos_search *s)
+{
+    return oos_min(2048, s->plan->setup->max_model_len);
+}
+
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
+{
+    uint64_t const least = oos_trial_least_length(s);
+    if (most < least) return 0;
+    oos_set_length(&t->serve, most);
+    if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
+    uint64_t const round = oos_trial_largest(s, t, oos_set_length, 4096, most, 1024);
+    return round ? round : oos_trial_largest(s, t, oos_set_length, least, oos_min(most, 4096), 256);
+}
+
+/* A lever's promise without the length it can no longer keep. */
+static const char *without_length(oos_arena *arena, const char *keeps)
+{
+    static const char phrase[] = "context length";
+    const char *at = strstr(keeps, phrase);
+    if (!at) return strcmp(keeps, "everything") == 0 ? "everything else" : keeps;
+    const char *after = at + sizeof phrase - 1;
+    if (strncmp(after, ", ", 2) == 0) after += 2;
+    int before = (int)(at - keeps);
+    if (*after == '\0' && before >= 2) before -= 2; /* the comma in front */
+    const char *rest = oos_arena_format(arena, "%.*s%s", before, keeps, after);
+    return rest && *rest ? rest : "the model";
+}
+
+static bool offer_with_length(oos_search *s, oos_trial *t)
+{
+    uint64_t const length_now = s->plan->setup->max_model_len;
+    if (t->phase != OOS_PHASE_KV_SIZING || s->plan->phase == OOS_PHASE_KV_SIZING ||
+        t->word_count + 2 > OOS_TRIAL_WORDS_MAX)
+        return true;
+    uint64_t const length = oos_trial_longest(s, t, length_now - 1);
+    if (length == 0) return true;
+    char number[32];
+    snprintf(number, sizeof number, "%llu", (unsigned long long)length);
+    t->words[t->word_count++] = "--max-model-len", t->words[t->word_count++] = number;
+    t->keeps = without_length(s->arena, t->keeps);
+    t->gives_up = oos_arena_format(s->arena, "%s; longer requests", t->gives_up);
+    return t->gives_up && oos_trial_offer(s, t);
+}
