@@ -1,5 +1,5 @@
 /* Bytes from a file, from standard input ("-") or from memory, a chunk at a time; gzip, zstd, xz and bzip2 wrappers are
- * taken off on the way. The one edge to libarchive. */
+ * taken off on the way. An edge to libarchive (stream_archive.c); a build without it (stream_plain.c) refuses wrappers. */
 #ifndef OOS_INPUT_STREAM_H
 #define OOS_INPUT_STREAM_H
 

@@ -7,9 +7,8 @@
 #include "base/locale.h"
 #include "base/size.h"
 #include "log/readahead.h"
+#include "log/unwrap.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +21,8 @@ enum { LEVELS_MAX = 5, PEEK_BYTES = 512, CHUNK_BYTES = 64 << 10, NAME_BYTES = 25
 #define DEFAULT_LIMIT ((uint64_t)8 << 30)
 
 typedef struct level {
-    struct archive *archive; /* NULL on level 0 */
-    size_t peeked, given;    /* bytes in `peek`, and how many of them were given out */
+    oos_unwrap *wrapper;  /* NULL on level 0 */
+    size_t peeked, given; /* bytes in `peek`, and how many of them were given out */
     char peek[PEEK_BYTES];
     char chunk[CHUNK_BYTES]; /* what the wrapper above reads from here */
 } level;
@@ -68,7 +67,7 @@ static ssize_t read_source(oos_logstream *stream, char *bytes, size_t capacity)
 static ssize_t read_below(oos_logstream *stream, size_t depth, char *bytes, size_t capacity)
 {
     if (depth == 0) return read_source(stream, bytes, capacity);
-    la_ssize_t const count = archive_read_data(stream->levels[depth]->archive, bytes, capacity);
+    ssize_t const count = oos_unwrap_read(stream->levels[depth]->wrapper, bytes, capacity);
     if (count < 0) {
         stream->cut = OOS_LOGSTREAM_DAMAGED;
         return -1;
@@ -129,49 +128,37 @@ typedef struct below {
     size_t depth;
 } below;
 
-static la_ssize_t give_archive(struct archive *archive, void *context, const void **ret_bytes)
+static ssize_t give_above(void *context, const void **ret_bytes)
 {
     below *from = context;
     level *at = from->stream->levels[from->depth];
-    ssize_t const count = read_level(from->stream, from->depth, at->chunk, CHUNK_BYTES);
-    if (count < 0) archive_set_error(archive, EIO, "the level below is broken");
     *ret_bytes = at->chunk;
-    return count;
+    return read_level(from->stream, from->depth, at->chunk, CHUNK_BYTES);
 }
 
-static int forget_below(struct archive *archive, void *context)
-{
-    (void)archive;
-    free(context);
-    return ARCHIVE_OK;
-}
-
-/* Open the wrapper that lies on the top level. False: it is damaged, or there is no memory. */
+/* Put a level on top for the wrapper that lies there. False: there is no memory, or no wrapper is opened by this build. */
 static bool push_level(oos_logstream *stream)
 {
     level *above = calloc(1, sizeof *above);
     below *from = calloc(1, sizeof *from);
-    if (!above || !from || !(above->archive = archive_read_new())) {
+    if (!above || !from) {
         free(above);
         free(from);
         return false;
     }
     *from = (below){stream, stream->top};
-    archive_read_support_filter_gzip(above->archive);
-    archive_read_support_filter_zstd(above->archive);
-    archive_read_support_filter_xz(above->archive);
-    archive_read_support_filter_bzip2(above->archive);
-    archive_read_support_filter_lz4(above->archive);
-    archive_read_support_format_tar(above->archive);
-    archive_read_support_format_zip_streamable(above->archive);
-    archive_read_support_format_raw(above->archive);
+    above->wrapper = oos_unwrap_open(give_above, from);
+    if (!above->wrapper) {
+        free(above);
+        return false;
+    }
     stream->levels[++stream->top] = above;
-    return archive_read_open(above->archive, from, NULL, give_archive, forget_below) == ARCHIVE_OK;
+    return true;
 }
 
 static void pop_level(oos_logstream *stream)
 {
-    archive_read_free(stream->levels[stream->top]->archive);
+    oos_unwrap_close(stream->levels[stream->top]->wrapper);
     free(stream->levels[stream->top]);
     stream->levels[stream->top--] = NULL;
 }
@@ -233,20 +220,9 @@ void oos_logstream_close(oos_logstream *stream)
     free(stream);
 }
 
-/* The next file of the topmost wrapper. A bare compressed stream has one, which libarchive calls "data". */
 static bool next_entry(oos_logstream *stream)
 {
-    struct archive *archive = stream->levels[stream->top]->archive;
-    struct archive_entry *entry;
-    locale_t const before = oos_locale_enter(); /* names are converted to the locale's character set */
-    int const got = archive_read_next_header(archive, &entry);
-    bool const found = got == ARCHIVE_OK || got == ARCHIVE_WARN;
-    if (found && archive_format(archive) != ARCHIVE_FORMAT_RAW) {
-        const char *name = archive_entry_pathname(entry);
-        snprintf(stream->name, sizeof stream->name, "%s", name ? name : "");
-    }
-    oos_locale_leave(before);
-    return found;
+    return oos_unwrap_next(stream->levels[stream->top]->wrapper, stream->name, sizeof stream->name);
 }
 
 /* Go up as long as the top level is a wrapper. */
@@ -260,7 +236,7 @@ static void climb(oos_logstream *stream)
             return;
         }
         if (!push_level(stream) || !next_entry(stream)) {
-            stream->cut = OOS_LOGSTREAM_DAMAGED;
+            stream->cut = oos_unwrap_is_built() ? OOS_LOGSTREAM_DAMAGED : OOS_LOGSTREAM_NOT_OPENED;
             return;
         }
     }

@@ -13,7 +13,8 @@ typedef enum oos_logstream_cut {
     OOS_LOGSTREAM_WHOLE = 0,
     OOS_LOGSTREAM_TOO_LARGE, /* a wrapper expanded beyond the limit */
     OOS_LOGSTREAM_TOO_DEEP,  /* wrappers inside wrappers: the innermost were not opened */
-    OOS_LOGSTREAM_DAMAGED    /* a wrapper is broken or ends early; what came before it was given out */
+    OOS_LOGSTREAM_DAMAGED,   /* a wrapper is broken or ends early; what came before it was given out */
+    OOS_LOGSTREAM_NOT_OPENED /* this build opens no wrapper: its bytes were given out as they are */
 } oos_logstream_cut;
 
 /* `path` "-": standard input. `expand_limit_bytes` bounds what wrappers may expand to, 0: 8 GiB. */

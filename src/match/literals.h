@@ -1,5 +1,5 @@
-/* Many literals over a stream of bytes at once. The one edge to Vectorscan: blocks go in, (end offset, literal) pairs
- * come out, also for a literal that lies across two blocks. Case does not matter. One set may be shared by threads; a scan may not. */
+/* Many literals over a stream of bytes at once: by Vectorscan, or where that cannot be had by a machine of our own
+ * (-Dmatcher=portable); both give the same. Blocks go in, (end offset, literal) pairs come out, also for a literal that lies across two blocks. Case does not matter. One set may be shared by threads; a scan may not. */
 #ifndef OOS_MATCH_LITERALS_H
 #define OOS_MATCH_LITERALS_H
 
@@ -9,7 +9,7 @@
 typedef struct oos_literals oos_literals;
 typedef struct oos_literal_scan oos_literal_scan;
 
-/* `end` counts from the start of the stream and is the offset behind the last byte of the literal. */
+/* In the order of `end`; of those with the same end in any order. `end` counts from the start of the stream and is the offset behind the last byte of the literal. */
 typedef struct oos_hit {
     uint64_t end;
     uint32_t literal;

@@ -89,7 +89,8 @@ void oos_report_cut_notes(const oos_explanation *e, const oos_style *style, cons
     static const char *const reasons[] = {
         [OOS_LOGSTREAM_TOO_LARGE] = "the archive expands beyond the limit; only its first part was read",
         [OOS_LOGSTREAM_TOO_DEEP] = "archives inside archives: the innermost were not opened",
-        [OOS_LOGSTREAM_DAMAGED] = "the archive is damaged; what could be read was"};
+        [OOS_LOGSTREAM_DAMAGED] = "the archive is damaged; what could be read was",
+        [OOS_LOGSTREAM_NOT_OPENED] = "this build of oomsight opens no archives: unpack it first"};
     char line[160];
     if (e->stream_cut != OOS_LOGSTREAM_WHOLE) put_cut_note(style, before, reasons[e->stream_cut], after);
     if (e->cut_lines) {

@@ -1,0 +1,14 @@
+/* A build that does not talk to the hub (-Dhub=false). */
+#include "model/hub_fetch.h"
+
+oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options, oos_fetch *list,
+                              size_t count, oomsight_error *reterr)
+{
+    (void)arena;
+    (void)options;
+    (void)list;
+    (void)count;
+    return oos_fail(
+        reterr, OOMSIGHT_UNSUPPORTED,
+        "this build of oomsight does not ask the hub: give a folder with the model's config.json");
+}
