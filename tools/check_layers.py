@@ -23,6 +23,7 @@ MAY_SEE = {
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},
 }
 MAY_SEE["api"] = set(MAY_SEE)  # joins everything
+TABLES = {"ledger/phase.def", "ledger/owner.def"}  # words alone: no code, no other include
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
@@ -48,6 +49,8 @@ def check(root, path):
                 allowed = {"base", "calls", "device", "phantom", "guard"}
             else:
                 allowed = set()  # cli and bindings see the public header only, and their own folder without a path
+            if parts[0] == "shim" and found.group(1) in TABLES:
+                continue
             if seen not in allowed:
                 yield "%s:%d: %s may not include %s" % (os.path.relpath(path, root), number, "/".join(parts[:2]), found.group(1))
 

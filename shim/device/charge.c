@@ -1,5 +1,5 @@
-/* Charging bytes to a device and returning them: exact, for all processes of the run, with the phase in which they were
- * taken and what they are for. Addresses are arena.c's business. */
+/* Charging bytes to a device and returning them: exact, for all processes of the run, with whose they are and
+ * what took them. Addresses are arena.c's business. */
 #include "device/internal.h"
 
 #include <string.h>
@@ -10,6 +10,19 @@ static void peak_note(oos_segment_device *device, uint32_t phase)
     if (device->held_bytes <= device->phase_peak_bytes[phase]) return;
     device->phase_peak_bytes[phase] = device->held_bytes;
     memcpy(device->at_phase_peak[phase], device->held, sizeof device->held);
+}
+
+/* Both are read back from memory that others can write: they stay inside their tables. */
+static uint32_t phase_of(const oos_segment *segment, const oos_segment_process *mine)
+{
+    uint32_t const phase = mine->told ? mine->phase : __atomic_load_n(&segment->phase, __ATOMIC_RELAXED);
+    return phase % OOS_SEGMENT_PHASES;
+}
+
+static uint32_t owner_of(const oos_segment *segment, const oos_segment_process *mine)
+{
+    uint32_t const owner = mine->told ? mine->owner : __atomic_load_n(&segment->owner, __ATOMIC_RELAXED);
+    return owner % OOS_SEGMENT_OWNERS;
 }
 
 static void failure_write(oos_segment *segment, uint32_t pid, uint32_t phase, unsigned physical, oos_use use,
@@ -24,8 +37,7 @@ void oos_failure_note(unsigned physical, oos_use use, uint64_t bytes, uint64_t f
     oos_segment_process *mine;
     if (!oos_run_lock(&mine)) return;
     oos_segment *segment = oos_run();
-    failure_write(segment, mine->pid, segment->phase % OOS_SEGMENT_PHASES, physical, use, bytes, free_bytes,
-                  host);
+    failure_write(segment, mine->pid, phase_of(segment, mine), physical, use, bytes, free_bytes, host);
     oos_run_unlock();
 }
 
@@ -39,18 +51,18 @@ int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret
     oos_segment *segment = oos_run();
     oos_segment_device *device = &segment->devices[physical];
     uint64_t const room = device->spec.total_bytes - device->spec.others_bytes;
-    uint32_t const phase = __atomic_load_n(&segment->phase, __ATOMIC_RELAXED) % OOS_SEGMENT_PHASES;
-    oos_charge const charge = {bytes, physical, phase, use};
+    uint32_t const phase = phase_of(segment, mine), owner = owner_of(segment, mine);
+    oos_charge const charge = {bytes, physical, owner, use};
 
     /* Only when it does not fit is it worth looking for the dead. */
     bool fits = bytes <= room && device->held_bytes <= room - bytes;
     if (!fits && oos_segment_reap(segment)) fits = bytes <= room && device->held_bytes <= room - bytes;
     if (fits) {
-        mine->held[physical][phase][use] += bytes;
+        mine->held[physical][owner][use] += bytes;
         mine->held_bytes[physical] += bytes;
         if (mine->held_bytes[physical] > mine->peak_bytes[physical])
             mine->peak_bytes[physical] = mine->held_bytes[physical];
-        device->held[phase][use] += bytes;
+        device->held[owner][use] += bytes;
         device->held_bytes += bytes;
         peak_note(device, phase);
         *ret_charge = charge;
@@ -66,12 +78,12 @@ void oos_charge_return(const oos_charge *charge)
 {
     oos_segment_process *mine;
     if (!charge->bytes || !oos_run_lock(&mine)) return;
-    uint64_t *held = &mine->held[charge->device][charge->phase][charge->use];
+    uint64_t *held = &mine->held[charge->device][charge->owner][charge->use];
     if (*held >= charge->bytes) {
         oos_segment_device *device = &oos_run()->devices[charge->device];
         *held -= charge->bytes;
         mine->held_bytes[charge->device] -= charge->bytes;
-        device->held[charge->phase][charge->use] -= charge->bytes;
+        device->held[charge->owner][charge->use] -= charge->bytes;
         device->held_bytes -= charge->bytes;
     }
     oos_run_unlock();

@@ -44,11 +44,15 @@ OOS_SHARED void oos_device_free_bytes(unsigned physical, uint64_t *ret_free, uin
 /* ---- charge.c: who holds what. `index` as CUDA counts. */
 typedef struct oos_charge {
     uint64_t bytes;
-    uint32_t device, phase, use; /* device: index in the segment */
+    uint32_t device, owner, use; /* device: index in the segment */
 } oos_charge;
 OOS_SHARED int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret_charge);
 OOS_SHARED void oos_charge_return(const oos_charge *charge);
 OOS_SHARED void oos_pinned_add(int64_t bytes);
+
+/* From here on this process is in that phase, and what it takes is that owner's (words of the ledger). False: no such word, or
+ * no run. The module in the engine's Python processes calls it, because it is there when a phase begins; a log comes later. */
+OOS_SHARED bool oos_phase_enter(const char *phase, const char *owner);
 void oos_failure_note(unsigned physical, oos_use use, uint64_t bytes, uint64_t free_bytes, bool host);
 
 /* ---- arena.c: addresses */

@@ -96,6 +96,7 @@ static oos_segment_process *slot_claim(oos_segment *segment)
         for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
             if (!segment->processes[i].pid) {
                 segment->processes[i].start_ticks = own_start_ticks;
+                segment->processes[i].told = 0;
                 segment->processes[i].pid = own_pid;
                 return &segment->processes[i];
             }

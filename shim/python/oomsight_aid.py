@@ -5,8 +5,8 @@ can be addressed by the host, so integer operators on small tensors are run by P
 the level of the dispatcher; every other tensor goes the way it always went. What takes its size from values that nobody
 computed is named on stderr, once per operator. Sampled tokens are token 0: which one it is moves no memory.
 
-Engines also print their figures in GiB with two decimals and some phases without a line. The same figures are printed
-again to the byte, and those phases by name, for the report of the dry run to read (src/dryrun/log.c).
+Engines also print their figures in GiB with two decimals. The same figures are printed again to the byte, for the report of
+the dry run to read (src/dryrun/log.c). Phases are oomsight_phases.py's.
 
 Loaded by sitecustomize.py when torch is imported; nothing here runs in a process that does not use torch."""
 import contextlib
@@ -16,6 +16,8 @@ import importlib.util
 import os
 import sys
 import warnings
+
+import oomsight_phases
 
 SMALL = 1 << 16  # elements
 _told = set()
@@ -225,10 +227,12 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module):
         self.inner.exec_module(module)
-        try:
-            HOOKS[module.__name__](module)
-        except Exception as error:  # a new torch or vLLM: say so, and let it run without
-            tell("no aid for %s: %r" % (module.__name__, error))
+        for hooks in (HOOKS, oomsight_phases.HOOKS):
+            try:
+                if module.__name__ in hooks:
+                    hooks[module.__name__](module)
+            except Exception as error:  # a new torch or vLLM: say so, and let it run without
+                tell("no aid for %s: %r" % (module.__name__, error))
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
@@ -238,7 +242,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     busy = False
 
     def find_spec(self, name, path, target=None):
-        if name not in HOOKS or self.busy:
+        if (name not in HOOKS and name not in oomsight_phases.HOOKS) or self.busy:
             return None
         self.busy = True
         try:

@@ -110,13 +110,10 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
 
 static oomsight_status until_read(const char *word, oos_phase *ret_phase, oomsight_error *reterr)
 {
-    unsigned phase = OOS_PHASE_COUNT;
-    for (unsigned i = 0; word && i < OOS_PHASE_COUNT; i++)
-        if (strcmp(word, oos_phase_word(i)) == 0) phase = i;
-    if (word && phase == OOS_PHASE_COUNT)
+    *ret_phase = oos_phase_find(word);
+    if (word && *ret_phase == OOS_PHASE_COUNT)
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is no phase; a start has weight_load, profile_run, ...",
                         word);
-    *ret_phase = phase;
     return OOMSIGHT_OK;
 }
 
@@ -165,8 +162,12 @@ static bool segment_is_whole(const oomsight_dryrun *dryrun)
 unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len)
 {
     oos_dryrun_log *log = &dryrun->run.log;
-    if (oos_dryrun_log_line(log, (oos_view){line, len}) && segment_is_whole(dryrun))
+    bool const whole = segment_is_whole(dryrun);
+    if (whole) oos_dryrun_log_told(log, dryrun->segment);
+    if (oos_dryrun_log_line(log, (oos_view){line, len}) && whole) {
+        __atomic_store_n(&dryrun->segment->owner, (uint32_t)oos_phase_takes(log->phase), __ATOMIC_RELAXED);
         __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
+    }
     return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
            (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u) |
            (log->phase >= dryrun->until ? OOMSIGHT_DRYRUN_REACHED : 0u);

@@ -71,7 +71,7 @@ static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, 
     point->kv_available_bytes = plan->kv.available_bytes;
     point->max_concurrency = plan->kv.max_concurrency;
     if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;
-    point->cause = copy(scratch, plan->cause);
+    point->cause = copy(scratch, oos_cause_word(plan->cause));
     point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made, matrix->data)));
     if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
 }

@@ -360,7 +360,7 @@ const char *oomsight_plan_best_flags(const oomsight_plan *plan)
 
 const char *oomsight_plan_cause(const oomsight_plan *plan)
 {
-    return plan->plan.cause;
+    return oos_cause_word(plan->plan.cause);
 }
 
 size_t oomsight_plan_moment_count(const oomsight_plan *plan)
@@ -378,7 +378,7 @@ static size_t hold_count(const oos_ledger *ledger)
 int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment)
 {
     if (index >= plan->plan.phase_count) return 0;
-    const oos_plan_phase *p = &plan->plan.phases[index];
+    const oos_moment *p = &plan->plan.phases[index];
     oomsight_moment const moment = {.phase = oos_phase_word(p->phase),
                                     .peak_bytes = p->peak_bytes,
                                     .peak_low = p->peak_low,
@@ -396,7 +396,7 @@ int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t in
     const oos_hold *row = plan->plan.phases[moment_index].ledger.first;
     for (size_t i = 0; row && i < index; i++) row = row->next;
     if (!row) return 0;
-    oomsight_hold const hold = {.owner = row->owner,
+    oomsight_hold const hold = {.owner = oos_owner_word(row->owner),
                                 .bytes = row->amount.bytes,
                                 .low = row->amount.low,
                                 .high = row->amount.high,

@@ -149,10 +149,10 @@ static void sums_rebuild(oos_segment *segment)
             oos_segment_process *process = &segment->processes[p];
             if (!process->pid) continue;
             uint64_t own_bytes = 0;
-            for (unsigned phase = 0; phase < OOS_SEGMENT_PHASES; phase++)
+            for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
                 for (unsigned use = 0; use < OOS_USE_COUNT; use++) {
-                    device->held[phase][use] += process->held[d][phase][use];
-                    own_bytes += process->held[d][phase][use];
+                    device->held[owner][use] += process->held[d][owner][use];
+                    own_bytes += process->held[d][owner][use];
                 }
             process->held_bytes[d] = own_bytes;
             held_bytes += own_bytes;

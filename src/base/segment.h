@@ -16,12 +16,13 @@
 #define OOS_SEGMENT_ENV "OOMSIGHT_SEGMENT" /* path of the file; without it the stand-ins have no device */
 
 enum {
-    OOS_SEGMENT_VERSION = 2,
+    OOS_SEGMENT_VERSION = 3,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
     OOS_SEGMENT_CALLS = 8192,
-    OOS_SEGMENT_PHASES = 21, /* as many as the ledger has; src/dryrun asserts it */
+    OOS_SEGMENT_PHASES = 21, /* as many as the ledger has, and owners: src/dryrun asserts it */
+    OOS_SEGMENT_OWNERS = 31,
     OOS_SEGMENT_FAILURES = 32,
     OOS_SEGMENT_PAGE = 65536 /* counters are mapped over the libraries' own: largest page size we meet */
 };
@@ -48,8 +49,8 @@ typedef enum oos_use {
 
 const char *oos_use_word(oos_use use);
 
-/* Bytes by the phase in which they were taken, and by use. */
-typedef uint64_t oos_held[OOS_SEGMENT_PHASES][OOS_USE_COUNT];
+/* Bytes by whose they are (the ledger's owners), and by the call that took them. */
+typedef uint64_t oos_held[OOS_SEGMENT_OWNERS][OOS_USE_COUNT];
 
 /* What the device is, set by the launcher before anything runs. Costs that no allocation call shows (context, NCCL,
  * graphs) are a model; `context_bytes` and the others are charged when the call is made that takes them. */
@@ -78,9 +79,10 @@ typedef struct oos_segment_device {
 } oos_segment_device;
 
 typedef struct oos_segment_process {
-    uint32_t pid; /* 0: free */
-    uint32_t known;
-    uint64_t start_ticks; /* pids are reused, start times are not */
+    uint32_t pid;          /* 0: free */
+    uint32_t told;         /* 1: the process itself says where it is, 0: the launcher does, from the log */
+    uint32_t phase, owner; /* then: its phase, and whose what it takes is */
+    uint64_t start_ticks;  /* pids are reused, start times are not */
     oos_held held[OOS_SEGMENT_DEVICES];
     uint64_t held_bytes[OOS_SEGMENT_DEVICES], peak_bytes[OOS_SEGMENT_DEVICES];
     uint64_t pinned_bytes, pinned_peak_bytes;
@@ -111,9 +113,10 @@ typedef struct oos_segment_call {
 typedef struct oos_segment {
     char magic[8];
     uint32_t version, device_count;
-    uint64_t size_bytes;  /* of the whole file */
-    uint64_t lock;        /* 0 or pid << 32 | low half of the owner's start time */
-    uint32_t phase;       /* set by the launcher as it reads the engine's log */
+    uint64_t size_bytes; /* of the whole file */
+    uint64_t lock;       /* 0 or pid << 32 | low half of the owner's start time */
+    uint32_t phase,
+        owner; /* set by the launcher as it reads the engine's log; for processes that do not say it themselves */
     uint32_t cuda_major;  /* 12 or 13: which set of stand-ins */
     uint64_t arena_bytes; /* address space that a process sets aside for device memory */
     uint32_t library_count, call_count;

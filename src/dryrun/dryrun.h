@@ -5,7 +5,7 @@
 
 #include "base/segment.h"
 #include "facts/gpu.h"
-#include "ledger/ledger.h"
+#include "ledger/moment.h"
 
 /* A figure of the engine: GiB with two decimals on paper, to the byte where the dry run's own module was loaded. */
 typedef struct oos_dryrun_figure {
@@ -15,7 +15,9 @@ typedef struct oos_dryrun_figure {
 
 /* What the engine prints of itself. */
 typedef struct oos_dryrun_log {
-    oos_phase phase;     /* as far as the log tells */
+    oos_phase phase; /* as far as the log tells, or the processes themselves */
+    bool told;       /* the processes do: lines that begin a phase are not looked for */
+    oos_phase told_phase;
     bool ready;          /* it accepts requests */
     bool ran_out;        /* it printed an out-of-memory error of the device */
     bool refused;        /* the engine itself said no: KV cache too small, memory not free */
@@ -27,6 +29,8 @@ typedef struct oos_dryrun_log {
     oos_dryrun_figure weights;         /* "Model loading took"; the largest rank */
     oos_dryrun_figure kv_available;    /* "Available KV cache memory"; the smallest rank */
     oos_dryrun_figure activation_peak; /* "torch peak memory increase"; the largest rank */
+    oos_u64 budget_bytes,
+        graph_estimate_bytes; /* of the rank with the smallest cache, where the module was loaded */
     oos_f64 max_concurrency;
 } oos_dryrun_log;
 
@@ -35,13 +39,8 @@ void oos_dryrun_log_init(oos_dryrun_log *log);
 /* One line of output, of whichever process. Returns true when the phase has changed. */
 bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line);
 
-/* One phase as it was at its highest point. */
-typedef struct oos_dryrun_phase {
-    oos_phase phase;
-    uint32_t device; /* the device that was fullest */
-    uint64_t peak_bytes, limit_bytes;
-    oos_ledger ledger;
-} oos_dryrun_phase;
+/* Where the processes say they are: the furthest of them. Before the line that is read next. */
+void oos_dryrun_log_told(oos_dryrun_log *log, const oos_segment *segment);
 
 typedef struct oos_call_count {
     const char *name;
@@ -54,7 +53,7 @@ typedef struct oos_dryrun {
     uint32_t device_count;
     oos_dryrun_log log;
     oomsight_verdict verdict;
-    oos_dryrun_phase phases[OOS_PHASE_COUNT];
+    oos_moment phases[OOS_PHASE_COUNT]; /* in the order of a start */
     size_t phase_count;
     oos_call_count *calls, *refused,
         *unknown; /* by count, largest first; unknown: counted, nothing was done */

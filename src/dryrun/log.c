@@ -123,6 +123,9 @@ static void take_measured(oos_dryrun_log *log, oos_view line)
         keep_largest(&log->activation_peak, bytes, true);
     if (bytes_after(line, "oomsight dryrun: measured available", &bytes))
         keep_smallest(&log->kv_available, bytes, true);
+    if (bytes_after(line, "oomsight dryrun: measured budget", &bytes)) log->budget_bytes = bytes;
+    if (bytes_after(line, "oomsight dryrun: measured graph estimate", &bytes))
+        log->graph_estimate_bytes = bytes;
 }
 
 static void keep_message(oos_dryrun_log *log, oos_view line, const char *from)
@@ -205,15 +208,42 @@ static void take_failure(oos_dryrun_log *log, oos_view line)
     }
 }
 
-bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
+/* A trial capture prints what a real one does, and only the real one comes after the cache has its size. */
+static bool is_trial(const oos_dryrun_log *log, oos_phase phase)
 {
-    oos_phase const before = log->phase;
+    return phase > OOS_PHASE_KV_ALLOC && log->phase == OOS_PHASE_CUDAGRAPH_PROFILE;
+}
+
+static void take_mark(oos_dryrun_log *log, oos_view line)
+{
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (marks[i].phase > log->phase && find(line, marks[i].text)) log->phase = marks[i].phase;
+        if (marks[i].phase > log->phase && !is_trial(log, marks[i].phase) && find(line, marks[i].text))
+            log->phase = marks[i].phase;
     /* 0.18 to 0.20: the trial cache of graph profiling comes before its first line */
     if (log->phase >= OOS_PHASE_PROFILE_RUN && log->phase < OOS_PHASE_CUDAGRAPH_PROFILE &&
         find(line, "Overriding num_gpu_blocks="))
         log->phase = OOS_PHASE_CUDAGRAPH_PROFILE;
+}
+
+void oos_dryrun_log_told(oos_dryrun_log *log, const oos_segment *segment)
+{
+    bool told = false;
+    uint32_t furthest = 0;
+    for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++) {
+        const oos_segment_process *process = &segment->processes[i];
+        if (!__atomic_load_n(&process->told, __ATOMIC_ACQUIRE)) continue;
+        told = true;
+        if (process->phase > furthest && process->phase < OOS_PHASE_COUNT) furthest = process->phase;
+    }
+    if (!told || (log->told && log->told_phase == furthest)) return;
+    log->told = true;
+    log->phase = log->told_phase = furthest;
+}
+
+bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
+{
+    oos_phase const before = log->phase;
+    if (!log->told) take_mark(log, line);
     if (find(line, "Application startup complete")) log->ready = true;
     if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&
         find(line, "oomsight dryrun: out of memory in the sampler"))

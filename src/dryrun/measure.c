@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 _Static_assert((int)OOS_SEGMENT_PHASES == (int)OOS_PHASE_COUNT, "the segment has a row per phase");
+_Static_assert((int)OOS_SEGMENT_OWNERS == (int)OOS_OWNER_COUNT, "... and per owner");
 
 /* Fitted on measured starts, as plan's model is (src/plan/outside.c): NCCL 420 MiB over PCIe and 700 over NVLink; the
  * growth of the profile run 45 MiB on small parts and 100 on large ones, over some 200 kernels; 190 KiB for a piece of a
@@ -36,91 +37,191 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spe
     *ret_spec = spec;
 }
 
-/* What memory taken in a phase is for. Costs that only the model knows have an owner of their own. */
-static const char *owner_of(oos_phase taken, oos_use use)
+/* Bytes of one moment by owner, and how many of them only the model of the device knows. */
+typedef struct sums {
+    uint64_t bytes[OOS_OWNER_COUNT], modelled[OOS_OWNER_COUNT];
+} sums;
+
+/* What lies outside PyTorch is told by the call that took it, whoever was at work. */
+static oos_owner owner_of(oos_owner taken_for, oos_use use, bool *ret_modelled)
 {
+    *ret_modelled =
+        use == OOS_USE_CONTEXT || use == OOS_USE_MODULE || use == OOS_USE_COLLECTIVE || use == OOS_USE_GRAPH;
     switch (use) {
-    case OOS_USE_CONTEXT: return "CUDA context";
-    case OOS_USE_MODULE: return "kernel images";
-    case OOS_USE_COLLECTIVE: return "NCCL buffers";
-    case OOS_USE_GRAPH: return "CUDA graph objects";
-    case OOS_USE_PINNED: return "pinned host memory";
+    case OOS_USE_CONTEXT: return OOS_OWNER_CONTEXT;
+    case OOS_USE_MODULE:
+    case OOS_USE_LIBRARY: return OOS_OWNER_KERNELS;
+    case OOS_USE_COLLECTIVE: return OOS_OWNER_COMMUNICATORS;
+    case OOS_USE_PINNED: return OOS_OWNER_PINNED;
+    case OOS_USE_GRAPH:
     case OOS_USE_MALLOC:
     case OOS_USE_POOL:
     case OOS_USE_VMM:
     case OOS_USE_MANAGED:
-    case OOS_USE_LIBRARY:
     case OOS_USE_COUNT: break;
     }
-    if (taken < OOS_PHASE_WEIGHT_LOAD) return "engine start";
-    if (taken <= OOS_PHASE_QUANT_POSTPROCESS) return "weights";
-    if (taken <= OOS_PHASE_MM_PROFILE) return "activations and allocator cache";
-    if (taken == OOS_PHASE_CUDAGRAPH_PROFILE) return "graph profiling (trial KV cache, pools)";
-    if (taken <= OOS_PHASE_KV_ALLOC) return "KV cache";
-    if (taken <= OOS_PHASE_CUDAGRAPH_CAPTURE) return "CUDA graph pools";
-    if (taken == OOS_PHASE_SAMPLER_WARMUP) return "sampler warm-up";
-    return "serving";
+    return taken_for;
 }
 
-static bool is_model(oos_use use)
+static sums sums_of(const oos_segment_device *device, oos_phase phase)
 {
-    return use == OOS_USE_CONTEXT || use == OOS_USE_MODULE || use == OOS_USE_COLLECTIVE ||
-           use == OOS_USE_GRAPH;
-}
-
-/* Rows of one owner are added up, in the order in which the owners first appear. */
-static oomsight_status rows_add(oos_ledger *ledger, oos_held held)
-{
-    const char *owners[OOS_PHASE_COUNT + OOS_USE_COUNT];
-    uint64_t bytes[OOS_PHASE_COUNT + OOS_USE_COUNT];
-    bool model[OOS_PHASE_COUNT + OOS_USE_COUNT];
-    size_t count = 0;
-    for (unsigned taken = 0; taken < OOS_PHASE_COUNT; taken++)
+    sums all = {0};
+    for (unsigned whose = 0; whose < OOS_OWNER_COUNT; whose++)
         for (unsigned use = 0; use < OOS_USE_COUNT; use++) {
-            if (!held[taken][use]) continue;
-            const char *owner = owner_of(taken, use);
-            size_t i = 0;
-            while (i < count && owners[i] != owner && strcmp(owners[i], owner) != 0) i++;
-            if (i == count) {
-                owners[count] = owner;
-                bytes[count] = 0;
-                model[count++] = is_model(use);
-            }
-            bytes[i] = oos_add(bytes[i], held[taken][use]);
+            uint64_t const bytes = device->at_phase_peak[phase][whose][use];
+            bool modelled;
+            oos_owner const owner = owner_of(whose, use, &modelled);
+            all.bytes[owner] = oos_add(all.bytes[owner], bytes);
+            if (modelled) all.modelled[owner] = oos_add(all.modelled[owner], bytes);
         }
-    for (size_t i = 0; i < count; i++) {
-        oos_amount const amount = model[i] ? oos_amount_guess(bytes[i], bytes[i] / 2, oos_mul(bytes[i], 2),
-                                                              "model: no allocation call shows it")
-                                           : oos_amount_exact(bytes[i], OOS_SOURCE_MEASURED, NULL);
-        oomsight_status const status = oos_ledger_hold(ledger, owners[i], amount);
-        if (status != OOMSIGHT_OK) return status;
+    all.bytes[OOS_OWNER_OTHERS] = device->spec.others_bytes;
+    return all;
+}
+
+/* Gives `bytes` of one owner to another. */
+static void give(sums *all, oos_owner from, oos_owner to, uint64_t bytes)
+{
+    uint64_t const modelled = oos_min(all->modelled[from], bytes);
+    if (from == to) return;
+    all->bytes[from] -= bytes;
+    all->bytes[to] = oos_add(all->bytes[to], bytes);
+    all->modelled[from] -= modelled;
+    all->modelled[to] = oos_add(all->modelled[to], modelled);
+}
+
+/* What a run of the model takes, and what the trial capture takes: it goes back, but for a rest. */
+static const oos_owner of_runs[] = {OOS_OWNER_ACTIVATIONS, OOS_OWNER_SAMPLER, OOS_OWNER_ENCODER,
+                                    OOS_OWNER_CUDA_GRAPHS};
+enum { RUNS = sizeof of_runs / sizeof *of_runs };
+
+/* The names plan has for a part that is there for this phase alone, or left over from one before. `next` is the moment after this
+ * one, `kept` what profiling has left when the cache was allocated; either may be NULL. */
+static void rename_rows(oos_phase phase, sums *all, const sums *next, const sums *kept)
+{
+    const uint64_t *bytes = all->bytes;
+    if (phase == OOS_PHASE_WEIGHT_LOAD && next)
+        give(all, OOS_OWNER_WEIGHTS, OOS_OWNER_LOADING_COPIES,
+             oos_sub(bytes[OOS_OWNER_WEIGHTS], next->bytes[OOS_OWNER_WEIGHTS]));
+    if (phase == OOS_PHASE_QUANT_POSTPROCESS && next)
+        give(all, OOS_OWNER_WEIGHTS, OOS_OWNER_REPACK_COPY,
+             oos_sub(bytes[OOS_OWNER_WEIGHTS], next->bytes[OOS_OWNER_WEIGHTS]));
+    for (size_t i = 0; kept && phase >= OOS_PHASE_PROFILE_RUN && phase != OOS_PHASE_MM_PROFILE && i < RUNS;
+         i++)
+        give(all, of_runs[i], OOS_OWNER_KEPT, oos_min(bytes[of_runs[i]], kept->bytes[of_runs[i]]));
+    if (phase != OOS_PHASE_CUDAGRAPH_PROFILE) return;
+    give(all, OOS_OWNER_KV_CACHE, OOS_OWNER_TRIAL_KV, bytes[OOS_OWNER_KV_CACHE]);
+    give(all, OOS_OWNER_CUDA_GRAPHS, OOS_OWNER_TRIAL_GRAPHS, bytes[OOS_OWNER_CUDA_GRAPHS]);
+}
+
+static oos_amount amount_of(const sums *all, oos_owner owner)
+{
+    uint64_t const bytes = all->bytes[owner], modelled = all->modelled[owner];
+    if (owner == OOS_OWNER_OTHERS) return oos_amount_exact(bytes, OOS_SOURCE_READ, "given with --gpu-used");
+    if (!modelled) return oos_amount_exact(bytes, OOS_SOURCE_MEASURED, NULL);
+    return oos_amount_guess(bytes, bytes - modelled / 2, oos_add(bytes, modelled),
+                            modelled < bytes ? "in part a model: no allocation call shows it"
+                                             : "model: no allocation call shows it");
+}
+
+/* The order of a start, in which a plan has them too: communicators before the first look at free memory, the encoder before the
+ * model. */
+static oos_phase in_order(unsigned place)
+{
+    switch (place) {
+    case OOS_PHASE_INIT_FREE_MEMORY_CHECK: return OOS_PHASE_DISTRIBUTED_INIT;
+    case OOS_PHASE_DISTRIBUTED_INIT: return OOS_PHASE_INIT_FREE_MEMORY_CHECK;
+    case OOS_PHASE_PROFILE_RUN: return OOS_PHASE_MM_PROFILE;
+    case OOS_PHASE_MM_PROFILE: return OOS_PHASE_PROFILE_RUN;
+    default: return place;
     }
-    return OOMSIGHT_OK;
+}
+
+static const oos_segment_device *fullest_of(const oos_segment *segment, oos_phase phase, uint32_t *ret_index)
+{
+    *ret_index = 0;
+    for (uint32_t d = 1; d < segment->device_count; d++)
+        if (segment->devices[d].phase_peak_bytes[phase] >
+            segment->devices[*ret_index].phase_peak_bytes[phase])
+            *ret_index = d;
+    return &segment->devices[*ret_index];
+}
+
+/* What the engine subtracts from its budget, in its own figures: nothing is taken in this phase. */
+static void hold_sizing(oos_moment *moment, const oos_dryrun_log *log)
+{
+    uint64_t const subtracted = oos_sub(log->budget_bytes.value, log->kv_available.bytes.value);
+    uint64_t const parts[] = {log->weights.bytes.value, log->activation_peak.bytes.value,
+                              oos_u64_or(log->graph_estimate_bytes, 0)};
+    static const oos_owner owners[] = {OOS_OWNER_WEIGHTS, OOS_OWNER_ACTIVATION_PEAK,
+                                       OOS_OWNER_GRAPH_ESTIMATE};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        oos_moment_hold(moment, owners[i],
+                        oos_amount_exact(parts[i], OOS_SOURCE_MEASURED, "as the engine measured it"));
+    oos_moment_hold(moment, OOS_OWNER_OUTSIDE,
+                    oos_amount_exact(oos_sub(subtracted, moment->ledger.held_bytes), OOS_SOURCE_DERIVED,
+                                     "the rest of what the engine subtracted: outside PyTorch, and kept"));
+}
+
+/* The device as it was, or the budget. False: nothing was taken in that phase. */
+static bool moment_open(oos_arena *arena, const oos_segment *segment, const oos_dryrun_log *log,
+                        oos_phase phase, oos_moment *ret_moment, sums *ret_sums)
+{
+    uint32_t index;
+    const oos_segment_device *device = fullest_of(segment, phase, &index);
+    bool const sized = log->budget_bytes.known && log->kv_available.exact && log->weights.exact;
+    oos_moment_init(ret_moment, arena, phase);
+    ret_moment->device = index;
+    *ret_sums = (sums){0};
+    if (phase == OOS_PHASE_KV_SIZING) {
+        if (sized) hold_sizing(ret_moment, log);
+        return sized;
+    }
+    if (!device->phase_peak_bytes[phase]) return false;
+    *ret_sums = sums_of(device, phase);
+    return true;
+}
+
+static oos_limit limit_of(const oos_segment *segment, const oos_dryrun *run, const oos_moment *moment)
+{
+    return oos_limit_exact(moment->phase == OOS_PHASE_KV_SIZING
+                               ? run->log.budget_bytes.value
+                               : segment->devices[moment->device].spec.total_bytes);
 }
 
 static oomsight_status phases_read(oos_arena *arena, const oos_segment *segment, oos_dryrun *run)
 {
-    for (unsigned phase = 0; phase < OOS_PHASE_COUNT; phase++) {
-        uint32_t fullest = 0;
-        for (uint32_t d = 1; d < segment->device_count; d++)
-            if (segment->devices[d].phase_peak_bytes[phase] >
-                segment->devices[fullest].phase_peak_bytes[phase])
-                fullest = d;
-        const oos_segment_device *device = &segment->devices[fullest];
-        if (!device->phase_peak_bytes[phase]) continue;
-        if (device->phase_peak_bytes[phase] > device->spec.total_bytes)
-            return OOMSIGHT_MALFORMED; /* no stand-in ever wrote that */
-        oos_dryrun_phase *moment = &run->phases[run->phase_count++];
-        moment->phase = phase;
-        moment->device = fullest;
-        moment->peak_bytes = device->phase_peak_bytes[phase];
-        moment->limit_bytes = oos_sub(device->spec.total_bytes, device->spec.others_bytes);
-        oos_ledger_init(&moment->ledger, arena);
-        oos_held held;
-        memcpy(held, device->at_phase_peak[phase], sizeof held);
-        oomsight_status const status = rows_add(&moment->ledger, held);
-        if (status != OOMSIGHT_OK) return status;
+    sums *all = OOS_NEW_ARRAY(arena, sums, OOS_PHASE_COUNT + 1); /* the last: what was kept */
+    if (!all) return OOMSIGHT_NOMEM;
+    for (unsigned place = 0; place < OOS_PHASE_COUNT; place++) {
+        oos_phase const phase = in_order(place);
+        for (uint32_t d = 0; d < segment->device_count; d++)
+            if (segment->devices[d].phase_peak_bytes[phase] > segment->devices[d].spec.total_bytes)
+                return OOMSIGHT_MALFORMED; /* no stand-in ever wrote that */
+        if (moment_open(arena, segment, &run->log, phase, &run->phases[run->phase_count],
+                        &all[run->phase_count]))
+            run->phase_count++;
     }
+    const sums *kept = NULL;
+    for (size_t i = 0; i < run->phase_count; i++)
+        if (run->phases[i].phase == OOS_PHASE_KV_ALLOC)
+            kept = memcpy(&all[OOS_PHASE_COUNT], &all[i], sizeof *all);
+    size_t count = 0;
+    for (size_t i = 0; i < run->phase_count; i++) {
+        oos_moment moment = run->phases[i];
+        oos_phase const phase = moment.phase;
+        const sums *next = i + 1 < run->phase_count ? &all[i + 1] : NULL;
+        if (phase != OOS_PHASE_KV_SIZING) rename_rows(phase, &all[i], next, kept);
+        if (phase == OOS_PHASE_QUANT_POSTPROCESS && next && run->log.failed != phase &&
+            !all[i].bytes[OOS_OWNER_REPACK_COPY])
+            continue; /* nothing was repacked: part of loading, as in a plan */
+        for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
+            if (all[i].bytes[owner]) oos_moment_hold(&moment, owner, amount_of(&all[i], owner));
+        OOS_TRY(oos_moment_close(&moment, limit_of(segment, run, &moment), NULL));
+        moment.refusal = phase == OOS_PHASE_KV_SIZING;
+        moment.ok = phase != run->log.failed;
+        run->phases[count++] = moment;
+    }
+    run->phase_count = count;
     return OOMSIGHT_OK;
 }
 

@@ -57,10 +57,8 @@ bool oos_condition_holds(const oos_condition *when, const oos_signal_set *set)
 
 bool oos_phase_named(const char *word, oos_phase *ret_phase)
 {
-    for (oos_phase phase = 0; phase < OOS_PHASE_COUNT; phase++)
-        if (strcmp(word, oos_phase_word(phase)) == 0) {
-            *ret_phase = phase;
-            return true;
-        }
-    return false;
+    oos_phase const found = oos_phase_find(word);
+    if (found == OOS_PHASE_COUNT) return false;
+    *ret_phase = found;
+    return true;
 }

@@ -4,7 +4,7 @@
 
 #include "explain/incident.h"
 
-/* Fills ledger and ledger_total_bytes, so that the rows add up to what the device had in use; nothing is filled when
+/* Fills `held`, so that the rows add up to what the device had in use; nothing is filled when
  * the log does not tell that much. */
 void oos_holdings_rebuild(oos_arena *arena, oos_incident *incident);
 

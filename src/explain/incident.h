@@ -5,6 +5,7 @@
 
 #include "explain/signals.h"
 #include "base/size.h"
+#include "ledger/moment.h"
 #include "log/logtime.h"
 
 /* name, key in JSON, unit: B bytes, N count, R ratio */
@@ -79,8 +80,7 @@ typedef struct oos_evidence {
 typedef struct oos_rank {
     const char *rank; /* "TP3" */
     oos_number numbers[OOS_NUMBER_COUNT];
-    oos_ledger ledger;
-    uint64_t ledger_total_bytes; /* 0: no ledger */
+    oos_moment held; /* peak_bytes is what was in use; 0: nothing is known of it */
 } oos_rank;
 
 /* What the log tells of the engine's set-up. Any may be NULL. */
@@ -130,8 +130,7 @@ typedef struct oos_incident {
     double confidence;
     const char *engine;
     const struct oos_kb_record *record; /* of the knowledge base, NULL: none fits */
-    oos_ledger ledger;
-    uint64_t ledger_total_bytes; /* 0: no ledger */
+    oos_moment held;                    /* peak_bytes is what was in use; 0: nothing is known of it */
     uint64_t fingerprint;
 } oos_incident;
 

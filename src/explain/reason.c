@@ -232,9 +232,9 @@ static oos_phase most_usual(oos_phase_set stages, double *ret_share)
 static const char *stack_rule(oos_phase phase)
 {
     static const char *const ids[] = {
-#define ID(name, word) "stack:" word,
-        OOS_PHASE_MAP(ID)
-#undef ID
+#define PHASE(name, word, takes) "stack:" word,
+#include "ledger/phase.def"
+#undef PHASE
     };
     return ids[phase];
 }

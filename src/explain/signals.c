@@ -27,13 +27,6 @@ static bool kind_of(const char *word, oos_signal_kind *ret_kind)
     return false;
 }
 
-static oos_phase phase_of(const char *word)
-{
-    for (oos_phase phase = 0; word && phase < OOS_PHASE_COUNT; phase++)
-        if (strcmp(word, oos_phase_word(phase)) == 0) return phase;
-    return OOS_PHASE_COUNT;
-}
-
 static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_signal *ret_signal,
                                    oomsight_error *reterr)
 {
@@ -44,7 +37,7 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a signal needs an id and a known kind");
     signal.id = id;
     oos_json_str(object, "phase", &phase);
-    signal.phase = phase_of(phase);
+    signal.phase = oos_phase_find(phase);
     oos_json_str(object, "cause", &signal.cause);
     oos_json_str(object, "engine", &signal.engine);
     if (oos_json_str(object, "regex", &signal.regex)) {

@@ -153,9 +153,8 @@ bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view tex
                 json_string_value(json_object_get(json_object_get(root, "setup"), setup_fields[i].key));
             if (value) *setup_field(&ret_history->setup, i) = oos_arena_copy(arena, oos_view_of(value));
         }
-        const char *phase = json_string_value(json_object_get(root, "phase"));
-        for (oos_phase p = 0; phase && p < OOS_PHASE_COUNT; p++)
-            if (strcmp(oos_phase_word(p), phase) == 0) ret_history->last_marker = ret_history->furthest = p;
+        ret_history->last_marker = ret_history->furthest =
+            oos_phase_find(json_string_value(json_object_get(root, "phase")));
         const json_t *started = json_object_get(root, "started_ns");
         if (json_is_integer(started)) ret_history->started = json_integer_value(started);
     }

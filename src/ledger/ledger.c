@@ -1,14 +1,62 @@
-/* Rows of a ledger, and the words for phases and sources. */
+/* Rows of a ledger, and the words for phases, owners, causes and sources. */
 #include "ledger/ledger.h"
+
+static const char *const phase_words[] = {
+#define PHASE(name, word, takes) word,
+#include "ledger/phase.def"
+#undef PHASE
+};
+
+static const char *const owner_words[] = {
+#define OWNER(name, word) word,
+#include "ledger/owner.def"
+#undef OWNER
+};
+
+static const char *const cause_words[] = {
+    NULL,
+#define CAUSE(name, word) word,
+#include "ledger/cause.def"
+#undef CAUSE
+};
 
 const char *oos_phase_word(oos_phase phase)
 {
-    static const char *const words[] = {
-#define WORD(name, word) word,
-        OOS_PHASE_MAP(WORD)
-#undef WORD
+    return (unsigned)phase < OOS_PHASE_COUNT ? phase_words[phase] : "unknown";
+}
+
+const char *oos_owner_word(oos_owner owner)
+{
+    return (unsigned)owner < OOS_OWNER_COUNT ? owner_words[owner] : "unaccounted";
+}
+
+const char *oos_cause_word(oos_cause cause)
+{
+    return (unsigned)cause < OOS_CAUSE_COUNT ? cause_words[cause] : NULL;
+}
+
+oos_phase oos_phase_find(const char *word)
+{
+    for (unsigned i = 0; word && i < OOS_PHASE_COUNT; i++)
+        if (strcmp(word, phase_words[i]) == 0) return i;
+    return OOS_PHASE_COUNT;
+}
+
+oos_cause oos_cause_find(const char *word)
+{
+    for (unsigned i = 1; word && i < OOS_CAUSE_COUNT; i++)
+        if (strcmp(word, cause_words[i]) == 0) return i;
+    return OOS_CAUSE_NONE;
+}
+
+oos_owner oos_phase_takes(oos_phase phase)
+{
+    static const oos_owner owners[] = {
+#define PHASE(name, word, takes) OOS_OWNER_##takes,
+#include "ledger/phase.def"
+#undef PHASE
     };
-    return (unsigned)phase < OOS_PHASE_COUNT ? words[phase] : "unknown";
+    return (unsigned)phase < OOS_PHASE_COUNT ? owners[phase] : OOS_OWNER_UNACCOUNTED;
 }
 
 const char *oos_source_word(oos_source source)
@@ -36,7 +84,7 @@ void oos_ledger_init(oos_ledger *ledger, oos_arena *arena)
     *ledger = (oos_ledger){.arena = arena};
 }
 
-oomsight_status oos_ledger_hold(oos_ledger *ledger, const char *owner, oos_amount amount)
+oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount amount)
 {
     uint64_t held_bytes, held_low, held_high;
     if (__builtin_add_overflow(ledger->held_bytes, amount.bytes, &held_bytes) ||
@@ -60,10 +108,18 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, const char *owner, oos_amoun
     return OOMSIGHT_OK;
 }
 
+uint64_t oos_ledger_bytes(const oos_ledger *ledger, oos_owner owner)
+{
+    uint64_t bytes = 0;
+    for (const oos_hold *row = ledger->first; row; row = row->next)
+        if (row->owner == owner) bytes = oos_add(bytes, row->amount.bytes);
+    return bytes;
+}
+
 oomsight_status oos_ledger_close(oos_ledger *ledger, uint64_t total_bytes)
 {
     if (total_bytes <= ledger->held_bytes) return OOMSIGHT_OK;
-    return oos_ledger_hold(ledger, "unaccounted",
+    return oos_ledger_hold(ledger, OOS_OWNER_UNACCOUNTED,
                            oos_amount_exact(total_bytes - ledger->held_bytes, OOS_SOURCE_DERIVED,
                                             "in use, but no row explains it"));
 }

@@ -7,38 +7,35 @@
 #include "base/error.h"
 #include "base/size.h"
 
-/* name, word: the same words everywhere (CONTRACT, Phases). In the order in which an engine goes through them. */
-#define OOS_PHASE_MAP(X)                                                                                     \
-    X(ARGUMENTS, "arguments")                                                                                \
-    X(ENV, "env")                                                                                            \
-    X(INIT_FREE_MEMORY_CHECK, "init_free_memory_check")                                                      \
-    X(DISTRIBUTED_INIT, "distributed_init")                                                                  \
-    X(WEIGHT_LOAD, "weight_load")                                                                            \
-    X(QUANT_POSTPROCESS, "quant_postprocess")                                                                \
-    X(PROFILE_RUN, "profile_run")                                                                            \
-    X(MM_PROFILE, "mm_profile")                                                                              \
-    X(CUDAGRAPH_PROFILE, "cudagraph_profile")                                                                \
-    X(KV_SIZING, "kv_sizing")                                                                                \
-    X(KV_ALLOC, "kv_alloc")                                                                                  \
-    X(COMPILE, "compile")                                                                                    \
-    X(CUDAGRAPH_CAPTURE, "cudagraph_capture")                                                                \
-    X(SAMPLER_WARMUP, "sampler_warmup")                                                                      \
-    X(RUNTIME_PREFILL, "runtime_prefill")                                                                    \
-    X(RUNTIME_SAMPLER, "runtime_sampler")                                                                    \
-    X(RUNTIME_OTHER, "runtime_other")                                                                        \
-    X(SLEEP_WAKE, "sleep_wake")                                                                              \
-    X(HOST_MEMORY, "host_memory")                                                                            \
-    X(NOT_OOM, "not_oom")                                                                                    \
-    X(UNKNOWN, "unknown")
-
+/* Phases, owners and causes, each named once for the whole product: phase.def, owner.def, cause.def. */
 typedef enum oos_phase {
-#define OOS_PHASE_ENUM(name, word) OOS_PHASE_##name,
-    OOS_PHASE_MAP(OOS_PHASE_ENUM)
-#undef OOS_PHASE_ENUM
-        OOS_PHASE_COUNT
+#define PHASE(name, word, takes) OOS_PHASE_##name,
+#include "ledger/phase.def"
+#undef PHASE
+    OOS_PHASE_COUNT
 } oos_phase;
 
+typedef enum oos_owner {
+#define OWNER(name, word) OOS_OWNER_##name,
+#include "ledger/owner.def"
+#undef OWNER
+    OOS_OWNER_COUNT
+} oos_owner;
+
+typedef enum oos_cause {
+    OOS_CAUSE_NONE,
+#define CAUSE(name, word) OOS_CAUSE_##name,
+#include "ledger/cause.def"
+#undef CAUSE
+    OOS_CAUSE_COUNT
+} oos_cause;
+
 const char *oos_phase_word(oos_phase phase);
+const char *oos_owner_word(oos_owner owner);
+const char *oos_cause_word(oos_cause cause); /* NULL for none */
+oos_phase oos_phase_find(const char *word);  /* OOS_PHASE_COUNT: no such phase, or NULL */
+oos_cause oos_cause_find(const char *word);  /* OOS_CAUSE_NONE: no such cause, or NULL */
+oos_owner oos_phase_takes(oos_phase phase);  /* whose the bytes are that are taken in it */
 
 /* How a number came to be known, weakest last. A guess is never printed without its mark. */
 typedef enum oos_source {
@@ -71,7 +68,7 @@ oos_amount oos_amount_sum(oos_amount a, oos_amount b); /* the weaker source, ran
 /* One row. */
 typedef struct oos_hold {
     const struct oos_hold *next; /* in the order in which they were added */
-    const char *owner;
+    oos_owner owner;
     oos_amount amount;
 } oos_hold;
 
@@ -84,9 +81,11 @@ typedef struct oos_ledger {
 
 void oos_ledger_init(oos_ledger *ledger, oos_arena *arena);
 
-/* `owner` and `amount.how` must outlive the ledger (string literals and arena strings do). Rows of 0 bytes are kept out
- * unless they carry a range. On failure nothing has changed. */
-oomsight_status oos_ledger_hold(oos_ledger *ledger, const char *owner, oos_amount amount);
+/* `amount.how` must outlive the ledger (string literals and arena strings do). Rows of 0 bytes are kept out unless they
+ * carry a range. On failure nothing has changed. */
+oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount amount);
+
+uint64_t oos_ledger_bytes(const oos_ledger *ledger, oos_owner owner); /* of all its rows */
 
 /* Make the rows add up to `total_bytes`: what is missing becomes the row `unaccounted`. */
 oomsight_status oos_ledger_close(oos_ledger *ledger, uint64_t total_bytes);

@@ -71,14 +71,14 @@ static double probability(double chance)
     return 0.1 + 0.8 * chance;
 }
 
-static void decided_by(oos_plan *plan, const oos_plan_phase *moment)
+static void decided_by(oos_plan *plan, const oos_moment *moment)
 {
     plan->phase = moment->phase;
     plan->tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
 }
 
 /* The first phase that is about as doubtful as the most doubtful one: what goes wrong first is what is seen. */
-static const oos_plan_phase *doubtful(const oos_plan *plan)
+static const oos_moment *doubtful(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].tight && plan->phases[i].chance < plan->chance + 0.05) return &plan->phases[i];
@@ -88,12 +88,12 @@ static const oos_plan_phase *doubtful(const oos_plan *plan)
 /* One phase that cannot be passed is enough to fail: the first of them is named, whatever may go wrong before. */
 static void judge(oos_plan *plan)
 {
-    const oos_plan_phase *fails = NULL;
+    const oos_moment *fails = NULL;
     plan->verdict = OOMSIGHT_VERDICT_FITS;
     plan->phase = OOS_PHASE_COUNT;
     plan->chance = 1;
     for (size_t i = 0; i < plan->phase_count; i++) {
-        const oos_plan_phase *moment = &plan->phases[i];
+        const oos_moment *moment = &plan->phases[i];
         if (!moment->ok && !moment->tight && !fails) fails = moment;
         if (moment->chance < plan->chance) plan->chance = moment->chance;
     }
@@ -174,10 +174,10 @@ static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup,
 static void refuse(oos_plan *plan)
 {
     plan->phases[plan->phase_count++] =
-        (oos_plan_phase){.phase = OOS_PHASE_ENV, .refusal = true, .message = plan->backend.reason};
+        (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = plan->backend.reason};
     plan->verdict = OOMSIGHT_VERDICT_REFUSED;
     plan->phase = OOS_PHASE_ENV;
-    plan->cause = "bad_config";
+    plan->cause = OOS_CAUSE_CONFIG;
     plan->why = plan->backend.reason;
 }
 
@@ -211,7 +211,7 @@ static void cap(oos_plan *plan)
     plan->phase = OOS_PHASE_KV_SIZING;
     plan->chance = 0.75;
     plan->probability = probability(plan->chance);
-    plan->cause = "unknown";
+    plan->cause = OOS_CAUSE_UNKNOWN;
     plan->why = what;
     for (size_t i = 0; i < plan->phase_count; i++) {
         if (plan->phases[i].phase != OOS_PHASE_KV_SIZING) continue;
@@ -231,11 +231,11 @@ static oomsight_status refuse_arguments(oos_arena *arena, oos_plan *plan, oomsig
         if (plan->phases[i - 1].phase == r->phase)
             plan->phase_count = i - 1; /* what it refuses it does not reach */
     memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
-    plan->phases[0] = (oos_plan_phase){.phase = r->phase, .refusal = true, .message = r->sentence};
+    plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
     plan->phase_count++;
     plan->verdict = OOMSIGHT_VERDICT_REFUSED;
     plan->phase = r->phase;
-    plan->cause = "bad_config";
+    plan->cause = OOS_CAUSE_CONFIG;
     plan->chance = plan->probability = 0;
     plan->tried_bytes = (oos_u64){0};
     return OOMSIGHT_OK;

@@ -2,7 +2,7 @@
 #ifndef OOS_PLAN_PLAN_H
 #define OOS_PLAN_PLAN_H
 
-#include "ledger/ledger.h"
+#include "ledger/moment.h"
 #include "plan/activation/activation.h"
 #include "plan/arguments/arguments.h"
 #include "plan/backend/backend.h"
@@ -11,22 +11,6 @@
 #include "plan/outside.h"
 #include "plan/setup/setup.h"
 #include "plan/weights/weights.h"
-
-/* The device at the worst moment of one phase. */
-typedef struct oos_plan_phase {
-    oos_phase phase;
-    oos_ledger ledger;                        /* rows of that moment; closes at peak_bytes */
-    uint64_t peak_bytes, peak_low, peak_high; /* needed; independent errors add as squares */
-    /* what is there: the device, or the engine's budget for kv_sizing; a range where the device's size is not known to
-     * the byte, as far as it moves the room in this phase */
-    uint64_t limit_bytes, limit_low, limit_high;
-    bool ok;              /* peak <= limit at the best guess */
-    bool tight;           /* with need and limit as far apart or as near as they may be, the answer differs */
-    double chance;        /* of getting through, by the ranges alone: see oos_moment_chance */
-    bool refusal;         /* not ok means: the engine itself says no */
-    uint64_t tried_bytes; /* the allocation that fails, as the engine would print it; 0: none */
-    const char *message;  /* the engine's own sentence, or ours, NULL */
-} oos_plan_phase;
 
 typedef struct oos_fix {
     const char *const *change; /* words to add to the command */
@@ -56,8 +40,8 @@ typedef struct oos_plan {
     double chance;      /* of starting, by the ranges alone: that of the phase with the least */
     double probability; /* ... as starts of that chance turned out (oos_plan_probability) */
     oos_phase phase;    /* first that fails, OOS_PHASE_COUNT: none */
-    const char *cause;  /* a word of the corpus' causes, NULL */
-    const char *why;    /* the mechanism in one or two sentences, NULL when it fits */
+    oos_cause cause;
+    const char *why; /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
     uint64_t stage;                    /* the pipeline stage that holds most */
     oos_weights weights;               /* ... its weights */
@@ -72,7 +56,7 @@ typedef struct oos_plan {
     oos_amount non_kv;     /* what the engine subtracts from it */
     uint64_t strand_bytes; /* free segments stranded in the sleep-mode pool at the end of loading */
     uint64_t trial_blocks; /* blocks of the cache that graph profiling allocates, 0: it does not run */
-    oos_plan_phase phases[OOS_PHASE_COUNT];
+    oos_moment phases[OOS_PHASE_COUNT];
     size_t phase_count;
     oos_refusal refusal; /* sentence NULL: the arguments are taken */
     const oos_fix *fixes;

@@ -3,6 +3,7 @@
 #ifndef OOS_REPLAY_ANALYSIS_H
 #define OOS_REPLAY_ANALYSIS_H
 
+#include "ledger/moment.h"
 #include "replay/run.h"
 
 /* One line of the what-if table. */
@@ -60,7 +61,8 @@ typedef struct oos_analysis {
     oos_holder *holders, *categories; /* at the peak of allocated bytes, largest first */
     size_t holder_count, category_count;
 
-    size_t strained_event; /* the moment of the next three: the first OOM, or the peak of reserved bytes */
+    size_t strained_event; /* the moment of what follows: the first OOM, or the peak of reserved bytes */
+    oos_moment strain;
     oos_layout layout;
     uint32_t *layout_stacks; /* by block of the layout */
     oos_stranded *stranded;
@@ -95,6 +97,9 @@ oomsight_status oos_smallest_device(const oos_trace *trace, const oos_scenario *
 
 /* "weights", "KV cache", ...: what the frames of a stack point to. Never NULL. */
 const char *oos_category_of(const oos_trace *trace, uint32_t stack, oos_pool_id pool);
+
+/* The same as an owner of the ledger; OOS_OWNER_LIVE where the ledger has no such owner. */
+oos_owner oos_owner_of(const oos_trace *trace, uint32_t stack);
 
 /* "name (file:line)" of the innermost frame that is not torch's own. */
 const char *oos_stack_name(oos_arena *arena, const oos_trace *trace, uint32_t stack);

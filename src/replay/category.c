@@ -1,24 +1,44 @@
 /* What the frames of a stack point to: names people know, from words in function and file names. */
 #include "replay/analysis.h"
 
+/* A category that the ledger knows is called as it is there. */
 static const struct {
-    const char *word, *category;
-} words[] = {{"kv_cache", "KV cache"},         {"kvcache", "KV cache"},        {"capture", "CUDA graphs"},
-             {"cudagraph", "CUDA graphs"},     {"cuda_graph", "CUDA graphs"},  {"load_weights", "weights"},
-             {"weight_loader", "weights"},     {"create_weights", "weights"},  {"process_weights", "weights"},
-             {"load_model", "weights"},        {"optimizer", "optimizer"},     {"optim/", "optimizer"},
-             {"backward", "gradients"},        {"sampler", "sampler"},         {"forward", "activations"},
-             {"execute_model", "activations"}, {"profile_run", "activations"}, {"_dummy_run", "activations"}};
+    const char *word;
+    oos_owner owner;
+    const char *category; /* NULL: the owner's word */
+} words[] = {{"kv_cache", OOS_OWNER_KV_CACHE, NULL},       {"kvcache", OOS_OWNER_KV_CACHE, NULL},
+             {"capture", OOS_OWNER_CUDA_GRAPHS, NULL},     {"cudagraph", OOS_OWNER_CUDA_GRAPHS, NULL},
+             {"cuda_graph", OOS_OWNER_CUDA_GRAPHS, NULL},  {"load_weights", OOS_OWNER_WEIGHTS, NULL},
+             {"weight_loader", OOS_OWNER_WEIGHTS, NULL},   {"create_weights", OOS_OWNER_WEIGHTS, NULL},
+             {"process_weights", OOS_OWNER_WEIGHTS, NULL}, {"load_model", OOS_OWNER_WEIGHTS, NULL},
+             {"optimizer", OOS_OWNER_LIVE, "optimizer"},   {"optim/", OOS_OWNER_LIVE, "optimizer"},
+             {"backward", OOS_OWNER_LIVE, "gradients"},    {"sampler", OOS_OWNER_SAMPLER, NULL},
+             {"forward", OOS_OWNER_ACTIVATIONS, NULL},     {"execute_model", OOS_OWNER_ACTIVATIONS, NULL},
+             {"profile_run", OOS_OWNER_ACTIVATIONS, NULL}, {"_dummy_run", OOS_OWNER_ACTIVATIONS, NULL}};
+enum { WORDS = sizeof words / sizeof *words };
 
-const char *oos_category_of(const oos_trace *trace, uint32_t stack, oos_pool_id pool)
+static size_t word_of(const oos_trace *trace, uint32_t stack)
 {
     for (uint32_t at = stack; at && at < trace->stack_count; at = trace->stacks[at].caller) {
         const oos_frame *f = &trace->frames[trace->stacks[at].frame];
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t i = 0; i < WORDS; i++)
             if (strstr(trace->strings[f->name], words[i].word) ||
                 strstr(trace->strings[f->file], words[i].word))
-                return words[i].category;
+                return i;
     }
+    return WORDS;
+}
+
+oos_owner oos_owner_of(const oos_trace *trace, uint32_t stack)
+{
+    size_t const word = word_of(trace, stack);
+    return word < WORDS ? words[word].owner : OOS_OWNER_LIVE;
+}
+
+const char *oos_category_of(const oos_trace *trace, uint32_t stack, oos_pool_id pool)
+{
+    size_t const word = word_of(trace, stack);
+    if (word < WORDS) return words[word].category ? words[word].category : oos_owner_word(words[word].owner);
     if (pool.first || pool.second) return pool.first ? "graph pools" : "memory pools";
     return stack ? "other code" : "not known (no stacks recorded)";
 }

@@ -205,6 +205,34 @@ static oomsight_status look_at_strain(oos_analysis *a, const scene *s, const siz
     return OOMSIGHT_OK;
 }
 
+/* The strained device as a ledger: who the live blocks belong to by their stacks, what is free where, and the rest of the device. */
+static oomsight_status hold_strain(oos_analysis *a, oomsight_error *reterr)
+{
+    uint64_t bytes[OOS_OWNER_COUNT] = {0};
+    for (size_t i = 0; i < a->layout.segment_count; i++) {
+        const oos_layout_segment *g = &a->layout.segments[i];
+        bool const private = g->pool.first || g->pool.second;
+        for (size_t k = g->first_block; k < g->first_block + g->block_count; k++) {
+            const oos_layout_block *b = &a->layout.blocks[k];
+            bool const free = b->state == OOS_BLOCK_INACTIVE;
+            oos_owner const owner = !free     ? oos_owner_of(a->trace, a->layout_stacks[k])
+                                    : private ? OOS_OWNER_POOLS
+                                              : OOS_OWNER_CACHED;
+            bytes[owner] = oos_add(bytes[owner], b->bytes);
+        }
+    }
+    bytes[OOS_OWNER_OUTSIDE] = oos_u64_or(a->scenario.base_bytes, oos_u64_or(a->trace->base_bytes, 0));
+    oos_moment_init(&a->strain, a->arena, OOS_PHASE_UNKNOWN);
+    for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
+        oos_moment_hold(&a->strain, owner, oos_amount_exact(bytes[owner], OOS_SOURCE_DERIVED, NULL));
+    a->strain.tried_bytes = a->outcome.oom ? a->outcome.first_oom_bytes : 0;
+    oos_u64 const total = a->scenario.total_bytes.known ? a->scenario.total_bytes : a->trace->total_bytes;
+    uint64_t const held = a->strain.ledger.held_bytes;
+    OOS_TRY(oos_moment_close(&a->strain, oos_limit_exact(total.known ? total.value : held), reterr));
+    a->strain.ok = !a->outcome.oom;
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_moments_fill(oos_analysis *a, oomsight_error *reterr)
 {
     scene s = {0};
@@ -220,6 +248,7 @@ oomsight_status oos_moments_fill(oos_analysis *a, oomsight_error *reterr)
         status = scene_create(a, a->strained_event, &s, reterr);
     }
     if (status == OOMSIGHT_OK) status = look_at_strain(a, &s, mallocs, reterr);
+    if (status == OOMSIGHT_OK) status = hold_strain(a, reterr);
     scene_release(&s);
     free(mallocs);
     return status;

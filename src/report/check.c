@@ -116,7 +116,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "likely", !plan ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
     oos_json_field_str(w, "phase",
                        plan && plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL);
-    oos_json_field_str(w, "cause", plan ? plan->cause : NULL);
+    oos_json_field_str(w, "cause", plan ? oos_cause_word(plan->cause) : NULL);
     oos_json_field_known(w, "tried_bytes", plan ? plan->tried_bytes : (oos_u64){0});
     oos_json_field_str(w, "why", plan ? plan->why : NULL);
     oos_json_field_str(w, "best_flags", checked->best_flags);

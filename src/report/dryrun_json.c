@@ -1,28 +1,18 @@
 /* A dry run as JSON, schema oomsight.dryrun/1 (docs/formats/dryrun.md). */
 #include "report/dryrun.h"
-#include "base/json_write.h"
+#include "report/ledger.h"
 #include "report/plan.h"
 
-static void put_phase(oos_json_writer *w, const oos_dryrun *run, const oos_dryrun_phase *moment)
+static void put_phase(oos_json_writer *w, const oos_moment *moment)
 {
     oos_json_begin_object(w);
     oos_json_field_str(w, "phase", oos_phase_word(moment->phase));
     oos_json_field_u64(w, "device", moment->device);
     oos_json_field_u64(w, "peak_bytes", moment->peak_bytes);
     oos_json_field_u64(w, "limit_bytes", moment->limit_bytes);
-    oos_json_field_bool(w, "ok", moment->phase != run->log.failed);
+    oos_json_field_bool(w, "ok", moment->ok);
     oos_json_key(w, "holds");
-    oos_json_begin_array(w);
-    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
-        oos_json_begin_object(w);
-        oos_json_field_str(w, "owner", row->owner);
-        oos_json_field_u64(w, "bytes", row->amount.bytes);
-        oos_json_field_str(w, "source", oos_source_word(row->amount.source));
-        oos_json_field_u64(w, "low", row->amount.low);
-        oos_json_field_u64(w, "high", row->amount.high);
-        oos_json_end_object(w);
-    }
-    oos_json_end_array(w);
+    oos_report_holds_json(w, &moment->ledger);
     oos_json_end_object(w);
 }
 
@@ -71,7 +61,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_str(w, "attention_backend", log->backend[0] ? log->backend : NULL);
     oos_json_key(w, "phases");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < run->phase_count; i++) put_phase(w, run, &run->phases[i]);
+    for (size_t i = 0; i < run->phase_count; i++) put_phase(w, &run->phases[i]);
     oos_json_end_array(w);
     oos_json_key(w, "child");
     oos_json_begin_object(w);

@@ -1,6 +1,6 @@
 /* A dry run for a terminal: the verdict, the engine's own words, the phases as bars, the rows of the one that decides. */
 #include "report/dryrun.h"
-#include "report/style.h"
+#include "report/ledger.h"
 
 #include <signal.h>
 
@@ -78,15 +78,10 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
     if (run->log.weights.bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
 }
 
-static void put_rows(const oos_style *style, const oos_dryrun_phase *moment)
+static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
-    oos_style_put(style, "\n  at the peak of %s, device %u\n", oos_phase_word(moment->phase), moment->device);
-    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
-        oos_text_put(style->text, "    ");
-        oos_style_cell(style, 42, row->owner);
-        oos_text_printf(style->text, " %8.2f GiB  ", oos_gib(row->amount.bytes));
-        oos_style_put(style, "%s\n", oos_source_word(row->amount.source));
-    }
+    oos_style_put(style, "\n  held in %s on device %u, GiB\n", oos_phase_word(moment->phase), moment->device);
+    oos_report_rows(style, &moment->ledger, explain);
 }
 
 static void put_calls(const oos_style *style, const char *title, const oos_call_count *list, size_t count)
@@ -106,22 +101,18 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     put_headline(&style, run);
     put_capacity(&style, run);
     oos_text_put(text, "\n");
-    const oos_dryrun_phase *shown = NULL;
+    const oos_moment *shown = NULL;
     for (size_t i = 0; i < run->phase_count; i++) {
-        const oos_dryrun_phase *moment = &run->phases[i];
+        const oos_moment *moment = &run->phases[i];
         bool const decides = moment->phase == run->log.failed;
         if (!shown || decides ||
             (run->log.failed == OOS_PHASE_COUNT && moment->peak_bytes >= shown->peak_bytes))
             shown = moment;
-        oos_text_printf(text, style.chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
-                        oos_phase_word(moment->phase), oos_gib(moment->peak_bytes),
-                        oos_gib(moment->limit_bytes));
-        oos_style_bar(&style, moment->peak_bytes, moment->limit_bytes,
-                      style.width > 78 ? style.width - 58 : 20, decides ? OOS_INK_BAD : OOS_INK_GOOD);
+        oos_report_moment_bar(&style, moment, decides ? OOS_INK_BAD : OOS_INK_GOOD);
         if (decides) oos_style_ink(&style, OOS_INK_BAD, run->log.ran_out ? " dies here" : " refused");
         oos_text_put(text, "\n");
     }
-    if (shown) put_rows(&style, shown);
+    if (shown) put_rows(&style, shown, params->explain);
     if (run->graph_count)
         oos_style_put(&style, "\n  %llu CUDA graphs with %llu nodes were made\n",
                       (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);

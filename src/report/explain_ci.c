@@ -1,6 +1,7 @@
 /* Explanations where nobody reads a terminal: Markdown for an issue, annotations for a GitHub job, SARIF for scanners. */
 #include "report/ci.h"
 #include "report/explain.h"
+#include "report/ledger.h"
 
 #include <inttypes.h>
 
@@ -26,14 +27,10 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
 
 static void put_ledger(const oos_style *style, const oos_incident *incident)
 {
-    if (!incident->ledger_total_bytes) return;
+    if (!incident->held.peak_bytes) return;
     oos_style_put(style, "\n| who held the device | GiB |\n");
     oos_text_put(style->text, "| --- | ---: |\n");
-    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next) {
-        oos_text_put(style->text, "| ");
-        oos_style_put(style, "%s", hold->owner);
-        oos_text_printf(style->text, " | %.2f |\n", (double)hold->amount.bytes / 0x1p30);
-    }
+    oos_report_rows_markdown(style, &incident->held.ledger);
 }
 
 static void put_line(const oos_style *style, const oos_evidence *evidence)

@@ -1,6 +1,6 @@
 /* Schema oomsight.incident/1. Unknown is null; bytes are integers. */
 #include "report/explain.h"
-#include "base/json_write.h"
+#include "report/ledger.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,18 +47,10 @@ static void put_numbers(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_object(w);
 }
 
-static void put_ledger(oos_json_writer *w, const oos_ledger *ledger, uint64_t total_bytes)
+static void put_ledger(oos_json_writer *w, const oos_moment *held)
 {
     oos_json_key(w, "ledger");
-    oos_json_begin_array(w);
-    for (const oos_hold *hold = total_bytes ? ledger->first : NULL; hold; hold = hold->next) {
-        oos_json_begin_object(w);
-        oos_json_field_str(w, "owner", hold->owner);
-        oos_json_field_u64(w, "bytes", hold->amount.bytes);
-        oos_json_field_str(w, "source", oos_source_word(hold->amount.source));
-        oos_json_end_object(w);
-    }
-    oos_json_end_array(w);
+    oos_report_holds_json(w, held->peak_bytes ? &held->ledger : &(oos_ledger){0});
 }
 
 static void put_evidence(oos_json_writer *w, const oos_incident *incident)
@@ -93,7 +85,7 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
         oos_json_field_str(w, "rank", rank->rank);
         for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
             field_number(w, oos_number_key(shown[k]), &rank->numbers[shown[k]], 'B');
-        put_ledger(w, &rank->ledger, rank->ledger_total_bytes);
+        put_ledger(w, &rank->held);
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
@@ -223,7 +215,7 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_field_str(w, "would_decide", incident->ask);
     put_setup(w, incident, notes);
     put_numbers(w, incident);
-    put_ledger(w, &incident->ledger, incident->ledger_total_bytes);
+    put_ledger(w, &incident->held);
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
     const oos_kb_record *record = incident->record;

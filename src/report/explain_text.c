@@ -4,6 +4,7 @@
 #include "base/shown.h"
 #include "log/logline.h"
 #include "report/explain.h"
+#include "report/ledger.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,26 +144,11 @@ static void put_label(const oos_style *style, const char *label, double gibs)
 
 static void put_ledger(const oos_style *style, const oos_incident *incident)
 {
-    if (!incident->ledger_total_bytes) return;
-    uint64_t const total = oos_value(incident, OOS_NUMBER_total);
-    unsigned const cells = style->width >= 100 ? 40 : 24;
+    if (!incident->held.peak_bytes) return;
     oos_text_put(style->text, "\n");
-    for (const oos_hold *hold = incident->ledger.first; hold; hold = hold->next) {
-        if (hold->amount.bytes < 8 * OOS_MIB) continue;
-        char owner[35];
-        snprintf(owner, sizeof owner, "%.34s", hold->owner);
-        put_label(style, owner, oos_gib(hold->amount.bytes));
-        oos_text_put(style->text, " ");
-        oos_style_bar(style, hold->amount.bytes, total, cells, OOS_INK_PLAIN);
-        oos_text_put(style->text, "\n");
-    }
-    uint64_t const free_bytes = oos_sub(total, incident->ledger_total_bytes);
-    put_label(style, "free", oos_gib(free_bytes));
-    oos_text_put(style->text, " ");
-    oos_style_bar(style, free_bytes, total, cells, OOS_INK_GOOD);
-    oos_text_put(style->text, "\n");
+    oos_report_bars(style, &incident->held, 8 * OOS_MIB);
     if (!oos_known(incident, OOS_NUMBER_tried)) return;
-    put_label(style, "asked for", oos_gib(oos_value(incident, OOS_NUMBER_tried)));
+    put_label(style, oos_owner_word(OOS_OWNER_ASKED), oos_gib(oos_value(incident, OOS_NUMBER_tried)));
     oos_text_put(style->text, "\n");
 }
 

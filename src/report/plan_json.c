@@ -1,18 +1,6 @@
 /* A plan as JSON, schema oomsight.plan/1 (CONTRACT). */
 #include "report/plan.h"
-#include "base/json_write.h"
-
-static void put_amount(oos_json_writer *w, const char *owner, const oos_amount *amount)
-{
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "owner", owner);
-    oos_json_field_u64(w, "bytes", amount->bytes);
-    oos_json_field_str(w, "source", oos_source_word(amount->source));
-    oos_json_field_u64(w, "low", amount->low);
-    oos_json_field_u64(w, "high", amount->high);
-    if (amount->how) oos_json_field_str(w, "how", amount->how);
-    oos_json_end_object(w);
-}
+#include "report/ledger.h"
 
 static void put_device(oos_json_writer *w, const oos_setup *setup)
 {
@@ -144,7 +132,8 @@ static void put_parts(oos_json_writer *w, const oos_plan *plan)
     };
     oos_json_key(w, "parts");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) put_amount(w, parts[i].name, parts[i].amount);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        oos_report_amount_json(w, parts[i].name, parts[i].amount);
     oos_json_end_array(w);
 }
 
@@ -153,7 +142,7 @@ static void put_phases(oos_json_writer *w, const oos_plan *plan)
     oos_json_key(w, "phases");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->phase_count; i++) {
-        const oos_plan_phase *moment = &plan->phases[i];
+        const oos_moment *moment = &plan->phases[i];
         oos_json_begin_object(w);
         oos_json_field_str(w, "phase", oos_phase_word(moment->phase));
         oos_json_field_u64(w, "peak_bytes", moment->peak_bytes);
@@ -165,10 +154,7 @@ static void put_phases(oos_json_writer *w, const oos_plan *plan)
         oos_json_field_bool(w, "ok", moment->ok);
         oos_json_field_bool(w, "tight", moment->tight);
         oos_json_key(w, "holds");
-        oos_json_begin_array(w);
-        for (const oos_hold *row = moment->ledger.first; row; row = row->next)
-            put_amount(w, row->owner, &row->amount);
-        oos_json_end_array(w);
+        oos_report_holds_json(w, &moment->ledger);
         if (!moment->ok && moment->message) oos_json_field_str(w, "message", moment->message);
         oos_json_end_object(w);
     }
@@ -242,7 +228,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_str(w, "likely", oos_plan_likely(plan) ? "starts" : "fails");
     oos_json_field_f64(w, "probability", plan->probability);
     oos_json_field_str(w, "phase", plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase));
-    oos_json_field_str(w, "cause", plan->cause);
+    oos_json_field_str(w, "cause", oos_cause_word(plan->cause));
     oos_json_field_str(w, "why", plan->why);
     oos_json_field_known(w, "tried_bytes", plan->tried_bytes);
     oos_json_field_u64(w, "weights_bytes", plan->weights.loaded_bytes);

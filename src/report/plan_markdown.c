@@ -19,7 +19,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
     oos_text_put(text, "|---|---:|---:|---|\n");
     for (size_t i = 0; i < plan->phase_count; i++) {
-        const oos_plan_phase *moment = &plan->phases[i];
+        const oos_moment *moment = &plan->phases[i];
         oos_text_printf(text, "| %s | %.2f | %.2f | ", oos_phase_word(moment->phase),
                         oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
         oos_style_put(style, "%s", !moment->ok ? "**no**" : moment->tight ? "tight" : "ok");

@@ -1,7 +1,7 @@
 /* A plan for a terminal: the verdict, why, the phases as bars, what helps, what does not. */
 #include "report/plan.h"
 #include "base/locale.h"
-#include "report/style.h"
+#include "report/ledger.h"
 
 #include <stdio.h>
 
@@ -42,7 +42,7 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
 }
 
 /* The rows of the phase that decides, or of serving when all is well. */
-static const oos_plan_phase *shown_phase(const oos_plan *plan)
+static const oos_moment *shown_phase(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
@@ -53,7 +53,7 @@ static const oos_plan_phase *shown_phase(const oos_plan *plan)
 static void put_message(const oos_style *style, const oos_plan *plan)
 {
     char tried[32];
-    const oos_plan_phase *moment = shown_phase(plan);
+    const oos_moment *moment = shown_phase(plan);
     if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
         oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
         oos_style_ink(style, OOS_INK_DIM,
@@ -99,14 +99,11 @@ static void put_forks(const oos_style *style, const oos_plan *plan)
     }
 }
 
-static void put_phase(const oos_style *style, const oos_plan *plan, const oos_plan_phase *moment)
+static void put_phase(const oos_style *style, const oos_plan *plan, const oos_moment *moment)
 {
     bool const decides = moment->phase == plan->phase;
     oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
-    unsigned const cells = style->width > 78 ? style->width - 58 : 20;
-    oos_text_printf(style->text, style->chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
-                    oos_phase_word(moment->phase), oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
-    oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, cells, ink);
+    oos_report_moment_bar(style, moment, ink);
     if (decides && !moment->ok && !moment->tight)
         oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
     else if (moment->tight)
@@ -114,19 +111,10 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_pl
     oos_text_put(style->text, "\n");
 }
 
-static void put_rows(const oos_style *style, const oos_plan_phase *moment, bool explain)
+static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
     oos_style_put(style, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
-    for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
-        const oos_amount *amount = &row->amount;
-        oos_text_printf(style->text, "    %8.3f  ", oos_gib(amount->bytes));
-        oos_style_cell(style, 34, row->owner);
-        oos_style_ink(style, OOS_INK_DIM, "%s", oos_source_word(amount->source));
-        if (amount->source == OOS_SOURCE_ESTIMATED)
-            oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", oos_gib(amount->low), oos_gib(amount->high));
-        oos_text_put(style->text, "\n");
-        if (explain && amount->how) oos_style_paragraph(style, 14, amount->how);
-    }
+    oos_report_rows(style, &moment->ledger, explain);
     oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->peak_bytes));
     oos_style_put(style, "needed\n");
     oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->limit_bytes));
@@ -151,7 +139,7 @@ static void put_phases(const oos_style *style, const oos_plan *plan, bool explai
         for (size_t i = 0; i < shown; i++) put_rows(style, &plan->phases[i], true);
         return;
     }
-    const oos_plan_phase *moment = shown_phase(plan);
+    const oos_moment *moment = shown_phase(plan);
     if (moment) put_rows(style, moment, false);
 }
 

@@ -1,5 +1,5 @@
 /* The replay report for programs: schema oomsight.replay/1 (data/schema/replay.schema.json). */
-#include "base/json_write.h"
+#include "report/ledger.h"
 #include "report/replay.h"
 
 static void put_settings(oos_json_writer *w, const oos_analysis *a, const oos_scenario *scenario,
@@ -149,6 +149,8 @@ void oos_replay_json(const oos_analysis *a, oos_text *text)
     put_holders(&w, "held", a->holders, a->holder_count);
     put_holders(&w, "held_by_category", a->categories, a->category_count);
     oos_json_field_u64(&w, "strained_event", a->strained_event);
+    oos_json_key(&w, "ledger");
+    oos_report_holds_json(&w, &a->strain.ledger);
     put_stranded(&w, a);
     put_pins(&w, a);
     oos_json_end_object(&w);

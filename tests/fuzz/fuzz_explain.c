@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
             const oos_incident *incident = &explanation.incidents[i];
             FUZZ_REQUIRE(incident->phase < OOS_PHASE_COUNT && incident->cause);
             FUZZ_REQUIRE(incident->confidence >= 0 && incident->confidence <= 1);
-            FUZZ_REQUIRE(!incident->ledger_total_bytes ||
-                         incident->ledger.held_bytes == incident->ledger_total_bytes);
+            FUZZ_REQUIRE(!incident->held.peak_bytes ||
+                         incident->held.ledger.held_bytes == incident->held.peak_bytes);
             FUZZ_REQUIRE(incident->first_line <= incident->last_line);
         }
     }

@@ -10,7 +10,7 @@ enum { WORDS_MAX = 96 };
 static void ledgers_check(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++) {
-        const oos_plan_phase *phase = &plan->phases[i];
+        const oos_moment *phase = &plan->phases[i];
         uint64_t sum = 0;
         for (const oos_hold *row = phase->ledger.first; row; row = row->next) {
             FUZZ_REQUIRE(row->owner);

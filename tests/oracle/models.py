@@ -148,6 +148,8 @@ MODELS = {
     "qwen2.5-1.5b": dense("Qwen2ForCausalLM", "qwen2", 1536, 28, 12, 2, 8960, 151936, tie_word_embeddings=True),
     "qwen2.5-7b": dense("Qwen2ForCausalLM", "qwen2", 3584, 28, 28, 4, 18944, 152064),
     "qwen3-0.6b": dense("Qwen3ForCausalLM", "qwen3", 1024, 28, 16, 8, 3072, 151936, head_dim=128, tie_word_embeddings=True),
+    "qwen3-4b": dense("Qwen3ForCausalLM", "qwen3", 2560, 36, 32, 8, 9728, 151936, head_dim=128, tie_word_embeddings=True,
+                      max_position_embeddings=40960),
     "qwen3-8b": dense("Qwen3ForCausalLM", "qwen3", 4096, 36, 32, 8, 12288, 151936, head_dim=128),
     "phi-3-mini": dense("Phi3ForCausalLM", "phi3", 3072, 32, 32, 32, 8192, 32064, max_position_embeddings=4096,
                         original_max_position_embeddings=4096, rope_theta=10000.0, pad_token_id=0),

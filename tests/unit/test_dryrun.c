@@ -115,36 +115,137 @@ static void the_engines_own_refusal_is_not_an_out_of_memory(void **state)
     assert_int_equal(log.failed, OOS_PHASE_KV_SIZING);
 }
 
+/* A segment as the stand-ins leave it. */
+static oos_segment *segment_of(char *path, uint64_t total_bytes)
+{
+    close(mkstemp(path));
+    unlink(path);
+    oos_device_spec const spec = {.name = "NVIDIA Phantom", .total_bytes = total_bytes};
+    oos_segment *segment;
+    assert_int_equal(oos_segment_create(path, &spec, 1, &segment), OOS_SEGMENT_OK);
+    return segment;
+}
+
+static void put(oos_segment *segment, oos_phase phase, oos_owner owner, oos_use use, uint64_t bytes)
+{
+    segment->devices[0].at_phase_peak[phase][owner][use] = bytes;
+    segment->devices[0].phase_peak_bytes[phase] += bytes;
+}
+
+static const oos_moment *moment_of(const oos_dryrun *run, oos_phase phase)
+{
+    for (size_t i = 0; i < run->phase_count; i++)
+        if (run->phases[i].phase == phase) return &run->phases[i];
+    return NULL;
+}
+
 static void the_rows_of_a_phase_add_up_to_its_peak(void **state)
 {
     (void)state;
     char path[] = "/tmp/oomsight-unit-XXXXXX";
-    close(mkstemp(path));
-    unlink(path);
-    oos_device_spec const spec = {.name = "NVIDIA Phantom", .total_bytes = 24 * OOS_GIB};
-    oos_segment *segment;
-    assert_int_equal(oos_segment_create(path, &spec, 1, &segment), OOS_SEGMENT_OK);
-    oos_segment_device *device = &segment->devices[0];
-    unsigned const phase = OOS_PHASE_KV_ALLOC;
-    device->phase_peak_bytes[phase] = 15 * OOS_GIB;
-    device->at_phase_peak[phase][OOS_PHASE_ENV][OOS_USE_CONTEXT] = OOS_GIB;
-    device->at_phase_peak[phase][OOS_PHASE_WEIGHT_LOAD][OOS_USE_MALLOC] = 3 * OOS_GIB;
-    device->at_phase_peak[phase][OOS_PHASE_QUANT_POSTPROCESS][OOS_USE_VMM] = OOS_GIB;
-    device->at_phase_peak[phase][OOS_PHASE_KV_ALLOC][OOS_USE_MALLOC] = 10 * OOS_GIB;
+    oos_segment *segment = segment_of(path, 24 * OOS_GIB);
+    put(segment, OOS_PHASE_KV_ALLOC, OOS_OWNER_BATCH_BUFFERS, OOS_USE_CONTEXT, OOS_GIB);
+    put(segment, OOS_PHASE_KV_ALLOC, OOS_OWNER_WEIGHTS, OOS_USE_MALLOC, 3 * OOS_GIB);
+    put(segment, OOS_PHASE_KV_ALLOC, OOS_OWNER_WEIGHTS, OOS_USE_VMM, OOS_GIB);
+    put(segment, OOS_PHASE_KV_ALLOC, OOS_OWNER_KV_CACHE, OOS_USE_MALLOC, 10 * OOS_GIB);
     oos_arena *arena = oos_arena_create(1024);
     oos_dryrun run = {0};
     oos_dryrun_log_init(&run.log);
     assert_int_equal(oos_dryrun_read(arena, segment, path, &run), OOMSIGHT_OK);
     assert_int_equal(run.phase_count, 1);
     const oos_ledger *ledger = &run.phases[0].ledger;
-    assert_true(ledger->held_bytes == 15 * OOS_GIB);
-    assert_string_equal(ledger->first->owner, "CUDA context");
-    assert_string_equal(ledger->first->next->owner, "weights");
+    assert_true(ledger->held_bytes == 15 * OOS_GIB && run.phases[0].peak_bytes == 15 * OOS_GIB);
+    assert_int_equal(ledger->first->owner, OOS_OWNER_CONTEXT);
+    assert_int_equal(ledger->first->next->owner, OOS_OWNER_WEIGHTS);
     assert_true(ledger->first->next->amount.bytes == 4 * OOS_GIB);
     assert_int_equal(ledger->first->next->amount.source, OOS_SOURCE_MEASURED);
     oos_arena_free(arena);
     oos_segment_close(segment);
     unlink(path);
+}
+
+/* A start with a trial capture: the cache of the trial and the cache are two rows, and so are their graphs. */
+static void a_dry_start_has_the_owners_of_a_plan(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/oomsight-unit-XXXXXX";
+    oos_segment *segment = segment_of(path, 24 * OOS_GIB);
+    static const struct {
+        oos_phase phase;
+        oos_owner owner;
+        uint64_t gib;
+    } taken[] = {
+        {OOS_PHASE_WEIGHT_LOAD, OOS_OWNER_WEIGHTS, 9},
+        {OOS_PHASE_PROFILE_RUN, OOS_OWNER_WEIGHTS, 8},
+        {OOS_PHASE_PROFILE_RUN, OOS_OWNER_ACTIVATIONS, 3},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_WEIGHTS, 8},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_ACTIVATIONS, 1},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_KV_CACHE, 2},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_CUDA_GRAPHS, 1},
+        {OOS_PHASE_KV_ALLOC, OOS_OWNER_WEIGHTS, 8},
+        {OOS_PHASE_KV_ALLOC, OOS_OWNER_ACTIVATIONS, 1},
+        {OOS_PHASE_KV_ALLOC, OOS_OWNER_KV_CACHE, 10},
+    };
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        put(segment, taken[i].phase, taken[i].owner, OOS_USE_MALLOC, taken[i].gib * OOS_GIB);
+    oos_arena *arena = oos_arena_create(1024);
+    oos_dryrun run = {0};
+    oos_dryrun_log_init(&run.log);
+    assert_int_equal(oos_dryrun_read(arena, segment, path, &run), OOMSIGHT_OK);
+    static const struct {
+        oos_phase phase;
+        oos_owner owner;
+        uint64_t gib;
+    } rows[] = {
+        {OOS_PHASE_WEIGHT_LOAD, OOS_OWNER_WEIGHTS, 8},
+        {OOS_PHASE_WEIGHT_LOAD, OOS_OWNER_LOADING_COPIES, 1},
+        {OOS_PHASE_PROFILE_RUN, OOS_OWNER_ACTIVATIONS, 2},
+        {OOS_PHASE_PROFILE_RUN, OOS_OWNER_KEPT, 1},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_TRIAL_KV, 2},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_TRIAL_GRAPHS, 1},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_KEPT, 1},
+        {OOS_PHASE_CUDAGRAPH_PROFILE, OOS_OWNER_KV_CACHE, 0},
+        {OOS_PHASE_KV_ALLOC, OOS_OWNER_KV_CACHE, 10},
+        {OOS_PHASE_KV_ALLOC, OOS_OWNER_KEPT, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(oos_ledger_bytes(&moment_of(&run, rows[i].phase)->ledger, rows[i].owner),
+                         rows[i].gib * OOS_GIB);
+    oos_arena_free(arena);
+    oos_segment_close(segment);
+    unlink(path);
+}
+
+static void a_process_that_says_where_it_is_is_believed_before_the_log(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/oomsight-unit-XXXXXX";
+    oos_segment *segment = segment_of(path, 24 * OOS_GIB);
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    oos_dryrun_log_told(&log, segment);
+    assert_true(line(&log, "INFO [x.py:1] Starting to load model /m..."));
+    segment->processes[3].phase = OOS_PHASE_CUDAGRAPH_PROFILE;
+    segment->processes[3].told = 1;
+    oos_dryrun_log_told(&log, segment);
+    line(&log, "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%"); /* of the trial */
+    assert_int_equal(log.phase, OOS_PHASE_CUDAGRAPH_PROFILE);
+    oos_segment_close(segment);
+    unlink(path);
+}
+
+static void a_trial_capture_is_not_the_capture(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds");
+    line(&log, "INFO [x.py:1] Profiling CUDA graph memory: PIECEWISE=51 (largest=512)");
+    line(&log, "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%");
+    assert_int_equal(log.phase, OOS_PHASE_CUDAGRAPH_PROFILE);
+    line(&log, "INFO [x.py:1] Available KV cache memory: 18.0 GiB");
+    line(&log, "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%");
+    assert_int_equal(log.phase, OOS_PHASE_CUDAGRAPH_CAPTURE);
 }
 
 int main(void)
@@ -157,6 +258,9 @@ int main(void)
         cmocka_unit_test(repacking_and_the_sampler_are_phases_of_their_own),
         cmocka_unit_test(the_engines_own_refusal_is_not_an_out_of_memory),
         cmocka_unit_test(the_rows_of_a_phase_add_up_to_its_peak),
+        cmocka_unit_test(a_dry_start_has_the_owners_of_a_plan),
+        cmocka_unit_test(a_process_that_says_where_it_is_is_believed_before_the_log),
+        cmocka_unit_test(a_trial_capture_is_not_the_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innerm
     assert_true(e.incidents[0].is_oom);
     assert_int_equal(e.incidents[0].phase, OOS_PHASE_CUDAGRAPH_PROFILE);
     assert_string_equal(e.incidents[0].cause, "cudagraph_unbudgeted");
-    assert_true(e.incidents[0].ledger.held_bytes == e.incidents[0].ledger_total_bytes);
+    assert_true(e.incidents[0].held.ledger.held_bytes == e.incidents[0].held.peak_bytes);
     assert_int_equal(e.incidents[0].evidence[e.incidents[0].evidence_count - 1].line, 5);
 }
 

@@ -67,7 +67,7 @@ static void drop(start *s)
     free(s->model);
 }
 
-static const oos_plan_phase *phase_of(const oos_plan *plan, oos_phase phase)
+static const oos_moment *phase_of(const oos_plan *plan, oos_phase phase)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase == phase) return &plan->phases[i];
@@ -75,19 +75,19 @@ static const oos_plan_phase *phase_of(const oos_plan *plan, oos_phase phase)
 }
 
 /* The last phase of a plan that gets so far is serving. */
-static const oos_plan_phase *serving(const oos_plan *plan)
+static const oos_moment *serving(const oos_plan *plan)
 {
-    const oos_plan_phase *last = &plan->phases[plan->phase_count - 1];
+    const oos_moment *last = &plan->phases[plan->phase_count - 1];
     assert_true(last->phase >= OOS_PHASE_RUNTIME_PREFILL && last->phase <= OOS_PHASE_RUNTIME_OTHER);
     return last;
 }
 
-static uint64_t held(const oos_plan_phase *phase, const char *owner)
+static uint64_t held(const oos_moment *phase, const char *owner)
 {
     uint64_t bytes = 0;
     assert_non_null(phase);
     for (const oos_hold *row = phase->ledger.first; row; row = row->next)
-        if (strcmp(row->owner, owner) == 0) bytes += row->amount.bytes;
+        if (strcmp(oos_owner_word(row->owner), owner) == 0) bytes += row->amount.bytes;
     return bytes;
 }
 
@@ -179,7 +179,7 @@ static void the_cache_is_what_the_budget_leaves(void **state)
     (void)state;
     start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
     const oos_plan *plan = s.plan;
-    const oos_plan_phase *sizing = phase_of(plan, OOS_PHASE_KV_SIZING);
+    const oos_moment *sizing = phase_of(plan, OOS_PHASE_KV_SIZING);
     assert_int_equal(held(sizing, "outside PyTorch"), plan->outside.profile_growth.bytes);
     assert_true(plan->outside.profile_growth.bytes > 0);
     assert_int_equal(plan->non_kv.bytes + plan->kv.available_bytes, plan->budget_bytes);
@@ -193,7 +193,7 @@ static void a_range_is_as_wide_as_its_widest_row(void **state)
     (void)state;
     start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
     for (size_t i = 0; i < s.plan->phase_count; i++) {
-        const oos_plan_phase *phase = &s.plan->phases[i];
+        const oos_moment *phase = &s.plan->phases[i];
         uint64_t widest = 0, all = 0;
         if (phase->phase == OOS_PHASE_KV_SIZING)
             continue; /* its bar is another question: would the engine refuse */
@@ -227,7 +227,7 @@ static void a_share_that_others_hold_is_refused_at_the_start(void **state)
 {
     (void)state;
     start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192", "--gpu-memory-utilization", "0.999");
-    const oos_plan_phase *check = phase_of(s.plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
+    const oos_moment *check = phase_of(s.plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
     assert_non_null(check);
     assert_false(check->ok);
     assert_int_equal(held(check, "asked for"), s.plan->budget_bytes);

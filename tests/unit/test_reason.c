@@ -116,8 +116,8 @@ static oos_incident incident_in(oos_phase phase)
 
 static uint64_t held(const oos_incident *incident, const char *owner)
 {
-    for (const oos_hold *row = incident->ledger.first; row; row = row->next)
-        if (strcmp(row->owner, owner) == 0) return row->amount.bytes;
+    for (const oos_hold *row = incident->held.ledger.first; row; row = row->next)
+        if (strcmp(oos_owner_word(row->owner), owner) == 0) return row->amount.bytes;
     return 0;
 }
 
@@ -134,8 +134,8 @@ static void the_ledger_of_a_message_names_what_is_there_in_its_phase(void **stat
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         oos_incident incident = incident_in(cases[i].phase);
         oos_holdings_rebuild(arena, &incident);
-        assert_int_equal(incident.ledger_total_bytes, 23 * OOS_GIB);
-        assert_int_equal(incident.ledger.held_bytes, 23 * OOS_GIB);
+        assert_int_equal(incident.held.peak_bytes, 23 * OOS_GIB);
+        assert_int_equal(incident.held.ledger.held_bytes, 23 * OOS_GIB);
         assert_int_equal(held(&incident, "weights"), cases[i].weights * OOS_GIB);
         assert_int_equal(held(&incident, "KV cache"), cases[i].cache * OOS_GIB);
         assert_int_equal(held(&incident, "other live tensors"), cases[i].live * OOS_GIB);
@@ -151,7 +151,7 @@ static void figures_of_different_moments_make_no_ledger(void **state)
     oos_incident incident = incident_in(OOS_PHASE_RUNTIME_PREFILL);
     incident.numbers[OOS_NUMBER_torch_allocated] = gib(23.5);
     oos_holdings_rebuild(arena, &incident);
-    assert_int_equal(incident.ledger_total_bytes, 0);
+    assert_int_equal(incident.held.peak_bytes, 0);
 }
 
 /* ---- figures ---- */

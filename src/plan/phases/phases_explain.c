@@ -2,7 +2,7 @@
 #include "plan/moment.h"
 #include "plan/phases/phases.h"
 
-static const oos_plan_phase *deciding(const oos_plan *plan)
+static const oos_moment *deciding(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
@@ -14,13 +14,6 @@ static double gib(uint64_t bytes)
     return (double)bytes / 0x1p30;
 }
 
-static uint64_t row_bytes(const oos_plan_phase *moment, const char *owner)
-{
-    for (const oos_hold *row = moment->ledger.first; row; row = row->next)
-        if (strcmp(row->owner, owner) == 0) return row->amount.bytes;
-    return 0;
-}
-
 static bool is_tight(const oos_plan *plan)
 {
     return plan->verdict == OOMSIGHT_VERDICT_TIGHT;
@@ -30,7 +23,7 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
     bool const others = setup->device.used_bytes > oos_sub(setup->device.total_bytes, plan->budget_bytes) / 2;
-    plan->cause = others ? "other_process_holds_memory" : "gmu_too_high_leaves_no_headroom";
+    plan->cause = others ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_GMU_HIGH;
     oos_amount const held = oos_moment_others(plan);
     const char *who =
         held.source == OOS_SOURCE_ESTIMATED
@@ -49,7 +42,7 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
 
 static const char *explain_load(oos_arena *arena, oos_plan *plan)
 {
-    plan->cause = "weights_exceed_gpu";
+    plan->cause = OOS_CAUSE_WEIGHTS;
     if (plan->weights.loaded_bytes < plan->setup->device.total_bytes && plan->weights.load_transient_bytes)
         return oos_arena_format(
             arena,
@@ -65,13 +58,13 @@ static const char *explain_load(oos_arena *arena, oos_plan *plan)
 static const char *explain_repack(oos_arena *arena, oos_plan *plan)
 {
     if (plan->strand_bytes == 0) {
-        plan->cause = "quant_repack_peak";
+        plan->cause = OOS_CAUSE_REPACK;
         return oos_arena_format(
             arena,
             "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f GiB for a moment.",
             gib(plan->weights.loaded_bytes), gib(plan->weights.repack_transient_bytes));
     }
-    plan->cause = "cumem_pool_strand";
+    plan->cause = OOS_CAUSE_POOL_STRAND;
     return oos_arena_format(
         arena,
         "Sleep mode loads into a memory pool that never returns freed segments. This version loads "
@@ -84,7 +77,7 @@ static const char *explain_profile(oos_arena *arena, oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
     if (plan->activation.sampler.bytes > plan->activation.forward.bytes) {
-        plan->cause = "logits_peak";
+        plan->cause = OOS_CAUSE_LOGITS;
         return oos_arena_format(
             arena,
             "The dummy sampler run makes logits for %llu sequences x %llu words and copies of them in "
@@ -92,7 +85,7 @@ static const char *explain_profile(oos_arena *arena, oos_plan *plan)
             (unsigned long long)setup->max_num_seqs, (unsigned long long)setup->model->vocab,
             gib(plan->activation.sampler.bytes), gib(plan->weights.loaded_bytes));
     }
-    plan->cause = "activation_peak";
+    plan->cause = OOS_CAUSE_ACTIVATION;
     return oos_arena_format(arena,
                             "The dummy forward of %llu tokens needs %.2f GiB on top of %.2f GiB of weights.",
                             (unsigned long long)setup->max_num_batched_tokens,
@@ -102,7 +95,7 @@ static const char *explain_profile(oos_arena *arena, oos_plan *plan)
 static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
 {
     const oos_kv_shape *shape = &plan->kv_shape;
-    plan->cause = "cudagraph_unbudgeted";
+    plan->cause = OOS_CAUSE_GRAPHS;
     return oos_arena_format(
         arena,
         "To measure graph memory the engine first allocates a trial KV cache of %llu blocks, whatever "
@@ -117,14 +110,14 @@ static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
 static const char *explain_kv(oos_arena *arena, oos_plan *plan)
 {
     if (plan->kv_shape.error) {
-        plan->cause = "bad_config";
+        plan->cause = OOS_CAUSE_CONFIG;
         return plan->kv_shape.error;
     }
     bool const nothing =
         plan->non_kv.bytes >= plan->budget_bytes && !plan->setup->kv_cache_memory_bytes.known;
     if (nothing) {
         bool const hopeless = plan->weights.loaded_bytes >= plan->setup->device.total_bytes;
-        plan->cause = hopeless ? "weights_exceed_gpu" : "gmu_too_low";
+        plan->cause = hopeless ? OOS_CAUSE_WEIGHTS : OOS_CAUSE_GMU_LOW;
         return oos_arena_format(
             arena,
             "Weights and activations need %.2f GiB; the budget is %.2f GiB (%.2f GiB x %g): nothing is "
@@ -133,7 +126,7 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             plan->setup->gpu_memory_utilization);
     }
     if (plan->setup->blocks_override.known && plan->setup->rules->override_in_check) {
-        plan->cause = "context_too_long_for_kv";
+        plan->cause = OOS_CAUSE_CONTEXT;
         return oos_arena_format(arena,
                                 "One request of %llu tokens needs %.2f GiB of KV cache; the %llu blocks of "
                                 "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
@@ -142,7 +135,7 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
                                 gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
     }
     if (plan->kv.needed_bytes > plan->kv.available_bytes) {
-        plan->cause = "context_too_long_for_kv";
+        plan->cause = OOS_CAUSE_CONTEXT;
         return oos_arena_format(arena,
                                 "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left.",
                                 (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
@@ -151,7 +144,7 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
     bool const by_states =
         plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, plan->kv_shape.block_bytes);
     if (!by_states) { /* tight, or short of the null block alone */
-        plan->cause = "context_too_long_for_kv";
+        plan->cause = OOS_CAUSE_CONTEXT;
         uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
                        most = oos_sub(plan->budget_bytes, plan->non_kv.low);
         return oos_arena_format(
@@ -161,32 +154,32 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
             gib(plan->kv.available_bytes), gib(least), gib(most));
     }
-    plan->cause = "state_cache_slots";
+    plan->cause = OOS_CAUSE_STATE_SLOTS;
     return oos_arena_format(
         arena,
         "Each running sequence needs a state block of its own: %llu blocks are there for %llu sequences.",
         (unsigned long long)plan->kv.blocks, (unsigned long long)plan->setup->max_num_seqs);
 }
 
-static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_plan_phase *moment)
+static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
 {
     bool const graphs = plan->phase == OOS_PHASE_CUDAGRAPH_CAPTURE;
     if (plan->outside.runtime_cause && plan->phase == OOS_PHASE_RUNTIME_OTHER) {
-        plan->cause = "runtime_workspace_unprofiled";
+        plan->cause = OOS_CAUSE_WORKSPACE;
         return plan->outside.runtime_cause;
     }
-    plan->cause = graphs ? "cudagraph_unbudgeted" : "gmu_too_high_leaves_no_headroom";
+    plan->cause = graphs ? OOS_CAUSE_GRAPHS : OOS_CAUSE_GMU_HIGH;
     return oos_arena_format(
         arena,
         "The KV cache takes %.2f GiB of the budget; what lies outside the budget (%s) %s fit: %.2f GiB "
         "(%.2f to %.2f) are needed of %.2f GiB.",
-        gib(row_bytes(moment, "KV cache")),
+        gib(oos_ledger_bytes(&moment->ledger, OOS_OWNER_KV_CACHE)),
         graphs ? "context, graphs" : "context, graphs, the forward peak while serving",
         is_tight(plan) ? "may not" : "does not", gib(moment->peak_bytes), gib(moment->peak_low),
         gib(moment->peak_high), gib(moment->limit_bytes));
 }
 
-static const char *words(oos_arena *arena, oos_plan *plan, const oos_plan_phase *moment)
+static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
 {
     switch (plan->phase) {
     case OOS_PHASE_INIT_FREE_MEMORY_CHECK: return explain_free_check(arena, plan);
@@ -196,10 +189,10 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_plan_phase 
     case OOS_PHASE_CUDAGRAPH_PROFILE: return explain_graph_profile(arena, plan);
     case OOS_PHASE_KV_SIZING: return explain_kv(arena, plan);
     case OOS_PHASE_DISTRIBUTED_INIT:
-        plan->cause = plan->setup->device.used_bytes ? "other_process_holds_memory" : "nccl_buffers";
+        plan->cause = plan->setup->device.used_bytes ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_NCCL;
         return "The communicators of this rank no longer fit beside what is on the device already.";
     case OOS_PHASE_MM_PROFILE:
-        plan->cause = "mm_encoder_peak";
+        plan->cause = OOS_CAUSE_ENCODER;
         return oos_arena_format(arena, "The dummy images of the profile run need %.2f GiB in the encoder.",
                                 gib(plan->activation.encoder.bytes));
     case OOS_PHASE_KV_ALLOC:
@@ -222,7 +215,7 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_plan_phase 
 
 oomsight_status oos_phases_explain(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_plan_phase *moment = deciding(plan);
+    const oos_moment *moment = deciding(plan);
     if (!moment) return OOMSIGHT_OK;
     plan->why = words(arena, plan, moment);
     return plan->why ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the explanation");

@@ -6,23 +6,24 @@
 
 /* What the engine subtracts from its budget, by version (Worker.determine_available_memory). The older engine measures
  * against a reading it took before its communicators and after its context (vllm/worker/worker.py, baseline_snapshot). */
-static void hold_non_kv(oos_plan_phase *moment, const oos_plan *plan)
+static void hold_non_kv(oos_moment *moment, const oos_plan *plan)
 {
     const oos_rules *rules = plan->setup->rules;
     const oos_outside *outside = &plan->outside;
     bool const first_engine = oos_activation_first_engine(plan->setup);
-    oos_moment_hold(moment, "weights", oos_weights_amount(&plan->weights));
-    oos_moment_hold(moment, "activation peak", plan->activation.peak);
-    oos_moment_hold(moment, "outside PyTorch", outside->profile_growth);
-    if (!rules->nccl_before_snapshot) oos_moment_hold(moment, "communicators", outside->nccl);
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->weights));
+    oos_moment_hold(moment, OOS_OWNER_ACTIVATION_PEAK, plan->activation.peak);
+    oos_moment_hold(moment, OOS_OWNER_OUTSIDE, outside->profile_growth);
+    if (!rules->nccl_before_snapshot) oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, outside->nccl);
     bool const counts_all = rules->profile_counts_other_processes && !first_engine;
     if (rules->profile_from_free_memory || counts_all)
-        oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
+        oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
     if (counts_all) {
-        oos_moment_hold(moment, "CUDA context", outside->context);
-        oos_moment_hold(moment, "other processes", oos_moment_others(plan));
+        oos_moment_hold(moment, OOS_OWNER_CONTEXT, outside->context);
+        oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
     }
-    if (plan->setup->graph_estimate_applied) oos_moment_hold(moment, "graph estimate", plan->graphs.estimate);
+    if (plan->setup->graph_estimate_applied)
+        oos_moment_hold(moment, OOS_OWNER_GRAPH_ESTIMATE, plan->graphs.estimate);
 }
 
 static int64_t whole_bytes(double bytes)
@@ -66,7 +67,7 @@ static oos_limit budget_limit(const oos_plan *plan)
 }
 
 /* Would the engine refuse at either end of what may be left? */
-static oomsight_status judge(oos_arena *arena, const oos_plan *plan, oos_limit limit, oos_plan_phase *moment,
+static oomsight_status judge(oos_arena *arena, const oos_plan *plan, oos_limit limit, oos_moment *moment,
                              oomsight_error *reterr)
 {
     const oos_amount *used = &plan->non_kv;
@@ -87,7 +88,7 @@ static oomsight_status judge(oos_arena *arena, const oos_plan *plan, oos_limit l
 
 /* What no term explains: half a hundredth of the device, at least 160 MiB. Chosen on two sets of measured starts: 81 of 95 lie
  * in the range with it, 74 without (docs/accuracy.md). Independent of the rows, so it adds as a square. */
-static oos_amount with_unexplained(const oos_plan *plan, const oos_plan_phase *moment)
+static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *moment)
 {
     double const rest = (double)oos_max(160 * OOS_MIB, plan->setup->device.total_bytes / 200);
     double const below = (double)(moment->peak_bytes - moment->peak_low);
@@ -97,7 +98,7 @@ static oos_amount with_unexplained(const oos_plan *plan, const oos_plan_phase *m
                             "what the engine subtracts from its budget");
 }
 
-static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_plan_phase *moment,
+static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_moment *moment,
                                       oomsight_error *reterr)
 {
     hold_non_kv(moment, plan);
@@ -109,12 +110,12 @@ static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_plan
     return judge(arena, plan, limit, moment, reterr);
 }
 
-static void hold_insisted(oos_plan_phase *moment, const oos_kv_fill *fill)
+static void hold_insisted(oos_moment *moment, const oos_kv_fill *fill)
 {
-    oos_moment_hold(moment, "one request of the longest length",
+    oos_moment_hold(moment, OOS_OWNER_ONE_REQUEST,
                     oos_amount_exact(fill->needed_bytes, OOS_SOURCE_DERIVED,
                                      "what the engine insists on before it starts"));
-    oos_moment_hold(moment, "null block and states",
+    oos_moment_hold(moment, OOS_OWNER_NULL_BLOCK,
                     oos_amount_exact(oos_sub(fill->insisted_bytes, fill->needed_bytes), OOS_SOURCE_DERIVED,
                                      "a block the engine keeps to itself, a state for every sequence"));
 }
@@ -125,8 +126,8 @@ static bool checked_by_override(const oos_setup *setup)
     return setup->blocks_override.known && setup->rules->override_in_check;
 }
 
-static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_plan_phase *moment,
-                                  oos_limit *ret_limit, oomsight_error *reterr)
+static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_moment *moment, oos_limit *ret_limit,
+                                  oomsight_error *reterr)
 {
     const oos_setup *setup = plan->setup;
     *ret_limit = budget_limit(plan);
@@ -146,9 +147,9 @@ static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_plan_pha
 
 oomsight_status oos_phases_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    oos_plan_phase *moment = &plan->phases[plan->phase_count++];
-    *moment = (oos_plan_phase){.phase = OOS_PHASE_KV_SIZING, .refusal = true};
-    oos_ledger_init(&moment->ledger, arena);
+    oos_moment *moment = &plan->phases[plan->phase_count++];
+    oos_moment_init(moment, arena, OOS_PHASE_KV_SIZING);
+    moment->refusal = true;
     oos_limit limit;
     OOS_TRY(fill_cache(arena, plan, moment, &limit, reterr));
     bool const tight = moment->tight;

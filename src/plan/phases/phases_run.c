@@ -31,13 +31,13 @@ static oos_amount weights_left(const oos_plan *plan)
     return oos_amount_guess(weights.bytes, low, weights.bytes, "less, where the cache can be sized at all");
 }
 
-static void hold_engine(oos_plan_phase *moment, const oos_plan *plan)
+static void hold_engine(oos_moment *moment, const oos_plan *plan)
 {
-    oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
-    oos_moment_hold(moment, "weights", weights_left(plan));
-    oos_moment_hold(moment, "kept by the profile run", settled(plan, plan->activation.retained));
-    oos_moment_hold(moment, "kernels and workspaces", settled(plan, plan->outside.profile_growth));
-    oos_moment_hold(moment, "KV cache",
+    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, weights_left(plan));
+    oos_moment_hold(moment, OOS_OWNER_KEPT, settled(plan, plan->activation.retained));
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, settled(plan, plan->outside.profile_growth));
+    oos_moment_hold(moment, OOS_OWNER_KV_CACHE,
                     oos_amount_exact(oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes), OOS_SOURCE_DERIVED,
                                      "blocks x bytes per block, allocated once"));
 }
@@ -54,7 +54,7 @@ static oos_amount graphs_left(const oos_plan *plan)
 
 static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_KV_ALLOC);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_KV_ALLOC);
     hold_engine(moment, plan);
     uint64_t const whole = oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes);
     moment->tried_bytes =
@@ -65,9 +65,9 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error
 static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     if (plan->setup->eager) return OOMSIGHT_OK;
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
@@ -75,11 +75,11 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight
 {
     bool const newer = plan->setup->v2_runner;
     if (newer && plan->activation.warmup.bytes == 0) return OOMSIGHT_OK;
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     /* the newer runner's profile run has not seen this */
-    oos_moment_hold(moment, "logits and sampler",
+    oos_moment_hold(moment, OOS_OWNER_SAMPLER,
                     newer ? plan->activation.warmup : settled(plan, plan->activation.sampler));
     return oos_moment_close(moment, limit(plan), reterr);
 }
@@ -91,13 +91,13 @@ static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error 
     oos_phase const phase = plan->outside.runtime_cause ? OOS_PHASE_RUNTIME_OTHER
                             : sampler                   ? OOS_PHASE_RUNTIME_SAMPLER
                                                         : OOS_PHASE_RUNTIME_PREFILL;
-    oos_plan_phase *moment = oos_moment_open(arena, plan, phase);
+    oos_moment *moment = oos_moment_open(arena, plan, phase);
     hold_engine(moment, plan);
-    oos_moment_hold(moment, "CUDA graphs", graphs_left(plan));
-    oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
+    oos_moment_hold(moment, sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS,
                     settled(plan, sampler ? plan->activation.sampler : plan->activation.forward));
-    oos_moment_hold(moment, "encoder outputs", plan->activation.encoder_cache);
-    oos_moment_hold(moment, "grows while serving", plan->outside.runtime_growth);
+    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS, plan->activation.encoder_cache);
+    oos_moment_hold(moment, OOS_OWNER_GROWTH, plan->outside.runtime_growth);
     moment->message = plan->outside.runtime_cause;
     return oos_moment_close(moment, limit(plan), reterr);
 }

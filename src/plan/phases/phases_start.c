@@ -14,9 +14,9 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
 {
     const oos_setup *setup = plan->setup;
     if (!setup->rules->free_memory_check) return OOMSIGHT_OK;
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
     moment->refusal = true;
-    oos_moment_hold(moment, "asked for",
+    oos_moment_hold(moment, OOS_OWNER_ASKED,
                     oos_amount_exact(plan->budget_bytes, OOS_SOURCE_DERIVED,
                                      "total x gpu_memory_utilization must be free at start"));
     /* a larger device asks for more as well */
@@ -35,24 +35,24 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
 static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     if (plan->outside.nccl.bytes == 0) return OOMSIGHT_OK;
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_DISTRIBUTED_INIT);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_DISTRIBUTED_INIT);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
-static void hold_model(oos_plan_phase *moment, const oos_plan *plan)
+static void hold_model(oos_moment *moment, const oos_plan *plan)
 {
-    oos_moment_hold(moment, "batch buffers", plan->activation.persistent);
+    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
     oos_amount weights = oos_weights_amount(&plan->weights);
     weights.how = "parameters, buffers and repacked copies of this rank";
-    oos_moment_hold(moment, "weights", weights);
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, weights);
 }
 
 /* Which parameter fails depends on what else is held, which is an estimate: it is named only where both ends agree. */
-static uint64_t tried_while_loading(const oos_plan *plan, const oos_plan_phase *moment)
+static uint64_t tried_while_loading(const oos_plan *plan, const oos_moment *moment)
 {
     uint64_t least = 0, most = 0;
     for (const oos_hold *row = moment->ledger.first; row; row = row->next) {
-        if (strcmp(row->owner, "weights") == 0 || strcmp(row->owner, "loading copies") == 0) continue;
+        if (row->owner == OOS_OWNER_WEIGHTS || row->owner == OOS_OWNER_LOADING_COPIES) continue;
         least = oos_add(least, row->amount.low);
         most = oos_add(most, row->amount.high);
     }
@@ -63,9 +63,9 @@ static uint64_t tried_while_loading(const oos_plan *plan, const oos_plan_phase *
 
 static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_WEIGHT_LOAD);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_WEIGHT_LOAD);
     hold_model(moment, plan);
-    oos_moment_hold(moment, "loading copies",
+    oos_moment_hold(moment, OOS_OWNER_LOADING_COPIES,
                     oos_amount_exact(plan->weights.load_transient_bytes, OOS_SOURCE_DERIVED,
                                      "held until the weights are in their final form"));
     OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
@@ -74,10 +74,10 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
 
     moment = oos_moment_open(arena, plan, OOS_PHASE_QUANT_POSTPROCESS);
     hold_model(moment, plan);
-    oos_moment_hold(moment, "repack copy",
+    oos_moment_hold(moment, OOS_OWNER_REPACK_COPY,
                     oos_amount_exact(plan->weights.repack_transient_bytes, OOS_SOURCE_DERIVED,
                                      "second copy of the largest layer while it is repacked"));
-    oos_moment_hold(moment, "stranded in the sleep-mode pool",
+    oos_moment_hold(moment, OOS_OWNER_STRANDED,
                     oos_amount_exact(plan->strand_bytes, OOS_SOURCE_DERIVED,
                                      "20 MiB segments that the 20 MiB split limit forbids to reuse"));
     if (plan->strand_bytes) moment->tried_bytes = 20 * OOS_MIB;
@@ -88,23 +88,23 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
 {
     const oos_activation *activation = &plan->activation;
     if (plan->setup->multimodal && activation->encoder.bytes) {
-        oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_MM_PROFILE);
+        oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_MM_PROFILE);
         hold_model(moment, plan);
-        oos_moment_hold(moment, "encoder", activation->encoder);
-        oos_moment_hold(moment, "kept by the run", activation->retained);
+        oos_moment_hold(moment, OOS_OWNER_ENCODER, activation->encoder);
+        oos_moment_hold(moment, OOS_OWNER_KEPT, activation->retained);
         OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
     }
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_PROFILE_RUN);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_PROFILE_RUN);
     hold_model(moment, plan);
     bool const sampler = activation->sampler.bytes > activation->forward.bytes;
-    oos_moment_hold(moment, "encoder outputs", activation->encoder_cache);
+    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS, activation->encoder_cache);
     if (activation->compile_bytes)
-        oos_moment_hold(moment, "compiling", activation->peak);
+        oos_moment_hold(moment, OOS_OWNER_COMPILING, activation->peak);
     else
-        oos_moment_hold(moment, sampler ? "logits and sampler" : "activations",
+        oos_moment_hold(moment, sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS,
                         sampler ? activation->sampler : activation->forward);
-    oos_moment_hold(moment, "kept by the run", activation->retained);
-    oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
+    oos_moment_hold(moment, OOS_OWNER_KEPT, activation->retained);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, plan->outside.profile_growth);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
@@ -124,17 +124,17 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
     if (setup->rules->graph_profiling == 2)
         plan->trial_blocks = oos_max(1, oos_min(setup->max_num_seqs, setup->capture_top));
 
-    oos_plan_phase *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_PROFILE);
+    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_PROFILE);
     hold_model(moment, plan);
-    oos_moment_hold(moment, "kept by the profile run", plan->activation.retained);
-    oos_moment_hold(moment, "kernels and workspaces", plan->outside.profile_growth);
+    oos_moment_hold(moment, OOS_OWNER_KEPT, plan->activation.retained);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, plan->outside.profile_growth);
     uint64_t const trial_bytes = oos_mul(plan->trial_blocks, shape->block_bytes);
     oos_moment_hold(
-        moment, "trial KV cache",
+        moment, OOS_OWNER_TRIAL_KV,
         oos_amount_exact(
             trial_bytes, OOS_SOURCE_DERIVED,
             "max_cudagraph_capture_size blocks (from 0.26: at most max_num_seqs), whatever the budget"));
-    oos_moment_hold(moment, "trial graphs", plan->graphs.estimate);
+    oos_moment_hold(moment, OOS_OWNER_TRIAL_GRAPHS, plan->graphs.estimate);
     moment->tried_bytes =
         setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);

@@ -26,14 +26,14 @@ static void set_eager(oos_serve *serve, uint64_t value)
     serve->enforce_eager = (oos_flag){true, value != 0};
 }
 
-static const oos_plan_phase *deciding(const oos_plan *plan)
+static const oos_moment *deciding(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
     return NULL;
 }
 
-static bool moves_room(const oos_plan_phase *now, const oos_trial *t)
+static bool moves_room(const oos_moment *now, const oos_trial *t)
 {
     double const missing = (double)now->peak_bytes - (double)now->limit_bytes;
     double const moved = ((double)t->need_bytes - (double)t->limit_bytes) - missing;
@@ -42,7 +42,7 @@ static bool moves_room(const oos_plan_phase *now, const oos_trial *t)
 
 static bool moves_nothing(oos_search *s, const push *p)
 {
-    const oos_plan_phase *now = deciding(s->plan);
+    const oos_moment *now = deciding(s->plan);
     for (size_t i = 0; now && i < p->count; i++) {
         oos_trial t = oos_trial_start(s);
         p->set(&t.serve, p->values[i]);

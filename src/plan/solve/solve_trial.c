@@ -33,7 +33,7 @@ bool oos_trial_plan(oos_search *s, oos_trial *t)
     t->starts = true;
     t->reached = false;
     for (size_t i = 0; i < plan.phase_count; i++) {
-        const oos_plan_phase *moment = &plan.phases[i];
+        const oos_moment *moment = &plan.phases[i];
         t->starts = t->starts && moment->ok;
         if (moment->phase != s->plan->phase) continue;
         t->reached = true;
