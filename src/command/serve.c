@@ -206,11 +206,23 @@ static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
     return oos_serve_take(in, hit, value);
 }
 
-static oomsight_status words_read(oos_serve_reader *in, const char *const *words, size_t count)
+/* Which words a flag was given with, and where the parser stopped. */
+static void place_keep(oos_serve_reader *in, size_t first_flag, bool refused, size_t from, size_t to)
 {
-    cursor c = {words, count, 0};
+    oos_serve_refusal *r = &in->serve->refusal;
+    uint32_t const count = (uint32_t)(to - from);
+    for (size_t i = first_flag; i < in->flag_count; i++)
+        in->flags[i].first_word = (uint32_t)from, in->flags[i].word_count = count;
+    if (!refused && r->sentence) r->first_word = (uint32_t)from, r->word_count = count;
+}
+
+static oomsight_status words_read(oos_serve_reader *in, const char *const *words, size_t from, size_t count)
+{
+    cursor c = {words, count, from};
     while (c.at < c.count) {
         const char *word = c.words[c.at];
+        size_t const start = c.at, flags = in->flag_count;
+        bool const refused = in->serve->refusal.sentence != NULL;
         if (flag_like(word)) {
             if (word[1] == '-' && word[2] == '\0')
                 c.at++;
@@ -223,6 +235,7 @@ static oomsight_status words_read(oos_serve_reader *in, const char *const *words
                 oos_serve_note(in, (oos_given_flag){.name = word, .effect = OOS_FLAG_UNKNOWN});
             c.at++;
         }
+        place_keep(in, flags, refused, start, c.at);
     }
     return OOMSIGHT_OK;
 }
@@ -275,7 +288,8 @@ static oomsight_status config_words(oos_serve_reader *in, const oos_yaml_option 
     return OOMSIGHT_OK;
 }
 
-static oomsight_status config_read(oos_serve_reader *in, const char *path)
+static oomsight_status config_read(oos_serve_reader *in, const char *path, const char ***ret_words,
+                                   size_t *ret_count)
 {
     const char *dot = strrchr(path, '.');
     if (!dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
@@ -284,17 +298,16 @@ static oomsight_status config_read(oos_serve_reader *in, const char *path)
     oos_view bytes;
     OOS_TRY(oos_file_read(in->arena, path, CONFIG_FILE_MAX, &bytes, in->reterr));
     const oos_yaml_option *options;
-    size_t option_count, count = 0;
+    size_t option_count;
     oomsight_status const status = oos_yaml_read(in->arena, bytes, &options, &option_count, in->reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(in->reterr, status, path);
-    const char **words = NULL;
-    OOS_TRY(config_words(in, options, option_count, &words, &count));
-    return words_read(in, words, count);
+    return config_words(in, options, option_count, ret_words, ret_count);
 }
 
 /* The engine puts the file's options before those of the command line, wherever --config stands, so the command line
  * wins. It looks for the word alone: `--config=FILE` is taken and does nothing. */
-static oomsight_status config_find(oos_serve_reader *in, const char *const *words, size_t count)
+static oomsight_status config_find(oos_serve_reader *in, const char *const *words, size_t count,
+                                   const char ***ret_words, size_t *ret_count)
 {
     const char *path = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -303,13 +316,7 @@ static oomsight_status config_find(oos_serve_reader *in, const char *const *word
         if (i + 1 == count) return oos_fail(in->reterr, OOMSIGHT_USAGE, "--config needs a file");
         path = words[i + 1];
     }
-    if (!path) return OOMSIGHT_OK;
-    /* the positional model of the command line comes before anything of the file */
-    const char *positional = in->positional;
-    in->positional = "";
-    oomsight_status const status = config_read(in, path);
-    in->positional = positional;
-    return status;
+    return path ? config_read(in, path, ret_words, ret_count) : OOMSIGHT_OK;
 }
 
 /* ---- the command ----------------------------------------------------------------------------------------------- */
@@ -412,8 +419,71 @@ static void model_settle(oos_serve_reader *in)
         if (flag->effect != OOS_FLAG_UNKNOWN || !flag->value) continue;
         in->positional = flag->value;
         flag->value = NULL;
+        if (flag->word_count > 1) flag->word_count--;
     }
     in->serve->model = in->positional ? in->positional : in->model_option;
+}
+
+/* What is left to do when all words are read. */
+static oomsight_status command_finish(oos_serve_reader *in, bool latency)
+{
+    OOS_TRY(oos_serve_finish_json(in));
+    /* vLLM's latency benchmark turns prefix caching off unless it is asked for (0.8 to 0.32, benchmarks/latency.py) */
+    if (latency && !in->serve->enable_prefix_caching.known)
+        in->serve->enable_prefix_caching = (oos_flag){true, false};
+    model_settle(in);
+    OOS_TRY(unrecognized_end(in));
+    in->serve->flags = in->flags;
+    in->serve->flag_count = in->flag_count;
+    return OOMSIGHT_OK;
+}
+
+/* The words of the config file and of the command line, one list behind the other. */
+static oomsight_status words_join(oos_serve_reader *in, const char *const *words, size_t count)
+{
+    oos_serve_words *all = &in->serve->words;
+    const char **from_config = NULL;
+    OOS_TRY(config_find(in, words, count, &from_config, &all->from_config));
+    all->list = words;
+    all->count = count;
+    if (all->from_config == 0) return OOMSIGHT_OK;
+    const char **list = OOS_NEW_ARRAY(in->arena, const char *, all->from_config + count);
+    if (!list) return nomem(in);
+    memcpy(list, from_config, all->from_config * sizeof *list);
+    if (count) memcpy(list + all->from_config, words, count * sizeof *list);
+    all->list = list;
+    all->count += all->from_config;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status words_read_all(oos_serve_reader *in)
+{
+    const oos_serve_words *all = &in->serve->words;
+    in->positional = ""; /* the model of the command line comes before anything of the file */
+    OOS_TRY(words_read(in, all->list, 0, all->from_config));
+    in->positional = NULL;
+    return words_read(in, all->list, all->from_config, all->count);
+}
+
+oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, const oos_serve_words *words,
+                                     oos_serve *ret_serve, oomsight_error *reterr)
+{
+    oos_serve serve = {.usage = old->usage, .program = old->program, .words = *words};
+    oos_serve_reader in = {.arena = arena,
+                           .table = words->table,
+                           .version = words->version,
+                           .serve = &serve,
+                           .reterr = reterr,
+                           .bench = words->bench,
+                           .flag_capacity = old->flag_count + words->count};
+    in.flags = OOS_NEW_ARRAY(arena, oos_given_flag, in.flag_capacity);
+    if (!in.flags) return nomem(&in);
+    for (size_t i = 0; i < old->flag_count; i++)
+        if (old->flags[i].word_count == 0) oos_serve_note(&in, old->flags[i]);
+    OOS_TRY(words_read_all(&in));
+    OOS_TRY(command_finish(&in, words->latency));
+    *ret_serve = serve;
+    return OOMSIGHT_OK;
 }
 
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
@@ -443,19 +513,14 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
         in.flag_capacity = word_count - entry.first;
         in.flags = OOS_NEW_ARRAY(arena, oos_given_flag, in.flag_capacity);
         if (!in.flags) return nomem(&in);
-        OOS_TRY(config_find(&in, copy + entry.first, word_count - entry.first));
-        OOS_TRY(words_read(&in, copy + entry.first, word_count - entry.first));
+        serve.words = (oos_serve_words){
+            .table = table, .version = version, .bench = entry.bench, .latency = entry.latency};
+        OOS_TRY(words_join(&in, copy + entry.first, word_count - entry.first));
+        OOS_TRY(words_read_all(&in));
     }
-    OOS_TRY(oos_serve_finish_json(&in));
-    /* vLLM's latency benchmark turns prefix caching off unless it is asked for (0.8 to 0.32, benchmarks/latency.py) */
-    if (entry.latency && !serve.enable_prefix_caching.known)
-        serve.enable_prefix_caching = (oos_flag){true, false};
-    model_settle(&in);
-    OOS_TRY(unrecognized_end(&in));
+    OOS_TRY(command_finish(&in, entry.latency));
     serve.program = entry.keywords ? "LLM" : program_of(&in, copy, entry.first, bytes);
     if (!serve.program) return nomem(&in);
-    serve.flags = in.flags;
-    serve.flag_count = in.flag_count;
     *ret_serve = serve;
     *ret_env = env;
     return OOMSIGHT_OK;

@@ -22,9 +22,10 @@ typedef struct oos_given_flag {
     const char *name;  /* canonical: "--max-num-seqs" */
     const char *value; /* as given, NULL for a switch */
     oos_flag_effect effect;
-    const char *nearest; /* for an unknown flag: the closest known spelling, or NULL */
-    const char *note;    /* "not in 0.11.0, new in 0.19.1", NULL */
-    bool absent;         /* only another version has it */
+    const char *nearest;             /* for an unknown flag: the closest known spelling, or NULL */
+    const char *note;                /* "not in 0.11.0, new in 0.19.1", NULL */
+    bool absent;                     /* only another version has it */
+    uint32_t first_word, word_count; /* in oos_serve_words; count 0: no words of the command stand for it */
 } oos_given_flag;
 
 typedef struct oos_speculative {
@@ -49,12 +50,22 @@ typedef struct oos_compilation {
 
 /* What the engine's own parser stops at, the first of it; sentence NULL: nothing. */
 typedef struct oos_serve_refusal {
-    const char *sentence; /* as the parser says it */
-    const char *flag;     /* as given, or canonical where it is known */
-    const char *nearest;  /* the closest known spelling of an unknown flag, or NULL */
-    const char *value;    /* NULL: none */
-    bool unrecognized;    /* nobody takes these words; `flag` is all of them */
+    const char *sentence;            /* as the parser says it */
+    const char *flag;                /* as given, or canonical where it is known */
+    const char *nearest;             /* the closest known spelling of an unknown flag, or NULL */
+    const char *value;               /* NULL: none */
+    bool unrecognized;               /* nobody takes these words; `flag` is all of them */
+    uint32_t first_word, word_count; /* where it stopped; count 0: when all words were read */
 } oos_serve_refusal;
+
+/* The words behind the entry, kept so that the command can be read again with other ones. */
+typedef struct oos_serve_words {
+    const char *const *list; /* those that the config file stands for come first */
+    size_t count, from_config;
+    const oos_flag_table *table;
+    oos_version version;
+    bool bench, latency;
+} oos_serve_words;
 
 typedef struct oos_serve {
     oos_usage usage;
@@ -126,6 +137,7 @@ typedef struct oos_serve {
     oos_serve_refusal refusal;
     const oos_given_flag *flags; /* every flag given, in order */
     size_t flag_count;
+    oos_serve_words words; /* count 0: none to be read again, as of LLM(...) */
 } oos_serve;
 
 /* Environment variables the engine would see that move memory. */
@@ -148,15 +160,17 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
 
 /* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
  * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
- * A YAML file given with --config is read from disk. Nothing of `words` or `table` is kept: all is copied to the arena.
+ * A YAML file given with --config is read from disk. Nothing of `words` is kept: all is copied to the arena. `table` must
+ * live as long as the command may be changed.
  * What the engine's parser would stop at is no failure: it is kept in `refusal`. */
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);
 
-/* A changed command, for planning again: `flag` left out, or its whole number set. Nothing else of the command moves. False:
- * the flag has no field here (left out it is gone from the list all the same), or there is no memory. */
+/* A changed command, for planning again: `flag` left out, or its whole number set as the last word. The words are read again,
+ * so that everything the flag had its part in is as the engine would find it. Where there are no words the fields are changed.
+ * False: it cannot be done, or there is no memory. */
 bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag);
-bool oos_serve_set_u64(oos_serve *serve, const char *flag, uint64_t value);
+bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uint64_t value);
 
 #endif

@@ -1,5 +1,5 @@
 /* Changing a command that was read, so that it can be planned again. */
-#include "command/serve.h"
+#include "command/serve_parts.h"
 
 #include <string.h>
 
@@ -26,25 +26,31 @@ static void field_clear(oos_serve *serve, const char *flag)
     if (strcmp(flag, "--hf-overrides") == 0) serve->hf_overrides_json = NULL;
 }
 
-/* `--no-x` is the same switch as `--x`. */
+/* `--no-x` is the same switch as `--x`, and `--x.key` a part of it. */
 static bool same_flag(const char *given, const char *flag)
 {
-    if (strcmp(given, flag) == 0) return true;
+    size_t const len = strlen(flag);
+    if (strncmp(given, flag, len) == 0 && (given[len] == '\0' || given[len] == '.')) return true;
     return strncmp(given, "--no-", 5) == 0 && strncmp(flag, "--", 2) == 0 && strcmp(given + 5, flag + 2) == 0;
 }
 
-bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
+static bool goes(const oos_serve *serve, const oos_given_flag *given, const char *flag)
+{
+    const oos_serve_refusal *r = &serve->refusal;
+    if (r->unrecognized && strcmp(r->flag, flag) == 0)
+        return given->effect == OOS_FLAG_UNKNOWN || given->absent;
+    return same_flag(given->name, flag);
+}
+
+/* Where no words can be read again. */
+static bool fields_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
 {
     oos_given_flag *kept = OOS_NEW_ARRAY(arena, oos_given_flag, serve->flag_count);
     if (!kept) return false;
     size_t count = 0;
-    const oos_serve_refusal *r = &serve->refusal;
-    bool const strange = r->unrecognized && strcmp(r->flag, flag) == 0;
     for (size_t i = 0; i < serve->flag_count; i++) {
         const oos_given_flag *given = &serve->flags[i];
-        bool const gone =
-            strange ? given->effect == OOS_FLAG_UNKNOWN || given->absent : same_flag(given->name, flag);
-        if (gone)
+        if (goes(serve, given, flag))
             field_clear(serve, given->name); /* it was read, whether the release has it or not */
         else
             kept[count++] = *given;
@@ -52,11 +58,43 @@ bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
     serve->flags = kept;
     serve->flag_count = count;
     field_clear(serve, flag);
-    if (r->flag && same_flag(r->flag, flag)) serve->refusal = (oos_serve_refusal){0};
+    if (serve->refusal.flag && same_flag(serve->refusal.flag, flag)) serve->refusal = (oos_serve_refusal){0};
     return true;
 }
 
-bool oos_serve_set_u64(oos_serve *serve, const char *flag, uint64_t value)
+static void drop(bool *gone, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) gone[first + i] = true;
+}
+
+bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
+{
+    const oos_serve_refusal *r = &serve->refusal;
+    oos_serve_words words = serve->words;
+    if (words.count == 0) return fields_leave_out(arena, serve, flag);
+    bool *gone = OOS_NEW_ARRAY(arena, bool, words.count);
+    const char **list = OOS_NEW_ARRAY(arena, const char *, words.count);
+    if (!gone || !list) return false;
+    memset(gone, 0, words.count * sizeof *gone);
+    for (size_t i = 0; i < serve->flag_count; i++) {
+        const oos_given_flag *given = &serve->flags[i];
+        if (goes(serve, given, flag)) drop(gone, given->first_word, given->word_count);
+    }
+    if (r->flag && same_flag(r->flag, flag)) drop(gone, r->first_word, r->word_count);
+
+    size_t count = 0, from_config = 0;
+    for (size_t i = 0; i < words.count; i++) {
+        if (gone[i]) continue;
+        list[count++] = words.list[i];
+        from_config += i < words.from_config;
+    }
+    words.list = list;
+    words.count = count;
+    words.from_config = from_config;
+    return oos_serve_read_words(arena, serve, &words, serve, NULL) == OOMSIGHT_OK;
+}
+
+static bool field_set_u64(oos_serve *serve, const char *flag, uint64_t value)
 {
 #define U64(name, flag_)                                                                                     \
     if (strcmp(flag, flag_) == 0) {                                                                          \
@@ -71,4 +109,18 @@ bool oos_serve_set_u64(oos_serve *serve, const char *flag, uint64_t value)
     serve->max_model_len = oos_u64_of(value);
     serve->max_model_len_auto = false;
     return true;
+}
+
+bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uint64_t value)
+{
+    oos_serve_words words = serve->words;
+    if (words.count == 0) return field_set_u64(serve, flag, value);
+    const char **list = OOS_NEW_ARRAY(arena, const char *, words.count + 2);
+    char *number = oos_arena_format(arena, "%llu", (unsigned long long)value);
+    if (!list || !number) return false;
+    memcpy(list, words.list, words.count * sizeof *list);
+    list[words.count++] = flag;
+    list[words.count++] = number;
+    words.list = list;
+    return oos_serve_read_words(arena, serve, &words, serve, NULL) == OOMSIGHT_OK;
 }

@@ -40,6 +40,10 @@ typedef struct oos_serve_entry {
 oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size_t count,
                                 oos_serve_entry *ret_entry, oos_engine_env *env, oomsight_error *reterr);
 
+/* A command read from its words, with the entry and the notes of `old`. */
+oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, const oos_serve_words *words,
+                                     oos_serve *ret_serve, oomsight_error *reterr);
+
 /* Note a flag. The list was taken large enough for every word. */
 void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
 

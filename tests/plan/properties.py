@@ -89,7 +89,7 @@ class Start:
         """Pasted behind the command: the last one wins. NAME=value goes to the environment; `without FLAG` takes it away."""
         device = dict(self.device)
         if words[0] == "without":
-            kept = [flag for flag in self.flags if flag[0] != words[1].split()[0]]
+            kept = [flag for flag in self.flags if flag[0] not in words[1].split()]
             return Start(self.model, kept + ([list(words[2:])] if words[2:] else []), device)
         if "=" in words[0] and not words[0].startswith("-"):
             name, value = words[0].split("=", 1)

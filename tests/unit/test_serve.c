@@ -599,6 +599,55 @@ static void ten_flags_are_read_in_a_few_microseconds(void **state)
     oos_arena_free(own);
 }
 
+static void a_flag_left_out_is_as_if_it_had_never_been_written(void **state)
+{
+    (void)state;
+    /* three mistakes: with the first one gone the next is told */
+    READ(newest, "vllm|serve|m|--max-num-seqs|many|--enable-lora|true|--no-such-flag|7|--max-model-len|4k");
+    assert_string_equal(serve.refusal.flag, "--max-num-seqs");
+    assert_true(oos_serve_leave_out(arena, &serve, "--max-num-seqs"));
+    assert_string_equal(serve.refusal.flag, "--enable-lora");
+    assert_true(oos_serve_leave_out(arena, &serve, "--enable-lora"));
+    assert_string_equal(serve.refusal.sentence, "unrecognized arguments: --no-such-flag 7");
+    assert_true(oos_serve_leave_out(arena, &serve, serve.refusal.flag));
+    assert_null(serve.refusal.sentence);
+    assert_string_equal(serve.model, "m");
+    assert_int_equal(serve.max_model_len.value, 4000);
+    assert_int_equal(serve.flag_count, 1);
+
+    /* every spelling of it goes, and what it had turned off comes back */
+    READ(newest, "vllm|serve|m|-cc.mode|0|--compilation-config|{\"mode\": 3}|--no-enable-prefix-caching");
+    assert_true(oos_serve_leave_out(arena, &serve, "--compilation-config"));
+    assert_true(oos_serve_leave_out(arena, &serve, "--enable-prefix-caching"));
+    assert_false(serve.compilation.level.known);
+    assert_false(serve.enable_prefix_caching.known);
+    assert_int_equal(serve.flag_count, 0);
+
+    /* a flag without its value, and one that had swallowed the model */
+    READ(newest, "vllm|serve|m|--max-num-seqs|--enforce-eager");
+    assert_true(oos_serve_leave_out(arena, &serve, "--max-num-seqs"));
+    assert_null(serve.refusal.sentence);
+    READ(newest, "vllm|serve|--no-such-flag|m");
+    assert_true(oos_serve_leave_out(arena, &serve, serve.refusal.flag));
+    assert_null(serve.refusal.sentence);
+    assert_string_equal(serve.model, "m");
+}
+
+static void a_number_set_is_the_last_word(void **state)
+{
+    (void)state;
+    READ(newest, "vllm|serve|m|--max-model-len|auto|-tp|4");
+    assert_true(oos_serve_set_u64(arena, &serve, "--max-model-len", 2048));
+    assert_int_equal(serve.max_model_len.value, 2048);
+    assert_false(serve.max_model_len_auto);
+    assert_int_equal(serve.tensor_parallel_size.value, 4);
+    READ(newest, "LLM(model='m', max_num_seqs=4)");
+    assert_true(oos_serve_set_u64(arena, &serve, "--max-num-seqs", 8));
+    assert_int_equal(serve.max_num_seqs.value, 8);
+    assert_true(oos_serve_leave_out(arena, &serve, "--max-num-seqs"));
+    assert_false(serve.max_num_seqs.known);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -627,6 +676,8 @@ int main(void)
         CASE(a_config_file_that_cannot_be_read_says_where),
         CASE(the_benchmarks_own_flags_are_not_called_unknown),
         CASE(the_program_can_be_pasted_back_into_a_shell),
+        CASE(a_flag_left_out_is_as_if_it_had_never_been_written),
+        CASE(a_number_set_is_the_last_word),
         CASE(ten_flags_are_read_in_a_few_microseconds),
     };
     return cmocka_run_group_tests(tests, load, unload);

@@ -9,7 +9,7 @@ static bool mend(oos_search *s, oos_trial *t, const oos_mend *m)
 {
     if (m->instead_of && !oos_serve_leave_out(s->arena, &t->serve, m->instead_of)) return false;
     if (m->leave_out) return oos_serve_leave_out(s->arena, &t->serve, m->flag);
-    return oos_serve_set_u64(&t->serve, m->flag, m->value);
+    return oos_serve_set_u64(s->arena, &t->serve, m->flag, m->value);
 }
 
 bool oos_levers_mend(oos_search *s, const oos_refusal *refusal)
