@@ -1,6 +1,7 @@
 /* Reading data/engines/<engine>/architectures.json and arguments.json, and looking things up in them by release. */
 #include "facts/arguments.h"
-#include "base/json.h"
+#include "base/locale.h"
+#include "base/scan.h"
 #include "facts/data.h"
 
 #include <math.h>
@@ -20,9 +21,9 @@ typedef struct step {
 } step;
 
 typedef struct entry {
-    const char *name;
-    const stretch *stretches; /* architectures */
-    const step *steps;        /* everything else */
+    oos_view name;
+    oos_view raw;      /* architectures: its stretches, read when they are asked for */
+    const step *steps; /* everything else */
     size_t count;
 } entry;
 
@@ -37,176 +38,269 @@ struct oos_argument_facts {
     size_t version_count;
 };
 
+/* A file while it is read. */
+typedef struct loader {
+    oos_arena *arena;
+    oos_scan scan;
+    const char *const *parts;
+    size_t part_count;
+    const char *bad; /* NULL: nothing was wrong so far */
+    bool nomem;
+} loader;
+
+static int view_compare(oos_view a, oos_view b)
+{
+    int const order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
+    return view_compare(((const entry *)a)->name, ((const entry *)b)->name);
 }
 
-static const entry *entry_find(const table *t, const char *name)
+static const entry *entry_find(const table *t, oos_view name)
 {
     entry const key = {.name = name};
-    return t->count && name ? bsearch(&key, t->list, t->count, sizeof key, by_name) : NULL;
+    return t->count && name.ptr ? bsearch(&key, t->list, t->count, sizeof key, by_name) : NULL;
 }
 
-static bool version_read(const json_t *value, oos_version *ret_version)
+static size_t items_count(oos_scan scan, bool object)
 {
-    return json_is_string(value) && oos_version_parse(oos_view_of(json_string_value(value)), ret_version);
+    size_t count = 0;
+    oos_view key;
+    if (!oos_scan_open(&scan, object ? '{' : '[')) return 0;
+    while ((object ? oos_scan_key(&scan, &key) : oos_scan_item(&scan)) && oos_scan_skip(&scan, NULL)) count++;
+    return count;
 }
 
-static oomsight_status table_make(oos_arena *arena, const json_t *object, table *ret_table,
-                                  oomsight_error *reterr)
+static oos_version version_read(loader *in)
 {
-    size_t const count = json_object_size(object);
-    ret_table->list = OOS_NEW_ARRAY(arena, entry, count);
+    oos_view raw;
+    oos_version version = 0;
+    if (!oos_scan_string(&in->scan, &raw) || !oos_version_parse(raw, &version))
+        in->bad = "a version is text such as 0.19.1";
+    return version;
+}
+
+static bool table_make(loader *in, table *ret_table)
+{
+    ret_table->list = OOS_NEW_ARRAY(in->arena, entry, items_count(in->scan, true));
     ret_table->count = 0;
-    return ret_table->list ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the arguments");
+    in->nomem = !ret_table->list;
+    return !in->nomem && oos_scan_open(&in->scan, '{');
 }
 
-static oomsight_status stretches_read(oos_arena *arena, const json_t *list, entry *e, oomsight_error *reterr)
+/* The files are written in order; one that was made by hand may not be. */
+static void table_sort(table *t)
 {
-    size_t const count = json_array_size(list);
-    stretch *stretches = OOS_NEW_ARRAY(arena, stretch, count);
-    if (!stretches) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the architectures");
-    for (size_t i = 0; i < count; i++) {
-        const json_t *pair = json_array_get(list, i), *last = json_array_get(pair, 1);
-        stretches[i].last = UINT64_MAX;
-        if (!version_read(json_array_get(pair, 0), &stretches[i].first) ||
-            (!json_is_null(last) && !version_read(last, &stretches[i].last)))
-            return oos_fail(reterr, OOMSIGHT_MALFORMED, "%s: a stretch is [first, last or null]", e->name);
-    }
-    e->stretches = stretches;
-    e->count = count;
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status architectures_read(oos_arena *arena, const json_t *root, oos_argument_facts *facts,
-                                          oomsight_error *reterr)
-{
-    const json_t *versions = json_object_get(root, "versions"),
-                 *list = json_object_get(root, "architectures");
-    oos_version *read = OOS_NEW_ARRAY(arena, oos_version, json_array_size(versions));
-    if (!read) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the architectures");
-    for (size_t i = 0; i < json_array_size(versions); i++)
-        if (!version_read(json_array_get(versions, i), &read[i]))
-            return oos_fail(reterr, OOMSIGHT_MALFORMED, "a version is text such as 0.19.1");
-    facts->versions = read;
-    facts->version_count = json_array_size(versions);
-    table *t = &facts->architectures;
-    OOS_TRY(table_make(arena, list, t, reterr));
-    const char *name;
-    json_t *stretches;
-    json_object_foreach((json_t *)list, name, stretches)
-    {
-        entry *e = &t->list[t->count++];
-        e->name = oos_arena_copy(arena, oos_view_of(name));
-        if (!e->name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the architectures");
-        OOS_TRY(stretches_read(arena, stretches, e, reterr));
-    }
-    qsort(t->list, t->count, sizeof *t->list, by_name);
-    return OOMSIGHT_OK;
-}
-
-static double number_or(const json_t *object, const char *key, double fallback)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : fallback;
-}
-
-static oos_bounds bounds_read(const json_t *object, const json_t *parts)
-{
-    oos_bounds b = {.above = number_or(object, "gt", -INFINITY),
-                    .least = number_or(object, "ge", -INFINITY),
-                    .below = number_or(object, "lt", INFINITY),
-                    .most = number_or(object, "le", INFINITY)};
-    const char *part = json_string_value(json_object_get(object, "part"));
-    for (size_t i = 0; part && i < json_array_size(parts); i++)
-        if (strcmp(part, json_string_value(json_array_get(parts, i))) == 0) {
-            b.part = (unsigned)i;
-            b.part_name = json_string_value(json_array_get(parts, i)); /* the document is the arena's */
+    for (size_t i = 1; i < t->count; i++)
+        if (by_name(&t->list[i - 1], &t->list[i]) > 0) {
+            qsort(t->list, t->count, sizeof *t->list, by_name);
+            return;
         }
-    return b;
 }
 
-static oos_quant_method method_read(const json_t *object)
+static void versions_read(loader *in, oos_argument_facts *facts)
 {
-    const json_t *types = json_object_get(object, "dtypes");
-    double const capability = number_or(object, "capability", 0); /* some classes say -1: any */
-    oos_quant_method m = {.capability = capability > 0 ? (unsigned)capability : 0,
-                          .deprecated = json_is_true(json_object_get(object, "deprecated"))};
-    m.float16 = m.bfloat16 = m.float32 = !json_is_array(types);
-    for (size_t i = 0; i < json_array_size(types); i++) {
-        const char *word = json_string_value(json_array_get(types, i));
-        if (!word) continue;
-        m.float16 |= strcmp(word, "float16") == 0;
-        m.bfloat16 |= strcmp(word, "bfloat16") == 0;
-        m.float32 |= strcmp(word, "float32") == 0;
-    }
-    return m;
+    size_t const count = items_count(in->scan, false);
+    oos_version *versions = OOS_NEW_ARRAY(in->arena, oos_version, count);
+    in->nomem = !versions;
+    if (in->nomem || !oos_scan_open(&in->scan, '[')) return;
+    while (!in->bad && oos_scan_item(&in->scan)) versions[facts->version_count++] = version_read(in);
+    facts->versions = versions;
 }
 
-/* {"name": [{"since": ..., ...}, ...]}; `flags`: the name is a keyword, and is kept as a flag. */
-static oomsight_status steps_read(oos_arena *arena, const json_t *object, const json_t *parts, bool flags,
-                                  table *t, oomsight_error *reterr)
+static void architectures_read(loader *in, table *t)
 {
-    const char *name;
-    json_t *list;
-    OOS_TRY(table_make(arena, object, t, reterr));
-    json_object_foreach((json_t *)object, name, list)
-    {
+    oos_view key;
+    if (!table_make(in, t)) return;
+    while (oos_scan_key(&in->scan, &key)) {
         entry *e = &t->list[t->count++];
-        size_t const count = json_array_size(list);
-        step *steps = OOS_NEW_ARRAY(arena, step, count);
-        char *copy = oos_arena_format(arena, flags ? "--%s" : "%s", name);
-        if (!steps || !copy) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the arguments");
-        for (char *at = copy; flags && *at; at++)
-            if (*at == '_') *at = '-';
-        for (size_t i = 0; i < count; i++) {
-            const json_t *item = json_array_get(list, i);
-            if (!version_read(json_object_get(item, "since"), &steps[i].since))
-                return oos_fail(reterr, OOMSIGHT_MALFORMED, "%s: a step needs `since`", name);
-            steps[i].gone = json_is_true(json_object_get(item, "gone"));
-            steps[i].bounds = bounds_read(item, parts);
-            steps[i].method = method_read(item);
-            steps[i].method.name = copy;
-        }
-        *e = (entry){.name = copy, .steps = steps, .count = count};
+        *e = (entry){.name = key};
+        oos_scan_skip(&in->scan, &e->raw);
     }
-    qsort(t->list, t->count, sizeof *t->list, by_name);
-    return OOMSIGHT_OK;
+    table_sort(t);
+}
+
+static double number_read(loader *in)
+{
+    oos_view raw = {"", 0};
+    char text[32];
+    oos_scan_skip(&in->scan, &raw);
+    size_t const len = raw.len < sizeof text - 1 ? raw.len : sizeof text - 1;
+    memcpy(text, raw.ptr, len);
+    text[len] = '\0';
+    return oos_real_read(text, NULL);
+}
+
+static void types_read(loader *in, oos_quant_method *m)
+{
+    oos_view word;
+    m->float16 = m->bfloat16 = m->float32 = false;
+    if (!oos_scan_open(&in->scan, '[')) return;
+    while (oos_scan_item(&in->scan) && oos_scan_string(&in->scan, &word)) {
+        m->float16 |= oos_view_is(word, "float16");
+        m->bfloat16 |= oos_view_is(word, "bfloat16");
+        m->float32 |= oos_view_is(word, "float32");
+    }
+}
+
+static bool true_read(loader *in)
+{
+    oos_view raw;
+    return oos_scan_skip(&in->scan, &raw) && oos_view_is(raw, "true");
+}
+
+static void part_read(loader *in, oos_bounds *b)
+{
+    oos_view raw;
+    if (!oos_scan_string(&in->scan, &raw)) return;
+    for (size_t i = 0; i < in->part_count; i++)
+        if (oos_view_is(raw, in->parts[i])) b->part = (unsigned)i, b->part_name = in->parts[i];
+}
+
+static step step_read(loader *in)
+{
+    step s = {.bounds = {.above = -INFINITY, .least = -INFINITY, .below = INFINITY, .most = INFINITY},
+              .method = {.float16 = true, .bfloat16 = true, .float32 = true}};
+    oos_view key;
+    if (!oos_scan_open(&in->scan, '{')) return s;
+    while (oos_scan_key(&in->scan, &key)) {
+        if (oos_view_is(key, "since"))
+            s.since = version_read(in);
+        else if (oos_view_is(key, "gone"))
+            s.gone = true_read(in);
+        else if (oos_view_is(key, "deprecated"))
+            s.method.deprecated = true_read(in);
+        else if (oos_view_is(key, "dtypes"))
+            types_read(in, &s.method);
+        else if (oos_view_is(key, "part"))
+            part_read(in, &s.bounds);
+        else if (oos_view_is(key, "gt"))
+            s.bounds.above = number_read(in);
+        else if (oos_view_is(key, "ge"))
+            s.bounds.least = number_read(in);
+        else if (oos_view_is(key, "lt"))
+            s.bounds.below = number_read(in);
+        else if (oos_view_is(key, "le"))
+            s.bounds.most = number_read(in);
+        else if (oos_view_is(key, "capability")) {
+            double const capability = number_read(in); /* some classes say -1: any */
+            s.method.capability = capability > 0 && capability < 1000 ? (unsigned)capability : 0;
+        } else {
+            oos_scan_skip(&in->scan, NULL);
+        }
+    }
+    if (s.since == 0) in->bad = "a step needs `since`";
+    return s;
+}
+
+/* {"name": [{"since": ..., ...}, ...]} */
+static void steps_read(loader *in, table *t)
+{
+    oos_view key;
+    if (!table_make(in, t)) return;
+    while (!in->bad && !in->nomem && oos_scan_key(&in->scan, &key)) {
+        step *steps = OOS_NEW_ARRAY(in->arena, step, items_count(in->scan, false));
+        entry *e = &t->list[t->count++];
+        *e = (entry){.name = key, .steps = steps};
+        in->nomem = !steps;
+        if (in->nomem || !oos_scan_open(&in->scan, '[')) return;
+        while (!in->bad && oos_scan_item(&in->scan)) steps[e->count++] = step_read(in);
+    }
+    table_sort(t);
+}
+
+static void parts_read(loader *in)
+{
+    const char **parts = OOS_NEW_ARRAY(in->arena, const char *, items_count(in->scan, false));
+    oos_view raw;
+    in->nomem = !parts;
+    if (in->nomem || !oos_scan_open(&in->scan, '[')) return;
+    while (!in->nomem && oos_scan_item(&in->scan) && oos_scan_string(&in->scan, &raw)) {
+        parts[in->part_count] = oos_scan_text(in->arena, raw);
+        in->nomem = !parts[in->part_count++];
+    }
+    in->parts = parts;
+}
+
+static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
+{
+    if (oos_view_is(key, "architectures"))
+        architectures_read(in, &facts->architectures);
+    else if (oos_view_is(key, "parts"))
+        parts_read(in);
+    else if (oos_view_is(key, "bounds"))
+        steps_read(in, &facts->bounds);
+    else if (oos_view_is(key, "quantization"))
+        steps_read(in, &facts->methods);
+    else if (oos_view_is(key, "backends"))
+        steps_read(in, &facts->backends);
+    else
+        oos_scan_skip(&in->scan, NULL);
 }
 
 static oomsight_status file_load(oos_arena *arena, const char *data_dir, const char *engine, const char *name,
-                                 json_t **ret_root, oomsight_error *reterr)
+                                 oos_argument_facts *facts, oomsight_error *reterr)
 {
-    oos_view bytes;
+    oos_view bytes, key;
     char *path = oos_arena_format(arena, "engines/%s/%s", engine, name);
     if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
-    oomsight_status const status = oos_json_load(arena, bytes, ret_root, reterr);
-    return status == OOMSIGHT_OK ? OOMSIGHT_OK : oos_fail_in(reterr, status, path);
+    loader in = {.arena = arena, .scan = oos_scan_begin(bytes)};
+    bool const architectures = strcmp(name, "architectures.json") == 0;
+    if (oos_scan_open(&in.scan, '{'))
+        while (!in.bad && !in.nomem && oos_scan_key(&in.scan, &key)) {
+            if (architectures && oos_view_is(key, "versions"))
+                versions_read(&in, facts);
+            else
+                member_read(&in, key, facts);
+        }
+    if (in.nomem) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the arguments");
+    if (!in.bad && oos_scan_done(&in.scan)) return OOMSIGHT_OK;
+    oos_fail(reterr, OOMSIGHT_MALFORMED, "%s", in.bad ? in.bad : "not facts about arguments");
+    return oos_fail_in(reterr, OOMSIGHT_MALFORMED, path);
 }
 
 oomsight_status oos_argument_facts_load(oos_arena *arena, const char *data_dir, const char *engine,
                                         oos_argument_facts **ret_facts, oomsight_error *reterr)
 {
     oos_argument_facts *facts = OOS_NEW(arena, oos_argument_facts);
-    json_t *root;
     if (!facts) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the arguments");
-    OOS_TRY(file_load(arena, data_dir, engine, "architectures.json", &root, reterr));
-    OOS_TRY(architectures_read(arena, root, facts, reterr));
-    OOS_TRY(file_load(arena, data_dir, engine, "arguments.json", &root, reterr));
-    const json_t *parts = json_object_get(root, "parts");
-    OOS_TRY(steps_read(arena, json_object_get(root, "bounds"), parts, true, &facts->bounds, reterr));
-    OOS_TRY(steps_read(arena, json_object_get(root, "quantization"), parts, false, &facts->methods, reterr));
-    OOS_TRY(steps_read(arena, json_object_get(root, "backends"), parts, false, &facts->backends, reterr));
+    OOS_TRY(file_load(arena, data_dir, engine, "architectures.json", facts, reterr));
+    OOS_TRY(file_load(arena, data_dir, engine, "arguments.json", facts, reterr));
     *ret_facts = facts;
     return OOMSIGHT_OK;
 }
 
-static bool in_stretch(const entry *e, oos_version version)
+enum { STRETCHES_MAX = 8 };
+
+/* [["0.8.0", "0.24.0"], ["0.28.0", null]]; what is not that is as if it were not there. */
+static size_t stretches_read(const entry *e, stretch stretches[STRETCHES_MAX])
 {
-    for (size_t i = 0; i < e->count; i++)
-        if (version >= e->stretches[i].first && version <= e->stretches[i].last) return true;
+    loader in = {.scan = oos_scan_begin(e->raw)};
+    size_t count = 0;
+    if (!oos_scan_open(&in.scan, '[')) return 0;
+    while (count < STRETCHES_MAX && oos_scan_item(&in.scan) && oos_scan_open(&in.scan, '[')) {
+        stretch s = {.last = UINT64_MAX};
+        if (oos_scan_item(&in.scan)) s.first = version_read(&in);
+        if (oos_scan_item(&in.scan)) {
+            if (oos_scan_peek(&in.scan) == OOS_SCAN_STRING)
+                s.last = version_read(&in);
+            else
+                oos_scan_skip(&in.scan, NULL);
+        }
+        if (in.bad || oos_scan_item(&in.scan)) return 0;
+        stretches[count++] = s;
+    }
+    return count;
+}
+
+static bool in_stretch(const stretch *stretches, size_t count, oos_version version)
+{
+    for (size_t i = 0; i < count; i++)
+        if (version >= stretches[i].first && version <= stretches[i].last) return true;
     return false;
 }
 
@@ -214,25 +308,28 @@ static bool in_stretch(const entry *e, oos_version version)
 oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts, const char *name,
                                                  oos_version version, oos_version *ret_other)
 {
-    const entry *e = facts ? entry_find(&facts->architectures, name) : NULL;
-    if (!e || e->count == 0) return OOS_ARCHITECTURE_UNHEARD;
+    const entry *e = facts && name ? entry_find(&facts->architectures, oos_view_of(name)) : NULL;
+    stretch stretches[STRETCHES_MAX];
+    size_t const count = e ? stretches_read(e, stretches) : 0;
+    if (count == 0) return OOS_ARCHITECTURE_UNHEARD;
     oos_version before = 0, after = UINT64_MAX;
     for (size_t i = 0; i < facts->version_count; i++) {
         if (facts->versions[i] <= version) before = facts->versions[i];
         if (facts->versions[i] >= version && after == UINT64_MAX) after = facts->versions[i];
     }
-    bool const was = before && in_stretch(e, before), will = after == UINT64_MAX ? was : in_stretch(e, after);
+    bool const was = before && in_stretch(stretches, count, before);
+    bool const will = after == UINT64_MAX ? was : in_stretch(stretches, count, after);
     if (was && will) return OOS_ARCHITECTURE_HERE;
     if (was != will) return OOS_ARCHITECTURE_UNSURE;
-    *ret_other = e->stretches[0].first;
+    *ret_other = stretches[0].first;
     if (version < *ret_other) return OOS_ARCHITECTURE_LATER;
-    for (size_t i = 0; i < e->count; i++)
-        if (e->stretches[i].last < version) *ret_other = e->stretches[i].last;
+    for (size_t i = 0; i < count; i++)
+        if (stretches[i].last < version) *ret_other = stretches[i].last;
     return OOS_ARCHITECTURE_GONE;
 }
 
 /* The last step not after the version; before the first one that was read, the first. */
-static const step *step_at(const table *t, const char *name, oos_version version)
+static const step *step_at(const table *t, oos_view name, oos_version version)
 {
     const entry *e = entry_find(t, name);
     if (!e || e->count == 0) return NULL;
@@ -244,7 +341,11 @@ static const step *step_at(const table *t, const char *name, oos_version version
 bool oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version,
                      oos_bounds *ret_bounds)
 {
-    const step *found = facts ? step_at(&facts->bounds, flag, version) : NULL;
+    char name[64]; /* "--max-num-seqs" is kept as max_num_seqs */
+    size_t len = 0;
+    if (strncmp(flag, "--", 2) != 0) return false;
+    for (const char *at = flag + 2; *at && len < sizeof name; at++) name[len++] = *at == '-' ? '_' : *at;
+    const step *found = facts ? step_at(&facts->bounds, (oos_view){name, len}, version) : NULL;
     if (!found || version < found->since) return false;
     *ret_bounds = found->bounds;
     return true;
@@ -253,14 +354,14 @@ bool oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_vers
 bool oos_quant_method_find(const oos_argument_facts *facts, const char *name, oos_version version,
                            oos_quant_method *ret_method)
 {
-    const step *found = facts ? step_at(&facts->methods, name, version) : NULL;
+    const step *found = facts ? step_at(&facts->methods, oos_view_of(name), version) : NULL;
     if (found) *ret_method = found->method;
     return found != NULL;
 }
 
 bool oos_quant_method_gone(const oos_argument_facts *facts, const char *name, oos_version version)
 {
-    const entry *e = facts ? entry_find(&facts->methods, name) : NULL;
+    const entry *e = facts ? entry_find(&facts->methods, oos_view_of(name)) : NULL;
     bool gone = false;
     for (size_t i = 0; e && i < e->count && e->steps[i].since <= version; i++) gone = e->steps[i].gone;
     return gone;
@@ -268,5 +369,5 @@ bool oos_quant_method_gone(const oos_argument_facts *facts, const char *name, oo
 
 bool oos_backend_name_known(const oos_argument_facts *facts, const char *name, oos_version version)
 {
-    return !facts || step_at(&facts->backends, name, version);
+    return !facts || step_at(&facts->backends, oos_view_of(name), version);
 }

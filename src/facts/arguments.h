@@ -27,7 +27,6 @@ typedef struct oos_bounds {
 } oos_bounds;
 
 typedef struct oos_quant_method {
-    const char *name;
     unsigned capability; /* the least, 75; 0: any or unknown */
     bool deprecated;
     bool float16, bfloat16, float32; /* types of activations it takes; all: unknown */
