@@ -210,6 +210,29 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
     return OOMSIGHT_OK;
 }
 
+/* What the class behind it would stop at: a method or a key that is not there. It is made after the parser, so that other
+ * refusals come first. */
+static void speculative_check(oos_serve_reader *in, const json_t *value)
+{
+    oos_speculative *s = &in->serve->speculative;
+    oos_flag_hit const hit = oos_flags_find(in->table, oos_view_of("--speculative-config"), in->version);
+    /* classes of the configuration forbid keys they do not have from one release on */
+    oos_flag_hit const other = oos_flags_find(in->table, oos_view_of("--kv-transfer-config"), in->version);
+    oos_flag_key key;
+    const char *name;
+    json_t *item;
+    if (!hit.record || !hit.here) return;
+    if (s->method && oos_flag_key_find(in->table, hit.record, oos_view_of("method"), in->version, &key))
+        s->method_wrong = !oos_flag_key_takes(&key, oos_view_of(s->method));
+    if (!other.record || !other.form->strict) return;
+    json_object_foreach((json_t *)value, name, item)
+    {
+        if (oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key)) continue;
+        s->unexpected_key = keep(in, name);
+        return;
+    }
+}
+
 static oomsight_status speculative_read(oos_serve_reader *in, const json_t *value)
 {
     oos_speculative *s = &in->serve->speculative;
@@ -231,6 +254,7 @@ static oomsight_status speculative_read(oos_serve_reader *in, const json_t *valu
     if (oos_json_u64(value, "draft_tensor_parallel_size", &number) ||
         oos_json_u64(value, "tensor_parallel_size", &number))
         s->draft_tensor_parallel_size = oos_u64_of(number);
+    speculative_check(in, value);
     return OOMSIGHT_OK;
 }
 
@@ -347,12 +371,12 @@ static oomsight_status pending_json(oos_serve_reader *in, oos_serve_pending *pen
 
 oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text)
 {
-    if (*text != '{' && *text != '[') return OOMSIGHT_OK; /* a name, or pairs */
+    if (*text != '{' && *text != '[' && !hit.form->strict) return OOMSIGHT_OK; /* a name, or pairs */
     json_t *value;
     oomsight_error why;
     oomsight_status const status = oos_json_load(in->arena, oos_view_of(text), &value, &why);
     if (status == OOMSIGHT_NOMEM) return nomem(in);
-    if (status == OOMSIGHT_OK) return OOMSIGHT_OK;
+    if (status == OOMSIGHT_OK) return oos_serve_check_keys(in, hit, value);
     return oos_serve_refuse(in, hit.record->name, text,
                             "argument %s: Value %.80s cannot be converted to JSON: json_invalid",
                             hit.record->name, text);
@@ -377,6 +401,8 @@ oomsight_status oos_serve_finish_json(oos_serve_reader *in)
             value = NULL;
             OOS_TRY(pending_json(in, p, &value));
             if (!value) continue; /* refused */
+            OOS_TRY(oos_serve_check_keys(
+                in, oos_flags_find(in->table, oos_view_of(p->record->name), in->version), value));
             if (!readers[i].any && !json_is_object(value)) {
                 OOS_TRY(oos_serve_refuse(in, readers[i].name, p->text,
                                          "argument %s: Value %.80s cannot be converted", readers[i].name,

@@ -61,6 +61,9 @@ oomsight_status oos_serve_take_dotted(oos_serve_reader *in, oos_flag_hit hit, co
 /* JSON of a flag that is not modelled: is it any? */
 oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text);
 
+/* Keys and kinds inside a value that the release turns into a class. */
+oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, const json_t *value);
+
 /* Read what is pending. */
 oomsight_status oos_serve_finish_json(oos_serve_reader *in);
 oos_serve_pending *oos_serve_pend(oos_serve_reader *in,

@@ -162,6 +162,8 @@ static bool form_field(loader *in, oos_view key, draft *d)
         form->nullable = truth_read(in);
     } else if (oos_view_is(key, "pairs")) {
         form->pairs = truth_read(in);
+    } else if (oos_view_is(key, "strict")) {
+        form->strict = truth_read(in);
     } else if (oos_view_is(key, "auto")) {
         form->takes_auto = !is_null(&in->scan);
         oos_scan_skip(&in->scan, NULL);
@@ -296,6 +298,8 @@ static void record_read(loader *in, draft *drafts)
             oos_scan_peek(&in->scan);
             changes = in->scan;
             oos_scan_skip(&in->scan, NULL);
+        } else if (oos_view_is(key, "json_keys")) {
+            oos_scan_skip(&in->scan, &record.json_keys);
         } else if (!form_field(in, key, &drafts[0])) {
             oos_scan_skip(&in->scan, NULL);
         }
@@ -463,10 +467,8 @@ oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const cha
 
 /* ---- finding --------------------------------------------------------------------------------------------------- */
 
-/* The dumped versions around one: what both have, a version between them has too. Outside the list the nearest one
- * stands for it, as docs/formats/engine-flags.md says. */
-static void neighbours(const oos_flag_table *table, oos_version version, oos_version *ret_below,
-                       oos_version *ret_above)
+void oos_flags_neighbours(const oos_flag_table *table, oos_version version, oos_version *ret_below,
+                          oos_version *ret_above)
 {
     size_t at = 0;
     while (at + 1 < table->version_count && table->versions[at + 1] <= version) at++;
@@ -500,7 +502,7 @@ oos_flag_hit oos_flags_find(const oos_flag_table *table, oos_view word, oos_vers
     uint32_t const hash = hash_of(word);
     uint32_t at = index->slots[hash & index->mask];
     if (!at) return (oos_flag_hit){0};
-    neighbours(table, version, &below, &above);
+    oos_flags_neighbours(table, version, &below, &above);
     for (; at; at = index->list[at - 1].next) {
         const spelling *s = &index->list[at - 1];
         if (s->hash != hash || s->len != word.len || !same_spelling(s->text, word)) continue;
@@ -521,7 +523,7 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view word, oo
     *ret_several = false;
     oos_flag_hit const exact = oos_flags_find(table, word, version);
     if (exact.record || !index || word.len < 3 || word.ptr[1] != '-') return exact;
-    neighbours(table, version, &below, &above);
+    oos_flags_neighbours(table, version, &below, &above);
     for (size_t i = 0; i < index->count; i++) {
         const spelling *s = &index->list[i];
         if (s->len < word.len || !same_spelling(s->text, word) || distance(s, below, above) != 0) continue;
@@ -593,7 +595,7 @@ const char *oos_flags_nearest(const oos_flag_table *table, oos_view word, oos_ve
     const char *best = NULL;
     oos_version below, above;
     if (!index || word.len < 3 || word.len >= SPELLING_MAX) return NULL;
-    neighbours(table, version, &below, &above);
+    oos_flags_neighbours(table, version, &below, &above);
     size_t least = word.len / 4 + 2; /* further away it is another word */
     if (least > word.len / 2) least = word.len / 2;
     int8_t counts[32] = {0};

@@ -28,6 +28,7 @@ typedef struct oos_flag_form {
     bool nullable;                     /* `None` means none */
     bool pairs;                        /* `a=1,b=2` is taken beside JSON */
     bool takes_auto;                   /* `auto` stands for -1 */
+    bool strict;                       /* an unknown JSON key is an error */
     bool folds;                        /* letters are made small before the choices are looked at */
     const char *suffixes;              /* letters an integer may end with, "" for none: k 1000, K 1024, ... */
     const char *preset;                /* the default as text when it is one word, NULL */
@@ -45,6 +46,7 @@ typedef struct oos_flag_record {
     const oos_flag_form *forms; /* oldest first, at least one */
     size_t form_count;
     bool memory;              /* can move device memory */
+    oos_view json_keys;       /* as they stand in the table, see oos_flag_key_find() */
     oos_version since, until; /* of the versions dumped; until UINT64_MAX: still there */
 } oos_flag_record;
 
@@ -65,6 +67,21 @@ typedef struct oos_flag_hit {
     bool here;                     /* the version has it */
 } oos_flag_hit;
 
+/* A key of a JSON value. */
+enum {
+    OOS_KEY_INT = 1,
+    OOS_KEY_FLOAT = 2,
+    OOS_KEY_BOOL = 4,
+    OOS_KEY_STR = 8,
+    OOS_KEY_LIST = 16,
+    OOS_KEY_DICT = 32,
+    OOS_KEY_ANY = 63
+};
+typedef struct oos_flag_key {
+    unsigned kinds;   /* of value it takes */
+    oos_view choices; /* words it takes, as they stand in the table; empty: any */
+} oos_flag_key;
+
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr);
 
@@ -74,6 +91,16 @@ oos_flag_hit oos_flags_find(const oos_flag_table *table, oos_view spelling, oos_
 /* As above, but any beginning that belongs to one flag only is enough: "--gpu-mem". *ret_several: to more than one. */
 oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view spelling, oos_version version,
                                   bool *ret_several);
+
+/* The dumped versions around one: what both have, a version between them has too. Outside the list the nearest one
+ * stands for it, as docs/formats/engine-flags.md says. */
+void oos_flags_neighbours(const oos_flag_table *table, oos_version version, oos_version *ret_below,
+                          oos_version *ret_above);
+
+/* A key by its name, dots for nested ones; false: neither that version nor, where it was not dumped, its neighbours have it. */
+bool oos_flag_key_find(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
+                       oos_version version, oos_flag_key *ret_key);
+bool oos_flag_key_takes(const oos_flag_key *key, oos_view word);
 
 /* The closest spelling known at that version, or NULL when nothing is close. */
 const char *oos_flags_nearest(const oos_flag_table *table, oos_view spelling, oos_version version);

@@ -153,6 +153,45 @@ static void drafts_the_model_has_not_are_refused(void **state)
         "--speculative-config|{\"method\":\"ngram\",\"num_speculative_tokens\":2,\"prompt_lookup_max\":4}"));
 }
 
+static void json_values_have_the_keys_and_kinds_of_the_release(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--kv-events-config|{\"nonsense\": 1}"), "nonsense: Unexpected keyword argument");
+    is_refused(NEWEST("--kv-events-config|{\"buffer_steps\": \"many\"}"),
+               "buffer_steps: Input should be a valid integer");
+    is_refused(NEWEST("--compilation-config|[1, 2]"), "Input should be an object");
+    is_refused(NEWEST("--compilation-config|{\"level\": 3}"), "level: Unexpected keyword argument");
+    assert_null(NEWEST("--compilation-config|{\"mode\": 3, \"cudagraph_mode\": \"full\"}"));
+    assert_null(NEWEST("--kv-events-config|{\"buffer_steps\": \"4\", \"endpoint\": \"tcp://*:1\"}"));
+    /* before 0.16 unknown keys were passed over, and `level` was a key */
+    assert_null(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "--kv-events-config|{\"nonsense\": 1}"));
+    assert_null(said("0.15.0", 90, 8, "Qwen3ForCausalLM", "--compilation-config|{\"level\": 3}"));
+}
+
+static void methods_of_drafting_are_those_of_the_release(void **state)
+{
+    (void)state;
+    const char *suffix = "--speculative-config|{\"method\": \"suffix\", \"num_speculative_tokens\": 3}";
+    is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", suffix), "method: Input should be");
+    is_refused(NEWEST("--speculative-config|{\"method\": \"nonsense\", \"num_speculative_tokens\": 3}"),
+               "method: Input should be");
+    is_refused(NEWEST("--speculative-config|{\"method\": \"ngram\", \"nonsense\": 3}"),
+               "nonsense: Unexpected keyword argument");
+    assert_null(NEWEST("--speculative-config|{\"method\": \"ngram\", \"num_speculative_tokens\": 3}"));
+}
+
+static void a_switch_to_leave_out_is_named_as_it_was_given(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--enable-auto-tool-choice"), "requires --tool-call-parser");
+    assert_string_equal(refusal.mends[0].flag, "--enable-auto-tool-choice");
+    is_refused(NEWEST("--no-enable-chunked-prefill|--max-num-batched-tokens|2048|--max-model-len|16000"),
+               "is smaller than max_model_len");
+    for (size_t i = 0; i < refusal.mend_count; i++)
+        if (refusal.mends[i].leave_out)
+            assert_string_not_equal(refusal.mends[i].flag, "--enable-chunked-prefill");
+}
+
 int main(void)
 {
     static const struct CMUnitTest cases[] = {
@@ -166,6 +205,9 @@ int main(void)
         cmocka_unit_test(an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not),
         cmocka_unit_test(numbers_outside_their_bounds_are_refused),
         cmocka_unit_test(drafts_the_model_has_not_are_refused),
+        cmocka_unit_test(json_values_have_the_keys_and_kinds_of_the_release),
+        cmocka_unit_test(methods_of_drafting_are_those_of_the_release),
+        cmocka_unit_test(a_switch_to_leave_out_is_named_as_it_was_given),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -33,6 +33,11 @@ void oos_check_mend(oos_check *c, const char *flag, uint64_t value)
 void oos_check_mend_without(oos_check *c, const char *flag)
 {
     oos_refusal *r = c->refusal;
+    const oos_serve *serve = c->setup->serve;
+    for (size_t i = 0; i < serve->flag_count; i++) { /* a switch is named as it was given, `--no-x` too */
+        const char *given = serve->flags[i].name;
+        if (strncmp(given, "--no-", 5) == 0 && strcmp(given + 5, flag + 2) == 0) flag = given;
+    }
     if (r->mend_count < OOS_MENDS_MAX)
         r->mends[r->mend_count++] = (oos_mend){.flag = flag, .leave_out = true};
 }

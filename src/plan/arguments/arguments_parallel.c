@@ -80,26 +80,18 @@ bool oos_check_parallel_late(oos_check *c)
     return false;
 }
 
-static bool word_in(const char *word, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(word, list[i]) == 0) return true;
-    return false;
-}
-
 /* SpeculativeConfig */
 bool oos_check_speculation(oos_check *c)
 {
-    static const char *const methods[] = {
-        "ngram", "ngram_gpu", "medusa", "mlp_speculator", "draft_model",          "suffix", "eagle", "eagle3",
-        "mtp",   "dflash",    "dspark", "custom_class",   "extract_hidden_states"};
     const oos_setup *setup = c->setup;
     const oos_speculative *spec = &setup->serve->speculative;
     if (!spec->present) return false;
     oos_check_mend_without(c, "--speculative-config");
     c->refusal->mend_count = 1;
     bool const mtp = spec->method && strstr(spec->method, "mtp");
-    if (spec->method && !mtp && !word_in(spec->method, methods, sizeof methods / sizeof *methods))
+    if (spec->unexpected_key)
+        return oos_check_refuse(c, "%s: Unexpected keyword argument", spec->unexpected_key);
+    if (spec->method_wrong)
         return oos_check_refuse(
             c, "method: Input should be 'ngram', 'medusa', 'draft_model', 'eagle', 'mtp', ... (got '%s')",
             spec->method);
