@@ -16,6 +16,7 @@ typedef struct command {
 } command;
 
 int cmd_replay(int argc, char **argv);
+int cmd_bisect(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_dryrun(int argc, char **argv);
 int cmd_gpus(int argc, char **argv);

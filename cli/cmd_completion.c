@@ -25,6 +25,8 @@ static const struct {
     {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "
                "--engine --jobs "
                "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
+    {"bisect", "--good --bad --moved --dryrun --engine --timeout --gpu --gpu-total --gpu-used --gpu-cc --env "
+               "--offline --insecure " OUTPUT},
     {"gpus", OUTPUT},
     {"engines", OUTPUT},
     {"redact", OUTPUT},

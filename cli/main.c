@@ -11,6 +11,7 @@ static const command commands[] = {
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
     {"check", cmd_check, "the engine commands in deployment files, each planned"},
     {"matrix", cmd_matrix, "models x GPUs x flags x versions: which start, what an upgrade breaks"},
+    {"bisect", cmd_bisect, "the release with which the answer to a command moved"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},

@@ -52,6 +52,10 @@ def commands(models):
     fleet = ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), os.path.join(FIXTURES, "matrix", "fleet.yaml")]
     for more in ([], ["--format", "md"], ["--diff", "0.10.2", "0.32.0", "--moved", "1"], ["--diff", "0.10.2", "0.32.0", "--moved", "1", "--format", "md"]):
         yield fleet + more
+    llama = os.path.join(FIXTURES, "models", "small-llama")
+    for good, bad, gpu, flags in (("0.32.0", "0.9.2", "4090", ["--kv-cache-memory-bytes", "8G"]), ("0.9.0", "0.9.2", "4090", []),
+                                  ("0.32.0", "0.31.0", "4090", []), ("0.9.2", "0.32.0", "4090", ["--max-num-seqs", "0"])):
+        yield ["bisect", "--offline", "--good", good, "--bad", bad, "--moved", "1", "--gpu", gpu, "--", "vllm", "serve", llama] + flags
     yield ["gpus"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:

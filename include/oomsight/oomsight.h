@@ -273,6 +273,49 @@ OOMSIGHT_API const char *oomsight_plan_cause(const oomsight_plan *plan);
 /* Only the pasteable flags of the best fix ("" when it fits as it is); NULL when no fix was found. */
 OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
 
+/* ---- bisect ---------------------------------------------------------------------------------------------------- */
+
+/* One command over the releases between two: where its answer moved. */
+typedef struct oomsight_bisect oomsight_bisect;
+
+/* Start from OOMSIGHT_BISECT_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_bisect_params {
+    size_t size;
+    const oomsight_plan_params *plan; /* the command and its device; engine_version is not looked at */
+    const char *good, *bad;           /* two releases, whichever is older */
+    const char *const *only;          /* the releases that may be asked; NULL: every one that is known */
+    size_t only_count;
+    double moved_ratio; /* a change of KV tokens, or of a need, that is told; 0: 0.02 */
+    int by_report;      /* 1: nothing is planned; the caller starts each and tells what came of it */
+} oomsight_bisect_params;
+#define OOMSIGHT_BISECT_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_bisect_params), NULL, NULL, NULL, NULL, 0, 0, 0                                      \
+    }
+
+/* On OOMSIGHT_OK *ret_bisect is the caller's, to be given to oomsight_bisect_free(). params->plan->data must outlive it. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params,
+                                                                        oomsight_bisect **ret_bisect,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API void oomsight_bisect_free(oomsight_bisect *bisect); /* NULL is fine */
+
+/* With by_report: the release to start next; NULL when there is nothing left to ask. */
+OOMSIGHT_API const char *oomsight_bisect_next(const oomsight_bisect *bisect);
+/* ... and what `oomsight dryrun --json` wrote of it; `report` NULL: nothing came of it, for the reason `problem` (or NULL). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_answer(oomsight_bisect *bisect,
+                                                                        const char *version,
+                                                                        const char *report,
+                                                                        const char *problem,
+                                                                        oomsight_error *reterr);
+
+/* The release with which verdict, need or tokens moved; NULL: nothing did. It lives as long as the handle. */
+OOMSIGHT_API const char *oomsight_bisect_found(const oomsight_bisect *bisect);
+/* Text or JSON (oomsight.bisect/1). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_render(const oomsight_bisect *bisect,
+                                                                        const oomsight_render_params *params,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
+
 /* ---- replay ---------------------------------------------------------------------------------------------------- */
 
 /* A recorded run of PyTorch's caching allocator, run again by a simulator that is exact to the byte. */

@@ -13,6 +13,10 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,
                       const oomsight_render_params *params);
 
+/* The rows of that comparison that differ, each an object of the array that is open. */
+struct oos_json_writer;
+void oos_report_plan_changes(struct oos_json_writer *writer, const oos_plan *before, const oos_plan *after);
+
 const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight", ... */
 
 /* What people read: "starts", "likely starts", "likely fails", "fails", "can't tell". The second in capitals. */

@@ -135,3 +135,18 @@ void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count
     }
     compare_text(text, plans, count, params);
 }
+
+void oos_report_plan_changes(oos_json_writer *writer, const oos_plan *before, const oos_plan *after)
+{
+    char old[64], new[64];
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        rows[r].write(before, old, sizeof old);
+        rows[r].write(after, new, sizeof new);
+        if (strcmp(old, new) == 0) continue;
+        oos_json_begin_object(writer);
+        oos_json_field_str(writer, "name", rows[r].name);
+        oos_json_field_str(writer, "before", old);
+        oos_json_field_str(writer, "after", new);
+        oos_json_end_object(writer);
+    }
+}

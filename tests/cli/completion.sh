@@ -1,5 +1,5 @@
 # The scripts are complete: every option of every help text is offered, and bash takes the script.
-for command in plan explain replay dryrun check matrix; do
+for command in plan explain replay dryrun check matrix bisect; do
     "$OOMSIGHT" $command --help | grep -oE -- '--[a-z][a-z-]+' | sort -u | while read -r option; do
         "$OOMSIGHT" completion bash | grep -E "^ +$command\)" | grep -qE -- "$option( |')" || echo "$command: $option is not offered"
     done

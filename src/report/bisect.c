@@ -1,0 +1,169 @@
+/* What `oomsight bisect` prints: the release, what the releases around it say, and the settings that moved there. */
+#include "report/bisect.h"
+#include "base/json_write.h"
+#include "base/locale.h"
+#include "report/style.h"
+
+bool oos_bisect_apart(uint64_t one, uint64_t other, double ratio)
+{
+    uint64_t const larger = oos_max(one, other), apart = larger - oos_min(one, other);
+    return (double)apart > ratio * (double)larger;
+}
+
+static bool same_words(const char *one, const char *other)
+{
+    return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* A line for the first and the last, and for every release that says something else than the one before it. */
+static bool tells(const oos_bisect_result *result, size_t index)
+{
+    const oos_bisect_step *step = &result->steps[index];
+    if (!step->answered) return false;
+    if (index == 0 || index + 1 == result->count || index == result->before || index == result->found)
+        return true;
+    size_t last = index;
+    while (last > 0 && !result->steps[last - 1].answered) last--;
+    if (last == 0) return true;
+    const oos_bisect_step *earlier = &result->steps[last - 1];
+    return !same_words(step->answer, earlier->answer) || !same_words(step->phase, earlier->phase) ||
+           (step->starts ? oos_bisect_apart(step->kv_tokens, earlier->kv_tokens, result->moved_ratio)
+                         : oos_bisect_apart(step->need_bytes, earlier->need_bytes, result->moved_ratio));
+}
+
+static void put_steps(const oos_style *style, const oos_bisect_result *result)
+{
+    char tokens[32], need[32];
+    size_t left_out = 0;
+    oos_style_cell(style, 10, "vLLM");
+    oos_style_cell(style, 15, "answer");
+    oos_style_cell(style, 20, "phase");
+    oos_style_cell(style, -12, "needs GiB");
+    oos_style_cell(style, -12, "KV tokens");
+    oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < result->count; i++) {
+        const oos_bisect_step *step = &result->steps[i];
+        if (!tells(result, i)) {
+            left_out++;
+            continue;
+        }
+        oos_style_count(tokens, sizeof tokens, step->kv_tokens);
+        oos_style_ink(style, OOS_INK_PLAIN, "%-10s", step->version);
+        oos_style_cell(style, 15, step->answer);
+        oos_style_ink(style, OOS_INK_PLAIN, "%-20s", step->phase ? step->phase : "-");
+        oos_format(need, sizeof need, "%.2f", oos_gib(step->need_bytes));
+        oos_style_ink(style, OOS_INK_PLAIN, "%12s", step->need_bytes ? need : "-");
+        oos_style_ink(style, OOS_INK_PLAIN, "%12s", step->starts && step->kv_tokens ? tokens : "-");
+        if (result->moved != OOS_BISECT_NOTHING && i == result->found)
+            oos_style_ink(style, OOS_INK_WARN, "  <-");
+        oos_text_put(style->text, "\n");
+    }
+    if (left_out)
+        oos_style_put(style, "%zu more that say the same as the one before, or were not asked\n", left_out);
+}
+
+/* The marks that the answers do not bear out. */
+static void put_contradictions(const oos_style *style, const oos_bisect_result *result)
+{
+    const oos_bisect_step *first = &result->steps[0], *last = &result->steps[result->count - 1];
+    const oos_bisect_step *good = result->newer_is_good ? last : first;
+    const oos_bisect_step *bad = result->newer_is_good ? first : last;
+    if (good->answered && !good->starts)
+        oos_style_put(style, "%s is called good, and it does not start there\n", good->version);
+    if (bad->answered && bad->starts)
+        oos_style_put(style, "%s is called bad, and it starts there\n", bad->version);
+}
+
+static void put_found(const oos_style *style, const oos_bisect_result *result)
+{
+    const oos_bisect_step *found = &result->steps[result->found], *before = &result->steps[result->before];
+    switch (result->moved) {
+    case OOS_BISECT_NOTHING:
+        oos_style_ink(style, OOS_INK_BOLD, "NOTHING MOVED  from %s to %s\n", result->steps[0].version,
+                      result->steps[result->count - 1].version);
+        return;
+    case OOS_BISECT_ANSWER:
+        oos_style_ink(style, OOS_INK_BOLD,
+                      found->starts ? "STARTS SINCE %s  (%s: %s)\n" : "FAILS SINCE %s  (%s: %s)\n",
+                      found->version, before->version, before->answer);
+        break;
+    case OOS_BISECT_PHASE:
+        oos_style_ink(style, OOS_INK_BOLD, "FAILS IN %s SINCE %s  (%s: in %s)\n", found->phase,
+                      found->version, before->version, before->phase);
+        break;
+    case OOS_BISECT_NEED:
+        oos_style_ink(style, OOS_INK_BOLD, "NEEDS ANOTHER SIZE SINCE %s  (before it: %s)\n", found->version,
+                      before->version);
+        break;
+    case OOS_BISECT_TOKENS:
+        oos_style_ink(style, OOS_INK_BOLD, "KV TOKENS MOVED IN %s  (before it: %s)\n", found->version,
+                      before->version);
+        break;
+    }
+    if (result->between)
+        oos_style_put(style, "Releases between %s and %s were not started: one of them may be the one.\n",
+                      before->version, found->version);
+}
+
+void oos_report_bisect_text(oos_text *text, const oos_bisect_result *result,
+                            const oomsight_render_params *params)
+{
+    oos_style const style = oos_style_of(text, params);
+    put_found(&style, result);
+    put_contradictions(&style, result);
+    oos_text_put(text, "\n");
+    put_steps(&style, result);
+    if (result->moved == OOS_BISECT_NOTHING) return;
+    const oos_bisect_step *pair[] = {&result->steps[result->before], &result->steps[result->found]};
+    oos_text_put(text, "\n");
+    if (pair[0]->plan && pair[1]->plan) {
+        const oos_plan *const plans[] = {pair[0]->plan, pair[1]->plan};
+        oos_report_plans(text, plans, 2, params);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++)
+        if (pair[i]->why) {
+            oos_text_printf(text, "%s: ", pair[i]->version);
+            oos_style_quote(&style, 0, pair[i]->why);
+        }
+}
+
+static void put_step(oos_json_writer *w, const oos_bisect_step *step)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "version", step->version);
+    oos_json_field_str(w, "verdict", step->answered ? oos_report_verdict_word(step->verdict) : NULL);
+    oos_json_field_str(w, "likely", !step->answered ? NULL : step->starts ? "starts" : "fails");
+    oos_json_field_str(w, "phase", step->phase);
+    oos_json_field_known(w, "kv_tokens", step->answered ? oos_u64_of(step->kv_tokens) : (oos_u64){0});
+    oos_json_field_known(w, "need_bytes", step->need_bytes ? oos_u64_of(step->need_bytes) : (oos_u64){0});
+    oos_json_field_str(w, "why", step->why);
+    oos_json_end_object(w);
+}
+
+void oos_report_bisect_json(oos_text *text, const oos_bisect_result *result)
+{
+    static const char *const words[] = {NULL, "verdict", "phase", "need", "kv_tokens"};
+    oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
+    bool const moved = result->moved != OOS_BISECT_NOTHING;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.bisect/1");
+    oos_json_field_str(w, "good", result->good);
+    oos_json_field_str(w, "bad", result->bad);
+    oos_json_field_str(w, "by", result->by_dryrun ? "dryrun" : "plan");
+    oos_json_field_str(w, "moved", words[result->moved]);
+    oos_json_field_str(w, "before", moved ? result->steps[result->before].version : NULL);
+    oos_json_field_str(w, "found", moved ? result->steps[result->found].version : NULL);
+    oos_json_field_bool(w, "releases_between", moved && result->between);
+    oos_json_key(w, "steps");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < result->count; i++) put_step(w, &result->steps[i]);
+    oos_json_end_array(w);
+    oos_json_key(w, "changes");
+    oos_json_begin_array(w);
+    if (moved && result->steps[result->before].plan && result->steps[result->found].plan)
+        oos_report_plan_changes(w, result->steps[result->before].plan, result->steps[result->found].plan);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}
