@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: app all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -36,6 +36,8 @@ fleet: all              ## a thousand pods followed for a while, with twenty kil
 	@python3 tests/explain/fleet.py $(B)/cli/oomsight --pods 1000 --incidents 200 --kills 20 --seconds 80
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
 	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
+app:                    ## the page that needs no install, in build/app: WebAssembly by PyPI's ziglang
+	@tools/app.sh build-wasm build/app
 site: all               ## the documentation as pages, in build/site
 	@tools/site.sh $(B)
 bench: all              ## throughput

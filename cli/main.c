@@ -8,10 +8,14 @@ static const command commands[] = {
     {"plan", cmd_plan, "will it start, and how much is left"},
     {"replay", cmd_replay, "what would other allocator settings have done"},
     {"explain", cmd_explain, "why did it run out, what to change"},
+#if OOMSIGHT_PROCESSES
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
+#endif
     {"check", cmd_check, "the engine commands in deployment files, each planned"},
+#if OOMSIGHT_PROCESSES
     {"matrix", cmd_matrix, "models x GPUs x flags x versions: which start, what an upgrade breaks"},
     {"bisect", cmd_bisect, "the release with which the answer to a command moved"},
+#endif
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},

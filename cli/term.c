@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+#if __has_include(<sys/ioctl.h>)
+#include <sys/ioctl.h>
+#endif
 
 typedef enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color_choice;
 static color_choice chosen_color = COLOR_AUTO;
@@ -125,9 +127,11 @@ void output_options_settle(output_options *options)
     bool const wanted =
         chosen_color == COLOR_ALWAYS || (chosen_color == COLOR_AUTO && terminal && !(no_color && *no_color));
     options->render.color = wanted;
+#ifdef TIOCGWINSZ
     struct winsize size;
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60)
         options->render.width = size.ws_col < 120 ? size.ws_col : 120;
+#endif
 }
 
 int output_write(const output_options *options, const char *text)

@@ -13,14 +13,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of linux/openat2.h, which is younger than the systems this is built for. */
+/* As in linux/openat2.h, which is younger than some systems this is built for, and comes with the C library of others. */
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
-struct open_how {
+struct how_to_open {
     uint64_t flags, mode, resolve;
 };
-enum { RESOLVE_NO_MAGICLINKS = 0x02, RESOLVE_BENEATH = 0x08 };
+enum { NO_MAGICLINKS = 0x02, BENEATH = 0x08 };
 
 enum {
     FILE_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
@@ -120,8 +120,7 @@ static int open_by_parts(int folder, const char *relative, int flags)
 
 static int open_beneath(int folder, const char *relative, int flags)
 {
-    struct open_how const how = {.flags = (uint64_t)flags,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    struct how_to_open const how = {.flags = (uint64_t)flags, .resolve = BENEATH | NO_MAGICLINKS};
     long const fd = syscall(SYS_openat2, folder, relative, &how, sizeof how);
     if (fd >= 0) return (int)fd;
     /* Sandboxes made before the call existed say EPERM. */

@@ -60,11 +60,14 @@ class Browser:
 
     def open(self, path, width, height=900, dark=False, scripts=True):
         """Show the file; returns the addresses it asked for, itself left out."""
+        return self.visit("file://" + os.path.abspath(path), width, height, dark, scripts)
+
+    def visit(self, address, width, height=900, dark=False, scripts=True):
+        """The same for any address."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.events.clear()
-        address = "file://" + os.path.abspath(path)
         self.call("Page.navigate", url=address)
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
             self.events.append(self.message())

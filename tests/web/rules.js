@@ -33,7 +33,7 @@
   }
   /* names */
   for (const e of all('button, a, input, select, textarea, [role=button], summary'))
-    if (!(e.getAttribute('aria-label') || e.textContent.trim())) found.push('control without a name: ' + name(e));
+    if (!(e.getAttribute('aria-label') || e.textContent.trim() || [...(e.labels || [])].some(l => l.textContent.trim()))) found.push('control without a name: ' + name(e));
   for (const e of all('[aria-label]')) {
     const text = e.tagName === 'BUTTON' && !e.querySelector('[aria-hidden]') ? e.textContent.trim().toLowerCase() : '';
     if (text && !['copied'].includes(text) && !e.getAttribute('aria-label').toLowerCase().includes(text)) found.push('label-content-name-mismatch: ' + name(e));

@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""The page that needs no install, used as people would, in a real browser: test_app.py BINARY APP_DIR [--shared DIR] [--pictures DIR].
+Exit 77 where no browser is installed.
+
+What it answers is what the command answers (BINARY, built for this machine), byte for byte: plans, explanations, replays of the fixtures,
+and with --shared of the logs beside the checkout. Then links, several commands, hostile inputs, a log of 200 MB, the keyboard,
+two widths, two languages, and no network. Standard library only."""
+import argparse
+import functools
+import glob
+import gzip
+import http.server
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+from browser import Browser
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.path.join(HERE, "..", "fixtures")
+RULES = open(os.path.join(HERE, "rules.js"), encoding="utf-8").read()
+HOSTILE = "</textarea></script><script>parent.document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+BIG = 200_000_000
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+class Test:
+    def __init__(self, options, work):
+        self.binary, self.app, self.work, self.passed, self.failed = os.path.abspath(options.binary), options.app, work, 0, 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=options.app))
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.address = "http://127.0.0.1:%d/" % self.server.server_address[1]
+        self.browser = Browser()
+
+    def claim(self, sentence, holds, seen=""):
+        if not holds:
+            print("FAIL %s   (seen: %s)" % (sentence, str(seen)[:600]))
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+
+    def visit(self, fragment="", width=1200, dark=False):
+        """A fresh page: one that differs in its fragment only would not be loaded again."""
+        self.browser.visit("about:blank", width)
+        asked = self.browser.visit(self.address + fragment, width, dark=dark)
+        self.wait("document.documentElement.dataset.ready === '1'")
+        return asked
+
+    def wait(self, condition, seconds=60):
+        end = time.time() + seconds
+        while time.time() < end:
+            if self.browser.run(condition):
+                return True
+            time.sleep(0.02)
+        return False
+
+    def run(self, args, files, environment):
+        """One run in the page; files are (path there, bytes)."""
+        import base64
+        listed = [[path, base64.b64encode(content).decode()] for path, content in files]
+        return self.browser.run("run(%s, %s.map(([p, b]) => [p, Uint8Array.from(atob(b), c => c.charCodeAt(0))]), %s)"
+                                % (json.dumps(args), json.dumps(listed), json.dumps(environment)))
+
+    def native(self, args, environment=None, folder=None):
+        run = subprocess.run([self.binary, *args], capture_output=True, cwd=folder or self.work, stdin=subprocess.DEVNULL,
+                             env={"PATH": os.environ["PATH"], **(environment or {})})
+        return run.returncode, run.stdout.decode(errors="replace"), run.stderr.decode(errors="replace")
+
+    # ---- equal to the command ----
+
+    def cache(self):
+        """The fixtures as a Hugging Face cache, here and there under the same path."""
+        files = []
+        for model in sorted(os.listdir(os.path.join(FIXTURES, "models"))):
+            folder = os.path.join(FIXTURES, "models", model)
+            here = os.path.join(self.work, "hf", "models--acme--" + model)
+            os.makedirs(os.path.join(here, "snapshots", "given"))
+            os.makedirs(os.path.join(here, "refs"))
+            config = open(os.path.join(folder, "config.json"), "rb").read()
+            for path, content in (("refs/main", b"given"), ("snapshots/given/config.json", config)):
+                with open(os.path.join(here, path), "wb") as f:
+                    f.write(content)
+                files.append((os.path.join(here, path).lstrip("/"), content))
+        return files
+
+    def equal(self, what, args, files, environment):
+        there = self.run(args, files, environment)
+        here = self.native(args, environment)
+        same = (there["code"], there["out"], there["err"]) == here
+        if not same:
+            self.claim("%s is what the command answers" % what, False, "%s | %s" % (there["out"][:300] or there["err"], here[1][:300] or here[2]))
+        return same
+
+    def plans(self):
+        files, environment = self.cache(), {"HF_HUB_CACHE": os.path.join(self.work, "hf"), "HF_HUB_OFFLINE": "1"}
+        count = equal = 0
+        for model in ("small-llama", "small-moe", "small-hybrid"):
+            for gpu in ("4090", "l4x2", "h100", "a30x4", "gb200"):
+                for version in ("0.11.0", "0.19.1", "0.32.0"):
+                    args = ["plan", "--json", "--offline", "--gpu", gpu, "--vllm", version, "--", "vllm", "serve", "acme/" + model, "--max-model-len", "4096"]
+                    count += 1
+                    equal += self.equal("plan of %s on %s by %s" % (model, gpu, version), args, files, environment)
+        self.claim("plans are equal", equal == count, "%d of %d" % (equal, count))
+        return "plans equal: %d of %d" % (equal, count)
+
+    def logs(self, shared):
+        """Under the same path here and there: a folder of the browser has no other names."""
+        count = equal = 0
+        paths = sorted(glob.glob(os.path.join(FIXTURES, "kb", "**", "*.log"), recursive=True))
+        for corpus in ("dev", "second") if shared else ():
+            paths += sorted(glob.glob(os.path.join(shared, "corpus", corpus, "*.log")))
+        for path in paths:
+            path = os.path.abspath(path)
+            with open(path, "rb") as f:
+                files = [(path.lstrip("/"), f.read())]
+            count += 1
+            equal += self.equal("explain of " + path, ["explain", "--json", path], files, {})
+        self.claim("explanations are equal", equal == count, "%d of %d" % (equal, count))
+        return "explanations equal: %d of %d" % (equal, count)
+
+    def replays(self):
+        count = equal = 0
+        for path in sorted(glob.glob(os.path.join(FIXTURES, "traces", "*"))):
+            path = os.path.abspath(path)
+            if not os.path.isfile(path):
+                continue
+            with open(path, "rb") as f:
+                files = [(path.lstrip("/"), f.read())]
+            count += 1
+            equal += self.equal("replay of " + path, ["replay", "--json", path], files, {})
+        self.claim("replays are equal", equal == count and count, "%d of %d" % (equal, count))
+        return "replays equal: %d of %d" % (equal, count)
+
+    # ---- as people do ----
+
+    def ask(self, box, text, gpu=""):
+        self.browser.run("(() => { $(%s).value = %s; $('gpu').value = %s; $(%s).form.requestSubmit(); })()"
+                         % tuple(map(json.dumps, (box, text, gpu, box))))
+        return self.wait("$('wait').hidden && !waiting.size")
+
+    def report(self):
+        return self.browser.run("$('report').hidden ? '' : $('report').srcdoc")
+
+    def processor(self):
+        """Seconds that the browser's processes have computed."""
+        total = 0
+        for stat in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                if self.browser.profile.encode() in open(stat, "rb").read():
+                    with open(os.path.join(os.path.dirname(stat), "stat")) as f:
+                        total += sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+            except OSError:
+                pass
+        return total / os.sysconf("SC_CLK_TCK")
+
+    def first_answer(self):
+        link = "#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-32B --max-model-len 32768", "gpu": "4090"})
+        times, computed = [], []
+        for _ in range(3):
+            self.browser.visit("about:blank", 1200)
+            start, before = time.time(), self.processor()
+            asked = self.browser.visit(self.address + link, 1200)
+            self.wait("typeof $ === 'function' && !$('report').hidden")
+            times.append(time.time() - start)
+            computed.append(self.processor() - before)
+            self.wait("document.documentElement.dataset.ready === '1'")
+            self.claim("a link is answered", "Qwen3-32B" in self.report(), self.browser.run("$('state').textContent + $('message').textContent"))
+            self.claim("nothing but the page's own files is asked for", all(url.startswith(self.address) for url in asked), asked)
+        self.claim("the first answer comes within 10 s on a busy machine", times[0] < 10, times)
+        listed = lambda numbers: ", ".join("%.2f" % n for n in numbers)
+        return "first answer after %s s, of which %s s computed by all processes of the browser" % (listed(times), listed(computed))
+
+    def frame(self):
+        """The frame tells how high its page is: its scripts ran, and nothing of this page is theirs."""
+        self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090"}))
+        self.claim("the report is drawn in its frame", self.wait("$('report').style.height !== '900px'", 20), self.browser.run("$('report').style.height"))
+        self.claim("the frame has no access to the page", self.browser.run("$('report').contentDocument === null"))
+
+    def links(self):
+        self.visit()
+        self.ask("command", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 vllm serve Qwen/Qwen3-8B --api-key sk-secretsecretsecret1 --max-model-len 8192", "4090")
+        self.wait("location.hash.length > 1")
+        where = urllib.parse.unquote_plus(self.browser.run("location.hash"))
+        self.claim("the link holds the command", "Qwen/Qwen3-8B" in where and "8192" in where, where)
+        self.claim("the link holds no secret", "hf_abc" not in where and "sk-secret" not in where, where)
+        first = self.report()
+        self.visit(self.browser.run("location.hash"))
+        self.claim("the link gives the same verdict", self.report() and self.report()[-4000:].count("verdict") == first[-4000:].count("verdict"))
+        self.ask("log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+        self.claim("a log is not in the address", self.browser.run("location.hash") == "", self.browser.run("location.href"))
+
+    def several(self):
+        with open(os.path.join(FIXTURES, "deploy", "compose.yaml"), encoding="utf-8") as f:
+            text = f.read().replace("acme/small-llama", "Qwen/Qwen3-8B")
+        self.visit()
+        self.ask("command", text, "4090")
+        names = self.browser.run("[...document.querySelectorAll('#choices button')].map(b => b.textContent)")
+        self.claim("both commands of a compose file are offered", len(names) == 2, names)
+        self.claim("the first is planned", "Qwen3-8B" in self.report())
+        self.browser.run("document.querySelectorAll('#choices button')[1].click()")
+        self.wait("$('wait').hidden && !waiting.size")
+        self.claim("a model that is not known is said to be", "acme/small-hybrid" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
+        with open(os.path.join(FIXTURES, "models", "small-llama", "config.json"), encoding="utf-8") as f:
+            config = f.read()
+        self.browser.run("$('command').value = 'vllm serve acme/mine'; take([new File([%s], 'config.json')])" % json.dumps(config))
+        self.wait("$('wait').hidden && !$('report').hidden")
+        self.claim("a config.json that is dropped is planned", "acme/mine" in self.report(), self.browser.run("$('message').textContent"))
+        self.browser.run("fetchConfig('acme/none')")
+        self.wait("$('model').textContent.includes('acme/none')", 20)
+        self.claim("a refusal of the hub is told", "drop it here" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
+
+    def hostile(self):
+        self.visit()
+        noise = random.Random(7)
+        texts = [HOSTILE, "CUDA out of memory " + HOSTILE, "\0" * 1000, "{" * 100000, "[" * 100000 + "\n", "a" * 3_000_000, "".join(chr(noise.randrange(1, 0xd7ff)) for _ in range(20000))]
+        for text in texts:
+            for box in ("log", "command"):
+                done = self.ask(box, text, "4090" + HOSTILE if box == "command" else "")
+                self.claim("%d hostile characters in %s are survived" % (len(text), box), done)
+                self.claim("nothing of them is run", "taken" not in self.browser.run("document.title") and self.browser.run("document.images.length") == 0)
+        for name, content in {"a.gz": b"\x1f\x8b\x08\0broken", "b.pickle": b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f", "c.json": b'{"segments": [' + b"[" * 60000,
+                              "d.pkl": b"\x80\x02" + b"(" * 500000, "e.log.gz": gzip.compress(b"CUDA out of memory. Tried to allocate 2.00 GiB\n" * 20)}.items():
+            self.browser.run("take([new File([Uint8Array.from(%s)], %s)])" % (json.dumps(list(content)), json.dumps(name)))
+            self.claim("%s is answered" % name, self.wait("$('wait').hidden && !waiting.size"), self.browser.run("$('state').textContent"))
+            said = self.browser.run("$('message').textContent + $('report').srcdoc")
+            self.claim("%s is told of" % name, bool(said))
+            if name == "e.log.gz":
+                self.claim("a packed log is read", "out of memory" in self.report().lower(), said[:300])
+        self.ask("log", "CUDA out of memory. Tried to allocate 2.00 GiB")
+        self.claim("afterwards the page answers as before", bool(self.report()))
+
+    def large(self):
+        path = os.path.join(self.work, "large.log")
+        chance = random.Random(1)
+        lines = "".join('INFO 11-15 10:00:%02d [loggers.py:%d] Engine 000: Avg generation throughput: %.1f tokens/s, Running: %d reqs\n'
+                        % (i % 60, i % 300, chance.random() * 1000, i % 64) for i in range(20000)).encode()
+        with open(path, "wb") as f:
+            while f.tell() < BIG:
+                f.write(lines)
+            f.write(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.00 GiB is free.\n")
+        self.visit()
+        before = self.memory()
+        node = self.browser.call("DOM.getDocument")["root"]["nodeId"]
+        field = self.browser.call("DOM.querySelector", nodeId=node, selector="#file")["nodeId"]
+        self.browser.run("window.gap = 0; window.last = performance.now(); setInterval(() => { const n = performance.now(); gap = Math.max(gap, n - last); last = n; }, 20); 0")
+        start, most = time.time(), 0
+        self.browser.call("DOM.setFileInputFiles", files=[path], nodeId=field)
+        while time.time() - start < 120 and not self.browser.run("!$('report').hidden || !$('message').hidden"):
+            most = max(most, self.memory())
+            time.sleep(0.05)
+        took = time.time() - start
+        self.claim("200 MB are explained", "2.00 GiB" in self.report(), self.browser.run("$('state').textContent + $('message').textContent"))
+        grown = most - before
+        self.claim("within 300 MB", grown < 300, "%d MB" % grown)
+        gap = self.browser.run("gap")
+        self.claim("and the page is not frozen for 2 s", gap < 2000, gap)
+        os.unlink(path)
+        return "200 MB in %.1f s, %d MB of memory more, longest pause %d ms" % (took, grown, gap)
+
+    def memory(self):
+        """MB that the browser's processes hold for themselves."""
+        total = 0
+        for stat in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                if self.browser.profile.encode() in open(stat, "rb").read():
+                    with open(os.path.join(os.path.dirname(stat), "smaps_rollup")) as f:
+                        total += sum(int(line.split()[1]) for line in f if line.startswith(("Private_Dirty", "Private_Clean")))
+            except OSError:
+                pass
+        return total // 1024
+
+    def everybody(self):
+        for width in (1200, 390):
+            for dark in (False, True):
+                for language in ("en", "zh"):
+                    self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090", "lang": language}), width, dark)
+                    where = "at %d %s%s" % (width, language, " dark" if dark else "")
+                    broken = self.browser.run(RULES)
+                    self.claim("the rules hold " + where, broken == [], broken)
+                    wide = self.browser.run("document.documentElement.scrollWidth - innerWidth")
+                    self.claim("nothing is cut off " + where, wide <= 0, wide)
+                    self.claim("the report is in that language " + where, ("启动" in self.report()) == (language == "zh") or language == "en")
+        self.visit()
+        self.browser.run("document.activeElement.blur(); 0")
+        seen = []
+        for _ in range(12):
+            self.browser.press("Tab", 9)
+            seen.append(self.browser.run("document.activeElement.id || document.activeElement.className"))
+        self.claim("Tab goes through the boxes in order", [s for s in seen if s in ("command", "gpu", "version", "log", "file")] == ["command", "gpu", "version", "log", "file"], seen)
+        self.browser.run("$('command').focus(); $('command').value = 'vllm serve Qwen/Qwen3-8B'; $('gpu').value = '4090'; $('gpu').focus(); 0")
+        self.browser.press("Enter", 13)
+        self.claim("Enter plans", self.wait("!$('report').hidden", 30))
+
+    def offline(self):
+        self.visit()
+        self.claim("the page is kept for later", self.wait("navigator.serviceWorker.ready.then(r => !!r.active)", 30))
+        self.visit()
+        self.server.shutdown()
+        self.server.server_close()
+        self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090"}))
+        self.claim("without a network it answers", "Qwen3-8B" in self.report())
+
+    def pictures(self, out):
+        os.makedirs(out, exist_ok=True)
+        for name, width in (("desk", 1200), ("phone", 390)):
+            self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-32B --max-model-len 32768", "gpu": "4090x2"}), width)
+            self.browser.run("$('answer').scrollIntoView(); 0")
+            self.wait("$('report').style.height !== '900px'")
+            time.sleep(2)
+            self.browser.picture(os.path.join(out, "app-%s.webp" % name), 1500 if width > 600 else 1800)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("app")
+    parser.add_argument("--shared")
+    parser.add_argument("--pictures")
+    options = parser.parse_args()
+    if not Browser.find():
+        print("no browser is installed")
+        return 77
+    with tempfile.TemporaryDirectory() as work:
+        test = Test(options, work)
+        try:
+            if options.pictures:
+                test.pictures(options.pictures)
+            else:
+                print(test.first_answer())
+                print(test.plans())
+                print(test.logs(options.shared))
+                print(test.replays())
+                test.frame()
+                test.links()
+                test.several()
+                test.hostile()
+                print(test.large())
+                test.everybody()
+                test.offline()
+        finally:
+            test.browser.close()
+    print("app: %d passed, %d failed" % (test.passed, test.failed))
+    return 1 if test.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
