@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks data/: every JSON file parses, without duplicate keys; every file of data/gpus is complete, sane and agrees
-with the others. The schema in data/schema says what a field looks like; here are also the rules between fields and
+with the others; what a file of data/models names is there. The schema in data/schema says what a field looks like; here are also the rules between fields and
 between files, which a schema cannot say.
 
     tools/check_data.py [DATA_DIR]      exit 0 when all is well, 1 with one message a line, 2 on wrong usage
@@ -221,6 +221,31 @@ def check_gpus(check, directory):
     return gpus
 
 
+def check_models(check, directory):
+    """All files of data/models: what a file names is there, a class and a model_type are in one file only."""
+    owner = {}
+    for folder, _, names in os.walk(directory):
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            record = check.load(path)
+            if not isinstance(record, dict) or not isinstance(record.get("source"), str):
+                check.fail(path, "must be an object with a source")
+                continue
+            classes = record.get("classes", {})
+            if not isinstance(classes, dict) or not all(isinstance(over, dict) for over in classes.values()):
+                check.fail(path, "classes must be an object of objects")
+                continue
+            words = list(classes) + [over["model_type"] for over in classes.values() if "model_type" in over]
+            for word in words:
+                if owner.setdefault(word, path) != path:
+                    check.fail(path, f"{word} is also in {os.path.basename(owner[word])}")
+            for over in [record, *classes.values()]:
+                for key, place in (("like", ""), ("tower", "towers/")):
+                    if key in over and not os.path.isfile(os.path.join(directory, f"{place}{over[key]}.json")):
+                        check.fail(path, f"{key} {over[key]!r} is no file of models/{place}")
+    return sum(word[:1].isupper() for word in owner)
+
+
 def main(argv):
     if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
         print(__doc__, file=sys.stderr)
@@ -238,9 +263,11 @@ def main(argv):
         for name in sorted(names):
             if name.endswith(".json"):
                 file_count += 1
-                if directory != gpu_dir:
+                if directory != gpu_dir and not os.path.relpath(directory, root).startswith("models"):
                     check.load(os.path.join(directory, name))
     gpus = check_gpus(check, gpu_dir) if os.path.isdir(gpu_dir) else {}
+    model_dir = os.path.join(root, "models")
+    class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0
 
     for problem in check.problems:
         print(problem)
@@ -249,6 +276,7 @@ def main(argv):
     measured_profiles = sum(entry["total_source"] == "measured" for entry in profiles)
     print(f"{file_count} JSON files; {len(gpus)} GPUs ({measured} totals measured, {len(gpus) - measured} estimated); "
           f"{len(profiles)} MIG profiles ({measured_profiles} measured, {len(profiles) - measured_profiles} estimated); "
+          f"{class_count} model classes; "
           f"{len(check.problems)} problems")
     return 1 if check.problems else 0
 

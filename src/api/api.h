@@ -21,9 +21,9 @@ struct oomsight_model {
     oos_model model;
 };
 
-/* oomsight_model_open() with the JSON of --hf-overrides, NULL for none. */
-oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
-                                   oomsight_model **ret_model, oomsight_error *reterr);
+/* oomsight_model_open() with the families of `data`, NULL for the embedded ones, and the JSON of --hf-overrides, NULL for none. */
+oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, int allow_hub,
+                                   const char *overrides, oomsight_model **ret_model, oomsight_error *reterr);
 
 /* Fails with the names that resemble the word. */
 oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr);

@@ -40,7 +40,7 @@ static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_param
     for (size_t i = 0; i < 2 && !model; i++) {
         const char *path = oos_arena_format(arena, "%s/%s", params->models_dir, names[i]);
         if (path && oos_file_is_dir(path) &&
-            oos_api_model_open(path, 0, serve.hf_overrides_json, &model, NULL) != OOMSIGHT_OK)
+            oos_api_model_open(params->data, path, 0, serve.hf_overrides_json, &model, NULL) != OOMSIGHT_OK)
             model = NULL;
     }
     return model;

@@ -100,8 +100,8 @@ oomsight_status oomsight_text_redact(const char *text, char **ret_text, oomsight
     return oos_text_take(&shown, ret_text, reterr);
 }
 
-oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *overrides,
-                                   oomsight_model **ret_model, oomsight_error *reterr)
+oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, int allow_hub,
+                                   const char *overrides, oomsight_model **ret_model, oomsight_error *reterr)
 {
     oos_arena *arena = oos_arena_create(64 << 10);
     oomsight_model *model = arena ? OOS_NEW(arena, oomsight_model) : NULL;
@@ -110,7 +110,8 @@ oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
     }
     model->arena = arena;
-    oomsight_status const status = oos_locate(arena, name, allow_hub != 0, overrides, &model->model, reterr);
+    oomsight_status const status =
+        oos_locate(arena, data ? data->dir : NULL, name, allow_hub != 0, overrides, &model->model, reterr);
     if (status != OOMSIGHT_OK) {
         oos_arena_free(arena);
         return status;
@@ -122,7 +123,7 @@ oomsight_status oos_api_model_open(const char *name, int allow_hub, const char *
 oomsight_status oomsight_model_open(const char *name, int allow_hub, oomsight_model **ret_model,
                                     oomsight_error *reterr)
 {
-    return oos_api_model_open(name, allow_hub, NULL, ret_model, reterr);
+    return oos_api_model_open(NULL, name, allow_hub, NULL, ret_model, reterr);
 }
 
 void oomsight_model_close(oomsight_model *model)

@@ -153,8 +153,8 @@ static oomsight_status slot_open(oomsight_matrix *matrix, const oomsight_matrix_
     slot->name = name;
     slot->place = model_place(matrix->arena, params, name);
     /* a dry start reads the model itself; what it cannot read is its answer */
-    if (!matrix->file.dryrun &&
-        oomsight_model_open(slot->place, params->allow_hub, &slot->model, &error) != OOMSIGHT_OK) {
+    if (!matrix->file.dryrun && oos_api_model_open(matrix->data, slot->place, params->allow_hub, NULL,
+                                                   &slot->model, &error) != OOMSIGHT_OK) {
         slot->problem = oos_arena_format(matrix->arena, "%s", error.text);
         if (!slot->problem) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a matrix");
     }

@@ -122,8 +122,8 @@ oomsight_status oos_matrix_cache_base(oomsight_matrix *matrix, const oomsight_ma
     oos_sha256_init(hash);
     oos_sha256_add_text(hash, "oomsight.matrix/1 " OOMSIGHT_VERSION);
     oos_sha256_add_text(hash, matrix->file.dryrun ? "dryrun" : "plan");
-    static const char *const folders[] = {"gpus", "engines"};
-    for (size_t f = 0; f < 2; f++) {
+    static const char *const folders[] = {"gpus", "engines", "models"};
+    for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
         oos_data_file *files;
         size_t count;
         OOS_TRY(oos_data_list(matrix->arena, matrix->data->dir, folders[f], &files, &count, reterr));

@@ -173,13 +173,14 @@ static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_para
         if (name && plan->serve.revision)
             name = oos_arena_format(plan->arena, "%s@%s", name, plan->serve.revision);
         if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a name");
-        OOS_TRY(oos_api_model_open(name, params->allow_hub, plan->serve.hf_overrides_json, &plan->own_model,
-                                   reterr));
+        OOS_TRY(oos_api_model_open(params->data, name, params->allow_hub, plan->serve.hf_overrides_json,
+                                   &plan->own_model, reterr));
         *ret_model = &plan->own_model->model;
     }
     *ret_draft = NULL;
     if (plan->serve.speculative.present && plan->serve.speculative.model) {
-        OOS_TRY(oomsight_model_open(plan->serve.speculative.model, params->allow_hub, &plan->draft, reterr));
+        OOS_TRY(oos_api_model_open(params->data, plan->serve.speculative.model, params->allow_hub, NULL,
+                                   &plan->draft, reterr));
         *ret_draft = &plan->draft->model;
     }
     return OOMSIGHT_OK;

@@ -286,8 +286,8 @@ static oomsight_status tensors_fetch(hub *h, const char *const *names, size_t co
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, const char *overrides,
-                             oos_model *ret_model, oomsight_error *reterr)
+oomsight_status oos_hub_open(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
+                             const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
     hub h = {.arena = arena, .id = id, .reterr = reterr};
     OOS_TRY(endpoint_read(&h));
@@ -304,7 +304,7 @@ oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, const char 
     oos_view const quant = answered(&texts[1]) ? texts[1].bytes : (oos_view){NULL, 0};
     oos_view config;
     oomsight_status status = oos_config_override(arena, texts[0].bytes, overrides, &config, reterr);
-    if (status == OOMSIGHT_OK) status = oos_model_read(arena, config, quant, &model, reterr);
+    if (status == OOMSIGHT_OK) status = oos_model_read(arena, data_dir, config, quant, &model, reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, texts[0].url);
     model.path = oos_arena_copy(arena, oos_view_of(id->name));
 

@@ -10,7 +10,7 @@
 
 bool oos_hub_offline(void); /* the environment forbids it */
 
-oomsight_status oos_hub_open(oos_arena *arena, const oos_hub_id *id, const char *overrides,
-                             oos_model *ret_model, oomsight_error *reterr);
+oomsight_status oos_hub_open(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
+                             const char *overrides, oos_model *ret_model, oomsight_error *reterr);
 
 #endif

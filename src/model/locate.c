@@ -10,8 +10,8 @@ static bool ends_with(const char *word, const char *tail)
     return len >= tail_len && oos_same(word + len - tail_len, tail);
 }
 
-static oomsight_status open_dir(oos_arena *arena, const char *dir, const char *overrides,
-                                oos_model *ret_model, oomsight_error *reterr)
+static oomsight_status open_dir(oos_arena *arena, const char *data_dir, const char *dir,
+                                const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
     char *config = oos_arena_format(arena, "%s/config.json", dir);
     if (!config) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
@@ -19,17 +19,17 @@ static oomsight_status open_dir(oos_arena *arena, const char *dir, const char *o
         oos_fail(reterr, OOMSIGHT_NOT_FOUND, "a directory without config.json is not a model");
         return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, dir);
     }
-    return oos_model_open_dir(arena, dir, overrides, ret_model, reterr);
+    return oos_model_open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
 }
 
 /* A file instead of a directory: its config.json stands for the directory it is in. */
-static oomsight_status open_file(oos_arena *arena, const char *path, const char *overrides,
-                                 oos_model *ret_model, oomsight_error *reterr)
+static oomsight_status open_file(oos_arena *arena, const char *data_dir, const char *path,
+                                 const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
     oomsight_status status;
     if (ends_with(path, "/config.json")) {
         char *dir = oos_arena_copy(arena, (oos_view){path, strlen(path) - strlen("/config.json")});
-        return dir ? open_dir(arena, *dir ? dir : "/", overrides, ret_model, reterr)
+        return dir ? open_dir(arena, data_dir, *dir ? dir : "/", overrides, ret_model, reterr)
                    : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
     }
     if (ends_with(path, ".gguf"))
@@ -53,15 +53,15 @@ static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allo
         id->name, cache ? cache : "no HOME", id->revision, advice);
 }
 
-oomsight_status oos_locate(oos_arena *arena, const char *word, bool allow_hub, const char *overrides,
-                           oos_model *ret_model, oomsight_error *reterr)
+oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *word, bool allow_hub,
+                           const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
-    if (oos_file_is_dir(word)) return open_dir(arena, word, overrides, ret_model, reterr);
-    if (oos_file_exists(word)) return open_file(arena, word, overrides, ret_model, reterr);
+    if (oos_file_is_dir(word)) return open_dir(arena, data_dir, word, overrides, ret_model, reterr);
+    if (oos_file_exists(word)) return open_file(arena, data_dir, word, overrides, ret_model, reterr);
     const char *at = strrchr(word, '@');
     if (at) { /* a revision means nothing to a directory, and the engine takes it there too */
         const char *dir = oos_arena_copy(arena, (oos_view){word, (size_t)(at - word)});
-        if (dir && oos_file_is_dir(dir)) return open_dir(arena, dir, overrides, ret_model, reterr);
+        if (dir && oos_file_is_dir(dir)) return open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
     }
 
     oos_hub_id id;
@@ -70,7 +70,7 @@ oomsight_status oos_locate(oos_arena *arena, const char *word, bool allow_hub, c
         return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, word);
     }
     const char *dir = oos_hfcache_find(arena, &id);
-    if (dir) return open_dir(arena, dir, overrides, ret_model, reterr);
+    if (dir) return open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
     if (!allow_hub || oos_hub_offline()) return nowhere(arena, &id, allow_hub, reterr);
-    return oos_hub_open(arena, &id, overrides, ret_model, reterr);
+    return oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr);
 }

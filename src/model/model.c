@@ -312,8 +312,9 @@ static const oos_family *family_inside(oos_arch *a, oos_family *ret_family)
     const oos_family *found = a->text == a->root ? NULL : oos_family_inside(a);
     if (!found) return NULL;
     *ret_family = (oos_family){.architecture = found->architecture,
+                               .record = found->record,
                                .build = found->build,
-                               .tower = oos_tower_common,
+                               .tower = oos_tower_common(a),
                                .prefix = "language_model.model.",
                                .rope = found->rope};
     oos_arch_note(a,
@@ -331,17 +332,20 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (!m->architecture) m->architecture = "unknown";
     if (!oos_json_str(a->root, "model_type", &m->model_type)) m->model_type = "unknown";
     a->vision = part_of(a->root, "vision_config");
-    m->multimodal = a->vision || part_of(a->root, "audio_config");
+    a->audio = part_of(a->root, "audio_config");
+    m->multimodal = a->vision || a->audio;
 
     common_fields(a);
     longest_length(a);
     vision_fields(a);
     if (a->status != OOMSIGHT_OK) return a->status;
 
-    const oos_family *family = oos_family_find(m->architecture);
+    const oos_family *family = oos_family_find(a, m->architecture);
     oos_family inside;
     m->known = family != NULL;
     if (!family) family = family_inside(a, &inside);
+    if (a->status != OOMSIGHT_OK) return a->status;
+    a->family = family;
     if (!family)
         oos_arch_note(a, "architecture %s is not known: it is read by the fields most configs share",
                       m->architecture);
@@ -352,14 +356,14 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (!m->quant_by_flag) m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
     if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
 
-    m->lora_embeddings = oos_family_embeds_lora(m->architecture);
+    m->lora_embeddings = family && family->lora_embeddings;
     a->prefix = family && family->prefix ? family->prefix : "model.";
     a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");
     (family ? family->build : oos_build_unknown)(a);
     (family && family->rope ? family->rope : oos_rope_usual)(a);
-    if (family && family->tower) family->tower(a);
-    if (!family) oos_tower_common(a);
+    const oos_record *tower = family ? family->tower : oos_tower_common(a);
+    if (tower) oos_tower_record(a, tower);
     oos_vision_fill(&m->vision,
                     &(oos_vision){.channels = 3, .temporal_patch = 1, .merge = 1, .out_hidden = m->hidden});
     if (a->status != OOMSIGHT_OK) return a->status;
@@ -379,8 +383,8 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant, oos_model *ret_model,
-                               oomsight_error *reterr)
+oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view config, oos_view quant,
+                               oos_model *ret_model, oomsight_error *reterr)
 {
     json_t *root = NULL, *quant_root = NULL;
     OOS_TRY(load(arena, config, &root, reterr));
@@ -389,7 +393,12 @@ oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant
     if (quant.len > 0 && !said) OOS_TRY(load(arena, quant, &quant_root, reterr));
 
     oos_model model = {.path = ""};
-    oos_arch a = {.arena = arena, .root = root, .text = text_of(root), .model = &model, .reterr = reterr};
+    oos_arch a = {.arena = arena,
+                  .data_dir = data_dir,
+                  .root = root,
+                  .text = text_of(root),
+                  .model = &model,
+                  .reterr = reterr};
     a.quants = OOS_NEW_ARRAY(arena, oos_quant, 8); /* number 0: not quantised */
     if (!a.quants) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
     a.quant_room = 8;
@@ -399,8 +408,8 @@ oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, const char *overrides,
-                                   oos_model *ret_model, oomsight_error *reterr)
+oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,
+                                   const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
     const char *config_path = oos_arena_format(arena, "%s/config.json", dir);
     const char *quant_path = oos_arena_format(arena, "%s/hf_quant_config.json", dir);
@@ -415,7 +424,7 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, const char
 
     oos_model model;
     oomsight_status status = oos_config_override(arena, config, overrides, &config, reterr);
-    if (status == OOMSIGHT_OK) status = oos_model_read(arena, config, quant, &model, reterr);
+    if (status == OOMSIGHT_OK) status = oos_model_read(arena, data_dir, config, quant, &model, reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, config_path);
     model.path = oos_arena_copy(arena, oos_view_of(dir));
     if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");

@@ -217,13 +217,14 @@ typedef struct oos_model {
     size_t note_count;
 } oos_model;
 
-/* `config` is config.json; `quant` is hf_quant_config.json or empty. The model lives in the arena. */
-oomsight_status oos_model_read(oos_arena *arena, oos_view config, oos_view quant, oos_model *ret_model,
-                               oomsight_error *reterr);
+/* `config` is config.json; `quant` is hf_quant_config.json or empty; families are those of `data_dir`, NULL for the embedded
+ * ones. The model lives in the arena. */
+oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view config, oos_view quant,
+                               oos_model *ret_model, oomsight_error *reterr);
 
 /* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
  * is the JSON of --hf-overrides, NULL for none. */
-oomsight_status oos_model_open_dir(oos_arena *arena, const char *dir, const char *overrides,
-                                   oos_model *ret_model, oomsight_error *reterr);
+oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,
+                                   const char *overrides, oos_model *ret_model, oomsight_error *reterr);
 
 #endif

@@ -1,4 +1,4 @@
-# The ways of docs/guides/extend.md, gone in a copy of data/: a GPU, a record with its signal and rule, an engine version.
+# The ways of docs/guides/extend.md, gone in a copy of data/: a GPU, a record with its signal and rule, a model family, an engine version.
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cp -r ../../data "$work/data"
 data=$work/data
@@ -23,6 +23,25 @@ sed 's/sleep-host-copy/example/; s/frame.sleep_copy/frame.example/; s/Falling as
 $OOMSIGHT kb lint --data "$data" | sed -E 's/.*, ([0-9]+ problems)/\1/'
 $OOMSIGHT kb test --data "$data" "$work/kb" | tail -n 1 | sed -E 's/.*, ([0-9]+ problems)/\1/'
 $OOMSIGHT explain --data "$data" "$work/kb/vllm/example/positive.log" | sed -n 1,2p
+
+# A model family: a class that no record names, then its record, alone and with a slip of the pen.
+mkdir "$work/new"
+sed 's/LlamaForCausalLM/ExampleForCausalLM/; s/"model_type": *"llama"/"model_type": "example"/' $model/config.json >"$work/new/config.json"
+weights() { $OOMSIGHT plan --json --gpu 4090 "$@" -- vllm serve "$work/new" 2>&1 | sed -nE 's/.*"weights_bytes": ([0-9]+).*/\1/p;s/.*(architecture [A-Za-z]* is not known).*/\1/p' | head -n 2; }
+weights
+cat >"$data/models/example.json" <<'RECORD'
+{
+  "classes": {"ExampleForCausalLM": {"model_type": "example"}},
+  "source": "an example: Llama with a norm of queries and keys, and a bias behind attention",
+  "like": "llama",
+  "attention": {"o_bias": true, "head_norm": "head"}
+}
+RECORD
+python3 ../../tools/check_data.py "$data" | sed -E 's/.*; ([0-9]+ problems)/\1/'
+weights --data "$data"
+sed -i 's/"o_bias"/"out_bias"/' "$data/models/example.json"
+$OOMSIGHT plan --data "$data" --gpu 4090 -- vllm serve "$work/new" 2>&1 | sed "s:$work:WORK:"
+rm "$data/models/example.json"
 
 # An engine version: its number, and a rule that changed with it.
 $OOMSIGHT plan --json --gpu 4090 --vllm 99.0.0 -- vllm serve $model | grep -c "newer than any known"

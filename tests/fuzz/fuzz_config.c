@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     oos_arena *arena = oos_arena_create(4096);
     oos_model model;
     oomsight_error error;
-    if (arena && oos_model_read(arena, config, quant, &model, &error) == OOMSIGHT_OK) {
+    if (arena && oos_model_read(arena, NULL, config, quant, &model, &error) == OOMSIGHT_OK) {
         /* what a reader promises: indexes point into what is there */
         for (size_t i = 0; i < model.layer_count; i++) {
             const oos_layer *layer = &model.layers[i];

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     oos_model model;
     oomsight_error error = {0};
     FUZZ_REQUIRE(arena);
-    if (oos_hub_open(arena, &ids[bytes[0] & 1], overrides[bytes[0] >> 1 & 3], &model, &error) ==
+    if (oos_hub_open(arena, NULL, &ids[bytes[0] & 1], overrides[bytes[0] >> 1 & 3], &model, &error) ==
         OOMSIGHT_OK) {
         FUZZ_REQUIRE(model.path && strcmp(model.path, "org/model") == 0 && model.architecture);
         for (size_t i = 0; i < model.layer_count; i++)

@@ -86,7 +86,7 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
     params.gpu = head[2] & 32 ? NULL : gpu;
     if (head[2] & 96) params.gpu_total_bytes = (uint64_t)(1 + head[1]) << 28;
     if (head[2] & 128) params.gpu_used_bytes = (uint64_t)head[0] << 26;
-    if (oos_model_read(model.arena, config, quant, &model.model, &error) == OOMSIGHT_OK) {
+    if (oos_model_read(model.arena, NULL, config, quant, &model.model, &error) == OOMSIGHT_OK) {
         error = (oomsight_error){0};
         if (oomsight_plan_create(&params, &plan, &error) == OOMSIGHT_OK) {
             plan_check(plan);

@@ -34,7 +34,7 @@ static int end(void **state)
 
 static oomsight_status fetch(const char *word)
 {
-    return oos_locate(arena, word, true, NULL, &model, &error);
+    return oos_locate(arena, NULL, word, true, NULL, &model, &error);
 }
 
 #define FETCH(word)                                                                                          \
@@ -197,7 +197,7 @@ static void a_token_does_not_travel_in_the_open(void **state)
 static void offline_means_that_nobody_is_asked(void **state)
 {
     (void)state;
-    assert_int_equal(oos_locate(arena, "org/single", false, NULL, &model, &error), OOMSIGHT_NOT_FOUND);
+    assert_int_equal(oos_locate(arena, NULL, "org/single", false, NULL, &model, &error), OOMSIGHT_NOT_FOUND);
     assert_non_null(strstr(error.text, "--offline"));
     assert_non_null(strstr(error.text, getenv("HF_HUB_CACHE")));
     setenv("HF_HUB_OFFLINE", "1", 1);

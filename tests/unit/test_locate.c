@@ -58,7 +58,7 @@ static const char config[] =
 
 static oomsight_status locate(const char *word)
 {
-    return oos_locate(arena, word, false, NULL, &model, &error);
+    return oos_locate(arena, NULL, word, false, NULL, &model, &error);
 }
 
 static void names_of_models_are_told_from_other_words(void **state)
@@ -166,8 +166,9 @@ static void overrides_change_fields_and_update_parts(void **state)
     assert_int_equal(oos_config_override(arena, oos_view_of(text), "[1]", &changed, &error), OOMSIGHT_USAGE);
     const char *path = put("models/m/config.json", config);
     char *dir = oos_arena_copy(arena, (oos_view){path, strlen(path) - strlen("/config.json")});
-    assert_int_equal(oos_locate(arena, dir, false, "{\"max_position_embeddings\":65536}", &model, &error),
-                     OOMSIGHT_OK);
+    assert_int_equal(
+        oos_locate(arena, NULL, dir, false, "{\"max_position_embeddings\":65536}", &model, &error),
+        OOMSIGHT_OK);
     assert_true(model.max_position == 65536);
 }
 

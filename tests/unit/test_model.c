@@ -5,7 +5,7 @@
 static oomsight_status read_text(oos_arena *arena, const char *config, oos_model *model,
                                  oomsight_error *error)
 {
-    return oos_model_read(arena, oos_view_of(config), (oos_view){NULL, 0}, model, error);
+    return oos_model_read(arena, NULL, oos_view_of(config), (oos_view){NULL, 0}, model, error);
 }
 
 static oos_model model_of(oos_arena *arena, const char *config)

@@ -50,8 +50,8 @@ static start plan_of(const char *config, const char *version, const char *gpu, u
     params.gpu = gpu;
     params.gpu_total_bytes = total_bytes;
     params.engine_version = version;
-    if (oos_model_read(s.model->arena, oos_view_of(config), (oos_view){NULL, 0}, &s.model->model, &error) !=
-            OOMSIGHT_OK ||
+    if (oos_model_read(s.model->arena, NULL, oos_view_of(config), (oos_view){NULL, 0}, &s.model->model,
+                       &error) != OOMSIGHT_OK ||
         oomsight_plan_create(&params, &s.handle, &error) != OOMSIGHT_OK)
         fail_msg("%s", error.text);
     s.plan = oos_api_plan(s.handle);

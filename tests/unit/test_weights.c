@@ -10,7 +10,7 @@ static oos_model model_of(oos_arena *arena, const char *config)
     oos_model model;
     oomsight_error error = {0};
     oomsight_status const status =
-        oos_model_read(arena, oos_view_of(config), (oos_view){NULL, 0}, &model, &error);
+        oos_model_read(arena, NULL, oos_view_of(config), (oos_view){NULL, 0}, &model, &error);
     if (status != OOMSIGHT_OK) print_error("%s\n", error.text);
     assert_int_equal(status, OOMSIGHT_OK);
     return model;

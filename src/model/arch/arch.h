@@ -12,7 +12,11 @@ enum { OOS_LAYERS_MAX = 4096 };
 
 typedef struct oos_arch {
     oos_arena *arena;
-    const json_t *root, *text, *vision; /* vision: NULL when there is none */
+    const char *data_dir;                       /* of the records; NULL: the embedded ones */
+    const json_t *root, *text, *vision, *audio; /* vision, audio: NULL when there is none */
+    const struct oos_family *family;            /* NULL: not known */
+    const struct oos_family *inside;            /* the decoder in a wrapper that takes any */
+    const struct oos_scope *scope;              /* of the record that is being read */
     oos_model *model;
     oos_quantizer *quantizer;
     const char
@@ -138,22 +142,18 @@ typedef struct oos_mamba2 {
 } oos_mamba2;
 void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t);
 
-/* Embedding on the first stage; final norm and head on the last; nothing for the head when it is tied. */
-void oos_put_ends(oos_arch *a);
+/* Embedding on the first stage; final norm (of `norm_vectors`: 2 with a bias) and head on the last; nothing for the head when it is
+ * tied. */
+void oos_put_ends(oos_arch *a, uint64_t norm_vectors);
+/* A drafter of num_nextn_predict_layers layers. */
+void oos_put_nextn(oos_arch *a, void (*layer)(oos_arch *a, uint64_t i));
 
 /* Matrices outside layers: everything added between the two calls is the range. */
 void oos_range_open(oos_arch *a, const char *prefix);
 void oos_range_close(oos_arch *a, uint32_t range[2]);
 
-/* ---- towers ---- */
-
-uint64_t oos_tower_u64(const json_t *config, const char *key, uint64_t fallback);
-/* What the config leaves out, from the defaults of its transformers class. */
+/* What the config of a tower leaves out. */
 void oos_vision_fill(oos_vision *vision, const oos_vision *defaults);
-/* A matrix that every block of a tower has. */
-void oos_put_block(oos_arch *a, const char *name, uint64_t out, uint64_t in, oos_split split, bool bias,
-                   uint64_t depth);
-void oos_put_tower_plain(oos_arch *a, const char *name, uint64_t out, uint64_t in);
 
 void oos_rope_none(oos_arch *a);
 void oos_rope_gemma3(oos_arch *a);
@@ -163,97 +163,52 @@ void oos_rope_fp32(oos_arch *a);
 void oos_rope_indexer(oos_arch *a);
 void oos_rope_mimo_v2(oos_arch *a);
 
-void oos_tower_qwen2_vl(oos_arch *a);
-void oos_tower_qwen2_5_vl(oos_arch *a);
-void oos_tower_qwen3_vl(oos_arch *a);
-void oos_tower_gemma3(oos_arch *a);
-void oos_tower_moonvit(oos_arch *a);
-void oos_tower_pixtral(oos_arch *a);
-void oos_tower_siglip2(oos_arch *a);
-void oos_tower_llama4(oos_arch *a);
-void oos_tower_minimax_m3(oos_arch *a);
-void oos_tower_omni(oos_arch *a);
-void oos_tower_gemma4(oos_arch *a);
-void oos_tower_common(oos_arch *a); /* of an architecture we do not know */
-void oos_tower_llava(oos_arch *a);
-void oos_tower_internvl(oos_arch *a);
-void oos_tower_glm4v(oos_arch *a);
-
 /* ---- families ---- */
+
+typedef struct oos_record oos_record;
+
 typedef struct oos_family {
     const char *architecture; /* the engine's class name */
+    const oos_record *record; /* of data/models */
+    const oos_record *tower;  /* vision and audio, NULL */
     void (*build)(oos_arch *a);
-    void (*tower)(oos_arch *a); /* vision and audio, NULL */
-    const char *prefix;         /* of the decoder, "model." when NULL */
-    const oos_rename *renames;  /* NULL: none */
-    void (*rope)(oos_arch *a);  /* rotary tables; NULL: the usual one */
+    void (*rope)(oos_arch *a);
+    const char *prefix;        /* of the decoder, "model." when NULL */
+    const oos_rename *renames; /* NULL: none */
+    bool lora_embeddings;      /* its class names embedding_modules */
 } oos_family;
 
-const oos_family *oos_family_find(const char *architecture);
+/* NULL: no record names it, or (a->status) one that does is not understood. */
+const oos_family *oos_family_find(oos_arch *a, const char *architecture);
+/* ... as the record of these bytes describes it; `by_type`: the word is a model_type. */
+const oos_family *oos_family_of(oos_arch *a, oos_view bytes, const char *file, const char *word,
+                                bool by_type);
 /* The decoder inside a wrapper, by the class or the model_type of the text part; NULL: not known either. */
-const oos_family *oos_family_inside(const oos_arch *a);
-bool oos_family_embeds_lora(const char *architecture); /* its class names embedding_modules */
+const oos_family *oos_family_inside(oos_arch *a);
+/* A tower by the fields that most configs share. */
+const oos_record *oos_tower_common(oos_arch *a);
+void oos_tower_record(oos_arch *a, const oos_record *record);
 
-/* `common` is also the reading of architectures we do not know. */
-void oos_build_common(oos_arch *a);
 void oos_build_unknown(oos_arch *a); /* common fields, experts too */
 void oos_build_inside(oos_arch *a);  /* the decoder that the wrapper's text part names */
 void oos_rope_inside(oos_arch *a);
-void oos_build_llama(oos_arch *a);
-void oos_build_mistral(oos_arch *a);
-void oos_build_ernie(oos_arch *a);
-void oos_build_telechat2(oos_arch *a);
-void oos_build_orion(oos_arch *a);
-void oos_build_hyperclovax(oos_arch *a);
-void oos_build_apertus(oos_arch *a);
-void oos_build_ernie_moe(oos_arch *a);
-void oos_build_bailing(oos_arch *a);
-void oos_build_deepseek_moe(oos_arch *a);
-void oos_build_minicpm(oos_arch *a);
-void oos_build_qwen2(oos_arch *a);
-void oos_build_qwen3(oos_arch *a);
-void oos_build_olmo3(oos_arch *a);
-void oos_build_opt(oos_arch *a);
-void oos_build_phi(oos_arch *a);
+void oos_build_bamba(oos_arch *a);
 void oos_build_deci(oos_arch *a);
-void oos_build_gemma2(oos_arch *a);
-void oos_build_gemma3(oos_arch *a);
-void oos_build_gemma3n(oos_arch *a);
-void oos_build_gemma4(oos_arch *a);
-void oos_build_qwen_moe(oos_arch *a);
-void oos_build_glm4_moe(oos_arch *a);
-void oos_build_mixtral(oos_arch *a);
-void oos_build_minimax_m2(oos_arch *a);
-void oos_build_gpt_oss(oos_arch *a);
-void oos_build_step3(oos_arch *a);
-void oos_build_mimo_v2(oos_arch *a);
-void oos_build_minimax_m3(oos_arch *a);
-void oos_build_llama4(oos_arch *a);
-void oos_build_mllama(oos_arch *a);
 void oos_build_deepseek(oos_arch *a);
 void oos_build_deepseek_v4(oos_arch *a);
-void oos_build_qwen3_next(oos_arch *a);
+void oos_build_eagle3(oos_arch *a);
+void oos_build_falcon_h1(oos_arch *a);
+void oos_build_gemma4(oos_arch *a);
+void oos_build_jamba(oos_arch *a);
 void oos_build_kimi_linear(oos_arch *a);
 void oos_build_lfm2(oos_arch *a);
-void oos_build_nemotron_h(oos_arch *a);
+void oos_build_llama4(oos_arch *a);
 void oos_build_mamba(oos_arch *a);
 void oos_build_mamba2(oos_arch *a);
-void oos_build_jamba(oos_arch *a);
-void oos_build_eagle3(oos_arch *a);
-void oos_build_glm4(oos_arch *a);
-void oos_build_gemma(oos_arch *a);
-void oos_build_cohere(oos_arch *a);
-void oos_build_starcoder2(oos_arch *a);
-void oos_build_neox(oos_arch *a);
-void oos_build_stablelm(oos_arch *a);
-void oos_build_nemotron(oos_arch *a);
-void oos_build_arcee(oos_arch *a);
-void oos_build_exaone4(oos_arch *a);
-void oos_build_gpt2(oos_arch *a);
-void oos_build_falcon(oos_arch *a);
-void oos_build_bamba(oos_arch *a);
-void oos_build_falcon_h1(oos_arch *a);
-void oos_build_phimoe(oos_arch *a);
-void oos_build_olmoe(oos_arch *a);
+void oos_build_minimax_m3(oos_arch *a);
+void oos_build_mllama(oos_arch *a);
+void oos_build_nemotron_h(oos_arch *a);
+void oos_build_qwen3_next(oos_arch *a);
+void oos_build_step3(oos_arch *a);
 
 #endif

@@ -134,7 +134,6 @@ static void deepseek_layer(oos_arch *a, uint64_t i)
                           false);
 }
 
-/* The drafter: two norms and a projection around one more layer; embedding and head are the model's own. */
 static void mtp_layer(oos_arch *a, uint64_t i)
 {
     deepseek_layer(a, oos_add(a->model->layer_count, i));
@@ -147,14 +146,6 @@ void oos_build_deepseek(oos_arch *a)
     m->kv_heads = 1;
     m->moe.shared_intermediate = oos_mul(m->moe.shared, m->moe.intermediate);
     oos_arch_layers(a, oos_arch_layer_count(a), deepseek_layer);
-    oos_put_ends(a);
-    uint64_t const mtp = oos_arch_u64(a, "num_nextn_predict_layers", 0);
-    oos_arch_mtp_layers(a, mtp, a->layer_prefix, m->layer_count, mtp_layer);
-    if (mtp == 0) return;
-    oos_range_open(a, a->prefix);
-    oos_put_norm(a, "enorm", m->hidden);
-    oos_put_norm(a, "hnorm", m->hidden);
-    oos_put_norm(a, "shared_head.norm", m->hidden);
-    oos_put_plain(a, OOS_MODULE_OTHER, "eh_proj", m->hidden, oos_mul(2, m->hidden), OOS_DTYPE_UNKNOWN);
-    oos_range_close(a, m->mtp_matrices);
+    oos_put_ends(a, 1);
+    oos_put_nextn(a, mtp_layer);
 }

@@ -115,7 +115,7 @@ void oos_build_deepseek_v4(oos_arch *a)
     oos_model *m = a->model;
     m->moe.shared_intermediate = oos_mul(m->moe.shared, m->moe.intermediate);
     oos_arch_layers(a, oos_arch_layer_count(a), v4_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     uint64_t const streams = oos_arch_u64(a, "hc_mult", 4);
     oos_range_open(a, a->prefix);
     oos_put_plain(a, OOS_MODULE_OTHER, "hc_head_fn", streams, oos_mul(streams, m->hidden), OOS_DTYPE_F32);

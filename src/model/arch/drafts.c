@@ -34,7 +34,7 @@ void oos_build_eagle3(oos_arch *a)
     m->tied = false;
     oos_arch_layers(a, oos_arch_layer_count(a), eagle3_layer);
     m->vocab = oos_arch_u64(a, "draft_vocab_size", vocab);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     m->vocab = vocab;
     oos_range_open(a, a->prefix); /* the embedding has the whole vocabulary, the head only the drafted part */
     oos_put(a, OOS_MODULE_EMBED,

@@ -1,271 +1,219 @@
-/* Which engine class is built by which family. */
-#include "model/arch/arch.h"
+/* Which engine class is described by which record, and what a record may name of what is written in C. */
+#include "model/arch/record.h"
 
-/* Names that composite checkpoints and the engine's wrappers spell differently (the hf_to_vllm_mapper of each class). */
-static const oos_rename vl_names[] = {
-    {OOS_RENAME_PREFIX, "model.visual.", "visual."},
-    {OOS_RENAME_PREFIX, "lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_PREFIX, "model.language_model.", "language_model.model."},
-    {OOS_RENAME_PREFIX, "model.", "language_model.model."},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename qwen3_vl_names[] = {
-    {OOS_RENAME_PREFIX, "model.visual.", "visual."},
-    {OOS_RENAME_PREFIX, "lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_PREFIX, "model.language_model.", "language_model.model."},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename llava_names[] = {
-    {OOS_RENAME_PREFIX, "model.language_model.", "language_model.model."},
-    {OOS_RENAME_PREFIX, "model.vision_tower.", "vision_tower."},
-    {OOS_RENAME_PREFIX, "model.multi_modal_projector.", "multi_modal_projector."},
-    {OOS_RENAME_PREFIX, "lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename mistral3_names[] = {
-    {OOS_RENAME_PREFIX, "model.language_model.", "language_model.model."},
-    {OOS_RENAME_PREFIX, "model.vision_tower.", "vision_tower."},
-    {OOS_RENAME_PREFIX, "model.multi_modal_projector.", "multi_modal_projector."},
-    {OOS_RENAME_PREFIX, "lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_PREFIX, "model.", "language_model.model."},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename gemma4_names[] = {
-    {OOS_RENAME_PREFIX, "model.vision_tower", "vision_tower"},
-    {OOS_RENAME_PREFIX, "model.embed_vision", "embed_vision"},
-    {OOS_RENAME_PREFIX, "model.audio_tower.", "audio_tower."},
-    {OOS_RENAME_PREFIX, "model.embed_audio.", "embed_audio."},
-    {OOS_RENAME_PREFIX, "model.language_model.", "language_model.model."},
-    {OOS_RENAME_PREFIX, "lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_PREFIX, "model", "language_model.model"},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename omni_names[] = {
-    {OOS_RENAME_PREFIX, "thinker.lm_head.", "language_model.lm_head."},
-    {OOS_RENAME_PREFIX, "thinker.model.", "language_model.model."},
-    {OOS_RENAME_PREFIX, "thinker.", ""},
-    {OOS_RENAME_PREFIX, "talker.", NULL},
-    {OOS_RENAME_PREFIX, "token2wav.", NULL},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename kimi_names[] = {
-    {OOS_RENAME_PREFIX, "language_model.layers.", "language_model.model.layers."},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename nemotron_names[] = {
-    {OOS_RENAME_INSIDE, "embeddings", "embed_tokens"},
-    {OOS_RENAME_PREFIX, "backbone", "model"},
-    {OOS_RENAME_PREFIX, "mtp", NULL},
-    {OOS_RENAME_END, NULL, NULL},
-};
-static const oos_rename step_names[] = {
-    {OOS_RENAME_INSIDE, ".share_expert.", ".moe.share_expert."},
-    {OOS_RENAME_END, NULL, NULL},
-};
+#include "facts/data.h"
 
 #define WRAPPED "language_model.model."
 
-/* vLLM 0.32, model_executor/models/registry.py, for the families of arch/. */
-static const oos_family families[] = {
-    {"LlamaForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"MistralForCausalLM", oos_build_mistral, NULL, NULL, NULL, NULL},
-    {"Mistral3ForConditionalGeneration", oos_build_mistral, oos_tower_pixtral, WRAPPED, mistral3_names, NULL},
-    {"LLaMAForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"InternLM3ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"IQuestCoderForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"TeleChat3ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"InternLM2ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"Ministral3ForCausalLM", oos_build_mistral, NULL, NULL, NULL, NULL},
-    {"GraniteForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"SmolLM3ForCausalLM", oos_build_llama, NULL, NULL, NULL, oos_rope_none},
-    {"SeedOssForCausalLM", oos_build_llama, NULL, NULL, NULL, oos_rope_none},
-    {"Ernie4_5ForCausalLM", oos_build_ernie, NULL, NULL, NULL, NULL},
-    {"TeleChat2ForCausalLM", oos_build_telechat2, NULL, NULL, NULL, NULL},
-    {"OrionForCausalLM", oos_build_orion, NULL, NULL, NULL, NULL},
-    {"HyperCLOVAXForCausalLM", oos_build_hyperclovax, NULL, NULL, NULL, NULL},
-    {"ApertusForCausalLM", oos_build_apertus, NULL, NULL, NULL, NULL},
-    {"Ernie4_5_MoeForCausalLM", oos_build_ernie_moe, NULL, NULL, NULL, NULL},
-    {"BailingMoeForCausalLM", oos_build_bailing, NULL, NULL, NULL, NULL},
-    {"BailingMoeV2ForCausalLM", oos_build_bailing, NULL, NULL, NULL, NULL},
-    {"DeepseekForCausalLM", oos_build_deepseek_moe, NULL, NULL, NULL, NULL},
-    {"MiniCPMForCausalLM", oos_build_minicpm, NULL, NULL, NULL, NULL},
-    {"SolarForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"ExaoneForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"TeleFLMForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"PanguEmbeddedForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"GraniteSWAForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"Glm4ForCausalLM", oos_build_glm4, NULL, NULL, NULL, NULL},
-    {"GlmForCausalLM", oos_build_glm4, NULL, NULL, NULL, oos_rope_none},
-    {"GemmaForCausalLM", oos_build_gemma, NULL, NULL, NULL, NULL},
-    {"CohereForCausalLM", oos_build_cohere, NULL, NULL, NULL, NULL},
-    {"Cohere2ForCausalLM", oos_build_cohere, NULL, NULL, NULL, NULL},
-    {"Starcoder2ForCausalLM", oos_build_starcoder2, NULL, NULL, NULL, oos_rope_none},
-    {"GPTNeoXForCausalLM", oos_build_neox, NULL, NULL, NULL, oos_rope_none},
-    {"StableLmForCausalLM", oos_build_stablelm, NULL, NULL, NULL, NULL},
-    {"NemotronForCausalLM", oos_build_nemotron, NULL, NULL, NULL, NULL},
-    {"ArceeForCausalLM", oos_build_arcee, NULL, NULL, NULL, oos_rope_none},
-    {"Exaone4ForCausalLM", oos_build_exaone4, NULL, NULL, NULL, NULL},
-    {"GPT2LMHeadModel", oos_build_gpt2, NULL, NULL, NULL, oos_rope_none},
-    {"FalconForCausalLM", oos_build_falcon, NULL, NULL, NULL, NULL},
-    {"Olmo2ForCausalLM", oos_build_olmo3, NULL, NULL, NULL, oos_rope_none},
-    {"BambaForCausalLM", oos_build_bamba, NULL, NULL, NULL, NULL},
-    {"GraniteMoeHybridForCausalLM", oos_build_bamba, NULL, NULL, NULL, NULL},
-    {"FalconH1ForCausalLM", oos_build_falcon_h1, NULL, NULL, NULL, NULL},
-    {"PhiMoEForCausalLM", oos_build_phimoe, NULL, NULL, NULL, NULL},
-    {"OlmoeForCausalLM", oos_build_olmoe, NULL, NULL, NULL, NULL},
-    {"GraniteMoeForCausalLM", oos_build_mixtral, NULL, NULL, NULL, NULL},
-    {"LlamaForCausalLMEagle3", oos_build_eagle3, NULL, NULL, NULL, NULL},
-    {"Eagle3LlamaForCausalLM", oos_build_eagle3, NULL, NULL, NULL, NULL},
-    {"MiMoForCausalLM", oos_build_qwen2, NULL, NULL, NULL, NULL},
-    {"OPTForCausalLM", oos_build_opt, NULL, "model.decoder.", NULL, oos_rope_none},
-    {"PhiForCausalLM", oos_build_phi, NULL, NULL, NULL, oos_rope_none},
-    {"Phi3ForCausalLM", oos_build_llama, NULL, NULL, NULL, NULL},
-    {"Olmo3ForCausalLM", oos_build_olmo3, NULL, NULL, NULL, oos_rope_none},
-    {"Qwen2ForCausalLM", oos_build_qwen2, NULL, NULL, NULL, NULL},
-    {"Qwen2VLForConditionalGeneration", oos_build_qwen2, oos_tower_qwen2_vl, WRAPPED, vl_names,
-     oos_rope_mrope4},
-    {"Qwen2_5_VLForConditionalGeneration", oos_build_qwen2, oos_tower_qwen2_5_vl, WRAPPED, vl_names,
-     oos_rope_mrope4},
-    {"Qwen2_5OmniModel", oos_build_qwen2, oos_tower_omni, WRAPPED, omni_names, oos_rope_mrope4},
-    {"Qwen2_5OmniForConditionalGeneration", oos_build_qwen2, oos_tower_omni, WRAPPED, omni_names,
-     oos_rope_mrope4},
-    {"MiniCPMV", oos_build_qwen2, NULL, "llm.model.", NULL, NULL},
-    {"Qwen3ForCausalLM", oos_build_qwen3, NULL, NULL, NULL, NULL},
-    {"Qwen3VLForConditionalGeneration", oos_build_qwen3, oos_tower_qwen3_vl, WRAPPED, qwen3_vl_names, NULL},
-    {"Qwen3MoeForCausalLM", oos_build_qwen_moe, NULL, NULL, NULL, NULL},
-    {"Qwen3VLMoeForConditionalGeneration", oos_build_qwen_moe, oos_tower_qwen3_vl, WRAPPED, qwen3_vl_names,
-     NULL},
-    {"Qwen2MoeForCausalLM", oos_build_qwen_moe, NULL, NULL, NULL, NULL},
-    {"Qwen3NextForCausalLM", oos_build_qwen3_next, NULL, NULL, NULL, NULL},
-    {"Qwen3_5ForCausalLM", oos_build_qwen3_next, NULL, NULL, NULL, NULL},
-    {"Qwen3_5MoeForCausalLM", oos_build_qwen3_next, NULL, NULL, NULL, NULL},
-    {"Qwen3_5ForConditionalGeneration", oos_build_qwen3_next, oos_tower_qwen3_vl, WRAPPED, qwen3_vl_names,
-     NULL},
-    {"Qwen3_5MoeForConditionalGeneration", oos_build_qwen3_next, oos_tower_qwen3_vl, WRAPPED, qwen3_vl_names,
-     NULL},
-    {"Gemma2ForCausalLM", oos_build_gemma2, NULL, NULL, NULL, NULL},
-    {"Gemma3ForCausalLM", oos_build_gemma3, NULL, NULL, NULL, oos_rope_gemma3},
-    {"Gemma3ForConditionalGeneration", oos_build_gemma3, oos_tower_gemma3, WRAPPED, llava_names,
-     oos_rope_gemma3},
-    {"Gemma3nForCausalLM", oos_build_gemma3n, NULL, NULL, NULL, NULL},
-    {"Gemma3nForConditionalGeneration", oos_build_gemma3n, NULL, WRAPPED, NULL, NULL},
-    {"Gemma4ForCausalLM", oos_build_gemma4, NULL, NULL, NULL, oos_rope_gemma4},
-    {"Gemma4ForConditionalGeneration", oos_build_gemma4, oos_tower_gemma4, WRAPPED, gemma4_names,
-     oos_rope_gemma4},
-    {"MixtralForCausalLM", oos_build_mixtral, NULL, NULL, NULL, NULL},
-    {"Glm4MoeForCausalLM", oos_build_glm4_moe, NULL, NULL, NULL, NULL},
-    {"MiniMaxM2ForCausalLM", oos_build_minimax_m2, NULL, NULL, NULL, NULL},
-    {"MiniMaxM3ForCausalLM", oos_build_minimax_m3, NULL, NULL, NULL, NULL},
-    {"MiniMaxM3SparseForCausalLM", oos_build_minimax_m3, NULL, NULL, NULL, NULL},
-    {"MiniMaxM3SparseForConditionalGeneration", oos_build_minimax_m3, oos_tower_minimax_m3, WRAPPED, NULL,
-     NULL},
-    {"MiMoV2FlashForCausalLM", oos_build_mimo_v2, NULL, NULL, NULL, oos_rope_mimo_v2},
-    {"MiMoV2ForCausalLM", oos_build_mimo_v2, NULL, NULL, NULL, oos_rope_mimo_v2},
-    {"GptOssForCausalLM", oos_build_gpt_oss, NULL, NULL, NULL, oos_rope_fp32},
-    {"Step3p5ForCausalLM", oos_build_step3, NULL, NULL, step_names, NULL},
-    {"Step3p7FlashForCausalLM", oos_build_step3, NULL, NULL, step_names, NULL},
-    {"Llama4ForCausalLM", oos_build_llama4, NULL, NULL, NULL, NULL},
-    {"Llama4ForConditionalGeneration", oos_build_llama4, oos_tower_llama4, WRAPPED, NULL, NULL},
-    {"MllamaForConditionalGeneration", oos_build_mllama, NULL, WRAPPED, NULL, NULL},
-    {"DeciLMForCausalLM", oos_build_deci, NULL, NULL, NULL, NULL},
-    {"DeepseekV2ForCausalLM", oos_build_deepseek, NULL, NULL, NULL, NULL},
-    {"DeepseekV3ForCausalLM", oos_build_deepseek, NULL, NULL, NULL, NULL},
-    {"DeepseekV32ForCausalLM", oos_build_deepseek, NULL, NULL, NULL, oos_rope_indexer},
-    {"Glm4MoeLiteForCausalLM", oos_build_deepseek, NULL, NULL, NULL, NULL},
-    {"GlmMoeDsaForCausalLM", oos_build_deepseek, NULL, NULL, NULL, oos_rope_indexer},
-    {"KimiK25ForConditionalGeneration", oos_build_deepseek, oos_tower_moonvit, WRAPPED, kimi_names, NULL},
-    {"DeepseekV4ForCausalLM", oos_build_deepseek_v4, NULL, NULL, NULL, NULL},
-    {"KimiLinearForCausalLM", oos_build_kimi_linear, NULL, NULL, NULL, oos_rope_none},
-    {"KimiK3ForConditionalGeneration", oos_build_kimi_linear, oos_tower_moonvit, WRAPPED, kimi_names,
-     oos_rope_none},
-    {"NemotronHForCausalLM", oos_build_nemotron_h, NULL, NULL, nemotron_names, oos_rope_none},
-    {"MambaForCausalLM", oos_build_mamba, NULL, "backbone.", NULL, NULL},
-    {"FalconMambaForCausalLM", oos_build_mamba, NULL, "backbone.", NULL, NULL},
-    {"Mamba2ForCausalLM", oos_build_mamba2, NULL, "backbone.", NULL, NULL},
-    {"JambaForCausalLM", oos_build_jamba, NULL, NULL, NULL, oos_rope_none},
-    {"Lfm2ForCausalLM", oos_build_lfm2, NULL, NULL, NULL, NULL},
-    {"Lfm2MoeForCausalLM", oos_build_lfm2, NULL, NULL, NULL, NULL},
-    {"LlavaForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
-     oos_rope_inside},
-    {"LlavaNextForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
-     oos_rope_inside},
-    {"LlavaOnevisionForConditionalGeneration", oos_build_inside, oos_tower_llava, WRAPPED, llava_names,
-     oos_rope_inside},
-    {"InternVLChatModel", oos_build_inside, oos_tower_internvl, WRAPPED, NULL, oos_rope_inside},
-    {"KimiVLForConditionalGeneration", oos_build_deepseek, oos_tower_moonvit, WRAPPED, kimi_names, NULL},
-    {"Glm4vForConditionalGeneration", oos_build_glm4, oos_tower_glm4v, WRAPPED, qwen3_vl_names,
-     oos_rope_mrope4},
-    {"Glm4vMoeForConditionalGeneration", oos_build_glm4_moe, oos_tower_glm4v, WRAPPED, qwen3_vl_names,
-     oos_rope_mrope4},
-    {"Lfm2VlForConditionalGeneration", oos_build_lfm2, oos_tower_siglip2, WRAPPED, llava_names, NULL},
+static const struct {
+    const char *name;
+    void (*build)(oos_arch *a);
+} builders[] =
+    {
+        {"bamba", oos_build_bamba},
+        {"deci", oos_build_deci},
+        {"deepseek", oos_build_deepseek},
+        {"deepseek_v4", oos_build_deepseek_v4},
+        {"eagle3", oos_build_eagle3},
+        {"falcon_h1", oos_build_falcon_h1},
+        {"gemma4", oos_build_gemma4},
+        {"inside", oos_build_inside},
+        {"jamba", oos_build_jamba},
+        {"kimi_linear", oos_build_kimi_linear},
+        {"lfm2", oos_build_lfm2},
+        {"llama4", oos_build_llama4},
+        {"mamba", oos_build_mamba},
+        {"mamba2", oos_build_mamba2},
+        {"minimax_m3", oos_build_minimax_m3},
+        {"mllama", oos_build_mllama},
+        {"nemotron_h", oos_build_nemotron_h},
+        {"qwen3_next", oos_build_qwen3_next},
+        {"step3", oos_build_step3},
+},
+  ropes[] = {
+      {"usual", oos_rope_usual},     {"none", oos_rope_none},       {"inside", oos_rope_inside},
+      {"fp32", oos_rope_fp32},       {"gemma3", oos_rope_gemma3},   {"gemma4", oos_rope_gemma4},
+      {"indexer", oos_rope_indexer}, {"mimo_v2", oos_rope_mimo_v2}, {"mrope4", oos_rope_mrope4},
 };
 
-const oos_family *oos_family_find(const char *architecture)
+/* ---- names that composite checkpoints and the engine's wrappers spell differently ---- */
+
+static const oos_rename *read_names(const oos_scope *s)
 {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].architecture, architecture) == 0) return &families[i];
+    const json_t *list = json_object_get(s->record->body, "names");
+    size_t const count = json_array_size(list);
+    if (!list) return NULL;
+    if (!json_is_array(list) || count > OOS_MATRICES_MAX) {
+        oos_record_fail(s, "names", "is not a list");
+        return NULL;
+    }
+    oos_rename *names = OOS_NEW_ARRAY(s->arch->arena, oos_rename, count + 1);
+    if (!names) {
+        oos_arch_fail(s->arch, OOMSIGHT_NOMEM, "no memory for the model");
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const json_t *name = json_array_get(list, i), *to = json_object_get(name, "to");
+        bool const inside = json_object_get(name, "inside") != NULL;
+        names[i].where = inside ? OOS_RENAME_INSIDE : OOS_RENAME_PREFIX;
+        names[i].from = oos_record_word(s, name, inside ? "inside" : "prefix", NULL);
+        names[i].to = json_is_string(to) ? json_string_value(to) : NULL; /* nothing: it is dropped */
+        if (!names[i].from || (!json_is_string(to) && !json_is_null(to)))
+            oos_record_fail(s, "names",
+                            "an entry is not {\"prefix\" or \"inside\": word, \"to\": word or null}");
+    }
+    return names;
+}
+
+/* ---- from a class to its family ---- */
+
+static void read_family(const oos_scope *s, oos_family *f)
+{
+    const json_t *body = s->record->body;
+    const char *build = oos_record_word(s, body, "build", NULL),
+               *rope = oos_record_word(s, body, "rope", "usual");
+    f->prefix = oos_record_word(s, body, "prefix", NULL);
+    f->lora_embeddings = oos_record_yes(s, body, "lora_embeddings", false);
+    f->renames = read_names(s);
+    f->build = build ? NULL : oos_build_record;
+    for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
+        if (build && strcmp(builders[i].name, build) == 0) f->build = builders[i].build;
+    for (size_t i = 0; i < sizeof ropes / sizeof *ropes; i++)
+        if (strcmp(ropes[i].name, rope) == 0) f->rope = ropes[i].build;
+    if (!f->build) oos_record_fail(s, "build", "'%.40s' is not a word of the vocabulary", build);
+    if (!f->rope) oos_record_fail(s, "rope", "'%.40s' is not a word of the vocabulary", rope);
+}
+
+/* A tower says how its wrapper calls the decoder. */
+static void read_tower(oos_arch *a, const char *name, oos_family *f)
+{
+    oos_record *tower = OOS_NEW(a->arena, oos_record);
+    const char *file = oos_arena_format(a->arena, "towers/%s", name);
+    if (!tower || !file) {
+        oos_arch_fail(a, OOMSIGHT_NOMEM, "no memory for the model");
+        return;
+    }
+    a->status = oos_record_open(a->arena, a->data_dir, file, tower, a->reterr);
+    if (a->status != OOMSIGHT_OK) return;
+    oos_scope const s = {.arch = a, .record = tower};
+    f->tower = tower;
+    if (!f->prefix) f->prefix = oos_record_word(&s, tower->body, "decoder", WRAPPED);
+    if (!f->renames) f->renames = read_names(&s);
+}
+
+static const oos_family *make(oos_arch *a, const char *file, json_t *body, const char *class)
+{
+    oos_family *f = OOS_NEW(a->arena, oos_family);
+    oos_record *record = OOS_NEW(a->arena, oos_record);
+    const char *name = oos_arena_copy(a->arena, oos_view_of(class));
+    if (!f || !record || !name) {
+        oos_arch_fail(a, OOMSIGHT_NOMEM, "no memory for the model");
+        return NULL;
+    }
+    json_t *over = json_object_get(json_object_get(body, "classes"), class);
+    *f = (oos_family){.architecture = name, .record = record};
+    a->status = oos_record_finish(a->arena, a->data_dir, file, body, over, record, a->reterr);
+    if (a->status != OOMSIGHT_OK) return NULL;
+    oos_scope const s = {.arch = a, .record = record};
+    read_family(&s, f);
+    const char *tower = oos_record_word(&s, record->body, "tower", NULL);
+    if (a->status == OOMSIGHT_OK && tower) read_tower(a, tower, f);
+    return a->status == OOMSIGHT_OK ? f : NULL;
+}
+
+/* The class of that name, or the one that says to be of that model_type. */
+static const char *class_in(json_t *body, const char *word, bool by_type)
+{
+    const char *class, *type = NULL;
+    json_t *over;
+    json_object_foreach(json_object_get(body, "classes"), class, over)
+    {
+        if (!by_type && strcmp(class, word) == 0) return class;
+        if (by_type && oos_json_str(over, "model_type", &type) && strcmp(type, word) == 0) return class;
+    }
     return NULL;
 }
 
-const oos_family *oos_family_inside(const oos_arch *a)
+const oos_family *oos_family_of(oos_arch *a, oos_view bytes, const char *file, const char *word, bool by_type)
 {
-    static const struct {
-        const char *type, *class;
-    } types[] = {
-        {"llama", "LlamaForCausalLM"},
-        {"mistral", "MistralForCausalLM"},
-        {"qwen2", "Qwen2ForCausalLM"},
-        {"qwen2_moe", "Qwen2MoeForCausalLM"},
-        {"qwen3", "Qwen3ForCausalLM"},
-        {"qwen3_moe", "Qwen3MoeForCausalLM"},
-        {"gemma", "GemmaForCausalLM"},
-        {"gemma2", "Gemma2ForCausalLM"},
-        {"gemma3_text", "Gemma3ForCausalLM"},
-        {"phi3", "Phi3ForCausalLM"},
-        {"internlm2", "InternLM2ForCausalLM"},
-        {"glm4", "Glm4ForCausalLM"},
-        {"glm4_moe", "Glm4MoeForCausalLM"},
-        {"granite", "GraniteForCausalLM"},
-        {"cohere2", "Cohere2ForCausalLM"},
-        {"smollm3", "SmolLM3ForCausalLM"},
-        {"deepseek_v2", "DeepseekV2ForCausalLM"},
-        {"deepseek_v3", "DeepseekV3ForCausalLM"},
-        {"ernie4_5", "Ernie4_5ForCausalLM"},
-        {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"},
-        {"gpt_oss", "GptOssForCausalLM"},
-        {"opt", "OPTForCausalLM"},
-    };
+    json_t *body = NULL;
+    a->status = oos_record_parse(a->arena, bytes, file, &body, a->reterr);
+    const char *class = a->status == OOMSIGHT_OK ? class_in(body, word, by_type) : NULL;
+    return class ? make(a, file, body, class) : NULL;
+}
+
+/* Only files that hold the word in quotes are parsed. */
+static const oos_family *search(oos_arch *a, const char *word, bool by_type)
+{
+    oos_data_file *files = NULL;
+    size_t count = 0;
+    const char *quoted = oos_arena_format(a->arena, "\"%s\"", word);
+    if (!quoted) {
+        oos_arch_fail(a, OOMSIGHT_NOMEM, "no memory for the model");
+        return NULL;
+    }
+    if (a->status == OOMSIGHT_OK)
+        a->status = oos_data_list(a->arena, a->data_dir, "models", &files, &count, a->reterr);
+    for (size_t i = 0; i < count && a->status == OOMSIGHT_OK; i++) {
+        oos_view const bytes = {files[i].bytes, files[i].len};
+        if (!memmem(bytes.ptr, bytes.len, quoted, strlen(quoted))) continue;
+        const oos_family *family = oos_family_of(a, bytes, files[i].path, word, by_type);
+        if (family) return family;
+    }
+    return NULL;
+}
+
+const oos_family *oos_family_find(oos_arch *a, const char *architecture)
+{
+    return search(a, architecture, false);
+}
+
+const oos_family *oos_family_inside(oos_arch *a)
+{
     const json_t *class = json_array_get(json_object_get(a->text, "architectures"), 0);
-    const oos_family *family = json_is_string(class) ? oos_family_find(json_string_value(class)) : NULL;
+    const oos_family *family = json_is_string(class) ? oos_family_find(a, json_string_value(class)) : NULL;
     const char *model_type = oos_arch_str(a, "model_type");
-    for (size_t i = 0; !family && model_type && i < sizeof types / sizeof *types; i++)
-        if (strcmp(types[i].type, model_type) == 0) family = oos_family_find(types[i].class);
-    return family;
+    return family || !model_type ? family : search(a, model_type, true);
+}
+
+/* The decoder's own record counts while it is built. */
+static void by_decoder(oos_arch *a, const oos_family *decoder, void (*build)(oos_arch *a))
+{
+    const oos_family *wrapper = a->family;
+    a->family = decoder;
+    build(a);
+    a->family = wrapper;
+}
+
+void oos_build_unknown(oos_arch *a)
+{
+    oos_family common = {.architecture = a->model->architecture};
+    oos_record record = {0};
+    const char *name = a->model->moe.experts > 0 ? "common_experts" : "common";
+    a->model->common = true;
+    a->status = oos_record_open(a->arena, a->data_dir, name, &record, a->reterr);
+    common.record = &record;
+    if (a->status == OOMSIGHT_OK) by_decoder(a, &common, oos_build_record);
+}
+
+const oos_record *oos_tower_common(oos_arch *a)
+{
+    oos_family common = {0};
+    if (a->status == OOMSIGHT_OK) read_tower(a, "common", &common);
+    return common.tower;
 }
 
 void oos_build_inside(oos_arch *a)
 {
     const oos_family *family = a->text == a->root ? NULL : oos_family_inside(a);
+    bool const known = family && family->build != oos_build_inside;
     a->model->known = family != NULL;
-    (family && family->build != oos_build_inside ? family->build : oos_build_unknown)(a);
+    a->inside = family;
+    by_decoder(a, known ? family : NULL, known ? family->build : oos_build_unknown);
 }
 
 void oos_rope_inside(oos_arch *a)
 {
-    const oos_family *family = a->text == a->root ? NULL : oos_family_inside(a);
-    (family && family->rope && family->rope != oos_rope_inside ? family->rope : oos_rope_usual)(a);
-}
-
-/* vLLM 0.11 and 0.32: classes with embedding_modules. */
-bool oos_family_embeds_lora(const char *architecture)
-{
-    static const char *const classes[] = {
-        "LlamaForCausalLM",   "MistralForCausalLM",    "MixtralForCausalLM",          "DeciLMForCausalLM",
-        "JambaForCausalLM",   "NemotronHForCausalLM",  "NemotronForCausalLM",         "BambaForCausalLM",
-        "GraniteForCausalLM", "GraniteMoeForCausalLM", "GraniteMoeHybridForCausalLM", "PhiMoEForCausalLM",
-        "CohereForCausalLM",  "Cohere2ForCausalLM",    "Exaone4ForCausalLM",          "FalconH1ForCausalLM",
-    };
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (strcmp(classes[i], architecture) == 0) return true;
-    return false;
+    const oos_family *family = a->inside;
+    (family && family->rope != oos_rope_inside ? family->rope : oos_rope_usual)(a);
 }

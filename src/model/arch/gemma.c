@@ -1,4 +1,4 @@
-/* Gemma 2, 3, 3n and 4: sliding and full layers alternate; the E-models share the cache of earlier layers. */
+/* Gemma 4: full layers have heads of their own, the E-models share the cache of earlier layers. */
 #include "model/arch/arch.h"
 
 static void gemma_norms(oos_arch *a)
@@ -9,84 +9,11 @@ static void gemma_norms(oos_arch *a)
     oos_put_norm(a, "post_feedforward_layernorm", a->model->hidden);
 }
 
-static void gemma_matrices(oos_arch *a, const oos_attention *t, bool head_norms)
-{
-    const oos_model *m = a->model;
-    bool const bias = oos_arch_yes(a, "attention_bias", false);
-    oos_put_qkv(a, "self_attn.qkv_proj", t, 1, bias);
-    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(t->heads, t->head_dim), bias);
-    oos_put_kv_scales(a);
-    if (head_norms) {
-        oos_put_norm(a, "self_attn.q_norm", t->head_dim);
-        oos_put_norm(a, "self_attn.k_norm", t->head_dim);
-    }
-    oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", m->hidden, m->intermediate,
-                      false);
-    gemma_norms(a);
-}
-
-static void gemma2_layer(oos_arch *a, uint64_t i)
-{
-    oos_attention const plain = oos_arch_plain(a, oos_arch_window(a, i, 2, 4096));
-    oos_arch_attention(a, plain);
-    gemma_matrices(a, &plain, false);
-}
-
-void oos_build_gemma2(oos_arch *a)
-{
-    oos_model *m = a->model;
-    m->tied = oos_arch_yes(a, "tie_word_embeddings", true);
-    m->head_dim = oos_arch_u64(a, "head_dim", 256);
-    oos_arch_layers(a, oos_arch_layer_count(a), gemma2_layer);
-    oos_put_ends(a);
-}
-
-static void gemma3_layer(oos_arch *a, uint64_t i)
-{
-    uint64_t const pattern = oos_arch_u64(a, "sliding_window_pattern", 6);
-    oos_attention const plain = oos_arch_plain(a, oos_arch_window(a, i, pattern, 4096));
-    oos_arch_attention(a, plain);
-    gemma_matrices(a, &plain, true);
-}
-
-/* The defaults are those of the transformers config class: the published files leave out what equals them. */
-void oos_build_gemma3(oos_arch *a)
-{
-    oos_model *m = a->model;
-    m->tied = oos_arch_yes(a, "tie_word_embeddings", true);
-    if (m->hidden == 0) m->hidden = 2304;
-    if (m->heads == 0) m->heads = 8;
-    m->kv_heads = oos_arch_u64(a, "num_key_value_heads", 4);
-    m->head_dim = oos_arch_u64(a, "head_dim", 256);
-    if (m->intermediate == 0) m->intermediate = 9216;
-    if (m->vocab == 0) m->vocab = 262208;
-    if (!oos_arch_has(a, "max_position_embeddings")) m->max_position = 131072;
-    m->bidirectional_images = a->vision != NULL;
-    oos_arch_layers(a, oos_arch_has(a, "num_hidden_layers") ? oos_arch_layer_count(a) : 26, gemma3_layer);
-    oos_put_ends(a);
-}
-
 /* The last num_kv_shared_layers layers read the cache of the last layer of their kind before them. */
 static bool shares_kv(const oos_arch *a, uint64_t i, uint64_t shared)
 {
     uint64_t const layers = oos_arch_u64(a, "num_hidden_layers", 0);
     return shared > 0 && i >= oos_sub(layers, shared);
-}
-
-static void gemma3n_layer(oos_arch *a, uint64_t i)
-{
-    oos_attention plain = oos_arch_plain(a, oos_arch_window(a, i, 5, 512));
-    plain.shares_kv = shares_kv(a, i, oos_arch_u64(a, "num_kv_shared_layers", 15));
-    oos_arch_attention(a, plain);
-    gemma_matrices(a, &plain, true);
-}
-
-void oos_build_gemma3n(oos_arch *a)
-{
-    a->model->tied = oos_arch_yes(a, "tie_word_embeddings", true);
-    a->model->head_dim = oos_arch_u64(a, "head_dim", 256);
-    oos_arch_layers(a, oos_arch_layer_count(a), gemma3n_layer);
-    oos_put_ends(a);
 }
 
 /* A layer that shares a cache has queries only. */
@@ -173,6 +100,6 @@ void oos_build_gemma4(oos_arch *a)
     a->model->head_dim = oos_arch_u64(a, "head_dim", 256);
     a->model->bidirectional_images = a->vision && both && strcmp(both, "vision") == 0;
     oos_arch_layers(a, oos_arch_layer_count(a), gemma4_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     gemma4_per_layer(a);
 }

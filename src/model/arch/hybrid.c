@@ -96,7 +96,7 @@ void oos_build_qwen3_next(oos_arch *a)
     m->moe.shared_intermediate =
         m->moe.experts > 0 ? oos_arch_u64(a, "shared_expert_intermediate_size", 512) : 0;
     oos_arch_layers(a, oos_arch_layer_count(a), qwen3_next_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     uint64_t const mtp =
         oos_arch_u64(a, "mtp_num_hidden_layers", oos_arch_u64(a, "num_nextn_predict_layers", 1));
     oos_arch_mtp_layers(a, mtp, "mtp.layers.", 0, qwen3_next_mtp_layer);
@@ -240,7 +240,7 @@ void oos_build_kimi_linear(oos_arch *a)
     m->kv_heads = 1;
     m->moe.shared_intermediate = oos_mul(m->moe.shared, m->moe.intermediate);
     oos_arch_layers(a, oos_arch_layer_count(a), kimi_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     if (!oos_arch_has(a, "attn_res_block_size")) return;
     oos_range_open(a, a->prefix);
     oos_put_norm(a, "output_attn_res", oos_mul(2, m->hidden));
@@ -318,5 +318,5 @@ void oos_build_lfm2(oos_arch *a)
 {
     a->model->tied = oos_arch_yes(a, "tie_embedding", oos_arch_yes(a, "tie_word_embeddings", true));
     oos_arch_layers(a, oos_arch_layer_count(a), lfm2_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }

@@ -68,7 +68,7 @@ void oos_build_mamba2(oos_arch *a)
 {
     a->model->heads = a->model->kv_heads = a->model->head_dim = 0;
     oos_arch_layers(a, oos_arch_layer_count(a), mamba2_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }
 
 /* ---- Nemotron-H: M Mamba, * attention, - MLP, E experts ---- */
@@ -159,7 +159,7 @@ void oos_build_nemotron_h(oos_arch *a)
     const json_t *kinds = oos_arch_list(a, "layers_block_type");
     bool const listed = kinds && !oos_arch_has(a, "num_hidden_layers"); /* Ultra leaves the number out */
     oos_arch_layers(a, listed ? json_array_size(kinds) : oos_arch_layer_count(a), nemotron_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     const char *pattern = oos_arch_str(a, "mtp_hybrid_override_pattern");
     uint64_t const mtp = oos_arch_u64(a, "num_nextn_predict_layers", 0);
     oos_arch_mtp_layers(a, oos_mul(mtp, pattern ? strlen(pattern) : 1), "mtp.layers.", 0, nemotron_mtp_layer);
@@ -217,7 +217,7 @@ void oos_build_mamba(oos_arch *a)
     a->model->heads = a->model->kv_heads = a->model->head_dim = 0;
     a->model->tied = oos_arch_yes(a, "tie_word_embeddings", true);
     oos_arch_layers(a, oos_arch_layer_count(a), mamba_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }
 
 static void jamba_layer(oos_arch *a, uint64_t i)
@@ -260,5 +260,5 @@ void oos_build_jamba(oos_arch *a)
 {
     a->model->moe.intermediate = a->model->intermediate;
     oos_arch_layers(a, oos_arch_layer_count(a), jamba_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }

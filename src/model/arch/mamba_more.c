@@ -71,7 +71,7 @@ void oos_build_bamba(oos_arch *a)
     m->moe.intermediate = m->intermediate;
     m->moe.shared_intermediate = oos_arch_u64(a, "shared_intermediate_size", 0);
     oos_arch_layers(a, oos_arch_layer_count(a), bamba_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }
 
 /* ---- Falcon-H1: every layer attends and remembers. The cache of its attention is the record; the state is added by
@@ -99,7 +99,7 @@ static void falcon_h1_layer(oos_arch *a, uint64_t i)
 void oos_build_falcon_h1(oos_arch *a)
 {
     oos_arch_layers(a, oos_arch_layer_count(a), falcon_h1_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
     oos_arch_note(
         a, "each layer of %s has attention and a recurrent state: the cache is computed from the state alone",
         a->model->architecture);

@@ -1,53 +1,9 @@
-/* Experts beside attention of a kind of its own: MiMo-V2, MiniMax M3, Llama 4, and Mllama, whose layers are dense. */
+/* Experts beside attention of a kind of its own: MiniMax M3, Llama 4, and Mllama, whose layers are dense. */
 #include "model/arch/arch.h"
 
 static void put_dense(oos_arch *a, uint64_t inner)
 {
     oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", a->model->hidden, inner, false);
-}
-
-/* MiMo-V2: hybrid_layer_pattern 1 slides, with heads of its own. */
-static void mimo_v2_layer(oos_arch *a, uint64_t i)
-{
-    const oos_model *m = a->model;
-    bool const slides = oos_arch_item_u64(oos_arch_list(a, "hybrid_layer_pattern"), i, 0) == 1;
-    const json_t *experts = oos_arch_list(a, "moe_layer_freq");
-    uint64_t const window = oos_arch_u64(a, "sliding_window_size", oos_arch_u64(a, "sliding_window", 128));
-    oos_attention plain = oos_arch_plain(a, slides ? window : 0);
-    plain.head_dim_v = oos_arch_u64(a, "v_head_dim", plain.head_dim);
-    plain.sinks =
-        oos_arch_yes(a, slides ? "add_swa_attention_sink_bias" : "add_full_attention_sink_bias", false);
-    if (slides) {
-        plain.heads = oos_arch_u64(a, "swa_num_attention_heads", plain.heads);
-        plain.kv_heads = oos_arch_u64(a, "swa_num_key_value_heads", plain.kv_heads);
-        plain.head_dim = oos_arch_u64(a, "swa_head_dim", plain.head_dim);
-        plain.head_dim_v = oos_arch_u64(a, "swa_v_head_dim", plain.head_dim_v);
-    }
-    a->now.moe = m->moe.experts > 0 && oos_arch_item_u64(experts, i, 1) != 0;
-    oos_arch_attention(a, plain);
-
-    oos_put_norm(a, "input_layernorm", m->hidden);
-    oos_put_qkv(a, "self_attn.qkv_proj", &plain, 1, oos_arch_yes(a, "attention_bias", false));
-    oos_put_row(a, OOS_MODULE_ATTN, "self_attn.o_proj", m->hidden, oos_mul(plain.heads, plain.head_dim_v),
-                false);
-    if (plain.sinks)
-        oos_put_divided(a, OOS_MODULE_ATTN, "self_attn.attention_sink_bias", plain.heads, 1,
-                        OOS_DTYPE_UNKNOWN);
-    oos_put_kv_scales(a);
-    oos_put_norm(a, "post_attention_layernorm", m->hidden);
-    if (!a->now.moe) {
-        put_dense(a, m->intermediate);
-        return;
-    }
-    oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate", m->moe.experts, m->hidden, OOS_DTYPE_F32);
-    oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate.e_score_correction_bias", m->moe.experts, 1, OOS_DTYPE_F32);
-    oos_put_experts(a, "mlp.experts", m->moe.experts, m->hidden, m->moe.intermediate, true, false);
-}
-
-void oos_build_mimo_v2(oos_arch *a)
-{
-    oos_arch_layers(a, oos_arch_layer_count(a), mimo_v2_layer);
-    oos_put_ends(a);
 }
 
 /* The indexer's queries are cut like the keys, its one key is a copy on every rank; all are fused with the rest. */
@@ -118,7 +74,7 @@ void oos_build_minimax_m3(oos_arch *a)
     a->model->moe.shared_intermediate = oos_arch_u64(a, "shared_intermediate_size", 0);
     a->model->moe.intermediate = a->model->intermediate;
     oos_arch_layers(a, oos_arch_layer_count(a), minimax_m3_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }
 
 /* Llama 4: layers with rope attend within chunks, the others over everything (no_rope_layers: 0 means no rope). */
@@ -160,7 +116,7 @@ void oos_build_llama4(oos_arch *a)
     m->head_dim = oos_arch_u64(a, "head_dim", 128);
     m->moe.intermediate = m->moe.shared_intermediate = m->intermediate;
     oos_arch_layers(a, oos_arch_layer_count(a), llama4_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }
 
 /* Mllama: some layers attend over the image instead of the text. */
@@ -188,5 +144,5 @@ static void mllama_layer(oos_arch *a, uint64_t i)
 void oos_build_mllama(oos_arch *a)
 {
     oos_arch_layers(a, oos_arch_layer_count(a), mllama_layer);
-    oos_put_ends(a);
+    oos_put_ends(a, 1);
 }

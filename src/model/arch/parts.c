@@ -111,7 +111,7 @@ static const char *head_prefix(const oos_arch *a)
     return prefix ? prefix : "";
 }
 
-void oos_put_ends(oos_arch *a)
+void oos_put_ends(oos_arch *a, uint64_t norm_vectors)
 {
     oos_model *m = a->model;
     oos_range_open(a, a->prefix);
@@ -119,7 +119,7 @@ void oos_put_ends(oos_arch *a)
             (oos_matrix){.name = "embed_tokens", .out = m->vocab, .in = m->hidden, .split = OOS_SPLIT_VOCAB});
     oos_range_close(a, m->first_stage);
     oos_range_open(a, head_prefix(a));
-    oos_put_norm(a, "norm", m->hidden);
+    oos_put_norm(a, "norm", oos_mul(norm_vectors, m->hidden));
     if (!m->tied)
         oos_put(a, OOS_MODULE_LM_HEAD,
                 (oos_matrix){.name = "lm_head",
@@ -128,4 +128,19 @@ void oos_put_ends(oos_arch *a)
                              .split = OOS_SPLIT_VOCAB,
                              .linear = true});
     oos_range_close(a, m->last_stage);
+}
+
+/* The next tokens foreseen by layers of the same kind: two norms and a projection around them; embedding and head are the model's own. */
+void oos_put_nextn(oos_arch *a, void (*layer)(oos_arch *a, uint64_t i))
+{
+    oos_model *m = a->model;
+    uint64_t const count = oos_arch_u64(a, "num_nextn_predict_layers", 0);
+    oos_arch_mtp_layers(a, count, a->layer_prefix, m->layer_count, layer);
+    if (count == 0) return;
+    oos_range_open(a, a->prefix);
+    oos_put_norm(a, "enorm", m->hidden);
+    oos_put_norm(a, "hnorm", m->hidden);
+    oos_put_norm(a, "shared_head.norm", m->hidden);
+    oos_put_plain(a, OOS_MODULE_OTHER, "eh_proj", m->hidden, oos_mul(2, m->hidden), OOS_DTYPE_UNKNOWN);
+    oos_range_close(a, m->mtp_matrices);
 }
