@@ -28,7 +28,7 @@ int cmd_kb(int argc, char **argv);
 int cmd_matrix(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
 
-/* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --explain, --data. */
+/* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --verbose, --explain, --data. */
 typedef struct output_options {
     oomsight_render_params render;
     const char *output_path; /* NULL: stdout */

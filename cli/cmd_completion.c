@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OUTPUT "--json --format --output --color --ascii --lang --explain --data --help"
+#define OUTPUT "--json --format --output --color --ascii --lang --verbose --explain --data --help"
 
 static const struct {
     const char *command, *options;

@@ -20,9 +20,10 @@ typedef struct plan_options {
 
 static const char help[] =
     "usage: oomsight plan [options] -- vllm serve MODEL [vllm flags...]\n\n"
-    "Will it start, and how much is left? A ledger per start-up phase, the first phase that fails, the flags "
-    "that\n"
-    "fix it, the flags that change nothing. MODEL is a directory, a Hugging Face id in the local cache, or "
+    "Will it start, and if not: why, the whole command to paste, and what it gives up; or which checkpoint "
+    "or "
+    "GPU it\n"
+    "takes. MODEL is a directory, a Hugging Face id in the local cache, or "
     "an id\n"
     "fetched from the hub (config and headers only).\n\n"
     "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them)\n"
@@ -37,7 +38,8 @@ static const char help[] =
     "  --max-fit           print only the flags to add ('' when it fits as it is): one line for $( )\n"
     "  --null              with --max-fit: each word ends with a NUL, for xargs -0\n"
     "  --strict            exit 1 unless it certainly starts (0: it starts or likely starts, 3: can't tell)\n"
-    "  --explain           how each number came to be\n"
+    "  --verbose           the start-up phases as bars, and who holds what in the one that decides\n"
+    "  --explain           the same, and how each number came to be\n"
     "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --lang en|zh, "
     "--data DIR\n";
 

@@ -98,6 +98,10 @@ int output_options_take(output_options *options, int argc, char **argv, int *at)
         options->render.format = OOMSIGHT_FORMAT_JSON;
         return ++*at, 1;
     }
+    if (strcmp(argv[*at], "--verbose") == 0) {
+        options->render.verbose = 1;
+        return ++*at, 1;
+    }
     if (strcmp(argv[*at], "--explain") == 0) {
         options->render.explain = 1;
         return ++*at, 1;

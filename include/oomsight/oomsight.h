@@ -113,10 +113,11 @@ typedef struct oomsight_render_params {
     unsigned width;       /* columns of a text report, 0: 80 */
     int explain;          /* 1: say how each number came to be */
     const char *language; /* "en" or "zh"; NULL: as LC_ALL, LC_MESSAGES or LANG say */
+    int verbose;          /* 1: a plan's text shows the phases and what they hold; so does `explain` */
 } oomsight_render_params;
 #define OOMSIGHT_RENDER_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_render_params), OOMSIGHT_FORMAT_TEXT, 0, 0, 0, 0, NULL                               \
+        sizeof(oomsight_render_params), OOMSIGHT_FORMAT_TEXT, 0, 0, 0, 0, NULL, 0                            \
     }
 
 /* A table of what is known: "gpus" or "engines". *ret_text is the caller's, to be given to oomsight_text_free(). */
@@ -256,10 +257,16 @@ OOMSIGHT_API int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_ind
 /* What would help, best first; none was looked for with skip_fixes. */
 typedef struct oomsight_fix {
     size_t size;       /* set by the caller */
-    const char *flags; /* to add to the command, quoted for a shell; `without --flag`: to leave out */
+    const char *flags; /* to add to the command, quoted for a shell; "" when a flag is only left out */
     oomsight_verdict verdict;
     uint64_t kv_tokens;
     const char *keeps, *gives_up; /* NULL: nothing worth a word */
+    const char *
+        name; /* "least_change", "longest_context", "most_requests": an answer, first in the list; else NULL */
+    const char *command;                    /* the whole command, to paste */
+    const char *without;                    /* a flag to leave out, NULL: none */
+    double probability;                     /* of starting */
+    uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags, 0: none */
 } oomsight_fix;
 OOMSIGHT_API size_t oomsight_plan_fix_count(const oomsight_plan *plan);
 OOMSIGHT_API int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix);
@@ -270,8 +277,11 @@ OOMSIGHT_API const char *oomsight_plan_note(const oomsight_plan *plan, size_t in
 /* A word of the causes (docs/formats), NULL when nothing fails. */
 OOMSIGHT_API const char *oomsight_plan_cause(const oomsight_plan *plan);
 
-/* Only the pasteable flags of the best fix ("" when it fits as it is); NULL when no fix was found. */
+/* Only the flags to add of the best fix that needs nothing else ("" when it fits as it is); NULL when no fix was found. */
 OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
+
+/* The whole command of the best fix, to paste: also where a flag has to go. NULL when there is none. */
+OOMSIGHT_API const char *oomsight_plan_best_command(const oomsight_plan *plan);
 
 /* ---- bisect ---------------------------------------------------------------------------------------------------- */
 

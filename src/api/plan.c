@@ -1,6 +1,7 @@
 /* The public face of planning: words in, a plan out. */
 #include "api/api.h"
 #include "base/ascii.h"
+#include "base/shown.h"
 #include "base/text.h"
 #include "command/wrapped.h"
 #include "plan/plan.h"
@@ -70,15 +71,6 @@ oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word,
                     count > 1 ? " or " : "", count > 1 ? names[1] : "");
 }
 
-/* A context costs what its GPU's table says; without one, what cards of today show. */
-static void context_of(const oos_gpu *gpu, oos_device_facts *device)
-{
-    uint64_t const typical = gpu && gpu->context_bytes.known ? gpu->context_bytes.value : 450 * OOS_MIB;
-    device->context_bytes = typical;
-    device->context_low = typical - typical / 4;
-    device->context_high = typical + typical / 3;
-}
-
 /* "h100x1" or "1xh100": one and no more. */
 static bool says_one(const char *word)
 {
@@ -103,25 +95,16 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
         *ret_note = gpu ? "no --gpu was given: taken for the known device of that size"
                         : "no --gpu was given: compute capability 8.0 is assumed";
     }
+    device = oos_device_of_gpu(gpu, device.count, params->host_ram_bytes);
     device.count_given = device.count > 1 || says_one(params->gpu);
-    device.name = gpu ? gpu->name : NULL;
-    device.capability = gpu ? gpu->capability : 80;
-    device.sms = gpu ? gpu->sms : 0;
-    device.unified = gpu && gpu->memory == OOS_MEMORY_UNIFIED;
-    device.total_bytes = device.total_low = device.total_high = params->gpu_total_bytes;
-    if (!params->gpu_total_bytes) {
-        device.total_bytes = gpu->total_bytes;
-        device.total_low = gpu->total_low;
-        device.total_high = gpu->total_high;
-    }
-    device.nvml_total_bytes = gpu && params->gpu ? gpu->nvml_total_bytes : device.total_bytes;
+    if (params->gpu_total_bytes)
+        device.total_bytes = device.total_low = device.total_high = params->gpu_total_bytes;
+    if (!gpu || !params->gpu) device.nvml_total_bytes = device.total_bytes;
     device.used_bytes = params->gpu_used_bytes;
-    device.host_bytes = params->host_ram_bytes;
     device.used_known = params->gpu_used_known != 0;
     if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",
                         params->compute_capability);
-    context_of(gpu, &device);
     *ret_device = device;
     return OOMSIGHT_OK;
 }
@@ -231,14 +214,43 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
     return OOMSIGHT_OK;
 }
 
-static oomsight_status flags_form(oomsight_plan *plan, oomsight_error *reterr)
+/* The whole command of a fix; around what a shell runs as one line that shell stays. */
+static const char *command_form(oomsight_plan *plan, const oomsight_plan_params *params,
+                                const char *const *words, size_t word_count, const oos_fix *fix)
 {
-    plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, plan->plan.fix_count + 1);
-    if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
-    for (size_t i = 0; i < plan->plan.fix_count; i++) {
-        plan->fix_flags[i] = oos_report_plan_change(plan->arena, &plan->plan.fixes[i]);
-        if (!plan->fix_flags[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    size_t const line = oos_wrapped_line(params->command, params->command_count);
+    bool const wrapped = line < params->command_count;
+    size_t const from =
+        params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
+    const char *inner = oos_serve_whole(plan->arena, words, word_count, from, &plan->serve, fix->change,
+                                        fix->change_count, fix->without);
+    if (!wrapped || !inner) return inner;
+    oos_text text = {0};
+    for (size_t i = 0; i < line; i++) {
+        oos_serve_quote(&text, oos_shown(plan->arena, params->command[i]));
+        oos_text_put(&text, " ");
     }
+    oos_serve_quote(&text, inner);
+    const char *copy = text.failed ? NULL : oos_arena_copy(plan->arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy;
+}
+
+static oomsight_status flags_form(oomsight_plan *plan, const oomsight_plan_params *params,
+                                  const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    size_t const count = plan->plan.fix_count;
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, count + 1);
+    plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
+    if (!plan->fix_flags || !fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    for (size_t i = 0; i < count; i++) {
+        fixes[i] = plan->plan.fixes[i];
+        fixes[i].command = command_form(plan, params, words, word_count, &fixes[i]);
+        plan->fix_flags[i] = oos_report_plan_change(plan->arena, &fixes[i]);
+        if (!plan->fix_flags[i] || !fixes[i].command)
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    }
+    plan->plan.fixes = fixes;
     return OOMSIGHT_OK;
 }
 
@@ -272,10 +284,11 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
 
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    oomsight_status const status =
-        oos_plan_solve(plan->arena, scratch, &plan->plan, params->kv_layers_json, reterr);
+    oos_solve_facts const facts = {
+        .flags = &params->data->flags, .gpus = &params->data->gpus, .kv_layers_json = params->kv_layers_json};
+    oomsight_status const status = oos_plan_solve(plan->arena, scratch, &plan->plan, &facts, reterr);
     oos_arena_free(scratch);
-    return status == OOMSIGHT_OK ? flags_form(plan, reterr) : status;
+    return status == OOMSIGHT_OK ? flags_form(plan, params, words, word_count, reterr) : status;
 }
 
 oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsight_plan **ret_plan,
@@ -356,7 +369,14 @@ uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
 const char *oomsight_plan_best_flags(const oomsight_plan *plan)
 {
     if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return "";
-    return plan->plan.fix_count ? plan->fix_flags[0] : NULL;
+    for (size_t i = 0; i < plan->plan.fix_count; i++) /* what is taken out is no flag to add */
+        if (!plan->plan.fixes[i].without && plan->plan.fixes[i].change_count) return plan->fix_flags[i];
+    return NULL;
+}
+
+const char *oomsight_plan_best_command(const oomsight_plan *plan)
+{
+    return plan->plan.fix_count ? plan->plan.fixes[0].command : NULL;
 }
 
 const char *oomsight_plan_cause(const oomsight_plan *plan)
@@ -420,7 +440,13 @@ int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret
                               .verdict = found->verdict,
                               .kv_tokens = found->kv_tokens,
                               .keeps = found->keeps,
-                              .gives_up = found->gives_up};
+                              .gives_up = found->gives_up,
+                              .name = found->name,
+                              .command = found->command,
+                              .without = found->without,
+                              .probability = found->probability,
+                              .likely_length = found->likely_length,
+                              .certain_length = found->certain_length};
     oos_params_give(ret_fix, &fix, sizeof fix);
     return 1;
 }
@@ -430,12 +456,10 @@ const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
     return index < plan->plan.note_count ? plan->plan.notes[index] : NULL;
 }
 
-/* An assignment goes before the command, and a blank takes a word apart. */
-static bool survives_shell(const oos_fix *fix, uint64_t gpus)
+/* An assignment goes before the command, a blank takes a word apart, and what is taken out cannot be added. */
+static bool survives_shell(const oos_fix *fix)
 {
-    /* more GPUs than there are is no flag to paste */
-    if (strcmp(fix->change[0], "--tensor-parallel-size") == 0 && strtoul(fix->change[1], NULL, 10) > gpus)
-        return false;
+    if (fix->without) return false;
     for (size_t i = 0; i < fix->change_count; i++)
         if (strpbrk(fix->change[i], " \t\n*?")) return false;
     return fix->change_count && fix->change[0][0] == '-';
@@ -448,7 +472,7 @@ const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *r
     if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return none;
     for (size_t i = 0; i < plan->plan.fix_count; i++) {
         const oos_fix *fix = &plan->plan.fixes[i];
-        if (!survives_shell(fix, plan->setup.device.count)) continue;
+        if (!survives_shell(fix)) continue;
         *ret_count = fix->change_count;
         return fix->change;
     }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "facts/flags.h"
 
 /* Who asks: the engine's defaults differ. */
@@ -168,6 +169,16 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);
+
+/* The words of a command put together for a shell to take apart again. */
+void oos_serve_quote(oos_text *text, const char *word);
+
+/* The whole command with other flags: those of `change` in place of the user's own, `without` left out (both may be NULL).
+ * Quoted for a shell and fit to be shown: secrets are `***`. `words` are those that were read; those before `from` are left
+ * out. NULL: no memory. */
+const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,
+                            const oos_serve *serve, const char *const *change, size_t change_count,
+                            const char *without);
 
 /* A changed command, for planning again: `flag` left out, or its whole number set as the last word. The words are read again,
  * so that everything the flag had its part in is as the engine would find it. Where there are no words the fields are changed.

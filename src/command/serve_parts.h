@@ -28,6 +28,9 @@ typedef struct oos_serve_reader {
     bool bench;         /* flags we do not know may be the benchmark's own */
     bool python;        /* LLM(...) */
     char *unrecognized; /* words nobody takes, told at the end as the parser does; NULL: none */
+    bool
+        from_words; /* flags are noted with their place among the words of the command, from `first_word` on */
+    size_t first_word;
 } oos_serve_reader;
 
 /* How the command starts an engine. */

@@ -84,30 +84,43 @@ static bool takes_line(const char *word)
     return len >= 2 && word[0] == '-' && word[1] != '-' && word[len - 1] == 'c';
 }
 
+/* `bash -c LINE`, and `--entrypoint bash IMAGE -c LINE` */
+size_t oos_wrapped_line(const char *const *words, size_t count)
+{
+    bool shell = false;
+    for (size_t i = 0; i + 1 < count; i++) {
+        if (shell && takes_line(words[i]) && strstr(words[i + 1], "vllm") && strchr(words[i + 1], ' '))
+            return i + 1;
+        shell |= is_shell(words[i]);
+    }
+    return count;
+}
+
+size_t oos_wrapped_line_first(const char *const *words, size_t line)
+{
+    size_t first = 0;
+    for (size_t i = 0; i + 1 < line; i++) first += !is_shell(words[i]);
+    return first;
+}
+
 bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, const char *const **ret_words,
                       size_t *ret_count)
 {
+    size_t const line = oos_wrapped_line(words, count);
+    const char **inner;
+    size_t inner_count;
     *ret_words = words;
     *ret_count = count;
-    for (size_t i = 0; i + 1 < count; i++) {
-        const char **inner;
-        size_t inner_count;
-        /* `bash -c LINE`, and `--entrypoint bash IMAGE -c LINE` */
-        if (!takes_line(words[i]) || !strstr(words[i + 1], "vllm") || !strchr(words[i + 1], ' ')) continue;
-        bool shell = false;
-        for (size_t k = 0; k < i; k++) shell |= is_shell(words[k]);
-        if (!shell) continue;
-        if (!line_split(arena, words[i + 1], &inner, &inner_count)) return false;
-        const char **whole = OOS_NEW_ARRAY(arena, const char *, count + inner_count);
-        if (!whole) return false;
-        size_t at = 0;
-        for (size_t k = 0; k < i; k++)
-            if (!is_shell(words[k])) whole[at++] = words[k];
-        for (size_t k = 0; k < inner_count; k++) whole[at++] = inner[k];
-        *ret_words = whole;
-        *ret_count = at;
-        return true;
-    }
+    if (line == count) return true;
+    if (!line_split(arena, words[line], &inner, &inner_count)) return false;
+    const char **whole = OOS_NEW_ARRAY(arena, const char *, count + inner_count);
+    if (!whole) return false;
+    size_t at = 0;
+    for (size_t k = 0; k + 1 < line; k++)
+        if (!is_shell(words[k])) whole[at++] = words[k];
+    for (size_t k = 0; k < inner_count; k++) whole[at++] = inner[k];
+    *ret_words = whole;
+    *ret_count = at;
     return true;
 }
 

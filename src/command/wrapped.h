@@ -8,6 +8,12 @@
 bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, const char *const **ret_words,
                       size_t *ret_count);
 
+/* Where the line that a shell runs stands among the words; `count`: there is none. */
+size_t oos_wrapped_line(const char *const *words, size_t count);
+
+/* Of the words that oos_wrapped_open() gives, the first that comes from the line. */
+size_t oos_wrapped_line_first(const char *const *words, size_t line);
+
 /* The release that an image of vLLM among the words names by its tag, "0.11.0"; NULL: none does. */
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count);
 

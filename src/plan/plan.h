@@ -12,14 +12,38 @@
 #include "plan/setup/setup.h"
 #include "plan/weights/weights.h"
 
+/* A change of the command, planned again. The first of a plan's fixes may be answers: they have a name. */
 typedef struct oos_fix {
     const char *const *change; /* words to add to the command */
     size_t change_count;
+    const char *without; /* a flag to leave out, NULL: none */
     oomsight_verdict verdict;
-    oos_phase phase; /* OOS_PHASE_COUNT: none fails */
+    double probability; /* of starting */
+    oos_phase phase;    /* OOS_PHASE_COUNT: none fails */
     uint64_t kv_tokens;
     const char *keeps, *gives_up;
+    const char *name;                       /* "least_change", ...; NULL: no answer */
+    uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
+    uint64_t requests, request_tokens;      /* of an answer: how many at once, of that length */
+    const char *command;                    /* the whole command, quoted for a shell; NULL: not formed */
 } oos_fix;
+
+/* When flags cannot do it. */
+enum { OOS_NEED_GPUS_MAX = 4, OOS_NEED_FLAGS_MAX = 6 };
+typedef struct oos_need_gpu {
+    const char *gpu;
+    uint64_t count;
+    const char *flags[OOS_NEED_FLAGS_MAX];
+    size_t flag_count;
+    uint64_t kv_tokens;
+} oos_need_gpu;
+typedef struct oos_needs {
+    uint64_t checkpoint_bytes,
+        checkpoint_tokens; /* of a 4-bit checkpoint, one rank; 0: it would not fit or is none */
+    oos_need_gpu gpus[OOS_NEED_GPUS_MAX]; /* smallest first */
+    size_t gpu_count;
+    const char *release; /* of the engine that takes the command; NULL: this one does, or none */
+} oos_needs;
 
 /* What no flag tells: what the plan takes, and what comes out the other way. */
 enum { OOS_FORKS_MAX = 4 };
@@ -60,7 +84,8 @@ typedef struct oos_plan {
     size_t phase_count;
     oos_refusal refusal; /* sentence NULL: the arguments are taken */
     const oos_fix *fixes;
-    size_t fix_count;
+    size_t fix_count, answer_count; /* the answers are the first of the fixes, what to paste first of them */
+    const oos_needs *needs;         /* NULL: flags can do it, or nobody knows */
     const oos_inert *inert;
     size_t inert_count;
     const oos_fork *forks;

@@ -137,7 +137,8 @@ oomsight_render_params oos_html_plain(const oomsight_render_params *params)
 void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count,
                           const oomsight_render_params *params)
 {
-    oomsight_render_params const render = oos_html_plain(params);
+    oomsight_render_params render = oos_html_plain(params);
+    render.verbose = 1;
     parts p = {.command = "plan", .chinese = oos_words_chinese(params)};
     for (size_t i = 0; i < count; i++) {
         char name[160];

@@ -23,6 +23,9 @@ const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight
 const char *oos_report_answer_word(const oos_plan *plan);
 const char *oos_report_answer_heading(const oos_plan *plan);
 
+/* "about 16.9 GiB: 4 bit, leaves 12,345 tokens"; NULL: there is no such checkpoint. */
+const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t size);
+
 /* The words of a fix, quoted for a shell. NULL when out of memory. */
 const char *oos_report_plan_change(oos_arena *arena, const oos_fix *fix);
 void oos_report_change(oos_text *text, const oos_fix *fix);

@@ -184,6 +184,76 @@ static void put_forks(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_array(w);
 }
 
+static void put_words(oos_json_writer *w, const char *key, const char *const *words, size_t count)
+{
+    oos_json_key(w, key);
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < count; i++) oos_json_put_str(w, words[i]);
+    oos_json_end_array(w);
+}
+
+static void put_change(oos_json_writer *w, const oos_fix *fix)
+{
+    put_words(w, "change", fix->change, fix->change_count);
+    if (fix->without) oos_json_field_str(w, "without", fix->without);
+}
+
+static void put_answer(oos_json_writer *w, const oos_fix *fix)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", fix->name);
+    put_change(w, fix);
+    oos_json_field_str(w, "command", fix->command);
+    oos_json_field_str(w, "verdict", oos_report_verdict_word(fix->verdict));
+    oos_json_field_f64(w, "probability", fix->probability);
+    oos_json_field_u64(w, "kv_tokens", fix->kv_tokens);
+    oos_json_key(w, "max_model_len");
+    oos_json_begin_object(w);
+    oos_json_field_known(w, "likely", (oos_u64){fix->likely_length != 0, fix->likely_length});
+    oos_json_field_known(w, "certain", (oos_u64){fix->certain_length != 0, fix->certain_length});
+    oos_json_end_object(w);
+    oos_json_field_known(w, "requests", (oos_u64){fix->request_tokens != 0, fix->requests});
+    oos_json_field_known(w, "request_tokens", (oos_u64){fix->request_tokens != 0, fix->request_tokens});
+    oos_json_field_str(w, "keeps", fix->keeps);
+    oos_json_field_str(w, "gives_up", fix->gives_up);
+    oos_json_end_object(w);
+}
+
+static void put_answers(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_json_key(w, "answers");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->answer_count; i++) put_answer(w, &plan->fixes[i]);
+    oos_json_end_array(w);
+}
+
+static void put_needs(oos_json_writer *w, const oos_plan *plan)
+{
+    const oos_needs *needs = plan->needs;
+    char words[160];
+    if (!needs) {
+        oos_json_field_str(w, "needs", NULL);
+        return;
+    }
+    oos_json_key(w, "needs");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "checkpoint", oos_report_checkpoint(needs, words, sizeof words));
+    oos_json_field_str(w, "release", needs->release);
+    oos_json_key(w, "gpus");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < needs->gpu_count; i++) {
+        const oos_need_gpu *need = &needs->gpus[i];
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "gpu", need->gpu);
+        oos_json_field_u64(w, "count", need->count);
+        put_words(w, "flags", need->flags, need->flag_count);
+        oos_json_field_u64(w, "kv_tokens", need->kv_tokens);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
 static void put_fixes(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_key(w, "fixes");
@@ -191,10 +261,8 @@ static void put_fixes(oos_json_writer *w, const oos_plan *plan)
     for (size_t i = 0; i < plan->fix_count; i++) {
         const oos_fix *fix = &plan->fixes[i];
         oos_json_begin_object(w);
-        oos_json_key(w, "change");
-        oos_json_begin_array(w);
-        for (size_t k = 0; k < fix->change_count; k++) oos_json_put_str(w, fix->change[k]);
-        oos_json_end_array(w);
+        put_change(w, fix);
+        oos_json_field_str(w, "command", fix->command);
         oos_json_field_str(w, "verdict", oos_report_verdict_word(fix->verdict));
         oos_json_field_str(w, "phase", fix->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(fix->phase));
         oos_json_field_u64(w, "kv_tokens", fix->kv_tokens);
@@ -203,6 +271,8 @@ static void put_fixes(oos_json_writer *w, const oos_plan *plan)
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
+    put_answers(w, plan);
+    put_needs(w, plan);
     oos_json_key(w, "inert");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->inert_count; i++) {

@@ -1,4 +1,5 @@
-/* A plan for a terminal: the verdict, why, the phases as bars, what helps, what does not. */
+/* A plan for a terminal: the verdict, why, the command to paste and what it costs. When asked for, the phases as bars and what
+ * they hold. */
 #include "report/plan.h"
 #include "base/locale.h"
 #include "report/ledger.h"
@@ -49,21 +50,29 @@ static const oos_moment *shown_phase(const oos_plan *plan)
     return plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
 }
 
-/* What the engine would print, so that it can be recognised. */
-static void put_message(const oos_style *style, const oos_plan *plan)
+/* What the engine would print, so that it can be recognised; short, its first sentence. */
+static void put_message(const oos_style *style, const oos_plan *plan, bool whole)
 {
     char tried[32];
     const oos_moment *moment = shown_phase(plan);
+    oos_text line = {0};
     if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
         oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
-        oos_style_ink(style, OOS_INK_DIM,
-                      "  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.\n", tried);
+        oos_text_printf(
+            &line, "The engine will say: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.",
+            tried);
     } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
                moment->message != plan->why && !plan->refusal.sentence) {
+        const char *end = strstr(moment->message, ". ");
+        int const len = !whole && end ? (int)(end - moment->message) + 1 : (int)strlen(moment->message);
+        oos_text_printf(&line, "The engine will say: %.*s", len, moment->message);
+    }
+    if (line.len && !line.failed) {
         if (style->color) oos_text_put(style->text, "\033[2m");
-        oos_style_quote(style, 2, moment->message);
+        oos_style_paragraph(style, 2, line.ptr);
         if (style->color) oos_text_put(style->text, "\033[0m");
     }
+    oos_text_free(&line);
 }
 
 static void put_capacity(const oos_style *style, const oos_plan *plan)
@@ -84,11 +93,12 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
 }
 
 /* What no flag tells, where it makes a difference. */
-static void put_forks(const oos_style *style, const oos_plan *plan)
+static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
     for (size_t i = 0; i < plan->fork_count; i++) {
         const oos_fork *fork = &plan->forks[i];
-        if (fork->kv_tokens == fork->other_kv_tokens && fork->verdict == fork->other_verdict) continue;
+        if (fork->verdict == fork->other_verdict && (!all || fork->kv_tokens == fork->other_kv_tokens))
+            continue;
         char tokens[40], other[40], line[320];
         oos_style_count(tokens, sizeof tokens, fork->kv_tokens);
         oos_style_count(other, sizeof other, fork->other_kv_tokens);
@@ -143,19 +153,92 @@ static void put_phases(const oos_style *style, const oos_plan *plan, bool explai
     if (moment) put_rows(style, moment, false);
 }
 
+/* ---- what to do ------------------------------------------------------------------------------------------------- */
+
+static const char *answer_title(const oos_fix *fix)
+{
+    if (strcmp(fix->name, "longest_context") == 0) return "longest context";
+    return strcmp(fix->name, "most_requests") == 0 ? "most requests" : "least change";
+}
+
+/* How long requests may be then, certainly and likely, and how many run at once. */
+static void put_reach(oos_text *line, const oos_fix *fix)
+{
+    char certain[40], likely[40], requests[40], of[40];
+    uint64_t const length = fix->certain_length ? fix->certain_length : fix->likely_length;
+    if (!length) return;
+    oos_style_count(certain, sizeof certain, length);
+    oos_style_count(likely, sizeof likely, fix->likely_length);
+    oos_style_count(requests, sizeof requests, fix->requests);
+    oos_style_count(of, sizeof of, fix->request_tokens);
+    if (fix->requests && strcmp(fix->name, "most_requests") == 0)
+        oos_text_printf(line, ": %s requests of %s tokens at once", requests, of);
+    else if (fix->likely_length > length)
+        oos_text_printf(line, ": requests of up to %s tokens, likely %s", certain, likely);
+    else
+        oos_text_printf(line, ": requests of up to %s tokens", certain);
+}
+
+static void put_flags(const oos_style *style, unsigned indent, const char *before, const oos_fix *fix)
+{
+    oos_text_printf(style->text, "%*s%s", (int)indent, "", before);
+    if (style->color) oos_text_put(style->text, "\033[32m");
+    oos_report_change(style->text, fix);
+    if (style->color) oos_text_put(style->text, "\033[0m");
+    oos_text_put(style->text, "\n");
+}
+
+static void put_command(const oos_style *style, const oos_fix *fix)
+{
+    oos_text_put(style->text, "    ");
+    if (style->color) oos_text_put(style->text, "\033[32m");
+    oos_text_put(style->text, fix->command ? fix->command : "");
+    if (style->color) oos_text_put(style->text, "\033[0m");
+    oos_text_put(style->text, "\n");
+}
+
+static void put_cost(const oos_style *style, const oos_fix *fix)
+{
+    oos_text line = {0};
+    oos_text_printf(&line, "gives up %s", fix->gives_up);
+    if (fix->verdict == OOMSIGHT_VERDICT_TIGHT)
+        oos_text_printf(&line, "; not certain: %s is tight", oos_phase_word(fix->phase));
+    if (!line.failed) oos_style_paragraph(style, 4, line.ptr);
+    oos_text_free(&line);
+}
+
+static void put_answer(const oos_style *style, const oos_fix *fix, bool first)
+{
+    oos_text line = {0};
+    oos_text_put(&line, answer_title(fix));
+    put_reach(&line, fix);
+    oos_text_put(style->text, first ? "\n" : "");
+    if (!line.failed)
+        oos_style_ink(style, OOS_INK_BOLD, first ? "  paste this (%s)\n" : "  or %s\n", line.ptr);
+    oos_text_free(&line);
+    if (first) {
+        put_command(style, fix);
+        put_cost(style, fix);
+    } else if (fix->without) {
+        put_command(style, fix);
+    } else {
+        put_flags(style, 4, "", fix);
+    }
+}
+
+/* The other fixes, one by one. */
 static void put_fixes(const oos_style *style, const oos_plan *plan)
 {
-    char tokens[40];
-    if (plan->fix_count) oos_style_ink(style, OOS_INK_BOLD, "\n  what helps (each planned again)\n");
-    for (size_t i = 0; i < plan->fix_count; i++) {
+    if (plan->fix_count > plan->answer_count)
+        oos_style_ink(style, OOS_INK_BOLD, "\n  what else helps (each planned again)\n");
+    for (size_t i = plan->answer_count; i < plan->fix_count; i++) {
         const oos_fix *fix = &plan->fixes[i];
+        char tokens[40], line[512];
         oos_style_count(tokens, sizeof tokens, fix->kv_tokens);
-        oos_text_put(style->text, "    ");
-        if (style->color) oos_text_put(style->text, "\033[32m");
-        oos_report_change(style->text, fix);
-        if (style->color) oos_text_put(style->text, "\033[0m");
-        oos_text_put(style->text, "\n");
-        char line[512];
+        if (fix->change_count && !fix->without)
+            put_flags(style, 4, "", fix);
+        else
+            put_command(style, fix);
         int const used = snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens,
                                   fix->keeps, fix->gives_up);
         if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && used > 0 && (size_t)used < sizeof line)
@@ -163,19 +246,54 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
                      oos_phase_word(fix->phase));
         oos_style_paragraph(style, 8, line);
     }
-    if (plan->fix_count == 0 && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN && plan->phase != OOS_PHASE_COUNT &&
-        plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence) {
+}
+
+static void put_needs(const oos_style *style, const oos_plan *plan)
+{
+    const oos_needs *needs = plan->needs;
+    if (!needs) return;
+    oos_style_ink(style, OOS_INK_BOLD,
+                  plan->answer_count ? "\n  better than that\n" : "\n  no flag is enough; what is\n");
+    if (needs->checkpoint_bytes) {
+        char tokens[40], line[160];
+        oos_style_count(tokens, sizeof tokens, needs->checkpoint_tokens);
+        oos_format(line, sizeof line, "a 4-bit checkpoint takes about %.1f GiB and leaves %s tokens",
+                   oos_gib(needs->checkpoint_bytes), tokens);
+        oos_style_paragraph(style, 4, line);
+    }
+    if (needs->release) oos_style_put(style, "    vLLM %s takes this command\n", needs->release);
+    for (size_t i = 0; i < needs->gpu_count; i++) {
+        const oos_need_gpu *need = &needs->gpus[i];
+        oos_text_printf(style->text, "    %llu x %s", (unsigned long long)need->count, need->gpu);
+        for (size_t k = 0; k < need->flag_count; k++)
+            oos_text_printf(style->text, "%s%s", k ? " " : ": ", need->flags[k]);
+        oos_text_put(style->text, "\n");
+    }
+}
+
+static void put_inert(const oos_style *style, const oos_plan *plan)
+{
+    oos_text line = {0};
+    if (!plan->inert_count) return;
+    oos_text_put(style->text, "\n");
+    oos_text_put(&line, "changes nothing here:");
+    for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&line, " %s", plan->inert[i].flag);
+    if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_free(&line);
+}
+
+static void put_advice(const oos_style *style, const oos_plan *plan, bool verbose)
+{
+    for (size_t i = 0; i < plan->answer_count; i++) put_answer(style, &plan->fixes[i], i == 0);
+    if (verbose || (!plan->answer_count && !plan->needs)) put_fixes(style, plan);
+    put_needs(style, plan);
+    if (plan->fix_count == 0 && !plan->needs && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN &&
+        plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence) {
         oos_text_put(style->text, "\n");
         oos_style_paragraph(
             style, 2, "No flag helps: it takes a smaller or quantised model, more GPUs, or a larger one.");
     }
-    if (plan->inert_count) {
-        oos_style_ink(style, OOS_INK_BOLD, "\n  what changes nothing here\n");
-        oos_text inert = {0};
-        for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&inert, "%s ", plan->inert[i].flag);
-        if (!inert.failed) oos_style_paragraph(style, 4, inert.ptr);
-        oos_text_free(&inert);
-    }
+    put_inert(style, plan);
 }
 
 static void put_note(const oos_style *style, const char *note)
@@ -186,17 +304,31 @@ static void put_note(const oos_style *style, const char *note)
     oos_text_free(&line);
 }
 
+/* What has no effect is not worth a line among twelve. */
+static bool is_idle(const char *note)
+{
+    static const char tail[] = ": no effect on memory";
+    size_t const len = strlen(note), end = sizeof tail - 1;
+    return len > end && strcmp(note + len - end, tail) == 0;
+}
+
 void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
+    bool const verbose = params->verbose || params->explain, fails = plan->verdict != OOMSIGHT_VERDICT_FITS;
     put_headline(&style, plan);
-    put_message(&style, plan);
     put_capacity(&style, plan);
-    put_forks(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
-    if (plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
+    put_message(&style, plan, verbose);
+    put_forks(&style, plan, verbose);
+    if (verbose && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
         put_phases(&style, plan, params->explain != 0);
-    put_fixes(&style, plan);
-    if (plan->note_count) oos_text_put(text, "\n");
-    for (size_t i = 0; i < plan->note_count; i++) put_note(&style, plan->notes[i]);
+    if (fails) put_advice(&style, plan, verbose);
+    bool first = true;
+    for (size_t i = 0; i < plan->note_count; i++) {
+        if (!verbose && is_idle(plan->notes[i])) continue;
+        if (first) oos_text_put(text, "\n");
+        first = false;
+        put_note(&style, plan->notes[i]);
+    }
 }

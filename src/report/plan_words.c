@@ -1,5 +1,9 @@
 /* Words that every form of a plan uses. */
 #include "report/plan.h"
+#include "base/locale.h"
+#include "report/style.h"
+
+#include "command/serve.h"
 
 #include <stdlib.h>
 
@@ -15,52 +19,50 @@ const char *oos_report_verdict_word(oomsight_verdict verdict)
     return "unknown";
 }
 
-const char *oos_report_answer_word(const oos_plan *plan)
+/* The answers that people read: in a sentence, and as a heading. */
+static const char *const answers[][2] = {{"starts", "STARTS"},
+                                         {"likely starts", "LIKELY STARTS"},
+                                         {"likely fails", "LIKELY FAILS"},
+                                         {"fails", "FAILS"},
+                                         {"can't tell", "CAN'T TELL"}};
+
+static size_t answer_of(const oos_plan *plan)
 {
     switch (plan->verdict) {
-    case OOMSIGHT_VERDICT_FITS: return "starts";
-    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? "likely starts" : "likely fails";
+    case OOMSIGHT_VERDICT_FITS: return 0;
+    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? 1 : 2;
     case OOMSIGHT_VERDICT_FAILS:
-    case OOMSIGHT_VERDICT_REFUSED: return "fails";
+    case OOMSIGHT_VERDICT_REFUSED: return 3;
     case OOMSIGHT_VERDICT_UNKNOWN: break;
     }
-    return "can't tell";
+    return 4;
+}
+
+const char *oos_report_answer_word(const oos_plan *plan)
+{
+    return answers[answer_of(plan)][0];
 }
 
 const char *oos_report_answer_heading(const oos_plan *plan)
 {
-    switch (plan->verdict) {
-    case OOMSIGHT_VERDICT_FITS: return "STARTS";
-    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? "LIKELY STARTS" : "LIKELY FAILS";
-    case OOMSIGHT_VERDICT_FAILS:
-    case OOMSIGHT_VERDICT_REFUSED: return "FAILS";
-    case OOMSIGHT_VERDICT_UNKNOWN: break;
-    }
-    return "CAN'T TELL";
+    return answers[answer_of(plan)][1];
 }
 
-/* Single quotes where a shell would take the word apart. */
-static void put_word(oos_text *text, const char *word)
+const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t size)
 {
-    if (!strpbrk(word, " \"{}[]$`\\*?<>|&;()'")) {
-        oos_text_put(text, word);
-        return;
-    }
-    oos_text_put(text, "'");
-    for (; *word; word++) {
-        if (*word == '\'')
-            oos_text_put(text, "'\\''");
-        else
-            oos_text_add(text, (oos_view){word, 1});
-    }
-    oos_text_put(text, "'");
+    char tokens[40];
+    if (!needs->checkpoint_bytes) return NULL;
+    oos_style_count(tokens, sizeof tokens, needs->checkpoint_tokens);
+    oos_format(words, size, "about %.1f GiB: 4 bit, leaves %s tokens", oos_gib(needs->checkpoint_bytes),
+               tokens);
+    return words;
 }
 
 void oos_report_change(oos_text *text, const oos_fix *fix)
 {
     for (size_t i = 0; i < fix->change_count; i++) {
         if (i) oos_text_put(text, " ");
-        put_word(text, fix->change[i]);
+        oos_serve_quote(text, fix->change[i]);
     }
 }
 

@@ -29,7 +29,8 @@ static void plan_check(const oomsight_plan *handle)
     FUZZ_REQUIRE(plan->verdict != OOMSIGHT_VERDICT_FAILS || plan->phase < OOS_PHASE_COUNT);
     ledgers_check(plan);
     for (size_t i = 0; i < plan->fix_count; i++) {
-        FUZZ_REQUIRE(plan->fixes[i].change_count > 0);
+        FUZZ_REQUIRE(plan->fixes[i].change_count > 0 || plan->fixes[i].without);
+        FUZZ_REQUIRE(plan->fixes[i].command);
         FUZZ_REQUIRE(plan->fixes[i].verdict == OOMSIGHT_VERDICT_FITS ||
                      plan->fixes[i].verdict == OOMSIGHT_VERDICT_TIGHT);
     }
@@ -42,6 +43,7 @@ static void render(const oomsight_plan *plan, uint8_t how)
                                               OOMSIGHT_FORMAT_MARKDOWN, OOMSIGHT_FORMAT_HTML};
     oomsight_render_params params = OOMSIGHT_RENDER_PARAMS_INIT;
     params.explain = how & 1;
+    params.verbose = how >> 1 & 1;
     params.color = how >> 1 & 1;
     params.ascii = how >> 2 & 1;
     params.language = how & 8 ? "zh" : "en";
@@ -60,6 +62,7 @@ static void render(const oomsight_plan *plan, uint8_t how)
         fuzz_look(status, text, OOMSIGHT_FORMAT_TEXT, 0);
     }
     (void)oomsight_plan_best_flags(plan);
+    (void)oomsight_plan_best_command(plan);
 }
 
 static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view quant)

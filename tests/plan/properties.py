@@ -73,6 +73,12 @@ INERT_VALUES = {
 }
 
 
+def figures(plan):
+    """All but the commands to paste, which are written as the user wrote theirs."""
+    return {key: [{k: v for k, v in entry.items() if k != "command"} for entry in value] if key in ("fixes", "answers") else value
+            for key, value in plan.items()}
+
+
 class Start:
     """A command with its device and release."""
 
@@ -86,16 +92,22 @@ class Start:
         return Start(self.model, [f for f in self.flags if f[0] != name] + [[name, *value]], self.device)
 
     def with_words(self, words):
-        """Pasted behind the command: the last one wins. NAME=value goes to the environment; `without FLAG` takes it away."""
+        """Pasted behind the command: the last one wins. NAME=value goes to the environment."""
         device = dict(self.device)
-        if words[0] == "without":
-            kept = [flag for flag in self.flags if flag[0] not in words[1].split()]
-            return Start(self.model, kept + ([list(words[2:])] if words[2:] else []), device)
         if "=" in words[0] and not words[0].startswith("-"):
             name, value = words[0].split("=", 1)
             device["env"] = {**(device.get("env") or {}), name: value}
             words = words[1:]
         return Start(self.model, self.flags + ([list(words)] if words else []), device)
+
+    def pasted(self, command):
+        """The whole command of a fix, in place of this one."""
+        words, device = shlex.split(command), dict(self.device)
+        while "=" in words[0] and not words[0].startswith("-"):
+            name, value = words.pop(0).split("=", 1)
+            device["env"] = {**(device.get("env") or {}), name: value}
+        assert words[:3] == ["vllm", "serve", self.model], command
+        return Start(self.model, [words[3:]] if words[3:] else [], device)
 
     def on(self, **device):
         return Start(self.model, self.flags, {k: v for k, v in {**self.device, **device}.items() if v is not None})
@@ -193,17 +205,17 @@ class Trial:
         if plan["phase"] == "arguments":  # of several mistakes the first is told
             same = (other["verdict"], other["phase"], other["kv"]) == (plan["verdict"], plan["phase"], plan["kv"])
         else:
-            same = other == plan
+            same = figures(other) == figures(plan)
         self.holds("the order of flags does not matter", same, start, [f[0] for f in flags])
         joined = [["=".join(str(word) for word in flag)] for flag in start.flags]
-        self.holds("--flag=value is --flag value", self.plan(Start(start.model, joined, start.device), True) == plan, start)
+        self.holds("--flag=value is --flag value", figures(self.plan(Start(start.model, joined, start.device), True)) == figures(plan), start)
 
     def fixes(self, start, plan):
         for fix in plan["fixes"]:
-            again = self.plan(start.with_words(fix["change"]))
+            again = self.plan(start.pasted(fix["command"]))
             said = (fix["verdict"], fix["kv_tokens"], fix["phase"])
             seen = (again["verdict"], again["kv"]["tokens"], again["phase"])
-            self.holds("a fix does what it says", said == seen, start, fix["change"], "said", said, "planned", seen)
+            self.holds("a fix does what it says", said == seen, start, fix["command"], "said", said, "planned", seen)
             words = fix["change"]
             length = int(words[words.index("--max-model-len") + 1]) if "--max-model-len" in words else None
             self.holds("no fix is shorter than 2,048 unless asked", length is None or length >= min(2048, plan["setup"]["max_model_len"]),

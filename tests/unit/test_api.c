@@ -317,7 +317,8 @@ static void *ask(void *plan)
         oomsight_fix fix = {.size = sizeof fix};
         oomsight_moment moment = {.size = sizeof moment};
         if (oomsight_plan_best_flags(plan) != first) return plan;
-        if (oomsight_plan_fix_count(plan) && (!oomsight_plan_fix(plan, 0, &fix) || fix.flags != first))
+        if (oomsight_plan_fix_count(plan) &&
+            (!oomsight_plan_fix(plan, 0, &fix) || fix.command != oomsight_plan_best_command(plan)))
             return plan;
         if (oomsight_plan_moment_count(plan) && !oomsight_plan_moment(plan, 0, &moment)) return plan;
     }

@@ -108,7 +108,7 @@ class Report:
 
     def without_scripts(self, path):
         self.browser.open(path, 1200, scripts=False)
-        text = subprocess.run([self.binary] + PAGES["fails"], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1")).stdout
+        text = subprocess.run([self.binary] + PAGES["fails"][:1] + ["--verbose"] + PAGES["fails"][1:], capture_output=True, text=True, env=dict(os.environ, NO_COLOR="1")).stdout
         page = open(path, encoding="utf-8").read()
         plain = page.split("<noscript><pre>")[1].split("</pre>")[0].replace("&lt;", "<").replace("&amp;", "&")
         self.claim("without scripts the page is the text report", plain == text, plain[:80])

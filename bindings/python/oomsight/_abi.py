@@ -55,7 +55,7 @@ class CError(ctypes.Structure):
 
 class CRender(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("format", c_int), ("color", c_int), ("ascii", c_int), ("width", c_uint), ("explain", c_int),
-                ("language", c_char_p)]
+                ("language", c_char_p), ("verbose", c_int)]
 
 
 class CPlanParams(ctypes.Structure):
@@ -118,6 +118,7 @@ def _load() -> ctypes.CDLL:
         ("oomsight_plan_answer", c_char_p, [c_void_p]), ("oomsight_plan_probability", c_double, [c_void_p]),
         ("oomsight_plan_phase", c_char_p, [c_void_p]), ("oomsight_plan_weights_bytes", c_uint64, [c_void_p]),
         ("oomsight_plan_kv_tokens", c_uint64, [c_void_p]), ("oomsight_plan_best_flags", c_char_p, [c_void_p]),
+        ("oomsight_plan_best_command", c_char_p, [c_void_p]),
         ("oomsight_replay_oom", c_int, [c_void_p]), ("oomsight_replay_peak_allocated_bytes", c_uint64, [c_void_p]),
         ("oomsight_replay_peak_reserved_bytes", c_uint64, [c_void_p]), ("oomsight_explain_count", c_size_t, [c_void_p])]
     for name, result, arguments in prototypes:

@@ -31,13 +31,16 @@ class Phase(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Words to add to the command, what is kept and what is given up."""
+    """Words to add to the command, the whole command to paste, what is kept and what is given up."""
     change: Tuple[str, ...]
     verdict: Optional[str]
     kv_tokens: Optional[int]
     keeps: Optional[str]
     gives_up: Optional[str]
     why: Optional[str] = None
+    command: Optional[str] = None
+    without: Optional[str] = None
+    name: Optional[str] = None
 
 
 class Inert(NamedTuple):
@@ -75,7 +78,8 @@ def _phase(row: Dict[str, Any]) -> Phase:
 
 
 def _fix(row: Dict[str, Any]) -> Fix:
-    return Fix(tuple(row["change"]), row.get("verdict"), row.get("kv_tokens"), row.get("keeps"), row.get("gives_up"), row.get("why"))
+    return Fix(tuple(row["change"]), row.get("verdict"), row.get("kv_tokens"), row.get("keeps"), row.get("gives_up"), row.get("why"),
+               row.get("command"), row.get("without"), row.get("name"))
 
 
 def framed(page: str, height: int) -> str:
@@ -172,6 +176,12 @@ class Plan(_Report):
         """The flags of the best fix, ready to paste; "" when it fits as it is, None when no fix was found."""
         flags: Optional[bytes] = self._handle.call("best_flags")
         return None if flags is None else flags.decode()
+
+    @property
+    def best_command(self) -> Optional[str]:
+        """The whole command of the best fix, ready to paste; None when there is none."""
+        command: Optional[bytes] = self._handle.call("best_command")
+        return None if command is None else command.decode()
 
     @property
     def cause(self) -> Optional[str]:

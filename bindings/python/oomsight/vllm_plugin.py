@@ -88,8 +88,10 @@ def make_plan(config: Any) -> Answer:
 
 
 def best_flags(plan: Dict[str, Any]) -> str:
-    """The flags of the best fix, ready to paste."""
-    return " ".join(shlex.quote(word) for word in plan["fixes"][0]["change"]) if plan["fixes"] else ""
+    """The flags of the best fix, ready to paste; the whole command where a flag has to go."""
+    for fix in plan["fixes"][:1]:
+        return str(fix["command"]) if fix.get("without") else " ".join(shlex.quote(word) for word in fix["change"])
+    return ""
 
 
 def summary(plan: Dict[str, Any]) -> str:

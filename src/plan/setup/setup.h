@@ -24,6 +24,9 @@ typedef struct oos_device_facts {
     bool unified;
 } oos_device_facts;
 
+/* `count` devices of a model that is known, empty. `gpu` NULL: nothing is known but what the caller fills in. */
+oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t host_bytes);
+
 typedef enum oos_graph_mode {
     OOS_GRAPH_NONE,
     OOS_GRAPH_PIECEWISE,

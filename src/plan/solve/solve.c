@@ -2,7 +2,10 @@
  * offered. When nothing fits well, what starts with little to spare is offered and says so. */
 #include "plan/solve/solve.h"
 
+#include "base/shown.h"
+#include "plan/solve/solve_answers.h"
 #include "plan/solve/solve_levers.h"
+#include "plan/solve/solve_needs.h"
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 
@@ -94,29 +97,99 @@ static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error 
     return OOMSIGHT_OK;
 }
 
+/* ---- a refused command ---------------------------------------------------------------------------------------------- */
+
+/* A mend after which the engine takes the command but memory is short: what helps then is looked for from there. */
+static oomsight_status solve_mended(oos_search *s, oos_plan *plan, const oos_mend *m, oomsight_error *reterr)
+{
+    const oos_setup *old = plan->setup;
+    oos_setup *setup = OOS_NEW(s->arena, oos_setup);
+    oos_plan *mended = OOS_NEW(s->arena, oos_plan);
+    oos_serve *serve = OOS_NEW(s->arena, oos_serve);
+    if (!setup || !mended || !serve)
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a mended command");
+    *serve = *old->serve;
+    if (m->instead_of && !oos_serve_leave_out(s->arena, serve, m->instead_of)) return OOMSIGHT_OK;
+    if (!(m->leave_out ? oos_serve_leave_out(s->arena, serve, m->flag)
+                       : oos_serve_set_u64(s->arena, serve, m->flag, m->value)))
+        return OOMSIGHT_OK;
+    if (oos_setup_resolve(s->arena, old->model, old->draft, serve, old->env, &old->device, old->rules, setup,
+                          NULL) != OOMSIGHT_OK ||
+        oos_plan_make(s->arena, setup, s->facts->kv_layers_json, mended, NULL) != OOMSIGHT_OK ||
+        mended->refusal.sentence || mended->verdict == OOMSIGHT_VERDICT_FITS)
+        return OOMSIGHT_OK;
+    oos_search inner = *s;
+    bool offloads;
+    inner.plan = mended;
+    inner.mend_without = m->leave_out ? oos_shown(s->arena, m->flag) : NULL;
+    if (!m->leave_out) {
+        inner.mend_words[0] = m->flag;
+        inner.mend_words[1] = oos_arena_format(s->arena, "%llu", (unsigned long long)m->value);
+    }
+    if (!oos_answers_find(&inner, &plan->answer_count, &offloads) ||
+        (plan->answer_count == 0 && !oos_needs_find(&inner, &plan->needs)))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    s->count = inner.count;
+    return OOMSIGHT_OK;
+}
+
+static bool starts(const oos_fix *fix)
+{
+    return fix->verdict == OOMSIGHT_VERDICT_FITS ||
+           (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->probability >= 0.5);
+}
+
+static oomsight_status solve_refused(oos_search *s, oos_plan *plan, oomsight_error *reterr)
+{
+    const oos_refusal *refusal = &plan->refusal;
+    if (!oos_levers_mend(s, refusal)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    if (s->count && starts(&s->fixes[0])) {
+        s->fixes[0].name = "least_change";
+        plan->answer_count = 1;
+    }
+    for (size_t i = 0; s->count == 0 && i < refusal->mend_count && !plan->needs; i++)
+        OOS_TRY(solve_mended(s, plan, &refusal->mends[i], reterr));
+    if (s->count == 0 && !plan->needs && !oos_needs_find(s, &plan->needs))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    plan->fixes = s->fixes;
+    plan->fix_count = s->count;
+    return OOMSIGHT_OK;
+}
+
+/* A single lever that an answer already is need not be named twice. */
+static void drop_doubles(oos_search *s, size_t answers)
+{
+    size_t count = answers;
+    for (size_t i = answers; i < s->count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < count && !again; k++) {
+            again = s->fixes[k].change_count == s->fixes[i].change_count;
+            for (size_t w = 0; again && w < s->fixes[i].change_count; w++)
+                again = strcmp(s->fixes[k].change[w], s->fixes[i].change[w]) == 0;
+        }
+        if (!again) s->fixes[count++] = s->fixes[i];
+    }
+    s->count = count;
+}
+
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
-                               const char *kv_layers_json, oomsight_error *reterr)
+                               const oos_solve_facts *facts, oomsight_error *reterr)
 {
     if (plan->verdict == OOMSIGHT_VERDICT_FITS || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return OOMSIGHT_OK;
-    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .kv_layers_json = kv_layers_json};
+    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
     if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    if (plan->refusal.sentence) {
-        if (!oos_levers_mend(&s, &plan->refusal))
-            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-        plan->fixes = s.fixes;
-        plan->fix_count = s.count;
-        return OOMSIGHT_OK;
-    }
-    bool enough_memory = oos_levers_try(&s);
-    if (enough_memory && s.count == 0 && plan->verdict != OOMSIGHT_VERDICT_TIGHT) {
-        s.tight_too = true;
-        enough_memory = oos_levers_try(&s);
-        s.tight_too = false;
-    }
+    if (plan->refusal.sentence) return solve_refused(&s, plan, reterr);
+    bool offloads = false;
+    size_t answers = 0;
+    bool enough_memory = oos_answers_find(&s, &answers, &offloads);
+    if (enough_memory && answers && !offloads) enough_memory = oos_levers_try(&s);
+    drop_doubles(&s, answers);
+    if (enough_memory && (answers == 0 || offloads)) enough_memory = oos_needs_find(&s, &plan->needs);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     plan->fixes = s.fixes;
     plan->fix_count = s.count;
+    plan->answer_count = answers;
     return find_inert(&s, plan, reterr);
 }

@@ -5,8 +5,17 @@
 
 #include "plan/plan.h"
 
-/* Fills fixes and inert of a plan that does not fit. `scratch` is reset between candidates; results go to `arena`. */
+/* What a search may ask besides the plan. */
+typedef struct oos_solve_facts {
+    const oos_flag_table *flags; /* which release has which flag */
+    const oos_gpus *gpus;        /* NULL: no other devices are looked at */
+    const oos_rule_book *rules;  /* NULL: no other releases are looked at */
+    const char *kv_layers_json;
+} oos_solve_facts;
+
+/* Fills fixes, answers, needs and inert of a plan that does not fit. `scratch` is reset between candidates; results go to
+ * `arena`. */
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
-                               const char *kv_layers_json, oomsight_error *reterr);
+                               const oos_solve_facts *facts, oomsight_error *reterr);
 
 #endif

@@ -29,6 +29,14 @@ static const char *fraction(char number[NUMBER_BYTES], uint64_t thousandths)
     return number;
 }
 
+/* As people write it: the engine takes 7G and 512M wherever it takes bytes. */
+static const char *memory(char number[NUMBER_BYTES], uint64_t mib)
+{
+    bool const gib = mib % 1024 == 0;
+    snprintf(number, NUMBER_BYTES, "%llu%c", (unsigned long long)(gib ? mib / 1024 : mib), gib ? 'G' : 'M');
+    return number;
+}
+
 /* What to paste, and what it means for the user. */
 static void say(oos_trial *t, const char *word, const char *value, const char *keeps, const char *gives_up)
 {
@@ -44,9 +52,10 @@ static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char
     return oos_trial_offer_if_it_fits(s, t);
 }
 
-static bool has_towers(const oos_setup *setup)
+static bool has_towers(const oos_search *s)
 {
-    return setup->multimodal && setup->rules->version >= OOS_VERSION(0, 17, 0); /* --language-model-only */
+    const oos_setup *setup = s->plan->setup;
+    return setup->multimodal && oos_trial_has_flag(s, "--language-model-only");
 }
 
 static bool try_seqs(oos_search *s)
@@ -59,7 +68,7 @@ static bool try_seqs(oos_search *s)
     oos_set_seqs(&t.serve, best);
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--max-num-seqs", whole(number, best),
-                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "sequences running at once");
+                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "requests at once");
 }
 
 /* The user's own --compilation-config with another largest size: the engine takes the last one given, whole. NULL: there is
@@ -171,16 +180,16 @@ static bool try_higher_gmu(oos_search *s)
 static bool try_kv_bytes(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
-    if (setup->kv_cache_memory_bytes.known || setup->rules->version < OOS_VERSION(0, 10, 2)) return true;
+    if (setup->kv_cache_memory_bytes.known || !oos_trial_has_flag(s, "--kv-cache-memory-bytes")) return true;
     oos_trial t = oos_trial_start(s);
     /* leave an eighth of what would fit: nothing else guards this number */
     uint64_t best = oos_trial_best(s, &t, oos_set_kv_mib, 64, setup->device.total_bytes / OOS_MIB, 64);
     best = best - best / 8;
+    best = best >= 4096 ? best / 1024 * 1024 : best / 64 * 64;
     if (best == 0) return true;
     oos_set_kv_mib(&t.serve, best);
     char number[NUMBER_BYTES];
-    return try_switch(s, &t, "--kv-cache-memory-bytes", whole(number, best * OOS_MIB),
-                      "all CUDA graphs, sequences",
+    return try_switch(s, &t, "--kv-cache-memory-bytes", memory(number, best), "all CUDA graphs, sequences",
                       "the engine's own sizing: the number holds for this GPU only");
 }
 
@@ -204,7 +213,7 @@ static bool try_no_sleep(oos_search *s)
 
 static bool try_text_only(oos_search *s)
 {
-    if (!has_towers(s->plan->setup)) return true;
+    if (!has_towers(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.language_model_only = (oos_flag){true, true};
     return try_switch(s, &t, "--language-model-only", NULL, "text", "images, video and audio");
@@ -223,7 +232,7 @@ static bool try_backend(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
     if (!s->plan->outside.runtime_cause || setup->serve->attention_backend) return true;
-    bool const by_flag = setup->rules->version >= OOS_VERSION(0, 11, 1);
+    bool const by_flag = oos_trial_has_flag(s, "--attention-backend");
     oos_trial t = oos_trial_start(s);
     t.serve.attention_backend = "TRITON_ATTN";
     if (by_flag)
@@ -231,21 +240,6 @@ static bool try_backend(oos_search *s)
                           "nothing measured");
     return try_switch(s, &t, "VLLM_ATTENTION_BACKEND=TRITON_ATTN", NULL, "sequences, context length",
                       "nothing measured");
-}
-
-static bool try_parallel(oos_search *s)
-{
-    const oos_setup *setup = s->plan->setup;
-    size_t const before = s->count;
-    for (uint64_t tp = setup->tp * 2; tp <= 8 && s->count == before && setup->model->heads % tp == 0;
-         tp *= 2) {
-        oos_trial t = oos_trial_start(s);
-        t.serve.tensor_parallel_size = oos_u64_of(tp);
-        char number[NUMBER_BYTES];
-        if (!try_switch(s, &t, "--tensor-parallel-size", whole(number, tp), "everything", "more GPUs"))
-            return false;
-    }
-    return true;
 }
 
 /* Quantised while it is loaded; before 8.0 no kernel reads FP8 weights. */
@@ -257,152 +251,6 @@ static bool try_fp8_weights(oos_search *s)
     oos_trial t = oos_trial_start(s);
     t.serve.quantization = "fp8";
     return try_switch(s, &t, "--quantization", "fp8", "context length, sequences", "some accuracy");
-}
-
-/* GiB of host memory that the weights of one rank may take: three quarters of what the machine has; 64 GiB are assumed where
- * nobody has told. Memory that the device shares with the host is not more of it. */
-static uint64_t offload_most(const oos_setup *setup)
-{
-    if (setup->device.unified) return 0;
-    uint64_t const host = setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 : 64 * OOS_GIB;
-    return host / OOS_GIB / oos_max(1, oos_mul(oos_mul(setup->tp, setup->pp), setup->dp));
-}
-
-/* The fewest GiB of weights in host memory that make room. */
-static bool try_offload(oos_search *s)
-{
-    const oos_setup *setup = s->plan->setup;
-    uint64_t const most = oos_min(s->plan->weights.loaded_bytes / OOS_GIB, offload_most(setup));
-    bool const online =
-        setup->serve->quantization && !setup->model->quant_method; /* the two together: not known */
-    if (online || setup->serve->cpu_offload_gb.known || setup->rules->version < OOS_VERSION(0, 8, 3))
-        return true;
-    uint64_t from = 1, to = most, best = 0;
-    oos_trial t = oos_trial_start(s);
-    oos_set_length(&t.serve, oos_min(setup->max_model_len,
-                                     8192)); /* what moves slows every step: no more than that needs */
-    while (from <= to) {
-        uint64_t const middle = from + (to - from) / 2;
-        t.serve.cpu_offload_gb = (oos_f64){true, (double)middle};
-        if (oos_trial_plan(s, &t) && oos_trial_fits(s, &t)) {
-            best = middle;
-            to = middle - 1;
-        } else {
-            from = middle + 1;
-        }
-    }
-    if (best == 0) return true;
-    char number[NUMBER_BYTES];
-    t = oos_trial_start(s);
-    t.serve.cpu_offload_gb = (oos_f64){true, (double)best};
-    const char *price =
-        setup->device.host_bytes
-            ? "much speed: these weights cross the bus at every step"
-            : oos_arena_format(
-                  s->arena,
-                  "much speed: these weights cross the bus at every step; assumes %llu GiB of free "
-                  "host memory (--host-ram)",
-                  (unsigned long long)(best * setup->tp * setup->pp * setup->dp));
-    return price && try_switch(s, &t, "--cpu-offload-gb", whole(number, best),
-                               "context length, sequences, this GPU", price);
-}
-
-/* Several levers together, when no single one was enough: another budget (higher for the cache, lower for what lies
- * outside it), fewer sequences, a smaller cache entry, text alone, no graphs, each with the longest requests that then fit. */
-typedef struct bundle {
-    uint64_t thousandths, seqs; /* 0: as it is */
-    bool fp8, text, eager;
-    uint64_t length;
-} bundle;
-
-static oos_trial bundle_start(const oos_search *s, const bundle *b)
-{
-    oos_trial t = oos_trial_start(s);
-    if (b->thousandths) oos_set_gmu_thousandths(&t.serve, b->thousandths);
-    if (b->seqs) oos_set_seqs(&t.serve, b->seqs);
-    if (b->fp8) t.serve.kv_cache_dtype = "fp8";
-    if (b->text) t.serve.language_model_only = (oos_flag){true, true};
-    if (b->eager) t.serve.enforce_eager = (oos_flag){true, true};
-    return t;
-}
-
-static bool offer_bundle(oos_search *s, const bundle *b)
-{
-    const oos_setup *setup = s->plan->setup;
-    char numbers[3][NUMBER_BYTES];
-    oos_trial t = bundle_start(s, b);
-    bool const shorter = b->length < setup->max_model_len;
-    if (b->thousandths)
-        t.words[t.word_count++] = "--gpu-memory-utilization",
-        t.words[t.word_count++] = fraction(numbers[0], b->thousandths);
-    if (b->seqs)
-        t.words[t.word_count++] = "--max-num-seqs", t.words[t.word_count++] = whole(numbers[1], b->seqs);
-    if (b->fp8) t.words[t.word_count++] = "--kv-cache-dtype", t.words[t.word_count++] = "fp8";
-    if (b->text) t.words[t.word_count++] = "--language-model-only";
-    if (b->eager) t.words[t.word_count++] = "--enforce-eager";
-    if (shorter) {
-        oos_set_length(&t.serve, b->length);
-        t.words[t.word_count++] = "--max-model-len", t.words[t.word_count++] = whole(numbers[2], b->length);
-    }
-    if (!oos_trial_plan(s, &t) || !oos_trial_fits(s, &t)) return true;
-    t.keeps = setup->eager || b->eager ? "the model" : "CUDA graphs";
-    t.gives_up = oos_arena_format(
-        s->arena, "%s%s%s%s%s", b->eager ? "CUDA graphs (decoding slows down); " : "",
-        b->text ? "images, video and audio; " : "", b->fp8 ? "some accuracy of the cache; " : "",
-        b->seqs ? "sequences running at once; " : "",
-        shorter          ? "longer requests"
-        : b->thousandths ? "the budget it had"
-                         : "nothing more");
-    return t.gives_up && oos_trial_offer(s, &t);
-}
-
-/* Better than what was found so far? A length that is not longer is not looked at further. */
-static void try_bundle(oos_search *s, bundle *b, bundle *best)
-{
-    uint64_t const most = s->plan->setup->max_model_len;
-    uint64_t const at_least =
-        best->length ? oos_min(most, best->length + best->length / 8 + 256) : oos_trial_least_length(s);
-    if (best->length >= most) return;
-    oos_trial t = bundle_start(s, b);
-    oos_set_length(&t.serve, at_least);
-    if (!oos_trial_plan(s, &t) || !oos_trial_fits(s, &t)) return;
-    t = bundle_start(s, b);
-    b->length = oos_trial_longest(s, &t, most);
-    if (b->length > best->length) *best = *b;
-}
-
-static bundle longest_bundle(oos_search *s, bool eager)
-{
-    static const uint64_t budgets[] = {0, 950, 970, 880, 800, 700}, seqs[] = {0, 64, 16, 4};
-    const oos_setup *setup = s->plan->setup;
-    uint64_t const budget_now = (uint64_t)(setup->gpu_memory_utilization * 1000);
-    bundle best = {0};
-    for (int less = 0; less < 4; less++) {
-        bundle b = {.fp8 = less & 1, .text = less & 2, .eager = eager};
-        if ((b.text && !has_towers(setup)) || (b.fp8 && setup->kv_dtype != OOS_KV_MODEL_DTYPE)) continue;
-        for (size_t k = 0; k < sizeof seqs / sizeof *seqs; k++)
-            for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
-                if (seqs[k] >= setup->max_num_seqs || budgets[i] == budget_now) continue;
-                if (budgets[i] && setup->kv_cache_memory_bytes.known) continue;
-                b.thousandths = budgets[i], b.seqs = seqs[k];
-                try_bundle(s, &b, &best);
-            }
-    }
-    return best;
-}
-
-/* The longest requests with graphs, and without them where that is much longer; the better of the two first. */
-static bool try_bundles(oos_search *s)
-{
-    bundle const graphs = longest_bundle(s, s->plan->setup->eager);
-    bundle eager = {0};
-    if (!s->plan->setup->eager && graphs.length < s->plan->setup->max_model_len)
-        eager = longest_bundle(s, true);
-    if (eager.length < graphs.length + graphs.length / 2) eager.length = 0;
-    bool const eager_first = eager.length > 2 * graphs.length;
-    if (eager_first && !offer_bundle(s, &eager)) return false;
-    if (graphs.length && !offer_bundle(s, &graphs)) return false;
-    return eager_first || !eager.length || offer_bundle(s, &eager);
 }
 
 static bool try_levers(oos_search *s)
@@ -437,9 +285,8 @@ static bool try_levers(oos_search *s)
            try_seqs(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);
 }
 
-/* Single levers; several together where none is enough; host memory, the slowest, where that is not either. More GPUs
- * come last: not everybody has them. */
+/* Single levers, beside the answers. */
 bool oos_levers_try(oos_search *s)
 {
-    return try_levers(s) && (s->count || try_bundles(s)) && (s->count || try_offload(s)) && try_parallel(s);
+    return try_levers(s);
 }

@@ -11,27 +11,36 @@ bool oos_trial_fits(const oos_search *s, const oos_trial *t)
            (s->tight_too && t->starts && t->verdict == OOMSIGHT_VERDICT_TIGHT);
 }
 
-/* Plan a changed command. What the plan points to lives until the next one. */
-static bool plan_again(oos_search *s, const oos_serve *serve, oos_setup *ret_setup, oos_plan *ret_plan)
+/* Plan a changed command. What the plan points to lives until the next one. Only a start that fits can be doubted by a fork. */
+static bool plan_again(oos_search *s, const oos_serve *serve, const oos_device_facts *device,
+                       const oos_model *model, oos_setup *ret_setup, oos_plan *ret_plan)
 {
     const oos_setup *old = s->plan->setup;
+    const char *layers = s->facts->kv_layers_json;
     oos_arena_reset(s->scratch);
-    return oos_setup_resolve(s->scratch, old->model, old->draft, serve, old->env, &old->device, old->rules,
-                             ret_setup, NULL) == OOMSIGHT_OK &&
-           oos_plan_make(s->scratch, ret_setup, s->kv_layers_json, ret_plan, NULL) == OOMSIGHT_OK &&
-           oos_forks_plan(s->scratch, ret_plan, s->kv_layers_json, NULL) == OOMSIGHT_OK;
+    if (oos_setup_resolve(s->scratch, model, old->draft, serve, old->env, device, old->rules, ret_setup,
+                          NULL) != OOMSIGHT_OK ||
+        oos_plan_make(s->scratch, ret_setup, layers, ret_plan, NULL) != OOMSIGHT_OK)
+        return false;
+    return ret_plan->verdict != OOMSIGHT_VERDICT_FITS ||
+           oos_forks_plan(s->scratch, ret_plan, layers, NULL) == OOMSIGHT_OK;
 }
 
-bool oos_trial_plan(oos_search *s, oos_trial *t)
+bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
+                          uint64_t *ret_weights_bytes)
 {
+    const oos_setup *old = s->plan->setup;
     oos_setup setup;
     oos_plan plan;
-    if (!plan_again(s, &t->serve, &setup, &plan)) return false;
+    if (!plan_again(s, &t->serve, device ? device : &old->device, model ? model : old->model, &setup, &plan))
+        return false;
     t->verdict = plan.verdict;
+    t->probability = plan.probability;
     t->phase = plan.phase;
     t->kv_tokens = plan.kv.tokens;
     t->starts = true;
     t->reached = false;
+    if (ret_weights_bytes) *ret_weights_bytes = plan.weights.loaded_bytes;
     for (size_t i = 0; i < plan.phase_count; i++) {
         const oos_moment *moment = &plan.phases[i];
         t->starts = t->starts && moment->ok;
@@ -43,15 +52,32 @@ bool oos_trial_plan(oos_search *s, oos_trial *t)
     return true;
 }
 
+bool oos_trial_plan(oos_search *s, oos_trial *t)
+{
+    return oos_trial_plan_other(s, t, NULL, NULL, NULL);
+}
+
+bool oos_trial_has_flag(const oos_search *s, const char *flag)
+{
+    return oos_flags_find(s->facts->flags, oos_view_of(flag), s->plan->setup->rules->version).here;
+}
+
 bool oos_trial_offer(oos_search *s, const oos_trial *t)
 {
     if (s->count == OOS_FIXES_MAX) return true;
-    const char **words = OOS_NEW_ARRAY(s->arena, const char *, t->word_count);
+    bool const takes_away = t->word_count >= 2 && strcmp(t->words[0], "without") == 0;
+    size_t const first = takes_away ? 2 : 0;
+    const char **words = OOS_NEW_ARRAY(s->arena, const char *, t->word_count + 1);
     if (!words) return false;
-    for (size_t i = 0; i < t->word_count; i++) words[i] = oos_arena_copy(s->arena, oos_view_of(t->words[i]));
+    for (size_t i = first; i < t->word_count; i++) {
+        words[i - first] = oos_arena_copy(s->arena, oos_view_of(t->words[i]));
+        if (!words[i - first]) return false;
+    }
     s->fixes[s->count++] = (oos_fix){.change = words,
-                                     .change_count = t->word_count,
+                                     .change_count = t->word_count - first,
+                                     .without = takes_away ? t->words[1] : NULL,
                                      .verdict = t->verdict,
+                                     .probability = t->probability,
                                      .phase = t->phase,
                                      .kv_tokens = t->kv_tokens,
                                      .keeps = t->keeps,
@@ -144,14 +170,33 @@ uint64_t oos_trial_least_length(const oos_search *s)
     return oos_min(2048, s->plan->setup->max_model_len);
 }
 
+/* Round numbers: none is more than a sixteenth below the next. */
+static const uint64_t ranges[][2] = {{131072, 4096}, {16384, 1024}, {8192, 512}, {0, 256}};
+
+uint64_t oos_round_length(uint64_t length)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (length >= ranges[i][0]) return oos_round_up(length, ranges[i][1]);
+    return length;
+}
+
 uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
 {
     uint64_t const least = oos_trial_least_length(s);
     if (most < least) return 0;
     oos_set_length(&t->serve, most);
     if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
-    uint64_t const round = oos_trial_largest(s, t, oos_set_length, 4096, most, 1024);
-    return round ? round : oos_trial_largest(s, t, oos_set_length, least, oos_min(most, 4096), 256);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        uint64_t const from = oos_max(ranges[i][0], least);
+        if (from > most) continue;
+        oos_set_length(&t->serve, from);
+        if (!oos_trial_plan(s, t) || !oos_trial_fits(s, t)) continue;
+        uint64_t const round = oos_trial_largest(s, t, oos_set_length, from, most, ranges[i][1]);
+        if (round) return round;
+        oos_set_length(&t->serve, from); /* asked for, if not round */
+        return oos_trial_plan(s, t) ? from : 0;
+    }
+    return 0;
 }
 
 /* A lever's promise without the length it can no longer keep. */

@@ -2,9 +2,9 @@
 #ifndef OOS_PLAN_SOLVE_TRIAL_H
 #define OOS_PLAN_SOLVE_TRIAL_H
 
-#include "plan/plan.h"
+#include "plan/solve/solve.h"
 
-enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 12 };
+enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 24 };
 
 typedef struct oos_trial {
     oos_serve serve;                        /* the changed command */
@@ -13,6 +13,7 @@ typedef struct oos_trial {
     const char *keeps, *gives_up;
     oomsight_verdict verdict;
     oos_phase phase;
+    double probability;
     bool starts; /* nothing fails where every estimate is right */
     uint64_t kv_tokens;
     bool reached; /* the phase that decides the user's command is there; what it is then: */
@@ -23,14 +24,17 @@ typedef struct oos_trial {
 typedef struct oos_search {
     oos_arena *arena, *scratch;
     const oos_plan *plan;
-    const char *kv_layers_json;
+    const oos_solve_facts *facts;
     oos_fix *fixes;
     size_t count;
     bool tight_too; /* the second round */
+    /* of a refused command: the plan is that of the mended one, and this is said before anything else */
+    const char *mend_without, *mend_words[2];
 } oos_search;
 
 oos_trial oos_trial_start(const oos_search *s);
-bool oos_trial_plan(oos_search *s, oos_trial *t); /* false: it cannot be planned */
+bool oos_trial_has_flag(const oos_search *s, const char *flag); /* this release has it */
+bool oos_trial_plan(oos_search *s, oos_trial *t);               /* false: it cannot be planned */
 bool oos_trial_fits(const oos_search *s, const oos_trial *t);
 
 /* Offering ends with false only when memory runs out. The second plans first, and where the cache is then too small for
@@ -57,7 +61,12 @@ uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t
 /* The shortest length that is worth offering: 2,048, or less where less was asked for. */
 uint64_t oos_trial_least_length(const oos_search *s);
 
+/* A trial for another device or another form of the model: NULL is as it is. */
+bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
+                          uint64_t *ret_weights_bytes);
+
 /* The longest length up to `most` that fits, a round number from 4,096 on; 0: none is worth it. The trial is left at it. */
+uint64_t oos_round_length(uint64_t length); /* the next round number that is not below */
 uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most);
 
 #endif

@@ -1,0 +1,183 @@
+/* A command printed again with other flags, as a shell or Python takes it. */
+#include "base/ascii.h"
+#include "base/secret.h"
+#include "base/shown.h"
+#include "command/serve.h"
+
+#include <string.h>
+
+static bool is_plain(const char *word)
+{
+    for (const char *at = word; *at; at++)
+        if (!oos_is_alnum(*at) && !strchr("-_./=:,@%+", *at)) return false;
+    return *word != '\0';
+}
+
+void oos_serve_quote(oos_text *text, const char *word)
+{
+    if (is_plain(word)) {
+        oos_text_put(text, word);
+        return;
+    }
+    oos_text_put(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            oos_text_put(text, "'\\''");
+        else
+            oos_text_add(text, (oos_view){word, 1});
+    }
+    oos_text_put(text, "'");
+}
+
+static bool is_assignment(const char *word)
+{
+    return *word >= 'A' && *word <= 'Z' && strchr(word, '=');
+}
+
+/* `--no-x` is the same switch as `--x`. */
+static bool same_flag(const char *given, const char *flag)
+{
+    if (strcmp(given, flag) == 0) return true;
+    const char *plain = strncmp(given, "--no-", 5) == 0 ? given + 5 : given + 2;
+    const char *other = strncmp(flag, "--no-", 5) == 0 ? flag + 5 : flag + 2;
+    return strncmp(given, "--", 2) == 0 && strncmp(flag, "--", 2) == 0 && strcmp(plain, other) == 0;
+}
+
+typedef struct edit {
+    const oos_serve *serve;
+    const char *const *change;
+    size_t change_count;
+    const char *without;
+} edit;
+
+static bool is_gone(const edit *e, const oos_given_flag *given)
+{
+    if (e->serve->refusal.unrecognized && (given->effect == OOS_FLAG_UNKNOWN || given->absent)) return true;
+    if (e->without && same_flag(given->name, e->without)) return true;
+    for (size_t i = 0; i < e->change_count; i++)
+        if (e->change[i][0] == '-' && same_flag(given->name, e->change[i])) return true;
+    return false;
+}
+
+static bool stands_at(uint32_t first, uint32_t count, size_t at)
+{
+    return at >= first && at - first < count;
+}
+
+/* `at` counts as oos_serve_words does. */
+static bool word_is_gone(const edit *e, size_t at)
+{
+    const oos_serve_refusal *r = &e->serve->refusal;
+    for (size_t i = 0; i < e->serve->flag_count; i++) {
+        const oos_given_flag *given = &e->serve->flags[i];
+        if (stands_at(given->first_word, given->word_count, at) && is_gone(e, given)) return true;
+    }
+    if (!r->flag || !stands_at(r->first_word, r->word_count, at)) return false;
+    if (e->without && same_flag(r->flag, e->without)) return true;
+    for (size_t i = 0; i < e->change_count; i++)
+        if (e->change[i][0] == '-' && same_flag(r->flag, e->change[i])) return true;
+    return false;
+}
+
+static bool is_container(const char *const *words, size_t at)
+{
+    const char *slash = strrchr(words[at], '/'), *name = slash ? slash + 1 : words[at];
+    return strcmp(name, "docker") == 0 || strcmp(name, "podman") == 0 || strcmp(name, "nerdctl") == 0;
+}
+
+/* Variables go before the command; into a container they are handed in. */
+static size_t put_variables(const char **out, const edit *e, bool inside)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < e->change_count; i++) {
+        if (!is_assignment(e->change[i])) continue;
+        if (inside) out[count++] = "-e";
+        out[count++] = e->change[i];
+    }
+    return count;
+}
+
+static const char *shell_command(oos_arena *arena, const char *const *words, size_t count, size_t from,
+                                 const edit *e)
+{
+    const char **out = OOS_NEW_ARRAY(arena, const char *, count + 2 * e->change_count + 1);
+    if (!out) return NULL;
+    size_t at = 0;
+    bool container = false, handed_in = false;
+    const oos_serve_words *read = &e->serve->words;
+    size_t const own = read->count - read->from_config, entry = count > own ? count - own : 0;
+    for (size_t i = from; i < count; i++) container |= is_container(words, i);
+    if (!container) at += put_variables(out, e, false);
+    for (size_t i = from; i < count; i++) {
+        if (i >= entry && word_is_gone(e, i - entry + read->from_config)) continue;
+        out[at++] = words[i];
+        if (!container || handed_in || strcmp(words[i], "run") != 0) continue;
+        at += put_variables(out + at, e, true);
+        handed_in = true;
+    }
+    for (size_t i = 0; i < e->change_count; i++)
+        if (!is_assignment(e->change[i])) out[at++] = e->change[i];
+    const char *const *shown = oos_secret_hidden_words(arena, out, at);
+    if (!shown) return NULL;
+    oos_text text = {0};
+    for (size_t i = 0; i < at; i++) {
+        if (i) oos_text_put(&text, " ");
+        oos_serve_quote(&text, shown[i]);
+    }
+    const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy ? oos_shown(arena, copy) : NULL;
+}
+
+/* ---- Python --------------------------------------------------------------------------------------------------------- */
+
+static bool is_literal(const char *value)
+{
+    char const c = *value;
+    return (c >= '0' && c <= '9') || c == '{' || c == '[' || strcmp(value, "True") == 0 ||
+           strcmp(value, "False") == 0 || strcmp(value, "None") == 0;
+}
+
+static void put_keyword(oos_text *text, const char *flag, const char *value)
+{
+    bool const off = !value && strncmp(flag, "--no-", 5) == 0;
+    oos_text_put(text, ", ");
+    for (const char *at = flag + (off ? 5 : 2); *at; at++)
+        oos_text_put(text, *at == '-' ? "_" : (const char[]){*at, '\0'});
+    oos_text_put(text, "=");
+    if (!value)
+        oos_text_put(text, off ? "False" : "True");
+    else if (is_literal(value))
+        oos_text_put(text, value);
+    else
+        oos_text_printf(text, "'%s'", value);
+}
+
+static const char *python_command(oos_arena *arena, const edit *e)
+{
+    oos_text text = {0};
+    oos_text_printf(&text, "LLM(model='%s'", e->serve->model ? e->serve->model : "");
+    for (size_t i = 0; i < e->serve->flag_count; i++) {
+        const oos_given_flag *given = &e->serve->flags[i];
+        if (strncmp(given->name, "--", 2) == 0 && strcmp(given->name, "--model") != 0 && !is_gone(e, given))
+            put_keyword(&text, given->name, given->value);
+    }
+    for (size_t i = 0; i < e->change_count; i++) {
+        if (strncmp(e->change[i], "--", 2) != 0) continue;
+        bool const has_value = i + 1 < e->change_count && strncmp(e->change[i + 1], "--", 2) != 0;
+        put_keyword(&text, e->change[i], has_value ? e->change[i + 1] : NULL);
+    }
+    oos_text_put(&text, ")");
+    const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy ? oos_shown(arena, copy) : NULL;
+}
+
+const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,
+                            const oos_serve *serve, const char *const *change, size_t change_count,
+                            const char *without)
+{
+    edit const e = {.serve = serve, .change = change, .change_count = change_count, .without = without};
+    if (serve->program && strcmp(serve->program, "LLM") == 0) return python_command(arena, &e);
+    return shell_command(arena, words, word_count, from, &e);
+}
