@@ -3,7 +3,7 @@
 Kernels do nothing in a dry run, but some engines read numbers back from the device and allocate by them. Device memory
 can be addressed by the host, so integer operators on small tensors are run by PyTorch's CPU kernels on the same bytes, at
 the level of the dispatcher; every other tensor goes the way it always went. What takes its size from values that nobody
-computed is named on stderr, once per operator. Sampled tokens are token 0: which one it is moves no memory.
+computed is named on stderr, once per operator. Sampled tokens come from a seed: which one it is moves no memory.
 
 Engines also print their figures in GiB with two decimals. The same figures are printed again to the byte, for the report of
 the dry run to read (src/dryrun/log.c). Phases are oomsight_phases.py's.
@@ -30,6 +30,19 @@ def tell(text):
         sys.stderr.write("oomsight dryrun: %s\n" % text)
 
 
+def _host(value):
+    """The same bytes as a tensor of the CPU."""
+    torch = sys.modules["torch"]
+    if not isinstance(value, torch.Tensor) or value.device.type != "cuda":
+        return value
+    if value.numel() == 0:
+        return torch.empty(value.shape, dtype=value.dtype)
+    last = sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
+    span = (last + 1) * value.element_size()
+    flat = torch.frombuffer((ctypes.c_char * span).from_address(value.data_ptr()), dtype=value.dtype)
+    return torch.as_strided(flat, value.shape, value.stride())
+
+
 def install(torch):
     aten = torch.ops.aten
     integers = {torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool}
@@ -38,16 +51,7 @@ def install(torch):
         return not isinstance(value, torch.Tensor) or (
             type(value) is torch.Tensor and value.dtype in integers and value.numel() <= SMALL)
 
-    def host(value):
-        """The same bytes as a tensor of the CPU."""
-        if not isinstance(value, torch.Tensor) or value.device.type != "cuda":
-            return value
-        if value.numel() == 0:
-            return torch.empty(value.shape, dtype=value.dtype)
-        last = sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
-        span = (last + 1) * value.element_size()
-        flat = torch.frombuffer((ctypes.c_char * span).from_address(value.data_ptr()), dtype=value.dtype)
-        return torch.as_strided(flat, value.shape, value.stride())
+    host = _host
 
     def device_of(values):
         return next(v.device for v in values if isinstance(v, torch.Tensor) and v.device.type == "cuda")
@@ -120,27 +124,282 @@ def install(torch):
     _libraries.append(library)  # dropping it would undo it
 
 
-def sample_zeros(module):
+class _Tokens:
+    """What a sampler would have drawn: numbers from a seed (OOMSIGHT_SEED), the same in every rank, written where the engine's own
+    tensor lies and so with the type that the engine has. A request under a grammar gets a token that the grammar allows."""
+    WORDS = 1000  # the stub tokenizer of a dry run knows these, and so do real ones; 0 to 2 are left to those that end a text
+
+    def __init__(self):
+        self.generator = None
+        self.allowed = {}  # row of the logits -> bits of the tokens that a grammar allows
+
+    def draw(self, shape, vocab):
+        import torch
+        if self.generator is None:
+            self.generator = torch.Generator("cpu").manual_seed(int(os.environ.get("OOMSIGHT_SEED", "0")))
+        most = max(1, min(self.WORDS, vocab))
+        return torch.randint(min(3, most - 1), most, shape, generator=self.generator, device="cpu")
+
+    def allow(self, bits, rows=None):
+        """`bits`: 32 tokens in an integer, a row per request; -1 all over: no grammar."""
+        for at, row in enumerate(rows if rows is not None else range(len(bits))):
+            if not (bits[at] == -1).all():
+                self.allowed[int(row)] = bits[at]
+
+    def obey(self, drawn):
+        """Rows of `drawn` under a grammar, redrawn; what was allowed holds for one step."""
+        for row, bits in self.allowed.items():
+            words = bits.tolist()
+            legal = [32 * i + bit for i, word in enumerate(words) if word for bit in range(32) if word >> bit & 1]
+            if row < len(drawn) and legal:
+                drawn[row] = legal[int(self.draw((1,), self.WORDS)) % len(legal)]
+        self.allowed = {}
+
+
+_tokens = _Tokens()
+
+
+class _Steps:
+    """What the steps of a serving engine take at most beyond what was held when they began: the model in prefill and in decode,
+    and the sampler. Kept in a file beside the segment, which the report of the dry run reads (src/dryrun/serving.c)."""
+    PHASE_AT, SERVING = 32, 14  # place of the phase in the segment, and the number of runtime_prefill
+
+    def __init__(self):
+        self.file = self.segment = self.kind = None
+        self.number = 0
+        self.most = {}
+
+    def serving(self):
+        """Engines run steps of their own before they are ready."""
+        try:
+            if self.segment is None:
+                import mmap
+                with open(os.environ["OOMSIGHT_SEGMENT"], "rb") as f:
+                    self.segment = mmap.mmap(f.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ)
+            return int.from_bytes(self.segment[self.PHASE_AT:self.PHASE_AT + 4], "little") >= self.SERVING
+        except (OSError, KeyError, ValueError):
+            return False
+
+    def held(self):
+        return sys.modules["torch"]._C._cuda_memoryStats(self.device)["allocated_bytes"]["all"]
+
+    def begin(self, scheduled):
+        tokens = scheduled.num_scheduled_tokens
+        self.kind = None
+        if not tokens or not self.serving():
+            return
+        self.kind = "prefill" if scheduled.scheduled_new_reqs or max(tokens.values()) > 1 else "decode"
+        self.number += 1
+        self.shape = self.number, len(tokens), sum(tokens.values())
+        self.device = sys.modules["torch"].cuda.current_device()
+        self.mark()
+
+    def mark(self):
+        sys.modules["torch"]._C._cuda_resetPeakMemoryStats(self.device)
+        self.before = self.held()["current"]
+
+    def end(self, what):
+        """The part that began with mark() is over."""
+        taken = self.held()["peak"] - self.before
+        if taken <= self.most.get(what, (-1,))[0]:
+            return
+        self.most[what] = (taken,) + self.shape
+        if self.file is None:
+            self.file = os.open("%s.steps.%d" % (os.environ["OOMSIGHT_SEGMENT"], os.getpid()),
+                                os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lines = "".join("%-8s %20d %12d %12d %12d\n" % ((word,) + self.most[word]) for word in sorted(self.most))
+        os.pwrite(self.file, lines.encode(), 0)  # a line has the same length always
+
+    def part(self, what, run):
+        """`run()` as a part of its own of the step that is on."""
+        if self.kind is None:
+            return run()
+        self.end(self.kind)
+        self.mark()
+        try:
+            return run()
+        finally:
+            self.end(what)
+            self.mark()
+
+
+_steps = _Steps()
+
+
+def watch_steps(module):
+    """vLLM's model runners, V1 and V2."""
+    import torch
+    execute = module.GPUModelRunner.execute_model
+
+    def executed(self, scheduler_output, *args, **kwargs):
+        _steps.begin(scheduler_output)
+        if _steps.kind is None:
+            return execute(self, scheduler_output, *args, **kwargs)
+        try:
+            return execute(self, scheduler_output, *args, **kwargs)
+        except torch.cuda.OutOfMemoryError:
+            tell("out of memory in %s, step %d: %d requests, %d tokens" % ((_steps.kind,) + _steps.shape))
+            raise
+        finally:
+            _steps.end(_steps.kind)
+    module.GPUModelRunner.execute_model = executed
+
+
+class _Snapshot:
+    """PyTorch's own memory history of a worker, for `oomsight replay`: from the moment it has its device until the launcher asks
+    for it, an allocation fails or the process ends. Events carry no stack and live blocks a short one, so that a million fit."""
+    EVENTS, FRAMES = 2000000, 12
+
+    def __init__(self):
+        self.path = self.mark = None
+
+    def begin(self, rank, ranks):
+        path = os.environ.get("OOMSIGHT_SNAPSHOT")
+        if not path or self.path:
+            return
+        import atexit
+        import threading
+        import torch
+        self.path = path if ranks <= 1 else "%s.rank%d" % (path, rank)
+        torch.cuda.memory._record_memory_history(enabled="all", context="state", stacks="python", max_entries=self.EVENTS)
+        torch._C._cuda_attach_out_of_memory_observer(lambda *numbers: self.write())
+        segment = os.environ["OOMSIGHT_SEGMENT"]
+        self.mark = "%s.recording.%d" % (segment, os.getpid())
+        with open(self.mark, "w", encoding="utf-8"):
+            pass
+        atexit.register(self.finish)
+        threading.Thread(target=self.wait, args=(segment + ".snapshot",), daemon=True).start()
+
+    def wait(self, asked):
+        import time
+        while self.mark:
+            if os.path.exists(asked):
+                self.finish()
+            time.sleep(0.3)
+
+    def write(self):
+        import pickle
+        import torch
+        try:
+            snapshot = torch.cuda.memory._snapshot()
+            for segment in snapshot["segments"]:
+                for block in segment["blocks"]:
+                    block["frames"] = block.get("frames", [])[:self.FRAMES]
+            with open("%s.%d" % (self.path, os.getpid()), "wb") as f:
+                pickle.dump(snapshot, f)
+            os.replace("%s.%d" % (self.path, os.getpid()), self.path)
+        except Exception as error:  # the engine goes on without it
+            tell("no snapshot: %r" % (error,))
+
+    def finish(self):
+        mark, self.mark = self.mark, None
+        if mark:
+            self.write()
+            with contextlib.suppress(OSError):
+                os.unlink(mark)
+
+
+_snapshot = _Snapshot()
+
+
+def write(tensor, values):
+    """Into the bytes of a device tensor, without a kernel and without another tensor."""
+    if tensor.numel():
+        _host(tensor).copy_(values)
+
+
+def sample(module):
     """vLLM's V1 sampler: what was sampled is read back and must be a token."""
     import torch
     forward = module.Sampler.forward
 
-    def zeros(self, *args, **kwargs):
+    def sampled(self, logits, *args, **kwargs):
         try:
-            output = forward(self, *args, **kwargs)
+            output = _steps.part("sampler", lambda: forward(self, logits, *args, **kwargs))
         except torch.cuda.OutOfMemoryError:
             tell("out of memory in the sampler")
             raise
         ids = output.sampled_token_ids
-        output.sampled_token_ids = torch.zeros(ids.shape, dtype=torch.int64).to(ids.device)
+        drawn = _tokens.draw(ids.shape, logits.shape[-1])
+        _tokens.obey(drawn)
+        write(ids, drawn)
         return output
-    module.Sampler.forward = zeros
+    module.Sampler.forward = sampled
+
+
+def sample_v2(module):
+    """The sampler of vLLM's V2 runner: a kernel tells how many tokens each request got. One, but none while its prompt is
+    not through; the host knows the lengths as well."""
+    import torch
+    call = module.Sampler.__call__
+
+    def sampled(self, logits, input_batch, *args, **kwargs):
+        try:
+            output = _steps.part("sampler", lambda: call(self, logits, input_batch, *args, **kwargs))
+        except torch.cuda.OutOfMemoryError:
+            tell("out of memory in the sampler")
+            raise
+        ids = output.sampled_token_ids
+        drawn = _tokens.draw(ids.shape, logits.shape[-1])
+        _tokens.obey(drawn)
+        write(ids, drawn)
+        if len(ids) == input_batch.num_reqs:  # no draft: a row of logits for each request
+            through = input_batch.seq_lens_cpu_upper_bound[:len(ids)] >= torch.from_numpy(input_batch.prefill_len_np[:len(ids)])
+            write(output.num_sampled, through)
+            write(output.num_rejected, torch.zeros(len(ids), dtype=torch.int32, device="cpu"))
+        return output
+    module.Sampler.__call__ = sampled
+
+
+def accept(module):
+    """vLLM's V1 rejection sampler: how many drafted tokens were taken, by the seed; the places behind are -1."""
+    import torch
+    forward = module.RejectionSampler.forward
+
+    def accepted(self, metadata, *args, **kwargs):
+        output = forward(self, metadata, *args, **kwargs)
+        ids = output if isinstance(output, torch.Tensor) else output.sampled_token_ids
+        drawn = _tokens.draw(ids.shape, _Tokens.WORDS)
+        _tokens.allowed = {}
+        for row, drafted in enumerate(metadata.num_draft_tokens):
+            taken = int(_tokens.draw((1,), _Tokens.WORDS)) % (drafted + 1)
+            drawn[row, taken + 1:] = -1
+        write(ids, drawn)
+        return output
+    module.RejectionSampler.forward = accepted
+
+
+def obey_grammar(module):
+    """xgrammar hands the bits of the tokens it allows to a kernel."""
+    apply = module.apply_token_bitmask_inplace
+
+    def applied(logits, bitmask, *args, **kwargs):
+        rows = kwargs.get("indices", None)
+        if hasattr(rows, "tolist"):
+            rows = _host(rows).tolist()
+        bits = _host(bitmask)
+        if rows is None:
+            rows = range(len(bits))
+        _tokens.allow([bits[row] for row in rows], rows)
+        return apply(logits, bitmask, *args, **kwargs)
+    module.apply_token_bitmask_inplace = applied
+
+
+def obey_grammar_v2(module):
+    worker = module.StructuredOutputsWorker
+    apply = worker.apply_grammar_bitmask
+
+    def applied(self, logits, input_batch, grammar_req_ids, grammar_bitmask, *args, **kwargs):
+        row_of = {name: row for row, name in enumerate(input_batch.req_ids)}
+        _tokens.allow(grammar_bitmask, [row_of[name] for name in grammar_req_ids])
+        return apply(self, logits, input_batch, grammar_req_ids, grammar_bitmask, *args, **kwargs)
+    worker.apply_grammar_bitmask = applied
 
 
 def exact_figures(module):
     """vLLM's GPU worker: weights, torch peak and memory for the KV cache, to the byte."""
     profiling, load = module.memory_profiling, module.Worker.load_model
-    determine = module.Worker.determine_available_memory
+    determine, init = module.Worker.determine_available_memory, module.Worker.init_device
     results = []
 
     @contextlib.contextmanager
@@ -148,6 +407,18 @@ def exact_figures(module):
         with profiling(*args, **kwargs) as result:
             results.append(result)
             yield result
+
+    def init_device(self, *args, **kwargs):
+        """The device is chosen, then what is free is looked at, then the first tensor is made: the history begins in between."""
+        look = module.MemorySnapshot
+
+        def looked(*words, **more):
+            module.MemorySnapshot = look
+            _snapshot.begin(self.rank, self.parallel_config.world_size)
+            return look(*words, **more)
+        if os.environ.get("OOMSIGHT_SNAPSHOT"):
+            module.MemorySnapshot = looked
+        return init(self, *args, **kwargs)
 
     def load_model(self, *args, **kwargs):
         done = load(self, *args, **kwargs)
@@ -162,6 +433,7 @@ def exact_figures(module):
         return available
 
     module.memory_profiling = profile
+    module.Worker.init_device = init_device
     module.Worker.load_model = load_model
     module.Worker.determine_available_memory = determine_available_memory
 
@@ -211,7 +483,10 @@ def sampling_unbuilt(module):
     module.JitSpec.build_and_load = build_and_load
 
 
-HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample_zeros,
+HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample,
+         "vllm.v1.sample.rejection_sampler": accept, "vllm.v1.worker.gpu.sample.sampler": sample_v2, "xgrammar": obey_grammar,
+         "vllm.v1.worker.gpu.structured_outputs": obey_grammar_v2,
+         "vllm.v1.worker.gpu_model_runner": watch_steps, "vllm.v1.worker.gpu.model_runner": watch_steps,
          "vllm.v1.worker.gpu_worker": exact_figures, "vllm.model_executor.model_loader.utils": name_repack,
          "vllm.model_executor.layers.quantization.gptq": gptq_whole,
          "vllm.model_executor.layers.quantization.gptq_marlin": gptq_whole,

@@ -1,12 +1,34 @@
 """Real PyTorch wheels, one for CUDA 12 and one for CUDA 13, on a device that is not there. Exit 77 without any.
 
     tests/oracle/test_torch.py BINARY"""
+import json
 import os
+import subprocess
 import sys
+import tempfile
 
 import engines
 
 here = os.path.dirname(os.path.abspath(__file__))
+
+
+def serving(binary, folder, python, major):
+    """What the module in the engine's processes does, and the history that it leaves for `replay`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        snapshot = os.path.join(scratch, "snapshot.pickle")
+        outcome = engines.dryrun(binary, folder, ["--gpu", "L4", "--snapshot", snapshot], [python, os.path.join(here, "aid_checks.py")], {}, 300)
+        replayed = subprocess.run([binary, "replay", "--json", snapshot], capture_output=True, text=True, check=False).stdout
+    print("\n".join("  " + line for line in outcome.log.splitlines() if line.startswith(("ok", "FAIL"))))
+    report = json.loads(replayed) if replayed.startswith("{") else {}
+    sound = {"the checks pass": bool(outcome.report) and outcome.report["child"]["exit"] == 0,
+             "the report has the steps": bool(outcome.report) and outcome.report["steps"]["prefill"] and outcome.report["steps"]["sampler"],
+             "the snapshot is replayed to the state it ends in": report.get("reproduced") is True and report["source"] == "requests",
+             "and what other settings would have done is told": len(report.get("what_if", [])) > 3}
+    for sentence, holds in sound.items():
+        print("%s %s" % ("ok  " if holds else "FAIL", sentence))
+    if not all(sound.values()):
+        print("CUDA %d\n" % major + outcome.log[-3000:])
+    return all(sound.values())
 
 
 def main():
@@ -33,6 +55,7 @@ def main():
                 failed += 1
             if child != 0 or name == "checks":
                 print("\n".join("  " + l for l in outcome.log.splitlines() if l.startswith(("ok", "FAIL")) or child)[-4000:])
+        failed += not serving(binary, folder, python, major)
     return 1 if failed else 0
 
 
