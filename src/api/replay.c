@@ -55,9 +55,16 @@ static oomsight_status replay_fill(oomsight_replay *replay, const oomsight_repla
     if (params->device >= replay->trace->device_count)
         return oos_fail(reterr, OOMSIGHT_USAGE, "device %u, but the input has %u", params->device,
                         replay->trace->device_count);
+    bool const driver = replay->trace->driver_calls;
+    if (driver && (params->settings || params->try_settings_count))
+        return oos_fail(
+            reterr, OOMSIGHT_UNSUPPORTED,
+            "%s has driver calls: other settings would have made other calls. Record what PyTorch is asked "
+            "for: oomsight dryrun --snapshot FILE",
+            params->path);
     oos_analysis_params const wanted = {.scenario = replay->scenario,
-                                        .what_if = !params->skip_what_if,
-                                        .find_smallest = params->find_smallest != 0,
+                                        .what_if = !params->skip_what_if && !driver,
+                                        .find_smallest = params->find_smallest != 0 && !driver,
                                         .try_settings = params->try_settings,
                                         .try_count = params->try_settings_count};
     return oos_analyse(replay->trace, &wanted, &replay->analysis, reterr);

@@ -135,6 +135,7 @@ void oos_replay_json(const oos_analysis *a, oos_text *text)
     oos_json_writer w = {.text = text, .pretty_depth = 2};
     oos_json_begin_object(&w);
     oos_json_field_str(&w, "schema", "oomsight.replay/1");
+    oos_json_field_str(&w, "source", a->trace->driver_calls ? "driver_calls" : "requests");
     put_settings(&w, a, &a->scenario, a->settings);
     oos_json_field_u64(&w, "events", a->trace->event_count);
     put_outcome(&w, &a->outcome);

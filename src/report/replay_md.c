@@ -32,6 +32,7 @@ void oos_replay_markdown(const oos_analysis *a, const oomsight_render_params *pa
     oos_style const own = oos_style_of(text, params), *style = &own;
     const oos_outcome *o = &a->outcome;
     oos_replay_verdict(a, style);
+    if (a->trace->driver_calls) return;
     oos_style_put(style, "\n**Replay** of %zu events, torch %s, settings `%s`: %s\n\n", a->trace->event_count,
                   oos_torch_word(a).text, *a->settings ? a->settings : "(defaults)",
                   oos_outcome_word(o, false).text);

@@ -147,6 +147,10 @@ static void put_pins(const oos_analysis *a, const oos_style *style)
 void oos_replay_text(const oos_analysis *a, const oomsight_render_params *params, oos_text *text)
 {
     oos_style const style = oos_style_of(text, params);
+    if (a->trace->driver_calls) {
+        oos_replay_verdict(a, &style);
+        return;
+    }
     put_run(a, &style);
     put_what_ifs(a, &style);
     put_holders(a, &style);

@@ -57,9 +57,33 @@ static void put_no_advice(const oos_analysis *a, const oos_style *style)
         oos_style_put(style, "It survives on a device of %s.\n", oos_size_of(a->smallest_bytes.value).text);
 }
 
+/* The record of a dry run: what its processes took from the device. */
+static void put_driver_calls(const oos_analysis *a, const oos_style *style)
+{
+    size_t taken = 0, given = 0;
+    for (size_t i = 0; i < a->trace->event_count; i++) {
+        taken += a->trace->events[i].op == OOS_OP_MALLOC;
+        given += a->trace->events[i].op == OOS_OP_FREE;
+    }
+    oos_style_put(
+        style,
+        "Driver calls of one process: %zu pieces of device memory taken, %zu given back, at most %s held.\n",
+        taken - a->outcome.ooms, given, oos_size_of(a->outcome.peak_allocated_bytes).text);
+    if (a->outcome.oom)
+        oos_style_put(style, "The first that was not given: %s.\n",
+                      oos_size_of(a->outcome.first_oom_bytes).text);
+    oos_style_put(
+        style, "These are segments, not what PyTorch was asked for: what other allocator settings would have "
+               "done cannot be told from them. A dry run with --snapshot FILE records that.\n");
+}
+
 void oos_replay_verdict(const oos_analysis *a, const oos_style *style)
 {
     const oos_outcome *o = &a->outcome;
+    if (a->trace->driver_calls) {
+        put_driver_calls(a, style);
+        return;
+    }
     bool known;
     uint64_t const total = oos_device_total(a, &a->scenario, &known);
     if (!o->oom) {

@@ -89,6 +89,7 @@ typedef struct oos_trace {
     oos_u64 total_bytes, base_bytes;
     oos_placement placement;
     bool nvml, hash_order;
+    bool driver_calls; /* what was taken from the driver, not what was asked of the allocator */
     char *name;
 
     oos_event *events;

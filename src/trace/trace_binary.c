@@ -78,6 +78,8 @@ oomsight_status oos_trace_read_binary(oos_stream *stream, oos_trace **ret_trace,
     header.torch[sizeof header.torch - 1] = header.settings[sizeof header.settings - 1] = '\0';
     oos_version_parse(oos_view_of(header.torch), &trace->torch);
     trace->settings = strdup(header.settings);
+    trace->driver_calls =
+        !header.torch[0]; /* a writer inside the allocator knows its torch; the stand-ins see its calls */
     if (header.device_total_bytes) {
         trace->total_bytes = oos_u64_of(header.device_total_bytes);
         trace->base_bytes = oos_u64_of(header.device_base_bytes);
