@@ -19,7 +19,7 @@ static const struct {
                "--pool-backend --sweep "
                "--events " OUTPUT},
     {"dryrun", "--gpu --gpu-total --gpu-used --slice --compute-capability --outside --load --serve --until "
-               "--trace --cuda "
+               "--trace --snapshot --cuda "
                "--timeout --quiet " OUTPUT},
     {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline --insecure " OUTPUT},
     {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "

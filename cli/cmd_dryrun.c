@@ -22,9 +22,20 @@ static const char help[] =
     "  --compute-capability X.Y\n"
     "  --outside SIZE        what each process takes outside PyTorch (context, NCCL, kernels, graphs), if "
     "you know it\n"
-    "  --load N:IN:OUT       when ready, send N requests of IN tokens for OUT tokens each\n"
+    "  --load N:IN:OUT[,WORD...]  when ready, send N requests of IN tokens for OUT tokens each; IN and OUT "
+    "are numbers "
+    "or\n"
+    "                        ranges (16-512). N:@FILE takes lengths from a file, \"IN OUT\" a line. Words: "
+    "concurrency=32,\n"
+    "                        rate=10 (a second), abort=5%, prefix=50% (of each prompt, shared), logprobs=5, "
+    "seed=7, hang=60\n"
+    "                        (seconds without a step), body={JSON for each request} (last). Several --load "
+    "go "
+    "one by one\n"
     "  --serve               keep the server when it is ready, until it is interrupted\n"
     "  --until PHASE         stop when that phase begins, e.g. profile_run: the weights are in place\n"
+    "  --snapshot FILE       PyTorch's own memory history, for 'oomsight replay FILE'; with several ranks "
+    "FILE.rankN\n"
     "  --trace FILE          write every device allocation\n"
     "  --cuda 12|13          for commands that are not a Python program of their own\n"
     "  --timeout SECONDS     give up (3600)\n"
@@ -57,12 +68,9 @@ static bool take_capability(const char *value, unsigned *ret_capability)
 
 static bool take_load(const char *value, dryrun_options *options)
 {
-    char rest;
-    if (sscanf(value, "%u:%u:%u%c", &options->load_requests, &options->load_input, &options->load_output,
-               &rest) == 3 &&
-        options->load_requests && options->load_input && options->load_output)
-        return true;
-    complain("oomsight dryrun: --load takes REQUESTS:INPUT:OUTPUT, e.g. 200:512:256, not '%s'", value);
+    if (options->load_count < DRYRUN_LOADS)
+        return dryrun_mix_read(value, &options->loads[options->load_count++]);
+    complain("oomsight dryrun: more than %d loads", DRYRUN_LOADS);
     return false;
 }
 
@@ -75,6 +83,8 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--trace", argc, argv, at, &wrong))) return params->trace_path = value, 1;
+    if ((value = option_value("--snapshot", argc, argv, at, &wrong)))
+        return options->snapshot_path = value, 1;
     if ((value = option_value("--until", argc, argv, at, &wrong))) return params->until = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
@@ -133,7 +143,39 @@ static int exit_code(const dryrun_options *options, const dryrun_result *result,
     if (result->interrupted) return 128 + result->interrupted;
     if (result->timed_out && verdict != OOMSIGHT_VERDICT_FITS) return EXIT_TIMED_OUT;
     if (!result->stopped && result->exit_code) return result->exit_code;
-    return options->load_requests && result->load.answered < options->load_requests ? EXIT_DOES_NOT_FIT : 0;
+    for (unsigned i = 0; i < options->load_count; i++)
+        if (result->loads[i].answered + result->loads[i].aborted < options->loads[i].requests)
+            return EXIT_DOES_NOT_FIT;
+    return 0;
+}
+
+static oomsight_dryrun_load load_told(const dryrun_mix *mix, const dryrun_load_result *result)
+{
+    return (oomsight_dryrun_load){.requests = mix->requests,
+                                  .answered = result->answered,
+                                  .refused = result->refused,
+                                  .failed = result->failed,
+                                  .aborted = result->aborted,
+                                  .hung = result->hung,
+                                  .seconds = result->seconds,
+                                  .device_first_bytes = result->device_first_bytes,
+                                  .device_last_bytes = result->device_last_bytes,
+                                  .host_first_bytes = result->host_first_bytes,
+                                  .host_last_bytes = result->host_last_bytes};
+}
+
+static void put_load(const dryrun_mix *mix, const dryrun_load_result *result)
+{
+    fprintf(stderr, "oomsight dryrun: %u of %u requests were answered", result->answered, mix->requests);
+    if (result->refused) fprintf(stderr, ", %u refused", result->refused);
+    if (result->failed) fprintf(stderr, ", %u failed", result->failed);
+    if (result->aborted) fprintf(stderr, ", %u aborted as asked", result->aborted);
+    if (result->seconds > 0) fprintf(stderr, ", %.1f a second", result->answered / result->seconds);
+    fputc('\n', stderr);
+    if (result->refusal[0]) fprintf(stderr, "oomsight dryrun: the first that was not: %s\n", result->refusal);
+    if (result->hung)
+        fprintf(stderr, "oomsight dryrun: it hung: no step and no answer for %u seconds\n",
+                mix->hang_seconds);
 }
 
 static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const dryrun_result *result)
@@ -145,8 +187,14 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     ending.child_signal = result->stopped ? 0 : result->signal;
     ending.timed_out = result->timed_out;
     ending.interrupted = result->interrupted != 0;
-    ending.load_requests = options->load_requests;
-    ending.load_answered = result->load.answered;
+    oomsight_dryrun_load loads[DRYRUN_LOADS];
+    ending.loads = loads;
+    ending.load_count = options->load_count;
+    for (unsigned i = 0; i < options->load_count; i++) {
+        loads[i] = load_told(&options->loads[i], &result->loads[i]);
+        ending.load_requests += loads[i].requests;
+        ending.load_answered += loads[i].answered + loads[i].aborted;
+    }
     if (oomsight_dryrun_end(dryrun, &ending, &error) != OOMSIGHT_OK) return fail_with(&error);
     if (oomsight_dryrun_render(dryrun, &options->output.render, &text, &error) != OOMSIGHT_OK)
         return fail_with(&error);
@@ -157,11 +205,8 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
         fputs("oomsight dryrun: interrupted\n", stderr);
     else if (result->timed_out)
         fprintf(stderr, "oomsight dryrun: stopped after %u seconds (--timeout)\n", options->timeout_seconds);
-    if (options->load_requests)
-        fprintf(stderr, "oomsight dryrun: %u of %u requests were answered\n", result->load.answered,
-                options->load_requests);
-    if (result->load.refusal[0])
-        fprintf(stderr, "oomsight dryrun: the first that was not: %s\n", result->load.refusal);
+    for (unsigned i = 0; i < options->load_count; i++) put_load(&options->loads[i], &result->loads[i]);
+    if (options->snapshot_path) dryrun_snapshot_tell(options->snapshot_path);
     return exit_code(options, result, oomsight_dryrun_verdict(dryrun));
 }
 
@@ -187,6 +232,10 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
     options.params.data = data;
     if (oomsight_dryrun_create(&options.params, &dryrun, &error) != OOMSIGHT_OK) {
         code = fail_with(&error);
+        goto out;
+    }
+    if (options.snapshot_path && !dryrun_snapshot_begin(options.snapshot_path)) {
+        code = EXIT_INPUT;
         goto out;
     }
     code = dryrun_child_run(&options, &engine, segment_path, dryrun, &result);

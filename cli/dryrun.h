@@ -6,6 +6,40 @@
 
 #include <sys/types.h>
 
+/* What --load asks for (dryrun_mix.c). */
+typedef struct dryrun_range {
+    unsigned least, most;
+} dryrun_range;
+
+typedef struct dryrun_lengths {
+    unsigned input, output; /* tokens */
+} dryrun_lengths;
+
+typedef struct dryrun_mix {
+    unsigned requests;
+    dryrun_range input, output;
+    dryrun_lengths *lengths; /* recorded ones, in turn; NULL: from the ranges */
+    size_t length_count;
+    unsigned concurrency; /* at once; 0: 1024 */
+    double rate;          /* a second; 0: as fast as they are answered */
+    double abort_ratio;   /* of the requests; left when the first piece of the answer is there */
+    double prefix_ratio;  /* of each prompt; the same in all */
+    unsigned logprobs;    /* 0: none */
+    unsigned seed;
+    unsigned hang_seconds; /* without an answer and without a call of the engine: it hangs */
+    const char *body;      /* more JSON for each request, with its closing bracket; NULL: none */
+} dryrun_mix;
+
+/* False: told on stderr. `value` must outlive the mix. */
+bool dryrun_mix_read(const char *value, dryrun_mix *ret_mix);
+dryrun_lengths dryrun_mix_lengths(const dryrun_mix *mix, unsigned number);
+bool dryrun_mix_aborts(const dryrun_mix *mix, unsigned number);
+
+/* The body of request `number`, to be given to free(); NULL: no memory. */
+char *dryrun_mix_body(const dryrun_mix *mix, const char *model, unsigned number, size_t *ret_len);
+
+enum { DRYRUN_LOADS = 16 };
+
 typedef struct dryrun_options {
     output_options output;
     oomsight_dryrun_params params;
@@ -14,9 +48,11 @@ typedef struct dryrun_options {
     unsigned cuda_major; /* 0: ask the command's torch */
     bool serve;          /* keep the server when it is ready */
     bool quiet;
+    const char *snapshot_path; /* NULL: none */
     unsigned timeout_seconds;
-    unsigned load_requests, load_input, load_output; /* 0 requests: none */
-    double started;                                  /* dryrun_now() of the command */
+    dryrun_mix loads[DRYRUN_LOADS]; /* one after the other, when it is ready */
+    unsigned load_count;
+    double started; /* dryrun_now() of the command */
 } dryrun_options;
 
 /* dryrun_guard.c: the run in a process of its own, with one that cleans up behind it. Returns the exit code. */
@@ -50,7 +86,14 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
 /* dryrun_child.c: the process with the stand-ins in front of it. */
 typedef struct dryrun_load_result {
     unsigned answered;
-    char refusal[256]; /* of the first that was not; "": none */
+    unsigned refused; /* HTTP 4xx */
+    unsigned failed;  /* HTTP 5xx, no answer, half of one */
+    unsigned aborted; /* by us, as asked */
+    bool hung;
+    double started, seconds;                        /* until the last answer */
+    char refusal[256];                              /* of the first that was not; "": none */
+    uint64_t host_first_bytes, host_last_bytes;     /* resident memory of its processes; 0: not seen */
+    uint64_t device_first_bytes, device_last_bytes; /* of the fullest device */
 } dryrun_load_result;
 
 typedef struct dryrun_result {
@@ -59,7 +102,7 @@ typedef struct dryrun_result {
     bool stopped;  /* by us, because it was ready */
     bool timed_out;
     int interrupted; /* the signal; 0: not */
-    dryrun_load_result load;
+    dryrun_load_result loads[DRYRUN_LOADS];
 } dryrun_result;
 
 /* Run it to its end, or until it is ready; every line goes to stderr and to `dryrun`. */
@@ -67,7 +110,17 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
                      oomsight_dryrun *dryrun, dryrun_result *ret_result);
 
 /* dryrun_load.c: in a process of its own, send the requests; *result is shared with whoever waits. */
-void dryrun_load(const dryrun_options *options, const dryrun_engine *engine, dryrun_load_result *result);
+void dryrun_load(const dryrun_mix *mix, const dryrun_engine *engine, dryrun_load_result *result);
+
+/* dryrun_host.c: resident memory of a process and of all below it; pages that several share are counted for each. */
+uint64_t dryrun_resident_bytes(pid_t root);
+
+/* dryrun_snapshot.c: --snapshot. The whole path in the environment of the child, without an older file; false: told on stderr. */
+bool dryrun_snapshot_begin(const char *path);
+/* Ask the processes for it and wait until they have written, or too long. */
+void dryrun_snapshot_take(const char *segment_path);
+/* Say where it is, and what to do with it. */
+void dryrun_snapshot_tell(const char *path);
 
 /* The folder with the stand-ins for a CUDA major; false when there is none. */
 bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity);

@@ -20,6 +20,7 @@ enum {
     AFTERMATH_SECONDS = 90, /* for an engine that failed to end by itself */
     TAIL_SECONDS = 5,       /* for what others still write when it is gone */
     DYING_SECONDS = 2,
+    FIRST_PART = 1000, /* requests: growth is counted from there, or from a tenth of them */
     LINE_BYTES = 65536
 };
 
@@ -52,8 +53,14 @@ static bool preload_list(const char *folder, char *ret_list, size_t capacity)
     return len > 0;
 }
 
-static void environment_set(const dryrun_options *options, const dryrun_engine *engine,
-                            const char *segment_path, const char *folder)
+static bool drafts(const dryrun_engine *engine)
+{
+    for (char **word = engine->command; *word; word++)
+        if (strncmp(*word, "--speculative", 13) == 0 || strncmp(*word, "-sc", 3) == 0) return true;
+    return false;
+}
+
+static void environment_set(const dryrun_engine *engine, const char *segment_path, const char *folder)
 {
     char list[8192], python[1100];
     setenv("OOMSIGHT_SEGMENT", segment_path, 1);
@@ -63,20 +70,20 @@ static void environment_set(const dryrun_options *options, const dryrun_engine *
     if (engine->interpreter[0] && access(python, R_OK) == 0) put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
-    /* the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
-    if (options->load_requests) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
+    /* with a drafter the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
+    if (drafts(engine)) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
 }
 
 /* A group of its own, so that it can be ended whole; what it leaves behind comes to us. */
-static pid_t child_start(const dryrun_options *options, const dryrun_engine *engine, const char *segment_path,
-                         const char *folder, int output)
+static pid_t child_start(const dryrun_engine *engine, const char *segment_path, const char *folder,
+                         int output)
 {
     pid_t const parent = getpid(), pid = fork();
     if (pid != 0) return pid;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* should we be killed, it is not left alone */
     if (getppid() != parent) _exit(1);
-    environment_set(options, engine, segment_path, folder);
+    environment_set(engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     execvp(engine->command[0], engine->command);
@@ -157,15 +164,95 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
     return GO_ON;
 }
 
-static pid_t load_start(const dryrun_options *options, const dryrun_engine *engine,
-                        dryrun_load_result *result)
+/* The loads, one after the other, each sent by a process of its own. */
+typedef struct loading {
+    const dryrun_options *options;
+    const dryrun_engine *engine;
+    const oomsight_dryrun *dryrun;
+    dryrun_load_result *results; /* shared with the senders */
+    pid_t child;                 /* of which growth is counted */
+    pid_t sender;                /* 0: none */
+    unsigned at;                 /* the load that is on, or is next */
+    double over_at;              /* when the last sender ended with answers missing; 0: not */
+    double step_at, told_at;     /* when there last was progress; when it was last looked at */
+    uint64_t steps;
+    bool progress; /* shown on a terminal */
+} loading;
+
+static void sender_start(loading *l)
 {
     fflush(NULL);
     pid_t const parent = getpid(), pid = fork();
-    if (pid != 0) return pid;
+    l->sender = pid;
+    l->step_at = l->told_at = dryrun_now();
+    if (pid != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent) dryrun_load(options, engine, result);
+    if (getppid() == parent) dryrun_load(&l->options->loads[l->at], l->engine, &l->results[l->at]);
     _exit(0);
+}
+
+static unsigned done_of(const dryrun_load_result *result)
+{
+    return result->answered + result->aborted + result->refused + result->failed;
+}
+
+static void held_keep(const loading *l, uint64_t *ret_host, uint64_t *ret_device)
+{
+    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    oomsight_dryrun_watch(l->dryrun, &moment);
+    *ret_host = dryrun_resident_bytes(l->child);
+    *ret_device = moment.device_bytes;
+}
+
+/* Once a second: what has come, whether anything moves, and what is held when the first part is through. */
+static void sender_watch(loading *l)
+{
+    double const now = dryrun_now();
+    const dryrun_mix *mix = &l->options->loads[l->at];
+    dryrun_load_result *result = &l->results[l->at];
+    if (now - l->told_at < 1) return;
+    l->told_at = now;
+    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    oomsight_dryrun_watch(l->dryrun, &moment);
+    unsigned const done = done_of(result), tenth = mix->requests / 10 + 1;
+    uint64_t const steps = moment.calls + done;
+    if (steps != l->steps) l->step_at = now;
+    l->steps = steps;
+    if (!result->host_first_bytes && done >= (tenth < FIRST_PART ? tenth : FIRST_PART))
+        held_keep(l, &result->host_first_bytes, &result->device_first_bytes);
+    if (l->progress && result->started > 0)
+        fprintf(stderr, "\r\033[K%u of %u requests, %.1f a second\r", done, mix->requests,
+                done / (now - result->started));
+    if (now - l->step_at < mix->hang_seconds) return;
+    result->hung = true;
+    kill(l->sender, SIGKILL);
+}
+
+static void sender_over(loading *l)
+{
+    const dryrun_mix *mix = &l->options->loads[l->at];
+    dryrun_load_result *result = &l->results[l->at];
+    if (result->host_first_bytes) held_keep(l, &result->host_last_bytes, &result->device_last_bytes);
+    l->sender = 0;
+    if (result->answered + result->aborted == mix->requests)
+        l->at++;
+    else
+        l->over_at = dryrun_now();
+}
+
+/* True when nothing more is to be sent. Connections close before a process is gone: when answers are missing, a moment
+ * shows whether it is dying. */
+static bool loading_done(loading *l, bool ready)
+{
+    if (l->at >= l->options->load_count) return true;
+    if (l->over_at > 0) return dryrun_now() - l->over_at > DYING_SECONDS;
+    if (l->sender > 0 && waitpid(l->sender, NULL, WNOHANG) == l->sender)
+        sender_over(l);
+    else if (l->sender > 0)
+        sender_watch(l);
+    else if (l->sender == 0 && ready)
+        sender_start(l);
+    return l->at >= l->options->load_count;
 }
 
 static void stop(wish why, const dryrun_options *options, const pump *p, dryrun_result *result)
@@ -177,24 +264,19 @@ static void stop(wish why, const dryrun_options *options, const pump *p, dryrun_
     result->interrupted = why == STOP_INTERRUPTED && !result->stopped ? dryrun_interrupted() : 0;
 }
 
-static void pump_all(const dryrun_options *options, const dryrun_engine *engine, pid_t pid, int fd, pump *p,
-                     dryrun_load_result *load_result, dryrun_result *result)
+static void pump_all(const dryrun_options *options, const dryrun_engine *engine, const char *segment_path,
+                     pid_t pid, int fd, pump *p, dryrun_load_result *load_results, dryrun_result *result)
 {
-    double failed_at = 0, gone_at = 0, load_at = 0;
-    pid_t load = 0;
-    bool load_done = options->load_requests == 0;
+    double failed_at = 0, gone_at = 0;
+    loading loads = {.options = options,
+                     .engine = engine,
+                     .dryrun = p->dryrun,
+                     .results = load_results,
+                     .child = pid,
+                     .progress = isatty(STDERR_FILENO)};
     for (;;) {
         int const some = pump_wait(p, &fd);
-        if (!load && !load_done && (p->state & OOMSIGHT_DRYRUN_READY))
-            load = load_start(options, engine, load_result);
-        if (load > 0 && waitpid(load, NULL, WNOHANG) == load) {
-            load = -1;
-            load_at = dryrun_now();
-        }
-        /* connections close before a process is gone: when answers are missing, a moment shows whether it is dying */
-        if (load < 0 && !load_done)
-            load_done =
-                load_result->answered == options->load_requests || dryrun_now() - load_at > DYING_SECONDS;
+        bool const load_done = loading_done(&loads, p->state & OOMSIGHT_DRYRUN_READY);
         if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
         wish const next = decide(options, engine, p, load_done, &failed_at);
         if (gone_at > 0) { /* orphans may hold the pipe open, and write to it */
@@ -203,12 +285,13 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
         }
         if (next == GO_ON) continue;
         stop(next, options, p, result);
+        if (options->snapshot_path) dryrun_snapshot_take(segment_path);
         group_end(pid, &fd, p);
         break;
     }
-    if (load > 0) {
-        kill(load, SIGKILL);
-        waitpid(load, NULL, 0);
+    if (loads.sender > 0) {
+        kill(loads.sender, SIGKILL);
+        waitpid(loads.sender, NULL, 0);
     }
 }
 
@@ -218,9 +301,10 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     char folder[1024];
     int ends[2];
     static pump p; /* too large for a stack */
-    dryrun_load_result *load =
-        mmap(NULL, sizeof *load, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (load == MAP_FAILED || !dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) ||
+    size_t const results_bytes = DRYRUN_LOADS * sizeof(dryrun_load_result);
+    dryrun_load_result *loads =
+        mmap(NULL, results_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (loads == MAP_FAILED || !dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) ||
         pipe2(ends, O_CLOEXEC) != 0)
         return EXIT_OUR_FAULT;
     p = (pump){.dryrun = dryrun, .quiet = options->quiet};
@@ -230,16 +314,16 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
             fprintf(stderr, " %s", engine->command[i]);
         fputc('\n', stderr);
     }
-    if (options->load_requests && !getenv("VLLM_USE_V2_MODEL_RUNNER"))
-        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for --load\n", stderr);
-    pid_t const pid = child_start(options, engine, segment_path, folder, ends[1]);
+    if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->quiet)
+        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the drafter\n", stderr);
+    pid_t const pid = child_start(engine, segment_path, folder, ends[1]);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
         return EXIT_OUR_FAULT;
     }
     *ret_result = (dryrun_result){0};
-    pump_all(options, engine, pid, ends[0], &p, load, ret_result);
+    pump_all(options, engine, segment_path, pid, ends[0], &p, loads, ret_result);
     if (p.len) line_done(&p, '\n');
 
     int status = 0;
@@ -248,8 +332,8 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     kill(-pid, SIGKILL); /* whatever it left in its group */
     ret_result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    ret_result->load = *load;
-    munmap(load, sizeof *load);
+    memcpy(ret_result->loads, loads, results_bytes);
+    munmap(loads, results_bytes);
     dryrun_children_end(0);
     close(ends[0]);
     return 0;

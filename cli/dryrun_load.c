@@ -1,5 +1,4 @@
-/* Requests for --load: token numbers as prompts, a thousand at once, one connection each, over plain HTTP to the own
- * machine. */
+/* Requests for --load: one connection each, over plain HTTP to the own machine, as many at once as were asked for. */
 #include "dryrun.h"
 
 #include <arpa/inet.h>
@@ -13,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { LISTEN_SECONDS = 20 };
+
 static const char *served_name(const dryrun_engine *engine)
 {
     for (char **word = engine->command; *word; word++)
@@ -20,29 +21,13 @@ static const char *served_name(const dryrun_engine *engine)
     return engine->model ? engine->model : "model";
 }
 
-static void put_escaped(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', out);
-        fputc(*text, out);
-    }
-}
-
-/* Prompts differ from their first token on, so that no prefix is shared. */
-static char *request_make(const dryrun_options *options, const dryrun_engine *engine, unsigned number,
+static char *request_make(const dryrun_mix *mix, const dryrun_engine *engine, unsigned number,
                           size_t *ret_len)
 {
-    char *body = NULL, *whole = NULL;
+    char *whole = NULL;
     size_t body_len = 0;
-    FILE *out = open_memstream(&body, &body_len);
-    if (!out) return NULL;
-    fputs("{\"model\":\"", out);
-    put_escaped(out, served_name(engine));
-    fputs("\",\"prompt\":[", out);
-    for (unsigned i = 0; i < options->load_input; i++)
-        fprintf(out, "%s%u", i ? "," : "", 3 + (number * 7919u + i * (31u + number)) % 1000u);
-    fprintf(out, "],\"max_tokens\":%u,\"temperature\":1.0,\"ignore_eos\":true}", options->load_output);
-    fclose(out);
+    char *body = dryrun_mix_body(mix, served_name(engine), number, &body_len);
+    if (!body) return NULL;
     int const len =
         asprintf(&whole,
                  "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -54,15 +39,33 @@ static char *request_make(const dryrun_options *options, const dryrun_engine *en
     return whole;
 }
 
-static int request_send(const dryrun_options *options, const dryrun_engine *engine, unsigned number)
+/* -1: nobody listens. */
+static int server_connect(const dryrun_engine *engine)
 {
     struct sockaddr_in const address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)engine->port),
                                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int const fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+/* A server says that it is ready a moment before it listens. */
+static void server_wait(const dryrun_engine *engine)
+{
+    double const until = dryrun_now() + LISTEN_SECONDS;
+    int fd;
+    while ((fd = server_connect(engine)) < 0 && dryrun_now() < until) poll(NULL, 0, 50);
+    if (fd >= 0) close(fd);
+}
+
+static int request_send(const dryrun_mix *mix, const dryrun_engine *engine, unsigned number)
+{
     size_t len = 0;
-    char *request = request_make(options, engine, number, &len);
-    int const fd = request ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-    bool sent = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    char *request = request_make(mix, engine, number, &len);
+    int const fd = request ? server_connect(engine) : -1;
+    bool sent = fd >= 0;
     for (size_t at = 0; sent && at < len;) {
         ssize_t const some = send(fd, request + at, len - at, MSG_NOSIGNAL);
         if (some < 0 && errno != EINTR) sent = false;
@@ -74,12 +77,15 @@ static int request_send(const dryrun_options *options, const dryrun_engine *engi
     return -1;
 }
 
+typedef enum fate { UNDER_WAY, ANSWERED, REFUSED, FAILED, ABORTED } fate;
+
 /* One request under way. */
 typedef struct request {
     char head[2048]; /* status line, headers, start of the body; ends with 0 */
     size_t head_len;
     bool body;      /* the head is complete */
-    bool ok;        /* status 200 */
+    int status;     /* of HTTP */
+    bool aborts;    /* we leave with the first piece of the answer */
     long long left; /* of the body; -1: until the connection is closed */
 } request;
 
@@ -89,7 +95,7 @@ static void head_read(request *r, size_t *ret_beyond)
     if (!end) return;
     r->body = true;
     *ret_beyond = r->head_len - (size_t)(end + 4 - r->head);
-    r->ok = r->head_len > 12 && memcmp(r->head, "HTTP/1.1 200", 12) == 0;
+    if (r->head_len > 12 && memcmp(r->head, "HTTP/1.", 7) == 0) r->status = atoi(r->head + 9);
     r->left = -1;
     for (const char *line = r->head; line < end; line++) {
         if (strncasecmp(line, "content-length:", 15) == 0) r->left = strtoll(line + 15, NULL, 10);
@@ -98,16 +104,18 @@ static void head_read(request *r, size_t *ret_beyond)
     }
 }
 
-/* True: this request is over, answered or not. */
-static bool request_read(request *r, int fd, bool *ret_answered)
+/* Whole, with that status. */
+static fate fate_of(const request *r)
+{
+    return r->status == 200 ? ANSWERED : r->status >= 400 && r->status < 500 ? REFUSED : FAILED;
+}
+
+static fate request_read(request *r, int fd)
 {
     char bytes[16384];
     ssize_t const got = read(fd, bytes, sizeof bytes);
-    if (got < 0 && errno == EINTR) return false;
-    if (got <= 0) {
-        *ret_answered = got == 0 && r->body && r->ok && r->left < 0;
-        return true;
-    }
+    if (got < 0 && errno == EINTR) return UNDER_WAY;
+    if (got <= 0) return got == 0 && r->body && r->left < 0 ? fate_of(r) : FAILED;
     size_t beyond = (size_t)got;
     size_t const room = sizeof r->head - 1 - r->head_len;
     size_t const taken = beyond < room ? beyond : room;
@@ -116,13 +124,13 @@ static bool request_read(request *r, int fd, bool *ret_answered)
     if (!r->body) {
         size_t counted = 0;
         head_read(r, &counted);
-        if (!r->body) return r->head_len == sizeof r->head - 1; /* a head without end is no answer */
+        if (!r->body) return r->head_len == sizeof r->head - 1 ? FAILED : UNDER_WAY; /* a head without end */
         beyond = counted + beyond - taken;
     }
-    if (r->left < 0) return false;
+    if (r->aborts && r->status == 200 && beyond > 0) return ABORTED;
+    if (r->left < 0) return UNDER_WAY;
     r->left -= (long long)beyond;
-    *ret_answered = r->left <= 0 && r->ok;
-    return r->left <= 0;
+    return r->left > 0 ? UNDER_WAY : fate_of(r);
 }
 
 /* What the server said first, on one line: its status and the start of the body. */
@@ -143,57 +151,87 @@ static void refusal_keep(const request *r, dryrun_load_result *result)
         if (*to < ' ' || *to > 126) *to = ' ';
 }
 
-/* As many at once as descriptors allow, up to what an engine runs at once. */
-static unsigned window_size(unsigned requests)
+/* As many at once as were asked for and descriptors allow, up to what an engine runs at once. */
+static unsigned window_size(const dryrun_mix *mix)
 {
     struct rlimit limit;
-    unsigned window = 1024;
+    unsigned window = mix->concurrency ? mix->concurrency : 1024;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
         if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < window + 64)
             window = limit.rlim_cur > 128 ? (unsigned)limit.rlim_cur - 64 : 64;
     }
-    return requests < window ? requests : window;
+    return mix->requests < window ? mix->requests : window;
+}
+
+typedef struct sender {
+    const dryrun_mix *mix;
+    const dryrun_engine *engine;
+    dryrun_load_result *result;
+    unsigned next; /* number of the next request */
+    double started;
+} sender;
+
+/* Seconds until the next request may go; 0: now, below 0: there is none. */
+static double wait_of(const sender *s)
+{
+    if (s->next >= s->mix->requests) return -1;
+    if (s->mix->rate <= 0) return 0;
+    double const wait = s->started + s->next / s->mix->rate - dryrun_now();
+    return wait > 0 ? wait : 0;
 }
 
 /* The next request in this place; without a server the rest is not sent either. */
-static void slot_fill(const dryrun_options *options, const dryrun_engine *engine, struct pollfd *slot,
-                      request *r, unsigned *next, dryrun_load_result *result)
+static bool slot_fill(sender *s, struct pollfd *slot, request *r)
 {
     *slot = (struct pollfd){-1, POLLIN, 0};
-    if (*next >= options->load_requests) return;
-    slot->fd = request_send(options, engine, (*next)++);
-    *r = (request){0};
-    if (slot->fd >= 0) return;
-    refusal_keep(NULL, result);
-    *next = options->load_requests;
+    if (wait_of(s) != 0) return false;
+    *r = (request){.aborts = dryrun_mix_aborts(s->mix, s->next)};
+    slot->fd = request_send(s->mix, s->engine, s->next++);
+    if (slot->fd >= 0) return true;
+    refusal_keep(NULL, s->result);
+    s->result->failed += s->mix->requests - s->next + 1;
+    s->next = s->mix->requests;
+    return false;
 }
 
-void dryrun_load(const dryrun_options *options, const dryrun_engine *engine, dryrun_load_result *result)
+static void count(dryrun_load_result *result, fate end, const request *r)
 {
-    unsigned const window = window_size(options->load_requests);
+    if (end == ANSWERED) result->answered++;
+    if (end == ABORTED) result->aborted++;
+    if (end == REFUSED) result->refused++;
+    if (end == FAILED) result->failed++;
+    if (end == REFUSED || end == FAILED) refusal_keep(r, result);
+    result->seconds = dryrun_now() - result->started;
+}
+
+void dryrun_load(const dryrun_mix *mix, const dryrun_engine *engine, dryrun_load_result *result)
+{
+    unsigned const window = window_size(mix);
     struct pollfd *slots = calloc(window, sizeof *slots);
     request *requests = calloc(window, sizeof *requests);
-    unsigned next = 0, open_count = 0;
+    sender s = {mix, engine, result, 0, dryrun_now()};
+    unsigned open_count = 0;
     if (!slots || !requests) return;
-    for (unsigned i = 0; i < window; i++) {
-        slot_fill(options, engine, &slots[i], &requests[i], &next, result);
-        open_count += slots[i].fd >= 0;
-    }
-    while (open_count) {
-        if (poll(slots, window, -1) < 0 && errno != EINTR) break;
+    server_wait(engine);
+    result->started = s.started = dryrun_now();
+    for (unsigned i = 0; i < window; i++) slots[i].fd = -1;
+    for (;;) {
+        for (unsigned i = 0; i < window && wait_of(&s) == 0; i++)
+            if (slots[i].fd < 0) open_count += slot_fill(&s, &slots[i], &requests[i]);
+        double const wait = wait_of(&s);
+        if (open_count == 0 && wait < 0) break;
+        bool const paced = wait > 0 && open_count < window;
+        if (poll(slots, window, paced ? (int)(wait * 1000) + 1 : -1) < 0 && errno != EINTR) break;
         for (unsigned i = 0; i < window; i++) {
-            bool answered = false;
             if (slots[i].fd < 0 || !slots[i].revents) continue;
-            if (!request_read(&requests[i], slots[i].fd, &answered)) continue;
-            if (answered)
-                result->answered++;
-            else
-                refusal_keep(&requests[i], result);
+            fate const end = request_read(&requests[i], slots[i].fd);
+            if (end == UNDER_WAY) continue;
+            count(result, end, &requests[i]);
             close(slots[i].fd);
-            slot_fill(options, engine, &slots[i], &requests[i], &next, result);
-            open_count -= slots[i].fd < 0;
+            slots[i] = (struct pollfd){-1, POLLIN, 0};
+            open_count--;
         }
     }
     free(slots);

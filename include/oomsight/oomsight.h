@@ -545,6 +545,31 @@ enum {
 };
 OOMSIGHT_API unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len);
 
+/* What the run holds and does at this moment. Start from OOMSIGHT_DRYRUN_MOMENT_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_dryrun_moment {
+    size_t size;
+    uint64_t device_bytes; /* held on the fullest device */
+    uint64_t
+        calls; /* that the stand-ins have seen; stands still when no process does anything with its device */
+} oomsight_dryrun_moment;
+#define OOMSIGHT_DRYRUN_MOMENT_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_dryrun_moment), 0, 0                                                                 \
+    }
+OOMSIGHT_API void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment);
+
+/* Requests that were sent when it was ready, and what became of them. */
+typedef struct oomsight_dryrun_load {
+    unsigned requests;
+    unsigned answered, refused, failed; /* refused: HTTP 4xx; failed: 5xx, no answer, half of one */
+    unsigned aborted;                   /* by the sender, as it was asked to */
+    int hung;                           /* 1: it was given up because nothing moved any more */
+    double seconds;                     /* from the first request to the last answer */
+    /* held when the first part was answered and when all were; 0: not known */
+    uint64_t device_first_bytes, device_last_bytes;
+    uint64_t host_first_bytes, host_last_bytes; /* resident memory of its processes */
+} oomsight_dryrun_load;
+
 /* How the command ended. Start from OOMSIGHT_DRYRUN_ENDING_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_dryrun_ending {
     size_t size;
@@ -553,11 +578,13 @@ typedef struct oomsight_dryrun_ending {
     int timed_out;          /* 1: it was stopped because it took too long */
     int interrupted;        /* 1: it was stopped because the caller was told to */
     unsigned load_requests; /* that were to be answered when it was ready; 0: none */
-    unsigned load_answered;
+    unsigned load_answered; /* or aborted as asked */
+    const oomsight_dryrun_load *loads; /* the same, one by one; may be NULL */
+    size_t load_count;
 } oomsight_dryrun_ending;
 #define OOMSIGHT_DRYRUN_ENDING_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_ending), 0, 0, 0, 0, 0, 0                                                     \
+        sizeof(oomsight_dryrun_ending), 0, 0, 0, 0, 0, 0, NULL, 0                                            \
     }
 
 /* The processes are gone: read what was measured. A command that a signal ended, that was stopped before it was ready or that

@@ -173,6 +173,15 @@ unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t 
            (log->phase >= dryrun->until ? OOMSIGHT_DRYRUN_REACHED : 0u);
 }
 
+void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment)
+{
+    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    if (segment_is_whole(dryrun)) oos_dryrun_watch(dryrun->segment, dryrun->path, &moment);
+    size_t const size = ret_moment->size; /* a caller of an older header has fewer fields */
+    memcpy(ret_moment, &moment, size < sizeof moment ? size : sizeof moment);
+    ret_moment->size = size;
+}
+
 /* Nothing in the segment can be believed: what the log said is all there is. */
 static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
 {
@@ -207,6 +216,13 @@ oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryr
     dryrun->run.interrupted = ending.interrupted != 0;
     dryrun->run.load_requests = ending.load_requests;
     dryrun->run.load_answered = ending.load_answered;
+    if (ending.loads && ending.load_count) {
+        oomsight_dryrun_load *loads = OOS_NEW_ARRAY(dryrun->arena, oomsight_dryrun_load, ending.load_count);
+        if (!loads) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+        memcpy(loads, ending.loads, ending.load_count * sizeof *loads);
+        dryrun->run.loads = loads;
+        dryrun->run.load_count = ending.load_count;
+    }
     if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {
         oos_segment_close(again);
         status = oos_dryrun_read(dryrun->arena, dryrun->segment, dryrun->path, &dryrun->run);

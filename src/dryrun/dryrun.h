@@ -22,6 +22,7 @@ typedef struct oos_dryrun_log {
     bool ran_out;        /* it printed an out-of-memory error of the device */
     bool refused;        /* the engine itself said no: KV cache too small, memory not free */
     char message[512];   /* the first such line */
+    char error[512];     /* the first exception after it was ready that is not of memory */
     char backend[32];    /* attention backend */
     oos_phase failed;    /* phase of that line; OOS_PHASE_COUNT: none */
     oos_u64 tried_bytes; /* "Tried to allocate" */
@@ -41,6 +42,22 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line);
 
 /* Where the processes say they are: the furthest of them. Before the line that is read next. */
 void oos_dryrun_log_told(oos_dryrun_log *log, const oos_segment *segment);
+
+/* What steps took beyond what was held when they began, at most; written by the module in the engine's processes
+ * (shim/python/oomsight_aid.py) beside the segment. */
+typedef enum oos_step_part {
+    OOS_STEP_PREFILL,
+    OOS_STEP_DECODE,
+    OOS_STEP_SAMPLER,
+    OOS_STEP_PARTS
+} oos_step_part;
+
+typedef struct oos_step_peak {
+    oos_u64 bytes; /* unknown: there was no such step */
+    uint64_t step, requests, tokens;
+} oos_step_peak;
+
+const char *oos_step_word(oos_step_part part);
 
 typedef struct oos_call_count {
     const char *name;
@@ -63,6 +80,9 @@ typedef struct oos_dryrun {
     int child_signal; /* that ended it; 0: none */
     bool timed_out, interrupted;
     unsigned load_requests, load_answered;
+    const oomsight_dryrun_load *loads;
+    size_t load_count;
+    oos_step_peak steps[OOS_STEP_PARTS];
     bool damaged; /* the segment was not readable at the end */
     const char *trace_path;
 } oos_dryrun;
@@ -70,6 +90,13 @@ typedef struct oos_dryrun {
 /* What the device costs beside what allocation calls show. `outside_bytes` replaces the model when it is known: then all
  * of it is charged with the context. */
 void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spec *ret_spec);
+
+/* What is held and done at this moment, while others write. */
+void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
+                      oomsight_dryrun_moment *ret_moment);
+
+/* The peaks of steps that were left beside the segment; the largest of all processes. */
+void oos_dryrun_steps_read(const char *segment_path, oos_step_peak steps[OOS_STEP_PARTS]);
 
 /* Read the segment into phases and counts. `log`, `engine_version` and how it ended are set by the caller before. */
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,

@@ -208,6 +208,22 @@ static void take_failure(oos_dryrun_log *log, oos_view line)
     }
 }
 
+/* An engine that dies while it serves: the exception it began with, not those that follow from it. */
+static void take_error(oos_dryrun_log *log, oos_view line)
+{
+    static const char *const follow[] = {"EngineDeadError", "EngineCore encountered", "Internal Server Error",
+                                         "InternalServerError", "oomsight dryrun:"};
+    const char *at = find(line, "Error: ");
+    if (!log->ready || log->error[0] || !at) return;
+    for (size_t i = 0; i < sizeof follow / sizeof *follow; i++)
+        if (find(line, follow[i])) return;
+    while (at > line.ptr && at[-1] != ' ') at--; /* its whole name */
+    size_t len = (size_t)(line.ptr + line.len - at);
+    if (len >= sizeof log->error) len = sizeof log->error - 1;
+    memcpy(log->error, at, len);
+    log->error[len] = '\0';
+}
+
 /* A trial capture prints what a real one does, and only the real one comes after the cache has its size. */
 static bool is_trial(const oos_dryrun_log *log, oos_phase phase)
 {
@@ -251,5 +267,6 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
     take_measured(log, line);
     take_figures(log, line);
     take_failure(log, line);
+    take_error(log, line);
     return log->phase != before;
 }

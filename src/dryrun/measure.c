@@ -300,6 +300,7 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->graph_node_count = segment->graph_node_count;
     run->failure_count = segment->failure_count;
     failure_sharpen(segment, run);
+    oos_dryrun_steps_read(segment_path, run->steps);
     run->verdict = run->log.ran_out   ? OOMSIGHT_VERDICT_FAILS
                    : run->log.refused ? OOMSIGHT_VERDICT_REFUSED
                    : went_well(run)   ? OOMSIGHT_VERDICT_FITS

@@ -24,6 +24,72 @@ static void put_calls(oos_json_writer *w, const char *key, const oos_call_count 
     oos_json_end_object(w);
 }
 
+static void put_f64(oos_json_writer *w, const char *key, double value)
+{
+    oos_json_key(w, key);
+    oos_json_put_f64(w, value);
+}
+
+static void put_held(oos_json_writer *w, const char *key, uint64_t bytes)
+{
+    oos_json_field_known(w, key, (oos_u64){bytes != 0, bytes});
+}
+
+static void put_mix(oos_json_writer *w, const oomsight_dryrun_load *load)
+{
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "requests", load->requests);
+    oos_json_field_u64(w, "answered", load->answered);
+    oos_json_field_u64(w, "refused", load->refused);
+    oos_json_field_u64(w, "failed", load->failed);
+    oos_json_field_u64(w, "aborted", load->aborted);
+    oos_json_field_bool(w, "hung", load->hung != 0);
+    put_f64(w, "seconds", load->seconds);
+    put_held(w, "device_first_bytes", load->device_first_bytes);
+    put_held(w, "device_last_bytes", load->device_last_bytes);
+    put_held(w, "host_first_bytes", load->host_first_bytes);
+    put_held(w, "host_last_bytes", load->host_last_bytes);
+    oos_json_end_object(w);
+}
+
+static void put_load(oos_json_writer *w, const oos_dryrun *run)
+{
+    oos_json_key(w, "load");
+    if (!run->load_requests) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "requests", run->load_requests);
+    oos_json_field_u64(w, "answered", run->load_answered);
+    oos_json_key(w, "mixes");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < run->load_count; i++) put_mix(w, &run->loads[i]);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+static void put_steps(oos_json_writer *w, const oos_dryrun *run)
+{
+    oos_json_key(w, "steps");
+    oos_json_begin_object(w);
+    for (unsigned i = 0; i < OOS_STEP_PARTS; i++) {
+        const oos_step_peak *peak = &run->steps[i];
+        oos_json_key(w, oos_step_word(i));
+        if (!peak->bytes.known) {
+            oos_json_put_null(w);
+            continue;
+        }
+        oos_json_begin_object(w);
+        oos_json_field_u64(w, "peak_bytes", peak->bytes.value);
+        oos_json_field_u64(w, "step", peak->step);
+        oos_json_field_u64(w, "requests", peak->requests);
+        oos_json_field_u64(w, "tokens", peak->tokens);
+        oos_json_end_object(w);
+    }
+    oos_json_end_object(w);
+}
+
 void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
 {
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
@@ -74,6 +140,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
         oos_json_put_null(w);
     oos_json_field_str(w, "stopped", run->timed_out ? "timeout" : run->interrupted ? "interrupt" : NULL);
     oos_json_field_str(w, "oom_message", log->ran_out && log->message[0] ? log->message : NULL);
+    oos_json_field_str(w, "error", log->error[0] ? log->error : NULL);
     oos_json_field_str(w, "refusal", log->refused && !log->ran_out ? log->message : NULL);
     oos_json_field_known(w, "torch_allocated_bytes", log->allocated_bytes);
     oos_json_field_known(w, "private_pools_bytes", log->private_pool_bytes);
@@ -83,14 +150,8 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_u64(w, "graphs", run->graph_count);
     oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
     oos_json_end_object(w);
-    oos_json_key(w, "load");
-    if (run->load_requests) {
-        oos_json_begin_object(w);
-        oos_json_field_u64(w, "requests", run->load_requests);
-        oos_json_field_u64(w, "answered", run->load_answered);
-        oos_json_end_object(w);
-    } else
-        oos_json_put_null(w);
+    put_load(w, run);
+    put_steps(w, run);
     put_calls(w, "calls", run->calls, run->call_count);
     put_calls(w, "noop_calls", run->unknown, run->unknown_count);
     put_calls(w, "refused_calls", run->refused, run->refused_count);

@@ -4,18 +4,27 @@
 
 #include <signal.h>
 
+static bool hung(const oos_dryrun *run)
+{
+    for (size_t i = 0; i < run->load_count; i++)
+        if (run->loads[i].hung) return true;
+    return false;
+}
+
 /* Neither ready and well, nor for lack of memory. */
 static void put_ended(const oos_style *style, const oos_dryrun *run)
 {
     bool const ready = run->log.ready;
     if (run->child_signal && !run->timed_out && !run->interrupted)
-        oos_style_ink(style, OOS_INK_BAD, ready ? "STARTED, then ended by signal %d" : "ENDED by signal %d",
+        oos_style_ink(style, OOS_INK_BAD, ready ? "ENDED by signal %d while serving" : "ENDED by signal %d",
                       run->child_signal);
     else if (run->child_exit && ready && !run->timed_out && !run->interrupted)
-        oos_style_ink(style, OOS_INK_BAD, "STARTED, then ended with code %d", run->child_exit);
+        oos_style_ink(style, OOS_INK_BAD, "ENDED with code %d while serving", run->child_exit);
     else if (ready)
-        oos_style_ink(style, OOS_INK_BAD, "STARTED, but %u of %u requests were answered", run->load_answered,
-                      run->load_requests);
+        oos_style_ink(style, OOS_INK_BAD,
+                      hung(run) ? "HUNG: %u of %u requests were answered"
+                                : "UNANSWERED: %u of %u requests were answered",
+                      run->load_answered, run->load_requests);
     else if (run->timed_out || run->interrupted)
         oos_style_ink(style, OOS_INK_WARN, "STOPPED before its end");
     else if (run->child_exit == 0)
@@ -42,7 +51,10 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
         oos_style_word(style, run->engine_version);
     }
     oos_text_put(style->text, "\n");
-    if (run->log.message[0]) oos_style_quote(style, 2, run->log.message);
+    if (run->log.message[0])
+        oos_style_quote(style, 2, run->log.message);
+    else if (run->log.error[0] && run->verdict == OOMSIGHT_VERDICT_UNKNOWN)
+        oos_style_quote(style, 2, run->log.error);
     if (run->child_signal == SIGKILL && run->verdict == OOMSIGHT_VERDICT_UNKNOWN && !run->timed_out &&
         !run->interrupted)
         oos_style_paragraph(style, 2,
@@ -95,6 +107,46 @@ static void put_calls(const oos_style *style, const char *title, const oos_call_
     oos_text_put(style->text, "\n");
 }
 
+/* MiB with a sign. */
+static double grown_mib(uint64_t first, uint64_t last)
+{
+    return ((double)last - (double)first) / 0x1p20;
+}
+
+static void put_loads(const oos_style *style, const oos_dryrun *run)
+{
+    if (run->load_count) oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < run->load_count; i++) {
+        const oomsight_dryrun_load *load = &run->loads[i];
+        oos_style_put(style, "  %u requests: %u answered, %u refused, %u failed, %u aborted as asked",
+                      load->requests, load->answered, load->refused, load->failed, load->aborted);
+        if (load->seconds > 0)
+            oos_style_put(style, "; %.1f answers a second", load->answered / load->seconds);
+        oos_text_put(style->text, "\n");
+        if (load->host_last_bytes)
+            oos_style_put(
+                style,
+                "    from its first part to its end: device %+.1f MiB, host %+.1f MiB over all processes\n",
+                grown_mib(load->device_first_bytes, load->device_last_bytes),
+                grown_mib(load->host_first_bytes, load->host_last_bytes));
+    }
+}
+
+static void put_steps(const oos_style *style, const oos_dryrun *run)
+{
+    bool any = false;
+    for (unsigned i = 0; i < OOS_STEP_PARTS; i++) {
+        const oos_step_peak *peak = &run->steps[i];
+        if (!peak->bytes.known) continue;
+        if (!any)
+            oos_style_put(style, "\n  while serving, a step took at most beyond what was held before it\n");
+        any = true;
+        oos_style_put(style, "    %-8s %10.2f MiB  in step %llu: %llu requests, %llu tokens\n",
+                      oos_step_word(i), (double)peak->bytes.value / 0x1p20, (unsigned long long)peak->step,
+                      (unsigned long long)peak->requests, (unsigned long long)peak->tokens);
+    }
+}
+
 void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
@@ -113,6 +165,8 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
         oos_text_put(text, "\n");
     }
     if (shown) put_rows(&style, shown, params->explain);
+    put_steps(&style, run);
+    put_loads(&style, run);
     if (run->graph_count)
         oos_style_put(&style, "\n  %llu CUDA graphs with %llu nodes were made\n",
                       (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);

@@ -139,6 +139,13 @@ FP8 = {"quant_method": "compressed-tensors", "format": "float-quantized", "quant
 
 MODELS = {
     "opt-125m": opt(768, 12, 12),
+    # two layers each, for requests
+    "opt-tiny": opt(256, 2, 4),
+    "moe-tiny": qwen3_moe(2, 8, 256, 128, 4, 2, 50272),
+    "mla-tiny": dict(deepseek_v2_lite(), num_hidden_layers=2, hidden_size=512, intermediate_size=1024, moe_intermediate_size=256, n_routed_experts=8,
+                     num_attention_heads=4, num_key_value_heads=4, vocab_size=50272),
+    "hybrid-tiny": dict(nemotron_h("M*-"), vocab_size=50272),
+    "gptq-tiny": dense("LlamaForCausalLM", "llama", 512, 2, 8, 4, 1024, 50272, quantization_config=GPTQ),
     "llama-3.1-8b": llama_8b(),
     "llama-3.1-8b-gptq": llama_8b(quantization_config=GPTQ),
     "llama-3.1-8b-awq": llama_8b(quantization_config=AWQ),

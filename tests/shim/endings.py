@@ -17,7 +17,7 @@ import time
 
 BINARY = os.path.abspath(sys.argv[1])
 SERVER = """#!%s
-import http.server, os, signal, sys, threading
+import http.server, os, signal, sys, threading, time
 how, port = sys.argv[2], int(sys.argv[sys.argv.index("--port") + 1])
 seen = [0]
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -25,15 +25,23 @@ class Answer(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words):
         pass
     def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
         seen[0] += 1
         if how == "dies" and seen[0] == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         if how == "silent":
             self.close_connection = True
             return
+        if how == "hangs" and seen[0] > 2:
+            threading.Event().wait()
+        if how == "tells":
+            sys.stdout.write(body.decode() + "\\n")  # in one piece: threads
+            sys.stdout.flush()
+        if how == "fails":
+            print("(EngineCore pid=1) ERROR [core.py:1] RuntimeError: no such operator", flush=True)
+            print("(APIServer pid=1) ERROR [x.py:1] vllm.EngineDeadError: EngineCore encountered an issue", flush=True)
         body = b'{"choices": [{"text": "w"}]}' if how != "refuses" else b'{"error": "too long"}'
-        self.send_response(400 if how == "refuses" or how == "half" and seen[0] %% 2 else 200)
+        self.send_response(400 if how == "refuses" or how == "half" and seen[0] %% 2 else 500 if how == "fails" else 200)
         self.send_header("Content-Length", str(len(body) + (100 if how == "torn" else 0)))
         self.send_header("Connection", "close")
         self.end_headers()
@@ -41,8 +49,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 2048
-server = Server(("127.0.0.1", port), Answer)
+server = Server(("127.0.0.1", port), Answer, bind_and_activate=False)
+server.server_bind()
 print("Application startup complete.", flush=True)
+if how == "late":
+    time.sleep(1)
+server.server_activate()
 server.serve_forever()
 """ % sys.executable
 failed = 0
@@ -112,21 +124,59 @@ def time_holds():
               (ended or done.stdout.startswith("STOPPED")), (took, done.returncode, done.stdout[:80]))
 
 
+def bodies(done):
+    return [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"model"')]
+
+
+def mixes(folder, vllm):
+    """What is asked for is what is sent."""
+    start = time.monotonic()
+    sent = bodies(dryrun("--load", "40:8-16:2-5,logprobs=3,prefix=50%,rate=20", "--", vllm, "serve", "tells"))
+    took = time.monotonic() - start
+    lengths = [len(body["prompt"]) for body in sent]
+    check("prompts and answers have the lengths of the ranges", len(sent) == 40 and min(lengths) >= 8 and max(lengths) <= 16 and len(set(lengths)) > 3 and
+          {body["max_tokens"] for body in sent} == {2, 3, 4, 5}, lengths)
+    check("log probabilities are asked for", all(body["logprobs"] == 3 for body in sent))
+    check("a share of each prompt is common, the rest is not", len({tuple(body["prompt"][:4]) for body in sent}) == 1 and
+          len({tuple(body["prompt"]) for body in sent}) == 40)
+    check("a rate is kept", took > 1.9, took)
+    again = bodies(dryrun("--load", "40:8-16:2-5,logprobs=3,prefix=50%", "--", vllm, "serve", "tells"))
+    check("the same load is the same requests", sorted(map(str, again)) == sorted(map(str, sent)))
+    sent = bodies(dryrun("--load", "2500:16:1", "--", vllm, "serve", "tells"))
+    check("no prompt comes twice", len({tuple(body["prompt"]) for body in sent}) == 2500)
+    path = os.path.join(folder, "lengths")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("# prompt answer\n5 2\n7, 3\n")
+    sent = bodies(dryrun("--load", "3:@%s,body={\"top_k\": 4, \"min_p\": 0.1}" % path, "--load", "1:9:9", "--", vllm, "serve", "tells"))
+    check("lengths come from a file, in turn; more JSON goes with each request; loads come one after the other",
+          sorted((len(body["prompt"]), body["max_tokens"], body.get("top_k", 0)) for body in sent) == [(5, 2, 4), (5, 2, 4), (7, 3, 4), (9, 9, 0)] and
+          len(sent[-1]["prompt"]) == 9, [(len(body["prompt"]), body["max_tokens"]) for body in sent])
+    report = json.loads(dryrun("--json", "--load", "20:4:2", "--load", "30:4:2,abort=100%", "--", vllm, "serve", "well").stdout)["load"]
+    check("JSON has each load", report["requests"] == 50 and [(m["answered"], m["aborted"]) for m in report["mixes"]] == [(20, 0), (0, 30)], report)
+
+
 def loads(folder):
     vllm = os.path.join(folder, "vllm")
     with open(vllm, "w", encoding="utf-8") as f:
         f.write(SERVER)
     os.chmod(vllm, 0o755)
-    for how, count, code, line, words in (("well", 300, 0, "STARTED on", "300 of 300 requests were answered"),
-                                          ("well", 3000, 0, "STARTED on", "3000 of 3000 requests were answered"),
-                                          ("silent", 4, 1, "STARTED, but 0 of 4 requests", "closed without an answer"),
-                                          ("refuses", 4, 1, "STARTED, but 0 of 4 requests", "too long"),
-                                          ("torn", 4, 1, "STARTED, but 0 of 4 requests", "0 of 4 requests were answered"),
-                                          ("half", 10, 1, "STARTED, but 5 of 10 requests", "5 of 10 requests were answered"),
-                                          ("dies", 20, 137, "STARTED, then ended by signal 9", "of 20 requests were answered")):
-        done = dryrun("--timeout", "60", "--load", "%d:4:2" % count, "--", vllm, "serve", how)
-        check("--load %d on a server that answers %s: code %d" % (count, how, code), done.returncode == code and done.stdout.startswith(line) and
-              words in done.stderr, (done.returncode, done.stdout[:100], done.stderr[-300:]))
+    for how, load, code, line, words in (("well", "300:4:2", 0, "STARTED on", "300 of 300 requests were answered"),
+                                         ("well", "3000:4-9:2-5,concurrency=16", 0, "STARTED on", "3000 of 3000 requests were answered"),
+                                         ("well", "200:4:2,abort=50%", 0, "STARTED on", "aborted as asked"),
+                                         ("late", "20:4:2", 0, "STARTED on", "20 of 20 requests were answered"),
+                                         ("silent", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "closed without an answer"),
+                                         ("refuses", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "4 refused"),
+                                         ("fails", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "4 failed"),
+                                         ("torn", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "0 of 4 requests were answered"),
+                                         ("half", "10:4:2", 1, "UNANSWERED: 5 of 10 requests", "5 of 10 requests were answered"),
+                                         ("hangs", "10:4:2,hang=2", 1, "HUNG: 2 of 10 requests", "no step and no answer for 2 seconds"),
+                                         ("dies", "20:4:2", 137, "ENDED by signal 9 while serving", "of 20 requests were answered")):
+        done = dryrun("--timeout", "60", "--load", load, "--", vllm, "serve", how)
+        check("--load %s on a server that answers %s: code %d" % (load, how, code), done.returncode == code and done.stdout.startswith(line) and
+              words in done.stderr and (code == 0 or "STARTED" not in done.stdout), (done.returncode, done.stdout[:100], done.stderr[-300:]))
+    check("the exception that the engine died of is in the report, not what followed from it",
+          "RuntimeError: no such operator" in dryrun("--quiet", "--load", "1:4:2", "--", vllm, "serve", "fails").stdout)
+    mixes(folder, vllm)
     done = dryrun("--load", "4:4:2", "--", "true")
     check("--load on a command that never serves is no success", done.returncode == 1 and done.stdout.startswith("ENDED without"), done.stdout)
 

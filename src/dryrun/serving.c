@@ -1,0 +1,61 @@
+/* An engine while it serves: what is held at a moment, and what its steps took at most. */
+#include "dryrun/dryrun.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+/* The module in the engine's processes (shim/python/oomsight_aid.py) looks there whether the engine serves already. */
+_Static_assert(offsetof(oos_segment, phase) == 32 && OOS_PHASE_RUNTIME_PREFILL == 14,
+               "the module has these two numbers");
+
+const char *oos_step_word(oos_step_part part)
+{
+    static const char *const words[OOS_STEP_PARTS] = {"prefill", "decode", "sampler"};
+    return words[part];
+}
+
+void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
+                      oomsight_dryrun_moment *ret_moment)
+{
+    for (uint32_t i = 0; i < segment->device_count && i < OOS_SEGMENT_DEVICES; i++)
+        ret_moment->device_bytes = oos_max(
+            ret_moment->device_bytes, __atomic_load_n(&segment->devices[i].held_bytes, __ATOMIC_RELAXED));
+    for (uint32_t l = 0; l < segment->library_count && l < OOS_SEGMENT_LIBRARIES; l++) {
+        const oos_segment_library *library = &segment->libraries[l];
+        if (library->call_count > OOS_SEGMENT_CALLS) continue;
+        uint64_t *counters = oos_segment_counters(segment_path, library);
+        if (!counters) continue;
+        for (uint32_t i = 0; i < library->call_count; i++)
+            ret_moment->calls += __atomic_load_n(&counters[i], __ATOMIC_RELAXED);
+        munmap(counters, oos_segment_counters_bytes(library->call_count));
+    }
+}
+
+static void line_read(const char *line, oos_step_peak steps[OOS_STEP_PARTS])
+{
+    char word[16];
+    uint64_t bytes, step, requests, tokens;
+    if (sscanf(line, "%15s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, word, &bytes, &step, &requests,
+               &tokens) != 5)
+        return;
+    for (unsigned i = 0; i < OOS_STEP_PARTS; i++)
+        if (strcmp(word, oos_step_word(i)) == 0 && (!steps[i].bytes.known || bytes > steps[i].bytes.value))
+            steps[i] = (oos_step_peak){oos_u64_of(bytes), step, requests, tokens};
+}
+
+void oos_dryrun_steps_read(const char *segment_path, oos_step_peak steps[OOS_STEP_PARTS])
+{
+    char pattern[1024], line[256];
+    glob_t found = {0};
+    int const len = snprintf(pattern, sizeof pattern, "%s.steps.*", segment_path);
+    if (len < 0 || (size_t)len >= sizeof pattern || glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "r");
+        while (file && fgets(line, sizeof line, file)) line_read(line, steps);
+        if (file) fclose(file);
+    }
+    globfree(&found);
+}
