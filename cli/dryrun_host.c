@@ -30,7 +30,8 @@ static bool process_read(const char *name, process *ret_process)
     int parent;
     unsigned long long pages;
     if (!at ||
-        sscanf(at + 1, " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+        sscanf(at + 1,
+               " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
                &parent, &pages) != 2)
         return false;
     *ret_process = (process){(pid_t)atoi(name), parent, pages, false};

@@ -156,6 +156,20 @@ class _Tokens:
         self.allowed = {}
 
 
+    def rank(self, ranked, drawn):
+        """Log probabilities were asked for: the token that was drawn comes first, the others are any."""
+        import torch
+        if ranked is None or ranked.logprob_token_ids is None:
+            return
+        ids = (3 + torch.arange(ranked.logprob_token_ids.shape[-1], device="cpu")).expand(ranked.logprob_token_ids.shape).clone()
+        if len(ids) == len(drawn):
+            ids[:, 0] = drawn[:, 0]
+        write(ranked.logprob_token_ids, ids)
+        write(ranked.logprobs, torch.full(ranked.logprobs.shape, -1.0, device="cpu"))
+        if ranked.selected_token_ranks is not None:
+            write(ranked.selected_token_ranks, torch.ones(ranked.selected_token_ranks.shape, dtype=torch.int64, device="cpu"))
+
+
 _tokens = _Tokens()
 
 
@@ -323,6 +337,7 @@ def sample(module):
         drawn = _tokens.draw(ids.shape, logits.shape[-1])
         _tokens.obey(drawn)
         write(ids, drawn)
+        _tokens.rank(getattr(output, "logprobs_tensors", None), drawn)
         return output
     module.Sampler.forward = sampled
 
@@ -343,6 +358,7 @@ def sample_v2(module):
         drawn = _tokens.draw(ids.shape, logits.shape[-1])
         _tokens.obey(drawn)
         write(ids, drawn)
+        _tokens.rank(getattr(output, "logprobs_tensors", None), drawn)
         if len(ids) == input_batch.num_reqs:  # no draft: a row of logits for each request
             through = input_batch.seq_lens_cpu_upper_bound[:len(ids)] >= torch.from_numpy(input_batch.prefill_len_np[:len(ids)])
             write(output.num_sampled, through)

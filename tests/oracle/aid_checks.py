@@ -23,7 +23,9 @@ def device(*shape, dtype=torch.int32):
 class Sampler:
     def forward(self, logits, metadata=None):
         logits.float().softmax(-1)
-        return types.SimpleNamespace(sampled_token_ids=device(len(logits), 1))
+        ranked = types.SimpleNamespace(logprob_token_ids=device(len(logits), 6), logprobs=device(len(logits), 6, dtype=torch.float32),
+                                       selected_token_ranks=device(len(logits)))
+        return types.SimpleNamespace(sampled_token_ids=device(len(logits), 1), logprobs_tensors=ranked)
 
 
 class SamplerV2:
@@ -43,6 +45,10 @@ def tokens():
     ids = Sampler().forward(logits=logits).sampled_token_ids
     check("sampled tokens have the type of the engine's tensor", ids.dtype == torch.int32, ids.dtype)
     check("and are tokens that do not end a text", all(3 <= token < 1000 for token in ids.cpu().flatten().tolist()), ids.cpu())
+    ranked = Sampler().forward(logits=logits)
+    ids, first = ranked.logprobs_tensors.logprob_token_ids.cpu(), ranked.sampled_token_ids.cpu()
+    check("log probabilities name tokens, the drawn one first", ids[:, 0].tolist() == first[:, 0].tolist() and int(ids.min()) >= 3 and int(ids.max()) < 1000, ids)
+    check("and are numbers", ranked.logprobs_tensors.logprobs.cpu().flatten().tolist() == [-1.0] * 24)
     device(4, 1).scatter_(0, torch.zeros((4, 1), dtype=torch.int64, device="cuda"), ids)
     check("the engine may scatter them into its own", True)
     bits = torch.full((4, (VOCAB + 31) // 32), -1, dtype=torch.int32)

@@ -151,6 +151,9 @@ def mixes(folder, vllm):
     check("lengths come from a file, in turn; more JSON goes with each request; loads come one after the other",
           sorted((len(body["prompt"]), body["max_tokens"], body.get("top_k", 0)) for body in sent) == [(5, 2, 4), (5, 2, 4), (7, 3, 4), (9, 9, 0)] and
           len(sent[-1]["prompt"]) == 9, [(len(body["prompt"]), body["max_tokens"]) for body in sent])
+    grown = json.loads(dryrun("--json", "--load", "60:4:2,rate=20", "--", vllm, "serve", "well").stdout)["load"]["mixes"][0]
+    check("resident memory of the server is that of a small program, in both parts of a load",
+          all(2**20 < (grown[part] or 0) < 2**30 for part in ("host_first_bytes", "host_last_bytes")), grown)
     report = json.loads(dryrun("--json", "--load", "20:4:2", "--load", "30:4:2,abort=100%", "--", vllm, "serve", "well").stdout)["load"]
     check("JSON has each load", report["requests"] == 50 and [(m["answered"], m["aborted"]) for m in report["mixes"]] == [(20, 0), (0, 30)], report)
 
