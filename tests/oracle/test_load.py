@@ -4,7 +4,7 @@
 
 Without --release: every one of 0.11.0, 0.19.1, 0.24.0, 0.28.0 and 0.32.0 whose environment is there. Exit 77 without an engine. A start
 is eager or with graphs, a model of two layers, and several loads one after the other: plain, ranges with clients that leave, log
-probabilities, penalties, a shared prefix, prompts longer than a step, and choices under a grammar."""
+probabilities, penalties, a shared prefix, prompts longer than a step. More ways are in serve_table.py."""
 import argparse
 import os
 import sys
@@ -12,20 +12,18 @@ import tempfile
 
 import engines
 import models
-import serve_table
 
 RELEASES = ["0.32.0", "0.28.0", "0.24.0", "0.19.1", "0.11.0"]
 
 
-def loads(version, requests):
+def loads(requests):
     some = max(20, requests // 10)
     return ["%d:64:16" % requests, "%d:16-256:4-32,concurrency=32,abort=20%%" % some, "%d:64:16,logprobs=5" % some,
-            "%d:64:16,body={\"frequency_penalty\": 0.5, \"repetition_penalty\": 1.1}" % some, "%d:256:8,prefix=50%%" % some, "8:1500:8",
-            "%d:16:4,%s" % (some, serve_table.grammar(version))]
+            "%d:64:16,body={\"frequency_penalty\": 0.5, \"repetition_penalty\": 1.1}" % some, "%d:256:8,prefix=50%%" % some, "8:1500:8"]
 
 
 def tried(binary, version, folder, way, requests):
-    wanted = loads(version, requests)
+    wanted = loads(requests)
     with tempfile.TemporaryDirectory() as scratch:
         command = ["vllm", "serve", models.write(scratch, "opt-tiny"), "--max-num-batched-tokens", "1024", "--max-num-seqs", "128",
                    "--gpu-memory-utilization", "0.5"] + (["--enforce-eager"] if way == "eager" else [])
