@@ -102,11 +102,19 @@ def strings_of(node):
     return [item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)]
 
 
-def method_facts(release, classes, imports, name):
-    """Least capability and types of a method's class, following one base class where it leaves them out."""
-    record = {}
-    while name and len(record) < 2:
-        path = imports.get(name)
+def needs_settings(init):
+    """An __init__ that cannot be called without arguments."""
+    arguments = init.args
+    plain = arguments.posonlyargs + arguments.args
+    return len(plain) - 1 > len(arguments.defaults) or any(default is None for default in arguments.kw_defaults)
+
+
+def method_facts(release, imports, name):
+    """Least capability and types of a method's class, where its settings come from when the checkpoint has none (`file`: a file
+    beside it; `settings`: nowhere), following the base classes where it leaves them out."""
+    record, seen, path = {}, set(), None
+    while name:
+        path = imports.get(name, path)
         tree = release.tree(path) if path else None
         cls = next((n for n in (tree.body if tree else []) if isinstance(n, ast.ClassDef) and n.name == name), None)
         if not cls:
@@ -122,9 +130,32 @@ def method_facts(release, classes, imports, name):
                 types = {"float16" if t == "half" else "float32" if t == "float" else t for t in types}
                 if types:
                     record.setdefault("dtypes", sorted(types))
+            if item.name == "get_config_filenames" and len(returned) == 1 and item.name not in seen:
+                seen.add(item.name)
+                if strings_of(returned[0]):
+                    record["file"] = True
+            if item.name == "__init__" and item.name not in seen:
+                seen.add(item.name)
+                if needs_settings(item):
+                    record["settings"] = True
         base = next((b.id for b in cls.bases if isinstance(b, ast.Name)), None)
-        name = base if base in imports or base in classes else None
+        here = {n.name for n in tree.body if isinstance(n, ast.ClassDef)}
+        name = base if base in imports or base in here else None
     return record
+
+
+def made_anyway(release):
+    """Methods whose class the loader makes before it looks for settings: `if quantization == "gguf": return quant_cls()`."""
+    tree = release.tree("model_executor/model_loader/weight_utils.py")
+    loader = next((n for n in (tree.body if tree else []) if isinstance(n, ast.FunctionDef) and n.name == "get_quant_config"), None)
+    names = set()
+    for node in ast.walk(loader) if loader else ():
+        if isinstance(node, ast.If) and isinstance(node.body[0], ast.Return):
+            names.update(strings_of(node.test))
+    for node in (release.tree("config/quantization.py") or ast.Module([], [])).body:  # quantised while it is loaded
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict) and node.target.id == "_ONLINE_SHORTHANDS":
+            names.update(key.value for key in node.value.keys if isinstance(key, ast.Constant))
+    return names | {"online", "bitsandbytes"}
 
 
 def module_path(release, module, level):
@@ -158,10 +189,15 @@ def quantization(release):
             for alias in node.names:
                 if path:
                     imports[alias.asname or alias.name] = path
-    out = {}
+    out, anyway = {}, made_anyway(release)
     for name in names:
         out[name] = {"deprecated": True} if name in gone else {}
-        out[name].update(method_facts(release, {}, imports, table.get(name)))
+        out[name].update(method_facts(release, imports, table.get(name)))
+        if name in anyway:
+            out[name].pop("file", None)
+            out[name].pop("settings", None)
+        if out[name].get("file"):
+            out[name].pop("settings", None)  # the file is looked for first
     return out
 
 

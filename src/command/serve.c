@@ -51,6 +51,8 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
         if (more < 0 || (size_t)more >= sizeof text - len) break;
         len += (size_t)more;
     }
+    if (!first && in->stray_of)
+        return oos_serve_refuse(in, in->stray_of, in->stray, "unrecognized arguments: %.80s", in->stray);
     if (!first || in->python) return OOMSIGHT_OK;
     bool const mine = !in->serve->refusal.sentence;
     oomsight_status const status =
@@ -78,6 +80,26 @@ typedef struct cursor {
     size_t count, at;
 } cursor;
 
+/* The engine takes `-0.1` for dotted keys of a flag `-0`, with the next word as their value. */
+static oomsight_status dotted_number(oos_serve_reader *in, cursor *c, const oos_flag_record *record,
+                                     const char **ret_value)
+{
+    const char *number = *ret_value;
+    c->at++;
+    if (c->at == c->count) { /* before anything else is looked at */
+        in->serve->refusal = (oos_serve_refusal){0};
+        return oos_serve_refuse(in, record->name, number, "list index out of range");
+    }
+    c->at++;
+    oos_serve_note(in, (oos_given_flag){.name = number, .effect = OOS_FLAG_UNKNOWN});
+    if (c->at < c->count && !flag_like(c->words[c->at])) {
+        *ret_value = c->words[c->at++];
+        return OOMSIGHT_OK;
+    }
+    *ret_value = NULL;
+    return oos_serve_refuse(in, record->name, number, "argument %s: expected one argument", record->name);
+}
+
 /* The words that belong to a flag, joined by spaces. NULL with least 0: none. */
 static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_flag_record *record,
                                    unsigned least, unsigned most, const char **ret_value)
@@ -97,9 +119,8 @@ static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_fl
     *ret_value = NULL;
     if (count == 1) {
         *ret_value = c->words[c->at];
-        /* the engine takes `-0.1` for dotted keys of a flag `-0` */
         if (**ret_value == '-' && strchr(*ret_value, '.') && in->version >= in->table->dotted_since)
-            oos_serve_note(in, (oos_given_flag){.name = *ret_value, .effect = OOS_FLAG_UNKNOWN});
+            return dotted_number(in, c, record, ret_value);
     } else if (count > 1 || most == OOS_FLAG_VALUES_MANY) {
         char *joined = oos_arena_take(in->arena, bytes + 1), *out = joined;
         if (!joined) return nomem(in);

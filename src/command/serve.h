@@ -41,7 +41,8 @@ typedef struct oos_speculative {
 } oos_speculative;
 
 typedef struct oos_compilation {
-    oos_u64 max_capture_size; /* max_cudagraph_capture_size */
+    oos_u64 max_capture_size;        /* max_cudagraph_capture_size */
+    bool max_in_json, sizes_in_json; /* said inside --compilation-config */
     const uint64_t *capture_sizes;
     size_t capture_size_count; /* 0 with capture_sizes_given: an empty list */
     bool capture_sizes_given;

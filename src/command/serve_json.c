@@ -189,6 +189,8 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
             in, "--compilation-config", NULL,
             "argument --compilation-config: Input should be a dictionary (dataclass_type)");
     if (oos_json_u64(value, "max_cudagraph_capture_size", &number)) c->max_capture_size = oos_u64_of(number);
+    c->max_in_json = json_object_get(value, "max_cudagraph_capture_size") != NULL;
+    c->sizes_in_json = json_object_get(value, "cudagraph_capture_sizes") != NULL;
     if (mode_number(json_object_get(value, "level"), &number) ||
         mode_number(json_object_get(value, "mode"), &number))
         c->level = oos_u64_of(number);
@@ -201,8 +203,9 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
         if (!word)
             return oos_serve_refuse(
                 in, "--compilation-config", NULL,
-                "argument --compilation-config: invalid cudagraph_mode: 'NONE', 'PIECEWISE', "
-                "'FULL', 'FULL_DECODE_ONLY' or 'FULL_AND_PIECEWISE' are known");
+                "argument --compilation-config: invalid cudagraph_mode: '%.40s' (choose from 'NONE', "
+                "'PIECEWISE', 'FULL', 'FULL_DECODE_ONLY', 'FULL_AND_PIECEWISE')",
+                json_is_string(mode) ? json_string_value(mode) : "");
         c->cudagraph_mode = word;
     }
     const json_t *sizes = json_object_get(value, "cudagraph_capture_sizes");
@@ -371,14 +374,19 @@ static oomsight_status pending_json(oos_serve_reader *in, oos_serve_pending *pen
 
 oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text)
 {
-    if (*text != '{' && *text != '[' && !hit.form->strict) return OOMSIGHT_OK; /* a name, or pairs */
+    bool const word = hit.form->takes_word || hit.form->pairs || hit.form->kind != OOS_FLAG_KIND_JSON;
+    if (*text != '{' && *text != '[' && (word || !hit.here)) return OOMSIGHT_OK; /* a name, or pairs */
     json_t *value;
     oomsight_error why;
     oomsight_status const status = oos_json_load(in->arena, oos_view_of(text), &value, &why);
     if (status == OOMSIGHT_NOMEM) return nomem(in);
     if (status == OOMSIGHT_OK) return oos_serve_check_keys(in, hit, value);
+    if (hit.form->strict)
+        return oos_serve_refuse(in, hit.record->name, text,
+                                "argument %s: Invalid JSON: %s at line 1 column 2", hit.record->name,
+                                *text == '{' ? "key must be a string" : "expected value");
     return oos_serve_refuse(in, hit.record->name, text,
-                            "argument %s: Value %.80s cannot be converted to JSON: json_invalid",
+                            "argument %s: Value %.80s cannot be converted to <function loads>",
                             hit.record->name, text);
 }
 

@@ -24,10 +24,10 @@ typedef struct oos_serve_reader {
     size_t flag_count, flag_capacity;
     const char *positional, *model_option;
     oos_serve_pending *pending;
-    json_t *rope;       /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
-    bool bench;         /* flags we do not know may be the benchmark's own */
-    bool python;        /* LLM(...) */
-    char *unrecognized; /* words nobody takes, told at the end as the parser does; NULL: none */
+    json_t *rope; /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
+    bool bench;   /* flags we do not know may be the benchmark's own */
+    bool python;  /* LLM(...) */
+    const char *stray_of, *stray; /* a switch that was given a value, and the value; NULL: none */
     bool
         from_words; /* flags are noted with their place among the words of the command, from `first_word` on */
     size_t first_word;

@@ -179,9 +179,25 @@ bool oos_serve_ints(oos_arena *arena, const char *text, const uint64_t **ret_lis
 
 /* ---- what a value may be --------------------------------------------------------------------------------------- */
 
+/* "8.5K": human_readable_int() */
+static bool binary_fraction(const char *text)
+{
+    size_t const len = strlen(text);
+    return len > 1 && strchr("KMGT", text[len - 1]) && strspn(text, "0123456789.") == len - 1 &&
+           strchr(text, '.');
+}
+
 static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const char *wanted,
                              const char *given)
 {
+    if (strcmp(wanted, "int") == 0 && binary_fraction(given)) {
+        char const suffix = given[strlen(given) - 1];
+        return oos_serve_refuse(
+            in, record->name, given,
+            "argument %s: Decimals are not allowed with binary suffixes like %c. Did you mean "
+            "to use %.*s%c instead?",
+            record->name, suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
+    }
     return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'", record->name,
                             wanted, given);
 }
@@ -396,6 +412,7 @@ static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const f
     case FIELD_YES: break; /* set by the caller: a switch has no text */
     case FIELD_JSON:
         if (none) return OOMSIGHT_OK;
+        OOS_TRY(oos_serve_check_json(in, hit, text));
         if (*text != '{' && !hit.form->pairs && strchr(text, '=') && !*ret_note)
             *ret_note = "this version takes JSON here: '{\"image\": 2}'";
         return pend(in, hit, text);
@@ -440,8 +457,10 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
         bool said;
         if (!truth(value, &said)) return wrong(in, hit.record, "bool", value);
         on = said == on;
-        if (hit.form->most_values == 0 && !in->python)
-            OOS_TRY(oos_serve_refuse(in, hit.record->name, value, "unrecognized arguments: %.80s", value));
+        if (hit.form->most_values == 0 && !in->python && !in->stray_of) {
+            in->stray_of = hit.record->name; /* told when everything else is read */
+            in->stray = value;
+        }
     } else if (value) {
         OOS_TRY(choice_check(in, hit, value));
     }

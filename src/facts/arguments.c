@@ -173,6 +173,10 @@ static step step_read(loader *in)
             s.gone = true_read(in);
         else if (oos_view_is(key, "deprecated"))
             s.method.deprecated = true_read(in);
+        else if (oos_view_is(key, "file"))
+            s.method.file = true_read(in);
+        else if (oos_view_is(key, "settings"))
+            s.method.settings = true_read(in);
         else if (oos_view_is(key, "dtypes"))
             types_read(in, &s.method);
         else if (oos_view_is(key, "part"))

@@ -29,6 +29,8 @@ typedef struct oos_bounds {
 typedef struct oos_quant_method {
     unsigned capability; /* the least, 75; 0: any or unknown */
     bool deprecated;
+    bool file;                       /* its settings are looked for in a file where the checkpoint has none */
+    bool settings;                   /* ... and it cannot be made without any */
     bool float16, bfloat16, float32; /* types of activations it takes; all: unknown */
 } oos_quant_method;
 

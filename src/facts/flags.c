@@ -201,6 +201,7 @@ static void values_set(draft *d)
 {
     oos_flag_form *form = &d->form;
     form->kind = kind_of(d->kind, d->item);
+    form->takes_word = oos_view_is(d->kind, "json-or-str");
     form->least_values = form->most_values = 1;
     if (form->kind == OOS_FLAG_KIND_SWITCH) {
         form->least_values = 0;

@@ -28,6 +28,7 @@ typedef struct oos_flag_form {
     bool nullable;                     /* `None` means none */
     bool pairs;                        /* `a=1,b=2` is taken beside JSON */
     bool takes_auto;                   /* `auto` stands for -1 */
+    bool takes_word;                   /* of a JSON flag: a word that is no JSON is fine */
     bool strict;                       /* an unknown JSON key is an error */
     bool folds;                        /* letters are made small before the choices are looked at */
     const char *suffixes;              /* letters an integer may end with, "" for none: k 1000, K 1024, ... */

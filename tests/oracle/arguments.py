@@ -253,6 +253,9 @@ def sentence_of(answer):
     found = re.search(r"(?:Value error|Assertion failed), (.*?)(?: \[type=|$)", text, re.S)
     if found:
         return found.group(1)
+    found = re.search(r"validation errors? for \w+\n\s+(.*?) \[type=", text)
+    if found:
+        return found.group(1)  # of the value as a whole
     found = re.search(r"validation errors? for (\w+)\n(.*?)\n\s+(.*?)(?: \[type=|$)", text, re.S)
     if found:
         return f"{found.group(2)}: {found.group(3)}"
@@ -269,7 +272,7 @@ def same_reason(engine, ours):
     """Do both speak of the same? The words of the shorter sentence are in the longer one, two of three."""
     a, b = set(shape(engine).split()), set(shape(ours).split())
     if not a or not b:
-        return engine.strip() == ours.strip()
+        return engine.strip() in ours
     short, other = (a, b) if len(a) <= len(b) else (b, a)
     return len(short & other) >= 0.66 * len(short)
 

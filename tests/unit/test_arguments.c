@@ -192,6 +192,57 @@ static void a_switch_to_leave_out_is_named_as_it_was_given(void **state)
             assert_string_not_equal(refusal.mends[i].flag, "--enable-chunked-prefill");
 }
 
+static void launch_options_that_exclude_one_another_are_refused(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--data-parallel-rank|2"), "data_parallel_external_lb can only be set");
+    is_refused(NEWEST("--data-parallel-external-lb"), "requires a data-parallel rank");
+    is_refused(NEWEST("-dp|2|--data-parallel-rank|1"), "Non-MoE models do not support external");
+    assert_null(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "-dp|2|--data-parallel-rank|1"));
+    is_refused(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "-dp|2|--data-parallel-rank|2"),
+               "in the range [0, 2)");
+    is_refused(NEWEST("--distributed-executor-backend|nonsense"), "not enough values to unpack");
+    assert_null(NEWEST("--distributed-executor-backend|mp"));
+    assert_null(NEWEST("--distributed-executor-backend|my.Executor"));
+    is_refused(NEWEST("--enable-dbo"), "Microbatching currently only supports");
+    assert_null(NEWEST("--enable-dbo|--all2all-backend|deepep_low_latency"));
+}
+
+static void a_scheduler_that_runs_ahead_takes_only_some_drafts(void **state)
+{
+    (void)state;
+    const char *words =
+        "--async-scheduling|--speculative-config|{\"method\": \"ngram\", \"num_speculative_tokens\": 3}";
+    is_refused(NEWEST(words), "async scheduling is only supported with EAGLE/MTP");
+    is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", words), "speculative decoding is not supported");
+    is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "--async-scheduling|-pp|2"),
+               "pipeline-parallel-size > 1");
+    assert_null(NEWEST("--async-scheduling|-pp|2"));
+}
+
+static void a_method_without_its_settings_is_refused_as_the_release_does(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--quantization|torchao"), "missing required positional arguments");
+    is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "--quantization|gptq"),
+               "Cannot find the config file");
+    assert_null(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "--quantization|bitsandbytes"));
+    assert_null(NEWEST("--quantization|fp8_per_tensor"));
+    is_refused(NEWEST("--max-model-len|0"), "max_model_len must be a positive integer");
+    is_refused(NEWEST("--max-cudagraph-capture-size|8|-cc|{\"max_cudagraph_capture_size\": 8}"),
+               "mutually exclusive");
+}
+
+static void the_parser_meets_mistakes_in_the_order_of_the_words(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--enforce-eager|true|--compilation-config|{x|--dtype|fp16"), "Invalid JSON");
+    is_refused(NEWEST("--limit-mm-per-prompt|image=2|--dtype|fp16"), "Value image=2 cannot be converted");
+    is_refused(NEWEST("--dtype|fp16|--gpu-memory-utilization|-0.1"), "list index out of range");
+    is_refused(NEWEST("--max-model-len|8.5K"), "Did you mean to use 8.5k instead?");
+    is_refused(NEWEST("-O4|-tp|3"), "optimization_level: Input should be 0, 1, 2 or 3");
+}
+
 int main(void)
 {
     static const struct CMUnitTest cases[] = {
@@ -205,6 +256,10 @@ int main(void)
         cmocka_unit_test(an_architecture_of_another_release_is_refused_and_an_unheard_one_is_not),
         cmocka_unit_test(numbers_outside_their_bounds_are_refused),
         cmocka_unit_test(drafts_the_model_has_not_are_refused),
+        cmocka_unit_test(launch_options_that_exclude_one_another_are_refused),
+        cmocka_unit_test(a_scheduler_that_runs_ahead_takes_only_some_drafts),
+        cmocka_unit_test(a_method_without_its_settings_is_refused_as_the_release_does),
+        cmocka_unit_test(the_parser_meets_mistakes_in_the_order_of_the_words),
         cmocka_unit_test(json_values_have_the_keys_and_kinds_of_the_release),
         cmocka_unit_test(methods_of_drafting_are_those_of_the_release),
         cmocka_unit_test(a_switch_to_leave_out_is_named_as_it_was_given),

@@ -145,12 +145,15 @@ static bool check_frontend(oos_check *c)
 static bool check_all(oos_check *c)
 {
     return check_words(c) || check_frontend(c) || oos_check_bounds(c, "ModelConfig") || oos_check_model(c) ||
-           oos_check_bounds(c, "CacheConfig") || oos_check_bounds(c, "ParallelConfig") ||
-           oos_check_parallel(c) || oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") ||
-           oos_check_scheduler(c) ||
+           oos_check_bounds(c, "CacheConfig") || oos_check_launch(c) ||
+           (!c->setup->rules->async_takes_drafts && oos_check_async(c)) ||
+           oos_check_bounds(c, "ParallelConfig") || oos_check_data_parallel(c) || oos_check_parallel(c) ||
+           oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") || oos_check_scheduler(c) ||
            (c->setup->loras && (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
            oos_check_bounds(c, "UVAOffloadConfig") || oos_check_bounds(c, "PrefetchOffloadConfig") ||
-           oos_check_parallel_late(c) || oos_check_quantization_late(c) || oos_check_rest(c);
+           oos_check_sizes_twice(c) || oos_check_levels(c) || oos_check_parallel_late(c) ||
+           oos_check_quantization_late(c) || oos_check_executor(c) || oos_check_async(c) ||
+           oos_check_rest(c) || oos_check_microbatches(c);
 }
 
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,

@@ -97,6 +97,13 @@ static const char *name_here(const oos_check *c, const char *name)
     return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
 }
 
+/* Methods that a scheme without a name may be: not judged. */
+static bool by_flag(const char *asked)
+{
+    return strstr(asked, "fp8") || strcmp(asked, "modelopt") == 0 ||
+           strcmp(asked, "compressed-tensors") == 0 || strcmp(asked, "humming") == 0;
+}
+
 /* ModelConfig._verify_quantization() */
 static bool check_quantization(oos_check *c)
 {
@@ -106,6 +113,14 @@ static bool check_quantization(oos_check *c)
     const char *name = asked ? asked : has;
     oos_quant_method method;
     if (!name || (has && overrides_the_flag(setup->model))) return false;
+    if (setup->model->quant_by_flag && asked && !by_flag(asked)) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "Quantization method specified in the model config (None) does not match the quantization "
+            "method specified in the `quantization` argument (%s).",
+            asked);
+    }
     name = name_here(c, name);
     if (has && asked && !same_family(has, asked)) {
         oos_check_mend_without(c, "--quantization");
@@ -121,37 +136,45 @@ static bool check_quantization(oos_check *c)
         return oos_check_refuse(
             c, "Unknown quantization method: %s. Must be one of the methods of this release.", name);
     }
+    if (asked && !has && oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
+        method.deprecated && !oos_check_has(c, "--allow-deprecated-quantization")) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "The quantization method %s is deprecated and will be removed in future versions of vLLM. To "
+            "bypass, set `--allow-deprecated-quantization`.",
+            name);
+    }
     return false;
+}
+
+/* ModelConfig.validate_model_config_after() */
+static bool check_zero_length(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    if (!setup->rules->zero_length_refused || !setup->serve->max_model_len.known ||
+        setup->serve->max_model_len.value > 0)
+        return false;
+    oos_check_mend_without(c, "--max-model-len");
+    return oos_check_refuse(c, "max_model_len must be a positive integer, got int: 0.");
 }
 
 bool oos_check_model(oos_check *c)
 {
-    return check_architecture(c) || check_dtype(c) || check_quantization(c) || check_length(c);
+    return check_architecture(c) || check_dtype(c) || check_length(c) || check_quantization(c) ||
+           check_zero_length(c);
 }
 
-/* Methods that quantise a plain checkpoint while it is loaded. */
-static bool on_the_fly(const char *method)
+/* get_quant_config(): a checkpoint without settings of its own, and a method that needs some. */
+static bool check_settings(oos_check *c, const char *name)
 {
-    static const char *const those[] = {"fp8",
-                                        "bitsandbytes",
-                                        "experts_int8",
-                                        "torchao",
-                                        "ptpc_fp8",
-                                        "quark",
-                                        "mxfp8",
-                                        "tpu_int8",
-                                        "fp8_per_tensor",
-                                        "fp8_per_block",
-                                        "int8_per_channel",
-                                        "online",
-                                        "humming",
-                                        "deepspeedfp",
-                                        "rtn",
-                                        "ipex",
-                                        "mxfp4"};
-    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
-        if (strcmp(method, those[i]) == 0) return true;
-    return false;
+    const oos_rules *rules = c->setup->rules;
+    oos_quant_method method;
+    if (!oos_quant_method_find(rules->facts, name, rules->version, &method)) return false;
+    if (!method.file && !method.settings) return false;
+    oos_check_mend_without(c, "--quantization");
+    if (method.file) return oos_check_refuse(c, "Cannot find the config file for %s", name);
+    return oos_check_refuse(c, "__init__() missing required positional arguments: settings of %s", name);
 }
 
 /* A checkpoint for which there is a Marlin kernel is given it unless the plain method is named (awq_marlin, gptq_marlin:
@@ -178,10 +201,7 @@ bool oos_check_quantization_late(oos_check *c)
     if (!name) return false;
     if (has && overrides_the_flag(setup->model)) name = has;
     name = kernel_of(c, name_here(c, name));
-    if (!has && !on_the_fly(name)) {
-        oos_check_mend_without(c, "--quantization");
-        return oos_check_refuse(c, "Cannot find the config file for %s", name);
-    }
+    if (!has && check_settings(c, name)) return true;
     if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;
     if (setup->device.capability && setup->device.capability < method.capability)
         return oos_check_refuse(

@@ -170,13 +170,27 @@ static bool check_graphs(oos_check *c)
     return false;
 }
 
-static bool check_levels(oos_check *c)
+bool oos_check_levels(oos_check *c)
 {
     const oos_compilation *graphs = &c->setup->serve->compilation;
     if (!c->setup->rules->optimization_levels || !graphs->optimization_level.known) return false;
     if (graphs->optimization_level.value <= 3) return false;
     oos_check_mend_without(c, "--optimization-level");
     return oos_check_refuse(c, "optimization_level: Input should be 0, 1, 2 or 3");
+}
+
+/* EngineArgs: the same thing said twice */
+bool oos_check_sizes_twice(oos_check *c)
+{
+    static const char *const flags[] = {"--cudagraph-capture-sizes", "--max-cudagraph-capture-size"};
+    static const char *const names[] = {"cudagraph_capture_sizes", "max_cudagraph_capture_size"};
+    const oos_compilation *graphs = &c->setup->serve->compilation;
+    for (size_t i = 0; i < 2; i++) {
+        if (!oos_check_has(c, flags[i]) || !(i ? graphs->max_in_json : graphs->sizes_in_json)) continue;
+        oos_check_mend_without(c, flags[i]);
+        return oos_check_refuse(c, "%s and compilation_config.%s are mutually exclusive", names[i], names[i]);
+    }
+    return false;
 }
 
 static bool check_backend(oos_check *c)
@@ -249,6 +263,6 @@ static bool check_expert_blocks(oos_check *c)
 
 bool oos_check_rest(oos_check *c)
 {
-    return check_backend(c) || check_levels(c) || check_graphs(c) || check_state(c) || check_cache_type(c) ||
+    return check_backend(c) || check_graphs(c) || check_state(c) || check_cache_type(c) ||
            check_expert_blocks(c);
 }

@@ -29,11 +29,18 @@ bool oos_check_bounds(oos_check *c, const char *part);
 /* Each returns true when it refused. In the order of the engine. */
 bool oos_check_model(oos_check *c);
 bool oos_check_quantization_late(oos_check *c);
+bool oos_check_launch(oos_check *c);
 bool oos_check_parallel(oos_check *c);
+bool oos_check_data_parallel(oos_check *c);
 bool oos_check_parallel_late(oos_check *c);
 bool oos_check_speculation(oos_check *c);
 bool oos_check_scheduler(oos_check *c);
 bool oos_check_lora(oos_check *c);
+bool oos_check_sizes_twice(oos_check *c);
+bool oos_check_levels(oos_check *c);
+bool oos_check_executor(oos_check *c);
+bool oos_check_microbatches(oos_check *c);
+bool oos_check_async(oos_check *c);
 bool oos_check_rest(oos_check *c);
 
 #endif
