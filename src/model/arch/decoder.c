@@ -25,9 +25,10 @@ static const char *const record_keys[] = {
     "like",         "note",  "model", "let",     "attention", "mlp",   "experts",         "norms",
     "norm_vectors", "also",  "ends",  "outside", "drafter",   NULL};
 static const char *const attention_keys[] = {
-    "qkv",       "o",           "qkv_bias",   "o_bias", "head_norm", "head_norm_when", "heads",
-    "kv_heads",  "head_dim",    "head_dim_v", "window", "sliding",   "sinks",          "sinks_name",
-    "kv_scales", "shares_last", "q_norm",     "k_norm", NULL};
+    "qkv",    "o",          "qkv_bias",  "o_bias",      "head_norm",   "head_norm_when",
+    "heads",  "kv_heads",   "head_dim",  "head_dim_v",  "window",      "sliding",
+    "sinks",  "sinks_name", "kv_scales", "shares_last", "projections", "q_norm",
+    "k_norm", NULL};
 static const char *const window_keys[] = {"default", "pattern", "from", "when", "types",
                                           "letters", "list",    "is",   "size", NULL};
 static const char *const sliding_keys[] = {"heads", "kv_heads", "head_dim", "head_dim_v", "sinks", NULL};
@@ -138,7 +139,21 @@ static void put_head_norms(const oos_scope *s, const json_t *section, const oos_
         second.kv_heads = t->kv_heads;
     }
     oos_put(a, OOS_MODULE_NORM, first);
-    oos_put(a, OOS_MODULE_NORM, second);
+    if (!t->shares_kv) oos_put(a, OOS_MODULE_NORM, second);
+}
+
+/* Fused queries, keys and values, and the output. */
+static void put_projections(const oos_scope *s, const json_t *section, const oos_attention *t)
+{
+    oos_arch *a = s->arch;
+    bool const bias = oos_record_yes(s, section, "qkv_bias", false);
+    if (t->shares_kv) /* queries only */
+        oos_put_column(a, OOS_MODULE_ATTN, "self_attn.q_proj", oos_mul(t->heads, t->head_dim),
+                       a->model->hidden, bias, 1);
+    else
+        oos_put_qkv(a, oos_record_word(s, section, "qkv", "self_attn.qkv_proj"), t, 1, bias);
+    oos_put_row(a, OOS_MODULE_ATTN, oos_record_word(s, section, "o", "self_attn.o_proj"), a->model->hidden,
+                oos_mul(t->heads, t->head_dim_v), oos_record_yes(s, section, "o_bias", false));
 }
 
 static void put_attention(const oos_scope *s, const json_t *section, uint64_t i)
@@ -146,10 +161,10 @@ static void put_attention(const oos_scope *s, const json_t *section, uint64_t i)
     oos_arch *a = s->arch;
     oos_attention const t = attention_of(s, section, i);
     oos_arch_attention(a, t);
-    oos_put_qkv(a, oos_record_word(s, section, "qkv", "self_attn.qkv_proj"), &t, 1,
-                oos_record_yes(s, section, "qkv_bias", false));
-    oos_put_row(a, OOS_MODULE_ATTN, oos_record_word(s, section, "o", "self_attn.o_proj"), a->model->hidden,
-                oos_mul(t.heads, t.head_dim_v), oos_record_yes(s, section, "o_bias", false));
+    if (json_object_get(section, "projections"))
+        oos_record_matrices(s, section, "projections", OOS_MODULE_ATTN, NULL);
+    else
+        put_projections(s, section, &t);
     put_head_norms(s, section, &t);
     if (t.sinks)
         oos_put_divided(a, OOS_MODULE_ATTN, oos_record_word(s, section, "sinks_name", "self_attn.sinks"),
@@ -182,7 +197,8 @@ static bool has_experts(const oos_scope *s, const json_t *section, uint64_t i)
            i >= oos_record_size(s, section, "from", 0) &&
            i <= oos_record_size(s, section, "to", UINT64_MAX) && every > 0 &&
            oos_add(i, offset) % every == 0 && !oos_arch_list_holds(except, i) &&
-           (!json_is_array(list) || oos_arch_item_u64(list, i, 1) != 0);
+           (!json_is_array(list) ||
+            (oos_arch_item_u64(list, i, 1) != 0 && !oos_arch_item_is(list, i, "dense")));
 }
 
 static void put_experts(const oos_scope *s, const json_t *section)

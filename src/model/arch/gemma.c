@@ -54,7 +54,7 @@ static void gemma4_layer(oos_arch *a, uint64_t i)
     uint64_t const window = i + 1 == layers ? 0 : oos_arch_window(a, i, 6, 512);
     oos_attention plain = oos_arch_plain(a, window);
     if (window == 0) {
-        plain.head_dim = plain.head_dim_v = oos_arch_u64(a, "global_head_dim", plain.head_dim);
+        plain.head_dim = plain.head_dim_v = oos_arch_u64(a, "global_head_dim", 512);
         if (oos_arch_yes(a, "attention_k_eq_v", false))
             plain.kv_heads = oos_arch_u64(a, "num_global_key_value_heads", plain.kv_heads);
     }

@@ -107,7 +107,7 @@ void oos_rope_gemma4(oos_arch *a)
 {
     const json_t *both = oos_rope_config(a);
     oos_rope full = oos_rope_of(a, json_object_get(both, "full_attention"), a->model->head_dim);
-    full.rotary_dim = oos_arch_u64(a, "global_head_dim", a->model->head_dim);
+    full.rotary_dim = oos_arch_u64(a, "global_head_dim", 512);
     oos_rope_add(a, full);
     oos_rope_add(a, oos_rope_of(a, json_object_get(both, "sliding_attention"), a->model->head_dim));
 }
