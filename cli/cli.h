@@ -27,6 +27,12 @@ int cmd_completion(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
 int cmd_matrix(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_top(int argc, char **argv);
+
+/* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
+#define RUN_SEGMENT_PREFIX "oomsight-run-"
+const char *run_segment_folder(void);
 
 /* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --verbose, --explain, --data. */
 typedef struct output_options {

@@ -21,6 +21,8 @@ static const struct {
     {"dryrun", "--gpu --gpu-total --gpu-used --slice --compute-capability --outside --load --serve --until "
                "--trace --snapshot --cuda "
                "--timeout --quiet " OUTPUT},
+    {"run", "--budget --unified --report --quiet --color --ascii --lang --help"},
+    {"top", "--once --every --json --color --ascii --lang --help"},
     {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline --insecure " OUTPUT},
     {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "
                "--engine --jobs "

@@ -10,6 +10,8 @@ static const command commands[] = {
     {"explain", cmd_explain, "why did it run out, what to change"},
 #if OOMSIGHT_PROCESSES
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
+    {"run", cmd_run, "the real engine on a real GPU, counted and kept inside a budget"},
+    {"top", cmd_top, "what runs under 'oomsight run' here, and what it holds"},
 #endif
     {"check", cmd_check, "the engine commands in deployment files, each planned"},
 #if OOMSIGHT_PROCESSES

@@ -19,7 +19,8 @@ MAY_SEE = {
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
     "dryrun": {"base", "facts", "ledger"},
     "replay": {"base", "facts", "trace", "ledger"},
-    "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun"},
+    "run": {"base"},
+    "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun", "run"},
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},
 }
 MAY_SEE["api"] = set(MAY_SEE)  # joins everything

@@ -65,6 +65,7 @@ def contents(build, info, data):
             files["oomsight/" + os.path.relpath(path, package)] = (read(path), False)
     files["oomsight/lib/liboomsight.so.0"] = (stripped(os.path.join(build, "src", "liboomsight.so.0")), True)
     files["oomsight/stand-ins/liboomsight-device.so"] = (stripped(os.path.join(build, "shim", "liboomsight-device.so")), True)
+    files["oomsight/stand-ins/liboomsight-guard.so"] = (stripped(os.path.join(build, "shim", "liboomsight-guard.so")), True)
     for major in ("cuda12", "cuda13"):
         for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
             if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):

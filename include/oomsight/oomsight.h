@@ -603,6 +603,40 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oo
                                                                         char **ret_text,
                                                                         oomsight_error *reterr);
 
+/* ---- guarded runs ----------------------------------------------------------------------------------------------- */
+
+/* A real engine on real devices, counted and kept inside a budget by the guard. This part makes the segment and reads it, at any
+ * time; starting the process with the guard in front of it is the caller's (the command `oomsight run` does it). Experimental:
+ * may change before 1.0. */
+typedef struct oomsight_run oomsight_run;
+
+/* Parameters of a guarded run. Start from OOMSIGHT_RUN_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_run_params {
+    size_t size;
+    const char *segment_path;   /* a file that does not exist yet; the guard finds it in OOMSIGHT_GUARD */
+    uint64_t budget_bytes;      /* of each device; 0: see the next */
+    unsigned budget_millionths; /* of each device's memory; 0 with budget_bytes 0: no budget */
+    uint64_t reserve_bytes;     /* unified memory: what the host keeps; 0: memory is not unified */
+} oomsight_run_params;
+#define OOMSIGHT_RUN_PARAMS_INIT                                                                             \
+    {                                                                                                        \
+        sizeof(oomsight_run_params), NULL, 0, 0, 0                                                           \
+    }
+
+/* On OOMSIGHT_OK *ret_run is the caller's, to be given to oomsight_run_free(); the file is the caller's to remove. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_create(const oomsight_run_params *params,
+                                                                     oomsight_run **ret_run,
+                                                                     oomsight_error *reterr);
+/* The segment of a run that somebody else made. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_open(const char *segment_path,
+                                                                   oomsight_run **ret_run,
+                                                                   oomsight_error *reterr);
+OOMSIGHT_API void oomsight_run_free(oomsight_run *run);              /* NULL is fine */
+OOMSIGHT_API uint64_t oomsight_run_refused(const oomsight_run *run); /* calls, so far */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
+                                                                     const oomsight_render_params *params,
+                                                                     char **ret_text, oomsight_error *reterr);
+
 /* ---- check ----------------------------------------------------------------------------------------------------- */
 
 /* The engine commands in deployment files, each planned: shell scripts, Dockerfiles, systemd units, compose files, Kubernetes

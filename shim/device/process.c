@@ -84,27 +84,6 @@ const char *oos_run_path(void)
     return run_path;
 }
 
-/* Under the run lock. A slot of the same pid is from before an exec: the kernel has dropped that memory. */
-static oos_segment_process *slot_claim(oos_segment *segment)
-{
-    for (int again = 0; again < 2; again++) {
-        for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
-            if (segment->processes[i].pid == own_pid) {
-                segment->processes[i].start_ticks = 0;
-                oos_segment_reap(segment);
-            }
-        for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
-            if (!segment->processes[i].pid) {
-                segment->processes[i].start_ticks = own_start_ticks;
-                segment->processes[i].told = 0;
-                segment->processes[i].pid = own_pid;
-                return &segment->processes[i];
-            }
-        if (!oos_segment_reap(segment)) break;
-    }
-    return NULL;
-}
-
 bool oos_run_lock(oos_segment_process **ret_slot)
 {
     oos_segment *segment = oos_run();
@@ -115,7 +94,8 @@ bool oos_run_lock(oos_segment_process **ret_slot)
         own_pid = (uint32_t)getpid();
     }
     oos_segment_lock(segment, own_pid, own_start_ticks);
-    if (!slot) __atomic_store_n(&slot, slot_claim(segment), __ATOMIC_RELEASE);
+    if (!slot)
+        __atomic_store_n(&slot, oos_segment_claim(segment, own_pid, own_start_ticks), __ATOMIC_RELEASE);
     if (!slot) {
         oos_run_unlock();
         return false;

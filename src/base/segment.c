@@ -184,6 +184,26 @@ unsigned oos_segment_reap(oos_segment *segment)
     return dead;
 }
 
+oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
+{
+    for (int again = 0; again < 2; again++) {
+        for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
+            if (segment->processes[i].pid == own_pid) {
+                segment->processes[i].start_ticks = 0;
+                oos_segment_reap(segment);
+            }
+        for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
+            if (!segment->processes[i].pid) {
+                segment->processes[i].start_ticks = own_start_ticks;
+                segment->processes[i].told = 0;
+                segment->processes[i].pid = own_pid;
+                return &segment->processes[i];
+            }
+        if (!oos_segment_reap(segment)) break;
+    }
+    return NULL;
+}
+
 void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
 {
     uint64_t const own = (uint64_t)own_pid << 32 | (uint32_t)own_start_ticks;

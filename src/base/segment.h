@@ -1,5 +1,6 @@
-/* The shared segment of one dry run: the devices, who holds what on them, and how often each call was made.
- * The launcher creates the file, the stand-ins (shim/device) map it into every process of the run, the report reads it.
+/* The shared segment of one run: the devices, who holds what on them, and how often each call was made.
+ * The launcher creates the file, the stand-ins (shim/device) or the guard (shim/guard) map it into every process of the run,
+ * the report reads it.
  * Uses libc alone, because it is loaded into other people's processes.
  *
  *   header | devices[16] | processes[128] | libraries[24] | calls[] (names) | page | counters[] (own pages)
@@ -14,6 +15,8 @@
 #include <stdint.h>
 
 #define OOS_SEGMENT_ENV "OOMSIGHT_SEGMENT" /* path of the file; without it the stand-ins have no device */
+#define OOS_GUARD_ENV                                                                                        \
+    "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
     OOS_SEGMENT_VERSION = 3,
@@ -60,6 +63,7 @@ typedef struct oos_device_spec {
     uint64_t property_bytes;   /* cudaDeviceProp.totalGlobalMem: the whole card under a slicing layer */
     uint64_t nvml_bytes;       /* nvmlDeviceGetMemoryInfo */
     uint64_t others_bytes;     /* held by processes that are not part of the run */
+    uint64_t before_bytes;     /* under the guard: used on the device before the run, as NVML says */
     uint64_t context_bytes;    /* per process, at the first context */
     uint64_t collective_bytes; /* once per process, with its first communicator of more than one rank */
     uint64_t kernel_bytes, kernels_bytes;   /* per kernel at its first launch, and at most in all */
@@ -68,12 +72,16 @@ typedef struct oos_device_spec {
     uint32_t sms;
     uint32_t unified; /* host and device share one memory */
     uint32_t nvlink;  /* peers see one another over NVLink */
+    uint32_t before_known;
 } oos_device_spec;
 
 typedef struct oos_segment_device {
     oos_device_spec spec;
     oos_held held;
     uint64_t held_bytes, peak_bytes;
+    uint64_t
+        outside_bytes; /* under the guard: used on the real device and by no call; contexts, kernels, graphs */
+    uint64_t refused_count;
     uint64_t phase_peak_bytes[OOS_SEGMENT_PHASES];
     oos_held at_phase_peak[OOS_SEGMENT_PHASES]; /* who held the bytes at that moment */
 } oos_segment_device;
@@ -119,6 +127,9 @@ typedef struct oos_segment {
         owner; /* set by the launcher as it reads the engine's log; for processes that do not say it themselves */
     uint32_t cuda_major;  /* 12 or 13: which set of stand-ins */
     uint64_t arena_bytes; /* address space that a process sets aside for device memory */
+    uint64_t budget_bytes,
+        budget_millionths;  /* under the guard, for each device: bytes, or a share of it; both 0: none */
+    uint64_t reserve_bytes; /* under the guard, on unified memory: left to the host; 0: not unified */
     uint32_t library_count, call_count;
     uint64_t failure_count; /* ever; the last OOS_SEGMENT_FAILURES are kept */
     uint64_t reaped_count;  /* processes that died holding memory */
@@ -159,6 +170,10 @@ void oos_segment_unlock(oos_segment *segment);
 
 /* Under the lock: give back what dead processes held. Returns how many there were. */
 unsigned oos_segment_reap(oos_segment *segment);
+
+/* Under the lock: a place for this process; NULL when all are taken. One of the same pid is from before an exec: the kernel has
+ * dropped that memory. */
+oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
 
 /* The counters of a library, mapped from the file; NULL on failure. */
 uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library);

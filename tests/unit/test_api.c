@@ -120,6 +120,16 @@ static oomsight_status dryrun_entry(const void *params)
     return status;
 }
 
+static oomsight_status run_entry(const void *params)
+{
+    oomsight_run *run = NULL;
+    unlink("/tmp/oomsight-test-api-run"); /* the file must not be there */
+    oomsight_status const status = oomsight_run_create(params, &run, NULL);
+    if (status == OOMSIGHT_OK) oomsight_run_free(run);
+    unlink("/tmp/oomsight-test-api-run");
+    return status;
+}
+
 static oomsight_status gpus_entry(const void *params)
 {
     char *text = NULL;
@@ -218,6 +228,8 @@ static void no_entry_reads_behind_the_size_of_its_parameters(void **state)
         let_go(pages);
     }
 
+    oomsight_run_params const run = {.size = sizeof run, .segment_path = "/tmp/oomsight-test-api-run"};
+    walk_sizes("run", run_entry, &run, sizeof run);
     oomsight_render_params const render = {.size = sizeof render};
     walk_sizes("gpus", gpus_entry, &render, sizeof render);
     walk_sizes("render", plan_render_entry, &render, sizeof render);

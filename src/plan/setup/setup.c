@@ -222,6 +222,9 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
 
     setup->gpu_memory_utilization =
         oos_f64_or(serve->gpu_memory_utilization, rules->default_gpu_memory_utilization);
+    /* A share that the engine refuses is planned all the same: the figures must stay numbers. */
+    if (!(setup->gpu_memory_utilization <= 100)) setup->gpu_memory_utilization = 100;
+    if (setup->gpu_memory_utilization < 0) setup->gpu_memory_utilization = 0;
     setup->kv_cache_memory_bytes = serve->kv_cache_memory_bytes;
     setup->blocks_override = serve->num_gpu_blocks_override;
     setup->block_size_given = serve->block_size;

@@ -1,0 +1,216 @@
+/* oomsight run: the real engine on real devices, counted and kept inside a budget. What happens inside the engine's processes is
+ * shim/guard's business; here they are started with it in front of them, and told about in the end. */
+#include "cli.h"
+#include "dryrun.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: oomsight run [options] -- vllm serve MODEL [vllm flags...]\n\n"
+    "Starts the command as it is, with a guard in front of the CUDA libraries that counts what it allocates. "
+    "Past\n"
+    "the budget an allocation is answered with \"out of memory\" before the driver is asked, and every "
+    "question for\n"
+    "free or total memory (CUDA, NVML, device properties) shows the budget, so that the engine sizes itself "
+    "inside it.\n"
+    "Any program that allocates by CUDA will do. The report goes to stderr when the command has ended.\n\n"
+    "  --budget SIZE|SHARE   what the command may use of each device: 20GiB, or 0.6 of it (no limit)\n"
+    "  --unified RESERVE     host and device share one memory: leave so much to the host, e.g. 8GiB\n"
+    "  --report FILE         the report there, as JSON\n"
+    "  --quiet               no report on stderr\n"
+    "  --color WHEN, --ascii, --lang en|zh\n\n"
+    "Exit: the command's own code; 128 and the number of a signal that ended it.\n";
+
+typedef struct run_options {
+    output_options output;
+    oomsight_run_params params;
+    const char *report_path;
+    bool quiet;
+    char **command;
+} run_options;
+
+static bool take_budget(const char *value, oomsight_run_params *params)
+{
+    char *end;
+    double const share = strtod(value, &end);
+    if (*end == '\0' && share > 0 && share <= 1 && strchr(value, '.'))
+        return params->budget_millionths = (unsigned)(share * 1e6 + 0.5), true;
+    if (oomsight_size_parse(value, &params->budget_bytes) && params->budget_bytes) return true;
+    complain("oomsight run: '%s' is no budget (20GiB, 24564MiB, or a share such as 0.6)", value);
+    return false;
+}
+
+static int take_option(run_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
+    if ((value = option_value("--budget", argc, argv, at, &wrong)))
+        return take_budget(value, &options->params) ? 1 : -1;
+    if ((value = option_value("--report", argc, argv, at, &wrong))) return options->report_path = value, 1;
+    if ((value = option_value("--unified", argc, argv, at, &wrong))) {
+        if (oomsight_size_parse(value, &options->params.reserve_bytes) && options->params.reserve_bytes)
+            return 1;
+        complain("oomsight run: '%s' is no size (8GiB, 8192MiB, bytes)", value);
+        return -1;
+    }
+    return wrong ? -1 : 0;
+}
+
+/* 0, -1 wrong usage, -2 help was asked for */
+static int read_options(run_options *options, int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc && argv[at][0] == '-') {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            fputs(help, stdout);
+            return -2;
+        }
+        int taken = output_options_take(&options->output, argc, argv, &at);
+        if (taken == 0) taken = take_option(options, argc, argv, &at);
+        if (taken < 0) return -1;
+        if (taken == 0) {
+            complain("oomsight run: no option '%s' (the command goes behind '--')", argv[at]);
+            return -1;
+        }
+    }
+    options->command = argv + at;
+    if (at < argc) return 0;
+    fputs("oomsight run: the command is missing: oomsight run --budget 20GiB -- vllm serve MODEL\n", stderr);
+    return -1;
+}
+
+/* Beside the folders of the stand-ins. */
+static bool guard_path(char *ret_path, size_t capacity)
+{
+    char folder[512];
+    if (!dryrun_shim_dir(12, folder, sizeof folder)) return false;
+    char *slash = strrchr(folder, '/');
+    if (!slash) return false;
+    *slash = '\0';
+    int const len = snprintf(ret_path, capacity, "%s/liboomsight-guard.so", folder);
+    return len > 0 && (size_t)len < capacity && access(ret_path, R_OK) == 0;
+}
+
+/* `oomsight top` finds it by this name; the pid is the launcher's. */
+static void segment_name(char *ret_path, size_t capacity)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(ret_path, capacity, "%s/" RUN_SEGMENT_PREFIX "%d-%llx", run_segment_folder(), (int)getpid(),
+             (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+}
+
+static void child_exec(const run_options *options, const char *guard, const char *segment_path)
+{
+    const char *old = getenv("LD_PRELOAD");
+    char *preload = NULL;
+    if (old && *old && asprintf(&preload, "%s:%s", guard, old) < 0) preload = NULL;
+    setenv("LD_PRELOAD", preload ? preload : guard, 1);
+    setenv("OOMSIGHT_GUARD", segment_path, 1);
+    execvp(options->command[0], options->command);
+    complain("oomsight run: '%s' cannot be started: %s", options->command[0], strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static volatile sig_atomic_t child_pid;
+
+/* Whoever manages services signals us; a terminal signals the command as well. */
+static void pass_on(int number)
+{
+    if (child_pid > 0) kill(child_pid, number);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void report(run_options *options, const oomsight_run *run)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    if (options->report_path) {
+        options->output.render.format = OOMSIGHT_FORMAT_JSON;
+        options->output.output_path = options->report_path;
+        if (oomsight_run_render(run, &options->output.render, &text, &error) != OOMSIGHT_OK)
+            fail_with(&error);
+        else
+            output_write(&options->output, text);
+        oomsight_text_free(text);
+        text = NULL;
+    }
+    if (options->quiet) return;
+    options->output.render.format = OOMSIGHT_FORMAT_TEXT;
+    if (oomsight_run_render(run, &options->output.render, &text, &error) != OOMSIGHT_OK) {
+        fail_with(&error);
+        return;
+    }
+    fprintf(stderr, "oomsight run:\n%s", text);
+    oomsight_text_free(text);
+}
+
+static int guarded(run_options *options, const char *guard, const char *segment_path, const oomsight_run *run)
+{
+    struct sigaction const forward = {.sa_handler = pass_on}, keep = {.sa_handler = SIG_IGN};
+    fflush(NULL);
+    pid_t const pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        child_exec(options, guard, segment_path);
+    }
+    if (pid < 0) {
+        complain("oomsight run: no process could be started: %s", strerror(errno));
+        return EXIT_OUR_FAULT;
+    }
+    child_pid = pid;
+    sigaction(SIGTERM, &forward, NULL);
+    sigaction(SIGHUP, &forward, NULL);
+    sigaction(SIGUSR1, &forward, NULL);
+    sigaction(SIGINT, &keep, NULL); /* the terminal sends it to the command, too */
+    sigaction(SIGQUIT, &keep, NULL);
+    int const code = wait_for(pid);
+    child_pid = 0;
+    report(options, run);
+    return code;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    run_options options = {.params = OOMSIGHT_RUN_PARAMS_INIT};
+    char guard[600], segment_path[600];
+    oomsight_error error = {0};
+    oomsight_run *run = NULL;
+    output_options_init(&options.output);
+    int const read = read_options(&options, argc, argv);
+    if (read == -2) return 0;
+    if (read < 0) return EXIT_USAGE;
+    output_options_settle(&options.output);
+    if (!guard_path(guard, sizeof guard)) {
+        fputs("oomsight run: liboomsight-guard.so is not found beside the stand-ins (OOMSIGHT_SHIM_DIR)\n",
+              stderr);
+        return EXIT_INPUT;
+    }
+    segment_name(segment_path, sizeof segment_path);
+    options.params.segment_path = segment_path;
+    if (oomsight_run_create(&options.params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);
+    int const code = guarded(&options, guard, segment_path, run);
+    oomsight_run_free(run);
+    unlink(segment_path);
+    return code;
+}

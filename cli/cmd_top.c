@@ -1,0 +1,140 @@
+/* oomsight top: what runs under `oomsight run` on this machine, and what it holds. */
+#include "cli.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char help[] = "usage: oomsight top [--once] [--json] [--every SECONDS]\n\n"
+                           "Every command that runs under 'oomsight run' on this machine, with what it holds "
+                           "on each device against its\n"
+                           "budget. Drawn again every two seconds on a terminal; once when piped.\n\n"
+                           "  --once              print once and end\n"
+                           "  --every SECONDS     between two drawings (2)\n"
+                           "  --json              an array of objects, one for each command; once\n"
+                           "  --color WHEN, --ascii, --lang en|zh\n";
+
+const char *run_segment_folder(void)
+{
+    const char *temporary = getenv("TMPDIR");
+    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : temporary && *temporary ? temporary : "/tmp";
+}
+
+typedef struct top_options {
+    output_options output;
+    bool once;
+    unsigned every;
+} top_options;
+
+/* The words that it was started with, for people: one line, cut. */
+static void command_of(int pid, char *ret_line, size_t capacity)
+{
+    char path[64];
+    ret_line[0] = '\0';
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t const len = read(fd, ret_line, capacity - 1);
+    close(fd);
+    for (ssize_t i = 0; i < len; i++)
+        if (!ret_line[i]) ret_line[i] = ' ';
+    ret_line[len > 0 ? len : 0] = '\0';
+}
+
+/* A file of ours whose launcher lives; one whose launcher is gone is removed. */
+static bool is_live(const char *path, const char *name, int *ret_pid)
+{
+    struct stat info;
+    *ret_pid = atoi(name + strlen(RUN_SEGMENT_PREFIX));
+    if (*ret_pid <= 0 || lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid())
+        return false;
+    if (kill(*ret_pid, 0) == 0) return true;
+    unlink(path);
+    return false;
+}
+
+static bool show(const top_options *options, const char *path, int pid, bool first)
+{
+    oomsight_error error = {0};
+    oomsight_run *run = NULL;
+    char *text = NULL, line[4096];
+    if (oomsight_run_open(path, &run, &error) != OOMSIGHT_OK) return false;
+    bool const shown = oomsight_run_render(run, &options->output.render, &text, &error) == OOMSIGHT_OK;
+    command_of(pid, line, sizeof line);
+    if (shown && options->output.render.format == OOMSIGHT_FORMAT_JSON)
+        printf("%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
+    else if (shown) {
+        char *clean = NULL;
+        if (oomsight_text_redact(line, &clean, &error) == OOMSIGHT_OK)
+            printf("%d  %.*s\n", pid, 200, clean);
+        oomsight_text_free(clean);
+        printf("%s\n", text);
+    }
+    oomsight_text_free(text);
+    oomsight_run_free(run);
+    return shown;
+}
+
+static unsigned draw(const top_options *options)
+{
+    const char *folder = run_segment_folder();
+    unsigned count = 0;
+    DIR *place = opendir(folder);
+    if (!place) return 0;
+    for (const struct dirent *entry; (entry = readdir(place));) {
+        char path[800];
+        int pid;
+        if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (is_live(path, entry->d_name, &pid) && show(options, path, pid, count == 0)) count++;
+    }
+    closedir(place);
+    return count;
+}
+
+static int take_option(top_options *options, int argc, char **argv, int *at)
+{
+    bool wrong = false;
+    const char *value;
+    if (strcmp(argv[*at], "--once") == 0) return options->once = true, ++*at, 1;
+    if ((value = option_value("--every", argc, argv, at, &wrong))) {
+        options->every = (unsigned)strtoul(value, NULL, 10);
+        return options->every ? 1 : -1;
+    }
+    return wrong ? -1 : 0;
+}
+
+int cmd_top(int argc, char **argv)
+{
+    top_options options = {.every = 2};
+    output_options_init(&options.output);
+    for (int at = 0; at < argc;) {
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) return fputs(help, stdout), 0;
+        int taken = output_options_take(&options.output, argc, argv, &at);
+        if (taken == 0) taken = take_option(&options, argc, argv, &at);
+        if (taken > 0) continue;
+        if (taken == 0) complain("oomsight top: no option '%s'", argv[at]);
+        return EXIT_USAGE;
+    }
+    output_options_settle(&options.output);
+    bool const json = options.output.render.format == OOMSIGHT_FORMAT_JSON;
+    if (json) {
+        puts("[");
+        draw(&options);
+        puts("]");
+        return 0;
+    }
+    for (;;) {
+        bool const again = !options.once && isatty(STDOUT_FILENO);
+        if (again) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
+        if (!draw(&options)) puts("nothing runs under 'oomsight run' here");
+        fflush(stdout);
+        if (!again) return 0;
+        sleep(options.every);
+    }
+}

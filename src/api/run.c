@@ -1,0 +1,90 @@
+/* The public face of guarded runs. */
+#include "api/api.h"
+#include "base/text.h"
+#include "report/run.h"
+#include "run/run.h"
+
+#include <stdlib.h>
+
+struct oomsight_run {
+    oos_segment *segment;
+};
+
+static oomsight_status opened(oos_segment_status status, const char *path, oomsight_error *reterr)
+{
+    if (status == OOS_SEGMENT_OK) return OOMSIGHT_OK;
+    if (status == OOS_SEGMENT_CORRUPT)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "%s: not the segment of a run", path);
+    if (status == OOS_SEGMENT_NO_ROOM)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment", path,
+                        (unsigned long long)oos_segment_file_bytes() >> 10);
+    return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be opened", path);
+}
+
+oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_run **ret_run,
+                                    oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_run_params, params);
+    if (!params->segment_path)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a guarded run needs a place for its segment");
+    if (params->budget_millionths > 1000000)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a budget is at most the whole device");
+    oomsight_run *run = calloc(1, sizeof *run);
+    if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
+    oos_device_spec specs[OOS_SEGMENT_DEVICES];
+    unsigned const count = oos_run_devices_before(specs, OOS_SEGMENT_DEVICES);
+    oomsight_status const status =
+        OOS_WHOLE_STATUS(params, opened(oos_segment_create(params->segment_path, specs, count, &run->segment),
+                                        params->segment_path, reterr));
+    if (status != OOMSIGHT_OK) {
+        oomsight_run_free(run);
+        return status;
+    }
+    run->segment->budget_bytes = params->budget_bytes;
+    run->segment->budget_millionths = params->budget_bytes ? 0 : params->budget_millionths;
+    run->segment->reserve_bytes = params->reserve_bytes;
+    *ret_run = run;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_run_open(const char *segment_path, oomsight_run **ret_run, oomsight_error *reterr)
+{
+    oomsight_run *run = calloc(1, sizeof *run);
+    if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
+    oomsight_status const status =
+        opened(oos_segment_open(segment_path, &run->segment), segment_path, reterr);
+    if (status != OOMSIGHT_OK) {
+        free(run);
+        return status;
+    }
+    *ret_run = run;
+    return OOMSIGHT_OK;
+}
+
+void oomsight_run_free(oomsight_run *run)
+{
+    if (!run) return;
+    oos_segment_close(run->segment);
+    free(run);
+}
+
+uint64_t oomsight_run_refused(const oomsight_run *run)
+{
+    return run->segment->failure_count;
+}
+
+oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_render_params *params,
+                                    char **ret_text, oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_text text = {0};
+    oos_run_state *state = malloc(sizeof *state);
+    if (!state) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+    oos_run_read(run->segment, state);
+    if (params->format == OOMSIGHT_FORMAT_JSON)
+        oos_report_run_json(&text, state);
+    else
+        oos_report_run_text(&text, state, params);
+    free(state);
+    return OOS_WHOLE_TEXT(params, &text, ret_text);
+}

@@ -1,0 +1,40 @@
+/* A guarded run: the segment that `oomsight run` makes for the guard (shim/guard), and what stands in it. */
+#ifndef OOS_RUN_RUN_H
+#define OOS_RUN_RUN_H
+
+#include "base/segment.h"
+
+typedef struct oos_run_device {
+    const char *bus_id;
+    uint64_t total_bytes;  /* of the device; 0: no process asked yet */
+    uint64_t budget_bytes; /* 0: none */
+    uint64_t held_bytes, outside_bytes, peak_bytes;
+    uint64_t at_peak[OOS_USE_COUNT]; /* by call, when the calls held most */
+    uint64_t refused_count;
+    bool outside_known;
+} oos_run_device;
+
+typedef struct oos_run_process {
+    uint32_t pid;
+    uint64_t held_bytes, peak_bytes; /* over all devices */
+    uint64_t pinned_bytes, pinned_peak_bytes;
+} oos_run_process;
+
+typedef struct oos_run_state {
+    oos_run_device devices[OOS_SEGMENT_DEVICES];
+    unsigned device_count; /* those that a process of the run used */
+    oos_run_process processes[OOS_SEGMENT_PROCESSES];
+    unsigned process_count;
+    uint64_t pinned_peak_bytes; /* the largest of a process */
+    uint64_t refused_count, reserve_bytes;
+    oos_segment_failure first_refused; /* of those that are kept */
+    bool any_refused;
+} oos_run_state;
+
+/* What NVML says is used on each device, by its address on the bus; 0 without NVML. Nothing of NVML stays loaded. */
+unsigned oos_run_devices_before(oos_device_spec *ret_specs, unsigned most);
+
+/* Everything read from the segment is checked; names point into it. */
+void oos_run_read(const oos_segment *segment, oos_run_state *ret_state);
+
+#endif
