@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { ORDINALS = OOS_SEGMENT_DEVICES, BUS_ID_BYTES = 12 }; /* 0000:01:00.0 */
+enum { GUARD_OWNER = 0 };                                   /* the guard knows the call, not who it was for */
 
 static pthread_mutex_t own_lock =
     PTHREAD_MUTEX_INITIALIZER; /* one thread of a process at the segment's lock */
@@ -268,11 +269,11 @@ static bool measure(oos_guard_side side, uint64_t *ret_free, uint64_t *ret_total
 
 static void charge_add(oos_segment_device *device, const oos_guard_charge *charge)
 {
-    slot->held[charge->device][charge->phase][charge->use] += charge->bytes;
+    slot->held[charge->device][GUARD_OWNER][charge->use] += charge->bytes;
     slot->held_bytes[charge->device] += charge->bytes;
     if (slot->held_bytes[charge->device] > slot->peak_bytes[charge->device])
         slot->peak_bytes[charge->device] = slot->held_bytes[charge->device];
-    device->held[charge->phase][charge->use] += charge->bytes;
+    device->held[GUARD_OWNER][charge->use] += charge->bytes;
     device->held_bytes += charge->bytes;
     if (device->held_bytes + device->outside_bytes > device->peak_bytes)
         device->peak_bytes = device->held_bytes + device->outside_bytes;
@@ -319,12 +320,12 @@ void oos_guard_return(const oos_guard_charge *charge)
 {
     if (!charge->bytes || !run) return;
     if (lock_run()) {
-        uint64_t *held = &slot->held[charge->device][charge->phase][charge->use];
+        uint64_t *held = &slot->held[charge->device][GUARD_OWNER][charge->use];
         if (*held >= charge->bytes) {
             oos_segment_device *device = &run->devices[charge->device];
             *held -= charge->bytes;
             slot->held_bytes[charge->device] -= charge->bytes;
-            device->held[charge->phase][charge->use] -= charge->bytes;
+            device->held[GUARD_OWNER][charge->use] -= charge->bytes;
             device->held_bytes -= charge->bytes;
         }
     }

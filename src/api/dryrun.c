@@ -105,6 +105,8 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
                         params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
     if (status != OOS_SEGMENT_OK)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
+    dryrun->segment->owner =
+        OOS_OWNER_UNACCOUNTED; /* until an engine says where it is: any program may be run */
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
 

@@ -74,7 +74,7 @@ static sums sums_of(const oos_segment_device *device, oos_phase phase)
             all.bytes[owner] = oos_add(all.bytes[owner], bytes);
             if (modelled) all.modelled[owner] = oos_add(all.modelled[owner], bytes);
         }
-    all.bytes[OOS_OWNER_OTHERS] = device->spec.others_bytes;
+    all.bytes[OOS_OWNER_OTHERS] = oos_add(all.bytes[OOS_OWNER_OTHERS], device->spec.others_bytes);
     return all;
 }
 

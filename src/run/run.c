@@ -17,9 +17,9 @@ static void read_device(const oos_segment_device *device, oos_run_device *ret_de
                                    .peak_bytes = device->peak_bytes,
                                    .refused_count = device->refused_count,
                                    .outside_known = spec->before_known != 0};
-    for (unsigned phase = 0; phase < OOS_SEGMENT_PHASES; phase++)
+    for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
         for (unsigned use = 0; use < OOS_USE_COUNT; use++)
-            ret_device->at_peak[use] += device->at_phase_peak[highest][phase][use];
+            ret_device->at_peak[use] += device->at_phase_peak[highest][owner][use];
 }
 
 static void read_processes(const oos_segment *segment, oos_run_state *state)
