@@ -70,8 +70,7 @@ static bool show(const top_options *options, const char *path, int pid, bool fir
         printf("%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
     else if (shown) {
         char *clean = NULL;
-        if (oomsight_text_redact(line, &clean, &error) == OOMSIGHT_OK)
-            printf("%d  %.*s\n", pid, 200, clean);
+        if (oomsight_text_redact(line, &clean, &error) == OOMSIGHT_OK) printf("%d  %.*s\n", pid, 200, clean);
         oomsight_text_free(clean);
         printf("%s\n", text);
     }
