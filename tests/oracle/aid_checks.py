@@ -46,8 +46,9 @@ def tokens():
     check("sampled tokens have the type of the engine's tensor", ids.dtype == torch.int32, ids.dtype)
     check("and are tokens that do not end a text", all(3 <= token < 1000 for token in ids.cpu().flatten().tolist()), ids.cpu())
     ranked = Sampler().forward(logits=logits)
-    ids, first = ranked.logprobs_tensors.logprob_token_ids.cpu(), ranked.sampled_token_ids.cpu()
-    check("log probabilities name tokens, the drawn one first", ids[:, 0].tolist() == first[:, 0].tolist() and int(ids.min()) >= 3 and int(ids.max()) < 1000, ids)
+    named, first = ranked.logprobs_tensors.logprob_token_ids.cpu(), ranked.sampled_token_ids.cpu()
+    check("log probabilities name tokens, the drawn one first",
+          named[:, 0].tolist() == first[:, 0].tolist() and int(named.min()) >= 3 and int(named.max()) < 1000, named)
     check("and are numbers", ranked.logprobs_tensors.logprobs.cpu().flatten().tolist() == [-1.0] * 24)
     device(4, 1).scatter_(0, torch.zeros((4, 1), dtype=torch.int64, device="cuda"), ids)
     check("the engine may scatter them into its own", True)
