@@ -1,6 +1,7 @@
 /* The one edge to PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "match/capture.h"
+#include "match/names.h"
 
 #include <pcre2.h>
 
@@ -101,4 +102,67 @@ bool oos_pattern_find(oos_pattern *pattern, oos_view subject, size_t start, oos_
     *ret_match = (oos_match){.start = ends[0], .end = ends[1]};
     take_captures(pattern, subject, ret_match);
     return true;
+}
+
+/* ---- names of modules ---- */
+
+struct oos_regex {
+    pcre2_code *code;
+};
+
+static void regex_release(void *thing)
+{
+    pcre2_code_free(((oos_regex *)thing)->code);
+}
+
+/* Python reads {,n} as {0,n}; PCRE2 does so from 10.43 on. */
+static char *as_pcre(oos_arena *arena, const char *text)
+{
+    char *out = oos_arena_take(arena, 2 * strlen(text) + 1), *to = out;
+    for (const char *at = text; out && *at; at++) {
+        *to++ = *at;
+        if (*at == '\\' && at[1]) *to++ = *++at;
+        if (*at == '{' && at[1] == ',' && at[2] >= '0' && at[2] <= '9') *to++ = '0';
+    }
+    if (out) *to = '\0';
+    return out;
+}
+
+const oos_regex *oos_regex_compile(oos_arena *arena, const char *text)
+{
+    oos_regex *regex = OOS_NEW(arena, oos_regex);
+    char *pattern = regex && *text ? as_pcre(arena, text) : NULL;
+    int error;
+    PCRE2_SIZE offset;
+    if (!pattern || !oos_arena_adopt(arena, regex_release, regex)) return NULL;
+    regex->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0, &error, &offset, NULL);
+    return regex->code ? regex : NULL;
+}
+
+static bool regex_run(const oos_regex *regex, const char *text, uint32_t how)
+{
+    int workspace[2048];
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    pcre2_match_context *context = pcre2_match_context_create(NULL);
+    int found = PCRE2_ERROR_NOMEMORY;
+    if (data && context) {
+        pcre2_set_match_limit(context, MATCH_LIMIT);
+        pcre2_set_depth_limit(context, DEPTH_LIMIT);
+        pcre2_set_heap_limit(context, HEAP_LIMIT_KIB);
+        found = pcre2_dfa_match(regex->code, (PCRE2_SPTR)text, strlen(text), 0, PCRE2_DFA_SHORTEST | how,
+                                data, context, workspace, sizeof workspace / sizeof *workspace);
+    }
+    pcre2_match_context_free(context);
+    pcre2_match_data_free(data);
+    return found >= 0;
+}
+
+bool oos_regex_matches(const oos_regex *regex, const char *text)
+{
+    return regex_run(regex, text, PCRE2_ANCHORED);
+}
+
+bool oos_regex_searches(const oos_regex *regex, const char *text)
+{
+    return regex_run(regex, text, 0);
 }

@@ -3,7 +3,7 @@
 #include "base/shown.h"
 #include "base/text.h"
 #include "matrix/parts.h"
-#include "match/pattern.h"
+#include "match/names.h"
 
 static bool blank(char c)
 {

@@ -76,7 +76,7 @@ static bool is_part_of_name(const oos_name *entry, void *context)
 static bool is_equal_or_regular(const oos_name *entry, void *context)
 {
     const char *name = ((wanted *)context)->name;
-    return entry->pattern ? oos_pattern_matches(entry->pattern, name) : strcmp(entry->text, name) == 0;
+    return entry->pattern ? oos_regex_matches(entry->pattern, name) : strcmp(entry->text, name) == 0;
 }
 
 /* Expert modules are skipped by any listed name that lies under them. */
@@ -176,7 +176,7 @@ static oos_quant mixed_scheme(const oos_quantizer *q, const char *name, uint64_t
 static bool is_extra(const oos_name *entry, void *context)
 {
     const char *name = ((wanted *)context)->name;
-    if (entry->pattern) return oos_pattern_searches(entry->pattern, name);
+    if (entry->pattern) return oos_regex_searches(entry->pattern, name);
     size_t const len = strlen(entry->text), name_len = strlen(name);
     if (strcmp(entry->text, name) == 0) return true;
     return name_len > len + 1 && name[name_len - len - 1] == '.' &&
@@ -200,7 +200,7 @@ static oos_quant autoround_scheme(const oos_quantizer *q, const char *name, uint
 /* GPTQModel's `dynamic`: "-:" leaves modules alone, "+:" changes bits or group. */
 static bool is_dynamic(const oos_name *entry, void *context)
 {
-    return entry->pattern && oos_pattern_matches(entry->pattern, ((wanted *)context)->name);
+    return entry->pattern && oos_regex_matches(entry->pattern, ((wanted *)context)->name);
 }
 
 static oos_quant scheme_of(const oos_quantizer *q, const char *name, uint64_t layer, oos_quant_role role)

@@ -29,7 +29,7 @@ bool oos_names_add(oos_arena *arena, oos_names *names, const char *text, bool re
                      .layer = regular ? UINT64_MAX : layer_in(text),
                      .value = value,
                      .order = (uint32_t)names->count};
-    if (regular) name.pattern = oos_pattern_compile(arena, oos_view_of(text));
+    if (regular) name.pattern = oos_regex_compile(arena, text);
     names->list[names->count++] = name;
     names->sorted = false;
     return true;

@@ -4,14 +4,14 @@
 #define OOS_INPUT_QUANT_NAMES_H
 
 #include "base/arena.h"
-#include "match/pattern.h"
+#include "match/names.h"
 
 typedef struct oos_name {
     const char *text;
-    const oos_pattern *pattern; /* `re:` and regular keys; NULL: a plain name or glob */
-    uint64_t layer;             /* the N of "layers.N.", UINT64_MAX: any */
-    uint32_t value;             /* what the caller keeps with it */
-    uint32_t order;             /* place in the config */
+    const oos_regex *pattern; /* `re:` and regular keys; NULL: a plain name or glob */
+    uint64_t layer;           /* the N of "layers.N.", UINT64_MAX: any */
+    uint32_t value;           /* what the caller keeps with it */
+    uint32_t order;           /* place in the config */
 } oos_name;
 
 typedef struct oos_names {
