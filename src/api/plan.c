@@ -1,6 +1,7 @@
 /* The public face of planning: words in, a plan out. */
 #include "api/api.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/shown.h"
 #include "base/text.h"
 #include "command/wrapped.h"
@@ -288,6 +289,7 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
         .flags = &params->data->flags, .gpus = &params->data->gpus, .kv_layers_json = params->kv_layers_json};
     oomsight_status const status = oos_plan_solve(plan->arena, scratch, &plan->plan, &facts, reterr);
     oos_arena_free(scratch);
+    oos_assert(status != OOMSIGHT_OK || oos_plan_is_sound(&plan->plan));
     return status == OOMSIGHT_OK ? flags_form(plan, params, words, word_count, reterr) : status;
 }
 

@@ -1,5 +1,6 @@
 /* Rows of a ledger, and the words for phases, owners, causes and sources. */
 #include "ledger/ledger.h"
+#include "base/check.h"
 
 static const char *const phase_words[] = {
 #define PHASE(name, word, takes) word,
@@ -84,6 +85,22 @@ void oos_ledger_init(oos_ledger *ledger, oos_arena *arena)
     *ledger = (oos_ledger){.arena = arena};
 }
 
+bool oos_ledger_is_sound(const oos_ledger *ledger)
+{
+    uint64_t bytes = 0, low = 0, high = 0;
+    const oos_hold *last = NULL;
+    for (const oos_hold *row = ledger->first; row; last = row, row = row->next) {
+        const oos_amount *amount = &row->amount;
+        if ((unsigned)row->owner >= OOS_OWNER_COUNT) return false;
+        if (amount->low > amount->bytes || amount->bytes > amount->high) return false;
+        bytes += amount->bytes;
+        low += amount->low;
+        high += amount->high;
+    }
+    return last == ledger->last && bytes == ledger->held_bytes && low == ledger->held_low &&
+           high == ledger->held_high;
+}
+
 oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount amount)
 {
     uint64_t held_bytes, held_low, held_high;
@@ -105,6 +122,7 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount 
     ledger->held_bytes = held_bytes;
     ledger->held_low = held_low;
     ledger->held_high = held_high;
+    oos_assert(oos_ledger_is_sound(ledger));
     return OOMSIGHT_OK;
 }
 

@@ -87,6 +87,9 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount 
 
 uint64_t oos_ledger_bytes(const oos_ledger *ledger, oos_owner owner); /* of all its rows */
 
+bool oos_ledger_is_sound(
+    const oos_ledger *ledger); /* rows add up to the sums, and each lies in its own range */
+
 /* Make the rows add up to `total_bytes`: what is missing becomes the row `unaccounted`. */
 oomsight_status oos_ledger_close(oos_ledger *ledger, uint64_t total_bytes);
 

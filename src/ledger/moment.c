@@ -1,5 +1,6 @@
 /* Rows of one moment, their error bar, and the comparison with what is there. */
 #include "ledger/moment.h"
+#include "base/check.h"
 
 #include <math.h>
 
@@ -54,6 +55,9 @@ oomsight_status oos_moment_close(oos_moment *moment, oos_limit limit, oomsight_e
     moment->peak_low = oos_sub(moment->peak_bytes, (uint64_t)sqrt(below));
     moment->peak_high = oos_add(moment->peak_bytes, (uint64_t)sqrt(above));
     moment->limit_bytes = limit.bytes, moment->limit_low = limit.low, moment->limit_high = limit.high;
+    oos_assert(moment->peak_low <= moment->peak_bytes && moment->peak_bytes <= moment->peak_high);
+    oos_assert(limit.low <= limit.bytes && limit.bytes <= limit.high);
     compare(moment, below, above);
+    oos_assert(moment->chance >= 0 && moment->chance <= 1);
     return OOMSIGHT_OK;
 }

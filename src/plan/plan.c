@@ -1,5 +1,6 @@
 /* One start, phase by phase, in the order of the engine. What each phase holds is computed elsewhere; here it is put
  * together, compared with the device, and the first phase that fails is named. */
+#include "base/check.h"
 #include "plan/plan.h"
 #include "plan/moment.h"
 #include "plan/phases/phases.h"
@@ -281,5 +282,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     plan->setup = setup;
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
-    return plan->refusal.sentence ? refuse_arguments(arena, plan, reterr) : OOMSIGHT_OK;
+    if (plan->refusal.sentence) OOS_TRY(refuse_arguments(arena, plan, reterr));
+    oos_assert(oos_plan_is_sound(plan));
+    return OOMSIGHT_OK;
 }

@@ -100,6 +100,8 @@ static inline bool oos_plan_likely(const oos_plan *plan)
     return plan->probability >= 0.5;
 }
 
+bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
+
 /* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr);

@@ -6,8 +6,8 @@
  * A question to a short row compares the key with all four places, filled or not, and moving items moves all four: no
  * branch depends on the keys, because a wrong guess of the processor costs more than the work it would save. */
 #include "replay/set.h"
+#include "base/check.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum { OCTAVE_BINS = 64, OCTAVES = 50, ROW_ITEMS = 4, LONG_ITEMS = 32 };
@@ -248,7 +248,7 @@ RARE static void many_remove(bin *b, key k)
     uint32_t const which = row_for(many, k);
     long_row *r = many->rows[which];
     uint32_t const at = long_below(r, k);
-    assert(at < r->count && r->keys[at] == k);
+    oos_assert(at < r->count && r->keys[at] == k);
     r->count--;
     memmove(r->keys + at, r->keys + at + 1, (r->count - at) * sizeof *r->keys);
     memmove(r->blocks + at, r->blocks + at + 1, (r->count - at) * sizeof *r->blocks);
@@ -311,6 +311,47 @@ uint32_t oos_set_below(const oos_set *set, uint64_t major, uint64_t minor)
     return bin_last(&o->bins[63 - __builtin_clzll(o->filled)]);
 }
 
+/* Keys ascend over all bins and lie in their own, the bits say which bins have items, and their number is the count. */
+static bool bin_is_sound(const bin *b, place at, key *last, size_t *count)
+{
+    uint32_t const rows = b->many ? b->many->count : b->row ? 1 : 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        const key *keys = b->many ? b->many->rows[i]->keys : b->row->keys;
+        uint32_t const items = b->many ? b->many->rows[i]->count : b->row->count;
+        if (b->many && items == 0) return false;
+        for (uint32_t k = 0; k < items; k++) {
+            place const own = place_of((uint64_t)(keys[k] >> 64));
+            if (own.octave != at.octave || own.bin != at.bin || (*count && keys[k] <= *last)) return false;
+            *last = keys[k];
+            (*count)++;
+        }
+    }
+    return true;
+}
+
+bool oos_set_is_sound(const oos_set *set)
+{
+    size_t count = 0;
+    key last = 0;
+    for (unsigned o = 0; o < OCTAVES; o++) {
+        uint64_t filled = 0;
+        for (unsigned i = 0; set->octaves[o] && i < OCTAVE_BINS; i++) {
+            size_t const before = count;
+            if (!bin_is_sound(&set->octaves[o]->bins[i], (place){o, i}, &last, &count)) return false;
+            filled |= (uint64_t)(count > before) << i;
+        }
+        if (set->octaves[o] && filled != set->octaves[o]->filled) return false;
+        if ((filled != 0) != (set->filled >> o & 1)) return false;
+    }
+    return count == set->count;
+}
+
+/* A walk takes as long as the set is large: every change of a small one, then at powers of two. */
+static inline bool worth_a_walk(const oos_set *set)
+{
+    return set->count < 16 || (set->count & (set->count - 1)) == 0;
+}
+
 /* The bin's row is missing or full. */
 RARE static bool make_room(bin *b)
 {
@@ -346,6 +387,7 @@ bool oos_set_add(oos_set *set, uint64_t major, uint64_t minor, uint32_t block)
     o->filled |= (uint64_t)1 << p.bin;
     set->filled |= (uint64_t)1 << p.octave;
     set->count++;
+    oos_assert(!worth_a_walk(set) || oos_set_is_sound(set));
     return true;
 }
 
@@ -354,20 +396,21 @@ void oos_set_remove(oos_set *set, uint64_t major, uint64_t minor)
     key const k = key_of(major, minor);
     place const p = place_of(major);
     octave *o = set->octaves[p.octave];
-    assert(o && o->filled >> p.bin & 1);
+    oos_assert(o && o->filled >> p.bin & 1);
     bin *b = &o->bins[p.bin];
     bool empty = false;
     if (b->many) {
         many_remove(b, k);
     } else {
         uint32_t const at = row_below(b->row, k);
-        assert(b->row->keys[at] == k);
+        oos_assert(b->row->keys[at] == k);
         row_move(b->row, at + 1, at);
         empty = --b->row->count == 0;
     }
     o->filled &= ~((uint64_t)empty << p.bin);
     set->filled &= ~((uint64_t)(o->filled == 0) << p.octave);
     set->count--;
+    oos_assert(!worth_a_walk(set) || oos_set_is_sound(set));
 }
 
 void oos_set_list(const oos_set *set, uint32_t *ret_blocks)

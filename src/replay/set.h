@@ -27,4 +27,6 @@ uint32_t oos_set_below(const oos_set *set, uint64_t major, uint64_t minor);
 /* All blocks in order; `ret_blocks` has room for oos_set_count() of them. */
 void oos_set_list(const oos_set *set, uint32_t *ret_blocks);
 
+bool oos_set_is_sound(const oos_set *set); /* a walk over all of it, for oos_assert */
+
 #endif

@@ -207,3 +207,20 @@ uint32_t oos_pool_list(oos_sim *sim, const pool *p)
     }
     return sim->scratch.count;
 }
+
+/* Neighbours know each other and touch, and the free bytes of every pool are those of its blocks. Blocks of one expandable range
+ * touch as well, mapped or not. */
+bool oos_sim_is_sound(const oos_sim *sim)
+{
+    uint64_t free_bytes = 0, counted = 0;
+    for (uint32_t i = 1; i < sim->blocks.count; i++) {
+        const block *b = &sim->blocks.list[i];
+        if (!b->live) continue;
+        const block *next = b->next ? &sim->blocks.list[b->next] : NULL;
+        if (next && (!next->live || next->prev != i || next->address != b->address + b->bytes)) return false;
+        if (b->allocated && !b->mapped) return false;
+        if (!b->allocated && b->mapped && b->events == 0) free_bytes += b->bytes;
+    }
+    for (uint32_t i = 0; i < sim->pools.count; i++) counted += sim->pools.list[i].free_bytes;
+    return counted <= free_bytes && sim->device.used_bytes <= sim->device.total_bytes;
+}

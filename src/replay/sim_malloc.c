@@ -1,4 +1,5 @@
 /* malloc: rounding, best fit, a new segment, the ladder of retries, splitting. */
+#include "base/check.h"
 #include "replay/sim_state.h"
 
 #define ONE_EXABYTE ((uint64_t)1 << 60)
@@ -229,7 +230,12 @@ uint32_t oos_sim_malloc(oos_sim *sim, uint64_t bytes, uint64_t stream_handle)
     const owner *o = owner_of(sim, &sim->pools.list[pool_index]);
     r.expandable = sim->settings.expandable && !(o && o->backend != OOS_BACKEND_DRIVER);
     r.home = oos_home_of(sim, pool_index, stream_handle);
-    if (take_free(sim, &r) || find_memory(sim, &r)) return hand_out(sim, &r);
+    if (take_free(sim, &r) || find_memory(sim, &r)) {
+        uint32_t const given = hand_out(sim, &r);
+        /* a walk takes as long as there are blocks */
+        oos_assert(sim->failed || sim->blocks.count > 256 || oos_sim_is_sound(sim));
+        return given;
+    }
 
     sim->last = r;
     if (r.rejected) {

@@ -166,6 +166,7 @@ static inline bool is_active(const block *b)
 }
 
 /* sim_block.c: blocks and the sets they are in */
+bool oos_sim_is_sound(const oos_sim *sim); /* a walk over all blocks, for oos_assert */
 bool oos_blocks_grow(oos_sim *sim);
 uint32_t oos_block_create(oos_sim *sim, uint32_t home, uint64_t address, uint64_t bytes);
 void oos_block_drop(oos_sim *sim, uint32_t index);

@@ -1,5 +1,6 @@
 /* KV cache geometry, put together: layer specs (kv_spec.c, or given as JSON), groups (kv_group.c). Filling memory with
  * blocks is kv_fill.c's. */
+#include "base/check.h"
 #include "plan/kv/kv_parts.h"
 
 #include "base/json.h"
@@ -111,6 +112,18 @@ static oomsight_status layers_read(oos_arena *arena, const oos_setup *setup, con
     return OOMSIGHT_OK;
 }
 
+/* Every group has layers and pages, none larger than the page all share, and a block is no smaller than a page. */
+static bool shape_is_sound(const oos_kv_shape *shape)
+{
+    for (size_t i = 0; i < shape->group_count; i++) {
+        const oos_kv_group *group = &shape->groups[i];
+        if (!shape->error && (group->layers == 0 || group->block_tokens == 0)) return false;
+    }
+    for (size_t i = 0; i < shape->stage_count; i++)
+        if (shape->stages[i].block_bytes > shape->block_bytes) return false;
+    return shape->group_count == 0 || shape->error || shape->block_bytes >= shape->page_bytes;
+}
+
 oomsight_status oos_kv_shape_of(oos_arena *arena, const oos_setup *setup, const char *layers_json,
                                 oos_kv_shape *ret_shape, oomsight_error *reterr)
 {
@@ -119,5 +132,7 @@ oomsight_status oos_kv_shape_of(oos_arena *arena, const oos_setup *setup, const 
         OOS_TRY(layers_read(arena, setup, layers_json, &layers, reterr));
     else
         OOS_TRY(oos_kv_layers_of(arena, setup, &layers, reterr));
-    return oos_kv_group_up(arena, setup, &layers, ret_shape, reterr);
+    OOS_TRY(oos_kv_group_up(arena, setup, &layers, ret_shape, reterr));
+    oos_assert(shape_is_sound(ret_shape));
+    return OOMSIGHT_OK;
 }

@@ -2,6 +2,7 @@
  * its own sentences.
  *
  * Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs(), _check_enough_kv_cache_memory(), by version. */
+#include "base/check.h"
 #include "plan/kv/kv_parts.h"
 #include "base/locale.h"
 
@@ -291,6 +292,7 @@ oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const o
     }
     count_tokens(setup, shape, oos_max(1, length), &fill);
     OOS_TRY(check_states(arena, setup, shape, &fill, reterr));
+    oos_assert(!fill.refused == !fill.refusal && fill.insisted_bytes >= fill.needed_bytes);
     *ret_fill = fill;
     return OOMSIGHT_OK;
 }
