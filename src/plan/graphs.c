@@ -32,7 +32,7 @@ static graph_count count_graphs(const oos_setup *setup)
     for (size_t i = 0; i < setup->capture_count; i++)
         if (setup->capture_sizes[i] >= query && setup->capture_sizes[i] <= decode_top) full++;
     /* cudagraph_specialize_lora: with and without */
-    uint64_t const loras = setup->loras && setup->rules->version >= OOS_VERSION(0, 11, 1) ? 2 : 1;
+    uint64_t const loras = setup->loras && setup->rules->graphs_with_and_without_lora ? 2 : 1;
     bool const pieces =
         setup->graph_mode == OOS_GRAPH_PIECEWISE || setup->graph_mode == OOS_GRAPH_FULL_AND_PIECEWISE;
     bool const whole = setup->graph_mode != OOS_GRAPH_PIECEWISE;
@@ -50,7 +50,7 @@ static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *ba
 {
     bool const flash3 =
         setup->device.capability == 90 && backend->name && strcmp(backend->name, "FLASH_ATTN") == 0;
-    if (!flash3 || count.full_sizes == 0 || setup->rules->version < OOS_VERSION(0, 14, 0)) return 0;
+    if (!flash3 || count.full_sizes == 0 || !setup->rules->flash3_splits_in_graphs) return 0;
     uint64_t const rows = oos_min(setup->capture_top, setup->max_num_seqs);
     uint64_t const heads = oos_cdiv(setup->model->heads, oos_max(1, setup->tp));
     return oos_mul(oos_mul(rows, oos_mul(heads, setup->model->head_dim)), 32 * 4);

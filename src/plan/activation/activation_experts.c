@@ -22,7 +22,7 @@ static oos_quant_kind expert_quant(const oos_model *model)
 
 static kernel marlin(const oos_setup *setup)
 {
-    return setup->rules->version < OOS_VERSION(0, 27, 0) ? KERNEL_CALL : KERNEL_CACHES;
+    return setup->rules->marlin_experts_cached ? KERNEL_CACHES : KERNEL_CALL;
 }
 
 /* fused_moe/oracle of 0.20 to 0.32: the first of each list that the device supports. FlashInfer's kernels are passed over
@@ -30,8 +30,8 @@ static kernel marlin(const oos_setup *setup)
 static kernel kernel_of(const oos_setup *setup)
 {
     unsigned const family = setup->device.capability / 10;
-    bool const flash = setup->rules->version >= OOS_VERSION(0, 20, 0) && setup->loras == 0;
-    kernel const triton = setup->rules->version < OOS_VERSION(0, 13, 0) ? KERNEL_CALL : KERNEL_CACHES;
+    bool const flash = setup->rules->flashinfer_experts && setup->loras == 0;
+    kernel const triton = setup->rules->triton_experts_cached ? KERNEL_CACHES : KERNEL_CALL;
     kernel const blackwell = family == 12 ? KERNEL_FLASH : KERNEL_TRTLLM;
     switch (expert_quant(setup->model)) {
     case OOS_QUANT_NONE: return flash && family >= 10 ? blackwell : triton;
@@ -59,11 +59,10 @@ static bool gated(const oos_setup *setup)
     return !oos_model_type_is(setup, "nemotron");
 }
 
-/* VLLM_FUSED_MOE_CHUNK_SIZE: rows that go through the kernels at once. 64 Ki to 0.11, 16 Ki to 0.17, then all. */
+/* Rows that go through the kernels at once. */
 static uint64_t chunk_rows(const oos_setup *setup)
 {
-    if (setup->rules->version >= OOS_VERSION(0, 18, 0)) return UINT64_MAX;
-    return (setup->rules->version >= OOS_VERSION(0, 12, 0) ? 16 : 64) * OOS_KIB;
+    return setup->rules->experts_chunk_rows ? setup->rules->experts_chunk_rows : UINT64_MAX;
 }
 
 uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept)

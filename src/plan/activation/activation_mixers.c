@@ -31,9 +31,9 @@ static uint64_t mla_context(const oos_batch *batch, const oos_attention *attenti
     const oos_setup *setup = batch->setup;
     /* sparse attention gathers no context; Kimi's own wrapper (0.27) does not claim it */
     if (attention->indexer_topk ||
-        (oos_model_type_is(setup, "kimi_linear") && setup->rules->version >= OOS_VERSION(0, 27, 0)))
+        (oos_model_type_is(setup, "kimi_linear") && !setup->rules->kimi_gathers_context))
         return 0;
-    uint64_t const cap = (setup->rules->version < OOS_VERSION(0, 11, 0) ? 128 : 64) * OOS_KIB;
+    uint64_t const cap = setup->rules->mla_context_tokens;
     uint64_t const wish = oos_max(oos_mul(8, setup->max_model_len), oos_mul(4 * 16, setup->max_num_seqs));
     uint64_t const heads = oos_per_rank(attention->heads, setup->tp);
     uint64_t const width = oos_mul(heads, oos_add(attention->nope_dim, attention->value_dim));

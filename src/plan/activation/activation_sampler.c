@@ -45,7 +45,7 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low)
             oos_mul(oos_add(logits, oos_mul(rows, oos_cdiv(vocab, setup->tp))), batch->item);
         uint64_t const gather = setup->tp > 1 ? oos_add(bytes, parts) : bytes;
         /* later, when only the result is left: a copy in fp32; since 0.28 only when a request asks for something */
-        if (setup->rules->version < OOS_VERSION(0, 28, 0)) bytes = oos_add(bytes, oos_mul(logits, 4));
+        if (setup->rules->v2_logits_in_fp32) bytes = oos_add(bytes, oos_mul(logits, 4));
         *ret_low = oos_max(bytes, gather);
         return *ret_low;
     }
@@ -72,7 +72,7 @@ uint64_t oos_activation_sampler_warmup(const oos_batch *batch)
 uint64_t oos_activation_topk_buffer(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
-    if (setup->v2_runner || setup->rules->version < OOS_VERSION(0, 17, 0) || batch->requests < 8) return 0;
+    if (setup->v2_runner || !setup->rules->topk_triton_buffer || batch->requests < 8) return 0;
     uint64_t const units = setup->device.sms ? setup->device.sms : 100;
     uint64_t rows = 1;
     while (rows < oos_min(units, batch->requests)) rows *= 2;

@@ -121,7 +121,7 @@ static bool v2_unsupported(const oos_setup *setup)
     static const char *const always[] = {"suffix", "medusa", "mlp_speculator", "custom_class"};
     if (!setup->serve->speculative.present) return false;
     const char *method = speculative_method(setup);
-    if (strcmp(method, "ngram") == 0) return setup->rules->version < OOS_VERSION(0, 32, 0);
+    if (strcmp(method, "ngram") == 0) return setup->rules->ngram_on_older_runner;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (strcmp(method, always[i]) == 0) return true;
     return false;
@@ -146,8 +146,8 @@ static bool resolve_v2_runner(const oos_setup *setup)
     bool const moe = model->moe.experts > 0;
     switch (setup->rules->v2_runner_default) {
     case 1: /* 0.22: Qwen3; 0.23: and Llama, Mistral */
-        return one_of(model->architecture, dense, setup->rules->version < OOS_VERSION(0, 23, 0) ? 1 : 3) &&
-               !moe && !model->quant_method && !setup->serve->quantization && !v2_unsupported(setup);
+        return one_of(model->architecture, dense, setup->rules->v2_runner_families) && !moe &&
+               !model->quant_method && !setup->serve->quantization && !v2_unsupported(setup);
     case 2:
         return one_of(model->architecture, listed, sizeof listed / sizeof *listed) && !v2_unsupported(setup);
     case 3:

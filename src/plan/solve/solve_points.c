@@ -148,7 +148,7 @@ bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way
     case OOS_WEIGHTS_OFFLOAD: { /* with weights that are quantised on the way: not known */
         uint64_t const most = offload_most(s);
         if ((setup->serve->quantization && !setup->model->quant_method) ||
-            setup->serve->cpu_offload_gb.known || setup->rules->version < OOS_VERSION(0, 8, 3) || most == 0)
+            setup->serve->cpu_offload_gb.known || !setup->rules->cpu_offload_taken || most == 0)
             return false;
         for (unsigned i = 1; i <= 22; i++) { /* few of them: none is far from another */
             uint64_t const gib = oos_max(i, most * i / 22);

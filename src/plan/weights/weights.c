@@ -154,7 +154,7 @@ static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
     const oos_model *model = setup->model;
     uint64_t total_bytes = 0, first;
     uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
-    uint64_t const ranges = setup->rules && setup->rules->version < OOS_VERSION(0, 15, 0) ? 3 : 0;
+    uint64_t const ranges = setup->rules && setup->rules->qkv_ranges_on_device ? 3 : 0;
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
         if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
