@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sentences about lacking memory, taken from sources: harvest_messages.py NAME[@VERSION]=FOLDER... [--binary NAME=FILE...] [--out FILE]
 
-Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is
+A folder that is a git repository is read at the tag VERSION. Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is
 lacking. What is constant stays, what is filled in becomes {}. Several folders of one NAME are its versions: the first and the
 last that have a sentence are kept. Of a compiled library the printable strings are taken. The result is data: one line a
 sentence, with where it is from. Standard library only."""
@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 # What may be lacking, and how one says that it is. Both lists are read by people in data/explain/words.json.
 NOUN = re.compile(r"\bmemory\b|\boom\b|\bvram\b|\bdram\b|\bhbm\b|\bshm\b|/dev/shm|\bkv[ _]?cache\b|\bcache blocks?\b|\bswap space\b|"
@@ -137,7 +138,19 @@ READERS = {".py": from_python, **dict.fromkeys((".c", ".cc", ".cpp", ".cu", ".cu
 LEFT_OUT = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|docs?|examples?|tools|ci|\.github|third_?party|vendor)(?:/|$)")
 
 
-def walk(folder):
+def walk(folder, version=""):
+    """A repository without a work tree, or with one at another commit: its files at a tag."""
+    bare = os.path.exists(os.path.join(folder, "HEAD"))
+    if version and (bare or os.path.exists(os.path.join(folder, ".git"))):
+        with tempfile.TemporaryDirectory() as files:
+            packed = subprocess.run(["git", "-C", folder, "archive", version], capture_output=True, check=True).stdout
+            subprocess.run(["tar", "-x", "-C", files], input=packed, check=True)
+            yield from walk_files(files)
+    else:
+        yield from walk_files(folder)
+
+
+def walk_files(folder):
     for base, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         relative = os.path.relpath(base, folder)
@@ -149,6 +162,8 @@ def walk(folder):
                 continue
             with open(os.path.join(base, name), encoding="utf-8", errors="replace") as file:
                 text = file.read()
+            if not LACK.search(text):
+                continue
             for function, sentence in reader(text):
                 yield os.path.normpath(os.path.join(relative, name)), function, sentence
 
@@ -167,7 +182,7 @@ def main():
     for source, binary in [(s, False) for s in args.sources] + [(s, True) for s in args.binary]:
         who, _, place = source.partition("=")
         name, _, version = who.partition("@")
-        sentences = [(os.path.basename(place), f, t) for f, t in from_binary(place)] if binary else walk(place)
+        sentences = [(os.path.basename(place), f, t) for f, t in from_binary(place)] if binary else walk(place, version)
         for path, function, sentence in sentences:
             text = tidy(sentence)
             if len(text) < 12 or len(text) > 400 or not says_so(text) or ADVICE.search(text.split(". ")[0]):

@@ -18,6 +18,7 @@ import sys
 import warnings
 
 import oomsight_phases
+import oomsight_stacks
 
 SMALL = 1 << 16  # elements
 _told = set()
@@ -518,7 +519,8 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module):
         self.inner.exec_module(module)
-        for hooks in (HOOKS, oomsight_phases.HOOKS):
+        stacks = oomsight_stacks.HOOKS if os.environ.get("OOMSIGHT_STACKS") else {}
+        for hooks in (HOOKS, oomsight_phases.HOOKS, stacks):
             try:
                 if module.__name__ in hooks:
                     hooks[module.__name__](module)
