@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 # What may be lacking, and how one says that it is. Both lists are read by people in data/explain/words.json.
 NOUN = re.compile(r"\bmemory\b|\boom\b|\bvram\b|\bdram\b|\bhbm\b|\bshm\b|/dev/shm|\bkv[ _]?cache\b|\bcache blocks?\b|\bswap space\b|"
@@ -39,6 +38,11 @@ def tidy(text):
     text = re.sub(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t)?[diuoxXfFeEgGcsp]|%\([\w]+\)[sdrf]|\{[^{}]*\}", "{}", text)
     text = re.sub(r"\\n|\s+", " ", text).strip()
     return re.sub(r"(?:\{\}\s*){2,}", "{} ", text).strip()
+
+
+def useful(sentence):
+    text = tidy(sentence)
+    return 12 <= len(text) <= 400 and says_so(text) and not ADVICE.search(text.split(". ")[0])
 
 
 # ---- Python
@@ -138,16 +142,42 @@ READERS = {".py": from_python, **dict.fromkeys((".c", ".cc", ".cpp", ".cu", ".cu
 LEFT_OUT = re.compile(r"(?:^|/)(?:tests?|testing|benchmarks?|docs?|examples?|tools|ci|\.github|third_?party|vendor)(?:/|$)")
 
 
+def wanted(path):
+    return os.path.splitext(path)[1] in READERS and not LEFT_OUT.search(os.path.dirname(path)) and not os.path.basename(path).startswith("test_")
+
+
+_blobs = {}  # (hash, ending) -> sentences: most files are the same in the next tag
+
+
+def walk_tag(folder, tag):
+    listed = subprocess.run(["git", "-C", folder, "ls-tree", "-r", tag], capture_output=True, check=True, text=True).stdout
+    files = [(line.split()[2], line.split("\t", 1)[1]) for line in listed.splitlines()]
+    speak = subprocess.run(["git", "-C", folder, "grep", "-l", "-i", "-E", "memory|alloc|oom", tag], capture_output=True, check=False, text=True).stdout
+    speak = {line.partition(":")[2] for line in speak.splitlines()}
+    files = [(blob, path) for blob, path in files if path in speak and wanted(path)]
+    fresh = sorted({blob for blob, path in files if (blob, os.path.splitext(path)[1]) not in _blobs})
+    told = subprocess.run(["git", "-C", folder, "cat-file", "--batch"], input="\n".join(fresh).encode(), capture_output=True, check=False).stdout
+    texts, at = {}, 0
+    while at < len(told):
+        end = told.index(b"\n", at)
+        head = told[at:end].split()
+        at = end + 1
+        if len(head) == 3 and head[2].isdigit():
+            texts[head[0].decode()] = told[at:at + int(head[2])].decode("utf-8", "replace")
+            at += int(head[2]) + 1
+    for blob, path in files:
+        ending = os.path.splitext(path)[1]
+        if (blob, ending) not in _blobs:
+            text = texts.get(blob, "")
+            _blobs[blob, ending] = [s for s in READERS[ending](text) if useful(s[1])] if LACK.search(text) else []
+        for function, sentence in _blobs[blob, ending]:
+            yield path, function, sentence
+
+
 def walk(folder, version=""):
-    """A repository without a work tree, or with one at another commit: its files at a tag."""
-    bare = os.path.exists(os.path.join(folder, "HEAD"))
-    if version and (bare or os.path.exists(os.path.join(folder, ".git"))):
-        with tempfile.TemporaryDirectory() as files:
-            packed = subprocess.run(["git", "-C", folder, "archive", version], capture_output=True, check=True).stdout
-            subprocess.run(["tar", "-x", "-C", files], input=packed, check=True)
-            yield from walk_files(files)
-    else:
-        yield from walk_files(folder)
+    """A repository is read at a tag, whatever its work tree holds."""
+    git = version and (os.path.exists(os.path.join(folder, "HEAD")) or os.path.exists(os.path.join(folder, ".git")))
+    yield from walk_tag(folder, version) if git else walk_files(folder)
 
 
 def walk_files(folder):
@@ -157,9 +187,9 @@ def walk_files(folder):
         if LEFT_OUT.search(relative):
             continue
         for name in sorted(files):
-            reader = READERS.get(os.path.splitext(name)[1])
-            if not reader or name.startswith("test_"):
+            if not wanted(name):
                 continue
+            reader = READERS[os.path.splitext(name)[1]]
             with open(os.path.join(base, name), encoding="utf-8", errors="replace") as file:
                 text = file.read()
             if not LACK.search(text):
@@ -185,7 +215,7 @@ def main():
         sentences = [(os.path.basename(place), f, t) for f, t in from_binary(place)] if binary else walk(place, version)
         for path, function, sentence in sentences:
             text = tidy(sentence)
-            if len(text) < 12 or len(text) > 400 or not says_so(text) or ADVICE.search(text.split(". ")[0]):
+            if not useful(sentence):
                 continue
             text = text.split(". ")[0] if len(text) > 160 else text
             row = table.setdefault((name, text), {"source": name, "text": text, "file": path, "function": function, "versions": set()})

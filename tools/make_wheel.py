@@ -70,7 +70,7 @@ def contents(build, info, data):
         for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
             if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
                 files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (stripped(path), True)
-    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py"):
+    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_stacks.py"):
         files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
     files[data + "/scripts/oomsight"] = (stripped(os.path.join(build, "cli", "oomsight")), True)
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.1"))):

@@ -220,8 +220,13 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
     if (!incident || !incident->record || advice < incident->record->fixes ||
         advice >= incident->record->fixes + incident->record->fix_count)
         return OOS_ADVICE_AS_IT_IS; /* what was tried in vain is told as it was tried */
+    /* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
+    const char *engine = incident->engine;
+    bool const foreign = engine && strncmp(engine, "vllm", 4) != 0 &&
+                         strncmp(incident->record->engine, engine, strlen(engine)) != 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strcmp(advice->change[0], flags[i].flag) == 0)
-            return flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
+            return foreign ? OOS_ADVICE_DROPPED
+                           : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
     return OOS_ADVICE_AS_IT_IS;
 }

@@ -19,7 +19,8 @@ enum {
     SETUP_MAX_BYTES = 8 << 10,
     HISTORY_EVIDENCE = 10,
     CUT_LEAST_BYTES = 24, /* of a sentence that was cut off */
-    CUT_LEAST_WORD_BYTES = 14
+    CUT_LEAST_WORD_BYTES = 14,
+    CUT_WITHIN_BYTES = 9 /* of one that was cut inside a word */
 };
 
 struct oos_collector {
@@ -458,18 +459,32 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     take_rank(c, it, match);
 }
 
+/* A line that ends in the middle of a word: nobody prints that, somebody cut it. */
+static bool ends_within(oos_view text, const char *word, size_t len)
+{
+    return len > CUT_LEAST_WORD_BYTES || (len >= CUT_WITHIN_BYTES && oos_is_alpha(word[len - 1]) &&
+                                          oos_is_alpha(word[len]) && text.ptr[text.len - 1] != ' ');
+}
+
 /* A line that ends in the middle of what a message consists of; SIZE_MAX: no such signal. */
 static size_t cut_message(const oos_collector *c, oos_view text)
 {
     const oos_signals *s = c->signals;
+    oos_view const whole = text;
     while (text.len && text.ptr[text.len - 1] == ' ') text.len--;
     for (size_t i = 0; i < s->literal_count; i++) {
         const oos_signal *signal = &s->list[s->owners[s->first[i]]];
-        if (!oos_signal_is_message(signal->kind) || signal->pattern) continue;
-        for (size_t len = strlen(s->words[i]); len > CUT_LEAST_WORD_BYTES; len--)
-            if (text.len >= len && same_letters(text.ptr + text.len - len, s->words[i], len))
+        if (!oos_signal_is_message(signal->kind) || (signal->pattern && !signal->cuttable)) continue;
+        for (size_t len = strlen(s->words[i]); len >= CUT_WITHIN_BYTES; len--)
+            if (text.len >= len && (len > CUT_LEAST_WORD_BYTES || text.len == whole.len) &&
+                ends_within(text, s->words[i], len) &&
+                same_letters(text.ptr + text.len - len, s->words[i], len))
                 return s->owners[s->first[i]];
     }
+    for (size_t i = 0; i < s->count; i++)
+        if (oos_signal_is_message(s->list[i].kind) && s->list[i].pattern && s->list[i].cuttable &&
+            oos_pattern_begins(s->list[i].pattern, whole, CUT_LEAST_BYTES))
+            return i;
     return SIZE_MAX;
 }
 

@@ -50,7 +50,10 @@ static oomsight_status phrases_read(oos_arena *arena, const json_t *root, oos_gr
                  {"of_kv", TOPICS * OOS_TOPIC_KV},
                  {"of_shared", TOPICS * OOS_TOPIC_SHARED},
                  {"of_host", TOPICS * OOS_TOPIC_HOST},
-                 {"of_load", TOPICS * OOS_TOPIC_LOAD}};
+                 {"of_load", TOPICS * OOS_TOPIC_LOAD},
+                 {"of_graph", TOPICS * OOS_TOPIC_GRAPH},
+                 {"of_comm", TOPICS * OOS_TOPIC_COMM},
+                 {"of_serve", TOPICS * OOS_TOPIC_SERVE}};
     size_t count = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         count += json_array_size(json_object_get(root, kinds[k].key));

@@ -15,7 +15,16 @@ typedef enum oos_says {
 } oos_says;
 
 /* What the lacking thing is said to be; each is a signal, "words.kv" and so on. */
-enum { OOS_TOPIC_KV = 1, OOS_TOPIC_SHARED = 2, OOS_TOPIC_HOST = 4, OOS_TOPIC_LOAD = 8, OOS_TOPIC_COUNT = 4 };
+enum {
+    OOS_TOPIC_KV = 1,
+    OOS_TOPIC_SHARED = 2,
+    OOS_TOPIC_HOST = 4,
+    OOS_TOPIC_LOAD = 8,
+    OOS_TOPIC_GRAPH = 16,
+    OOS_TOPIC_COMM = 32,  /* communicators */
+    OOS_TOPIC_SERVE = 64, /* a request, a batch, a prefill */
+    OOS_TOPIC_COUNT = 7
+};
 
 typedef struct oos_grammar oos_grammar;
 

@@ -30,10 +30,15 @@ typedef struct cause_rule {
     const char *id, *why, *ask;
 } cause_rule;
 
+enum { USUAL_MAX = 4 };
+/* Below this a cause is a guess, and the usual ones of its stage are named beside it. */
+#define GUESSED 0.6
+
 struct oos_rules {
     phase_rule *phases;
     cause_rule *causes, *extras;
     size_t phase_count, cause_count, extra_count;
+    const char *usual[OOS_PHASE_COUNT][USUAL_MAX]; /* causes of a stage, the most frequent first */
 };
 
 static oomsight_status phase_rule_read(const oos_signals *signals, const json_t *json, phase_rule *ret_rule,
@@ -96,6 +101,21 @@ static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *sig
     return OOMSIGHT_OK;
 }
 
+static oomsight_status usual_causes_read(const json_t *object, oos_rules *rules, oomsight_error *reterr)
+{
+    const char *word;
+    json_t *list;
+    json_object_foreach((json_t *)(uintptr_t)object, word, list)
+    {
+        oos_phase phase;
+        if (!oos_phase_named(word, &phase) || json_array_size(list) > USUAL_MAX)
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "usual causes of '%s'", word);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            rules->usual[phase][i] = json_string_value(json_array_get(list, i));
+    }
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                const oos_rules **ret_rules, oomsight_error *reterr)
 {
@@ -118,6 +138,7 @@ oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos
                              &rules->cause_count, reterr));
     OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "extras"), "add", &rules->extras,
                              &rules->extra_count, reterr));
+    OOS_TRY(usual_causes_read(json_object_get(causes, "usual"), rules, reterr));
     *ret_rules = rules;
     return OOMSIGHT_OK;
 }
@@ -287,15 +308,37 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
     return true;
 }
 
+static bool is_program_set(const oos_signal_set *set)
+{
+    return oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program);
+}
+
+/* Of servers that share the card out beforehand; another program has no such setting. */
+static bool is_servers(const char *cause)
+{
+    static const char *const causes[] = {"gmu_too_low",
+                                         "gmu_too_high_leaves_no_headroom",
+                                         "cudagraph_overestimated",
+                                         "cudagraph_unbudgeted",
+                                         "profiling_accounting_bug",
+                                         "runtime_workspace_unprofiled",
+                                         "context_too_long_for_kv"};
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+        if (strcmp(cause, causes[i]) == 0) return true;
+    return false;
+}
+
 static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase phase)
 {
     bool here = rule->phase_count == 0;
+    if (is_program_set(set) && is_servers(rule->cause)) return false;
     for (size_t i = 0; i < rule->phase_count; i++) here |= rule->phases[i] == phase;
     return here && oos_condition_holds(&rule->when, set);
 }
 
-static void add_also(oos_incident *incident, const char *cause)
+static void add_also(oos_incident *incident, const char *cause, bool program)
 {
+    if (program && is_servers(cause)) return;
     if (incident->also_count == OOS_ALSO_MAX || strcmp(incident->cause, cause) == 0) return;
     for (size_t i = 0; i < incident->also_count; i++)
         if (strcmp(incident->also[i], cause) == 0) return;
@@ -305,6 +348,7 @@ static void add_also(oos_incident *incident, const char *cause)
 static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_incident *incident)
 {
     const cause_rule *found = NULL;
+    bool const program = is_program_set(set);
     for (size_t i = 0; i < rules->cause_count && !found; i++)
         if (applies(&rules->causes[i], set, incident->phase)) found = &rules->causes[i];
     incident->cause = found ? found->cause : "insufficient_info";
@@ -313,8 +357,11 @@ static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_in
     incident->cause_rule = found ? found->id : "";
     incident->ask = found ? found->ask : NULL;
     for (size_t i = 0; i < rules->extra_count; i++)
-        if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause);
-    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i]);
+        if (applies(&rules->extras[i], set, incident->phase))
+            add_also(incident, rules->extras[i].cause, program);
+    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], program);
+    for (size_t i = 0; incident->cause_sure < GUESSED && i < USUAL_MAX; i++)
+        if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], program);
 }
 
 static const char *engine_of(const oos_signals *signals, const oos_incident *incident,
@@ -324,14 +371,32 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
     const char *found = NULL;
     for (size_t i = 0; i < signals->count; i++) {
         const oos_signal *signal = &signals->list[i];
-        if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i)) continue;
+        if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i) || signal->vague) continue;
         if (!found || strcmp(found, "vllm") == 0) found = signal->id + strlen("engine.");
     }
     for (size_t i = 0; i < signals->count && !found; i++)
         if (signals->list[i].engine && oos_set_has(set, i)) found = signals->list[i].engine;
     if (found) return found;
     if (incident->v1) return "vllm";
+    if (has(signals, set, "engine.pytorch")) return "pytorch";
     return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;
+}
+
+/* The frames of a program that is no engine are there, so it is not a bare message of one either. */
+static bool is_program(const oos_signals *signals, const oos_signal_set *set, const char *engine)
+{
+    if (engine && strcmp(engine, "transformers") == 0) return true;
+    if (engine && strcmp(engine, "pytorch") != 0) return false;
+    return has(signals, set, "engine.pytorch") || has(signals, set, "frame.file") ||
+           has(signals, set, "frame.train");
+}
+
+static bool is_server(const char *engine)
+{
+    static const char *const servers[] = {"vllm", "vllm-ascend", "sglang", "tgi", "lmdeploy", "tensorrt-llm"};
+    for (size_t i = 0; engine && i < sizeof servers / sizeof *servers; i++)
+        if (strcmp(engine, servers[i]) == 0) return true;
+    return false;
 }
 
 /* The first that names its reason, else the first. */
@@ -400,6 +465,8 @@ void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident
     oos_signal_set set = incident->signals;
     oos_facts_find(incident, &set);
     incident->engine = engine_of(signals, incident, &set);
+    if (is_server(incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
+    if (is_program(signals, &set, incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->phase_why = incident->cause_why = "";
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";

@@ -36,7 +36,9 @@
     X(sleep_residue)   /* much still in use after falling asleep */                                          \
     X(old_shape)       /* vLLM before 0.8 */                                                                 \
     X(v1)              /* processes of the V1 engine */                                                      \
-    X(last_marker)     /* the log told how far it got */
+    X(last_marker)     /* the log told how far it got */                                                     \
+    X(program)         /* a program on PyTorch without a budget of its own: no server's causes */            \
+    X(server)          /* an engine that shares the card out beforehand */
 
 typedef struct oos_rules oos_rules;
 

@@ -150,8 +150,8 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     OOS_TRY(index_literals(arena, list, &signals, reterr));
     OOS_TRY(oos_frames_load(arena, data_dir, &signals.frames, reterr));
     OOS_TRY(oos_grammar_load(arena, data_dir, &signals.grammar, reterr));
-    static const char *const topics[OOS_TOPIC_COUNT] = {"words.kv", "words.shared", "words.host",
-                                                        "words.load"};
+    static const char *const topics[OOS_TOPIC_COUNT] = {
+        "words.kv", "words.shared", "words.host", "words.load", "words.graph", "words.comm", "words.serve"};
     signals.lack_signal = oos_signals_find(&signals, "words.lack");
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
         signals.topic_signals[i] = oos_signals_find(&signals, topics[i]);

@@ -72,7 +72,7 @@ typedef struct oos_signals {
     const struct oos_grammar *grammar;
     const oos_frames *frames;
     size_t lack_signal;      /* index of "words.lack" */
-    size_t topic_signals[4]; /* of "words.kv" and the other topics of grammar.h */
+    size_t topic_signals[7]; /* of "words.kv" and the other topics of grammar.h */
 } oos_signals;
 
 /* A set of signals and facts. */

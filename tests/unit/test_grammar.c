@@ -37,7 +37,11 @@ static void failing_to_allocate_a_size_is_a_lack_in_any_words(void **state)
         "not enough space in the memory pool for 12 blocks",
         "ring reservation (31.27 GiB) >= budget (25.50 GiB)",
         "the KV cache would exceed the available memory by 3 GiB",
-        "no free slots: insufficient VRAM"};
+        "no free slots: insufficient VRAM",
+        "the device does not have enough memory to load this model",
+        "loaded weights leave no GPU memory for the KV cache",
+        "weights need 84.2 GiB but only 79.1 GiB is left",
+        "slice ERROR (pid:1 allocator.c:53)"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) assert_int_equal(says(texts[i]), OOS_SAYS_LACK);
 }
 
@@ -50,6 +54,23 @@ static void advice_and_other_faults_are_no_lack(void **state)
                      OOS_SAYS_NOTHING);
     assert_int_equal(says("head_size 80 is not supported"), OOS_SAYS_NOTHING);
     assert_int_equal(says("12.5 GiB of memory -> 4 blocks"), OOS_SAYS_MEMORY);
+}
+
+static void the_sentence_tells_what_was_being_done(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned topic;
+    } told[] = {{"out of memory while capturing CUDA graphs", OOS_TOPIC_GRAPH},
+                {"communicator: failed to allocate 20 MiB of memory", OOS_TOPIC_COMM},
+                {"not enough memory for a prefill of 4096 tokens", OOS_TOPIC_SERVE},
+                {"failed to pin memory: 4 GiB", OOS_TOPIC_HOST}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        unsigned topics = 0;
+        assert_int_equal(oos_grammar_read(grammar, oos_view_of(told[i].text), &topics), OOS_SAYS_LACK);
+        assert_true(topics & told[i].topic);
+    }
 }
 
 static void the_sentence_tells_what_is_lacking(void **state)
@@ -103,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(failing_to_allocate_a_size_is_a_lack_in_any_words),
                                        cmocka_unit_test(advice_and_other_faults_are_no_lack),
                                        cmocka_unit_test(the_sentence_tells_what_is_lacking),
+                                       cmocka_unit_test(the_sentence_tells_what_was_being_done),
                                        cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
                                        cmocka_unit_test(a_shutdown_is_no_stage)};
     return cmocka_run_group_tests(tests, load, unload);

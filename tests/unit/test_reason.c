@@ -75,6 +75,36 @@ static void an_engine_of_its_own_name_is_not_called_vllm(void **state)
     assert_string_equal(plain.incidents[0].engine, "vllm");
 }
 
+static bool names(const oos_incident *incident, const char *cause)
+{
+    bool named = strcmp(incident->cause, cause) == 0;
+    for (size_t i = 0; i < incident->also_count; i++) named |= strcmp(incident->also[i], cause) == 0;
+    return named;
+}
+
+static void a_program_that_is_no_server_has_no_servers_causes(void **state)
+{
+    (void)state;
+    oos_explanation const trainer =
+        explain("  File \"train.py\", line 80, in main\n    loss.backward()\n" OOM("1.56"));
+    assert_string_equal(trainer.incidents[0].engine, "pytorch");
+    assert_false(names(&trainer.incidents[0], "gmu_too_high_leaves_no_headroom"));
+    oos_explanation const server =
+        explain(STATS "  File \"vllm/v1/engine/core.py\", line 80, in run_busy_loop\n" OOM("1.56"));
+    assert_string_equal(server.incidents[0].engine, "vllm");
+    assert_true(names(&server.incidents[0], "gmu_too_high_leaves_no_headroom"));
+}
+
+static void a_guess_names_the_usual_causes_of_its_stage_beside_it(void **state)
+{
+    (void)state;
+    oos_explanation const e = explain("NCCL WARN Cuda failure 2 'out of memory'\n");
+    assert_int_equal(e.incidents[0].phase, OOS_PHASE_DISTRIBUTED_INIT);
+    assert_true(names(&e.incidents[0], "nccl_buffers"));
+    oos_explanation const bare = explain("RuntimeError: insufficient memory\n");
+    assert_true(bare.incidents[0].is_oom && bare.incidents[0].also_count > 0);
+}
+
 static void a_condition_is_all_of_any_of_and_none_of(void **state)
 {
     (void)state;
@@ -247,6 +277,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
+        cmocka_unit_test(a_program_that_is_no_server_has_no_servers_causes),
+        cmocka_unit_test(a_guess_names_the_usual_causes_of_its_stage_beside_it),
         cmocka_unit_test(a_condition_is_all_of_any_of_and_none_of),
         cmocka_unit_test(the_ledger_of_a_message_names_what_is_there_in_its_phase),
         cmocka_unit_test(figures_of_different_moments_make_no_ledger),
