@@ -609,6 +609,9 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_REFUSAL:
     case OOS_SIGNAL_HOST: on_message(c, it, index, &match); break;
     case OOS_SIGNAL_WORDING: on_words(c, it); break;
+    case OOS_SIGNAL_PLACE:
+        if (it->message && literal_in(c, it, index, it->log.message)) oos_set_add(&c->open.signals, index);
+        break;
     case OOS_SIGNAL_FAULT:
         /* A line that speaks of memory is no proof of another reason. */
         if (signal->vague && !it->message && !it->muted) {
@@ -644,9 +647,10 @@ static void on_signal(oos_collector *c, item *it, size_t index)
 
 /* The order in which the kinds of one line are looked at: what was going on before what went wrong. */
 static const oos_signal_kind order[] = {
-    OOS_SIGNAL_MUTE,  OOS_SIGNAL_START,   OOS_SIGNAL_SETUP, OOS_SIGNAL_ENGINE,  OOS_SIGNAL_HINT,
-    OOS_SIGNAL_READY, OOS_SIGNAL_MARKER,  OOS_SIGNAL_OOM,   OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
-    OOS_SIGNAL_HOST,  OOS_SIGNAL_WORDING, OOS_SIGNAL_FAULT, OOS_SIGNAL_FRAME,   OOS_SIGNAL_WRAPPER};
+    OOS_SIGNAL_MUTE,    OOS_SIGNAL_START, OOS_SIGNAL_SETUP,  OOS_SIGNAL_ENGINE,
+    OOS_SIGNAL_HINT,    OOS_SIGNAL_READY, OOS_SIGNAL_MARKER, OOS_SIGNAL_OOM,
+    OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,  OOS_SIGNAL_HOST,   OOS_SIGNAL_WORDING,
+    OOS_SIGNAL_PLACE,   OOS_SIGNAL_FAULT, OOS_SIGNAL_FRAME,  OOS_SIGNAL_WRAPPER};
 
 /* Progress, by the first bytes: statistics speak of the KV cache all day, and words alone do not make them a failure. */
 static bool is_chatter(oos_view text)

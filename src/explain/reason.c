@@ -14,6 +14,7 @@ typedef struct phase_rule {
     oos_condition when;
     oos_phase phase; /* OOS_PHASE_COUNT: the last marker's */
     bool stack;      /* the stage that the stack leaves */
+    bool place;      /* the stage in whose source the sentence stands */
     bool says;       /* rests on what the engine itself says: nothing narrows it */
     double sure;
     const char *id, *why;
@@ -33,6 +34,8 @@ typedef struct cause_rule {
 enum { USUAL_MAX = 4 };
 /* Below this a cause is a guess, and the usual ones of its stage are named beside it. */
 #define GUESSED 0.6
+#define PLACE_SURE 0.5
+#define PLACE_RULE "says:source"
 
 struct oos_rules {
     phase_rule *phases;
@@ -49,6 +52,7 @@ static oomsight_status phase_rule_read(const oos_signals *signals, const json_t 
     if (!oos_json_str(json, "phase", &phase) || (phase[0] != '@' && !oos_phase_named(phase, &rule.phase)))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
     rule.stack = strcmp(phase, "@stack") == 0;
+    rule.place = strcmp(phase, "@place") == 0;
     oos_json_bool(json, "says", &rule.says);
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "id", &rule.id);
@@ -296,7 +300,10 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
             set_phase(incident, phase, rule->sure, named ? named->why : rule->why, stack_rule(phase));
             return true;
         }
-        oos_phase const phase = rule->phase == OOS_PHASE_COUNT ? incident->furthest : rule->phase;
+        const oos_signal *place = rule->place ? first_of(signals, set, OOS_SIGNAL_PLACE) : NULL;
+        oos_phase const phase = rule->place                      ? (place ? place->phase : OOS_PHASE_COUNT)
+                                : rule->phase == OOS_PHASE_COUNT ? incident->furthest
+                                                                 : rule->phase;
         if (phase == OOS_PHASE_COUNT || (!rule->says && !(stages & OOS_PHASE_BIT(phase)))) continue;
         set_phase(incident, phase, rule->sure, rule->why, rule->id);
         return true;
@@ -345,8 +352,10 @@ static void add_also(oos_incident *incident, const char *cause, bool program)
     incident->also[incident->also_count++] = cause;
 }
 
-static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_incident *incident)
+static void find_cause(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
+                       oos_incident *incident)
 {
+    const oos_signal *place = first_of(signals, set, OOS_SIGNAL_PLACE);
     const cause_rule *found = NULL;
     bool const program = is_program_set(set);
     for (size_t i = 0; i < rules->cause_count && !found; i++)
@@ -356,6 +365,16 @@ static void find_cause(const oos_rules *rules, const oos_signal_set *set, oos_in
     incident->cause_why = found ? found->why : "";
     incident->cause_rule = found ? found->id : "";
     incident->ask = found ? found->ask : NULL;
+    /* Where the place alone gave the stage, it gives the cause, too. */
+    if (place && place->cause && strcmp(incident->phase_rule, PLACE_RULE) == 0 &&
+        !(program && is_servers(place->cause))) {
+        const char *before = incident->cause;
+        incident->cause = place->cause;
+        incident->cause_sure = PLACE_SURE;
+        incident->cause_why = "the source of the sentence tells what it was for";
+        incident->cause_rule = place->id;
+        if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, program);
+    }
     for (size_t i = 0; i < rules->extra_count; i++)
         if (applies(&rules->extras[i], set, incident->phase))
             add_also(incident, rules->extras[i].cause, program);
@@ -483,7 +502,7 @@ void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident
             incident->phase_sure = 0.2;
             incident->phase_why = "nothing in the text shows a stage";
         }
-        find_cause(rules, &set, incident);
+        find_cause(signals, rules, &set, incident);
         if (!stated && !refused) {
             incident->phase_sure *= 0.6;
             incident->cause_sure *= 0.6;

@@ -133,10 +133,14 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
 {
     static const char path[] = "explain/signals.json";
     oos_view bytes;
-    json_t *root;
+    json_t *root, *places;
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
-    const json_t *list = json_object_get(root, "signals");
+    OOS_TRY(oos_data_read(arena, data_dir, "explain/templates.json", &bytes, reterr));
+    OOS_TRY(oos_json_load(arena, bytes, &places, reterr));
+    json_t *list = json_object_get(root, "signals");
+    if (json_array_extend(list, json_object_get(places, "signals")))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of templates");
     size_t const count = json_array_size(list);
     if (count == 0 || count > OOS_SIGNALS_MAX) {
         oos_fail(reterr, OOMSIGHT_MALFORMED, "%zu signals, between 1 and %d are possible", count,

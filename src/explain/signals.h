@@ -10,7 +10,7 @@
 #include "match/capture.h"
 #include "match/literals.h"
 
-enum { OOS_SIGNALS_MAX = 320 };
+enum { OOS_SIGNALS_MAX = 448 };
 
 /* name, word in the data file */
 #define OOS_SIGNAL_KIND_MAP(X)                                                                               \
@@ -19,6 +19,7 @@ enum { OOS_SIGNALS_MAX = 320 };
     X(REFUSAL, "refusal") /* the engine itself says no for lack of memory */                                 \
     X(HOST, "host")       /* host memory, shared memory, kills */                                            \
     X(WORDING, "words")   /* words that speak of memory: the sentence decides (grammar.c) */                 \
+    X(PLACE, "place")     /* where in its source a sentence about memory stands: stage and cause */          \
     X(FAULT, "fault")     /* a failure that is not about memory */                                           \
     X(MUTE, "mute")       /* harmless sentence that holds the words of a failure */                          \
     X(FRAME, "frame")     /* a line of a traceback */                                                        \
