@@ -105,6 +105,31 @@ static void a_guess_names_the_usual_causes_of_its_stage_beside_it(void **state)
     assert_true(bare.incidents[0].is_oom && bare.incidents[0].also_count > 0);
 }
 
+static void a_sentence_of_an_engines_source_has_the_stage_of_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *engine, *cause;
+        oos_phase phase;
+    } told[] = {{"RuntimeError: No enough gpu memory for kv cache.\n", "lmdeploy", "gmu_too_low",
+                 OOS_PHASE_KV_SIZING},
+                {"RuntimeError: Not enough GPU memory for hybrid (mamba/linear-attention) state cache\n",
+                 "sglang", "state_cache_slots", OOS_PHASE_KV_SIZING},
+                {"Error: Not enough VRAM to run the model: Available: 12 - Model 30.\n", "tgi",
+                 "weights_exceed_gpu", OOS_PHASE_WEIGHT_LOAD}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        oos_explanation const e = explain(told[i].text);
+        assert_true(e.incidents[0].is_oom);
+        assert_int_equal(e.incidents[0].phase, told[i].phase);
+        assert_string_equal(e.incidents[0].cause, told[i].cause);
+        assert_string_equal(e.incidents[0].engine, told[i].engine);
+    }
+    /* Words of a source in a line that is no failure place nothing. */
+    oos_explanation const quiet =
+        explain("INFO 04-24 10:21:03 [x.py:1] No enough gpu memory for kv cache.\n");
+    assert_false(quiet.incidents[0].is_oom);
+}
+
 static void a_condition_is_all_of_any_of_and_none_of(void **state)
 {
     (void)state;
@@ -279,6 +304,7 @@ int main(void)
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
         cmocka_unit_test(a_program_that_is_no_server_has_no_servers_causes),
         cmocka_unit_test(a_guess_names_the_usual_causes_of_its_stage_beside_it),
+        cmocka_unit_test(a_sentence_of_an_engines_source_has_the_stage_of_its_place),
         cmocka_unit_test(a_condition_is_all_of_any_of_and_none_of),
         cmocka_unit_test(the_ledger_of_a_message_names_what_is_there_in_its_phase),
         cmocka_unit_test(figures_of_different_moments_make_no_ledger),
