@@ -175,6 +175,9 @@ static bool is_suspected(const oos_signals *signals, const oos_signal_set *set)
 
 #define BIT(name) OOS_PHASE_BIT(OOS_PHASE_##name)
 #define SERVING (BIT(RUNTIME_PREFILL) | BIT(RUNTIME_SAMPLER) | BIT(RUNTIME_OTHER) | BIT(SLEEP_WAKE))
+#define A_PROGRAMS                                                                                           \
+    (BIT(ENV) | BIT(DISTRIBUTED_INIT) | BIT(WEIGHT_LOAD) | BIT(QUANT_POSTPROCESS) | BIT(RUNTIME_OTHER) |     \
+     BIT(HOST_MEMORY))
 #define ANYWHERE (OOS_PHASE_BIT(OOS_PHASE_NOT_OOM) - 1)
 
 /* Stages that cannot be told apart by what came before them. */
@@ -211,6 +214,8 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
                   stack = incident->stack.ending ? 0 : oos_traceback_stages(&incident->stack);
     bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
                          has(signals, set, "mark.failed_stats");
+    /* A program that is no server loads, runs and ends. */
+    narrow(&stages, oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program), A_PROGRAMS);
     narrow(&stages, stack != 0, stack);
     /* What fails while everything is taken down is a consequence: it does not place anything. */
     if (incident->stack.ending)
@@ -308,7 +313,7 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
         set_phase(incident, phase, rule->sure, rule->why, rule->id);
         return true;
     }
-    if (stages == ANYWHERE || incident->stack.ending) return false;
+    if (stages == ANYWHERE || stages == A_PROGRAMS || incident->stack.ending) return false;
     double share;
     oos_phase const phase = most_usual(stack ? stack : stages, &share);
     set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");

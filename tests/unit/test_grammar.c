@@ -119,12 +119,31 @@ static void a_shutdown_is_no_stage(void **state)
     assert_int_equal(oos_traceback_stages(&stack), 0);
 }
 
+static void functions_of_other_engines_have_their_stages(void **state)
+{
+    (void)state;
+    static const char *const program[] = {
+        "  File \"/x/transformers/generation/utils.py\", line 2, in generate",
+        "  File \"/x/transformers/generation/utils.py\", line 3, in _sample",
+        "  File \"/x/transformers/models/llama/modeling_llama.py\", line 9, in forward"};
+    assert_int_equal(stages_of(program, 3), OOS_PHASE_BIT(OOS_PHASE_RUNTIME_OTHER));
+    static const char *const warmup[] = {
+        "  File \"/x/text_generation_server/models/flash_causal_lm.py\", line 2, in warmup",
+        "  File \"/x/text_generation_server/models/flash_causal_lm.py\", line 3, in generate_token"};
+    assert_int_equal(stages_of(warmup, 2), OOS_PHASE_BIT(OOS_PHASE_PROFILE_RUN));
+    static const char *const served[] = {
+        "  File \"/x/sglang/srt/managers/router/model_rpc.py\", line 2, in forward_fill_batch"};
+    oos_phase_set const step = stages_of(served, 1);
+    assert_true(step && !(step & OOS_PHASE_BIT(OOS_PHASE_PROFILE_RUN)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(failing_to_allocate_a_size_is_a_lack_in_any_words),
                                        cmocka_unit_test(advice_and_other_faults_are_no_lack),
                                        cmocka_unit_test(the_sentence_tells_what_is_lacking),
                                        cmocka_unit_test(the_sentence_tells_what_was_being_done),
+                                       cmocka_unit_test(functions_of_other_engines_have_their_stages),
                                        cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
                                        cmocka_unit_test(a_shutdown_is_no_stage)};
     return cmocka_run_group_tests(tests, load, unload);
