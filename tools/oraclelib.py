@@ -1,4 +1,4 @@
-"""What the starts of tests/oracle/stacks.py tell: in which stage a stack stands. Used by record_frames.py and score_oracle.py."""
+"""What the starts of tests/oracle/stacks.py tell: in which stage a stack stands. Used by record_frames.py."""
 
 import json
 import os
@@ -51,13 +51,6 @@ def ours(path):
     return "oomsight_" in path or path.endswith("failing.py")
 
 
-def short(path):
-    for mark in ("site-packages/", "dist-packages/"):
-        if mark in path:
-            return path.rpartition(mark)[2]
-    return path
-
-
 def read_stacks(folder):
     """[(version, way, row)] of every start in the folder; the frames of a row have the outermost first."""
     for name in sorted(os.listdir(folder)):
@@ -73,18 +66,3 @@ def read_stacks(folder):
                         continue
                     row["stack"] = [(p, n, f) for p, n, f in reversed(row["stack"]) if not ours(p)]
                     yield version, way, row
-
-
-def read_failures(folder):
-    """[(version, way, how it ended, path of the log)] of every start that failed."""
-    for name in sorted(os.listdir(folder)):
-        version, _, way = name.partition("-")
-        here = os.path.join(folder, name)
-        for file in sorted(os.listdir(here)) if way else []:
-            log = os.path.join(here, file[:-5] + ".log")
-            if file.endswith(".json") and os.path.exists(log):
-                with open(os.path.join(here, file), encoding="utf-8") as f:
-                    end = json.load(f)
-                if end.get("error"):
-                    end["functions"] = [(short(p), f) for p, f in end["functions"] if not ours(p)]
-                    yield version, way, end, log

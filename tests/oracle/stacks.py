@@ -2,8 +2,7 @@
 
 Each way is a small model of a kind (two to four layers: a stack is the same in all of them) with a few settings. One process of
 the engine starts it several times (failing.py): once well, which keeps the stack of every allocation, and once per place where
-the device is made full. What is there already in OUT is left. tools/record_frames.py makes data of the result,
-tools/score_oracle.py a labelled corpus."""
+the device is made full. What is there already in OUT is left. tools/record_frames.py makes data of the result."""
 import argparse
 import copy
 import fcntl

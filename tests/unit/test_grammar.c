@@ -119,6 +119,17 @@ static void a_shutdown_is_no_stage(void **state)
     assert_int_equal(oos_traceback_stages(&stack), 0);
 }
 
+static void a_function_that_was_recorded_has_the_stages_it_ran_in(void **state)
+{
+    (void)state;
+    static const char *const runner[] = {
+        "  File \"/x/site-packages/vllm/v1/worker/gpu/states.py\", line 2, in __init__"};
+    static const char *const namesake[] = {
+        "  File \"/x/other/v1/worker/gpu/states.py\", line 2, in __init__"};
+    assert_int_equal(stages_of(runner, 1), OOS_PHASE_BIT(OOS_PHASE_INIT_FREE_MEMORY_CHECK));
+    assert_int_equal(stages_of(namesake, 1), 0);
+}
+
 static void functions_of_other_engines_have_their_stages(void **state)
 {
     (void)state;
@@ -139,12 +150,14 @@ static void functions_of_other_engines_have_their_stages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(failing_to_allocate_a_size_is_a_lack_in_any_words),
-                                       cmocka_unit_test(advice_and_other_faults_are_no_lack),
-                                       cmocka_unit_test(the_sentence_tells_what_is_lacking),
-                                       cmocka_unit_test(the_sentence_tells_what_was_being_done),
-                                       cmocka_unit_test(functions_of_other_engines_have_their_stages),
-                                       cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
-                                       cmocka_unit_test(a_shutdown_is_no_stage)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failing_to_allocate_a_size_is_a_lack_in_any_words),
+        cmocka_unit_test(advice_and_other_faults_are_no_lack),
+        cmocka_unit_test(the_sentence_tells_what_is_lacking),
+        cmocka_unit_test(the_sentence_tells_what_was_being_done),
+        cmocka_unit_test(a_function_that_was_recorded_has_the_stages_it_ran_in),
+        cmocka_unit_test(functions_of_other_engines_have_their_stages),
+        cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
+        cmocka_unit_test(a_shutdown_is_no_stage)};
     return cmocka_run_group_tests(tests, load, unload);
 }
