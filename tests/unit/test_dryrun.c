@@ -103,6 +103,52 @@ static void repacking_and_the_sampler_are_phases_of_their_own(void **state)
     assert_int_equal(log.failed, OOS_PHASE_RUNTIME_SAMPLER);
 }
 
+static void an_engine_that_dies_while_it_serves_is_quoted_with_what_it_died_of(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    line(&log, "(EngineCore pid=1) WARNING [x.py:1] ImportError: no module, going on without");
+    line(&log, "INFO:     Application startup complete.");
+    assert_string_equal(log.error, ""); /* before it was ready it died of nothing */
+    line(&log, "(APIServer pid=2) ERROR [x.py:1] vllm.v1.engine.exceptions.EngineDeadError: EngineCore "
+               "encountered an issue");
+    line(&log, "INFO:     127.0.0.1:5 - \"POST /v1/completions HTTP/1.1\" 500 Internal Server Error: ");
+    assert_string_equal(log.error, "");
+    line(&log, "(EngineCore pid=1) ERROR [core.py:9] torch.AcceleratorError: scatter(): Expected self.dtype");
+    line(&log, "(EngineCore pid=1) ERROR [core.py:9] RuntimeError: a later one");
+    assert_string_equal(log.error, "torch.AcceleratorError: scatter(): Expected self.dtype");
+    assert_true(!log.ran_out && !log.refused);
+}
+
+static void peaks_of_steps_are_the_largest_of_all_processes(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/oomsight-steps-XXXXXX", path[64], name[96];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/segment", folder);
+    static const char *const files[] = {"prefill 100 3 2 64\nsampler 7 1 1 1\n",
+                                        "prefill 90 9 9 9\ndecode 5 6 7 8\nother 1 1 1 1\ncut 1"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s.steps.%d", path, i);
+        FILE *file = fopen(name, "w");
+        assert_non_null(file);
+        fputs(files[i], file);
+        fclose(file);
+    }
+    oos_step_peak steps[OOS_STEP_PARTS] = {0};
+    oos_dryrun_steps_read(path, steps);
+    assert_true(steps[OOS_STEP_PREFILL].bytes.value == 100 && steps[OOS_STEP_PREFILL].step == 3 &&
+                steps[OOS_STEP_PREFILL].tokens == 64);
+    assert_true(steps[OOS_STEP_DECODE].bytes.value == 5 && steps[OOS_STEP_DECODE].requests == 7);
+    assert_true(steps[OOS_STEP_SAMPLER].bytes.known && steps[OOS_STEP_SAMPLER].bytes.value == 7);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s.steps.%d", path, i);
+        unlink(name);
+    }
+    rmdir(folder);
+}
+
 static void the_engines_own_refusal_is_not_an_out_of_memory(void **state)
 {
     (void)state;
@@ -256,6 +302,8 @@ int main(void)
         cmocka_unit_test(what_was_measured_to_the_byte_is_not_rounded_again),
         cmocka_unit_test(a_backend_that_was_asked_for_is_named_too),
         cmocka_unit_test(repacking_and_the_sampler_are_phases_of_their_own),
+        cmocka_unit_test(an_engine_that_dies_while_it_serves_is_quoted_with_what_it_died_of),
+        cmocka_unit_test(peaks_of_steps_are_the_largest_of_all_processes),
         cmocka_unit_test(the_engines_own_refusal_is_not_an_out_of_memory),
         cmocka_unit_test(the_rows_of_a_phase_add_up_to_its_peak),
         cmocka_unit_test(a_dry_start_has_the_owners_of_a_plan),
