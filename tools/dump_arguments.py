@@ -116,6 +116,11 @@ def method_facts(release, imports, name):
     while name:
         path = imports.get(name, path)
         tree = release.tree(path) if path else None
+        passed_on = next((n for n in (tree.body if tree else []) if isinstance(n, ast.ImportFrom) and n.level == 1 and n.module
+                          and any(alias.name == name for alias in n.names)), None)
+        if passed_on:  # a package that only names what is in its files
+            path = f"{os.path.dirname(path)}/{passed_on.module.replace('.', '/')}.py"
+            tree = release.tree(path)
         cls = next((n for n in (tree.body if tree else []) if isinstance(n, ast.ClassDef) and n.name == name), None)
         if not cls:
             break
@@ -144,6 +149,15 @@ def method_facts(release, imports, name):
     return record
 
 
+def shorthands(release):
+    """Words that stand for the class which quantises while it loads."""
+    names = set()
+    for node in (release.tree("config/quantization.py") or ast.Module([], [])).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict) and node.target.id == "_ONLINE_SHORTHANDS":
+            names.update(key.value for key in node.value.keys if isinstance(key, ast.Constant))
+    return names
+
+
 def made_anyway(release):
     """Methods whose class the loader makes before it looks for settings: `if quantization == "gguf": return quant_cls()`."""
     tree = release.tree("model_executor/model_loader/weight_utils.py")
@@ -152,10 +166,7 @@ def made_anyway(release):
     for node in ast.walk(loader) if loader else ():
         if isinstance(node, ast.If) and isinstance(node.body[0], ast.Return):
             names.update(strings_of(node.test))
-    for node in (release.tree("config/quantization.py") or ast.Module([], [])).body:  # quantised while it is loaded
-        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict) and node.target.id == "_ONLINE_SHORTHANDS":
-            names.update(key.value for key in node.value.keys if isinstance(key, ast.Constant))
-    return names | {"online", "bitsandbytes"}
+    return names | shorthands(release) | {"online", "bitsandbytes"}
 
 
 def module_path(release, module, level):
@@ -189,10 +200,11 @@ def quantization(release):
             for alias in node.names:
                 if path:
                     imports[alias.asname or alias.name] = path
-    out, anyway = {}, made_anyway(release)
+    out, anyway, short = {}, made_anyway(release), shorthands(release)
     for name in names:
         out[name] = {"deprecated": True} if name in gone else {}
-        out[name].update(method_facts(release, imports, table.get(name)))
+        known = table.get(name) or (table.get("online") if name in short else None)
+        out[name].update(method_facts(release, imports, known))
         if name in anyway:
             out[name].pop("file", None)
             out[name].pop("settings", None)

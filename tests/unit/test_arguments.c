@@ -228,6 +228,8 @@ static void a_method_without_its_settings_is_refused_as_the_release_does(void **
                "Cannot find the config file");
     assert_null(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "--quantization|bitsandbytes"));
     assert_null(NEWEST("--quantization|fp8_per_tensor"));
+    is_refused(said("0.32.0", 70, 8, "Qwen3ForCausalLM", "--quantization|fp8_per_tensor"),
+               "Minimum capability: 75. Current capability: 70");
     is_refused(NEWEST("--max-model-len|0"), "max_model_len must be a positive integer");
     is_refused(NEWEST("--max-cudagraph-capture-size|8|-cc|{\"max_cudagraph_capture_size\": 8}"),
                "mutually exclusive");
