@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: app all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: app wheel-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -45,6 +45,10 @@ bench: all              ## throughput
 wheel:                  ## dist/*.whl: command, library, stand-ins and binding, for any Linux with glibc 2.17
 	@tools/portable.sh build-portable >build-portable.log 2>&1 || { tail -n 40 build-portable.log; exit 1; }
 	@tools/make_wheel.py build-portable dist
+wheel-arm:              ## the same for ARM servers, by zig: dist-arm/*.whl
+	@test -f build-arm/build.ninja || tools/zig.sh meson setup build-arm --cross-file packaging/cross/aarch64-linux-gnu.ini >build-arm.log 2>&1 || { tail -n 20 build-arm.log; exit 1; }
+	@tools/zig.sh ninja -C build-arm -j2 cli/oomsight src/liboomsight.so.0 $$(ninja -C build-arm -t targets all | sed -n 's/^\(shim\/.*\.so[.0-9]*\): c_LINKER.*/\1/p') >build-arm.log 2>&1 || { tail -n 20 build-arm.log; exit 1; }
+	@tools/make_wheel.py build-arm dist-arm manylinux_2_28_aarch64
 package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
 	@tools/package.sh build-portable dist
 python: all             ## the Python binding: types and tests

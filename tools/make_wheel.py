@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Pack a portable build into one wheel: make_wheel.py BUILD_DIR OUT_DIR
+"""Pack a portable build into one wheel: make_wheel.py BUILD_DIR OUT_DIR [TAG]
 
 The command goes to scripts, as `uv` and `ruff` do it; library and stand-ins lie inside the package. One wheel serves every
 Python, because the binding is ctypes. Equal builds give equal bytes: fixed order, fixed times, no path of this machine.
-Standard library and strip only."""
+TAG is the platform of a build for another processor, which comes
+stripped and with the libraries of subprojects/. Standard library and strip only."""
 import base64
 import glob
 import hashlib
@@ -17,7 +18,7 @@ import zipfile
 import sbom
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TAG = "py3-none-manylinux_2_17_x86_64"
+HERE = "manylinux_2_17_x86_64"
 METADATA = """Metadata-Version: 2.1
 Name: oomsight
 Version: %s
@@ -56,35 +57,40 @@ def version():
     return told
 
 
-def contents(build, info, data):
+def contents(build, info, data, platform):
     """Every file: name in the wheel -> (bytes, executable)."""
     files = {}
+    elf = stripped if platform == HERE else read
     package = os.path.join(ROOT, "bindings", "python", "oomsight")
     for path in sorted(glob.glob(os.path.join(package, "**", "*"), recursive=True)):
         if path.endswith((".py", "py.typed")):
             files["oomsight/" + os.path.relpath(path, package)] = (read(path), False)
-    files["oomsight/lib/liboomsight.so.0"] = (stripped(os.path.join(build, "src", "liboomsight.so.0")), True)
-    files["oomsight/stand-ins/liboomsight-device.so"] = (stripped(os.path.join(build, "shim", "liboomsight-device.so")), True)
-    files["oomsight/stand-ins/liboomsight-guard.so"] = (stripped(os.path.join(build, "shim", "liboomsight-guard.so")), True)
+    files["oomsight/lib/liboomsight.so.0"] = (elf(os.path.join(build, "src", "liboomsight.so.0")), True)
+    files["oomsight/stand-ins/liboomsight-device.so"] = (elf(os.path.join(build, "shim", "liboomsight-device.so")), True)
+    files["oomsight/stand-ins/liboomsight-guard.so"] = (elf(os.path.join(build, "shim", "liboomsight-guard.so")), True)
     for major in ("cuda12", "cuda13"):
         for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
             if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
-                files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (stripped(path), True)
+                files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (elf(path), True)
     for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_stacks.py"):
         files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
-    files[data + "/scripts/oomsight"] = (stripped(os.path.join(build, "cli", "oomsight")), True)
+    files[data + "/scripts/oomsight"] = (elf(os.path.join(build, "cli", "oomsight")), True)
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.1"))):
         files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
     files[info + "/METADATA"] = ((METADATA % version()).encode() + read(ROOT, "README.md"), False)
-    files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: %s\n" % TAG).encode(), False)
+    files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % platform).encode(), False)
     plugin = os.path.join(package, "vllm_plugin.py")
     if os.path.exists(plugin):
         files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n", False)
     files[info + "/licenses/LICENSE"] = (read(ROOT, "LICENSE"), False)
-    found = sbom.packages(build)
-    for name, text in sbom.licence_texts(found).items():
+    if platform == HERE:
+        found = sbom.packages(build)
+        bill, texts = sbom.document(found), sbom.licence_texts(found)
+    else:
+        bill, texts = sbom.wrapped()
+    for name, text in texts.items():
         files[info + "/licenses/" + name] = (text, False)
-    files[info + "/sboms/oomsight.cdx.json"] = (sbom.document(found), False)
+    files[info + "/sboms/oomsight.cdx.json"] = (bill, False)
     return files
 
 
@@ -93,19 +99,19 @@ def digest(text):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    build, out = sys.argv[1:]
+    build, out, platform = (sys.argv[1:] + [HERE])[:3]
     name = "oomsight-" + version()
     info, data = name + ".dist-info", name + ".data"
     try:
-        files = contents(build, info, data)
+        files = contents(build, info, data, platform)
     except sbom.Missing as missing:
         sys.exit("make_wheel.py: %s" % missing)
     record = ["%s,%s,%d" % (path, digest(text), len(text)) for path, (text, _) in sorted(files.items())] + [info + "/RECORD,,"]
     files[info + "/RECORD"] = (("\n".join(record) + "\n").encode(), False)
     os.makedirs(out, exist_ok=True)
-    path = os.path.join(out, "%s-%s.whl" % (name, TAG))
+    path = os.path.join(out, "%s-py3-none-%s.whl" % (name, platform))
     # The package first, what describes it last, as the format recommends.
     order = sorted(files, key=lambda n: (n.startswith(info), n))
     with zipfile.ZipFile(path + ".new", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:

@@ -111,6 +111,27 @@ def version():
         return re.search(r"version: '([^']+)'", f.read()).group(1)
 
 
+# What a build for another system takes from subprojects/*.wrap instead: the licence, and the file that has its text.
+WRAPS = {"jansson": ("MIT", "LICENSE"), "libyaml": ("MIT", "License"), "pcre2": ("BSD-3-Clause", "LICENCE"), "uthash": ("BSD-1-Clause", "LICENSE")}
+
+
+def wrapped():
+    """The same two answers for such a build: (bill of materials, licence texts)."""
+    parts, texts = [], {}
+    for name, (licence, text) in sorted(WRAPS.items()):
+        with open(os.path.join(ROOT, "subprojects", name + ".wrap"), encoding="utf-8") as f:
+            told = dict(line.strip().split(" = ", 1) for line in f if " = " in line)
+        folder, release = told["directory"], told["directory"].rsplit("-", 1)[1]
+        purl = "pkg:generic/%s@%s?download_url=%s&checksum=sha256:%s" % (name, release, urllib.parse.quote(told["source_url"], safe=""), told["source_hash"])
+        parts.append({"type": "library", "bom-ref": purl, "name": name, "version": release, "licenses": [{"expression": licence}], "purl": purl})
+        path = os.path.join(ROOT, "subprojects", folder, text)
+        if not os.path.isfile(path):
+            raise Missing("%s is inside and its licence is missing: no %s" % (name, path))
+        with open(path, "rb") as f:
+            texts[name + ".txt"] = f.read()
+    return bill(parts), texts
+
+
 def component(package, files):
     told = subprocess.run(["dpkg-query", "-W", "-f", "${source:Package}\t${Version}\t${source:Upstream-Version}\t${Architecture}", package],
                           capture_output=True, text=True, check=True).stdout
@@ -124,7 +145,10 @@ def component(package, files):
 
 
 def document(found):
-    parts = [component(package, files) for package, files in sorted(found.items())]
+    return bill([component(package, files) for package, files in sorted(found.items())])
+
+
+def bill(parts):
     whole = "pkg:pypi/oomsight@" + version()
     serial = uuid.uuid5(uuid.NAMESPACE_URL, whole + json.dumps(parts, sort_keys=True))
     told = {"bomFormat": "CycloneDX", "specVersion": "1.5", "serialNumber": "urn:uuid:%s" % serial, "version": 1,

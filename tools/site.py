@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-GUIDES = ("install", "app", "which-flag", "explain", "fleet", "dryrun", "run", "replay", "check", "plugin", "reports", "python", "slices", "unified-memory", "sleep-mode", "upgrades",
+GUIDES = ("install", "platforms", "app", "which-flag", "explain", "fleet", "dryrun", "run", "replay", "check", "plugin", "reports", "python", "slices", "unified-memory", "sleep-mode", "upgrades",
           "cuda-graphs", "multimodal", "lora", "parallel", "extend")
 
 
