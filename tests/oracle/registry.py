@@ -42,7 +42,7 @@ CONFIGS = {
     "OrionForCausalLM": {"model_type": "orion"},
     "PanguEmbeddedForCausalLM": {"model_type": "PanguEmbedded", "bias": True},
     "PanguProMoEV2ForCausalLM": dict(MOE, model_type="PanguProMoE"),
-    "Param2MoEForCausalLM": dict(MOE, model_type="param2moe"),
+    "Param2MoEForCausalLM": dict(MOE, model_type="param2moe", head_dim=64, use_qk_norm=True),
     "TeleChat2ForCausalLM": {"model_type": "telechat", "n_layer": LAYERS, "n_head": 16, "ffn_hidden_size": 2816},
     "TeleChat3ForCausalLM": {"model_type": "telechat3"},
     "TeleFLMForCausalLM": {"model_type": "teleflm", "use_mup": False},
@@ -58,6 +58,11 @@ CONFIGS = {
     "Lfm2ForCausalLM": {"model_type": "lfm2", "block_dim": 1024, "conv_dim": 1024, "conv_L_cache": 3, "conv_bias": False, "block_ff_dim": 2816, "norm_eps": 1e-5,
                         "block_multiple_of": 256, "block_ffn_dim_multiplier": 1.0, "block_auto_adjust_ff_dim": True, "tie_word_embeddings": True,
                         "layer_types": ["conv", "conv", "full_attention"] * 2, "full_attn_idxs": [2, 5]},
+    "Llama4ForCausalLM": {"model_type": "llama4_text", "num_local_experts": 4, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "head_dim": 64,
+                          "intermediate_size_mlp": 4096, "attention_chunk_size": 2048, "no_rope_layers": [1, 1, 1, 0, 1, 1], "use_qk_norm": True,
+                          "moe_layers": [1, 3, 5], "attn_temperature_tuning": False},
+    "Lfm2MoeForCausalLM": dict(MOE, model_type="lfm2_moe_2", conv_L_cache=3, conv_bias=False, norm_eps=1e-5, num_dense_layers=2, use_expert_bias=True,
+                               tie_word_embeddings=True, layer_types=["conv", "conv", "full_attention"] * 2),
     "BloomForCausalLM": {"model_type": "bloom", "n_layer": LAYERS, "n_head": 16, "num_key_value_heads": 16, "tie_word_embeddings": True,
                          "apply_residual_connection_post_layernorm": False},
     "ChatGLMModel": {"model_type": "chatglm", "num_layers": LAYERS, "original_rope": False, "padded_vocab_size": 32128, "ffn_hidden_size": 2816, "multi_query_attention": True,
@@ -70,11 +75,11 @@ CONFIGS = {
     "IQuestLoopCoderForCausalLM": {"model_type": "iquestloopcoder", "loop_num": 2},
     "MiniCPM3ForCausalLM": {"model_type": "minicpm3", "scale_emb": 12, "dim_model_base": 256, "scale_depth": 1.4, "q_lora_rank": 768, "kv_lora_rank": 256,
                             "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "num_key_value_heads": 16},
-    "HYV3ForCausalLM": dict(MOE, model_type="hy_v3_2", head_dim=64, expert_hidden_dim=512, qk_norm=True),
-    "Plamo3ForCausalLM": {"model_type": "plamo3", "head_dim": 64, "sliding_window": 1024, "window_size": 1024,
+    "HYV3ForCausalLM": dict(MOE, model_type="hy_v3_2", head_dim=64, route_norm=True, expert_hidden_dim=512, qk_norm=True),
+    "Plamo3ForCausalLM": {"model_type": "plamo3", "head_dim": 64, "sliding_window": 1024, "window_size": 1024, "rope_local_theta": 10000,
                           "interleaved_sliding_window": [1024, None] * 3, "layer_types": ["sliding_attention", "full_attention"] * 3},
     "Rnj1ForCausalLM": {"model_type": "rnj1", "head_dim": 64, "query_pre_attn_scalar": 64, "sliding_window": 1024, "final_logit_softcapping": None,
-                        "attn_logit_softcapping": None, "hidden_activation": "gelu_pytorch_tanh", "layer_types": ["sliding_attention", "full_attention"] * 3},
+                        "attn_logit_softcapping": None, "hidden_activation": "gelu_pytorch_tanh", "layer_types": ["full_attention"] * LAYERS},
     "GraniteMoeSWAForCausalLM": {"model_type": "granitemoeswa", "num_local_experts": 8, "num_experts_per_tok": 2, "shared_intermediate_size": 512,
                                  "attention_multiplier": 1.0, "embedding_multiplier": 1.0, "residual_multiplier": 1.0, "logits_scaling": 1.0},
     "GraniteSWAForCausalLM": {"model_type": "graniteswa", "attention_multiplier": 1.0, "embedding_multiplier": 1.0, "residual_multiplier": 1.0,
@@ -84,6 +89,9 @@ CONFIGS = {
     "DeepseekForCausalLM": dict(MOE, model_type="deepseek", n_routed_experts=8, n_shared_experts=1, moe_layer_freq=1, scoring_func="softmax"),
     "SarvamMoEForCausalLM": dict(MOE, model_type="sarvam_moe", head_dim=64, use_bias=False, use_qkv_bias=False, score_function=None, embedding_dropout=0.0),
 }
+
+# Two names of one class: what one was built with serves the other.
+SAME = {"MiMoV2ForCausalLM": "MiMoV2FlashForCausalLM", "ExaoneMoEForCausalLM": "ExaoneMoeForCausalLM", "MistralLarge3ForCausalLM": "DeepseekV3ForCausalLM"}
 
 
 # ---- the engine's side ----
@@ -129,6 +137,9 @@ def configs_for(name, found):
     config = by_transformers(name)
     if config:
         yield "class defaults", config
+    if name in SAME:
+        for origin, config in configs_for(SAME[name], found):
+            yield origin, dict(config, architectures=[name])
 
 
 def register(config):
@@ -141,7 +152,7 @@ def register(config):
         pass
 
 
-def parameters(config, device="meta"):
+def parameters(config, device="meta", **more):
     """Bytes of the parameters of the engine's class, on one rank."""
     import torch
     from vllm.config import set_current_vllm_config
@@ -152,7 +163,8 @@ def parameters(config, device="meta"):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(config, file)
-        args = EngineArgs(model=folder, skip_tokenizer_init=True, load_format="dummy", enforce_eager=True, dtype="bfloat16", max_model_len=1024)
+        args = EngineArgs(model=folder, skip_tokenizer_init=True, load_format="dummy", enforce_eager=True, dtype="bfloat16", max_model_len=1024,
+                          **more)
         vllm_config = args.create_engine_config()
         with set_current_vllm_config(vllm_config):
             if not torch.distributed.is_initialized():
@@ -183,7 +195,8 @@ def build(args):
                 try:
                     # slopes and the numbers of an activation are computed from values: such a class is built in host memory
                     slopes = name in ("ApertusForCausalLM", "BloomForCausalLM", "Step1ForCausalLM")
-                    total, rows = parameters(config, "cpu" if slopes else "meta")
+                    more = {"attention_backend": "TRITON_ATTN"} if name == "Step1ForCausalLM" else {}
+                    total, rows = parameters(config, "cpu" if slopes else "meta", **more)
                     record = {"class": name, "origin": origin, "config": config, "bytes": total, "rows": rows}
                     break
                 except BaseException as error:  # the engine's word on why

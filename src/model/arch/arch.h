@@ -145,6 +145,8 @@ void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t);
 /* Embedding on the first stage; final norm (of `norm_vectors`: 2 with a bias) and head on the last; nothing for the head when it is
  * tied. */
 void oos_put_ends(oos_arch *a, uint64_t norm_vectors);
+/* What the record of a family that is built in C has more in every layer. */
+void oos_put_also(oos_arch *a);
 /* A drafter of num_nextn_predict_layers layers. */
 void oos_put_nextn(oos_arch *a, void (*layer)(oos_arch *a, uint64_t i));
 

@@ -267,6 +267,13 @@ static void put_layer(oos_arch *a, uint64_t i)
     oos_record_matrices(s, body, "also", OOS_MODULE_OTHER, NULL);
 }
 
+void oos_put_also(oos_arch *a)
+{
+    if (!a->family || !a->family->record) return;
+    oos_scope const scope = {.arch = a, .record = a->family->record, .quantities = quantities};
+    oos_record_matrices(&scope, scope.record->body, "also", OOS_MODULE_OTHER, NULL);
+}
+
 /* ---- outside the layers ---- */
 
 static void put_outside(const oos_scope *s)

@@ -89,11 +89,17 @@ static oos_dtype router_dtype(const oos_arch *a)
     return strcmp(a->model->architecture, "Glm4MoeLiteForCausalLM") == 0 ? OOS_DTYPE_F32 : OOS_DTYPE_UNKNOWN;
 }
 
+/* What the config classes say where the file does not. */
+static bool corrects_unasked(const oos_arch *a)
+{
+    return router_dtype(a) == OOS_DTYPE_F32 || strcmp(a->model->architecture, "AXK1ForCausalLM") == 0;
+}
+
 static void put_experts(oos_arch *a)
 {
     const oos_model *m = a->model;
     const char *method = oos_arch_str(a, "topk_method");
-    bool const corrected = method ? strcmp(method, "noaux_tc") == 0 : router_dtype(a) == OOS_DTYPE_F32;
+    bool const corrected = method ? strcmp(method, "noaux_tc") == 0 : corrects_unasked(a);
     oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate", m->moe.experts, m->hidden, router_dtype(a));
     if (corrected)
         oos_put_plain(a, OOS_MODULE_ROUTER, "mlp.gate.e_score_correction_bias", m->moe.experts, 1,
@@ -132,6 +138,7 @@ static void deepseek_layer(oos_arch *a, uint64_t i)
     else
         oos_put_gated_mlp(a, OOS_MODULE_MLP, "mlp.gate_up_proj", "mlp.down_proj", m->hidden, m->intermediate,
                           false);
+    oos_put_also(a);
 }
 
 static void mtp_layer(oos_arch *a, uint64_t i)
