@@ -186,7 +186,7 @@ typedef struct oos_model {
     size_t rope_count;
 
     const oos_layer *layers; /* decoder layers in order */
-    size_t layer_count;
+    uint64_t layer_count;
     const oos_layer
         *mtp_layers; /* multi-token-prediction layers, built only when speculative decoding asks for them */
     size_t mtp_layer_count;

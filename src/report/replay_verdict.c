@@ -68,7 +68,7 @@ static void put_driver_calls(const oos_analysis *a, const oos_style *style)
     oos_style_put(
         style,
         "Driver calls of one process: %zu pieces of device memory taken, %zu given back, at most %s held.\n",
-        taken - a->outcome.ooms, given, oos_size_of(a->outcome.peak_allocated_bytes).text);
+        taken - (size_t)a->outcome.ooms, given, oos_size_of(a->outcome.peak_allocated_bytes).text);
     if (a->outcome.oom)
         oos_style_put(style, "The first that was not given: %s.\n",
                       oos_size_of(a->outcome.first_oom_bytes).text);

@@ -18,7 +18,7 @@ static const oos_quantity quantities[] = {
     {"shared_intermediate", AT(moe.shared_intermediate)},
     {NULL, 0},
 };
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "layer_count is read as a size");
+_Static_assert(sizeof((oos_model){0}.layer_count) == sizeof(uint64_t), "each is written as 64 bits");
 
 static const char *const record_keys[] = {
     "source",       "build", "rope",  "tower",   "prefix",    "names", "lora_embeddings", "model_type",
