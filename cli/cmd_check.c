@@ -7,14 +7,20 @@
 enum { PATHS_MAX = 4096 };
 
 static const char help[] =
-    "usage: oomsight check [options] FILE...\n\n"
+    "usage: oomsight check [options] FILE|DIR...\n\n"
     "Finds the commands that start vLLM in shell scripts, Dockerfiles, systemd units, compose files, "
     "Kubernetes\n"
-    "manifests and values of vLLM's production-stack chart, and plans each. Other files hold none.\n\n"
+    "manifests, Helm values and any other text, and plans each. A folder is walked. A file that names vLLM "
+    "and is "
+    "not\n"
+    "understood is a warning, broken YAML an error. The GPU is read from node selectors, instance types and "
+    "Slurm "
+    "lines.\n\n"
     "  --gpu NAME[xN]      the device, for commands whose file declares none\n"
     "  --gpu-total SIZE    what it really shows; --gpu-used SIZE: held by others; --gpu-cc X.Y\n"
     "  --vllm VERSION      for commands whose image tag tells none\n"
     "  --models DIR        where the models lie that the files name (DIR/org/name or DIR/name)\n"
+    "  --strict            exit 1 also when something only likely starts or was not understood\n"
     "  --offline           never ask the hub; --insecure: HF_TOKEN over http://, too\n"
     "  --json, --format text|json|github|sarif, --output FILE, --color WHEN, --explain, --data DIR\n\n"
     "A comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB vllm=0.19.1` declares for what follows it,\n"
@@ -29,11 +35,14 @@ static int take_size(const char *value, uint64_t *ret_bytes)
     return -1;
 }
 
+static bool strict;
+
 static int take_option(oomsight_check_params *params, int argc, char **argv, int *at)
 {
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--offline") == 0) return params->allow_hub = 0, ++*at, 1;
+    if (strcmp(argv[*at], "--strict") == 0) return strict = true, ++*at, 1;
     if (take_insecure(argv[*at])) return ++*at, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
         return take_size(value, &params->gpu_total_bytes);
@@ -57,6 +66,7 @@ static int answer(const output_options *options, const oomsight_check *check)
     oomsight_text_free(text);
     if (code != EXIT_FITS) return code;
     if (oomsight_check_failing(check)) return EXIT_DOES_NOT_FIT;
+    if (strict && oomsight_check_doubtful(check)) return EXIT_DOES_NOT_FIT;
     return oomsight_check_unplanned(check) ? EXIT_INPUT : EXIT_FITS;
 }
 

@@ -670,8 +670,10 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create(const oom
                                                                        oomsight_error *reterr);
 OOMSIGHT_API void oomsight_check_free(oomsight_check *check); /* NULL is fine */
 
-OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);     /* commands found */
-OOMSIGHT_API size_t oomsight_check_failing(const oomsight_check *check);   /* of them: do not start */
+OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);   /* commands found */
+OOMSIGHT_API size_t oomsight_check_failing(const oomsight_check *check); /* of them: do not start */
+/* Commands that only likely start, and files that name the engine and were not understood. */
+OOMSIGHT_API size_t oomsight_check_doubtful(const oomsight_check *check);
 OOMSIGHT_API size_t oomsight_check_unplanned(const oomsight_check *check); /* of them: could not be planned */
 
 /* Text, JSON, annotations of a GitHub job, or SARIF. */

@@ -6,14 +6,18 @@
 #include "command/serve.h"
 #include "report/check.h"
 
-enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20 };
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20, FOLDER_MAX = 4096, DEPTH_MAX = 16 };
 
 struct oomsight_check {
     oos_arena *arena;
     oos_checked *list;
     oomsight_plan **plans; /* beside the list, NULL where there is none */
     oomsight_model **models;
-    size_t count, files;
+    size_t count, files, unread;
 };
 
 /* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
@@ -52,12 +56,19 @@ static const char *problem_words(oos_arena *arena, const oomsight_error *error)
                           : oos_arena_format(arena, "%s", error->text);
 }
 
-/* "A30" and four asked for: "A30x4". */
+/* What a selector says, when that is a device we know. */
+static const char *gpu_hinted(const oomsight_data *data, const char *hint)
+{
+    uint64_t ignored;
+    return hint && oos_gpus_find(&data->gpus, oos_view_of(hint), &ignored) ? hint : NULL;
+}
+
+/* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. */
 static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
 {
     const char *times = gpu ? strrchr(gpu, 'x') : NULL;
     bool const counted = times && times[1] && strspn(times + 1, "0123456789") == strlen(times + 1);
-    if (!gpu || counted || count < 2) return gpu;
+    if (!gpu || counted || count == 0) return gpu;
     return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
 }
 
@@ -79,8 +90,10 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     plan_params.model = check->models[at];
     plan_params.command = found->words;
     plan_params.command_count = found->count;
-    plan_params.gpu = gpu_words(check->arena, found->gpu ? found->gpu : params->gpu, found->gpus);
-    plan_params.gpu_total_bytes = found->gpu ? 0 : params->gpu_total_bytes;
+    const char *hinted = gpu_hinted(params->data, found->gpu_hint);
+    const char *named = found->gpu ? found->gpu : params->gpu ? params->gpu : hinted;
+    plan_params.gpu = gpu_words(check->arena, named, found->gpus);
+    plan_params.gpu_total_bytes = found->gpu || named == hinted ? 0 : params->gpu_total_bytes;
     if (found->gpu_total) (void)oomsight_size_parse(found->gpu_total, &plan_params.gpu_total_bytes);
     plan_params.gpu_used_bytes = params->gpu_used_bytes;
     plan_params.gpu_used_known = params->gpu_used_known;
@@ -93,6 +106,82 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     }
     checked->plan = oos_api_plan(check->plans[at]);
     checked->best_flags = oomsight_plan_best_flags(check->plans[at]);
+    checked->best_command = oomsight_plan_best_command(check->plans[at]);
+}
+
+/* A file, or a place in it, that nothing could be made of. */
+static void doubt_one(oomsight_check *check, const char *path, uint32_t line, oos_level level,
+                      const char *problem)
+{
+    oos_found *found = OOS_NEW(check->arena, oos_found);
+    if (check->count == CHECKED_MAX || !found) return;
+    *found = (oos_found){.line = line, .kind = "file"};
+    check->list[check->count++] =
+        (oos_checked){.path = path, .found = found, .problem = problem, .doubt = true, .doubt_level = level};
+}
+
+static oomsight_status check_file(oomsight_check *check, const oomsight_check_params *params,
+                                  const char *path, oomsight_error *reterr)
+{
+    oos_view bytes;
+    const oos_found *list;
+    size_t count;
+    oos_found_doubt doubt;
+    oomsight_error error = {0};
+    check->files++;
+    oomsight_status const status = oos_file_read(check->arena, path, FILE_LIMIT, &bytes, &error);
+    if (status == OOMSIGHT_NOMEM) return oos_fail(reterr, status, "no memory for a check");
+    if (status != OOMSIGHT_OK) { /* the others are looked at all the same */
+        check->unread++;
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, problem_words(check->arena, &error));
+        return OOMSIGHT_OK;
+    }
+    OOS_TRY(oos_found_read(check->arena, path, bytes, &list, &count, &doubt, reterr));
+    for (size_t k = 0; k < count; k++) check_one(check, params, path, &list[k]);
+    if (doubt.broken)
+        doubt_one(check, path, doubt.line, OOS_LEVEL_ERROR, doubt.broken);
+    else if (doubt.mentions)
+        doubt_one(check, path, doubt.line, OOS_LEVEL_WARNING,
+                  "names vLLM, but no command that starts it was understood");
+    return OOMSIGHT_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every file of a folder, by name; not what git, package managers and editors keep, and no links. */
+static oomsight_status check_folder(oomsight_check *check, const oomsight_check_params *params,
+                                    const char *path, unsigned depth, oomsight_error *reterr)
+{
+    static const char *const left_out[] = {"node_modules", "__pycache__", "venv", "build", "dist"};
+    const char **names = OOS_NEW_ARRAY(check->arena, const char *, FOLDER_MAX);
+    size_t count = 0;
+    DIR *folder = names && depth < DEPTH_MAX ? opendir(path) : NULL;
+    if (!folder) {
+        check->unread++;
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "this folder cannot be read");
+        return OOMSIGHT_OK;
+    }
+    for (const struct dirent *entry; count < FOLDER_MAX && (entry = readdir(folder));) {
+        bool out = entry->d_name[0] == '.';
+        for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+            out |= strcmp(entry->d_name, left_out[i]) == 0;
+        if (!out) names[count++] = oos_arena_copy(check->arena, oos_view_of(entry->d_name));
+    }
+    (void)closedir(folder);
+    qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count; i++) {
+        struct stat what;
+        const char *inner = oos_arena_format(check->arena, "%s/%s", path, names[i]);
+        if (!inner) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+        if (lstat(inner, &what) != 0) continue;
+        if (S_ISDIR(what.st_mode)) OOS_TRY(check_folder(check, params, inner, depth + 1, reterr));
+        if (S_ISREG(what.st_mode) && what.st_size <= FILE_LIMIT)
+            OOS_TRY(check_file(check, params, inner, reterr));
+    }
+    return OOMSIGHT_OK;
 }
 
 static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params,
@@ -104,15 +193,10 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
     if (!check->list || !check->plans || !check->models)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     for (size_t i = 0; i < params->path_count; i++) {
-        oos_view bytes;
-        const oos_found *list;
-        size_t count;
         const char *path = oos_arena_copy(check->arena, oos_view_of(params->paths[i]));
         if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
-        OOS_TRY(oos_file_read(check->arena, path, FILE_LIMIT, &bytes, reterr));
-        OOS_TRY(oos_found_read(check->arena, path, bytes, &list, &count, reterr));
-        for (size_t k = 0; k < count; k++) check_one(check, params, path, &list[k]);
-        check->files++;
+        OOS_TRY(oos_file_is_dir(path) ? check_folder(check, params, path, 0, reterr)
+                                      : check_file(check, params, path, reterr));
     }
     return OOMSIGHT_OK;
 }
@@ -163,6 +247,11 @@ size_t oomsight_check_count(const oomsight_check *check)
 size_t oomsight_check_failing(const oomsight_check *check)
 {
     return count_level(check, OOS_LEVEL_ERROR);
+}
+
+size_t oomsight_check_doubtful(const oomsight_check *check)
+{
+    return count_level(check, OOS_LEVEL_WARNING);
 }
 
 size_t oomsight_check_unplanned(const oomsight_check *check)

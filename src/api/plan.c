@@ -285,8 +285,10 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
 
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    oos_solve_facts const facts = {
-        .flags = &params->data->flags, .gpus = &params->data->gpus, .kv_layers_json = params->kv_layers_json};
+    oos_solve_facts const facts = {.flags = &params->data->flags,
+                                   .gpus = &params->data->gpus,
+                                   .rules = params->data->rules,
+                                   .kv_layers_json = params->kv_layers_json};
     oomsight_status const status = oos_plan_solve(plan->arena, scratch, &plan->plan, &facts, reterr);
     oos_arena_free(scratch);
     oos_assert(status != OOMSIGHT_OK || oos_plan_is_sound(&plan->plan));

@@ -252,23 +252,73 @@ static reader *reader_for(const char *path, oos_view bytes, const char **ret_kin
     return NULL;
 }
 
+/* The line of the first word that names the engine outside of a comment, 0: none does. */
+static uint32_t mention(oos_view bytes)
+{
+    static const char *const names[] = {
+        "vllm",          "ray.serve.llm", "tensor_parallel_size", "tensor-parallel-size",
+        "max_model_len", "max-model-len"};
+    uint32_t line = 1;
+    for (size_t at = 0; at < bytes.len; line++) {
+        const char *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
+        oos_view const text = {bytes.ptr + at, end ? (size_t)(end - bytes.ptr) - at : bytes.len - at};
+        size_t first = 0;
+        while (first < text.len && oos_is_space(text.ptr[first])) first++;
+        bool const comment =
+            first < text.len && (text.ptr[first] == '#' || text.ptr[first] == ';' ||
+                                 (first + 1 < text.len && memcmp(text.ptr + first, "//", 2) == 0));
+        for (size_t i = 0; !comment && i < sizeof names / sizeof *names; i++)
+            if (memmem(text.ptr, text.len, names[i], strlen(names[i]))) return line;
+        at += text.len + 1;
+    }
+    return 0;
+}
+
+/* Prose may speak of the engine as it likes. */
+static bool is_prose(const char *path)
+{
+    static const char *const tails[] = {".md",   ".rst", ".txt",  ".html", ".log",
+                                        ".json", ".csv", ".lock", NULL};
+    for (size_t i = 0; tails[i]; i++)
+        if (name_ends(path, tails[i])) return true;
+    return false;
+}
+
+static bool is_ignored(const directive *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].ignore) return true;
+    return false;
+}
+
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
-                               size_t *ret_count, oomsight_error *reterr)
+                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
 {
     oos_finder finder = {.arena = arena};
     *ret_list = NULL;
     *ret_count = 0;
+    *ret_doubt = (oos_found_doubt){0};
     reader *read = reader_for(path, bytes, &finder.kind);
-    if (!read || bytes.len > FILE_MAX_BYTES || memchr(bytes.ptr ? bytes.ptr : "", '\0', bytes.len))
-        return OOMSIGHT_OK;
+    if (bytes.len > FILE_MAX_BYTES || memchr(bytes.ptr ? bytes.ptr : "", '\0', bytes.len)) return OOMSIGHT_OK;
     finder.list = OOS_NEW_ARRAY(arena, oos_found, OOS_FOUND_MAX);
     finder.variables = OOS_NEW_ARRAY(arena, oos_variable, OOS_VARIABLES_MAX);
     directive *directives = OOS_NEW_ARRAY(arena, directive, DIRECTIVES_MAX);
     if (!finder.list || !finder.variables || !directives)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
-    read(&finder, bytes);
+    size_t const directive_count = directives_read(arena, bytes, directives);
+    uint32_t const named = is_prose(path) ? 0 : mention(bytes);
+    if (read) read(&finder, bytes);
+    if (finder.count == 0 && named && (!read || read == oos_finder_yaml)) {
+        finder.kind = "text";
+        oos_finder_anywhere(&finder, bytes);
+    }
     if (finder.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
-    directives_apply(&finder, directives, directives_read(arena, bytes, directives));
+    ret_doubt->mentions = named && finder.count == 0 && !is_ignored(directives, directive_count);
+    ret_doubt->broken = finder.broken;
+    ret_doubt->line = finder.broken ? finder.broken_line : named;
+    const char *hint = finder.count ? oos_finder_gpu(arena, bytes) : NULL;
+    for (size_t i = 0; i < finder.count; i++) finder.list[i].gpu_hint = hint;
+    directives_apply(&finder, directives, directive_count);
     *ret_list = finder.list;
     *ret_count = finder.count;
     return OOMSIGHT_OK;

@@ -1,6 +1,6 @@
 /* Commands that start the engine, found in the files people deploy with: shell scripts, Dockerfiles, systemd units, compose
- * files, Kubernetes manifests, values of vLLM's production-stack chart. What else such a file says is left alone, and a file of
- * another kind holds none. */
+ * files, Kubernetes manifests, values of vLLM's production-stack chart; and in files of any other kind where a command stands as
+ * text. What else such a file says is left alone. */
 #ifndef OOS_INPUT_FOUND_H
 #define OOS_INPUT_FOUND_H
 
@@ -18,11 +18,19 @@ typedef struct oos_found {
     uint64_t gpus;              /* how many are asked for; 0: not said */
     const char *gpu, *gpu_total; /* declared in a comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB`; NULL */
     const char *unknown;         /* a variable in it that the file does not set, NULL: none */
+    const char *gpu_hint;        /* the device by a node selector, an instance type or a Slurm line; NULL */
 } oos_found;
 
-/* `path` only helps to tell what the file is. Nothing found is no failure. */
+/* What was not understood. */
+typedef struct oos_found_doubt {
+    uint32_t line;
+    const char *broken; /* the file cannot be read as what it is: why; NULL */
+    bool mentions;      /* it names the engine, and no command was found */
+} oos_found_doubt;
+
+/* `path` only helps to tell what the file is. Nothing found is no failure, but never silent: see *ret_doubt. */
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
-                               size_t *ret_count, oomsight_error *reterr);
+                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr);
 
 /* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; NULL: the tag is no release. */
 const char *oos_image_version(oos_arena *arena, const char *image);

@@ -28,6 +28,8 @@ typedef struct oos_finder {
     size_t variable_count;
     const char *unknown; /* a variable of the words being read that is not set */
     bool failed;         /* out of memory */
+    const char *broken;  /* what stops a reader of this kind of file, NULL */
+    uint32_t broken_line;
 } oos_finder;
 
 /* What is known of the place a command stands in. Any may be NULL or 0. */
@@ -54,5 +56,11 @@ void oos_finder_set_assignment(oos_finder *finder, const char *assignment);
 void oos_finder_dockerfile(oos_finder *finder, oos_view text);
 void oos_finder_unit(oos_finder *finder, oos_view text);
 void oos_finder_yaml(oos_finder *finder, oos_view text);
+
+/* Any text: commands that stand in it word for word, in quotes, as a list of quoted words, or as LLM(...). */
+void oos_finder_anywhere(oos_finder *finder, oos_view text);
+
+/* The device that a selector, an instance type or a Slurm line of the file names; NULL: none does. */
+const char *oos_finder_gpu(oos_arena *arena, oos_view text);
 
 #endif

@@ -245,9 +245,9 @@ static void walk(tree *t, const yaml_node_t *node, const char *key, unsigned dep
 void oos_finder_yaml(oos_finder *finder, oos_view text)
 {
     yaml_parser_t parser;
-    if (!oos_yaml_is_bounded(text, YAML_MAX_BYTES, BRACKETS_MAX) ||
-        !memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4))
-        return;
+    bool const named = memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4) != NULL;
+    bool const is_template = memmem(text.ptr ? text.ptr : "", text.len, "{{", 2) != NULL;
+    if (!oos_yaml_is_bounded(text, YAML_MAX_BYTES, BRACKETS_MAX) || (!named && is_template)) return;
     if (!yaml_parser_initialize(&parser)) {
         finder->failed = true;
         return;
@@ -255,7 +255,13 @@ void oos_finder_yaml(oos_finder *finder, oos_view text)
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.ptr, text.len);
     for (unsigned i = 0; i < DOCUMENTS_MAX; i++) {
         yaml_document_t document;
-        if (!yaml_parser_load(&parser, &document)) break;
+        if (!yaml_parser_load(&parser, &document)) {
+            if (is_template) break;
+            finder->broken = oos_arena_format(finder->arena, "broken YAML: %s",
+                                              parser.problem ? parser.problem : "it cannot be read");
+            finder->broken_line = (uint32_t)parser.problem_mark.line + 1;
+            break;
+        }
         const yaml_node_t *root = yaml_document_get_root_node(&document);
         tree t = {.finder = finder, .document = &document};
         if (root) walk(&t, root, "", 0);

@@ -5,6 +5,7 @@
 
 oos_level oos_check_level(const oos_checked *checked)
 {
+    if (checked->doubt) return checked->doubt_level;
     if (!checked->plan) return OOS_LEVEL_NOTE;
     switch (checked->plan->verdict) {
     case OOMSIGHT_VERDICT_FITS: return OOS_LEVEL_OK;
@@ -19,6 +20,10 @@ oos_level oos_check_level(const oos_checked *checked)
 static void put_sentence(oos_text *text, const oos_checked *checked)
 {
     const oos_plan *plan = checked->plan;
+    if (checked->doubt) {
+        oos_text_put(text, checked->problem);
+        return;
+    }
     if (!plan) {
         oos_text_printf(text, "cannot be planned: %s", checked->problem);
         return;
@@ -64,6 +69,10 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     put_sentence(&line, checked);
     oos_style_put(style, "%s", line.ptr ? line.ptr : "");
     oos_text_free(&line);
+    if (checked->doubt) {
+        oos_text_put(style->text, "\n");
+        return;
+    }
     oos_text_put(style->text, "\n    ");
     oos_style_put(style, "%s", found->kind);
     if (found->name) {
@@ -75,9 +84,10 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_text_put(style->text, "\n");
     if (checked->plan && checked->plan->why && (level == OOS_LEVEL_ERROR || explain))
         oos_style_paragraph(style, 4, checked->plan->why);
-    if (checked->best_flags && *checked->best_flags) {
+    if (level != OOS_LEVEL_OK && checked->best_command) {
         oos_style_put(style, "    helps: ");
-        oos_style_word(style, checked->best_flags);
+        oos_style_word(style, checked->best_flags && *checked->best_flags ? checked->best_flags
+                                                                          : checked->best_command);
         oos_text_put(style->text, "\n");
     }
 }
@@ -85,15 +95,19 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
-    size_t counts[4] = {0};
+    size_t counts[4] = {0}, doubts = 0;
     for (size_t i = 0; i < page->count; i++) {
-        counts[oos_check_level(&page->list[i])]++;
+        if (page->list[i].doubt)
+            doubts++;
+        else
+            counts[oos_check_level(&page->list[i])]++;
         put_finding(&style, &page->list[i], params->explain != 0);
     }
     oos_style_put(&style,
                   "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
-                  page->count, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
+                  page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
                   counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
+    if (doubts) oos_style_put(&style, "%zu files were not understood or not read\n", doubts);
 }
 
 static void put_checked(oos_json_writer *w, const oos_checked *checked)
@@ -120,6 +134,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_known(w, "tried_bytes", plan ? plan->tried_bytes : (oos_u64){0});
     oos_json_field_str(w, "why", plan ? plan->why : NULL);
     oos_json_field_str(w, "best_flags", checked->best_flags);
+    oos_json_field_str(w, "best_command", checked->best_command);
     oos_json_field_str(w, "problem", checked->problem);
     oos_json_end_object(w);
 }

@@ -12,9 +12,12 @@ typedef enum oos_level { OOS_LEVEL_OK, OOS_LEVEL_NOTE, OOS_LEVEL_WARNING, OOS_LE
 typedef struct oos_checked {
     const char *path;
     const oos_found *found;
-    const oos_plan *plan;   /* NULL: not planned */
-    const char *problem;    /* why not */
-    const char *best_flags; /* NULL: none found */
+    const oos_plan *plan;     /* NULL: not planned */
+    const char *problem;      /* why not */
+    const char *best_flags;   /* NULL: none found */
+    const char *best_command; /* NULL: none found */
+    bool doubt;               /* a file, not a command: `problem` says what is the matter */
+    oos_level doubt_level;
 } oos_checked;
 
 typedef struct oos_check_page {

@@ -7,6 +7,7 @@ try --offline --models models --gpu 4090 --format github deploy/compose.yaml dep
 try --offline --models models --gpu 4090 --format sarif deploy/production-stack-values.yaml; echo "$out" | grep -oE '"(ruleId|level|uri)": "[^"]*"|"startLine": [0-9]*'; echo "exit $code"
 try --offline --models models --gpu 4090 --json deploy/vllm.service; echo "$out"; echo "exit $code"
 echo "$out" | python3 ../../tools/check_schema.py ../../data/schema/check.schema.json && echo "the schema holds"
-try --gpu 4090 deploy-unrelated/*; echo "$out"; echo "exit $code"
+export HF_HOME=/nowhere
+try --offline --gpu 4090 deploy-unrelated/*; echo "$out"; echo "exit $code"
 try --gpu 4090 /no/such/file; echo "exit $code"
 try; echo "exit $code"

@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     size_t count;
     oomsight_error error;
     oos_view const text = {(const char *)bytes + 1, len - 1};
-    if (arena && oos_found_read(arena, names[bytes[0] & 3], text, &list, &count, &error) == OOMSIGHT_OK)
+    oos_found_doubt doubt;
+    if (arena &&
+        oos_found_read(arena, names[bytes[0] & 3], text, &list, &count, &doubt, &error) == OOMSIGHT_OK)
         for (size_t i = 0; i < count; i++) {
             FUZZ_REQUIRE(list[i].count > 0 && list[i].line > 0 && list[i].kind);
             for (size_t k = 0; k < list[i].count; k++) FUZZ_REQUIRE(list[i].words[k]);

@@ -11,7 +11,9 @@ static void read_as(const char *path, const char *text)
 {
     oomsight_error error = {0};
     oos_arena_reset(arena);
-    assert_int_equal(oos_found_read(arena, path, oos_view_of(text), &list, &count, &error), OOMSIGHT_OK);
+    oos_found_doubt doubt;
+    assert_int_equal(oos_found_read(arena, path, oos_view_of(text), &list, &count, &doubt, &error),
+                     OOMSIGHT_OK);
 }
 
 /* The words of command `index`, joined. */

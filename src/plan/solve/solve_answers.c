@@ -67,7 +67,7 @@ static oos_point strongest(const hunt *h, unsigned mask)
 /* A length that is worth looking for beyond `length`. */
 static uint64_t beyond(const hunt *h, uint64_t length)
 {
-    return oos_min(h->levers.most, length + length / 16 + 256);
+    return oos_min(h->levers.most, length + length / 64 + 64);
 }
 
 /* The longest length with some budget; the point is left there. */
@@ -95,7 +95,7 @@ static void relax(hunt *h, oos_point *point, unsigned mask)
     uint64_t const reached = point->length;
     bool const free = holds(mask, OOS_LEVER_BUDGET);
     if (reached && reached < h->levers.most)
-        point->length = oos_min(reached, oos_round_length(oos_max(h->levers.least, reached - reached / 24)));
+        point->length = oos_min(reached, oos_round_length(oos_max(h->levers.least, reached - reached / 64)));
     for (size_t i = 0; i < sizeof let_go / sizeof *let_go; i++) {
         oos_lever const lever = let_go[i];
         size_t const from = lever == OOS_LEVER_WEIGHTS && h->forced ? 1 : 0;
@@ -213,9 +213,17 @@ static answer least_change(hunt *h)
     return best;
 }
 
+/* A smaller cache entry may bring another backend, and its workspace: the model's own is looked at, too. */
 static answer longest_context(hunt *h, oos_point feasible)
 {
-    answer a = settle(h, movable(h), feasible);
+    unsigned const allowed = movable(h), own = allowed & ~(1U << OOS_LEVER_KV);
+    answer a = settle(h, allowed, feasible);
+    oos_point other = strongest(h, own);
+    oos_trial t;
+    if (own != allowed && a.length < h->levers.most && fits_somewhere(h, &other, true, &t)) {
+        answer const b = settle(h, own, other);
+        if (b.found && b.length > a.length) a = b;
+    }
     a.name = "longest_context";
     return a;
 }

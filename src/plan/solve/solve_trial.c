@@ -170,8 +170,8 @@ uint64_t oos_trial_least_length(const oos_search *s)
     return oos_min(2048, s->plan->setup->max_model_len);
 }
 
-/* Round numbers: none is more than a sixteenth below the next. */
-static const uint64_t ranges[][2] = {{131072, 4096}, {16384, 1024}, {8192, 512}, {0, 256}};
+/* Round numbers: none is more than a sixteenth below the next, most are nearer. */
+static const uint64_t ranges[][2] = {{131072, 4096}, {32768, 1024}, {8192, 512}, {0, 256}};
 
 uint64_t oos_round_length(uint64_t length)
 {
