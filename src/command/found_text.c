@@ -33,6 +33,13 @@ static size_t command_end(oos_view text, size_t at, char quote)
     return at;
 }
 
+/* A command stands at the beginning of its line, or of the value of a key; in a sentence it is only spoken of. */
+static bool begins(oos_view text, size_t at)
+{
+    while (at > 0 && (text.ptr[at - 1] == ' ' || text.ptr[at - 1] == '\t')) at--;
+    return at == 0 || strchr("\n:-\"'=([|&;@>", text.ptr[at - 1]);
+}
+
 /* `vllm serve ...` and `python -m vllm.entrypoints...` as text. */
 static void take_text(oos_finder *finder, oos_view text, const char *mark)
 {
@@ -42,7 +49,7 @@ static void take_text(oos_finder *finder, oos_view text, const char *mark)
         if (!found) return;
         size_t from = (size_t)(found - text.ptr);
         at = from + len;
-        if (in_comment(text, from)) continue;
+        if (in_comment(text, from) || !begins(text, from)) continue;
         char const before = from ? text.ptr[from - 1] : '\n';
         char const quote = before == '"' || before == '\'' ? before : 0;
         size_t const end = command_end(text, at, quote);
