@@ -23,7 +23,7 @@ static const struct {
                "--timeout --quiet " OUTPUT},
     {"run", "--budget --unified --report --quiet --color --ascii --lang --help"},
     {"top", "--once --every --json --color --ascii --lang --help"},
-    {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --offline --insecure " OUTPUT},
+    {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --strict --offline --insecure " OUTPUT},
     {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "
                "--engine --jobs "
                "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
