@@ -2,7 +2,7 @@
 """The page that needs no install, used as people would, in a real browser: test_app.py BINARY APP_DIR [--shared DIR] [--pictures DIR].
 Exit 77 where no browser is installed.
 
-What it answers is what the command answers (BINARY, built for this machine), byte for byte: plans, explanations, replays of the fixtures,
+What it answers is what the command answers (BINARY, built for this machine), byte for byte but for the last digits of a probability: plans, explanations, replays of the fixtures,
 and with --shared of the logs beside the checkout. Then links, several commands, hostile inputs, a log of 200 MB, the keyboard,
 two widths, two languages, and no network. Standard library only."""
 import argparse
@@ -13,6 +13,7 @@ import http.server
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -94,7 +95,9 @@ class Test:
     def equal(self, what, args, files, environment):
         there = self.run(args, files, environment)
         here = self.native(args, environment)
-        same = (there["code"], there["out"], there["err"]) == here
+        # The C libraries compute the normal distribution each in their way: its last digits may differ.
+        digits = lambda text: re.sub(r'("probability": 0\.\d{12})\d+', r"\1", text)
+        same = (there["code"], digits(there["out"]), there["err"]) == (here[0], digits(here[1]), here[2])
         if not same:
             self.claim("%s is what the command answers" % what, False, "%s | %s" % (there["out"][:300] or there["err"], here[1][:300] or here[2]))
         return same
