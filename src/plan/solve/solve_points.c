@@ -362,16 +362,20 @@ static void say_weights(saying *w, const oos_levers *levers, const oos_point *po
 /* A cache of the model's own kind, the whole length, all graphs, all requests: what was not touched. */
 static const char *kept(const oos_search *s, const oos_levers *levers, const oos_point *point)
 {
-    bool const length = !point->length || point->length >= levers->most;
-    bool const graphs = !s->plan->setup->eager && !point->at[OOS_LEVER_GRAPHS];
-    bool const seqs = !point->at[OOS_LEVER_SEQS];
-    if (length)
-        return graphs ? seqs ? "context length, CUDA graphs, requests at once" : "context length, CUDA graphs"
-               : seqs ? "context length, requests at once"
-                      : "context length";
-    return graphs ? seqs ? "CUDA graphs, requests at once" : "CUDA graphs"
-           : seqs ? "requests at once"
-                  : "the model";
+    bool const length = !point->length || point->length >= levers->most, seqs = !point->at[OOS_LEVER_SEQS];
+    uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
+    const char *graphs = s->plan->setup->eager ? "" : "CUDA graphs";
+    if (point->at[OOS_LEVER_GRAPHS])
+        graphs = captured == EAGER ? ""
+                                   : oos_arena_format(s->arena, "CUDA graphs for up to %llu requests at once",
+                                                      (unsigned long long)captured);
+    const char *const all[] = {length ? "context length" : "", graphs, seqs ? "requests at once" : ""};
+    char *text = NULL;
+    for (size_t i = 0; graphs && i < sizeof all / sizeof *all; i++)
+        if (all[i][0])
+            text = text ? oos_arena_format(s->arena, "%s, %s", text, all[i])
+                        : oos_arena_format(s->arena, "%s", all[i]);
+    return text ? text : "the model";
 }
 
 bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *t)
