@@ -6,7 +6,6 @@
 
 static const command commands[] = {
     {"plan", cmd_plan, "will it start, and how much is left"},
-    {"replay", cmd_replay, "what would other allocator settings have done"},
     {"explain", cmd_explain, "why did it run out, what to change"},
 #if OOMSIGHT_PROCESSES
     {"dryrun", cmd_dryrun, "start the real engine on a GPU that is not there"},
@@ -18,6 +17,7 @@ static const command commands[] = {
     {"matrix", cmd_matrix, "models x GPUs x flags x versions: which start, what an upgrade breaks"},
     {"bisect", cmd_bisect, "the release with which the answer to a command moved"},
 #endif
+    {"replay", cmd_replay, "what would other allocator settings have done"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},
     {"kb", cmd_kb, "the error signatures that are known"},
@@ -25,13 +25,35 @@ static const command commands[] = {
     {"completion", cmd_completion, "a script for bash, zsh or fish"},
 };
 
+/* What most people come for, each with one line to try. */
+static const struct {
+    const char *name, *example;
+} first[] = {{"plan", "oomsight plan --gpu 4090 -- vllm serve Qwen/Qwen3-8B"},
+             {"explain", "docker logs vllm 2>&1 | oomsight explain"},
+             {"dryrun", "oomsight dryrun --gpu A30x4 -- vllm serve ./model --tensor-parallel-size 4"},
+             {"run", "oomsight run -- vllm serve ./model"},
+             {"check", "oomsight check --gpu l4 deploy/"}};
+
+static const char *example_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (strcmp(name, first[i].name) == 0) return first[i].example;
+    return NULL;
+}
+
 static void print_help(FILE *out)
 {
     fputs("oomsight foresees, explains, reproduces and prevents GPU out-of-memory in LLM serving.\n\n"
           "usage: oomsight COMMAND [options] [-- the command you already have]\n\n",
           out);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        if (example_of(commands[i].name))
+            fprintf(out, "  %-10s %s\n             %s\n", commands[i].name, commands[i].summary,
+                    example_of(commands[i].name));
+    fputs("\nmore\n", out);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (!example_of(commands[i].name))
+            fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fputs("\n'oomsight COMMAND --help' tells more. Exit: 0 fits / nothing found, 1 does not fit / OOM found, "
           "2 wrong\n"
           "usage, 3 an input could not be read, 4 our own fault.\n",
