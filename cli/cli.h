@@ -63,6 +63,9 @@ int fail_with(const oomsight_error *error);
  * what was used. When the value is missing, says so and sets *ret_wrong. */
 const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong);
 
+/* --gpu-cc, in every command; --compute-capability is its older spelling. */
+const char *capability_value(int argc, char **argv, int *at, bool *ret_wrong);
+
 /* --insecure, of every command that may ask the hub: true when `word` is it. */
 bool take_insecure(const char *word);
 

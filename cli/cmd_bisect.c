@@ -111,8 +111,7 @@ static int take_option(bisect_options *options, int argc, char **argv, int *at)
         plan->gpu_used_known = 1;
         return take_size("--gpu-used", value, &plan->gpu_used_bytes);
     }
-    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
-        return plan->compute_capability = value, 1;
+    if ((value = capability_value(argc, argv, at, &wrong))) return plan->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return plan->gpu = value, 1;
     if ((value = option_value("--env", argc, argv, at, &wrong))) return take_environment(options, value);
     return wrong ? -1 : 0;

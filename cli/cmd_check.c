@@ -48,8 +48,7 @@ static int take_option(oomsight_check_params *params, int argc, char **argv, int
         return take_size(value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
         return params->gpu_used_known = 1, take_size(value, &params->gpu_used_bytes);
-    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
-        return params->compute_capability = value, 1;
+    if ((value = capability_value(argc, argv, at, &wrong))) return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
     if ((value = option_value("--models", argc, argv, at, &wrong))) return params->models_dir = value, 1;

@@ -18,7 +18,7 @@ static const struct {
     {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
                "--pool-backend --sweep "
                "--events " OUTPUT},
-    {"dryrun", "--gpu --gpu-total --gpu-used --slice --compute-capability --outside --load --serve --until "
+    {"dryrun", "--gpu --gpu-total --gpu-used --slice --gpu-cc --outside --load --serve --until "
                "--trace --snapshot --cuda "
                "--timeout --quiet " OUTPUT},
     {"run", "--budget --unified --report --quiet --color --ascii --lang --help"},

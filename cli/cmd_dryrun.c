@@ -19,7 +19,7 @@ static const char help[] =
     "  --gpu-total SIZE      what the device shows, e.g. 23.5GiB\n"
     "  --gpu-used SIZE       held by others\n"
     "  --slice SIZE          what a slicing layer (HAMi, vGPU) lets through of it\n"
-    "  --compute-capability X.Y\n"
+    "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
     "  --outside SIZE        what each process takes outside PyTorch (context, NCCL, kernels, graphs), if "
     "you know it\n"
     "  --load N:IN:OUT[,WORD...]  when ready, send N requests of IN tokens for OUT tokens each; IN and OUT "
@@ -95,7 +95,7 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
         return take_size(value, &params->slice_bytes) ? 1 : -1;
     if ((value = option_value("--outside", argc, argv, at, &wrong)))
         return params->outside_known = 1, take_size(value, &params->outside_bytes) ? 1 : -1;
-    if ((value = option_value("--compute-capability", argc, argv, at, &wrong)))
+    if ((value = capability_value(argc, argv, at, &wrong)))
         return take_capability(value, &params->capability) ? 1 : -1;
     if ((value = option_value("--load", argc, argv, at, &wrong))) return take_load(value, options) ? 1 : -1;
     if ((value = option_value("--timeout", argc, argv, at, &wrong)))

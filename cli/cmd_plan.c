@@ -89,8 +89,7 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
         return params->gpu_used_known = 1, take_size("--gpu-used", value, &params->gpu_used_bytes);
     if ((value = option_value("--host-ram", argc, argv, at, &wrong)))
         return take_size("--host-ram", value, &params->host_ram_bytes);
-    if ((value = option_value("--gpu-cc", argc, argv, at, &wrong)))
-        return params->compute_capability = value, 1;
+    if ((value = capability_value(argc, argv, at, &wrong))) return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--kv-layers", argc, argv, at, &wrong)))
         return params->kv_layers_json = value, 1;

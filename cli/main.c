@@ -60,6 +60,39 @@ static void print_help(FILE *out)
           out);
 }
 
+/* Letters to change, add or leave out to come from one word to the other. */
+static unsigned distance(const char *a, const char *b)
+{
+    enum { MOST = 16 };
+    unsigned row[MOST + 1];
+    size_t const len = strlen(b);
+    if (len > MOST || strlen(a) > MOST) return MOST;
+    for (unsigned k = 0; k <= len; k++) row[k] = k;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned corner = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= len; k++) {
+            unsigned const kept = corner + (a[i - 1] != b[k - 1]),
+                           other = row[k] < row[k - 1] ? row[k] : row[k - 1];
+            corner = row[k];
+            row[k] = kept <= other ? kept : other + 1;
+        }
+    }
+    return row[len];
+}
+
+/* The command of which at most a third of the letters differ; NULL: none. */
+static const char *nearest(const char *word)
+{
+    const char *best = NULL;
+    unsigned least = (unsigned)(strlen(word) + 2) / 3;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        unsigned const far = distance(word, commands[i].name);
+        if (far <= least && (!best || far < least)) best = commands[i].name, least = far;
+    }
+    return best;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -76,6 +109,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
-    complain("oomsight: no command '%s'; 'oomsight help' lists them", argv[1]);
+    const char *meant = nearest(argv[1]);
+    if (meant)
+        complain("oomsight: no command '%s'; did you mean '%s'?", argv[1], meant);
+    else
+        complain("oomsight: no command '%s'; 'oomsight help' lists them", argv[1]);
     return EXIT_USAGE;
 }

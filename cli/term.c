@@ -45,6 +45,12 @@ const char *option_value(const char *name, int argc, char **argv, int *at, bool 
     return argv[*at - 1];
 }
 
+const char *capability_value(int argc, char **argv, int *at, bool *ret_wrong)
+{
+    const char *value = option_value("--gpu-cc", argc, argv, at, ret_wrong);
+    return value || *ret_wrong ? value : option_value("--compute-capability", argc, argv, at, ret_wrong);
+}
+
 static int take_format(output_options *options, const char *word)
 {
     static const struct {

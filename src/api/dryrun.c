@@ -30,9 +30,7 @@ static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *
     *ret_count = 1;
     if (params->gpu) {
         const oos_gpu *found = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), ret_count);
-        if (!found)
-            return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU '%s' is known; 'oomsight gpus' lists them",
-                            params->gpu);
+        if (!found) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
         *ret_gpu = *found;
     } else if (params->gpu_total_bytes)
         *ret_gpu = (oos_gpu){
