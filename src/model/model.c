@@ -277,6 +277,7 @@ static void vision_fields(oos_arch *a)
     (void)first_u64(c, channels, &v->channels);
     (void)first_u64(c, merge, &v->merge);
     (void)oos_json_u64(c, "patch_size", &v->patch);
+    (void)oos_json_u64(c, "position_embedding_size", &v->one_hot_rows);
     (void)oos_json_u64(c, "temporal_patch_size", &v->temporal_patch);
     (void)oos_json_u64(c, "image_size", &v->image_size);
     (void)oos_json_u64(c, "out_hidden_size", &v->out_hidden);

@@ -143,6 +143,8 @@ typedef struct oos_vision {
         channels;
     uint64_t max_image_tokens; /* tokens of the largest dummy image the engine profiles with, 0: unknown */
     uint64_t deepstack;        /* levels of features that are handed over beside the last one */
+    uint64_t
+        one_hot_rows; /* of the table of positions, where they are looked up by a one-hot matrix; 0: not so */
 } oos_vision;
 
 typedef struct oos_rope {

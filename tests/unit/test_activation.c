@@ -232,6 +232,61 @@ static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
     end(&s);
 }
 
+/* qwen2_5_vl.py: queries and keys are rotated in fp32 to 0.12, in the model's type from 0.13; on 0.23 a 4B model had 0.6 GiB more
+ * cache than the fp32 copies would leave. 16,384 tokens of four patches; 1,024 wide, 1,536 numbers of pixels, a row of positions. */
+static void queries_of_the_encoder_are_rotated_in_fp32_to_0_12(void **state)
+{
+    (void)state;
+    static const struct {
+        oos_version version;
+        uint64_t widths;
+    } cases[] = {{OOS_VERSION(0, 10, 2), 13},
+                 {OOS_VERSION(0, 11, 0), 20},
+                 {OOS_VERSION(0, 12, 0), 17},
+                 {OOS_VERSION(0, 13, 0), 11},
+                 {OOS_VERSION(0, 24, 0), 11}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start s;
+        begin(&s, cases[i].version);
+        s.setup.v2_runner = false;
+        s.setup.multimodal = true;
+        s.model.model_type = "qwen3_5";
+        s.model.vision = (oos_vision){.present = true,
+                                      .hidden = 1024,
+                                      .intermediate = 4096,
+                                      .patch = 16,
+                                      .merge = 2,
+                                      .temporal_patch = 2,
+                                      .channels = 3};
+        assert_int_equal(activation_of(&s).encoder.bytes,
+                         (uint64_t)16384 * 4 * (cases[i].widths * 1024 + 1024 + 1536) * 2);
+        end(&s);
+    }
+}
+
+/* gemma4_mm.py: frames one by one to 0.21, so the one-hot positions of 2,520 patches are the peak; then together. */
+static void frames_of_gemma_4_run_one_by_one_to_0_21(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 19, 1));
+    s.setup.v2_runner = false;
+    s.setup.multimodal = true;
+    s.setup.max_num_batched_tokens = 2496;
+    s.model.model_type = "gemma4";
+    s.model.vision = (oos_vision){.present = true,
+                                  .hidden = 1152,
+                                  .intermediate = 4304,
+                                  .patch = 16,
+                                  .merge = 3,
+                                  .channels = 3,
+                                  .max_image_tokens = 280,
+                                  .one_hot_rows = 10240};
+    uint64_t const pixels = (uint64_t)32 * 2520 * 768 * 2;
+    assert_int_equal(activation_of(&s).encoder.bytes, (uint64_t)2520 * 2 * 10240 * 10 + pixels);
+    end(&s);
+}
+
 /* A video of Qwen3-VL claims 153,600 tokens and has 12,288; three levels of features go beside the last one. */
 static void a_video_claims_its_time_stamps(void **state)
 {
@@ -460,6 +515,8 @@ int main(void)
         cmocka_unit_test(a_sampler_that_a_package_decides_is_planned_as_the_larger),
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
         cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
+        cmocka_unit_test(queries_of_the_encoder_are_rotated_in_fp32_to_0_12),
+        cmocka_unit_test(frames_of_gemma_4_run_one_by_one_to_0_21),
         cmocka_unit_test(a_video_claims_its_time_stamps),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),

@@ -96,7 +96,7 @@ static uint64_t encoder_low(const oos_batch *batch, uint64_t encoder)
 {
     bool const video = oos_model_type_is(batch->setup, "qwen2") && batch->setup->max_model_len >= 32768 &&
                        oos_u64_or(batch->setup->serve->mm_videos, 1) > 0;
-    return video ? 0 : encoder / 100 * 60;
+    return video ? 0 : encoder / 100 * 85;
 }
 
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
@@ -137,7 +137,7 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
             guess(sampler, spread, spread, "hidden states, and the copies of the logits that live at once"),
         .warmup = guess(batch.last ? oos_activation_sampler_warmup(&batch) : 0, 15, 15,
                         "logits of the warm-up, which asks for top-k and top-p"),
-        .encoder = guess(encoder, 40, 20, "vision encoder on the largest dummy images"),
+        .encoder = guess(encoder, 15, 25, "vision encoder on the largest dummy images"),
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
         .peak =
             guess(peak, spread, spread, "largest moment of encoder, forward and sampler, with what stays"),

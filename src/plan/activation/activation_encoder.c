@@ -22,8 +22,12 @@ static item largest_item(const oos_setup *setup)
     if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted &&
         oos_u64_or(setup->serve->mm_videos, 1) > 0)
         return (item){12288 * 25 / 2, 12288};
+    /* a video of two frames for every 16,384 tokens of the length, each frame made smaller to 768 tokens by the processor */
+    uint64_t const pairs = setup->max_model_len / 16384;
+    if (oos_model_type_is(setup, "qwen2_5_omni") && pairs > 1 && oos_u64_or(setup->serve->mm_videos, 1) > 0)
+        return (item){oos_mul(pairs, 16384), oos_mul(pairs, 768)};
     if (oos_model_type_is(setup, "qwen")) return plain(16384);
-    if (oos_model_type_is(setup, "gemma4")) return plain(2496);
+    if (oos_model_type_is(setup, "gemma4") && oos_u64_or(setup->serve->mm_videos, 1) > 0) return plain(2496);
     if (oos_model_type_is(setup, "gemma3") && vision->max_image_tokens)
         return (item){oos_add(vision->max_image_tokens, 4), vision->max_image_tokens};
     if (vision->max_image_tokens) return plain(vision->max_image_tokens);
@@ -51,9 +55,25 @@ static uint64_t item_count(const oos_batch *batch, uint64_t tokens)
     return oos_max(1, oos_min(batch->tokens / tokens, oos_mul(setup->max_num_seqs, prompt)));
 }
 
-/* Columns over the patches. The MLP: residual, normed input, widths. Attention where positions are rotated in fp32
- * (Qwen): q, k, v, their copies and both rotated halves; 16.6 hidden widths explain a measured start of Qwen2.5-VL-7B
- * (2.71 GiB), 22 one of Qwen3.6-35B. */
+/* Attention of Qwen's towers, read from qwen2_5_vl.py release by release. Alive at the busiest instant, in hidden widths: the
+ * residual and its norm (held by the caller of the module), and of this rank's heads
+ *   0  q, k, v as computed and copied, then one of them in fp32, rotated in fp32, and back          3 + 3 + 2 + 2 + 1
+ *   1  the same with q and k joined first                                                           3 + 3 + 2 + 4 + 4 + 2
+ *   2  q and k gathered once                                                                        3 + 2 + 4 + 4 + 2
+ *   3  in the model's own type; then what attention gives                                           3 + 2 + 2 + 1
+ * where in the last the projection's output is alive as well. A start of Qwen2.5-VL-7B on 0.9.2 has 16.6 in all with
+ * pixels and outputs, where this gives 14; two of Qwen3.5 and 3.6 (0.23, 0.24) have 13.6 and 14.6, where this gives 13.5. */
+static uint64_t rotating_attention(const oos_setup *setup, uint64_t hidden, uint64_t own)
+{
+    static const struct {
+        unsigned whole, heads;
+    } widths[] = {{2, 11}, {2, 18}, {2, 15}, {3, 8}};
+    uint64_t const rule = oos_min(setup->rules->encoder_rotation, 3);
+    return oos_add(oos_mul(widths[rule].whole, hidden), oos_mul(widths[rule].heads, own));
+}
+
+/* Columns over the patches: the busier of attention and MLP (residual, normed input, widths), and what is alive all the time:
+ * pixels; where positions are learnt, their rows; where levels are taken out on the way, those. */
 static uint64_t block_columns(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
@@ -63,10 +83,37 @@ static uint64_t block_columns(const oos_setup *setup)
     uint64_t const wide = oos_per_rank(vision->intermediate, setup->tp);
     uint64_t const own = oos_per_rank(vision->hidden, setup->tp);
     uint64_t const mlp = oos_add(oos_mul(3, vision->hidden), oos_mul(gated ? 3 : 2, wide));
-    uint64_t const attention = oos_add(oos_mul(4, vision->hidden), oos_mul(rotates ? 14 : 4, own));
+    uint64_t const attention = rotates ? rotating_attention(setup, vision->hidden, own)
+                                       : oos_add(oos_mul(4, vision->hidden), oos_mul(4, own));
     uint64_t const pixels = oos_mul(oos_mul(vision->channels, oos_mul(vision->patch, vision->patch)),
                                     oos_max(1, vision->temporal_patch));
-    return oos_add(oos_max(mlp, attention), pixels);
+    uint64_t const positions = oos_model_type_is(setup, "qwen3") ? vision->hidden : 0;
+    uint64_t const merged = oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge));
+    uint64_t const levels = oos_mul(vision->deepstack, vision->out_hidden / merged);
+    return oos_add(oos_max(mlp, attention), oos_add(oos_add(pixels, positions), levels));
+}
+
+/* Gemma 4's tower is transformers' own. To 0.21 it is given one frame at a time, with the patches of a whole image (three starts of
+ * 0.19 of two sources say so; the 70 tokens that are asked for a frame are lost between the two libraries), and the rows of
+ * its positions are picked by a one-hot matrix of 64-bit numbers, two for each patch, and a copy of it in the model's type:
+ * nothing in its blocks comes near that. From 0.22 frames of 70 tokens run together, as many as fit a tenth of the device by
+ * that matrix; newer releases of transformers look the rows up instead. The pixels of all frames are there all the time. */
+static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
+{
+    const oos_setup *setup = batch->setup;
+    const oos_vision *vision = &setup->model->vision;
+    bool const together = setup->rules->frames_in_chunks, video = one.tokens != vision->max_image_tokens;
+    uint64_t const frames = oos_mul(items, video ? 32 : 1);
+    uint64_t const tokens = video && together ? 70 : vision->max_image_tokens;
+    uint64_t const patches = oos_mul(tokens, oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge)));
+    uint64_t const numbers = oos_mul(oos_mul(patches, 2), vision->one_hot_rows);
+    uint64_t const fit = oos_max(1, setup->device.total_bytes / 10 / oos_max(1, oos_mul(numbers, 16)));
+    uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
+    uint64_t const all = oos_mul(oos_mul(oos_mul(frames, patches), pixels), batch->item);
+    uint64_t const run =
+        together ? oos_mul(oos_mul(oos_mul(oos_min(frames, fit), patches), block_columns(setup)), batch->item)
+                 : oos_mul(numbers, oos_add(8, batch->item));
+    return oos_add(run, all);
 }
 
 void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes)
@@ -83,6 +130,7 @@ void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uin
                                  oos_add(1, vision->deepstack));
     uint64_t const budget = oos_max(batch->tokens, one.claimed);
     bool const widened = setup->rules->encoder_outputs_widened && one.tokens < budget;
-    *ret_run_bytes = oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
+    *ret_run_bytes = vision->one_hot_rows ? frames_run(batch, one, items)
+                                          : oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
     *ret_output_bytes = oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), batch->item);
 }
