@@ -19,7 +19,7 @@ static const struct {
                "--pool-backend --sweep "
                "--events " OUTPUT},
     {"dryrun", "--gpu --gpu-total --gpu-used --slice --gpu-cc --outside --load --serve --until "
-               "--trace --snapshot --cuda "
+               "--trace --snapshot --cuda --warm "
                "--timeout --quiet " OUTPUT},
     {"run", "--budget --unified --report --quiet --color --ascii --lang --help"},
     {"top", "--once --every --json --color --ascii --lang --help"},

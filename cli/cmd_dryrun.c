@@ -1,11 +1,14 @@
 /* oomsight dryrun: start the real engine on a GPU that is not there. */
 #include "dryrun.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { EXIT_TIMED_OUT = 124 }; /* as timeout(1) */
 
@@ -39,6 +42,7 @@ static const char help[] =
     "  --trace FILE          write every device allocation\n"
     "  --cuda 12|13          for commands that are not a Python program of their own\n"
     "  --timeout SECONDS     give up (3600)\n"
+    "  --warm                start twice and report the second: what compiling took is over then\n"
     "  --quiet               no engine log\n"
     "  --json, --format text|json|html, --output FILE, --color WHEN, --explain, --data DIR\n\n"
     "Exit: the command's own code (128 and the number of a signal that ended it); 1 when it ran out of "
@@ -80,6 +84,7 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
     const char *value;
     oomsight_dryrun_params *params = &options->params;
     if (strcmp(argv[*at], "--serve") == 0) return options->serve = true, ++*at, 1;
+    if (strcmp(argv[*at], "--warm") == 0) return options->warm = true, ++*at, 1;
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--trace", argc, argv, at, &wrong))) return params->trace_path = value, 1;
@@ -247,6 +252,50 @@ out:
     return code;
 }
 
+/* How many words an option takes that names a file to write: 2, 1 with `=`, 0 when it is another. */
+static unsigned names_file(const char *word)
+{
+    static const char *const names[] = {"--output", "--trace", "--snapshot"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t const len = strlen(names[i]);
+        if (strncmp(word, names[i], len) == 0 && (word[len] == '=' || !word[len])) return word[len] ? 1 : 2;
+    }
+    return 0;
+}
+
+/* The same words without --warm and without files to write, in a process of its own: it fills the compile cache, and its report is not
+ * read. The first `own` words are ours. 0, or the code of what interrupted it. */
+static int start_before(int own, int argc, char **argv)
+{
+    char **words = calloc((size_t)argc + 3, sizeof *words);
+    int count = 0, status = 0;
+    if (!words) return EXIT_OUR_FAULT;
+    words[count++] = (char *)"oomsight";
+    words[count++] = (char *)"dryrun";
+    for (int at = 0; at < argc; at++) {
+        unsigned const file = at < own ? names_file(argv[at]) : 0;
+        if (file == 0 && (at >= own || strcmp(argv[at], "--warm") != 0)) words[count++] = argv[at];
+        at += file == 2;
+    }
+    fputs("oomsight dryrun: the first start fills the compile cache\n", stderr);
+    pid_t const child = fork();
+    if (child == 0) {
+        int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
+        execv("/proc/self/exe", words);
+        _exit(127);
+    }
+    free(words);
+    while (child > 0 && waitpid(child, &status, 0) < 0) continue;
+    int const code = child < 0           ? EXIT_OUR_FAULT
+                     : WIFEXITED(status) ? WEXITSTATUS(status)
+                                         : 128 + WTERMSIG(status);
+    if (code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP) return code;
+    if (code) fprintf(stderr, "oomsight dryrun: the first start ended with %d\n", code);
+    return 0;
+}
+
 int cmd_dryrun(int argc, char **argv)
 {
     dryrun_options options = {
@@ -257,6 +306,11 @@ int cmd_dryrun(int argc, char **argv)
     if (read < 0) return EXIT_USAGE;
     output_options_settle(&options.output);
 
+    if (options.warm) {
+        int const interrupted = start_before((int)(options.command - argv), argc, argv);
+        if (interrupted) return interrupted;
+        options.started = dryrun_now();
+    }
     /* A start that `oomsight matrix` asked for ends with whoever asked, whatever stands between them. */
     if (getenv("OOMSIGHT_WITH_PARENT")) prctl(PR_SET_PDEATHSIG, SIGTERM);
     return dryrun_guard(&options);

@@ -49,6 +49,7 @@ typedef struct dryrun_options {
     bool serve;          /* keep the server when it is ready */
     bool quiet;
     const char *snapshot_path; /* NULL: none */
+    bool warm;                 /* start once before, so that the compile cache is filled */
     unsigned timeout_seconds;
     dryrun_mix loads[DRYRUN_LOADS]; /* one after the other, when it is ready */
     unsigned load_count;

@@ -19,6 +19,8 @@ typedef struct oos_dryrun_log {
     bool told;       /* the processes do: lines that begin a phase are not looked for */
     oos_phase told_phase;
     bool ready;          /* it accepts requests */
+    bool compiled;       /* graphs were compiled: the cache did not have them */
+    bool from_cache;     /* compiled graphs were found in the cache */
     bool ran_out;        /* it printed an out-of-memory error of the device */
     bool refused;        /* the engine itself said no: KV cache too small, memory not free */
     char message[512];   /* the first such line */

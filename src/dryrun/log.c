@@ -261,6 +261,8 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
     oos_phase const before = log->phase;
     if (!log->told) take_mark(log, line);
     if (find(line, "Application startup complete")) log->ready = true;
+    log->compiled |= find(line, "Compiling a graph for ") != NULL;
+    log->from_cache |= find(line, "Directly load ") != NULL;
     if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&
         find(line, "oomsight dryrun: out of memory in the sampler"))
         log->phase = OOS_PHASE_RUNTIME_SAMPLER;

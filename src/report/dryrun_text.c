@@ -170,6 +170,13 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     if (run->graph_count)
         oos_style_put(&style, "\n  %llu CUDA graphs with %llu nodes were made\n",
                       (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);
+    if (run->log.compiled)
+        oos_style_put(
+            &style,
+            "\n  compile cache: cold, as in a container that is new; --warm shows what later starts have\n");
+    else if (run->log.from_cache)
+        oos_style_put(&style,
+                      "\n  compile cache: warm; a container that is new starts cold, and profiles more\n");
     put_calls(&style, "calls that the stand-ins refused", run->refused, run->refused_count);
     if (params->explain) put_calls(&style, "calls that did nothing", run->unknown, run->unknown_count);
     if (run->trace_path) oos_style_put(&style, "\n  trace: %s\n", run->trace_path);
