@@ -163,7 +163,7 @@ static size_t dryrun_words(const bisect_options *options, const char *words[BISE
     const char *const pairs[][2] = {{"--gpu", plan->gpu},
                                     {"--gpu-total", options->total},
                                     {"--gpu-used", options->used},
-                                    {"--compute-capability", plan->compute_capability}};
+                                    {"--gpu-cc", plan->compute_capability}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i][1]) {
