@@ -177,23 +177,15 @@ _tokens = _Tokens()
 class _Steps:
     """What the steps of a serving engine take at most beyond what was held when they began: the model in prefill and in decode,
     and the sampler. Kept in a file beside the segment, which the report of the dry run reads (src/dryrun/serving.c)."""
-    PHASE_AT, SERVING = 32, 14  # place of the phase in the segment, and the number of runtime_prefill
 
     def __init__(self):
-        self.file = self.segment = self.kind = None
+        self.file = self.kind = None
         self.number = 0
         self.most = {}
 
     def serving(self):
         """Engines run steps of their own before they are ready."""
-        try:
-            if self.segment is None:
-                import mmap
-                with open(os.environ["OOMSIGHT_SEGMENT"], "rb") as f:
-                    self.segment = mmap.mmap(f.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ)
-            return int.from_bytes(self.segment[self.PHASE_AT:self.PHASE_AT + 4], "little") >= self.SERVING
-        except (OSError, KeyError, ValueError):
-            return False
+        return (oomsight_phases.now() or "").startswith("runtime")
 
     def held(self):
         return sys.modules["torch"]._C._cuda_memoryStats(self.device)["allocated_bytes"]["all"]

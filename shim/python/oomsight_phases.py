@@ -26,6 +26,11 @@ def enter(phase, owner):
         _enter(phase.encode(), owner.encode())
 
 
+def now():
+    """The phase this process is in; None: it has not said."""
+    return _now[0]
+
+
 def during(cls, name, begin, end=None):
     """Wraps a method: `begin(self)` names phase and owner before it, `end(self)` after it, without which what was before comes
     back. STAY: it goes on after it. A function that fails leaves everything as it is, because the report asks where."""

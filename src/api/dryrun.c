@@ -162,9 +162,11 @@ static bool segment_is_whole(const oomsight_dryrun *dryrun)
 unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t len)
 {
     oos_dryrun_log *log = &dryrun->run.log;
+    oos_phase const before = log->phase;
     bool const whole = segment_is_whole(dryrun);
     if (whole) oos_dryrun_log_told(log, dryrun->segment);
-    if (oos_dryrun_log_line(log, (oos_view){line, len}) && whole) {
+    oos_dryrun_log_line(log, (oos_view){line, len});
+    if (log->phase != before && whole) {
         __atomic_store_n(&dryrun->segment->owner, (uint32_t)oos_phase_takes(log->phase), __ATOMIC_RELAXED);
         __atomic_store_n(&dryrun->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
     }
