@@ -31,7 +31,7 @@ static const struct {
 } first[] = {{"plan", "oomsight plan --gpu 4090 -- vllm serve Qwen/Qwen3-8B"},
              {"explain", "docker logs vllm 2>&1 | oomsight explain"},
              {"dryrun", "oomsight dryrun --gpu A30x4 -- vllm serve ./model --tensor-parallel-size 4"},
-             {"run", "oomsight run -- vllm serve ./model"},
+             {"run", "oomsight run --budget 20GiB -- vllm serve ./model"},
              {"check", "oomsight check --gpu l4 deploy/"}};
 
 static const char *example_of(const char *name)

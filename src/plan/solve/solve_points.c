@@ -369,7 +369,7 @@ static const char *kept(const oos_search *s, const oos_levers *levers, const oos
         graphs = captured == EAGER ? ""
                                    : oos_arena_format(s->arena, "CUDA graphs for up to %llu requests at once",
                                                       (unsigned long long)captured);
-    const char *const all[] = {length ? "context length" : "", graphs, seqs ? "requests at once" : ""};
+    const char *const all[] = {length ? "context length" : "", seqs ? "requests at once" : "", graphs};
     char *text = NULL;
     for (size_t i = 0; graphs && i < sizeof all / sizeof *all; i++)
         if (all[i][0])
