@@ -159,8 +159,17 @@ static bool scratch_name(char *ret_path, size_t capacity)
 /* Only what we put there. Anything else stays, and the folder with it. */
 static void content_remove(int folder)
 {
-    static const char *const files[] = {"segment", "tokenizer/tokenizer.json",
-                                        "tokenizer/tokenizer_config.json", "owner"};
+    static const char *const files[] = {"tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json",
+                                        "owner"};
+    int const again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *names = again < 0 ? NULL : fdopendir(again);
+    for (const struct dirent *entry; names && (entry = readdir(names));)
+        if (strncmp(entry->d_name, "segment", 7) == 0)
+            unlinkat(folder, entry->d_name, 0); /* and segment.steps.PID */
+    if (names)
+        closedir(names);
+    else if (again >= 0)
+        close(again);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlinkat(folder, files[i], 0);
     unlinkat(folder, "tokenizer", AT_REMOVEDIR);
 }

@@ -310,7 +310,16 @@ def swept_with_care(folder):
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and commands inherit that
 
 
+def beside():
+    """What the module in the engine's processes writes beside the segment goes with the folder."""
+    program = "import os; open(os.environ['OOMSIGHT_SEGMENT'] + '.steps.7', 'w'); print(os.path.dirname(os.environ['OOMSIGHT_SEGMENT']))"
+    done = subprocess.run([BINARY, "dryrun", "--gpu", "l4", "--cuda", "12", "--", sys.executable, "-c", program], capture_output=True, text=True)
+    folder = [line for line in done.stderr.splitlines() if line.startswith(("/dev/shm/oomsight-", "/tmp/oomsight-"))]
+    check("files beside the segment are removed with it", folder and not os.path.exists(folder[0]), (folder, done.stderr))
+
+
 def main():
+    beside()
     with tempfile.TemporaryDirectory() as folder:
         words_of_signals()
         time_holds()
