@@ -106,7 +106,7 @@ static bool lengths_read(dryrun_mix *mix, const char *path)
         at += strspn(at, " \t,");
         well = well && number_read(&at, MOST_TOKENS, &found.output) && at[strspn(at, " \t\r\n")] == '\0';
         dryrun_lengths *more =
-            well ? reallocarray(mix->lengths, mix->length_count + 1, sizeof *mix->lengths) : NULL;
+            well ? realloc(mix->lengths, (mix->length_count + 1) * sizeof *mix->lengths) : NULL;
         if (!more) break;
         mix->lengths = more;
         mix->lengths[mix->length_count++] = found;

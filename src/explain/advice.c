@@ -42,14 +42,15 @@ static bool current_share(const oos_incident *incident, double *ret_share)
 {
     if (KNOWN(gmu)) {
         *ret_share = (double)NUMBER(gmu) / 1e6;
-        return true;
+        return *ret_share <= 1; /* a log may say anything */
     }
-    return printed(incident, "gpu_memory_utilization", ret_share);
+    return printed(incident, "gpu_memory_utilization", ret_share) && *ret_share > 0 && *ret_share <= 1;
 }
 
 static oos_advice_fate fill_share(char *value, double share)
 {
-    oos_format(value, OOS_ADVICE_VALUE_BYTES, "0.%02u", (unsigned)(share * 100 + 1e-6));
+    double const most = 0.99, shown = share < most ? share : most;
+    oos_format(value, OOS_ADVICE_VALUE_BYTES, "0.%02u", shown > 0 ? (unsigned)(shown * 100 + 1e-6) : 0);
     return OOS_ADVICE_FILLED;
 }
 

@@ -69,7 +69,7 @@ static uint64_t budget(const oos_setup *setup)
  * did (tools/reliability.py, docs/accuracy.md). */
 static double probability(double chance)
 {
-    return 0.1 + 0.8 * chance;
+    return rint((0.1 + 0.8 * chance) * 1e4) / 1e4; /* further digits are the C library's, not ours */
 }
 
 static void decided_by(oos_plan *plan, const oos_moment *moment)

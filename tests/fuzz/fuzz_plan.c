@@ -13,7 +13,7 @@ static void ledgers_check(const oos_plan *plan)
         const oos_moment *phase = &plan->phases[i];
         uint64_t sum = 0;
         for (const oos_hold *row = phase->ledger.first; row; row = row->next) {
-            FUZZ_REQUIRE(row->owner);
+            FUZZ_REQUIRE((unsigned)row->owner < OOS_OWNER_COUNT);
             FUZZ_REQUIRE(row->amount.low <= row->amount.bytes && row->amount.bytes <= row->amount.high);
             sum = oos_add(sum, row->amount.bytes);
         }
