@@ -78,7 +78,7 @@ def main():
         text = open(os.path.join(logs, "seed001-qwen3.6-27b-rtx5090-v0.19.1.log"), encoding="utf-8").read()
         joined = explain(binary, text.replace("<path>/q27-ct-g32", os.path.join(models, "Qwen3.6-27B-AWQ-INT4")))[0]
         told("001 joined with plan", "" if "reproduces this failure" in (joined["plan_check"] or "") and "--max-num-seqs" in (joined["plan_flags"] or "") and
-             any(f.get("keeps") == "CUDA graphs" for f in joined["fixes"]) else "%s %s" % (joined["plan_check"], joined["plan_flags"]))
+             any("CUDA graphs" in (f.get("keeps") or "") for f in joined["fixes"]) else "%s %s" % (joined["plan_check"], joined["plan_flags"]))
         other = explain(binary, text.replace("<path>/q27-ct-g32", os.path.join(models, "Llama-2-7b")))[0]
         told("001 with another model: plan says that it does not reproduce it", "" if "does not reproduce" in (other["plan_check"] or "") and not other["plan_flags"]
              else "%s" % other["plan_check"])
