@@ -127,6 +127,7 @@ void oos_json_key(oos_json_writer *writer, const char *key)
 
 void oos_json_put_u64(oos_json_writer *writer, uint64_t value)
 {
+    if (value > INT64_MAX) value = INT64_MAX; /* readers have 63 bits; nothing real has as many bytes */
     separate(writer);
     oos_text_printf(writer->text, "%" PRIu64, value);
 }
