@@ -21,6 +21,12 @@ typedef struct oos_flag {
     bool known, value;
 } oos_flag;
 
+/* A product of fractions as a whole number: what no 64 bits hold is the largest, what is none is 0. */
+static inline uint64_t oos_u64_from(double value)
+{
+    return !(value > 0) ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
+}
+
 static inline oos_u64 oos_u64_of(uint64_t value)
 {
     return (oos_u64){true, value};

@@ -132,8 +132,8 @@ static oos_advice_fate settle_length(const oos_incident *incident, const char *w
                              : 0;
     uint64_t fits = NUMBER(est_max_model_len) ? NUMBER(est_max_model_len) : NUMBER(kv_tokens);
     if (!fits && now && KNOWN(kv_needed) && KNOWN(kv_available) && NUMBER(kv_needed))
-        fits =
-            (uint64_t)((double)now * (double)NUMBER(kv_available) / (double)NUMBER(kv_needed)) / STEP * STEP;
+        fits = oos_u64_from((double)now * (double)NUMBER(kv_available) / (double)NUMBER(kv_needed)) / STEP *
+               STEP;
     if (!fits && KNOWN(kv_needed) && KNOWN(kv_available)) return OOS_ADVICE_DROPPED;
     if (!fits) return now > STEP * 2 ? fill_count(value, now / 2 / STEP * STEP) : fill_word(value, "lower");
     return now && fits >= now ? OOS_ADVICE_DROPPED : fill_count(value, fits);

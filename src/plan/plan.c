@@ -62,7 +62,7 @@ static uint64_t budget(const oos_setup *setup)
 {
     double const product = (double)setup->device.total_bytes * setup->gpu_memory_utilization;
     if (!(product > 0)) return 0;
-    return (uint64_t)(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
+    return oos_u64_from(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
 }
 
 /* What lies outside the model moves both ends: of 88 measured starts whose every range fits 80 started, of 9 that cannot fit 1

@@ -275,11 +275,11 @@ static oomsight_status weigh_by_headers(oos_arena *arena, const oos_setup *setup
     weights->source = OOS_SOURCE_READ;
     bool const agrees = ratio > 1 - headers_tolerance && ratio < 1 + headers_tolerance;
     if (agrees && model->known) return OOMSIGHT_OK;
-    own->created = (uint64_t)((double)own->created * ratio);
-    own->loaded = (uint64_t)((double)own->loaded * ratio);
-    own->waste = (uint64_t)((double)own->waste * ratio);
+    own->created = oos_u64_from((double)own->created * ratio);
+    own->loaded = oos_u64_from((double)own->loaded * ratio);
+    own->waste = oos_u64_from((double)own->waste * ratio);
     for (size_t i = 0; i < weights->part_count; i++)
-        weights->parts[i].bytes = (uint64_t)((double)weights->parts[i].bytes * ratio);
+        weights->parts[i].bytes = oos_u64_from((double)weights->parts[i].bytes * ratio);
     weights->note = oos_arena_format(
         arena, "the weight files hold %.2f GiB where the config makes %.2f GiB: the files are believed",
         (double)read / (double)OOS_GIB, (double)all.created / (double)OOS_GIB);
@@ -333,7 +333,7 @@ static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *i
 
 static uint64_t times(uint64_t bytes, double factor)
 {
-    return (uint64_t)((double)bytes * factor);
+    return oos_u64_from((double)bytes * factor);
 }
 
 /* What is not known at all. Read by the common fields, 197 configs whose class is known weigh as follows: of 115 without experts
