@@ -126,6 +126,8 @@ static void put_filled(oos_text *text, const char *pattern, const oos_view *held
 static bool put(oos_text *text, oos_view sentence, unsigned depth)
 {
     oos_view held[SLOTS_MAX] = {{0}};
+    /* a list that was put in: its parts are known better than what looks like the whole */
+    if (depth > 0 && depth < NESTED_MAX && put_parts(text, sentence, ';', depth)) return true;
     const oos_phrase *phrase = depth < NESTED_MAX ? find(sentence, held) : NULL;
     if (!phrase) return depth < NESTED_MAX && put_list(text, sentence, depth);
     put_filled(text, phrase->zh, held, depth);
