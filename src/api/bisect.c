@@ -79,8 +79,7 @@ static oomsight_status step_plan(oomsight_bisect *bisect, size_t index, const oo
     step->plan = plan;
     step->verdict = plan->verdict;
     step->answered = plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
-    step->starts = plan->verdict == OOMSIGHT_VERDICT_FITS ||
-                   (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan));
+    step->starts = oos_answer_starts(plan->verdict, plan->probability);
     step->answer = oos_report_answer_word(plan);
     step->phase = step->starts || plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase);
     step->why = step->starts ? NULL : plan->why;

@@ -50,13 +50,19 @@ typedef struct edit {
     const char *without;
 } edit;
 
+/* Left out, or given anew by the change. */
+static bool is_replaced(const edit *e, const char *flag)
+{
+    if (e->without && same_flag(flag, e->without)) return true;
+    for (size_t i = 0; i < e->change_count; i++)
+        if (e->change[i][0] == '-' && same_flag(flag, e->change[i])) return true;
+    return false;
+}
+
 static bool is_gone(const edit *e, const oos_given_flag *given)
 {
     if (e->serve->refusal.unrecognized && (given->effect == OOS_FLAG_UNKNOWN || given->absent)) return true;
-    if (e->without && same_flag(given->name, e->without)) return true;
-    for (size_t i = 0; i < e->change_count; i++)
-        if (e->change[i][0] == '-' && same_flag(given->name, e->change[i])) return true;
-    return false;
+    return is_replaced(e, given->name);
 }
 
 static bool stands_at(uint32_t first, uint32_t count, size_t at)
@@ -72,11 +78,7 @@ static bool word_is_gone(const edit *e, size_t at)
         const oos_given_flag *given = &e->serve->flags[i];
         if (stands_at(given->first_word, given->word_count, at) && is_gone(e, given)) return true;
     }
-    if (!r->flag || !stands_at(r->first_word, r->word_count, at)) return false;
-    if (e->without && same_flag(r->flag, e->without)) return true;
-    for (size_t i = 0; i < e->change_count; i++)
-        if (e->change[i][0] == '-' && same_flag(r->flag, e->change[i])) return true;
-    return false;
+    return r->flag && stands_at(r->first_word, r->word_count, at) && is_replaced(e, r->flag);
 }
 
 static bool is_container(const char *const *words, size_t at)

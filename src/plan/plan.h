@@ -100,6 +100,12 @@ static inline bool oos_plan_likely(const oos_plan *plan)
     return plan->probability >= 0.5;
 }
 
+/* It starts, or likely starts. */
+static inline bool oos_answer_starts(oomsight_verdict verdict, double probability)
+{
+    return verdict == OOMSIGHT_VERDICT_FITS || (verdict == OOMSIGHT_VERDICT_TIGHT && probability >= 0.5);
+}
+
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
 
 /* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */

@@ -133,17 +133,11 @@ static oomsight_status solve_mended(oos_search *s, oos_plan *plan, const oos_men
     return OOMSIGHT_OK;
 }
 
-static bool starts(const oos_fix *fix)
-{
-    return fix->verdict == OOMSIGHT_VERDICT_FITS ||
-           (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->probability >= 0.5);
-}
-
 static oomsight_status solve_refused(oos_search *s, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_refusal *refusal = &plan->refusal;
     if (!oos_levers_mend(s, refusal)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    if (s->count && starts(&s->fixes[0])) {
+    if (s->count && oos_answer_starts(s->fixes[0].verdict, s->fixes[0].probability)) {
         s->fixes[0].name = "least_change";
         plan->answer_count = 1;
     }

@@ -3,8 +3,6 @@
 #include "plan/solve/solve_answers.h"
 #include "plan/solve/solve_points.h"
 
-enum { MASK_ALL = (1 << OOS_LEVER_COUNT) - 1, ANSWERS_MAX = 3, TYPICAL_TOKENS = 8192 };
-
 /* The dearest first; the length and the budget are found by themselves. */
 static const oos_lever let_go[] = {OOS_LEVER_TEXT,  OOS_LEVER_GRAPHS,  OOS_LEVER_KV,
                                    OOS_LEVER_SEQS,  OOS_LEVER_WEIGHTS, OOS_LEVER_TOKENS,
@@ -21,7 +19,7 @@ typedef struct answer {
     const char *name;
     oos_point point;
     unsigned flags, price;
-    uint64_t length, likely_length, kv_tokens, requests;
+    uint64_t length, likely_length, requests;
     bool found;
 } answer;
 
@@ -129,11 +127,10 @@ static unsigned flags_of(const hunt *h, const oos_point *point)
 static void measure(hunt *h, answer *a)
 {
     oos_trial t;
-    uint64_t const usual = oos_min(h->levers.most, TYPICAL_TOKENS);
+    uint64_t const usual = oos_min(h->levers.most, OOS_USUAL_TOKENS);
     a->found = fits_at(h, &a->point, &t);
     if (!a->found) return;
     a->length = a->point.length ? a->point.length : h->levers.most;
-    a->kv_tokens = t.kv_tokens;
     a->requests = oos_min(oos_point_seqs(h->s, &h->levers, &a->point), t.kv_tokens / oos_max(1, usual));
     a->flags = flags_of(h, &a->point);
     a->price = oos_point_price(&h->levers, &a->point);
@@ -275,7 +272,7 @@ static bool offer(hunt *h, answer *a)
 {
     oos_search *s = h->s;
     oos_trial t;
-    if (!fits_at(h, &a->point, &t) || s->count == OOS_FIXES_MAX) return true;
+    if (s->count == OOS_FIXES_MAX) return true;
     likely_length(h, a);
     if (!fits_at(h, &a->point, &t)) return true;
     for (size_t i = 0; i < 2 && s->mend_words[i]; i++) t.words[t.word_count++] = s->mend_words[i];
@@ -287,7 +284,7 @@ static bool offer(hunt *h, answer *a)
     fix->certain_length = s->tight_too ? 0 : a->length;
     fix->likely_length = a->likely_length;
     fix->requests = a->requests;
-    fix->request_tokens = oos_min(h->levers.most, TYPICAL_TOKENS);
+    fix->request_tokens = oos_min(h->levers.most, OOS_USUAL_TOKENS);
     return true;
 }
 
@@ -299,7 +296,7 @@ static bool offer_all(hunt *h, answer *least, answer *longest, answer *most)
     bool const more = most->found && most->requests > requests + requests / 10;
     /* a length nobody can work with is not what to paste first */
     bool const longest_first =
-        longer && least->length < TYPICAL_TOKENS && longest->length >= 2 * least->length;
+        longer && least->length < OOS_USUAL_TOKENS && longest->length >= 2 * least->length;
     if (longest_first && !offer(h, longest)) return false;
     if (least->found && !offer(h, least)) return false;
     if (longer && !longest_first && !offer(h, longest)) return false;
@@ -316,7 +313,7 @@ static void choose_offload(hunt *h)
             oos_point point = strongest(h, mask ? movable(h) : 0);
             oos_trial t;
             point.at[OOS_LEVER_WEIGHTS] = (uint8_t)at;
-            point.length = oos_min(h->levers.most, TYPICAL_TOKENS);
+            point.length = oos_min(h->levers.most, OOS_USUAL_TOKENS);
             if (!fits_somewhere(h, &point, mask, &t)) continue;
             values[1] = values[at];
             *count = 2;

@@ -1,11 +1,7 @@
 /* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
 #include "plan/solve/solve_levers.h"
 #include "base/locale.h"
-
-#include "base/json.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A number people would choose: the largest power of two not above it. */
 static uint64_t round_down(uint64_t value)
@@ -71,33 +67,6 @@ static bool try_seqs(oos_search *s)
                       s->plan->setup->eager ? "the budget" : "CUDA graphs", "requests at once");
 }
 
-/* The user's own --compilation-config with another largest size: the engine takes the last one given, whole. NULL: there is
- * none, or it cannot be put together (dotted parts, -O). */
-static const char *merged_compilation(oos_arena *arena, const oos_serve *serve, uint64_t size,
-                                      bool *ret_given)
-{
-    static const char flag[] = "--compilation-config";
-    const char *given = NULL, *merged = NULL;
-    *ret_given = false;
-    for (size_t i = 0; i < serve->flag_count; i++) {
-        const char *name = serve->flags[i].name;
-        if (!name || (strncmp(name, flag, sizeof flag - 1) != 0 && strncmp(name, "-O", 2) != 0)) continue;
-        if (*ret_given || strcmp(name, flag) != 0) return *ret_given = true, NULL;
-        *ret_given = true;
-        given = serve->flags[i].value;
-    }
-    json_t *config = given ? oos_json_parse(oos_view_of(given), 0) : NULL;
-    if (json_is_object(config) &&
-        json_object_set_new(config, "max_cudagraph_capture_size", json_integer((json_int_t)size)) == 0) {
-        (void)json_object_del(config, "cudagraph_capture_sizes");
-        char *text = oos_json_text(config, JSON_COMPACT);
-        if (text) merged = oos_arena_copy(arena, oos_view_of(text));
-        free(text);
-    }
-    json_decref(config);
-    return merged;
-}
-
 static bool try_capture(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
@@ -107,9 +76,11 @@ static bool try_capture(oos_search *s)
     if (best == 0) return true;
     best = round_down(best);
     oos_set_capture(&t.serve, best);
-    bool given;
-    const char *merged = merged_compilation(s->arena, setup->serve, best, &given);
-    if (given && !merged) return true;
+    const char *value;
+    oos_compilation_given const kind = oos_compilation_look(setup->serve, &value);
+    bool const given = kind == OOS_COMPILATION_WHOLE;
+    const char *merged = given ? oos_compilation_merged(s->arena, value, best) : NULL;
+    if (kind == OOS_COMPILATION_PARTS || (given && !merged)) return true;
     char number[NUMBER_BYTES];
     return try_switch(s, &t,
                       given ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size",
@@ -253,7 +224,8 @@ static bool try_fp8_weights(oos_search *s)
     return try_switch(s, &t, "--quantization", "fp8", "context length, sequences", "some accuracy");
 }
 
-static bool try_levers(oos_search *s)
+/* Single levers, beside the answers. */
+bool oos_levers_try(oos_search *s)
 {
     switch (s->plan->phase) {
     case OOS_PHASE_KV_SIZING:
@@ -283,10 +255,4 @@ static bool try_levers(oos_search *s)
     }
     return try_backend(s) && try_lower_gmu(s) && try_no_sleep(s) && try_capture(s) && try_tokens(s) &&
            try_seqs(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);
-}
-
-/* Single levers, beside the answers. */
-bool oos_levers_try(oos_search *s)
-{
-    return try_levers(s);
 }

@@ -3,15 +3,11 @@
 
 #include <stdio.h>
 
-/* What people rent and buy, by memory of one card. A device that is not here can still be asked for by its name. */
+/* What people rent and buy, by memory of one card: a choice of ours, without prices. A device that is not here can still be asked for
+ * by its name. */
 static const char *const common_gpus[] = {"T4",           "RTX 5070 Ti", "L4",   "RTX 3090", "RTX 4090",
                                           "RTX 5090",     "A100 40GB",   "L40S", "H100",     "A100 80GB",
                                           "RTX PRO 6000", "H200",        "B200", "B300"};
-
-const char *oos_needs_gpu_name(size_t index)
-{
-    return index < sizeof common_gpus / sizeof *common_gpus ? common_gpus[index] : NULL;
-}
 
 /* ---- a 4-bit checkpoint --------------------------------------------------------------------------------------------- */
 
@@ -52,8 +48,8 @@ static const oos_model *in_four_bits(oos_arena *arena, const oos_model *model)
 /* Another machine need not be a certain one. */
 static bool likely(const oos_trial *t)
 {
-    return t->verdict == OOMSIGHT_VERDICT_FITS ||
-           (t->verdict == OOMSIGHT_VERDICT_TIGHT && t->starts && t->probability >= 0.5);
+    return oos_answer_starts(t->verdict, t->probability) &&
+           (t->verdict == OOMSIGHT_VERDICT_FITS || t->starts);
 }
 
 /* Worth naming when it is clearly smaller and starts with a length one can work with. */
@@ -63,7 +59,7 @@ static bool find_checkpoint(oos_search *s, oos_needs *needs)
     if (setup->model->common || setup->draft) return true;
     const oos_model *packed = in_four_bits(s->arena, setup->model);
     if (!packed) return false;
-    uint64_t const usual = oos_min(setup->max_model_len, 8192);
+    uint64_t const usual = oos_min(setup->max_model_len, OOS_USUAL_TOKENS);
     oos_trial t = oos_trial_start(s);
     uint64_t bytes = 0;
     t.serve.quantization = NULL;
@@ -94,7 +90,8 @@ static const char *whole(oos_search *s, uint64_t value)
     return oos_arena_format(s->arena, "%llu", (unsigned long long)value);
 }
 
-bool oos_needs_try(oos_search *s, const oos_gpu *gpu, uint64_t count, oos_need_gpu *ret_need)
+/* One device of `count` that is asked for: with which flags does the command start there? */
+static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, oos_need_gpu *ret_need)
 {
     const oos_setup *setup = s->plan->setup;
     oos_device_facts const device = oos_device_of_gpu(gpu, count, setup->device.host_bytes);
@@ -108,7 +105,7 @@ bool oos_needs_try(oos_search *s, const oos_gpu *gpu, uint64_t count, oos_need_g
     if (pp != setup->pp) say(&need, "--pipeline-parallel-size", whole(s, pp));
     if (!oos_trial_plan_other(s, &t, &device, NULL, NULL)) return false;
     if (t.phase == OOS_PHASE_KV_SIZING && !likely(&t)) {
-        static const uint64_t lengths[] = {131072, 32768, 16384, 8192};
+        static const uint64_t lengths[] = {131072, 32768, 16384, OOS_USUAL_TOKENS};
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths && !likely(&t); i++) {
             if (lengths[i] >= setup->max_model_len) continue;
             oos_set_length(&t.serve, lengths[i]);
@@ -135,7 +132,7 @@ static void find_more(oos_search *s, oos_needs *needs)
         setup->device.name ? oos_gpus_find(s->facts->gpus, oos_view_of(setup->device.name), &ignored) : NULL;
     if (setup->device.unified) return; /* no two of them are joined */
     for (uint64_t count = oos_max(2, setup->tp * setup->pp * 2); gpu && count <= 16; count *= 2) {
-        if (!oos_needs_try(s, gpu, count, &needs->gpus[needs->gpu_count])) continue;
+        if (!try_gpus(s, gpu, count, &needs->gpus[needs->gpu_count])) continue;
         needs->gpu_count++;
         return;
     }
@@ -173,7 +170,7 @@ static void find_others(oos_search *s, oos_needs *needs)
         }
         if (best == count) return;
         list[best].done = true;
-        if (!oos_needs_try(s, list[best].gpu, list[best].count, &needs->gpus[needs->gpu_count])) continue;
+        if (!try_gpus(s, list[best].gpu, list[best].count, &needs->gpus[needs->gpu_count])) continue;
         needs->gpu_count++;
         for (size_t i = 0; i < count; i++) /* fewer of the same are enough: more need not be named */
             if (list[i].gpu == list[best].gpu) list[i].done = true;

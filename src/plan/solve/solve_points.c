@@ -1,10 +1,8 @@
 /* Which values of each flag are worth trying, what they are called, and what they cost the user. */
 #include "plan/solve/solve_points.h"
-#include "base/json.h"
 #include "base/locale.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     EAGER = 0,            /* a value of the graphs' lever; any other is the largest size that is captured */
@@ -47,30 +45,13 @@ static void add_powers(oos_levers *levers, oos_lever lever, uint64_t now, uint64
         add(levers, lever, value);
 }
 
-/* The user's own --compilation-config: the engine takes the last one given, whole. */
-static bool compilation_given(const oos_serve *serve, const char **ret_value, bool *ret_mixed)
-{
-    static const char flag[] = "--compilation-config";
-    size_t count = 0;
-    *ret_value = NULL, *ret_mixed = false;
-    for (size_t i = 0; i < serve->flag_count; i++) {
-        const char *name = serve->flags[i].name;
-        if (!name || (strncmp(name, flag, sizeof flag - 1) != 0 && strncmp(name, "-O", 2) != 0)) continue;
-        *ret_mixed |= count || strcmp(name, flag) != 0; /* dotted parts, -O: not put together here */
-        *ret_value = serve->flags[i].value;
-        count++;
-    }
-    return count;
-}
-
 static void add_graphs(oos_levers *levers, const oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
     const char *given;
-    bool mixed;
     if (setup->eager) return;
-    (void)compilation_given(s->plan->setup->serve, &given, &mixed);
-    if (setup->rules->capture_list >= 2 && !mixed) {
+    if (setup->rules->capture_list >= 2 &&
+        oos_compilation_look(setup->serve, &given) != OOS_COMPILATION_PARTS) {
         static const uint64_t sizes[] = {256, 128, 64, 32, 16, 8};
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (sizes[i] < setup->capture_top) add(levers, OOS_LEVER_GRAPHS, sizes[i]);
@@ -87,7 +68,7 @@ static void add_parallel(oos_levers *levers, const oos_search *s)
     for (uint64_t pp = setup->pp; pp <= count; pp *= 2) {
         uint64_t const tp = count / pp;
         if (tp * pp <= used || tp < setup->tp) break;
-        oos_search quiet = *s;
+        oos_search quiet = *s; /* planning needs one that can be changed */
         oos_trial t = oos_trial_start(s);
         t.serve.tensor_parallel_size = oos_u64_of(tp);
         t.serve.pipeline_parallel_size = oos_u64_of(pp);
@@ -236,6 +217,7 @@ static unsigned length_price(const oos_levers *levers, uint64_t length)
     return length >= levers->most / 2 || length >= 32768 ? 2 : length >= 8192 ? 3 : length >= 4096 ? 6 : 9;
 }
 
+/* What people would rather not do is dearer. Chosen by judgement, not measured: it decides between changes with as many flags. */
 unsigned oos_point_price(const oos_levers *levers, const oos_point *point)
 {
     unsigned price = length_price(levers, point->length);
@@ -258,22 +240,6 @@ unsigned oos_point_price(const oos_levers *levers, const oos_point *point)
 }
 
 /* ---- what it is called ---------------------------------------------------------------------------------------------- */
-
-/* The user's own --compilation-config with another largest size; NULL: no memory. */
-static const char *merged_compilation(oos_arena *arena, const char *given, uint64_t size)
-{
-    const char *merged = NULL;
-    json_t *config = oos_json_parse(oos_view_of(given), 0);
-    if (json_is_object(config) &&
-        json_object_set_new(config, "max_cudagraph_capture_size", json_integer((json_int_t)size)) == 0) {
-        (void)json_object_del(config, "cudagraph_capture_sizes");
-        char *text = oos_json_text(config, JSON_COMPACT);
-        if (text) merged = oos_arena_copy(arena, oos_view_of(text));
-        free(text);
-    }
-    json_decref(config);
-    return merged;
-}
 
 /* Words and prices as they are put together. */
 typedef struct saying {
@@ -305,16 +271,16 @@ static void price(saying *w, const char *text)
 static void say_graphs(saying *w, uint64_t size)
 {
     const char *given;
-    bool mixed;
     if (size == EAGER) {
         word(w, "--enforce-eager");
         price(w, "CUDA graphs (decoding slows down)");
         return;
     }
-    bool const own = compilation_given(w->s->plan->setup->serve, &given, &mixed) && given;
+    (void)oos_compilation_look(w->s->plan->setup->serve, &given);
+    bool const own = given != NULL;
     word(w, own ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size");
     if (own)
-        word(w, merged_compilation(w->s->arena, given, size));
+        word(w, oos_compilation_merged(w->s->arena, given, size));
     else
         number(w, size);
     price(w, oos_arena_format(w->s->arena, "CUDA graphs for more than %llu requests at once",

@@ -1,9 +1,11 @@
 /* Planning a changed command, finding the largest number that fits, and keeping what does. Which changes are worth trying
  * is said in solve_levers.c. */
+#include "base/json.h"
 #include "plan/forks.h"
 #include "plan/solve/solve_trial.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 bool oos_trial_fits(const oos_search *s, const oos_trial *t)
 {
@@ -98,6 +100,36 @@ bool oos_trial_offer_if_it_fits(oos_search *s, oos_trial *t)
 {
     if (!oos_trial_plan(s, t)) return true;
     return oos_trial_fits(s, t) ? oos_trial_offer(s, t) : offer_with_length(s, t);
+}
+
+oos_compilation_given oos_compilation_look(const oos_serve *serve, const char **ret_value)
+{
+    static const char flag[] = "--compilation-config";
+    oos_compilation_given found = OOS_COMPILATION_NONE;
+    *ret_value = NULL;
+    for (size_t i = 0; i < serve->flag_count; i++) {
+        const char *name = serve->flags[i].name;
+        if (!name || (strncmp(name, flag, sizeof flag - 1) != 0 && strncmp(name, "-O", 2) != 0)) continue;
+        if (found != OOS_COMPILATION_NONE || strcmp(name, flag) != 0) return OOS_COMPILATION_PARTS;
+        found = OOS_COMPILATION_WHOLE;
+        *ret_value = serve->flags[i].value;
+    }
+    return found;
+}
+
+const char *oos_compilation_merged(oos_arena *arena, const char *value, uint64_t size)
+{
+    const char *merged = NULL;
+    json_t *config = value ? oos_json_parse(oos_view_of(value), 0) : NULL;
+    if (json_is_object(config) &&
+        json_object_set_new(config, "max_cudagraph_capture_size", json_integer((json_int_t)size)) == 0) {
+        (void)json_object_del(config, "cudagraph_capture_sizes");
+        char *text = oos_json_text(config, JSON_COMPACT);
+        if (text) merged = oos_arena_copy(arena, oos_view_of(text));
+        free(text);
+    }
+    json_decref(config);
+    return merged;
 }
 
 void oos_set_seqs(oos_serve *serve, uint64_t value)

@@ -5,6 +5,7 @@
 #include "plan/solve/solve.h"
 
 enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 24 };
+enum { OOS_USUAL_TOKENS = 8192 }; /* a request that a server is expected to take; chosen, not measured */
 
 typedef struct oos_trial {
     oos_serve serve;                        /* the changed command */
@@ -41,6 +42,16 @@ bool oos_trial_fits(const oos_search *s, const oos_trial *t);
  * the longest request it offers a shorter length with it. */
 bool oos_trial_offer(oos_search *s, const oos_trial *t);
 bool oos_trial_offer_if_it_fits(oos_search *s, oos_trial *t);
+
+/* The user's own --compilation-config. The engine takes the last one given, whole. */
+typedef enum oos_compilation_given {
+    OOS_COMPILATION_NONE,
+    OOS_COMPILATION_WHOLE, /* one, into which another size can be put */
+    OOS_COMPILATION_PARTS  /* dotted parts, -O, or several: not put together here */
+} oos_compilation_given;
+oos_compilation_given oos_compilation_look(const oos_serve *serve, const char **ret_value);
+/* ... with another largest captured size; NULL: it is no object, or no memory. */
+const char *oos_compilation_merged(oos_arena *arena, const char *value, uint64_t size);
 
 typedef void (*oos_set_value)(oos_serve *serve, uint64_t value);
 void oos_set_seqs(oos_serve *serve, uint64_t value);
