@@ -245,9 +245,11 @@ uint64_t oos_guard_total(int index, uint64_t total_bytes)
 {
     if (index < 0 || index >= OOS_SEGMENT_DEVICES) return total_bytes;
     oos_segment_device *device = &run->devices[index];
-    if (!device->spec.property_bytes && lock_run()) {
-        device->spec.property_bytes = total_bytes;
-        device->spec.total_bytes = budget_of(device);
+    if (!device->spec.property_bytes) {
+        if (lock_run()) {
+            device->spec.property_bytes = total_bytes;
+            device->spec.total_bytes = budget_of(device);
+        }
         unlock_run();
     }
     uint64_t const budget = budget_of(device);

@@ -3,13 +3,8 @@
 
 #include <glob.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
-
-/* The module in the engine's processes (shim/python/oomsight_aid.py) looks there whether the engine serves already. */
-_Static_assert(offsetof(oos_segment, phase) == 32 && OOS_PHASE_RUNTIME_PREFILL == 14,
-               "the module has these two numbers");
 
 const char *oos_step_word(oos_step_part part)
 {

@@ -291,6 +291,34 @@ static void threads_leave_nothing_behind(void **state)
     end();
 }
 
+static int ask_without_a_place(void *argument)
+{
+    (void)argument;
+    size_t free_bytes, total_bytes;
+    void *at;
+    alarm(20); /* a lock that is kept ends the test */
+    for (int again = 0; again < 2; again++) {
+        EXPECT(cuDeviceTotalMem_v2(&total_bytes, 0) == 0);
+        EXPECT(cudaMemGetInfo(&free_bytes, &total_bytes) == 0);
+        EXPECT(cudaMalloc(&at, MIB) == 0);
+        EXPECT(cudaFree(at) == 0);
+    }
+    return 0;
+}
+
+static void a_process_without_a_place_goes_on_uncounted(void **state)
+{
+    (void)state;
+    begin(GIB, 0);
+    for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++) {
+        runs.guard->processes[i].start_ticks = oos_process_start_ticks((uint32_t)getpid());
+        runs.guard->processes[i].pid = (uint32_t)getpid();
+    }
+    assert_int_equal(in_child(runs.device_path, ask_without_a_place, NULL), 0);
+    assert_int_equal(runs.guard->devices[0].held_bytes, 0);
+    end();
+}
+
 int main(void)
 {
     struct CMUnitTest const tests[] = {
@@ -302,6 +330,7 @@ int main(void)
         cmocka_unit_test(without_its_segment_the_guard_is_not_there),
         cmocka_unit_test(pinned_memory_is_counted_and_the_host_keeps_its_reserve),
         cmocka_unit_test(threads_leave_nothing_behind),
+        cmocka_unit_test(a_process_without_a_place_goes_on_uncounted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
