@@ -24,6 +24,7 @@ int cmd_engines(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_kb(int argc, char **argv);
 int cmd_matrix(int argc, char **argv);
 int cmd_redact(int argc, char **argv);
@@ -62,6 +63,25 @@ int fail_with(const oomsight_error *error);
 /* Value of an option given as `--name value` or `--name=value`: NULL when argv[*at] is another option; *at moves past
  * what was used. When the value is missing, says so and sets *ret_wrong. */
 const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong);
+
+/* A size as every command takes it: 1, or -1 when it is none, already told. */
+int size_value(const char *name, const char *option, const char *value, uint64_t *ret_bytes);
+
+/* What a command that has `[options] -- the command` reads its words with. `take` is handed each word that is no output option and says
+ * 1 taken, 0 not ours, -1 wrong usage. */
+typedef struct command_line {
+    const char *name; /* "plan" */
+    const char *help;
+    const char *what; /* what goes behind `--`: "engine flags go" */
+    const char *example;
+    output_options *output;
+    int (*take)(void *options, int argc, char **argv, int *at);
+    void *options;
+} command_line;
+
+/* Where the command begins among the words: behind `--`, or at the first word that is no option. -1 wrong usage, already told; -2 help
+ * was asked for and given. */
+int command_line_read(const command_line *line, int argc, char **argv);
 
 /* --gpu-cc, in every command; --compute-capability is its older spelling. */
 const char *capability_value(int argc, char **argv, int *at, bool *ret_wrong);

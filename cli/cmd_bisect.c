@@ -38,13 +38,6 @@ static const char help[] =
     "DIR\n\n"
     "Exit: 0 found, 1 nothing moved, 2 wrong usage, 3 an input could not be read or an end has no answer.\n";
 
-static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
-{
-    if (oomsight_size_parse(value, ret_bytes)) return 1;
-    complain("oomsight bisect: %s takes a size such as 23.5GiB, not '%s'", name, value);
-    return -1;
-}
-
 static int take_moved(const char *value, double *ret_ratio)
 {
     char *end;
@@ -89,8 +82,9 @@ static int take_environment(bisect_options *options, const char *value)
     return -1;
 }
 
-static int take_option(bisect_options *options, int argc, char **argv, int *at)
+static int take_option(void *given, int argc, char **argv, int *at)
 {
+    bisect_options *options = given;
     bool wrong = false;
     const char *value;
     oomsight_plan_params *plan = &options->plan;
@@ -105,11 +99,11 @@ static int take_option(bisect_options *options, int argc, char **argv, int *at)
     if ((value = option_value("--timeout", argc, argv, at, &wrong)))
         return take_timeout(value, &options->matrix.timeout_seconds);
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
-        return options->total = value, take_size("--gpu-total", value, &plan->gpu_total_bytes);
+        return options->total = value, size_value("bisect", "--gpu-total", value, &plan->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong))) {
         options->used = value;
         plan->gpu_used_known = 1;
-        return take_size("--gpu-used", value, &plan->gpu_used_bytes);
+        return size_value("bisect", "--gpu-used", value, &plan->gpu_used_bytes);
     }
     if ((value = capability_value(argc, argv, at, &wrong))) return plan->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return plan->gpu = value, 1;
@@ -120,27 +114,21 @@ static int take_option(bisect_options *options, int argc, char **argv, int *at)
 /* 0, -1 wrong usage, -2 help was asked for */
 static int read_options(bisect_options *options, int argc, char **argv)
 {
-    int at = 0;
-    while (at < argc && strcmp(argv[at], "--") != 0 && argv[at][0] == '-') {
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            fputs(help, stdout);
-            return -2;
-        }
-        int taken = output_options_take(&options->output, argc, argv, &at);
-        if (taken == 0) taken = take_option(options, argc, argv, &at);
-        if (taken < 0) return -1;
-        if (taken > 0) continue;
-        complain("oomsight bisect: no option '%s' (engine flags go behind '--')", argv[at]);
-        return -1;
-    }
-    if (at < argc && strcmp(argv[at], "--") == 0) at++;
+    command_line const line = {.name = "bisect",
+                               .help = help,
+                               .what = "engine flags go",
+                               .example = "oomsight bisect --good A --bad B -- vllm serve MODEL",
+                               .output = &options->output,
+                               .take = take_option,
+                               .options = options};
+    int const at = command_line_read(&line, argc, argv);
+    if (at < 0) return at;
     options->plan.command = (const char *const *)(argv + at);
     options->plan.command_count = (size_t)(argc - at);
     options->plan.environment = options->environment;
     options->params.only = options->versions;
     const char *missing = !options->params.good || !options->params.bad
                               ? "--good and --bad are releases, both are needed"
-                          : options->plan.command_count == 0 ? "the command is missing"
                           : options->dryrun && !options->params.only_count
                               ? "--dryrun needs the environments: --engine 0.19.1=DIR, for each release"
                           : !options->dryrun && options->params.only_count ? "--engine is for --dryrun"

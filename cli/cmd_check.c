@@ -28,13 +28,6 @@ static const char help[] =
     "Exit: 0 all start, 1 one does not, 2 wrong usage, 3 a file could not be read or a command not "
     "planned.\n";
 
-static int take_size(const char *value, uint64_t *ret_bytes)
-{
-    if (oomsight_size_parse(value, ret_bytes)) return 1;
-    complain("oomsight check: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)", value);
-    return -1;
-}
-
 static bool strict;
 
 static int take_option(oomsight_check_params *params, int argc, char **argv, int *at)
@@ -45,9 +38,9 @@ static int take_option(oomsight_check_params *params, int argc, char **argv, int
     if (strcmp(argv[*at], "--strict") == 0) return strict = true, ++*at, 1;
     if (take_insecure(argv[*at])) return ++*at, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
-        return take_size(value, &params->gpu_total_bytes);
+        return size_value("check", "--gpu-total", value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
-        return params->gpu_used_known = 1, take_size(value, &params->gpu_used_bytes);
+        return params->gpu_used_known = 1, size_value("check", "--gpu-used", value, &params->gpu_used_bytes);
     if ((value = capability_value(argc, argv, at, &wrong))) return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;

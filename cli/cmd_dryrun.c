@@ -51,13 +51,6 @@ static const char help[] =
     "that\n"
     "interrupted us; 0 when it was stopped because it was ready.\n";
 
-static bool take_size(const char *value, uint64_t *ret_bytes)
-{
-    if (oomsight_size_parse(value, ret_bytes)) return true;
-    complain("oomsight dryrun: '%s' is no size (23.5GiB, 24GB, 24564MiB, bytes)", value);
-    return false;
-}
-
 static bool take_capability(const char *value, unsigned *ret_capability)
 {
     unsigned major, minor;
@@ -78,8 +71,9 @@ static bool take_load(const char *value, dryrun_options *options)
     return false;
 }
 
-static int take_option(dryrun_options *options, int argc, char **argv, int *at)
+static int take_option(void *given, int argc, char **argv, int *at)
 {
+    dryrun_options *options = given;
     bool wrong = false;
     const char *value;
     oomsight_dryrun_params *params = &options->params;
@@ -93,13 +87,13 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
     if ((value = option_value("--until", argc, argv, at, &wrong))) return params->until = value, 1;
     if ((value = option_value("--vllm", argc, argv, at, &wrong))) return params->engine_version = value, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
-        return take_size(value, &params->gpu_total_bytes) ? 1 : -1;
+        return size_value("dryrun", "--gpu-total", value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
-        return take_size(value, &params->gpu_used_bytes) ? 1 : -1;
+        return size_value("dryrun", "--gpu-used", value, &params->gpu_used_bytes);
     if ((value = option_value("--slice", argc, argv, at, &wrong)))
-        return take_size(value, &params->slice_bytes) ? 1 : -1;
+        return size_value("dryrun", "--slice", value, &params->slice_bytes);
     if ((value = option_value("--outside", argc, argv, at, &wrong)))
-        return params->outside_known = 1, take_size(value, &params->outside_bytes) ? 1 : -1;
+        return params->outside_known = 1, size_value("dryrun", "--outside", value, &params->outside_bytes);
     if ((value = capability_value(argc, argv, at, &wrong)))
         return take_capability(value, &params->capability) ? 1 : -1;
     if ((value = option_value("--load", argc, argv, at, &wrong))) return take_load(value, options) ? 1 : -1;
@@ -115,30 +109,18 @@ static int take_option(dryrun_options *options, int argc, char **argv, int *at)
 /* 0, -1 wrong usage, -2 help was asked for */
 static int read_options(dryrun_options *options, int argc, char **argv)
 {
-    int at = 0;
-    while (at < argc && argv[at][0] == '-') {
-        if (strcmp(argv[at], "--") == 0) {
-            at++;
-            break;
-        }
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            fputs(help, stdout);
-            return -2;
-        }
-        int taken = output_options_take(&options->output, argc, argv, &at);
-        if (taken == 0) taken = take_option(options, argc, argv, &at);
-        if (taken < 0) return -1;
-        if (taken == 0) {
-            complain("oomsight dryrun: no option '%s' (engine flags go behind '--')", argv[at]);
-            return -1;
-        }
-    }
+    command_line const line = {.name = "dryrun",
+                               .help = help,
+                               .what = "engine flags go",
+                               .example = "oomsight dryrun --gpu A30x4 -- vllm serve MODEL",
+                               .output = &options->output,
+                               .take = take_option,
+                               .options = options};
+    int const at = command_line_read(&line, argc, argv);
+    if (at < 0) return at;
     options->command = argv + at;
     options->command_count = argc - at;
-    if (options->command_count > 0) return 0;
-    fputs("oomsight dryrun: the command is missing: oomsight dryrun --gpu A30x4 -- vllm serve MODEL\n",
-          stderr);
-    return -1;
+    return 0;
 }
 
 /* The command's own code, unless something else is to be told. */

@@ -26,11 +26,15 @@ static const char help[] =
     "takes. MODEL is a directory, a Hugging Face id in the local cache, or "
     "an id\n"
     "fetched from the hub (config and headers only).\n\n"
-    "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them)\n"
+    "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them); without it: "
+    "this "
+    "machine's\n"
     "  --gpu-total SIZE    what the device or slice really shows, for example 23.5GiB\n"
     "  --gpu-used SIZE     held by other processes\n"
     "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
-    "  --vllm VERSION      engine version; given twice: side by side\n"
+    "  --vllm VERSION      engine version; given twice: side by side; without it: that of the image, the one "
+    "installed\n"
+    "                      here, or the newest known\n"
     "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
     "  --offline           never ask the hub\n"
     "  --insecure          send HF_TOKEN to an http:// hub on another machine\n"
@@ -43,13 +47,6 @@ static const char help[] =
     "  --json, --format text|json|md|html, --output FILE, --color auto|always|never, --ascii, --lang en|zh, "
     "--data DIR\n";
 
-static int take_size(const char *name, const char *value, uint64_t *ret_bytes)
-{
-    if (oomsight_size_parse(value, ret_bytes)) return 1;
-    complain("oomsight plan: %s takes a size such as 23.5GiB, not '%s'", name, value);
-    return -1;
-}
-
 /* NAME=VALUE with the value that NAME has here; NULL: it has none, or no memory. A value that is a secret need not stand on a
  * command line. */
 static const char *environment_entry(plan_options *options, const char *name)
@@ -61,8 +58,9 @@ static const char *environment_entry(plan_options *options, const char *name)
 }
 
 /* One option of this command. 1 taken, 0 not ours, -1 wrong. */
-static int take_option(plan_options *options, int argc, char **argv, int *at)
+static int take_option(void *given, int argc, char **argv, int *at)
 {
+    plan_options *options = given;
     bool wrong = false;
     const char *value;
     oomsight_plan_params *params = &options->params;
@@ -84,11 +82,11 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
     }
     if (take_insecure(argv[*at])) return ++*at, 1;
     if ((value = option_value("--gpu-total", argc, argv, at, &wrong)))
-        return take_size("--gpu-total", value, &params->gpu_total_bytes);
+        return size_value("plan", "--gpu-total", value, &params->gpu_total_bytes);
     if ((value = option_value("--gpu-used", argc, argv, at, &wrong)))
-        return params->gpu_used_known = 1, take_size("--gpu-used", value, &params->gpu_used_bytes);
+        return params->gpu_used_known = 1, size_value("plan", "--gpu-used", value, &params->gpu_used_bytes);
     if ((value = option_value("--host-ram", argc, argv, at, &wrong)))
-        return take_size("--host-ram", value, &params->host_ram_bytes);
+        return size_value("plan", "--host-ram", value, &params->host_ram_bytes);
     if ((value = capability_value(argc, argv, at, &wrong))) return params->compute_capability = value, 1;
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--kv-layers", argc, argv, at, &wrong)))
@@ -113,36 +111,21 @@ static int take_option(plan_options *options, int argc, char **argv, int *at)
     return wrong ? -1 : 0;
 }
 
-/* Everything up to `--` is ours; the command follows. Without `--`, the first word that is no option begins it. */
+/* 0, -1 wrong usage, -2 help was asked for */
 static int read_options(plan_options *options, int argc, char **argv)
 {
-    int at = 0;
-    while (at < argc) {
-        if (strcmp(argv[at], "--") == 0) {
-            at++;
-            break;
-        }
-        if (argv[at][0] != '-') break;
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            fputs(help, stdout);
-            return -2;
-        }
-        int taken = output_options_take(&options->output, argc, argv, &at);
-        if (taken == 0) taken = take_option(options, argc, argv, &at);
-        if (taken < 0) return -1;
-        if (taken == 0) {
-            complain("oomsight plan: no option '%s' (engine flags go behind '--')", argv[at]);
-            return -1;
-        }
-    }
+    command_line const line = {.name = "plan",
+                               .help = help,
+                               .what = "engine flags go",
+                               .example = "oomsight plan --gpu 4090 -- vllm serve MODEL",
+                               .output = &options->output,
+                               .take = take_option,
+                               .options = options};
+    int const at = command_line_read(&line, argc, argv);
+    if (at < 0) return at;
     options->params.command = (const char *const *)(argv + at);
     options->params.command_count = (size_t)(argc - at);
     options->params.environment = options->environment;
-    if (options->params.command_count == 0) {
-        fputs("oomsight plan: the command is missing: oomsight plan --gpu 4090 -- vllm serve MODEL\n",
-              stderr);
-        return -1;
-    }
     return 0;
 }
 
@@ -199,18 +182,48 @@ static int answer(const plan_options *options, oomsight_plan *const *plans, size
     return code;
 }
 
+/* What was not said is asked of the machine: its GPU, the engine that is installed. NULL: nothing is to be asked. */
+static oomsight_machine *machine_of(const plan_options *options)
+{
+    oomsight_machine *machine = NULL;
+#if OOMSIGHT_PROCESSES
+    oomsight_machine_params params = OOMSIGHT_MACHINE_PARAMS_INIT;
+    params.program = options->params.command[0];
+    params.skip_devices = options->params.gpu || options->params.gpu_total_bytes;
+    if (params.skip_devices && options->version_count) return NULL;
+    if (oomsight_machine_open(&params, &machine, NULL) != OOMSIGHT_OK) return NULL;
+#else
+    (void)options;
+#endif
+    return machine;
+}
+
+static void machine_close(oomsight_machine *machine)
+{
+#if OOMSIGHT_PROCESSES
+    oomsight_machine_close(machine);
+#else
+    (void)machine;
+#endif
+}
+
 static int plan_and_answer(plan_options *options)
 {
     output_options_settle(&options->output);
+    oomsight_machine *machine = machine_of(options);
+    options->params.machine = machine;
     if (options->version_count == 0) options->versions[options->version_count++] = NULL;
 
     oomsight_error error = {0};
     oomsight_data *data = NULL;
     oomsight_plan *plans[VERSIONS_MAX] = {0};
     int code = EXIT_OUR_FAULT;
-    if (oomsight_data_open(options->output.data_dir, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
-    options->params.data = data;
     size_t count = 0;
+    if (oomsight_data_open(options->output.data_dir, &data, &error) != OOMSIGHT_OK) {
+        code = fail_with(&error);
+        goto out;
+    }
+    options->params.data = data;
     for (; count < options->version_count; count++) {
         options->params.engine_version = options->versions[count];
         if (oomsight_plan_create(&options->params, &plans[count], &error) != OOMSIGHT_OK) {
@@ -222,6 +235,7 @@ static int plan_and_answer(plan_options *options)
 out:
     for (size_t i = 0; i < count; i++) oomsight_plan_free(plans[i]);
     oomsight_data_close(data);
+    machine_close(machine);
     return code;
 }
 

@@ -48,8 +48,9 @@ static bool take_budget(const char *value, oomsight_run_params *params)
     return false;
 }
 
-static int take_option(run_options *options, int argc, char **argv, int *at)
+static int take_option(void *given, int argc, char **argv, int *at)
 {
+    run_options *options = given;
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
@@ -57,9 +58,9 @@ static int take_option(run_options *options, int argc, char **argv, int *at)
         return take_budget(value, &options->params) ? 1 : -1;
     if ((value = option_value("--report", argc, argv, at, &wrong))) return options->report_path = value, 1;
     if ((value = option_value("--unified", argc, argv, at, &wrong))) {
-        if (oomsight_size_parse(value, &options->params.reserve_bytes) && options->params.reserve_bytes)
-            return 1;
-        complain("oomsight run: '%s' is no size (8GiB, 8192MiB, bytes)", value);
+        int const taken = size_value("run", "--unified", value, &options->params.reserve_bytes);
+        if (taken < 0 || options->params.reserve_bytes) return taken;
+        complain("oomsight run: --unified takes what the host keeps, and 0 is nothing");
         return -1;
     }
     return wrong ? -1 : 0;
@@ -68,28 +69,17 @@ static int take_option(run_options *options, int argc, char **argv, int *at)
 /* 0, -1 wrong usage, -2 help was asked for */
 static int read_options(run_options *options, int argc, char **argv)
 {
-    int at = 0;
-    while (at < argc && argv[at][0] == '-') {
-        if (strcmp(argv[at], "--") == 0) {
-            at++;
-            break;
-        }
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
-            fputs(help, stdout);
-            return -2;
-        }
-        int taken = output_options_take(&options->output, argc, argv, &at);
-        if (taken == 0) taken = take_option(options, argc, argv, &at);
-        if (taken < 0) return -1;
-        if (taken == 0) {
-            complain("oomsight run: no option '%s' (the command goes behind '--')", argv[at]);
-            return -1;
-        }
-    }
+    command_line const line = {.name = "run",
+                               .help = help,
+                               .what = "the command goes",
+                               .example = "oomsight run --budget 20GiB -- vllm serve MODEL",
+                               .output = &options->output,
+                               .take = take_option,
+                               .options = options};
+    int const at = command_line_read(&line, argc, argv);
+    if (at < 0) return at;
     options->command = argv + at;
-    if (at < argc) return 0;
-    fputs("oomsight run: the command is missing: oomsight run --budget 20GiB -- vllm serve MODEL\n", stderr);
-    return -1;
+    return 0;
 }
 
 /* Beside the folders of the stand-ins. */

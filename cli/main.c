@@ -17,6 +17,9 @@ static const command commands[] = {
     {"matrix", cmd_matrix, "models x GPUs x flags x versions: which start, what an upgrade breaks"},
     {"bisect", cmd_bisect, "the release with which the answer to a command moved"},
 #endif
+#if OOMSIGHT_PROCESSES
+    {"doctor", cmd_doctor, "this machine, ready to paste into an issue"},
+#endif
     {"replay", cmd_replay, "what would other allocator settings have done"},
     {"gpus", cmd_gpus, "the GPUs that are known"},
     {"engines", cmd_engines, "the engine versions that are known"},

@@ -19,8 +19,9 @@ MAY_SEE = {
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
     "dryrun": {"base", "facts", "ledger"},
     "replay": {"base", "facts", "trace", "ledger"},
-    "run": {"base"},
-    "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun", "run"},
+    "machine": {"base"},
+    "run": {"base", "machine"},
+    "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun", "machine", "run"},
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},
 }
 MAY_SEE["api"] = set(MAY_SEE)  # joins everything

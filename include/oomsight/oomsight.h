@@ -161,6 +161,39 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_model_open(const char 
                                                                      oomsight_error *reterr);
 OOMSIGHT_API void oomsight_model_close(oomsight_model *model); /* NULL is fine */
 
+/* ---- this machine ---------------------------------------------------------------------------------------------- */
+
+/* The machine we run on: driver and devices by NVML, who holds their memory, RAM and its limit, the engine that is installed here. No
+ * code of others runs but NVML's, in a child process that is given up when it does not answer. Linux only. */
+typedef struct oomsight_machine oomsight_machine;
+
+/* Parameters of a look at the machine. Start from OOMSIGHT_MACHINE_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_machine_params {
+    size_t size;
+    const char *program; /* what would be started: the engine beside it counts first; may be NULL */
+    int skip_devices;    /* 1: NVML is not asked */
+    unsigned timeout_ms; /* 0: 5 seconds */
+} oomsight_machine_params;
+#define OOMSIGHT_MACHINE_PARAMS_INIT                                                                         \
+    {                                                                                                        \
+        sizeof(oomsight_machine_params), NULL, 0, 0                                                          \
+    }
+
+/* On OOMSIGHT_OK *ret_machine is the caller's, to be given to oomsight_machine_close(). A machine without a GPU is no failure. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_machine_open(const oomsight_machine_params *params,
+                                                                       oomsight_machine **ret_machine,
+                                                                       oomsight_error *reterr);
+OOMSIGHT_API void oomsight_machine_close(oomsight_machine *machine); /* NULL is fine */
+
+/* 1: a driver is here and does not answer as it should. */
+OOMSIGHT_API int oomsight_machine_troubled(const oomsight_machine *machine);
+
+/* For an issue: text or JSON. Secrets of the environment are hidden. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_machine_render(const oomsight_machine *machine,
+                                                                         const oomsight_render_params *params,
+                                                                         char **ret_text,
+                                                                         oomsight_error *reterr);
+
 /* ---- plan ------------------------------------------------------------------------------------------------------ */
 
 /* The start-up of an engine, foreseen. */
@@ -195,10 +228,13 @@ typedef struct oomsight_plan_params {
     uint64_t host_ram_bytes; /* of the machine, for weights kept in host memory; 0: 64 GiB are assumed */
     /* 1: gpu_used_bytes is meant as it stands, 0 too; else on unified memory something is assumed */
     int gpu_used_known;
+    /* where it would start: answers for the GPU, what others hold of it, the release and the RAM when they are not given; may be NULL */
+    const oomsight_machine *machine;
 } oomsight_plan_params;
 #define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0 \
+        sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0,   \
+            0, NULL                                                                                          \
     }
 
 /* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched

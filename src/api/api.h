@@ -6,6 +6,7 @@
 #include "facts/flags.h"
 #include "facts/gpu.h"
 #include "facts/rules.h"
+#include "machine/machine.h"
 #include "model/model.h"
 
 struct oomsight_data {
@@ -14,6 +15,10 @@ struct oomsight_data {
     oos_gpus gpus;
     oos_rule_book *rules;
     oos_flag_table flags;
+};
+
+struct oomsight_machine {
+    oos_machine machine;
 };
 
 struct oomsight_model {

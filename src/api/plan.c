@@ -80,12 +80,55 @@ static bool says_one(const char *word)
                        (word[0] == '1' && oos_lower(word[1]) == 'x'));
 }
 
-static oomsight_status device_find(const oomsight_plan_params *params, oos_device_facts *ret_device,
-                                   const char **ret_note, oomsight_error *reterr)
+/* Of the known devices that go by this name the one with that much memory: a card with twice the chips has the name of the others. */
+static const oos_gpu *known_device(const oos_gpus *gpus, const oos_machine_device *seen)
+{
+    uint64_t count;
+    const oos_gpu *best = seen->name[0] ? oos_gpus_find(gpus, oos_view_of(seen->name), &count) : NULL;
+    if (!best || !seen->memory_known) return best;
+    for (size_t i = 0; i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        uint64_t const whole = gpu->slice ? gpu->total_bytes : gpu->nvml_total_bytes,
+                       best_whole = best->slice ? best->total_bytes : best->nvml_total_bytes;
+        if (strcmp(gpu->name, best->name) == 0 &&
+            oos_far(whole, seen->total_bytes) < oos_far(best_whole, seen->total_bytes))
+            best = gpu;
+    }
+    return best;
+}
+
+/* The first device that an engine would take here, and as many as are like it. */
+static void device_here(const oomsight_plan_params *params, const oos_machine *machine,
+                        oos_device_facts *ret_device)
+{
+    const oos_machine_device *seen = oos_machine_taken(machine, 0);
+    const oos_gpu *gpu = known_device(&params->data->gpus, seen);
+    unsigned count = 1;
+    while (oos_machine_taken(machine, count)) count++;
+    oos_device_facts device = oos_device_of_gpu(gpu, count, params->host_ram_bytes);
+    device.count_given = true;
+    if (!gpu) device.name = seen->name;
+    if (!gpu && seen->capability) device.capability = seen->capability;
+    uint64_t const whole = gpu && !gpu->slice ? gpu->nvml_total_bytes : device.total_bytes;
+    if (seen->memory_known &&
+        oos_far(whole, seen->total_bytes) > whole / 50) { /* none that is known: as NVML says */
+        device.total_bytes = seen->total_bytes - oos_min(seen->reserved_bytes, seen->total_bytes);
+        device.total_low = device.total_high = device.total_bytes;
+        device.nvml_total_bytes = seen->total_bytes;
+    }
+    *ret_device = device;
+}
+
+static oomsight_status device_find(const oomsight_plan_params *params, const oos_machine *machine,
+                                   oos_device_facts *ret_device, const char **ret_note,
+                                   oomsight_error *reterr)
 {
     oos_device_facts device = {.count = 1};
     const oos_gpu *gpu = NULL;
-    if (params->gpu) {
+    bool const here = !params->gpu && !params->gpu_total_bytes && machine && oos_machine_taken(machine, 0);
+    if (here) {
+        device_here(params, machine, &device);
+    } else if (params->gpu) {
         gpu = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
         if (!gpu) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
     } else if (!params->gpu_total_bytes) {
@@ -96,11 +139,13 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
         *ret_note = gpu ? "no --gpu was given: taken for the known device of that size"
                         : "no --gpu was given: compute capability 8.0 is assumed";
     }
-    device = oos_device_of_gpu(gpu, device.count, params->host_ram_bytes);
-    device.count_given = device.count > 1 || says_one(params->gpu);
+    if (!here) {
+        device = oos_device_of_gpu(gpu, device.count, params->host_ram_bytes);
+        device.count_given = device.count > 1 || says_one(params->gpu);
+    }
     if (params->gpu_total_bytes)
         device.total_bytes = device.total_low = device.total_high = params->gpu_total_bytes;
-    if (!gpu || !params->gpu) device.nvml_total_bytes = device.total_bytes;
+    if (!here && (!gpu || !params->gpu)) device.nvml_total_bytes = device.total_bytes;
     device.used_bytes = params->gpu_used_bytes;
     device.used_known = params->gpu_used_known != 0;
     if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
@@ -110,16 +155,20 @@ static oomsight_status device_find(const oomsight_plan_params *params, oos_devic
     return OOMSIGHT_OK;
 }
 
-/* The release that is asked for, that of the image in the command, or the newest known. */
+/* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
 static oomsight_status rules_find(const oomsight_plan_params *params, const char *image_version,
-                                  oos_rules *ret_rules, const char **ret_note, oomsight_error *reterr)
+                                  const char *installed_version, oos_rules *ret_rules,
+                                  const char **ret_assumed, const char **ret_note, oomsight_error *reterr)
 {
     const oos_version *versions;
     size_t const count = oos_rule_book_versions(params->data->rules, &versions);
     oos_version version = versions[count - 1];
-    if (!params->engine_version && image_version) {
-        if (oos_version_parse(oos_view_of(image_version), &version))
-            *ret_note = "the version is that of the image's tag";
+    if (!params->engine_version) {
+        *ret_assumed = "vLLM %s, the newest known";
+        if (image_version && oos_version_parse(oos_view_of(image_version), &version))
+            *ret_assumed = "vLLM %s, by the tag of the image";
+        else if (installed_version && oos_version_parse(oos_view_of(installed_version), &version))
+            *ret_assumed = "vLLM %s, as installed here";
     }
     if (params->engine_version && !oos_version_parse(oos_view_of(params->engine_version), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1",
@@ -170,14 +219,71 @@ static oomsight_status models_open(oomsight_plan *plan, const oomsight_plan_para
     return OOMSIGHT_OK;
 }
 
-enum { NOTES_MAX = 64 };
+enum { NOTES_MAX = 64, ASSUMED_MAX = 8 };
 
 static void note(const char **notes, size_t *count, const char *text)
 {
     if (text && *count < NOTES_MAX) notes[(*count)++] = text;
 }
 
-/* What was assumed, what is not modelled, what the user may have mistyped. */
+/* Who holds what of the device that has least left, the largest first. */
+static const char *holders_told(oos_arena *arena, const oos_machine_device *device, uint64_t held_bytes)
+{
+    oos_text text = {0};
+    char size[32];
+    oos_size_print(held_bytes, size, sizeof size);
+    oos_text_printf(&text, "%s of it are held by others", size);
+    unsigned told = 0;
+    for (unsigned i = 0; i < device->holder_count && told < 3; i++) {
+        const oos_holder *holder = &device->holders[i];
+        if (!holder->bytes.known || !holder->bytes.value) continue;
+        oos_size_print(holder->bytes.value, size, sizeof size);
+        oos_text_printf(&text, "%s%s (process %u) %s", told++ ? ", " : ": ",
+                        holder->name[0] ? oos_shown(arena, holder->name) : "?", holder->pid, size);
+    }
+    const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy;
+}
+
+/* Of the devices that the command takes the one that has least left decides. */
+static const char *held_here(oos_arena *arena, const oos_machine *machine, const oos_serve *serve,
+                             oos_device_facts *device)
+{
+    uint64_t const ranks = oos_mul(oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1)),
+                                   oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1)));
+    const oos_machine_device *fullest = NULL, *d;
+    for (unsigned i = 0; i < ranks && (d = oos_machine_taken(machine, i)); i++)
+        if (d->memory_known && (!fullest || d->used_bytes > fullest->used_bytes)) fullest = d;
+    if (!fullest) return NULL;
+    device->used_bytes = oos_machine_held(fullest, device->total_bytes);
+    device->used_known = true;
+    return device->used_bytes >= OOS_MIB ? holders_told(arena, fullest, device->used_bytes) : NULL;
+}
+
+static void assume(oos_plan *plan, const char **list, const char *text)
+{
+    if (text && plan->assumed_count < ASSUMED_MAX) list[plan->assumed_count++] = text;
+}
+
+/* What stands in the first lines. `release` is a format with a place for the version. */
+static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, const char *held,
+                                      const char *release, oomsight_error *reterr)
+{
+    const char **list = OOS_NEW_ARRAY(plan->arena, const char *, ASSUMED_MAX);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
+    plan->plan.assumed = list;
+    assume(&plan->plan, list, gpu);
+    assume(&plan->plan, list, held);
+    const char *at = release ? strstr(release, "%s") : NULL;
+    if (at)
+        assume(&plan->plan, list,
+               oos_arena_format(plan->arena, "%.*s%s%s", (int)(at - release), release,
+                                plan->plan.engine_version, at + 2));
+    return OOMSIGHT_OK;
+}
+
+/* What is not modelled, what the user may have mistyped. */
 static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own, size_t own_count,
                                     oomsight_error *reterr)
 {
@@ -262,15 +368,23 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     const oos_model *model = NULL, *draft = NULL;
     const char *const *words = NULL;
     size_t word_count = 0;
-    const char *own_notes[2] = {NULL, NULL};
+    const char *own_note = NULL, *release = NULL, *gpu_note = NULL, *held = NULL;
+    const oos_machine *machine = params->machine ? &params->machine->machine : NULL;
     OOS_TRY(command_words(plan->arena, params, &words, &word_count, reterr));
     if (!oos_wrapped_open(plan->arena, words, word_count, &words, &word_count))
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
-    OOS_TRY(rules_find(params, oos_wrapped_version(plan->arena, words, word_count), &plan->rules,
-                       &own_notes[0], reterr));
-    OOS_TRY(device_find(params, &device, &own_notes[1], reterr));
+    bool const elsewhere = oos_wrapped_container(words, word_count);
+    OOS_TRY(rules_find(params, oos_wrapped_version(plan->arena, words, word_count),
+                       machine && !elsewhere ? oos_installed_version(&machine->installed, "vllm") : NULL,
+                       &plan->rules, &release, &own_note, reterr));
+    OOS_TRY(device_find(params, machine, &device, &gpu_note, reterr));
     OOS_TRY(oos_serve_read(plan->arena, words, word_count, &params->data->flags, plan->rules.version,
                            &plan->serve, &plan->env, reterr));
+    if (machine && !params->gpu && !params->gpu_total_bytes) {
+        gpu_note = "the GPU of this machine";
+        if (!params->gpu_used_known) held = held_here(plan->arena, machine, &plan->serve, &device);
+        if (!device.host_bytes) device.host_bytes = oos_machine_ram(machine);
+    }
     OOS_TRY(models_open(plan, params, words, word_count, &model, &draft, reterr));
     OOS_TRY(oos_setup_resolve(plan->arena, model, draft, &plan->serve, &plan->env, &device, &plan->rules,
                               &plan->setup, reterr));
@@ -280,7 +394,8 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     oos_version_print(plan->rules.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
     if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
-    OOS_TRY(notes_gather(plan, own_notes, 2, reterr));
+    OOS_TRY(assumed_gather(plan, gpu_note, held, release, reterr));
+    OOS_TRY(notes_gather(plan, &own_note, 1, reterr));
     if (params->skip_fixes) return OOMSIGHT_OK;
 
     oos_arena *scratch = oos_arena_create(64 << 10);

@@ -67,6 +67,12 @@ static inline uint64_t oos_round_up(uint64_t a, uint64_t unit)
 {
     return oos_mul(oos_cdiv(a, unit), unit);
 }
+/* How far apart. */
+static inline uint64_t oos_far(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
 static inline uint64_t oos_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

@@ -126,6 +126,16 @@ bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, 
 
 /* ---- a container ------------------------------------------------------------------------------------------------ */
 
+bool oos_wrapped_container(const char *const *words, size_t count)
+{
+    static const char *const programs[] = {"docker", "podman",  "nerdctl", "apptainer", "singularity",
+                                           "enroot", "kubectl", "ctr",     "lxc",       "ssh"};
+    for (size_t i = 0; i < count && words[i][0] != '-'; i++)
+        for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+            if (strcmp(last_part(words[i]), programs[k]) == 0) return true;
+    return false;
+}
+
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

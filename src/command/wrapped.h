@@ -8,6 +8,9 @@
 bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, const char *const **ret_words,
                       size_t *ret_count);
 
+/* Does another system's Python run it: docker, podman and their like? */
+bool oos_wrapped_container(const char *const *words, size_t count);
+
 /* Where the line that a shell runs stands among the words; `count`: there is none. */
 size_t oos_wrapped_line(const char *const *words, size_t count);
 

@@ -90,6 +90,8 @@ typedef struct oos_plan {
     size_t inert_count;
     const oos_fork *forks;
     size_t fork_count;
+    const char *const *assumed; /* what the command did not say: the machine's GPU, the release */
+    size_t assumed_count;
     const char *const *notes;
     size_t note_count;
 } oos_plan;

@@ -312,6 +312,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_phases(w, plan);
     put_fixes(w, plan);
     put_forks(w, plan);
+    put_words(w, "assumed", plan->assumed, plan->assumed_count);
     oos_json_key(w, "notes");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->note_count; i++) oos_json_put_str(w, plan->notes[i]);

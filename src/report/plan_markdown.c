@@ -42,6 +42,10 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     if (plan->inert_count) oos_style_put(style, "\nChanges nothing here:");
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
     if (plan->inert_count) oos_text_put(text, "\n");
+    for (size_t i = 0; i < plan->assumed_count; i++) {
+        oos_text_put(text, i ? "- " : "\n- ");
+        oos_style_put(style, "assumed: %s\n", plan->assumed[i]);
+    }
     for (size_t i = 0; i < plan->note_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");
         oos_style_put(style, "%s\n", plan->notes[i]);

@@ -42,6 +42,16 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     oos_style_paragraph(style, 2, line);
 }
 
+/* What the command did not say, and what was taken instead. */
+static void put_assumed(const oos_style *style, const oos_plan *plan)
+{
+    oos_text line = {0};
+    for (size_t i = 0; i < plan->assumed_count; i++)
+        oos_text_printf(&line, "%s%s", i ? "; " : "assumed: ", plan->assumed[i]);
+    if (line.len && !line.failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_free(&line);
+}
+
 /* The rows of the phase that decides, or of serving when all is well. */
 static const oos_moment *shown_phase(const oos_plan *plan)
 {
@@ -317,6 +327,7 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     oos_style const style = oos_style_of(text, params);
     bool const verbose = params->verbose || params->explain, fails = plan->verdict != OOMSIGHT_VERDICT_FITS;
     put_headline(&style, plan);
+    put_assumed(&style, plan);
     put_capacity(&style, plan);
     if (plan->why) oos_style_paragraph(&style, 2, plan->why);
     put_message(&style, plan, verbose);

@@ -1,7 +1,26 @@
 /* From the guard's segment to figures. */
 #include "run/run.h"
+#include "machine/machine.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+unsigned oos_run_devices_before(oos_device_spec *ret_specs, unsigned most)
+{
+    unsigned filled = 0;
+    oos_nvml *nvml = malloc(sizeof *nvml);
+    if (!nvml) return 0;
+    oos_nvml_ask(nvml);
+    for (unsigned i = 0; i < nvml->device_count && filled < most; i++) {
+        const oos_machine_device *d = &nvml->devices[i];
+        if (d->is_slice || !d->memory_known || !d->bus_id[0]) continue;
+        ret_specs[filled] = (oos_device_spec){
+            .total_bytes = 1, .nvml_bytes = d->total_bytes, .before_bytes = d->used_bytes, .before_known = 1};
+        memcpy(ret_specs[filled++].name, d->bus_id, sizeof d->bus_id);
+    }
+    free(nvml);
+    return filled;
+}
 
 static void read_device(const oos_segment_device *device, oos_run_device *ret_device)
 {

@@ -20,4 +20,4 @@ answer --strict --gpu 4090 -- vllm serve "$work/class" --max-model-len 2048
 answer --gpu-total 1GiB --gpu-cc 8.9 -- vllm serve "$work/class" --gpu-memory-utilization 0.3 --max-model-len 2048
 echo "... and its experts are counted"
 "$OOMSIGHT" plan --offline --json --gpu h200 -- vllm serve "$work/experts" | grep -oE '"experts": [0-9]+' | head -1
-"$OOMSIGHT" plan --offline --gpu h200 -- vllm serve "$work/experts" | head -5
+"$OOMSIGHT" plan --offline --gpu h200 -- vllm serve "$work/experts" | head -6

@@ -1,0 +1,87 @@
+/* The whole machine, read by a child process: a driver that hangs, or a folder on a server that is gone, holds up nobody. */
+#include "machine/machine.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void cache_add(oos_machine *machine, const char *name, const char *folder, const char *below)
+{
+    oos_cache_folder *cache = &machine->caches[machine->cache_count++];
+    cache->name = name;
+    int const len = snprintf(cache->path, sizeof cache->path, "%s%s", folder, below);
+    DIR *place = len > 0 && (size_t)len < sizeof cache->path ? opendir(cache->path) : NULL;
+    if (!place) return;
+    cache->exists = true;
+    for (const struct dirent *entry; (entry = readdir(place));) cache->entries += entry->d_name[0] != '.';
+    closedir(place);
+}
+
+/* Where the engine would look: its own variable, that of the desktop, or the home folder. */
+static void caches_read(oos_machine *machine)
+{
+    char root[OOS_MACHINE_PATH], folder[OOS_MACHINE_PATH + 16];
+    const char *vllm = getenv("VLLM_CACHE_ROOT"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
+               *hub = getenv("HF_HUB_CACHE"), *face = getenv("HF_HOME");
+    snprintf(root, sizeof root, "%s%s", xdg && *xdg ? xdg : home ? home : "", xdg && *xdg ? "" : "/.cache");
+    snprintf(folder, sizeof folder, "%s/vllm", root);
+    cache_add(machine, "vLLM compile cache", vllm && *vllm ? vllm : folder, "/torch_compile_cache");
+    cache_add(machine, "FlashInfer cache", root, "/flashinfer");
+    snprintf(folder, sizeof folder, "%s/huggingface", root);
+    if (hub && *hub)
+        cache_add(machine, "Hugging Face cache", hub, "");
+    else
+        cache_add(machine, "Hugging Face cache", face && *face ? face : folder, "/hub");
+}
+
+static void read_all(const char *program, bool with_devices, oos_machine *machine)
+{
+    struct utsname system;
+    if (uname(&system) == 0)
+        snprintf(machine->system, sizeof machine->system, "%.40s %.60s %.40s", system.sysname, system.release,
+                 system.machine);
+    oos_host_read("", &machine->host);
+    char self[OOS_MACHINE_PATH];
+    ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[len > 0 ? len : 0] = '\0';
+    oos_installed_find(program, getenv("PATH"), len > 0 ? self : NULL, &machine->installed);
+    caches_read(machine);
+    if (with_devices) oos_nvml_ask(&machine->nvml);
+    machine->whole = true;
+}
+
+bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_ms, oos_machine *ret_machine)
+{
+    int ends[2];
+    oos_machine *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return false;
+    if (pipe(ends) != 0) {
+        munmap(shared, sizeof *shared);
+        return false;
+    }
+    pid_t const child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        read_all(program, with_devices, shared);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (child > 0) { /* its end of the pipe closes with it */
+        struct pollfd end = {.fd = ends[0], .events = POLLIN};
+        bool const ended = poll(&end, 1, (int)timeout_ms) > 0;
+        if (!ended) kill(child, SIGKILL);
+        waitpid(child, NULL, ended ? 0 : WNOHANG); /* one that hangs in the driver is nobody to wait for */
+        memcpy(ret_machine, shared, sizeof *ret_machine);
+    }
+    close(ends[0]);
+    munmap(shared, sizeof *shared);
+    return child > 0;
+}
