@@ -30,6 +30,8 @@
   function translated(text, depth) {
     if (depth > 2 || !text || text.length > 4096) return null;
     if (exact.has(text)) return exact.get(text);
+    /* a list that was put in: its parts are known better than what looks like the whole */
+    if (depth > 0 && text.includes('; ')) { const parts = list(text, depth); if (parts !== null) return parts; }
     for (const [literal, zh] of patterns) {
       const pieces = held(literal, text);
       if (!pieces) continue;

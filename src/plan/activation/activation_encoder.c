@@ -22,7 +22,8 @@ static item largest_item(const oos_setup *setup)
     if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted &&
         oos_u64_or(setup->serve->mm_videos, 1) > 0)
         return (item){12288 * 25 / 2, 12288};
-    /* a video of two frames for every 16,384 tokens of the length, each frame made smaller to 768 tokens by the processor */
+    /* a video of two frames for every 16,384 tokens of the length; that the processor makes each frame smaller, to 768 tokens, rests
+     * on one start and was not read in its source */
     uint64_t const pairs = setup->max_model_len / 16384;
     if (oos_model_type_is(setup, "qwen2_5_omni") && pairs > 1 && oos_u64_or(setup->serve->mm_videos, 1) > 0)
         return (item){oos_mul(pairs, 16384), oos_mul(pairs, 768)};
@@ -97,7 +98,8 @@ static uint64_t block_columns(const oos_setup *setup)
  * 0.19 of two sources say so; the 70 tokens that are asked for a frame are lost between the two libraries), and the rows of
  * its positions are picked by a one-hot matrix of 64-bit numbers, two for each patch, and a copy of it in the model's type:
  * nothing in its blocks comes near that. From 0.22 frames of 70 tokens run together, as many as fit a tenth of the device by
- * that matrix; newer releases of transformers look the rows up instead. The pixels of all frames are there all the time. */
+ * that matrix (read there; that it is a tenth was chosen to meet one start); newer releases of transformers look the rows up
+ * instead. The pixels of all frames are there all the time. */
 static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
 {
     const oos_setup *setup = batch->setup;
