@@ -16,6 +16,7 @@ MAY_SEE = {
     "trace": {"base", "facts"},
     "matrix": {"base", "match", "facts", "command"},
     "plan": {"base", "facts", "model", "command", "ledger"},
+    "engines": {"base", "facts", "model", "command", "ledger", "plan"},
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
     "dryrun": {"base", "facts", "ledger"},
     "replay": {"base", "facts", "trace", "ledger"},

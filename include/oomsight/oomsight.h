@@ -230,11 +230,12 @@ typedef struct oomsight_plan_params {
     int gpu_used_known;
     /* where it would start: answers for the GPU, what others hold of it, the release and the RAM when they are not given; may be NULL */
     const oomsight_machine *machine;
+    const char *engine; /* "vllm", ...; NULL: the one that the command starts */
 } oomsight_plan_params;
 #define OOMSIGHT_PLAN_PARAMS_INIT                                                                            \
     {                                                                                                        \
         sizeof(oomsight_plan_params), NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0,   \
-            0, NULL                                                                                          \
+            0, NULL, NULL                                                                                    \
     }
 
 /* On OOMSIGHT_OK *ret_plan is the caller's, to be given to oomsight_plan_free(). Otherwise *ret_plan is untouched

@@ -3,23 +3,37 @@
 #define OOS_API_H
 
 #include "base/params.h"
-#include "facts/flags.h"
+#include "engines/engine.h"
 #include "facts/gpu.h"
-#include "facts/rules.h"
 #include "machine/machine.h"
 #include "model/model.h"
 
+#include <pthread.h>
+
+/* The facts of an engine are read when it is first asked for: those who plan one need not wait for the others. The engine that is
+ * meant where nothing is said is there from the beginning. */
 struct oomsight_data {
     oos_arena *arena;
     const char *dir; /* NULL: embedded */
     oos_gpus gpus;
-    oos_rule_book *rules;
-    oos_flag_table flags;
+    oos_engine_facts facts[OOS_ENGINE_COUNT];
+    bool known[OOS_ENGINE_COUNT];
+    pthread_mutex_t lock; /* of facts, known and arena */
 };
 
 struct oomsight_machine {
     oos_machine machine;
 };
+
+/* The facts of an engine; they live as long as the data. */
+oomsight_status oos_api_facts(const oomsight_data *data, const oos_engine *engine,
+                              const oos_engine_facts **ret_facts, oomsight_error *reterr);
+
+/* Those of the engine that is meant where nothing is said. */
+static inline const oos_engine_facts *oos_api_first_facts(const oomsight_data *data)
+{
+    return &data->facts[0];
+}
 
 struct oomsight_model {
     oos_arena *arena;
@@ -34,7 +48,7 @@ oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, 
 oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr);
 
 /* The first flag of the command that its engine version does not know; NULL: none. */
-const char *oos_api_plan_unknown_flag(const oomsight_plan *plan, const oomsight_data *data);
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan);
 
 /* What is inside a public plan; lives as long as it does. */
 const struct oos_plan *oos_api_plan(const oomsight_plan *plan);

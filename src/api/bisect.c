@@ -188,7 +188,8 @@ oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params, oom
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the releases");
     }
     bisect->arena = arena;
-    bisect->known_count = oos_rule_book_versions(params->plan->data->rules, &bisect->known);
+    bisect->known_count =
+        oos_rule_book_versions(oos_api_first_facts(params->plan->data)->rules, &bisect->known);
     bisect->result.by_dryrun = params->by_report != 0;
     bisect->result.moved_ratio = params->moved_ratio > 0 ? params->moved_ratio : 0.02;
     bisect->result.good = oos_arena_copy(arena, oos_view_of(params->good));

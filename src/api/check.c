@@ -26,17 +26,18 @@ static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_param
 {
     oos_serve serve = {0};
     oos_engine_env env = {0};
-    oos_rules rules;
     oomsight_model *model = NULL;
+    const oos_engine_words *named = oos_engine_words_of(found->words, found->count);
+    const oos_engine *engine = oos_engine_find(named ? named : &oos_engine_list[0]);
+    const oos_engine_facts *facts;
     const oos_version *versions;
-    size_t const count = oos_rule_book_versions(params->data->rules, &versions);
+    if (!params->models_dir || oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK) return NULL;
+    size_t const count = oos_rule_book_versions(facts->rules, &versions);
     oos_version version = versions[count - 1];
-    bool beyond;
     if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
-    if (!params->models_dir ||
-        oos_rules_of(params->data->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK ||
-        oos_serve_read(arena, found->words, found->count, &params->data->flags, rules.version, &serve, &env,
-                       NULL) != OOMSIGHT_OK ||
+    if (oos_rule_book_reaches(facts->rules, version, NULL) != OOMSIGHT_OK ||
+        oos_serve_read_as(engine->dialect, arena, found->words, found->count, &facts->flags, version, &serve,
+                          &env, NULL) != OOMSIGHT_OK ||
         !serve.model)
         return NULL;
     const char *slash = strrchr(serve.model, '/');

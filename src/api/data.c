@@ -50,8 +50,23 @@ oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd, 
 static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)
 {
     OOS_TRY(oos_gpus_load(data->arena, data->dir, &data->gpus, reterr));
-    OOS_TRY(oos_rule_book_load(data->arena, data->dir, "vllm", &data->rules, reterr));
-    return oos_flags_load(data->arena, data->dir, "vllm", &data->flags, reterr);
+    const oos_engine_facts *first;
+    return oos_api_facts(data, oos_engine_find(&oos_engine_list[0]), &first, reterr);
+}
+
+oomsight_status oos_api_facts(const oomsight_data *shared, const oos_engine *engine,
+                              const oos_engine_facts **ret_facts, oomsight_error *reterr)
+{
+    oomsight_data *data = (oomsight_data *)shared; /* what is read late is behind the lock */
+    size_t const at = (size_t)(engine->words - oos_engine_list);
+    oomsight_status status = OOMSIGHT_OK;
+    pthread_mutex_lock(&data->lock);
+    if (!data->known[at])
+        status = oos_engine_facts_load(data->arena, engine, data->dir, &data->facts[at], reterr);
+    data->known[at] |= status == OOMSIGHT_OK;
+    pthread_mutex_unlock(&data->lock);
+    *ret_facts = &data->facts[at];
+    return status;
 }
 
 oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oomsight_error *reterr)
@@ -63,10 +78,11 @@ oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oo
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the data");
     }
     data->arena = arena;
+    pthread_mutex_init(&data->lock, NULL);
     data->dir = dir ? oos_arena_copy(arena, oos_view_of(dir)) : NULL;
     oomsight_status const status = data_load(data, reterr);
     if (status != OOMSIGHT_OK) {
-        oos_arena_free(arena);
+        oomsight_data_close(data);
         return status;
     }
     *ret_data = data;
@@ -75,7 +91,9 @@ oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oo
 
 void oomsight_data_close(oomsight_data *data)
 {
-    if (data) oos_arena_free(data->arena);
+    if (!data) return;
+    pthread_mutex_destroy(&data->lock);
+    oos_arena_free(data->arena);
 }
 
 oomsight_status oomsight_data_render(const oomsight_data *data, const char *what,
@@ -87,7 +105,7 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
     if (strcmp(what, "gpus") == 0)
         oos_report_gpus(&text, &data->gpus, params);
     else if (strcmp(what, "engines") == 0)
-        oos_report_engines(&text, data->rules, params);
+        oos_report_engines(&text, oos_api_first_facts(data)->rules, params);
     else
         return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
     return OOS_WHOLE_TEXT(params, &text, ret_text);

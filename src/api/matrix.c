@@ -59,8 +59,7 @@ static const char *copy(oos_arena *scratch, const char *text)
     return text ? oos_arena_copy(scratch, oos_view_of(text)) : NULL;
 }
 
-static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, oos_arena *scratch,
-                      oomsight_matrix_point *point)
+static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_matrix_point *point)
 {
     const oos_plan *plan = oos_api_plan(made);
     point->readable = 1;
@@ -72,7 +71,7 @@ static void plan_take(const oomsight_matrix *matrix, const oomsight_plan *made, 
     point->max_concurrency = plan->kv.max_concurrency;
     if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;
     point->cause = copy(scratch, oos_cause_word(plan->cause));
-    point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made, matrix->data)));
+    point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made)));
     if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
 }
 
@@ -110,7 +109,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
         point->why = copy(scratch, error.text);
         return;
     }
-    plan_take(matrix, plan, scratch, point);
+    plan_take(plan, scratch, point);
     oomsight_plan_free(plan);
 }
 
@@ -222,8 +221,8 @@ static oomsight_status axes_check(const oomsight_matrix *matrix, const char *pat
             const char *text = block->versions[i].text;
             if (!oos_version_parse(oos_view_of(text), &version))
                 oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1", text);
-            else if (matrix->file.dryrun ||
-                     oos_rules_of(matrix->data->rules, version, &rules, &beyond, reterr) == OOMSIGHT_OK)
+            else if (matrix->file.dryrun || oos_rules_of(oos_api_first_facts(matrix->data)->rules, version,
+                                                         &rules, &beyond, reterr) == OOMSIGHT_OK)
                 continue;
             return at_line(reterr, path, block->versions[i].line);
         }
@@ -268,7 +267,7 @@ static oomsight_status file_read(oomsight_matrix *matrix, const oomsight_matrix_
     oos_view bytes;
     const oos_version *known;
     char newest[32];
-    size_t const count = oos_rule_book_versions(matrix->data->rules, &known);
+    size_t const count = oos_rule_book_versions(oos_api_first_facts(matrix->data)->rules, &known);
     oos_version_print(known[count - 1], newest, sizeof newest);
     const char *versions[2] = {NULL, NULL};
     matrix->diff = params->from_version != NULL;

@@ -5,9 +5,6 @@
 #include "base/shown.h"
 #include "base/text.h"
 #include "command/wrapped.h"
-#include "plan/plan.h"
-#include "plan/forks.h"
-#include "plan/solve/solve.h"
 #include "report/html.h"
 #include "report/plan.h"
 
@@ -17,10 +14,11 @@ struct oomsight_plan {
     oos_arena *arena;
     oomsight_model *own_model; /* NULL when the caller brought one */
     oomsight_model *draft;
+    const oos_engine *engine;
+    const oos_engine_facts *facts;
     oos_serve serve;
     oos_engine_env env;
-    oos_rules rules;
-    oos_setup setup;
+    oos_start start;
     oos_plan plan;
     const char **fix_flags; /* of each fix; formed once: accessors change nothing */
 };
@@ -155,28 +153,41 @@ static oomsight_status device_find(const oomsight_plan_params *params, const oos
     return OOMSIGHT_OK;
 }
 
+/* The engine that is asked for, or the one whose command it is. */
+static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_params *params,
+                                   const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    const oos_engine_words *named =
+        params->engine ? oos_engine_words_find(params->engine) : oos_engine_words_of(words, word_count);
+    if (params->engine && !named)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'", params->engine);
+    plan->engine = oos_engine_find(named ? named : &oos_engine_list[0]);
+    return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
+}
+
 /* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
-static oomsight_status rules_find(const oomsight_plan_params *params, const char *image_version,
-                                  const char *installed_version, oos_rules *ret_rules,
-                                  const char **ret_assumed, const char **ret_note, oomsight_error *reterr)
+static oomsight_status version_find(const oomsight_plan_params *params, const oos_rule_book *book,
+                                    const char *image_version, const char *installed_version,
+                                    oos_version *ret_version, const char **ret_assumed, const char **ret_note,
+                                    oomsight_error *reterr)
 {
     const oos_version *versions;
-    size_t const count = oos_rule_book_versions(params->data->rules, &versions);
+    size_t const count = oos_rule_book_versions(book, &versions);
     oos_version version = versions[count - 1];
     if (!params->engine_version) {
-        *ret_assumed = "vLLM %s, the newest known";
+        *ret_assumed = "the newest known";
         if (image_version && oos_version_parse(oos_view_of(image_version), &version))
-            *ret_assumed = "vLLM %s, by the tag of the image";
+            *ret_assumed = "by the tag of the image";
         else if (installed_version && oos_version_parse(oos_view_of(installed_version), &version))
-            *ret_assumed = "vLLM %s, as installed here";
+            *ret_assumed = "as installed here";
     }
     if (params->engine_version && !oos_version_parse(oos_view_of(params->engine_version), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1",
                         params->engine_version);
-    bool beyond;
-    OOS_TRY(oos_rules_of(params->data->rules, version, ret_rules, &beyond, reterr));
-    if (beyond)
+    OOS_TRY(oos_rule_book_reaches(book, version, reterr));
+    if (version > versions[count - 1])
         *ret_note = "this version is newer than any known here: the rules of the newest known one are used";
+    *ret_version = version;
     return OOMSIGHT_OK;
 }
 
@@ -247,11 +258,9 @@ static const char *holders_told(oos_arena *arena, const oos_machine_device *devi
 }
 
 /* Of the devices that the command takes the one that has least left decides. */
-static const char *held_here(oos_arena *arena, const oos_machine *machine, const oos_serve *serve,
+static const char *held_here(oos_arena *arena, const oos_machine *machine, uint64_t ranks,
                              oos_device_facts *device)
 {
-    uint64_t const ranks = oos_mul(oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1)),
-                                   oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1)));
     const oos_machine_device *fullest = NULL, *d;
     for (unsigned i = 0; i < ranks && (d = oos_machine_taken(machine, i)); i++)
         if (d->memory_known && (!fullest || d->used_bytes > fullest->used_bytes)) fullest = d;
@@ -266,7 +275,7 @@ static void assume(oos_plan *plan, const char **list, const char *text)
     if (text && plan->assumed_count < ASSUMED_MAX) list[plan->assumed_count++] = text;
 }
 
-/* What stands in the first lines. `release` is a format with a place for the version. */
+/* What stands in the first lines. `release` says where it comes from. */
 static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, const char *held,
                                       const char *release, oomsight_error *reterr)
 {
@@ -275,11 +284,10 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, cons
     plan->plan.assumed = list;
     assume(&plan->plan, list, gpu);
     assume(&plan->plan, list, held);
-    const char *at = release ? strstr(release, "%s") : NULL;
-    if (at)
+    if (release)
         assume(&plan->plan, list,
-               oos_arena_format(plan->arena, "%.*s%s%s", (int)(at - release), release,
-                                plan->plan.engine_version, at + 2));
+               oos_arena_format(plan->arena, "%s %s, %s", plan->plan.engine->title, plan->plan.engine_version,
+                                release));
     return OOMSIGHT_OK;
 }
 
@@ -290,7 +298,7 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
     const char **notes = OOS_NEW_ARRAY(plan->arena, const char *, NOTES_MAX);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     size_t count = 0;
-    const oos_setup *setup = &plan->setup;
+    const oos_setup *setup = plan->plan.setup;
     for (size_t i = 0; i < own_count; i++) note(notes, &count, own[i]);
     for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
     for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
@@ -364,8 +372,6 @@ static oomsight_status flags_form(oomsight_plan *plan, const oomsight_plan_param
 static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params *params,
                                  oomsight_error *reterr)
 {
-    oos_device_facts device;
-    const oos_model *model = NULL, *draft = NULL;
     const char *const *words = NULL;
     size_t word_count = 0;
     const char *own_note = NULL, *release = NULL, *gpu_note = NULL, *held = NULL;
@@ -374,24 +380,28 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     if (!oos_wrapped_open(plan->arena, words, word_count, &words, &word_count))
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
     bool const elsewhere = oos_wrapped_container(words, word_count);
-    OOS_TRY(rules_find(params, oos_wrapped_version(plan->arena, words, word_count),
-                       machine && !elsewhere ? oos_installed_version(&machine->installed, "vllm") : NULL,
-                       &plan->rules, &release, &own_note, reterr));
-    OOS_TRY(device_find(params, machine, &device, &gpu_note, reterr));
-    OOS_TRY(oos_serve_read(plan->arena, words, word_count, &params->data->flags, plan->rules.version,
-                           &plan->serve, &plan->env, reterr));
+    oos_device_facts *device = &plan->start.device;
+    OOS_TRY(engine_find(plan, params, words, word_count, reterr));
+    OOS_TRY(version_find(
+        params, plan->facts->rules, oos_wrapped_version(plan->arena, words, word_count),
+        machine && !elsewhere ? oos_installed_version(&machine->installed, plan->engine->words->name) : NULL,
+        &plan->start.version, &release, &own_note, reterr));
+    OOS_TRY(device_find(params, machine, device, &gpu_note, reterr));
+    OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, words, word_count, &plan->facts->flags,
+                              plan->start.version, &plan->serve, &plan->env, reterr));
     if (machine && !params->gpu && !params->gpu_total_bytes) {
         gpu_note = "the GPU of this machine";
-        if (!params->gpu_used_known) held = held_here(plan->arena, machine, &plan->serve, &device);
-        if (!device.host_bytes) device.host_bytes = oos_machine_ram(machine);
+        if (!params->gpu_used_known)
+            held = held_here(plan->arena, machine, plan->engine->ranks(&plan->serve), device);
+        if (!device->host_bytes) device->host_bytes = oos_machine_ram(machine);
     }
-    OOS_TRY(models_open(plan, params, words, word_count, &model, &draft, reterr));
-    OOS_TRY(oos_setup_resolve(plan->arena, model, draft, &plan->serve, &plan->env, &device, &plan->rules,
-                              &plan->setup, reterr));
-    OOS_TRY(oos_plan_make(plan->arena, &plan->setup, params->kv_layers_json, &plan->plan, reterr));
-    OOS_TRY(oos_forks_plan(plan->arena, &plan->plan, params->kv_layers_json, reterr));
+    OOS_TRY(models_open(plan, params, words, word_count, &plan->start.model, &plan->start.draft, reterr));
+    plan->start.serve = &plan->serve;
+    plan->start.env = &plan->env;
+    plan->start.kv_layers_json = params->kv_layers_json;
+    OOS_TRY(plan->engine->plan(plan->arena, &plan->start, plan->facts, &plan->plan, reterr));
     char version[32];
-    oos_version_print(plan->rules.version, version, sizeof version);
+    oos_version_print(plan->start.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
     if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
     OOS_TRY(assumed_gather(plan, gpu_note, held, release, reterr));
@@ -400,11 +410,8 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
 
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    oos_solve_facts const facts = {.flags = &params->data->flags,
-                                   .gpus = &params->data->gpus,
-                                   .rules = params->data->rules,
-                                   .kv_layers_json = params->kv_layers_json};
-    oomsight_status const status = oos_plan_solve(plan->arena, scratch, &plan->plan, &facts, reterr);
+    oomsight_status const status = plan->engine->solve(plan->arena, scratch, &plan->start, plan->facts,
+                                                       &params->data->gpus, &plan->plan, reterr);
     oos_arena_free(scratch);
     oos_assert(status != OOMSIGHT_OK || oos_plan_is_sound(&plan->plan));
     return status == OOMSIGHT_OK ? flags_form(plan, params, words, word_count, reterr) : status;
@@ -444,12 +451,13 @@ const oos_plan *oos_api_plan(const oomsight_plan *plan)
     return &plan->plan;
 }
 
-const char *oos_api_plan_unknown_flag(const oomsight_plan *plan, const oomsight_data *data)
+const char *oos_api_plan_unknown_flag(const oomsight_plan *plan)
 {
     for (size_t i = 0; i < plan->serve.flag_count; i++) {
         const oos_given_flag *flag = &plan->serve.flags[i];
         if (flag->effect == OOS_FLAG_UNKNOWN) return flag->name;
-        oos_flag_hit const hit = oos_flags_find(&data->flags, oos_view_of(flag->name), plan->rules.version);
+        oos_flag_hit const hit =
+            oos_flags_find(&plan->facts->flags, oos_view_of(flag->name), plan->start.version);
         if (hit.record && !hit.here) return flag->name; /* another version has it */
     }
     return NULL;

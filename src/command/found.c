@@ -1,6 +1,7 @@
 /* What kind of file it is, whether words start the engine, and what comments declare. Reading each kind is left to the
  * files beside this one. */
 #include "command/found_parts.h"
+#include "facts/engine.h"
 #include "base/ascii.h"
 #include "base/locale.h"
 #include "base/secret.h"
@@ -62,6 +63,12 @@ static bool is_wrapper(const char *word)
     return is_among(base_name(word), names) || strncmp(base_name(word), "python3.", 8) == 0;
 }
 
+/* The image starts the server by itself. */
+static bool serves(const oos_engine_words *engine)
+{
+    return engine && engine->image_serves;
+}
+
 /* The index of the word that names the engine, SIZE_MAX: these words do something else. */
 static size_t entry_index(const oos_words *words)
 {
@@ -69,12 +76,9 @@ static size_t entry_index(const oos_words *words)
     bool const container = words->count && is_among(base_name(words->list[0]), containers);
     for (size_t i = 0; i < words->count; i++) {
         const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
-        if (strcmp(base_name(word), "vllm") == 0 &&
-            (strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0))
-            return i;
-        if (strcmp(word, "-m") == 0 && strncmp(next, "vllm.entrypoints.", 17) == 0) return i;
+        if (oos_engine_words_at(word, next)) return i;
         if (container) {
-            if (strstr(word, "vllm-openai") && i > 0 && word[0] != '-') return i;
+            if (serves(oos_engine_words_of_image(word)) && i > 0 && word[0] != '-') return i;
             continue; /* options of `docker run` may be anything */
         }
         bool const of_option = i > 0 && words->list[i - 1][0] == '-';
@@ -87,7 +91,7 @@ static size_t entry_index(const oos_words *words)
 /* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1" */
 const char *oos_image_version(oos_arena *arena, const char *image)
 {
-    const char *colon = image && strstr(image, "vllm") ? strrchr(image, ':') : NULL;
+    const char *colon = image && oos_engine_named(image) ? strrchr(image, ':') : NULL;
     if (!colon || strchr(colon, '/')) return NULL;
     const char *from = colon + 1 + (colon[1] == 'v');
     size_t len = 0, dots = 0;
@@ -111,7 +115,7 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
     if (!place) place = &nowhere;
     size_t const entry = entry_index(words);
     bool const by_image =
-        entry == SIZE_MAX && place->arguments && place->image && strstr(place->image, "vllm-openai") &&
+        entry == SIZE_MAX && place->arguments && serves(oos_engine_words_of_image(place->image)) &&
         words->count && has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
         strcmp(base_name(words->list[0]), "sh") != 0 && strcmp(base_name(words->list[0]), "bash") != 0;
     if ((entry == SIZE_MAX && !by_image) || finder->count == OOS_FOUND_MAX) return;
@@ -128,7 +132,7 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
     if (!shown) return;
     const char *image = place->image;
     for (size_t i = 0; i < words->count && !image; i++)
-        if (strstr(words->list[i], "vllm-openai")) image = words->list[i];
+        if (oos_engine_words_of_image(words->list[i])) image = words->list[i];
     finder->list[finder->count++] = (oos_found){.words = whole.list,
                                                 .shown = shown,
                                                 .count = whole.count,

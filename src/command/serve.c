@@ -196,7 +196,7 @@ static oos_flag_hit find_glued(oos_serve_reader *in, oos_view key, const char **
 static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
 {
     const char *word = c->words[c->at++];
-    if (word[1] == 'O') return level_take(in, c, word);
+    if (word[1] == 'O' && in->dialect->typed) return level_take(in, c, word);
     size_t len = 0, dot = 0;
     for (; word[len] && word[len] != '='; len++)
         if (word[len] == '.' && !dot) dot = len;
@@ -400,8 +400,8 @@ static const char *program_of(oos_serve_reader *in, const char *const *words, si
     }
     if (model) {
         if (!in->positional) {
-            memcpy(out, "--model ", 8);
-            out += 8;
+            out = word_put(out, in->dialect->model_flag ? in->dialect->model_flag : "--model");
+            *out++ = ' ';
         }
         out = word_put(out, model);
     } else if (out > text) {
@@ -490,7 +490,8 @@ oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, con
                                      oos_serve *ret_serve, oomsight_error *reterr)
 {
     oos_serve serve = {.usage = old->usage, .program = old->program, .words = *words};
-    oos_serve_reader in = {.arena = arena,
+    oos_serve_reader in = {.dialect = words->dialect,
+                           .arena = arena,
                            .table = words->table,
                            .version = words->version,
                            .serve = &serve,
@@ -511,12 +512,28 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr)
 {
+    return oos_serve_read_as(&oos_dialect_vllm, arena, words, word_count, table, version, ret_serve, ret_env,
+                             reterr);
+}
+
+const oos_given_flag *oos_serve_given(const oos_serve *serve, const char *flag)
+{
+    for (size_t i = serve->flag_count; i > 0; i--)
+        if (strcmp(serve->flags[i - 1].name, flag) == 0) return &serve->flags[i - 1];
+    return NULL;
+}
+
+oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
+                                  size_t word_count, const oos_flag_table *table, oos_version version,
+                                  oos_serve *ret_serve, oos_engine_env *ret_env, oomsight_error *reterr)
+{
     oos_serve serve = {0};
     oos_engine_env env = {0};
     oos_serve_entry entry;
     size_t bytes = 0;
     const char **copy = words_copy(arena, words, word_count, &bytes);
     oos_serve_reader in = {
+        .dialect = dialect,
         .arena = arena,
         .table = table,
         .version = version,
@@ -524,7 +541,7 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
         .reterr = reterr,
     };
     if (!copy) return nomem(&in);
-    OOS_TRY(oos_serve_enter(arena, copy, word_count, &entry, &env, reterr));
+    OOS_TRY(oos_serve_enter(dialect, arena, copy, word_count, &entry, &env, reterr));
     serve.usage = entry.usage;
     in.bench = entry.bench;
 
@@ -534,8 +551,11 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
         in.flag_capacity = word_count - entry.first;
         in.flags = OOS_NEW_ARRAY(arena, oos_given_flag, in.flag_capacity);
         if (!in.flags) return nomem(&in);
-        serve.words = (oos_serve_words){
-            .table = table, .version = version, .bench = entry.bench, .latency = entry.latency};
+        serve.words = (oos_serve_words){.dialect = dialect,
+                                        .table = table,
+                                        .version = version,
+                                        .bench = entry.bench,
+                                        .latency = entry.latency};
         OOS_TRY(words_join(&in, copy + entry.first, word_count - entry.first));
         OOS_TRY(words_read_all(&in));
     }

@@ -62,8 +62,29 @@ typedef struct oos_serve_refusal {
     uint32_t first_word, word_count; /* where it stopped; count 0: when all words were read */
 } oos_serve_refusal;
 
+/* How the command starts an engine. */
+typedef struct oos_serve_entry {
+    oos_usage usage;
+    bool bench, keywords, latency, client;
+    size_t first; /* index of the first word behind it */
+} oos_serve_entry;
+
+/* How the command of one engine is read: its entry, and what becomes of its flags. */
+typedef struct oos_dialect {
+    /* Whether words[at] begins the engine's command; then the entry says how it goes on. */
+    bool (*entry_at)(const char *const *words, size_t count, size_t at, oos_serve_entry *ret_entry);
+    const char *expected; /* what a command that is none should have been */
+    bool typed;           /* its flags are the fields of oos_serve, JSON and keywords included */
+    /* of one that is not: its flag for the model, and flags that its plan looks up by oos_serve_given(); NULL behind the last */
+    const char *model_flag;
+    const char *const *modelled;
+} oos_dialect;
+
+extern const oos_dialect oos_dialect_vllm;
+
 /* The words behind the entry, kept so that the command can be read again with other ones. */
 typedef struct oos_serve_words {
+    const oos_dialect *dialect;
     const char *const *list; /* those that the config file stands for come first */
     size_t count, from_config;
     const oos_flag_table *table;
@@ -166,10 +187,16 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
  * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
  * A YAML file given with --config is read from disk. Nothing of `words` is kept: all is copied to the arena. `table` must
  * live as long as the command may be changed.
- * What the engine's parser would stop at is no failure: it is kept in `refusal`. */
+ * What the engine's parser would stop at is no failure: it is kept in `refusal`. The second is vLLM's dialect. */
+oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
+                                  size_t word_count, const oos_flag_table *table, oos_version version,
+                                  oos_serve *ret_serve, oos_engine_env *ret_env, oomsight_error *reterr);
 oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);
+
+/* A flag as it was given last, by its canonical spelling; NULL: it was not. */
+const oos_given_flag *oos_serve_given(const oos_serve *serve, const char *flag);
 
 /* The words of a command put together for a shell to take apart again. */
 void oos_serve_quote(oos_text *text, const char *word);

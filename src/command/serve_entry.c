@@ -134,8 +134,16 @@ static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve
     return true;
 }
 
-oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size_t count,
-                                oos_serve_entry *ret_entry, oos_engine_env *env, oomsight_error *reterr)
+const oos_dialect oos_dialect_vllm = {
+    .entry_at = entry_at,
+    .expected = "vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
+                "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
+    .typed = true,
+};
+
+oomsight_status oos_serve_enter(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
+                                size_t count, oos_serve_entry *ret_entry, oos_engine_env *env,
+                                oomsight_error *reterr)
 {
     oos_serve_entry entry = {.usage = OOS_USAGE_SERVER};
     size_t at = 0, ignored;
@@ -146,20 +154,17 @@ oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size
         if (upper_name(words[at], &ignored))
             oos_engine_env_set(arena, env, words[at]);
         else
-            found = entry_at(words, count, at, &entry);
+            found = dialect->entry_at(words, count, at, &entry);
     }
     /* model=x tensor_parallel_size=4; only when nothing else is there, for an environment may have such names too */
-    for (at = 0; at < count && !found; at++)
+    for (at = 0; dialect->typed && at < count && !found; at++)
         if (lower_name(words[at])) {
             entry = (oos_serve_entry){.usage = OOS_USAGE_LLM_CLASS, .keywords = true, .first = at};
             found = true;
         }
     if (!found)
-        return oos_fail(
-            reterr, OOMSIGHT_USAGE,
-            "`%.80s` is not a command that starts vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
-            "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
-            words[0]);
+        return oos_fail(reterr, OOMSIGHT_USAGE, "`%.80s` is not a command that starts %s", words[0],
+                        dialect->expected);
     if (entry.client)
         return oos_fail(
             reterr, OOMSIGHT_USAGE,

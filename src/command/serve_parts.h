@@ -15,6 +15,7 @@ typedef struct oos_serve_pending {
 } oos_serve_pending;
 
 typedef struct oos_serve_reader {
+    const oos_dialect *dialect;
     oos_arena *arena;
     const oos_flag_table *table;
     oos_version version;
@@ -33,15 +34,9 @@ typedef struct oos_serve_reader {
     size_t first_word;
 } oos_serve_reader;
 
-/* How the command starts an engine. */
-typedef struct oos_serve_entry {
-    oos_usage usage;
-    bool bench, keywords, latency, client;
-    size_t first; /* index of the first word behind it */
-} oos_serve_entry;
-
-oomsight_status oos_serve_enter(oos_arena *arena, const char *const *words, size_t count,
-                                oos_serve_entry *ret_entry, oos_engine_env *env, oomsight_error *reterr);
+oomsight_status oos_serve_enter(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
+                                size_t count, oos_serve_entry *ret_entry, oos_engine_env *env,
+                                oomsight_error *reterr);
 
 /* A command read from its words, with the entry and the notes of `old`. */
 oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, const oos_serve_words *words,

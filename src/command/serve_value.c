@@ -436,9 +436,18 @@ static const char *version_note(oos_serve_reader *in, oos_flag_hit hit)
     return oos_arena_format(in->arena, "not in %s, last in %s", here, there);
 }
 
-static oos_flag_effect effect_of(oos_flag_hit hit, const field *f, const char *value)
+/* The engine's own plan looks at it. */
+static bool looked_up(const oos_dialect *dialect, const char *flag)
 {
-    if (f) return OOS_FLAG_MODELLED;
+    for (const char *const *at = dialect->modelled; at && *at; at++)
+        if (strcmp(*at, flag) == 0) return true;
+    return false;
+}
+
+static oos_flag_effect effect_of(const oos_serve_reader *in, oos_flag_hit hit, const field *f,
+                                 const char *value)
+{
+    if (f || looked_up(in->dialect, hit.record->name)) return OOS_FLAG_MODELLED;
     if (!hit.record->memory) return OOS_FLAG_NO_MEMORY;
     if (value && hit.form->preset && strcmp(value, hit.form->preset) == 0) return OOS_FLAG_NO_MEMORY;
     if (!value && hit.form->preset && strcmp(hit.form->preset, hit.negated ? "false" : "true") == 0)
@@ -450,7 +459,7 @@ static oos_flag_effect effect_of(oos_flag_hit hit, const field *f, const char *v
 
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
-    const field *f = field_find(hit.record);
+    const field *f = in->dialect->typed ? field_find(hit.record) : NULL;
     const char *note = version_note(in, hit);
     bool on = !hit.negated;
     if (hit.form->kind == OOS_FLAG_KIND_SWITCH && value) {
@@ -464,6 +473,8 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     } else if (value) {
         OOS_TRY(choice_check(in, hit, value));
     }
+    if (in->dialect->model_flag && strcmp(hit.record->name, in->dialect->model_flag) == 0)
+        in->model_option = value;
     if (!f && value) OOS_TRY(number_check(in, hit, value));
     if (!f && value && hit.form->kind == OOS_FLAG_KIND_JSON) OOS_TRY(oos_serve_check_json(in, hit, value));
     if (f && f->kind == FIELD_YES)
@@ -475,7 +486,7 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     const char *name = off ? hit.record->negative : hit.record->name;
     oos_serve_note(in, (oos_given_flag){.name = oos_arena_copy(in->arena, oos_view_of(name)),
                                         .value = hit.form->kind == OOS_FLAG_KIND_SWITCH ? NULL : value,
-                                        .effect = effect_of(hit, f, value),
+                                        .effect = effect_of(in, hit, f, value),
                                         .note = note,
                                         .absent = !hit.here});
     return OOMSIGHT_OK;

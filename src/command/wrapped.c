@@ -1,6 +1,7 @@
 /* Taking an engine's command out of its shell and its container. */
 #include "command/wrapped.h"
 #include "command/found.h"
+#include "facts/engine.h"
 
 #include <string.h>
 
@@ -45,7 +46,7 @@ static bool ends_a_command(const char *word)
     return *word == ';' || *word == '&' || *word == '|';
 }
 
-/* Of the commands of one line, the one that names vLLM; words before and behind it are dropped. */
+/* Of the commands of one line, the one that names an engine; words before and behind it are dropped. */
 static bool line_split(oos_arena *arena, const char *line, const char ***ret_words, size_t *ret_count)
 {
     size_t const len = strlen(line);
@@ -63,7 +64,7 @@ static bool line_split(oos_arena *arena, const char *line, const char ***ret_wor
             count = 0;
             continue;
         }
-        ours |= strstr(text, "vllm") != NULL;
+        ours |= oos_engine_named(text);
         if (count || strcmp(text, "exec") != 0) words[count++] = text;
         text += strlen(text) + 1;
     }
@@ -89,7 +90,7 @@ size_t oos_wrapped_line(const char *const *words, size_t count)
 {
     bool shell = false;
     for (size_t i = 0; i + 1 < count; i++) {
-        if (shell && takes_line(words[i]) && strstr(words[i + 1], "vllm") && strchr(words[i + 1], ' '))
+        if (shell && takes_line(words[i]) && oos_engine_named(words[i + 1]) && strchr(words[i + 1], ' '))
             return i + 1;
         shell |= is_shell(words[i]);
     }
@@ -139,7 +140,7 @@ bool oos_wrapped_container(const char *const *words, size_t count)
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (words[i][0] == '-' || !strstr(words[i], "vllm-openai")) continue;
+        if (words[i][0] == '-' || !oos_engine_words_of_image(words[i])) continue;
         const char *version = oos_image_version(arena, words[i]);
         if (version) return version;
     }

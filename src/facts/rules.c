@@ -5,33 +5,29 @@
 #include "base/json.h"
 #include "facts/data.h"
 
-typedef struct rule_info {
-    const char *name;
-    size_t offset;
-    enum { RULE_REAL, RULE_WHOLE, RULE_YES } kind;
-} rule_info;
-
-static const rule_info infos[] = {
-#define REAL(name) {#name, offsetof(oos_rules, name), RULE_REAL},
-#define WHOLE(name) {#name, offsetof(oos_rules, name), RULE_WHOLE},
-#define YES(name) {#name, offsetof(oos_rules, name), RULE_YES},
+static const oos_rule_place places[] = {
+#define REAL(name) {#name, offsetof(oos_rules, name), OOS_RULE_REAL},
+#define WHOLE(name) {#name, offsetof(oos_rules, name), OOS_RULE_WHOLE},
+#define YES(name) {#name, offsetof(oos_rules, name), OOS_RULE_YES},
 #include "facts/rules.def"
 #undef REAL
 #undef WHOLE
 #undef YES
 };
-enum { RULE_COUNT = sizeof infos / sizeof *infos };
-
 typedef struct rule_step {
     oos_version since;
     double value;
 } rule_step;
 
+typedef struct rule {
+    rule_step *steps; /* oldest first */
+    size_t count;
+} rule;
+
 struct oos_rule_book {
-    struct {
-        rule_step *steps; /* oldest first */
-        size_t count;
-    } rules[RULE_COUNT];
+    const oos_rule_place *places;
+    rule *rules; /* one for each place */
+    size_t rule_count;
     oos_version *versions;
     size_t version_count;
     oos_argument_facts *facts;
@@ -87,59 +83,83 @@ static oomsight_status rule_read(oos_arena *arena, const json_t *object, oos_rul
     }
     const char *name = "";
     oos_json_str(object, "rule", &name);
-    for (size_t i = 0; i < RULE_COUNT; i++)
-        if (strcmp(name, infos[i].name) == 0)
+    for (size_t i = 0; i < book->rule_count; i++)
+        if (strcmp(name, book->places[i].name) == 0)
             return steps_read(arena, json_object_get(object, "steps"), &book->rules[i].steps,
                               &book->rules[i].count, reterr);
     return oos_fail(reterr, OOMSIGHT_MALFORMED, "no rule is called '%s'", name);
 }
 
-oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
-                                   oos_rule_book **ret_book, oomsight_error *reterr)
+oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, const char *engine,
+                                      const oos_rule_place *of, size_t count, oos_rule_book **ret_book,
+                                      oomsight_error *reterr)
 {
     char *path = oos_arena_format(arena, "engines/%s/rules.json", engine);
     oos_rule_book *book = OOS_NEW(arena, oos_rule_book);
-    if (!path || !book) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    rule *rules = OOS_NEW_ARRAY(arena, rule, count);
+    if (!path || !book || !rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    *book = (oos_rule_book){.places = of, .rules = rules, .rule_count = count};
     oos_view bytes;
     json_t *root;
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     oomsight_status status = oos_json_load(arena, bytes, &root, reterr);
     for (size_t i = 0; status == OOMSIGHT_OK && i < json_array_size(root); i++)
         status = rule_read(arena, json_array_get(root, i), book, reterr);
-    for (size_t i = 0; status == OOMSIGHT_OK && i < RULE_COUNT; i++)
-        if (book->rules[i].count == 0)
-            status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the rule '%s' is missing", infos[i].name);
+    for (size_t i = 0; status == OOMSIGHT_OK && i < count; i++)
+        if (rules[i].count == 0)
+            status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the rule '%s' is missing", of[i].name);
     if (status == OOMSIGHT_OK && book->version_count == 0)
         status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the list of versions is missing");
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, path);
+    *ret_book = book;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
+                                   oos_rule_book **ret_book, oomsight_error *reterr)
+{
+    oos_rule_book *book;
+    OOS_TRY(oos_rule_book_load_of(arena, data_dir, engine, places, sizeof places / sizeof *places, &book,
+                                  reterr));
     OOS_TRY(oos_argument_facts_load(arena, data_dir, engine, &book->facts, reterr));
     *ret_book = book;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version version, oomsight_error *reterr)
+{
+    if (version >= book->versions[0]) return OOMSIGHT_OK;
+    char asked[32], first[32];
+    oos_version_print(version, asked, sizeof asked);
+    oos_version_print(book->versions[0], first, sizeof first);
+    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "version %s is older than %s, the first one known", asked,
+                    first);
+}
+
+oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
+                               oomsight_error *reterr)
+{
+    OOS_TRY(oos_rule_book_reaches(book, version, reterr));
+    for (size_t i = 0; i < book->rule_count; i++) {
+        double value = book->rules[i].steps[0].value;
+        for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
+            value = book->rules[i].steps[k].value;
+        char *field = (char *)rules + book->places[i].offset;
+        switch (book->places[i].kind) {
+        case OOS_RULE_REAL: *(double *)(void *)field = value; break;
+        case OOS_RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
+        case OOS_RULE_YES: *(bool *)field = value != 0; break;
+        }
+    }
+    *ret_beyond = version > book->versions[book->version_count - 1];
     return OOMSIGHT_OK;
 }
 
 oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
                              bool *ret_beyond, oomsight_error *reterr)
 {
-    if (version < book->versions[0]) {
-        char asked[32], first[32];
-        oos_version_print(version, asked, sizeof asked);
-        oos_version_print(book->versions[0], first, sizeof first);
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "version %s is older than %s, the first one known",
-                        asked, first);
-    }
     oos_rules rules = {.version = version, .facts = book->facts};
-    for (size_t i = 0; i < RULE_COUNT; i++) {
-        double value = book->rules[i].steps[0].value;
-        for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
-            value = book->rules[i].steps[k].value;
-        char *field = (char *)&rules + infos[i].offset;
-        switch (infos[i].kind) {
-        case RULE_REAL: *(double *)(void *)field = value; break;
-        case RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
-        case RULE_YES: *(bool *)field = value != 0; break;
-        }
-    }
-    *ret_beyond = version > book->versions[book->version_count - 1];
+    OOS_TRY(oos_rules_fill(book, version, &rules, ret_beyond, reterr));
     *ret_rules = rules;
     return OOMSIGHT_OK;
 }

@@ -1,5 +1,5 @@
 /* The rules of one engine version: defaults and formulas that changed from release to release. Read from
- * data/engines/vllm/rules.json: for each rule a list of steps, the last step not after the version applies. */
+ * data/engines/<engine>/rules.json: for each rule a list of steps, the last step not after the version applies. */
 #ifndef OOS_FACTS_RULES_H
 #define OOS_FACTS_RULES_H
 
@@ -20,16 +20,35 @@ typedef struct oos_rules {
 #undef YES
 } oos_rules;
 
+/* A rule of an engine: its name, and where its value goes in the struct that the engine keeps its rules in. */
+typedef enum oos_rule_kind { OOS_RULE_REAL, OOS_RULE_WHOLE, OOS_RULE_YES } oos_rule_kind;
+typedef struct oos_rule_place {
+    const char *name;
+    size_t offset;
+    oos_rule_kind kind;
+} oos_rule_place;
+
 /* All steps of all rules, parsed once. */
 typedef struct oos_rule_book oos_rule_book;
 
+/* The rules of any engine: the file has each of `places` and no other. `places` must live as long as the book. */
+oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, const char *engine,
+                                      const oos_rule_place *places, size_t place_count,
+                                      oos_rule_book **ret_book, oomsight_error *reterr);
+
+/* Those of oos_rules, and what the engine says of its arguments. */
 oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
                                    oos_rule_book **ret_book, oomsight_error *reterr);
 
-/* The rules of a version. Versions before the first or after the last known one are refused / taken as the last with
+/* The rules of a version, into the struct that the places of the book belong to. Versions before the first or after the last known one are refused / taken as the last with
  * *ret_beyond set. */
+oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
+                               oomsight_error *reterr);
 oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
                              bool *ret_beyond, oomsight_error *reterr);
+
+/* Fails where the version is older than the first one known. */
+oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version version, oomsight_error *reterr);
 
 /* Releases the book names, oldest first. */
 size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions);

@@ -2,6 +2,7 @@
 #ifndef OOS_PLAN_PLAN_H
 #define OOS_PLAN_PLAN_H
 
+#include "facts/engine.h"
 #include "ledger/moment.h"
 #include "plan/activation/activation.h"
 #include "plan/arguments/arguments.h"
@@ -57,9 +58,18 @@ typedef struct oos_inert {
     const char *flag, *why;
 } oos_inert;
 
+/* What an engine resolved under names of its own. */
+typedef struct oos_own_setting {
+    const char *name; /* "mem_fraction_static" */
+    double value;
+} oos_own_setting;
+
 typedef struct oos_plan {
     const oos_setup *setup;
+    const oos_engine_words *engine;
     const char *engine_version; /* "0.19.1" */
+    const oos_own_setting *own; /* beside the setup */
+    size_t own_count;
     oomsight_verdict verdict;
     double chance;      /* of starting, by the ranges alone: that of the phase with the least */
     double probability; /* ... as starts of that chance turned out (oos_plan_probability) */

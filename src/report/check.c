@@ -32,9 +32,9 @@ static void put_sentence(oos_text *text, const oos_checked *checked)
     if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
     if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_text_put(text, ": out of memory");
     if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": refused by the engine");
-    oos_text_printf(text, " on %s (%.2f GiB), vLLM %s",
-                    plan->setup->device.name ? plan->setup->device.name : "this GPU",
-                    (double)plan->setup->device.total_bytes / 0x1p30, plan->engine_version);
+    oos_text_printf(
+        text, " on %s (%.2f GiB), %s %s", plan->setup->device.name ? plan->setup->device.name : "this GPU",
+        (double)plan->setup->device.total_bytes / 0x1p30, plan->engine->title, plan->engine_version);
 }
 
 void oos_check_sentence(oos_text *text, const oos_checked *checked)

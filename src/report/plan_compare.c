@@ -100,7 +100,7 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
 {
     oos_style const style = oos_style_of(text, params);
     char cell[64], first[64];
-    oos_text_printf(text, "%-28s", "vLLM");
+    oos_text_printf(text, "%-28s", plans[0]->engine->title);
     for (size_t i = 0; i < count; i++) oos_style_ink(&style, OOS_INK_BOLD, "%24s", plans[i]->engine_version);
     oos_text_put(text, "\n");
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {

@@ -34,6 +34,13 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_bool(w, "v2_model_runner", setup->v2_runner);
     oos_json_field_u64(w, "max_cudagraph_capture_size", setup->capture_top);
     oos_json_field_u64(w, "cudagraph_capture_sizes", setup->capture_count);
+    if (plan->own_count) {
+        oos_json_key(w, "own");
+        oos_json_begin_object(w);
+        for (size_t i = 0; i < plan->own_count; i++)
+            oos_json_field_f64(w, plan->own[i].name, plan->own[i].value);
+        oos_json_end_object(w);
+    }
     oos_json_end_object(w);
 }
 
@@ -290,7 +297,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_str(w, "schema", "oomsight.plan/1");
     oos_json_key(w, "engine");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
     put_device(w, plan->setup);

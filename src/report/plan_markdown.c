@@ -11,10 +11,10 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     oos_style_put(style, "%s", oos_report_answer_word(plan));
     oos_text_put(text, "**");
     if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
-    oos_style_put(style, ": `%s` on %s (%.2f GiB), vLLM %s\n\n",
+    oos_style_put(style, ": `%s` on %s (%.2f GiB), %s %s\n\n",
                   oos_report_model_name(setup->model->path, name, sizeof name),
                   setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
-                  plan->engine_version ? plan->engine_version : "?");
+                  plan->engine->title, plan->engine_version ? plan->engine_version : "?");
     if (plan->why) oos_style_put(style, "%s\n\n", plan->why);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
     oos_text_put(text, "|---|---:|---:|---|\n");

@@ -34,10 +34,10 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     char count[32] = "";
     if (setup->tp * setup->pp > 1)
         snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
-    oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), vLLM %s",
+    oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), %s %s",
                oos_report_model_name(setup->model->path, name, sizeof name), count,
                setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
-               plan->engine_version ? plan->engine_version : "?");
+               plan->engine->title, plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
 }
@@ -271,7 +271,8 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
                    oos_gib(needs->checkpoint_bytes), tokens);
         oos_style_paragraph(style, 4, line);
     }
-    if (needs->release) oos_style_put(style, "    vLLM %s takes this command\n", needs->release);
+    if (needs->release)
+        oos_style_put(style, "    %s %s takes this command\n", plan->engine->title, needs->release);
     for (size_t i = 0; i < needs->gpu_count; i++) {
         const oos_need_gpu *need = &needs->gpus[i];
         oos_text_printf(style->text, "    %llu x %s", (unsigned long long)need->count, need->gpu);

@@ -69,7 +69,7 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
 {
     const oomsight_data *data = fuzz_data();
     const oos_version *versions;
-    size_t const version_count = oos_rule_book_versions(data->rules, &versions);
+    size_t const version_count = oos_rule_book_versions(data->facts[0].rules, &versions);
     const char *words[WORDS_MAX] = {"vllm", "serve", "m"};
     char version[32], gpu[200];
     const oos_gpu *device = &data->gpus.list[(size_t)(head[1] | (head[2] & 3) << 8) % data->gpus.count];

@@ -368,7 +368,7 @@ static void an_estimate_of_graphs_counts_only_where_the_engine_applies_it(void *
 {
     (void)state;
     const oos_version *versions;
-    size_t const count = oos_rule_book_versions(data->rules, &versions);
+    size_t const count = oos_rule_book_versions(data->facts[0].rules, &versions);
     size_t applied = 0, profiled = 0;
     for (size_t i = 0; i < count; i++) {
         char version[32];

@@ -63,7 +63,8 @@ class CPlanParams(ctypes.Structure):
                 ("command_count", c_size_t), ("gpu", c_char_p), ("gpu_total_bytes", c_uint64), ("gpu_used_bytes", c_uint64),
                 ("compute_capability", c_char_p), ("engine_version", c_char_p), ("environment", POINTER(c_char_p)),
                 ("environment_count", c_size_t), ("skip_fixes", c_int), ("allow_hub", c_int), ("kv_layers_json", c_char_p),
-                ("host_ram_bytes", c_uint64), ("gpu_used_known", c_int), ("machine", c_void_p)]
+                ("host_ram_bytes", c_uint64), ("gpu_used_known", c_int), ("machine", c_void_p),
+                ("engine", c_char_p)]
 
 
 class CReplayParams(ctypes.Structure):

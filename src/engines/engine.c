@@ -1,0 +1,21 @@
+/* The engines there are. */
+#include "engines/engine.h"
+
+static const oos_engine *const engines[OOS_ENGINE_COUNT] = {&oos_engine_vllm};
+
+const oos_engine *oos_engine_find(const oos_engine_words *words)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (engines[i]->words == words) return engines[i];
+    return NULL;
+}
+
+oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine, const char *data_dir,
+                                      oos_engine_facts *ret_facts, oomsight_error *reterr)
+{
+    oos_engine_facts facts;
+    OOS_TRY(engine->book_load(arena, data_dir, &facts.rules, reterr));
+    OOS_TRY(oos_flags_load(arena, data_dir, engine->words->name, &facts.flags, reterr));
+    *ret_facts = facts;
+    return OOMSIGHT_OK;
+}

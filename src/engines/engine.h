@@ -1,0 +1,55 @@
+/* The seam between the product and the engines it plans: what an engine brings with it. The rest of the product knows a command, a
+ * plan and the ledger in it; how the one becomes the other is the engine's. An engine is a folder here and one of data/engines.
+ *
+ *   words      what it is called                       facts/engine.def
+ *   dialect    how its command is read                 command/serve.h; its flags are data/engines/NAME/flags.json
+ *   book_load  its releases and their rules            data/engines/NAME/rules.json
+ *   plan       defaults, phases, budget and pool       into an oos_plan, with the parts of plan/ that it can use
+ *   solve      levers: what would help                 each offered only after it was planned again
+ */
+#ifndef OOS_ENGINES_ENGINE_H
+#define OOS_ENGINES_ENGINE_H
+
+#include "facts/engine.h"
+#include "plan/solve/solve.h"
+
+/* What one start is planned from. */
+typedef struct oos_start {
+    const oos_model *model, *draft; /* draft NULL: none */
+    const oos_serve *serve;
+    const oos_engine_env *env;
+    oos_device_facts device;
+    oos_version version;
+    const char *kv_layers_json; /* NULL: the model's own */
+} oos_start;
+
+/* What is read of an engine's data once. */
+typedef struct oos_engine_facts {
+    oos_flag_table flags;
+    oos_rule_book *rules;
+} oos_engine_facts;
+
+typedef struct oos_engine {
+    const oos_engine_words *words;
+    const oos_dialect *dialect;
+    oomsight_status (*book_load)(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                                 oomsight_error *reterr);
+    uint64_t (*ranks)(const oos_serve *serve); /* that the command asks for, each on a device of its own */
+    /* All of the plan but its release, notes, fixes and inert flags. */
+    oomsight_status (*plan)(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
+                            oos_plan *ret_plan, oomsight_error *reterr);
+    /* Fixes, answers, needs and inert flags of a plan of this engine. `scratch` is reset at will. */
+    oomsight_status (*solve)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                             const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                             oomsight_error *reterr);
+} oos_engine;
+
+extern const oos_engine oos_engine_vllm;
+
+/* NULL: no such engine. */
+const oos_engine *oos_engine_find(const oos_engine_words *words);
+
+oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine, const char *data_dir,
+                                      oos_engine_facts *ret_facts, oomsight_error *reterr);
+
+#endif

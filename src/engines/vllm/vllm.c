@@ -1,0 +1,47 @@
+/* vLLM behind the seam. What it does is in command/serve*.c and plan/, where most of what other engines share was written for it. */
+#include "engines/engine.h"
+#include "plan/forks.h"
+
+static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                                 oomsight_error *reterr)
+{
+    return oos_rule_book_load(arena, data_dir, oos_engine_vllm.words->name, ret_book, reterr);
+}
+
+static uint64_t ranks(const oos_serve *serve)
+{
+    return oos_mul(oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1)),
+                   oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1)));
+}
+
+static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
+                                  oos_plan *ret_plan, oomsight_error *reterr)
+{
+    oos_rules *rules = OOS_NEW(arena, oos_rules);
+    oos_setup *setup = OOS_NEW(arena, oos_setup);
+    if (!rules || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    bool beyond;
+    OOS_TRY(oos_rules_of(facts->rules, start->version, rules, &beyond, reterr));
+    OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
+                              rules, setup, reterr));
+    OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));
+    return oos_forks_plan(arena, ret_plan, start->kv_layers_json, reterr);
+}
+
+static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                             const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                             oomsight_error *reterr)
+{
+    oos_solve_facts const asked = {
+        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+    return oos_plan_solve(arena, scratch, plan, &asked, reterr);
+}
+
+const oos_engine oos_engine_vllm = {
+    .words = &oos_engine_list[0],
+    .dialect = &oos_dialect_vllm,
+    .book_load = book_load,
+    .ranks = ranks,
+    .plan = plan_start,
+    .solve = solve,
+};

@@ -1,0 +1,58 @@
+/* Engines by their words. */
+#include "facts/engine.h"
+
+#include <string.h>
+
+const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
+#define ENGINE(name, title, module, image, image_serves) {name, title, module, image, image_serves},
+#include "facts/engine.def"
+#undef ENGINE
+};
+
+const oos_engine_words *oos_engine_words_find(const char *name)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (strcmp(name, oos_engine_list[i].name) == 0) return &oos_engine_list[i];
+    return NULL;
+}
+
+static bool is_program(const char *word, const char *name)
+{
+    const char *slash = strrchr(word, '/');
+    return strcmp(slash ? slash + 1 : word, name) == 0;
+}
+
+const oos_engine_words *oos_engine_words_of_image(const char *image)
+{
+    for (size_t i = 0; image && i < OOS_ENGINE_COUNT; i++)
+        if (strstr(image, oos_engine_list[i].image)) return &oos_engine_list[i];
+    return NULL;
+}
+
+const oos_engine_words *oos_engine_words_at(const char *word, const char *next)
+{
+    bool const runs = strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine_words *engine = &oos_engine_list[i];
+        if (runs && is_program(word, engine->name)) return engine;
+        if (strcmp(word, "-m") == 0 && strncmp(next, engine->module, strlen(engine->module)) == 0)
+            return engine;
+    }
+    return NULL;
+}
+
+const oos_engine_words *oos_engine_words_of(const char *const *words, size_t count)
+{
+    const oos_engine_words *found = NULL;
+    for (size_t i = 0; i + 1 < count && !found; i++) found = oos_engine_words_at(words[i], words[i + 1]);
+    for (size_t i = 0; i < count && !found; i++)
+        if (words[i][0] != '-') found = oos_engine_words_of_image(words[i]);
+    return found;
+}
+
+bool oos_engine_named(const char *text)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (strstr(text, oos_engine_list[i].name)) return true;
+    return false;
+}

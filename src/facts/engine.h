@@ -1,0 +1,37 @@
+/* The engines by their words: what a command, an image, a folder of data and a report call each. What an engine does is in
+ * engines/. */
+#ifndef OOS_FACTS_ENGINE_H
+#define OOS_FACTS_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct oos_engine_words {
+    const char *name, *title, *module, *image;
+    bool image_serves;
+} oos_engine_words;
+
+enum {
+#define ENGINE(name, title, module, image, image_serves) +1
+    OOS_ENGINE_COUNT =
+#include "facts/engine.def"
+#undef ENGINE
+};
+extern const oos_engine_words
+    oos_engine_list[OOS_ENGINE_COUNT]; /* the first is meant where nothing is said */
+
+const oos_engine_words *oos_engine_words_find(const char *name); /* NULL: no such engine */
+
+/* The engine that two words start: `NAME serve`, `NAME bench` or `-m MODULE`; NULL: none. */
+const oos_engine_words *oos_engine_words_at(const char *word, const char *next);
+
+/* The engine that a command starts, `NAME serve` or `-m MODULE`, or whose image it runs; NULL: none is named. */
+const oos_engine_words *oos_engine_words_of(const char *const *words, size_t count);
+
+/* The engine whose published image this is; NULL: none of them. */
+const oos_engine_words *oos_engine_words_of_image(const char *image);
+
+/* Whether any engine's name stands in the text. */
+bool oos_engine_named(const char *text);
+
+#endif
