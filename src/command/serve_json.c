@@ -175,6 +175,14 @@ static oomsight_status sizes_read(oos_serve_reader *in, const json_t *list, cons
     return OOMSIGHT_OK;
 }
 
+/* A key that the release does not have is passed over, where it is not refused. */
+static bool key_here(const oos_serve_reader *in, const char *name)
+{
+    oos_flag_hit const hit = oos_flags_find(in->table, oos_view_of("--compilation-config"), in->version);
+    oos_flag_key key;
+    return !hit.record || oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key);
+}
+
 static oomsight_status compilation_read(oos_serve_reader *in, const json_t *value)
 {
     oos_compilation *c = &in->serve->compilation;
@@ -188,12 +196,19 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
         return oos_serve_refuse(
             in, "--compilation-config", NULL,
             "argument --compilation-config: Input should be a dictionary (dataclass_type)");
-    if (oos_json_u64(value, "max_cudagraph_capture_size", &number)) c->max_capture_size = oos_u64_of(number);
+    if (key_here(in, "max_cudagraph_capture_size") &&
+        oos_json_u64(value, "max_cudagraph_capture_size", &number))
+        c->max_capture_size = oos_u64_of(number);
     c->max_in_json = json_object_get(value, "max_cudagraph_capture_size") != NULL;
     c->sizes_in_json = json_object_get(value, "cudagraph_capture_sizes") != NULL;
-    if (mode_number(json_object_get(value, "level"), &number) ||
-        mode_number(json_object_get(value, "mode"), &number))
+    bool const modes = key_here(in, "mode");
+    if (mode_number(json_object_get(value, "level"), &number)) c->level = oos_u64_of(number);
+    if (modes && mode_number(json_object_get(value, "mode"), &number)) {
+        if (number > 3)
+            return oos_serve_refuse(in, "--compilation-config", NULL,
+                                    "argument --compilation-config: mode: Input should be 0, 1, 2 or 3");
         c->level = oos_u64_of(number);
+    }
     /* vLLM before 0.11: two switches say what the mode says later */
     if (oos_json_bool(value, "use_cudagraph", &yes) && !yes) c->cudagraph_mode = "NONE";
     if (oos_json_bool(value, "full_cuda_graph", &yes) && yes) c->cudagraph_mode = "FULL";
@@ -381,7 +396,7 @@ oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, con
     oomsight_status const status = oos_json_load(in->arena, oos_view_of(text), &value, &why);
     if (status == OOMSIGHT_NOMEM) return nomem(in);
     if (status == OOMSIGHT_OK) return oos_serve_check_keys(in, hit, value);
-    if (hit.form->strict)
+    if (oos_serve_has_class(in, hit))
         return oos_serve_refuse(in, hit.record->name, text,
                                 "argument %s: Invalid JSON: %s at line 1 column 2", hit.record->name,
                                 *text == '{' ? "key must be a string" : "expected value");

@@ -44,17 +44,28 @@ static bool made_later(const char *flag)
     return strcmp(flag, "--diffusion-config") == 0 || strcmp(flag, "--watermark-config") == 0;
 }
 
+/* A flag that has a class is given to it as text by the releases that came after the first with dotted keys (before, it took a
+ * number too); that it knows all its keys came later. */
+bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit)
+{
+    if (hit.form->strict) return true;
+    return hit.record->forms[hit.record->form_count - 1].strict && in->version > in->table->dotted_since;
+}
+
 oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, const json_t *value)
 {
     const char *flag = hit.record->name, *name, *wrong;
     json_t *item;
     oos_flag_key key;
-    if ((!hit.form->strict && !made_later(flag)) || !hit.here || in->python) return OOMSIGHT_OK;
+    bool const every = hit.form->strict || made_later(flag);
+    if ((!every && !oos_serve_has_class(in, hit)) || !hit.here || in->python) return OOMSIGHT_OK;
     if (!json_is_object(value))
         return oos_serve_refuse(in, flag, NULL, "argument %s: Input should be an object", flag);
     json_object_foreach((json_t *)value, name, item)
     {
-        if (!oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key))
+        bool const known = oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key);
+        if (!known && !every) continue; /* passed over */
+        if (!known)
             return oos_serve_refuse(in, flag, NULL, "argument %s: %.80s: Unexpected keyword argument", flag,
                                     name);
         wrong = wrong_kind(&key, item);

@@ -62,6 +62,9 @@ oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, con
 /* Keys and kinds inside a value that the release turns into a class. */
 oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, const json_t *value);
 
+/* Is the value turned into a class while the command is read? */
+bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit);
+
 /* Read what is pending. */
 oomsight_status oos_serve_finish_json(oos_serve_reader *in);
 oos_serve_pending *oos_serve_pend(oos_serve_reader *in,

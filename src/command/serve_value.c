@@ -187,8 +187,9 @@ static bool binary_fraction(const char *text)
            strchr(text, '.');
 }
 
-static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const char *wanted,
-                             const char *given)
+/* `form` may be NULL. A flag that also takes nothing at all is read by another function, which says it otherwise. */
+static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const oos_flag_form *form,
+                             const char *wanted, const char *given)
 {
     if (strcmp(wanted, "int") == 0 && binary_fraction(given)) {
         char const suffix = given[strlen(given) - 1];
@@ -198,6 +199,10 @@ static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record
             "to use %.*s%c instead?",
             record->name, suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
     }
+    if (form && form->nullable && !*form->suffixes && form->kind != OOS_FLAG_KIND_SWITCH)
+        return oos_serve_refuse(in, record->name, given,
+                                "argument %s: Value %.80s cannot be converted to <class '%s'>.", record->name,
+                                given, wanted);
     return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'", record->name,
                             wanted, given);
 }
@@ -230,9 +235,9 @@ static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, cons
     if (hit.form->nullable && (strcmp(value, "None") == 0 || *value == '\0')) return OOMSIGHT_OK;
     if (hit.form->kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
         !(hit.form->takes_auto && strcmp(value, "auto") == 0))
-        return wrong(in, hit.record, "int", value);
+        return wrong(in, hit.record, hit.form, "int", value);
     if (hit.form->kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
-        return wrong(in, hit.record, "float", value);
+        return wrong(in, hit.record, hit.form, "float", value);
     return OOMSIGHT_OK;
 }
 
@@ -288,7 +293,8 @@ static oomsight_status u64_read(oos_serve_reader *in, oos_flag_hit hit, const ch
 {
     bool negative;
     uint64_t value;
-    if (!oos_serve_int(hit.form, text, &negative, &value)) return wrong(in, hit.record, "int", text);
+    if (!oos_serve_int(hit.form, text, &negative, &value))
+        return wrong(in, hit.record, hit.form, "int", text);
     if (negative && value == 1 && strcmp(hit.record->name, "--max-logprobs") == 0) {
         *ret_number = (oos_u64){0}; /* -1: as many as asked for */
         return OOMSIGHT_OK;
@@ -303,8 +309,12 @@ static oomsight_status max_model_len_read(oos_serve_reader *in, oos_flag_hit hit
     uint64_t value = 0;
     oos_serve *serve = in->serve;
     bool const is_auto = strcmp(text, "auto") == 0;
+    if (is_auto && hit.here && !hit.form->takes_auto && !in->python)
+        return oos_serve_refuse(in, hit.record->name, text,
+                                "argument %s: invalid human_readable_int value: '%s'", hit.record->name,
+                                text);
     if (!is_auto && !oos_serve_int(hit.form, text, &negative, &value))
-        return wrong(in, hit.record, "int", text);
+        return wrong(in, hit.record, hit.form, "int", text);
     serve->max_model_len_auto = is_auto || (negative && value == 1);
     serve->max_model_len = (oos_u64){0};
     if (serve->max_model_len_auto) return OOMSIGHT_OK;
@@ -317,7 +327,7 @@ static oomsight_status graph_sizes_read(oos_serve_reader *in, const oos_flag_rec
     oos_compilation *compilation = &in->serve->compilation;
     const uint64_t *list;
     size_t count;
-    if (!oos_serve_ints(in->arena, text, &list, &count)) return wrong(in, record, "int", text);
+    if (!oos_serve_ints(in->arena, text, &list, &count)) return wrong(in, record, NULL, "int", text);
     /* vLLM 0.9 to 0.11, --cuda-graph-sizes: one number is the largest size, several are the sizes */
     if (count == 1 && strcmp(record->name, "--cuda-graph-sizes") == 0) {
         compilation->max_capture_size = oos_u64_of(list[0]);
@@ -370,7 +380,7 @@ static oomsight_status special_read(oos_serve_reader *in, oos_flag_hit hit, cons
             draft->model = text;
     } else if (strcmp(name, "--rope-theta") == 0) {
         double theta;
-        if (!oos_serve_float(text, &theta)) return wrong(in, hit.record, "float", text);
+        if (!oos_serve_float(text, &theta)) return wrong(in, hit.record, hit.form, "float", text);
         json_t *rope = oos_serve_rope(in);
         if (!rope) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for --rope-theta");
         json_object_set_new(rope, "rope_theta", json_real(theta));
@@ -400,7 +410,7 @@ static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const f
         return u64_read(in, hit, text, (oos_u64 *)at);
     case FIELD_F64: {
         double value;
-        if (!oos_serve_float(text, &value)) return wrong(in, hit.record, "float", text);
+        if (!oos_serve_float(text, &value)) return wrong(in, hit.record, hit.form, "float", text);
         *(oos_f64 *)at = (oos_f64){true, value};
         return OOMSIGHT_OK;
     }
@@ -460,11 +470,12 @@ static oos_flag_effect effect_of(const oos_serve_reader *in, oos_flag_hit hit, c
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
     const field *f = in->dialect->typed ? field_find(hit.record) : NULL;
+    oos_serve_refusal const before = in->serve->refusal;
     const char *note = version_note(in, hit);
     bool on = !hit.negated;
     if (hit.form->kind == OOS_FLAG_KIND_SWITCH && value) {
         bool said;
-        if (!truth(value, &said)) return wrong(in, hit.record, "bool", value);
+        if (!truth(value, &said)) return wrong(in, hit.record, hit.form, "bool", value);
         on = said == on;
         if (hit.form->most_values == 0 && !in->python && !in->stray_of) {
             in->stray_of = hit.record->name; /* told when everything else is read */
@@ -481,6 +492,8 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
         *(oos_flag *)((char *)in->serve + f->offset) = (oos_flag){true, on};
     else if (f && value)
         OOS_TRY(value_set(in, hit, f, value, &note));
+
+    if (!hit.here) in->serve->refusal = before; /* the flag itself is what the parser does not know */
 
     bool const off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on && hit.record->negative;
     const char *name = off ? hit.record->negative : hit.record->name;

@@ -332,12 +332,16 @@ oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts
     return OOS_ARCHITECTURE_GONE;
 }
 
-/* The last step not after the version; before the first one that was read, the first. */
+/* The oldest release that was read: what it has may be older, what came later was not there before. */
+#define OLDEST_READ OOS_VERSION(0, 8, 0)
+
+/* The last step not after the version; NULL: not there. */
 static const step *step_at(const table *t, oos_view name, oos_version version)
 {
     const entry *e = entry_find(t, name);
     if (!e || e->count == 0) return NULL;
     const step *found = &e->steps[0];
+    if (found->since > OLDEST_READ && version < found->since) return NULL;
     for (size_t i = 1; i < e->count && e->steps[i].since <= version; i++) found = &e->steps[i];
     return found->gone ? NULL : found;
 }

@@ -205,7 +205,9 @@ typedef struct oos_model {
     size_t shape_count;  /* distinct ranges of layer matrices */
     bool vision_first_only; /* the tower is built on the first pipeline stage only */
 
-    const char *quant_method; /* "compressed-tensors", NULL */
+    const char *quant_method;  /* "compressed-tensors", NULL */
+    const char *modelopt_algo; /* ModelOpt's word for its scheme, "NVFP4"; NULL */
+    bool modelopt_produced;    /* ... said in the form that names its producer */
     bool
         quant_unknown; /* ... or a scheme of it that we do not know: its matrices are taken as not quantised */
     bool quant_by_flag; /* the config names a scheme but no method: applied only when --quantization does */

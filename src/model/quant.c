@@ -434,6 +434,9 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
     q->arena = arena;
     q->word = named ? method_word(config) : "modelopt";
     q->by_flag = !named;
+    q->produced = json_is_object(inner) &&
+                  strcmp(word(json_object_get(config, "producer"), "name", ""), "modelopt") == 0;
+    q->algo = word(json_is_object(inner) ? inner : config, "quant_algo", NULL);
 
     reader r = {.q = q, .config = config, .text = text, .renames = renames};
     const json_t *first = json_array_get(json_object_get(root, "architectures"), 0);
@@ -471,6 +474,12 @@ bool oos_quantizer_unknown(const oos_quantizer *q)
 bool oos_quantizer_by_flag(const oos_quantizer *q)
 {
     return q && q->by_flag;
+}
+
+const char *oos_quantizer_algo(const oos_quantizer *q, bool *ret_produced)
+{
+    *ret_produced = q && q->produced;
+    return q ? q->algo : NULL;
 }
 
 const char *oos_quantizer_method(const oos_quantizer *q)

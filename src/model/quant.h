@@ -28,6 +28,9 @@ oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const j
 bool oos_quantizer_unknown(const oos_quantizer *q); /* its method is not known here */
 bool oos_quantizer_by_flag(const oos_quantizer *quantizer);
 const char *oos_quantizer_method(const oos_quantizer *quantizer);
+
+/* ModelOpt's own word for the scheme, NULL: none; and whether the file says so by its producer. */
+const char *oos_quantizer_algo(const oos_quantizer *quantizer, bool *ret_produced);
 oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *quantizer); /* UNKNOWN: as the model */
 const char *oos_quantizer_note(const oos_quantizer *quantizer);   /* what was not understood, or NULL */
 

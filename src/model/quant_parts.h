@@ -39,6 +39,8 @@ struct oos_quantizer {
     oos_quant schemes[OOS_SCHEMES_MAX];
     size_t scheme_count;
     bool by_flag;
+    const char *algo;         /* ModelOpt: "NVFP4"; NULL: none said */
+    bool produced;            /* ... in the form that names its producer */
     bool lm_head, has_linear; /* compressed-tensors: a group targets every Linear */
     oos_quant linear;         /* its scheme */
     const char **blocks;      /* AutoRound: only modules under these; NULL: all */

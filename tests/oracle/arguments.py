@@ -203,9 +203,10 @@ def ask_engine(options, commands):
                 for command in asked:
                     argv = [os.path.join(options.models, command["model"]), "--skip-tokenizer-init"] + command["words"]
                     file.write(json.dumps({"argv": argv, "env": command["env"]}) + "\n")
-            run = ["flock", "/tmp/engine.lock", options.binary, "dryrun", "--gpu", gpu, "--", python,
+            run = ["flock", os.environ.get("OOMSIGHT_ENGINE_LOCK", "/tmp/engine.lock"), options.binary, "dryrun", "--gpu", gpu, "--", python,
                    os.path.join(HERE, "arguments_judge.py"), source, target]
-            done = subprocess.run(run, capture_output=True, text=True, check=False)
+            env = dict(os.environ, PYTHONPATH=options.packages) if options.packages else None
+            done = subprocess.run(run, capture_output=True, text=True, check=False, env=env)
             print(gpu, " ".join(line for line in done.stderr.splitlines() if re.search(r"loaded in|commands in", line)), file=sys.stderr)
             with open(target, encoding="utf-8") as file:
                 got = [json.loads(line) for line in file]
@@ -231,7 +232,7 @@ def ask_plan(options, command):
 NOT_JUDGED = re.compile(
     r"Can't load|does not appear to have a file|OSError|processor|tokenizer|trust_remote_code|trust-remote-code|No module named|"
     r"is not installed|Failed to import|pip install|outgoing traffic|offline|couldn't connect|cannot find the requested files|"
-    r"No such file|Ray is not|ray is not|MiniCPM|preprocessor_config", re.I)
+    r"No such file|Ray is not|ray is not|MiniCPM|preprocessor_config|failed to be inspected|module was not found", re.I)
 
 
 def known_architectures():
@@ -344,6 +345,7 @@ def main():
     parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared/golden/models"))
     parser.add_argument("--answers", help="keep the engine's answers here, or read them from here")
     parser.add_argument("--venvs", default=os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs")))
+    parser.add_argument("--packages", help="folder of packages that come before the engine's own: the transformers of the release's day")
     parser.add_argument("--show", type=int, default=2, help="examples of each class of difference")
     parser.add_argument("--devices", nargs="+", default=DEVICES, help="each costs a load of the engine")
     parser.add_argument("--at-least", type=float, nargs=3, metavar="SHARE", default=list(GOALS.values()),

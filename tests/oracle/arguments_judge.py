@@ -112,9 +112,12 @@ def in_child(parser, command, record):
 
 
 def mend_environment():
-    """Two packages that own the same module, and a fork behind a device that does not mind one."""
+    """Two packages that own the same module, a fork behind a device that does not mind one, and the host of such devices."""
     import torch
     torch.cuda._is_in_bad_fork = lambda: False
+    with contextlib.suppress(Exception):  # a server's memory, not this machine's: swap space was measured against it
+        import vllm.config.cache
+        vllm.config.cache.get_cpu_memory = lambda: 2 << 40
     with contextlib.suppress(Exception):
         import cuda.bindings.runtime as runtime
         if not hasattr(runtime, "cudaLibrary_t"):
@@ -154,7 +157,11 @@ def main():
     models = sorted({record["argv"][0] for record in commands if record["argv"]})
     look_at_architectures(models)
     for words in [[model] for model in models] + [[models[0], "-tp", "2"]]:
+        before = dict(os.environ)
         judge(parser, command, words + ["--skip-tokenizer-init"])
+        os.environ.clear()  # some architectures set variables for themselves, which would speak for all that come after
+        os.environ.update(before)
+    parser, command = make_parser()  # objects that are defaults of the first one have been filled in by now
     print(f"loaded in {time.time() - start:.0f} s", file=sys.stderr)
     start = time.time()
     with open(sys.argv[2], "w", encoding="utf-8") as out:

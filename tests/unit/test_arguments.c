@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 static oos_refusal refusal;
+static const char *algo; /* of a ModelOpt checkpoint */
+static bool produced;
 
 /* A model of 32 heads, 8 KV heads and 40960 positions, with a command's words behind it. */
 static const char *said_of(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
@@ -20,6 +22,8 @@ static const char *said_of(const char *version, unsigned capability, uint64_t gp
     f.model.architecture = architecture;
     f.model.model_type = "qwen3";
     f.model.quant_method = method;
+    f.model.modelopt_algo = algo;
+    f.model.modelopt_produced = produced;
     f.model.heads = 32;
     f.model.kv_heads = 8;
     f.model.head_dim = 128;
@@ -245,6 +249,115 @@ static void the_parser_meets_mistakes_in_the_order_of_the_words(void **state)
     is_refused(NEWEST("-O4|-tp|3"), "optimization_level: Input should be 0, 1, 2 or 3");
 }
 
+#define OLD(words) said("0.11.0", 90, 8, "Qwen3ForCausalLM", words)
+
+static void numbers_are_checked_by_hand_where_no_bounds_are_declared(void **state)
+{
+    (void)state;
+    is_refused(OLD("--gpu-memory-utilization|1.5"), "GPU memory utilization must be less than 1.0. Got 1.5.");
+    is_refused(OLD("--cpu-offload-gb|-1"), "CPU offload space must be non-negative, but got -1.0");
+    is_refused(OLD("-tp|0"), "integer modulo by zero");
+    is_refused(OLD("--max-num-batched-tokens|0"), "max_num_batched_tokens (0) must be greater than");
+    is_refused(OLD("--enable-lora|--max-lora-rank|1"), "max_lora_rank (1) must be one of");
+    is_refused(OLD("--num-redundant-experts|2"), "num_redundant_experts is set to 2 but EPLB is not enabled");
+    is_refused(OLD("--speculative-config|{\"method\": \"ngram\", \"num_speculative_tokens\": 0}"),
+               "Expected num_speculative_tokens to be greater than zero");
+    is_refused(OLD("--speculative-config|{\"method\": \"mtp\", \"num_speculative_tokens\": 2}"),
+               "Speculative decoding with draft model is not supported yet");
+    is_refused(OLD("--max-model-len|auto"), "invalid human_readable_int value: 'auto'");
+    is_refused(OLD("--seed|x"), "Value x cannot be converted to <class 'int'>");
+    assert_null(OLD("--max-num-seqs|0"));
+    assert_null(NEWEST("--max-model-len|auto"));
+    is_refused(NEWEST("--enable-lora|--max-loras|0"),
+               "max_loras: Input should be greater than or equal to 1");
+    is_refused(NEWEST("--speculative-config|{}"), "num_speculative_tokens must be provided");
+}
+
+static void a_release_takes_and_refuses_what_its_configuration_does(void **state)
+{
+    (void)state;
+    /* chunks are not a choice there; the longest prompt fits in any batch */
+    assert_null(OLD("--no-enable-chunked-prefill|--max-num-batched-tokens|2048"));
+    assert_null(OLD("-tp|4|--decode-context-parallel-size|2"));
+    is_refused(said("0.24.0", 90, 8, "Qwen3ForCausalLM", "-tp|4|--decode-context-parallel-size|2"),
+               "must be greater than total num kv heads 8 when enable decode context parallel");
+    is_refused(said("0.24.0", 90, 8, "Qwen3ForCausalLM", "--max-num-partial-prefills|4"),
+               "Concurrent Partial Prefill is not supported");
+    is_refused(NEWEST("-pp|2|--distributed-executor-backend|uni"), "Pipeline Parallelism without Ray");
+    is_refused(NEWEST("--attention-backend|NONSENSE|--cpu-offload-gb|-1"), "Unknown attention backend");
+    assert_null(OLD("--distributed-executor-backend|nonsense"));
+    /* more ranks than GPUs are Ray's matter there, which comes later */
+    is_refused(said("0.11.0", 90, 4, "Qwen3ForCausalLM", "-tp|8"), "in the placement group");
+    assert_int_equal(refusal.phase, OOS_PHASE_DISTRIBUTED_INIT);
+    is_refused(said("0.11.0", 90, 4, "Qwen3ForCausalLM", "-tp|7"), "must be divisible by");
+}
+
+static void classes_read_their_json_also_where_they_pass_over_keys(void **state)
+{
+    (void)state;
+    is_refused(OLD("--compilation-config|{not json"), "Invalid JSON: key must be a string");
+    is_refused(OLD("--compilation-config|3"), "Input should be an object");
+    assert_null(OLD("--compilation-config|{\"mode\": 7}")); /* a key of later releases */
+    is_refused(NEWEST("--compilation-config|{\"mode\": 7}"), "mode: Input should be 0, 1, 2 or 3");
+    /* a flag that is not there is told as such, whatever its value */
+    is_refused(OLD("--performance-mode|fast"), "unrecognized arguments: --performance-mode fast");
+}
+
+static void a_model_that_float16_does_not_suit_is_given_another_type(void **state)
+{
+    (void)state;
+    assert_false(said("0.19.1", 70, 1, "Gemma2ForCausalLM", "") != NULL);
+    is_refused(said_of("0.24.0", 90, 8, "GptOssForCausalLM", "mxfp4",
+                       "--quantization|gptq|--quantization|awq|-tp|3"),
+               "divisible"); /* its own method wins */
+    is_refused(said_of("0.11.0", 90, 8, "GptOssForCausalLM", "mxfp4", "--quantization|awq"),
+               "(mxfp4) does not match");
+}
+
+static void a_modelopt_checkpoint_has_the_method_of_its_scheme(void **state)
+{
+    (void)state;
+    algo = "NVFP4";
+    produced = true;
+    is_refused(said_of("0.19.1", 90, 8, "Qwen3ForCausalLM", "modelopt", "--quantization|awq"),
+               "(modelopt_fp4) does not match");
+    assert_null(said_of("0.24.0", 90, 8, "Qwen3ForCausalLM", "modelopt", "--quantization|awq"));
+    is_refused(
+        said_of("0.24.0", 70, 8, "Qwen3ForCausalLM", "modelopt", ""),
+        "The quantization method modelopt_fp4 is not supported for the current GPU. Minimum capability: 75");
+    algo = "MIXED_PRECISION";
+    is_refused(said_of("0.28.0", 90, 8, "Qwen3ForCausalLM", "modelopt", ""),
+               "Unknown ModelOpt quant algo: MIXED_PRECISION");
+    produced = false;
+    assert_null(said_of("0.28.0", 90, 8, "Qwen3ForCausalLM", "modelopt", ""));
+    algo = NULL;
+}
+
+static size_t captured(const char *version, const char *architecture, uint64_t requests)
+{
+    fixture f;
+    fixture_init(&f, version, 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 64, 8, 64, 0), 24);
+    f.model.architecture = architecture;
+    f.model.max_position = 131072;
+    f.serve.max_num_seqs = oos_u64_of(requests);
+    f.serve.max_num_batched_tokens = oos_u64_of(8192);
+    size_t const count = fixture_setup(&f)->capture_count;
+    fixture_free(&f);
+    return count;
+}
+
+static void gpt_oss_is_captured_for_more_than_others(void **state)
+{
+    (void)state;
+    assert_int_equal(captured("0.32.0", "GptOssForCausalLM", 256), 83);
+    assert_int_equal(captured("0.24.0", "GptOssForCausalLM", 4), 83); /* however few requests there are */
+    assert_int_equal(captured("0.11.0", "GptOssForCausalLM", 256), 81);
+    assert_int_equal(captured("0.24.0", "LlamaForCausalLM", 256), 51);
+    assert_int_equal(captured("0.11.0", "LlamaForCausalLM", 256), 67);
+    assert_int_equal(captured("0.11.0", "LlamaForCausalLM", 1), 3); /* 1, 2 and 4 are always there */
+}
+
 int main(void)
 {
     static const struct CMUnitTest cases[] = {
@@ -265,6 +378,12 @@ int main(void)
         cmocka_unit_test(json_values_have_the_keys_and_kinds_of_the_release),
         cmocka_unit_test(methods_of_drafting_are_those_of_the_release),
         cmocka_unit_test(a_switch_to_leave_out_is_named_as_it_was_given),
+        cmocka_unit_test(numbers_are_checked_by_hand_where_no_bounds_are_declared),
+        cmocka_unit_test(a_release_takes_and_refuses_what_its_configuration_does),
+        cmocka_unit_test(classes_read_their_json_also_where_they_pass_over_keys),
+        cmocka_unit_test(a_model_that_float16_does_not_suit_is_given_another_type),
+        cmocka_unit_test(gpt_oss_is_captured_for_more_than_others),
+        cmocka_unit_test(a_modelopt_checkpoint_has_the_method_of_its_scheme),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

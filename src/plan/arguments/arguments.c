@@ -142,18 +142,53 @@ static bool check_frontend(oos_check *c)
     return false;
 }
 
+/* vllm/envs.py, env_with_choices(): read before anything else is made */
+static bool check_variables(oos_check *c)
+{
+    const oos_rules *rules = c->setup->rules;
+    const char *name = c->setup->env->attention_backend;
+    if (!name || !rules->backend_variable_checked ||
+        oos_backend_name_known(rules->facts, name, rules->version))
+        return false;
+    return oos_check_refuse(
+        c,
+        "Invalid value '%s' for VLLM_ATTENTION_BACKEND. Valid options: ['FLASH_ATTN', 'TRITON_ATTN', ...].",
+        name);
+}
+
+/* CacheConfig._verify_args(), before the bounds were declared with the fields */
+static bool check_cache(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    if (setup->rules->bounds_declared) return false;
+    double value;
+    const char *offload = oos_check_given(c, "--cpu-offload-gb");
+    if (offload && number_of(offload, &value) && value < 0) {
+        oos_check_mend_without(c, "--cpu-offload-gb");
+        return oos_check_refuse(c, "CPU offload space must be non-negative, but got %.1f", value);
+    }
+    const char *share = oos_check_given(c, "--gpu-memory-utilization");
+    if (share && number_of(share, &value) && value > 1) {
+        oos_check_mend_without(c, "--gpu-memory-utilization");
+        return oos_check_refuse(c, "GPU memory utilization must be less than 1.0. Got %s.", share);
+    }
+    return false;
+}
+
 static bool check_all(oos_check *c)
 {
-    return check_words(c) || check_frontend(c) || oos_check_bounds(c, "ModelConfig") || oos_check_model(c) ||
-           oos_check_bounds(c, "CacheConfig") || oos_check_launch(c) ||
+    return check_words(c) || check_frontend(c) || check_variables(c) || oos_check_bounds(c, "ModelConfig") ||
+           oos_check_model(c) || oos_check_features(c) || oos_check_bounds(c, "CacheConfig") ||
+           check_cache(c) || oos_check_launch(c) ||
            (!c->setup->rules->async_takes_drafts && oos_check_async(c)) ||
            oos_check_bounds(c, "ParallelConfig") || oos_check_data_parallel(c) || oos_check_parallel(c) ||
            oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") || oos_check_scheduler(c) ||
-           (c->setup->loras && (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
-           oos_check_bounds(c, "UVAOffloadConfig") || oos_check_bounds(c, "PrefetchOffloadConfig") ||
-           oos_check_sizes_twice(c) || oos_check_levels(c) || oos_check_parallel_late(c) ||
-           oos_check_quantization_late(c) || oos_check_executor(c) || oos_check_async(c) ||
-           oos_check_rest(c) || oos_check_microbatches(c);
+           (oos_flag_or(c->setup->serve->enable_lora, false) &&
+            (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
+           oos_check_backend(c) || oos_check_bounds(c, "UVAOffloadConfig") ||
+           oos_check_bounds(c, "PrefetchOffloadConfig") || oos_check_sizes_twice(c) || oos_check_levels(c) ||
+           oos_check_parallel_late(c) || oos_check_quantization_late(c) || oos_check_executor(c) ||
+           oos_check_async(c) || oos_check_rest(c) || oos_check_microbatches(c);
 }
 
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,

@@ -83,12 +83,37 @@ bool oos_check_microbatches(oos_check *c)
                             way ? way : "allgather_reducescatter");
 }
 
+/* EngineArgs._check_feature_supported(): what the only engine that is left cannot do. Before 0.11.1 it was left to the other. */
+bool oos_check_features(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const char *executor = oos_check_given(c, "--distributed-executor-backend");
+    uint64_t prefills;
+    if (!setup->rules->bounds_declared) return false;
+    if ((oos_check_number(c, "--max-num-partial-prefills", &prefills) && prefills != 1) ||
+        (oos_check_number(c, "--max-long-partial-prefills", &prefills) && prefills != 1)) {
+        oos_check_mend_without(c, oos_check_has(c, "--max-num-partial-prefills")
+                                      ? "--max-num-partial-prefills"
+                                      : "--max-long-partial-prefills");
+        return oos_check_refuse(c, "Concurrent Partial Prefill is not supported. We recommend to remove "
+                                   "Concurrent Partial Prefill from your config.");
+    }
+    if (setup->pp > 1 && executor && strcmp(executor, "ray") != 0 && strcmp(executor, "mp") != 0 &&
+        strcmp(executor, "external_launcher") != 0 && strcmp(executor, "None") != 0) {
+        oos_check_mend_without(c, "--distributed-executor-backend");
+        return oos_check_refuse(c, "Pipeline Parallelism without Ray distributed executor or multiprocessing "
+                                   "executor or external launcher is not supported.");
+    }
+    return false;
+}
+
 /* Executor.get_class(): another name is that of a class in a module. */
 bool oos_check_executor(oos_check *c)
 {
     static const char *const known[] = {"ray", "mp", "uni", "external_launcher"};
     const char *name = oos_check_given(c, "--distributed-executor-backend");
-    if (!name || strchr(name, '.') || strcmp(name, "None") == 0) return false;
+    if (!name || strchr(name, '.') || strcmp(name, "None") == 0 || !c->setup->rules->bounds_declared)
+        return false; /* before 0.11.1 the class is looked for when the workers are made */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i]) == 0) return false;
     oos_check_mend_without(c, "--distributed-executor-backend");

@@ -46,15 +46,12 @@ static bool check_length(oos_check *c)
 /* _FLOAT16_NOT_SUPPORTED_MODELS */
 static bool check_dtype(oos_check *c)
 {
-    static const char *const unstable[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
-    const char *type = c->setup->model->model_type;
-    if (!type || c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused) return false;
-    for (size_t i = 0; i < sizeof unstable / sizeof *unstable; i++)
-        if (strcmp(type, unstable[i]) == 0) {
-            oos_check_mend_without(c, "--dtype");
-            return oos_check_refuse(c, "The model type '%s' does not support float16.", type);
-        }
-    return false;
+    const oos_model *model = c->setup->model;
+    if (c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused ||
+        !oos_setup_unstable_in_float16(model))
+        return false;
+    oos_check_mend_without(c, "--dtype");
+    return oos_check_refuse(c, "The model type '%s' does not support float16.", model->model_type);
 }
 
 /* Methods that stand for one another, by what the checkpoint says: the engine takes the better kernel by itself, or the one
@@ -64,8 +61,6 @@ static bool same_family(const char *checkpoint, const char *asked)
     static const char *const families[][8] = {
         {"awq", "awq_marlin", "auto_awq", "awq_triton"},
         {"gptq", "gptq_marlin", "auto_gptq", "marlin", "gptq_marlin_24", "gptq_bitblas"},
-        {"auto-round", "auto_round", "inc", "auto-round"},
-        {"modelopt", "modelopt_fp4", "modelopt_mxfp8", "modelopt_mixed", "nvfp4"},
         {"mxfp4", "gpt_oss_mxfp4"},
         {"fp8", "deepseek_v4_fp8"},
     };
@@ -81,13 +76,6 @@ static bool same_family(const char *checkpoint, const char *asked)
     return false;
 }
 
-/* Checkpoints whose own method wins over the flag (override_quantization_method), whatever it says. */
-static bool overrides_the_flag(const oos_model *model)
-{
-    return strncmp(model->quant_method, "modelopt", 8) == 0 || strcmp(model->quant_method, "mxfp4") == 0 ||
-           strncmp(model->architecture, "DeepseekV4", 10) == 0;
-}
-
 /* A method by the name it has in the release: AutoRound became a part of INC. */
 static const char *name_here(const oos_check *c, const char *name)
 {
@@ -95,6 +83,58 @@ static const char *name_here(const oos_check *c, const char *name)
     bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
     oos_quant_method method;
     return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
+}
+
+static bool method_here(const oos_check *c, const char *name)
+{
+    oos_quant_method method;
+    return oos_quant_method_find(c->setup->rules->facts, name, c->setup->rules->version, &method);
+}
+
+/* What a release makes of a checkpoint's own method before it looks at the flag. */
+typedef struct own_method {
+    const char *name; /* NULL: the checkpoint has none */
+    bool wins;        /* whatever the flag says (override_quantization_method) */
+    bool unknown;     /* a scheme of ModelOpt that the release has no name for */
+} own_method;
+
+static own_method modelopt_method(const oos_check *c, const char *has)
+{
+    const oos_model *model = c->setup->model;
+    const char *algo = model->modelopt_algo;
+    own_method own = {.name = has};
+    if (!algo) return own;
+    bool const fp8 = strcmp(algo, "FP8") == 0;
+    if (model->modelopt_produced) { /* _normalize_quantization_config() */
+        bool const fp8_too = strcmp(algo, "FP8_PER_CHANNEL_PER_TOKEN") == 0 || strcmp(algo, "FP8_PB_WO") == 0;
+        if (fp8 || fp8_too)
+            own.name = "modelopt";
+        else if (strcmp(algo, "NVFP4") == 0)
+            own.name = "modelopt_fp4";
+        else
+            own.unknown = true;
+    }
+    if (own.unknown || (strcmp(own.name, "modelopt") != 0 && !c->setup->rules->modelopt_by_prefix))
+        return own;
+    const char *other = fp8                                    ? "modelopt"
+                        : strstr(algo, "MXFP8")                ? "modelopt_mxfp8"
+                        : strstr(algo, "FP4")                  ? "modelopt_fp4"
+                        : strcmp(algo, "MIXED_PRECISION") == 0 ? "modelopt_mixed"
+                                                               : NULL;
+    if (other && method_here(c, other)) own = (own_method){.name = other, .wins = true};
+    return own;
+}
+
+static own_method own_method_of(const oos_check *c)
+{
+    const oos_model *model = c->setup->model;
+    const char *has = model->quant_by_flag ? NULL : model->quant_method;
+    if (!has) return (own_method){0};
+    if (strncmp(has, "modelopt", 8) == 0) return modelopt_method(c, has);
+    bool const oss = strcmp(has, "mxfp4") == 0 && method_here(c, "gpt_oss_mxfp4");
+    bool const v4 = strncmp(model->architecture, "DeepseekV4", 10) == 0;
+    const char *name = name_here(c, has);
+    return (own_method){.name = name, .wins = oss || v4 || strcmp(name, has) != 0};
 }
 
 /* Methods that a scheme without a name may be: not judged. */
@@ -108,11 +148,13 @@ static bool by_flag(const char *asked)
 static bool check_quantization(oos_check *c)
 {
     const oos_setup *setup = c->setup;
-    const char *asked = setup->serve->quantization,
-               *has = setup->model->quant_by_flag ? NULL : setup->model->quant_method;
-    const char *name = asked ? asked : has;
+    const char *asked = setup->serve->quantization;
+    own_method const own = own_method_of(c);
+    const char *has = own.name, *name = asked ? asked : has;
     oos_quant_method method;
-    if (!name || (has && overrides_the_flag(setup->model))) return false;
+    if (own.unknown)
+        return oos_check_refuse(c, "Unknown ModelOpt quant algo: %s", setup->model->modelopt_algo);
+    if (!name || own.wins) return false;
     if (setup->model->quant_by_flag && asked && !by_flag(asked)) {
         oos_check_mend_without(c, "--quantization");
         return oos_check_refuse(
@@ -195,11 +237,11 @@ static const char *kernel_of(const oos_check *c, const char *name)
 bool oos_check_quantization_late(oos_check *c)
 {
     const oos_setup *setup = c->setup;
-    const char *has = setup->model->quant_by_flag ? NULL : setup->model->quant_method;
-    const char *name = setup->serve->quantization ? setup->serve->quantization : has;
+    own_method const own = own_method_of(c);
+    const char *has = own.name;
+    const char *name = setup->serve->quantization && !own.wins ? setup->serve->quantization : has;
     oos_quant_method method;
     if (!name) return false;
-    if (has && overrides_the_flag(setup->model)) name = has;
     name = kernel_of(c, name_here(c, name));
     if (!has && check_settings(c, name)) return true;
     if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;

@@ -12,14 +12,40 @@ static uint64_t ranks_that_divide(uint64_t heads, uint64_t most)
     return 1;
 }
 
-/* ParallelConfig */
-bool oos_check_parallel(oos_check *c)
+/* ParallelConfig.__post_init__(), before 0.13 the placement group of Ray */
+static bool check_world(oos_check *c)
 {
     const oos_setup *setup = c->setup;
     uint64_t const ranks = setup->tp * setup->pp;
     const char *backend = oos_check_given(c, "--distributed-executor-backend");
+    if (setup->device.count_given && ranks > setup->device.count && !backend &&
+        !oos_check_given(c, "--nnodes")) {
+        oos_check_mend(c, "--tensor-parallel-size",
+                       ranks_that_divide(setup->model->heads, setup->device.count));
+        if (setup->pp > 1) oos_check_mend_without(c, "--pipeline-parallel-size");
+        if (!setup->rules->world_size_checked) {
+            c->refusal->phase = OOS_PHASE_DISTRIBUTED_INIT;
+            return oos_check_refuse(c, "The number of required GPUs exceeds the total number of available "
+                                       "GPUs in the placement group.");
+        }
+        return oos_check_refuse(
+            c, "World size (%llu) is larger than the number of available GPUs (%llu) in this node.",
+            (ull)ranks, (ull)setup->device.count);
+    }
+    return false;
+}
+
+/* ParallelConfig */
+bool oos_check_parallel(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
     if (setup->beyond)
         return oos_check_refuse(c, "World size is larger than the number of available GPUs in this node.");
+    const oos_u64 tp = setup->serve->tensor_parallel_size;
+    if (tp.known && tp.value == 0) { /* where no bound was declared */
+        oos_check_mend_without(c, "--tensor-parallel-size");
+        return oos_check_refuse(c, "integer modulo by zero");
+    }
     if (setup->tp % setup->dcp != 0) {
         oos_check_mend_without(c, "--decode-context-parallel-size");
         return oos_check_refuse(c, "tp_size=%llu must be divisible by dcp_size=%llu.", (ull)setup->tp,
@@ -30,16 +56,17 @@ bool oos_check_parallel(oos_check *c)
         oos_check_mend_without(c, "--enable-eplb");
         return oos_check_refuse(c, "enable_expert_parallel must be True to use EPLB.");
     }
-    if (setup->device.count_given && ranks > setup->device.count && !backend &&
-        !oos_check_given(c, "--nnodes")) {
-        oos_check_mend(c, "--tensor-parallel-size",
-                       ranks_that_divide(setup->model->heads, setup->device.count));
-        if (setup->pp > 1) oos_check_mend_without(c, "--pipeline-parallel-size");
-        return oos_check_refuse(
-            c, "World size (%llu) is larger than the number of available GPUs (%llu) in this node.",
-            (ull)ranks, (ull)setup->device.count);
+    uint64_t spare;
+    if (oos_check_number(c, "--num-redundant-experts", &spare) && spare > 0 &&
+        !oos_check_has(c, "--enable-eplb")) {
+        oos_check_mend_without(c, "--num-redundant-experts");
+        return oos_check_refuse(c,
+                                "num_redundant_experts is set to %llu but EPLB is not enabled. Either enable "
+                                "EPLB or unset num_redundant_experts.",
+                                (ull)spare);
     }
-    return false;
+    if (!setup->rules->world_size_checked) return false;
+    return check_world(c);
 }
 
 /* ModelConfig.verify_with_parallel_config() */
@@ -58,9 +85,14 @@ bool oos_check_parallel_late(oos_check *c)
         return oos_check_refuse(
             c, "Number of experts in the model must be greater than 0 when expert parallelism is enabled.");
     }
-    if (setup->dcp > 1 && !model->mla) {
+    if (setup->dcp > 1 && !model->mla && setup->rules->bounds_declared) {
         if (setup->tp <= model->kv_heads) {
             oos_check_mend_without(c, "--decode-context-parallel-size");
+            if (!setup->rules->context_ranks_named)
+                return oos_check_refuse(c,
+                                        "tensor parallel size %llu must be greater than total num kv heads "
+                                        "%llu when enable decode context parallel for GQA/MQA",
+                                        (ull)setup->tp, (ull)model->kv_heads);
             return oos_check_refuse(
                 c,
                 "Decode context parallelism for GQA/MQA requires `--tensor-parallel-size` (%llu) to be "
@@ -95,8 +127,16 @@ bool oos_check_speculation(oos_check *c)
         return oos_check_refuse(
             c, "method: Input should be 'ngram', 'medusa', 'draft_model', 'eagle', 'mtp', ... (got '%s')",
             spec->method);
-    if (spec->tokens_wrong)
+    if (spec->tokens_wrong && setup->rules->bounds_declared)
         return oos_check_refuse(c, "num_speculative_tokens: Input should be greater than 0");
+    if (!spec->method && !spec->model && !spec->tokens.known && !spec->tokens_wrong)
+        return oos_check_refuse(c,
+                                "num_speculative_tokens must be provided with speculative model unless the "
+                                "draft model config contains an n_predict parameter.");
+    if (mtp && !spec->model && setup->model->mtp_layer_count == 0 && setup->rules->drafts_only_with_model)
+        return oos_check_refuse(c, "Speculative decoding with draft model is not supported yet. Please "
+                                   "consider using other speculative decoding methods such as ngram, medusa, "
+                                   "eagle, or mtp.");
     if (mtp && !spec->model && setup->model->mtp_layer_count == 0)
         return oos_check_refuse(c, "Unsupported speculative method: '%s'", spec->method);
     bool const own =
@@ -105,7 +145,26 @@ bool oos_check_speculation(oos_check *c)
          strcmp(spec->method, "custom_class") == 0 || strcmp(spec->method, "extract_hidden_states") == 0);
     if (!own && !spec->model)
         return oos_check_refuse(c, "num_speculative_tokens was provided but without speculative model.");
+    if (spec->tokens_wrong)
+        return oos_check_refuse(c, "Expected num_speculative_tokens to be greater than zero.");
     c->refusal->mend_count = 0;
+    return false;
+}
+
+/* SchedulerConfig._verify_args(), before bounds were declared */
+static bool check_scheduler_by_hand(oos_check *c)
+{
+    const oos_serve *serve = c->setup->serve;
+    uint64_t prefills;
+    if (serve->max_num_batched_tokens.known && serve->max_num_batched_tokens.value == 0) {
+        oos_check_mend_without(c, "--max-num-batched-tokens");
+        return oos_check_refuse(c,
+                                "max_num_batched_tokens (0) must be greater than or equal to max_num_seqs.");
+    }
+    if (oos_check_number(c, "--max-num-partial-prefills", &prefills) && prefills < 1) {
+        oos_check_mend_without(c, "--max-num-partial-prefills");
+        return oos_check_refuse(c, "max_num_partial_prefills (0) must be greater than or equal to 1.");
+    }
     return false;
 }
 
@@ -115,6 +174,7 @@ bool oos_check_scheduler(oos_check *c)
     const oos_setup *setup = c->setup;
     uint64_t const tokens = setup->max_num_batched_tokens, seqs = setup->max_num_seqs,
                    length = setup->max_model_len;
+    if (!setup->rules->bounds_declared && check_scheduler_by_hand(c)) return true;
     if (tokens < length && !setup->chunked_prefill) {
         oos_check_mend(c, "--max-num-batched-tokens", length);
         return oos_check_refuse(c, "max_num_batched_tokens (%llu) is smaller than max_model_len (%llu).",
@@ -141,7 +201,17 @@ bool oos_check_scheduler(oos_check *c)
 /* LoRAConfig */
 bool oos_check_lora(oos_check *c)
 {
-    uint64_t most;
+    static const uint64_t ranks[] = {8, 16, 32, 64, 128, 256, 320, 512};
+    uint64_t most, rank;
+    if (!c->setup->rules->bounds_declared && oos_check_number(c, "--max-lora-rank", &rank)) {
+        bool listed = false;
+        for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) listed |= ranks[i] == rank;
+        if (!listed) {
+            oos_check_mend_without(c, "--max-lora-rank");
+            return oos_check_refuse(
+                c, "max_lora_rank (%llu) must be one of (8, 16, 32, 64, 128, 256, 320, 512).", (ull)rank);
+        }
+    }
     if (!oos_check_number(c, "--max-cpu-loras", &most) || most == 0 || most >= c->setup->loras) return false;
     oos_check_mend_without(c, "--max-cpu-loras");
     return oos_check_refuse(c, "max_cpu_loras (%llu) must be >= max_loras (%llu).", (ull)most,
@@ -152,8 +222,7 @@ bool oos_check_lora(oos_check *c)
 static bool check_graphs(oos_check *c)
 {
     const oos_compilation *graphs = &c->setup->serve->compilation;
-    if (!c->setup->rules->full_graphs_default || oos_flag_or(c->setup->serve->enforce_eager, false))
-        return false;
+    if (!c->setup->rules->bounds_declared || oos_flag_or(c->setup->serve->enforce_eager, false)) return false;
     if (graphs->max_capture_size.known && graphs->max_capture_size.value == 0) {
         oos_check_mend_without(c, oos_check_has(c, "--max-cudagraph-capture-size")
                                       ? "--max-cudagraph-capture-size"
@@ -193,7 +262,7 @@ bool oos_check_sizes_twice(oos_check *c)
     return false;
 }
 
-static bool check_backend(oos_check *c)
+bool oos_check_backend(oos_check *c)
 {
     const char *name = c->setup->serve->attention_backend;
     char upper[64];
@@ -263,6 +332,6 @@ static bool check_expert_blocks(oos_check *c)
 
 bool oos_check_rest(oos_check *c)
 {
-    return check_backend(c) || check_graphs(c) || check_state(c) || check_cache_type(c) ||
-           check_expert_blocks(c);
+    return check_graphs(c) || check_state(c) || check_cache_type(c) || check_expert_blocks(c) ||
+           (!c->setup->rules->world_size_checked && check_world(c));
 }

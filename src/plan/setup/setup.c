@@ -7,6 +7,15 @@
 
 /* vLLM, ModelConfig: `auto` takes the checkpoint's type; float32 is cast down, and bfloat16 becomes float16 where the
  * device has none. */
+/* _FLOAT16_NOT_SUPPORTED_MODELS */
+bool oos_setup_unstable_in_float16(const oos_model *model)
+{
+    static const char *const types[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
+    for (size_t i = 0; model->model_type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(model->model_type, types[i]) == 0) return true;
+    return false;
+}
+
 static oos_dtype resolve_dtype(const oos_setup *setup)
 {
     const char *asked = setup->serve->dtype;
@@ -19,6 +28,10 @@ static oos_dtype resolve_dtype(const oos_setup *setup)
     if (dtype == OOS_DTYPE_UNKNOWN || dtype == OOS_DTYPE_F32)
         dtype = has_bf16 && setup->rules->float32_becomes_bfloat16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F16;
     if (dtype == OOS_DTYPE_BF16 && !has_bf16) dtype = OOS_DTYPE_F16;
+    /* a model that is refused in float16 is given what else the device has */
+    if (dtype == OOS_DTYPE_F16 && setup->rules->float16_refused &&
+        oos_setup_unstable_in_float16(setup->model))
+        dtype = has_bf16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F32;
     return dtype;
 }
 
@@ -208,7 +221,8 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     resolve_lengths(setup);
     resolve_speculation(setup);
     setup->v2_runner = resolve_v2_runner(setup);
-    setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, true);
+    setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, true) ||
+                             (rules->chunked_prefill_always && !model->pooling);
     resolve_state(setup);
     oos_setup_for_architecture(setup);
     oos_setup_batch_limits(setup);

@@ -106,6 +106,9 @@ static inline double oos_outside_budget(const oos_setup *setup)
     return share > 0 ? share : 0;
 }
 
+/* Models that the engine does not run in float16. */
+bool oos_setup_unstable_in_float16(const oos_model *model);
+
 /* The longest length the engine takes from the model's config, by version. */
 uint64_t oos_setup_derived_length(const oos_setup *setup);
 

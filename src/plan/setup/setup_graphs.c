@@ -53,6 +53,12 @@ static void add_decode_sizes(oos_setup *setup, uint64_t query_len, uint64_t top,
     if (requests * query_len <= top) add_size(setup, requests * query_len);
 }
 
+/* GptOssForCausalLMConfig: captured further than others, in steps of 16 already when others had steps of 8. */
+static uint64_t oss_top(const oos_setup *setup)
+{
+    return strcmp(setup->model->architecture, "GptOssForCausalLM") == 0 ? setup->rules->oss_capture_top : 0;
+}
+
 static void default_sizes(oos_setup *setup)
 {
     const oos_rules *rules = setup->rules;
@@ -69,6 +75,8 @@ static void default_sizes(oos_setup *setup)
         return;
     }
     uint64_t top = oos_min(oos_mul(oos_mul(setup->max_num_seqs, query_len), 2), cap);
+    uint64_t const further = given.known ? 0 : oss_top(setup);
+    if (further) top = further;
     if (given.known) top = given.value;
     top = oos_min(top, tokens);
 
@@ -78,8 +86,9 @@ static void default_sizes(oos_setup *setup)
         add_range(setup, 1, oos_min(top, 32) + 1, 1);
     else
         add_size(setup, 1), add_size(setup, 2), add_size(setup, 4);
-    if (rules->capture_list == 1) {
+    if (rules->capture_list == 1 && !further) { /* the first three whatever is the largest */
         add_range(setup, 8, top + 1, 8);
+        top = oos_min(oos_max(top, 4), tokens);
     } else {
         add_range(setup, 8, oos_min(top + 1, 256), 8);
         add_range(setup, 256, top + 1, 16);
