@@ -26,9 +26,8 @@ static const char help[] =
     "takes. MODEL is a directory, a Hugging Face id in the local cache, or "
     "an id\n"
     "fetched from the hub (config and headers only).\n\n"
-    "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them); without it: "
-    "this "
-    "machine's\n"
+    "  --gpu NAME[xN]      the device, for example 4090 or A30x4 ('oomsight gpus' lists them);\n"
+    "                      without it: this machine's; all: which GPU does it take, the smallest first\n"
     "  --gpu-total SIZE    what the device or slice really shows, for example 23.5GiB\n"
     "  --gpu-used SIZE     held by other processes\n"
     "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
@@ -123,6 +122,11 @@ static int read_options(plan_options *options, int argc, char **argv)
                                .options = options};
     int const at = command_line_read(&line, argc, argv);
     if (at < 0) return at;
+    if (options->params.gpu && strcmp(options->params.gpu, "all") == 0 &&
+        (options->max_fit || options->version_count > 1)) {
+        fputs("oomsight plan: --gpu all is for one version, and without --max-fit\n", stderr);
+        return -1;
+    }
     options->params.command = (const char *const *)(argv + at);
     options->params.command_count = (size_t)(argc - at);
     options->params.environment = options->environment;
@@ -132,6 +136,7 @@ static int read_options(plan_options *options, int argc, char **argv)
 /* 0 for what starts and likely starts; with --strict only for what starts. */
 static int exit_code(const oomsight_plan *plan, bool strict)
 {
+    if (oomsight_plan_choices(plan) >= 0) return oomsight_plan_choices(plan) ? EXIT_FITS : EXIT_DOES_NOT_FIT;
     switch (oomsight_plan_verdict(plan)) {
     case OOMSIGHT_VERDICT_FITS: return EXIT_FITS;
     case OOMSIGHT_VERDICT_TIGHT:

@@ -214,9 +214,11 @@ typedef struct oomsight_plan_params {
     const oomsight_model *model; /* NULL: opened from the MODEL word of `command` */
     const char *const *command;  /* `vllm serve MODEL ...`, word for word; must live until the call returns */
     size_t command_count;
-    const char *gpu;          /* "A30x4", "5090", ...; NULL: unknown device, then gpu_total_bytes is needed */
-    uint64_t gpu_total_bytes; /* what the device or slice shows; 0: from data */
-    uint64_t gpu_used_bytes;  /* held by others */
+    /* "A30x4", "5090", ...; "all": on which of them does it start, see oomsight_plan_choices(); NULL: that of `machine`, or an unknown
+     * device, then gpu_total_bytes is needed */
+    const char *gpu;
+    uint64_t gpu_total_bytes;       /* what the device or slice shows; 0: from data */
+    uint64_t gpu_used_bytes;        /* held by others */
     const char *compute_capability; /* "9.0"; NULL: from data */
     const char *engine_version;     /* "0.19.1"; NULL: newest known */
     const char *const *environment; /* "NAME=value" words that the engine would see; may be NULL */
@@ -248,6 +250,8 @@ OOMSIGHT_API void oomsight_plan_free(oomsight_plan *plan); /* NULL is fine */
 OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
 /* "starts", "likely starts", "likely fails", "fails" or "can't tell": what people read. `tight` is one of the two in between. */
 OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
+/* Of a plan for every GPU ("all"): on how many it likely starts. -1: it was made for one. */
+OOMSIGHT_API int oomsight_plan_choices(const oomsight_plan *plan);
 OOMSIGHT_API double oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1 */
 
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it

@@ -70,6 +70,22 @@ oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word,
                     count > 1 ? " or " : "", count > 1 ? names[1] : "");
 }
 
+/* --gpu all: which of them does it take? Planned for the one with most memory, then for each. */
+static bool is_every_gpu(const oomsight_plan_params *params)
+{
+    return params->gpu && strcmp(params->gpu, "all") == 0;
+}
+
+static const oos_gpu *largest_gpu(const oos_gpus *gpus)
+{
+    const oos_gpu *best = NULL;
+    for (size_t i = 0; i < gpus->count; i++)
+        if (!gpus->list[i].slice && gpus->list[i].memory == OOS_MEMORY_HBM &&
+            (!best || gpus->list[i].total_bytes > best->total_bytes))
+            best = &gpus->list[i];
+    return best;
+}
+
 /* "h100x1" or "1xh100": one and no more. */
 static bool says_one(const char *word)
 {
@@ -127,7 +143,9 @@ static oomsight_status device_find(const oomsight_plan_params *params, const oos
     if (here) {
         device_here(params, machine, &device);
     } else if (params->gpu) {
-        gpu = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
+        gpu = is_every_gpu(params)
+                  ? largest_gpu(&params->data->gpus)
+                  : oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
         if (!gpu) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
     } else if (!params->gpu_total_bytes) {
         return oos_fail(reterr, OOMSIGHT_USAGE,
@@ -410,8 +428,13 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
 
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    oomsight_status const status = plan->engine->solve(plan->arena, scratch, &plan->start, plan->facts,
-                                                       &params->data->gpus, &plan->plan, reterr);
+    bool const every = is_every_gpu(params);
+    if (every && !plan->engine->choose) {
+        oos_arena_free(scratch);
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for vLLM");
+    }
+    oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(
+        plan->arena, scratch, &plan->start, plan->facts, &params->data->gpus, &plan->plan, reterr);
     oos_arena_free(scratch);
     oos_assert(status != OOMSIGHT_OK || oos_plan_is_sound(&plan->plan));
     return status == OOMSIGHT_OK ? flags_form(plan, params, words, word_count, reterr) : status;
@@ -471,6 +494,11 @@ oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
 const char *oomsight_plan_answer(const oomsight_plan *plan)
 {
     return oos_report_answer_word(&plan->plan);
+}
+
+int oomsight_plan_choices(const oomsight_plan *plan)
+{
+    return plan->plan.choices ? (int)plan->plan.choice_count : -1;
 }
 
 double oomsight_plan_probability(const oomsight_plan *plan)
@@ -612,6 +640,15 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     const oos_plan *const only = &plan->plan;
+    if (only->choices && params->format > OOMSIGHT_FORMAT_JSON)
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "which GPU it takes is written as text or JSON");
+    if (only->choices) {
+        if (params->format == OOMSIGHT_FORMAT_JSON)
+            oos_report_choices_json(&text, only);
+        else
+            oos_report_choices_text(&text, only, params);
+        return OOS_WHOLE_TEXT(params, &text, ret_text);
+    }
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_plan_text(&text, &plan->plan, params); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_plan_json(&text, &plan->plan); break;

@@ -42,6 +42,10 @@ typedef struct oos_engine {
     oomsight_status (*solve)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr);
+    /* The choices of a plan: every device on which it starts. NULL: not for this engine. */
+    oomsight_status (*choose)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                              oomsight_error *reterr);
 } oos_engine;
 
 extern const oos_engine oos_engine_vllm;

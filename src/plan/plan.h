@@ -37,6 +37,9 @@ typedef struct oos_need_gpu {
     const char *flags[OOS_NEED_FLAGS_MAX];
     size_t flag_count;
     uint64_t kv_tokens;
+    uint64_t memory_bytes; /* of one card, all of it */
+    oomsight_verdict verdict;
+    double probability; /* of starting */
 } oos_need_gpu;
 typedef struct oos_needs {
     uint64_t checkpoint_bytes,
@@ -100,6 +103,8 @@ typedef struct oos_plan {
     size_t inert_count;
     const oos_fork *forks;
     size_t fork_count;
+    const oos_need_gpu *choices; /* for every GPU: those on which it likely starts, the least memory first */
+    size_t choice_count;
     const char *const *assumed; /* what the command did not say: the machine's GPU, the release */
     size_t assumed_count;
     const char *const *notes;

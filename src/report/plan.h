@@ -9,6 +9,10 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
 void oos_report_plan_json(oos_text *text, const oos_plan *plan);
 void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
 
+/* Which GPU does it take: the choices of a plan. JSON: oomsight.choices/1. */
+void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
+void oos_report_choices_json(oos_text *text, const oos_plan *plan);
+
 /* Several plans of one command side by side. */
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,
                       const oomsight_render_params *params);

@@ -37,6 +37,15 @@ static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     return oos_plan_solve(arena, scratch, plan, &asked, reterr);
 }
 
+static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                              oomsight_error *reterr)
+{
+    oos_solve_facts const asked = {
+        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+    return oos_plan_choose(arena, scratch, plan, &asked, reterr);
+}
+
 const oos_engine oos_engine_vllm = {
     .words = &oos_engine_list[0],
     .dialect = &oos_dialect_vllm,
@@ -44,4 +53,5 @@ const oos_engine oos_engine_vllm = {
     .ranks = ranks,
     .plan = plan_start,
     .solve = solve,
+    .choose = choose,
 };

@@ -187,3 +187,11 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
     plan->answer_count = answers;
     return find_inert(&s, plan, reterr);
 }
+
+oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
+                                const oos_solve_facts *facts, oomsight_error *reterr)
+{
+    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
+    if (oos_choices_find(&s, &plan->choices, &plan->choice_count)) return OOMSIGHT_OK;
+    return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the devices");
+}

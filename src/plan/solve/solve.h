@@ -18,4 +18,8 @@ typedef struct oos_solve_facts {
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
                                const oos_solve_facts *facts, oomsight_error *reterr);
 
+/* Which GPU does it take? Fills the choices of a plan, whatever device it was made for. */
+oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
+                                const oos_solve_facts *facts, oomsight_error *reterr);
+
 #endif

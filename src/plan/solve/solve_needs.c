@@ -95,8 +95,9 @@ static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, oos_need
 {
     const oos_setup *setup = s->plan->setup;
     oos_device_facts const device = oos_device_of_gpu(gpu, count, setup->device.host_bytes);
-    uint64_t const pp = count > 8 ? count / 8 : 1, tp = count / pp;
-    oos_need_gpu need = {.gpu = gpu->name, .count = count};
+    bool const as_asked = count == setup->tp * setup->pp;
+    uint64_t const pp = as_asked ? setup->pp : count > 8 ? count / 8 : 1, tp = count / pp;
+    oos_need_gpu need = {.gpu = gpu->name, .count = count, .memory_bytes = gpu->nvml_total_bytes};
     oos_trial t = oos_trial_start(s);
     t.serve.data_parallel_size = (oos_u64){0};
     t.serve.tensor_parallel_size = oos_u64_of(tp);
@@ -114,6 +115,8 @@ static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, oos_need
         }
     }
     need.kv_tokens = t.kv_tokens;
+    need.verdict = t.verdict;
+    need.probability = t.probability;
     *ret_need = need;
     return likely(&t);
 }
@@ -217,5 +220,69 @@ bool oos_needs_find(oos_search *s, const oos_needs **ret_needs)
     }
     if (needs->gpu_count == 0 && !find_release(s, needs)) return false;
     if (needs->checkpoint_bytes || needs->gpu_count || needs->release) *ret_needs = needs;
+    return true;
+}
+
+/* ---- every device ---------------------------------------------------------------------------------------------------- */
+
+static size_t rank_of(const oos_gpus *gpus, const char *name)
+{
+    for (size_t i = 0; i < sizeof common_gpus / sizeof *common_gpus; i++) {
+        uint64_t ignored;
+        const oos_gpu *gpu = oos_gpus_find(gpus, oos_view_of(common_gpus[i]), &ignored);
+        if (gpu && strcmp(gpu->name, name) == 0) return i;
+    }
+    return sizeof common_gpus / sizeof *common_gpus;
+}
+
+/* Less memory in all, then fewer cards, then fewer flags, then what people have. */
+static bool goes_before(const oos_gpus *gpus, const oos_need_gpu *a, const oos_need_gpu *b)
+{
+    uint64_t const a_all = a->memory_bytes / OOS_GIB * a->count, b_all = b->memory_bytes / OOS_GIB * b->count;
+    if (a_all != b_all) return a_all < b_all;
+    if (a->count != b->count) return a->count < b->count;
+    if (a->flag_count != b->flag_count) return a->flag_count < b->flag_count;
+    return rank_of(gpus, a->gpu) < rank_of(gpus, b->gpu);
+}
+
+/* No two of them are in one machine. */
+static bool is_alone(const oos_gpu *gpu)
+{
+    return gpu->memory == OOS_MEMORY_UNIFIED || strstr(gpu->name, "Laptop");
+}
+
+/* The fewest cards of one kind that are enough. How many there may be the command says, or nobody does. */
+static bool try_counts(oos_search *s, const oos_gpu *gpu, oos_need_gpu *ret_need)
+{
+    static const uint64_t counts[] = {1, 2, 4, 8};
+    const oos_setup *setup = s->plan->setup;
+    const oos_serve *serve = setup->serve;
+    uint64_t const held = oos_mul(s->plan->weights.loaded_bytes, oos_mul(setup->tp, setup->pp));
+    if (serve->tensor_parallel_size.known || serve->pipeline_parallel_size.known)
+        return (setup->tp * setup->pp == 1 || !is_alone(gpu)) &&
+               try_gpus(s, gpu, setup->tp * setup->pp, ret_need);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (counts[i] > 1 && is_alone(gpu)) return false;
+        if (gpu->total_bytes / 100 * 97 * counts[i] > held && try_gpus(s, gpu, counts[i], ret_need))
+            return true;
+    }
+    return false;
+}
+
+bool oos_choices_find(oos_search *s, const oos_need_gpu **ret_list, size_t *ret_count)
+{
+    const oos_gpus *gpus = s->facts->gpus;
+    oos_need_gpu *list = OOS_NEW_ARRAY(s->arena, oos_need_gpu, gpus->count + 1);
+    size_t count = 0;
+    if (!list) return false;
+    for (size_t i = 0; i < gpus->count; i++) {
+        oos_need_gpu need;
+        if (gpus->list[i].slice || !try_counts(s, &gpus->list[i], &need)) continue;
+        size_t at = count++;
+        for (; at > 0 && goes_before(gpus, &need, &list[at - 1]); at--) list[at] = list[at - 1];
+        list[at] = need;
+    }
+    *ret_list = list;
+    *ret_count = count;
     return true;
 }

@@ -1,0 +1,136 @@
+/* Which GPU does it take: cards of one size in one row, the least memory first. */
+#include "base/json_write.h"
+#include "report/plan.h"
+#include "report/style.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS_MAX = 8, NAMES_MAX = 3 };
+
+static unsigned long long gib_of(const oos_need_gpu *choice)
+{
+    return (choice->memory_bytes + OOS_GIB / 2) / OOS_GIB;
+}
+
+/* One row: so many cards of that size, with the same flags. */
+static bool same_row(const oos_need_gpu *a, const oos_need_gpu *b)
+{
+    bool same = gib_of(a) == gib_of(b) && a->count == b->count && a->flag_count == b->flag_count;
+    for (size_t i = 0; same && i < a->flag_count; i++) same = strcmp(a->flags[i], b->flags[i]) == 0;
+    return same;
+}
+
+static bool begins_row(const oos_plan *plan, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (same_row(&plan->choices[i], &plan->choices[at])) return false;
+    return true;
+}
+
+/* As people call it, without the maker. */
+static const char *short_name(const char *name)
+{
+    static const char *const heads[] = {"NVIDIA ", "GeForce "};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (strncmp(name, heads[i], strlen(heads[i])) == 0) name += strlen(heads[i]);
+    return name;
+}
+
+static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
+{
+    const oos_need_gpu *row = &plan->choices[first];
+    uint64_t tokens = row->kv_tokens;
+    bool certain = true;
+    oos_text names = {0};
+    size_t count = 0;
+    char size[32], told[40];
+    for (size_t i = first; i < plan->choice_count; i++) {
+        const oos_need_gpu *choice = &plan->choices[i];
+        if (!same_row(row, choice)) continue;
+        tokens = oos_min(tokens, choice->kv_tokens);
+        certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
+        if (count++ < NAMES_MAX)
+            oos_text_printf(&names, "%s%s", count > 1 ? ", " : "", short_name(choice->gpu));
+    }
+    if (count > NAMES_MAX) oos_text_printf(&names, " +%zu", count - NAMES_MAX);
+    snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, gib_of(row));
+    oos_style_count(told, sizeof told, tokens);
+    oos_text_printf(style->text, "  %-11s %10s  ", size, told);
+    oos_text_put(style->text, names.ptr ? names.ptr : "");
+    for (size_t i = 0; i < row->flag_count; i++)
+        oos_text_printf(style->text, "%s%s", i ? " " : ": ", row->flags[i]);
+    if (!certain) oos_style_put(style, " (likely)");
+    oos_text_put(style->text, "\n");
+    style->text->failed |= names.failed;
+    oos_text_free(&names);
+}
+
+void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
+{
+    oos_style const style = oos_style_of(text, params);
+    char name[160], line[512];
+    const char *model = oos_report_model_name(plan->setup->model->path, name, sizeof name);
+    size_t rows = 0, more = 0;
+    snprintf(line, sizeof line, "%s with vLLM %s: %zu of the known GPUs are enough", model,
+             plan->engine_version, plan->choice_count);
+    oos_style_paragraph(&style, 0, line);
+    if (plan->choice_count == 0) {
+        if (plan->why) oos_style_paragraph(&style, 2, plan->why);
+        return;
+    }
+    oos_text_put(text, "  ");
+    oos_style_cell(&style, 11, "cards");
+    oos_text_put(text, " ");
+    oos_style_cell(&style, -10, "KV tokens");
+    oos_text_put(text, "  ");
+    oos_style_put(&style, "the least memory first\n");
+    for (size_t i = 0; i < plan->choice_count; i++) {
+        if (!begins_row(plan, i)) continue;
+        if (rows < ROWS_MAX)
+            put_row(&style, plan, i);
+        else
+            more++;
+        rows++;
+    }
+    if (more) oos_style_put(&style, "  and %zu sizes more: --json\n", more);
+}
+
+void oos_report_choices_json(oos_text *text, const oos_plan *plan)
+{
+    oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
+    char name[160];
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.choices/1");
+    oos_json_key(w, "engine");
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "version", plan->engine_version);
+    oos_json_end_object(w);
+    oos_json_field_str(w, "model", oos_report_model_name(plan->setup->model->path, name, sizeof name));
+    oos_json_key(w, "choices");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->choice_count; i++) {
+        const oos_need_gpu *choice = &plan->choices[i];
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "gpu", choice->gpu);
+        oos_json_field_u64(w, "count", choice->count);
+        oos_json_field_u64(w, "memory_bytes", choice->memory_bytes);
+        oos_json_key(w, "flags");
+        oos_json_begin_array(w);
+        for (size_t k = 0; k < choice->flag_count; k++) oos_json_put_str(w, choice->flags[k]);
+        oos_json_end_array(w);
+        oos_json_field_str(w, "verdict", oos_report_verdict_word(choice->verdict));
+        oos_json_field_f64(w, "probability", choice->probability);
+        oos_json_field_u64(w, "kv_tokens", choice->kv_tokens);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_field_str(w, "why", plan->choice_count ? NULL : plan->why);
+    oos_json_key(w, "assumed");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < plan->assumed_count; i++) oos_json_put_str(w, plan->assumed[i]);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}
