@@ -440,7 +440,8 @@ static bool is_traceback(const oos_collector *c, const item *it)
     if (level || memmem(it->text.ptr, it->text.len, "Warning:", 8)) return false;
     oos_view const message = it->log.message;
     return c->is_open || oos_view_starts(message, "Traceback") ||
-           memmem(message.ptr, message.len, "File ", 5) || oos_view_starts(message, "    ");
+           memmem(message.ptr, message.len, "File ", 5) ||
+           memmem(message.ptr, message.len, "\xe2\x94\x82 ", 4) || oos_view_starts(message, "    ");
 }
 
 static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)
@@ -623,8 +624,8 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
         open_incident(c, it->raw, false);
-        if (signal->kind == OOS_SIGNAL_FRAME && !it->framed) {
-            oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message);
+        if (signal->kind != OOS_SIGNAL_FAULT && !it->framed) {
+            oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message, it->raw->after);
             it->framed = true;
         }
         oos_set_add(&c->open.signals, index);

@@ -55,6 +55,7 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_alloc_gt_total, total && NUMBER(torch_allocated) > oos_add(total, total / 20));
     put(set, OOS_FACT_cg_large,
         NUMBER(cudagraph_estimate) >= 8 * OOS_GIB || (total && NUMBER(cudagraph_estimate) >= total / 8));
+    put(set, OOS_FACT_tried_fifth, total && tried >= oos_max(total / 5, 4 * OOS_GIB));
     put(set, OOS_FACT_tried_ge_256mib, tried >= 256 * OOS_MIB);
     put(set, OOS_FACT_tried_ge_512mib, tried >= 512 * OOS_MIB);
     put(set, OOS_FACT_tried_ge_gib, tried >= OOS_GIB);

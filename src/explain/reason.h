@@ -14,6 +14,7 @@
     X(tried_le_free)  /* refused although as much was free: a slice, shared memory, or pieces */             \
     X(alloc_gt_total) /* PyTorch holds more than the card: a driver that spills into host memory */          \
     X(cg_large)       /* graphs are estimated at an eighth of the card, or 8 GiB: out of proportion */       \
+    X(tried_fifth)    /* one request of a fifth of the card: no single weight is that large */               \
     X(tried_ge_256mib)                                                                                       \
     X(tried_ge_512mib)                                                                                       \
     X(tried_ge_gib)                                                                                          \

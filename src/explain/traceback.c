@@ -1,13 +1,17 @@
-/* Two tables. What was recorded while real engines ran is known by module and function (data/explain/recorded.json, made by
- * tools/record_frames.py); the records by hand (data/explain/frames.json) are looked at from the top and the first that fits a
- * frame wins: functions before modules, special before general. Where both speak, what both allow. */
+/* Three tables. What was recorded while real engines ran is known by module and function (data/explain/recorded.json, made by
+ * tools/record_frames.py), and so is what calls what in the sources of every release (harvested.json, tools/harvest_frames.py;
+ * without a module it holds for any file of an engine). The records by hand (frames.json) are looked at from the top and the
+ * first that fits a frame wins: functions before modules, special before general. Where several speak, what all allow. */
 #include "explain/traceback.h"
+#include "base/ascii.h"
 #include "base/json.h"
 #include "explain/condition.h"
 
 #include "facts/data.h"
 
 #include <stdlib.h>
+
+#define BAR "\xe2\x94\x82"
 
 typedef struct record {
     oos_view path;     /* somewhere in the module's path; empty: any */
@@ -18,15 +22,19 @@ typedef struct record {
 } record;
 
 typedef struct seen {
-    oos_view function, module;
+    oos_view function, module; /* an empty module is any of an engine's */
     oos_phase_set stages;
 } seen;
+
+typedef struct table {
+    seen *list; /* sorted by function */
+    size_t count;
+} table;
 
 struct oos_frames {
     record *list;
     size_t count;
-    seen *recorded; /* sorted by function */
-    size_t recorded_count;
+    table recorded, harvested;
 };
 
 static oomsight_status stages_read(const json_t *words, oos_phase_set *ret_stages, oomsight_error *reterr)
@@ -74,20 +82,21 @@ static int by_function(const void *a, const void *b)
     return (left->function.len > right->function.len) - (left->function.len < right->function.len);
 }
 
-static oomsight_status recorded_load(oos_arena *arena, const char *data_dir, oos_frames *frames,
-                                     oomsight_error *reterr)
+static oomsight_status table_load(oos_arena *arena, const char *data_dir, const char *path, table *ret_table,
+                                  oomsight_error *reterr)
 {
     oos_view bytes;
     json_t *root;
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/recorded.json", &bytes, reterr));
+    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
     json_t *modules = json_object_get(root, "modules"), *functions, *number;
     const json_t *sets = json_object_get(root, "sets");
     const char *module, *function;
     size_t count = 0;
+    table all = {0};
     json_object_foreach(modules, module, functions) count += json_object_size(functions);
-    frames->recorded = OOS_NEW_ARRAY(arena, seen, count + 1);
-    if (!frames->recorded) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the frames");
+    all.list = OOS_NEW_ARRAY(arena, seen, count + 1);
+    if (!all.list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the frames");
     json_object_foreach(modules, module, functions)
     {
         json_object_foreach(functions, function, number)
@@ -95,10 +104,11 @@ static oomsight_status recorded_load(oos_arena *arena, const char *data_dir, oos
             seen one = {oos_view_of(function), oos_view_of(module), 0};
             json_int_t const set = json_integer_value(number);
             OOS_TRY(stages_read(json_array_get(sets, set < 0 ? SIZE_MAX : (size_t)set), &one.stages, reterr));
-            frames->recorded[frames->recorded_count++] = one;
+            all.list[all.count++] = one;
         }
     }
-    qsort(frames->recorded, count, sizeof *frames->recorded, by_function);
+    qsort(all.list, all.count, sizeof *all.list, by_function);
+    *ret_table = all;
     return OOMSIGHT_OK;
 }
 
@@ -117,7 +127,8 @@ oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oo
         OOS_TRY(
             record_read(json_array_get(list, i), json_object_get(root, "sets"), &frames->list[i], reterr));
     frames->count = json_array_size(list);
-    OOS_TRY(recorded_load(arena, data_dir, frames, reterr));
+    OOS_TRY(table_load(arena, data_dir, "explain/recorded.json", &frames->recorded, reterr));
+    OOS_TRY(table_load(arena, data_dir, "explain/harvested.json", &frames->harvested, reterr));
     *ret_frames = frames;
     return OOMSIGHT_OK;
 }
@@ -130,23 +141,102 @@ static bool fits(const record *r, oos_view path, oos_view function)
     return !r->path.len || (path.len && memmem(path.ptr, path.len, r->path.ptr, r->path.len));
 }
 
-/* `File "path", line N, in function`; either quote, any indentation, the function may be cut off. */
-static bool frame_read(oos_view line, oos_view *ret_path, oos_view *ret_function)
+static const char *find(oos_view text, const char *word)
 {
-    static const char file[] = "File ", in[] = ", in ";
-    const char *at = line.len ? memmem(line.ptr, line.len, file, sizeof file - 1) : NULL;
-    if (!at) return false;
-    oos_view rest = oos_view_slice(line, (size_t)(at - line.ptr) + sizeof file - 1, SIZE_MAX);
-    const char *comma = rest.len ? memchr(rest.ptr, ',', rest.len) : NULL;
-    *ret_path = oos_view_slice(rest, 0, comma ? (size_t)(comma - rest.ptr) : rest.len);
-    *ret_function = (oos_view){0};
-    const char *name = rest.len ? memmem(rest.ptr, rest.len, in, sizeof in - 1) : NULL;
-    if (name) {
-        *ret_function = oos_view_slice(rest, (size_t)(name - rest.ptr) + sizeof in - 1, SIZE_MAX);
-        for (size_t i = 0; i < ret_function->len; i++)
-            if (ret_function->ptr[i] == ' ' || ret_function->ptr[i] == '(') ret_function->len = i;
+    return text.len ? memmem(text.ptr, text.len, word, strlen(word)) : NULL;
+}
+
+static oos_view behind(oos_view text, const char *at, size_t len)
+{
+    return oos_view_slice(text, (size_t)(at - text.ptr) + len, SIZE_MAX);
+}
+
+static bool is_name(char c)
+{
+    return oos_is_alnum(c) || c == '_' || c == '.' || c == '<' || c == '>';
+}
+
+/* The name that `text` begins with: of `Class.function(self)` the function. */
+static oos_view name_read(oos_view text)
+{
+    while (text.len && (text.ptr[0] == ' ' || text.ptr[0] == '\'')) text = oos_view_slice(text, 1, SIZE_MAX);
+    size_t len = 0, start = 0;
+    while (len < text.len && is_name(text.ptr[len])) len++;
+    while (len && text.ptr[len - 1] == '.') len--;
+    for (size_t i = 0; i + 1 < len; i++)
+        if (text.ptr[i] == '.') start = i + 1;
+    return oos_view_slice(text, start, len - start);
+}
+
+/* The end of `path.py`, behind it: NULL if there is none. */
+static const char *source_end(oos_view text)
+{
+    const char *at = find(text, ".py");
+    return at ? at + 3 : NULL;
+}
+
+static oos_view first_line(oos_view text)
+{
+    if (text.len && text.ptr[0] == '\n') text = oos_view_slice(text, 1, SIZE_MAX);
+    const char *end = text.len ? memchr(text.ptr, '\n', text.len) : NULL;
+    return end ? oos_view_slice(text, 0, (size_t)(end - text.ptr)) : text;
+}
+
+/* A terminal that broke `File "...` in two: the line and the next one, joined in `to`. */
+static oos_view mended(oos_view line, oos_view after, char *to, size_t capacity)
+{
+    oos_view rest = first_line(after);
+    const char *file = find(line, "File \"");
+    if (!file || find(line, "\", line ")) return line;
+    while (rest.len && rest.ptr[0] == ' ') rest = oos_view_slice(rest, 1, SIZE_MAX);
+    const char *end = find(rest, "\", line ");
+    if (!end || rest.ptr[0] == 'F' || line.len + rest.len > capacity) return line;
+    memcpy(to, line.ptr, line.len);
+    memcpy(to + line.len, rest.ptr, rest.len);
+    return (oos_view){to, line.len + rest.len};
+}
+
+/* In a box that is too narrow the name stands on the line below, behind the bar. */
+static oos_view name_below(oos_view after, bool in_seen)
+{
+    oos_view const line = first_line(after);
+    const char *bar = find(line, BAR " "), *in = find(line, " in ");
+    if (!bar || (!in && !in_seen)) return (oos_view){0};
+    return name_read(in ? behind(line, in, 4) : behind(line, bar, sizeof BAR));
+}
+
+/* A frame, as Python, IPython and rich print it:
+ *     File "path", line N, in function          (either quote; without the second comma when a fault is dumped)
+ *     File path:N, in Class.function(self)      (the path may be a link, [path:N](http...))
+ *     | path:N in function |                    (a bar of a box; `function |` or `:N in function |` may stand on the next line)
+ * The function may be cut off. */
+static bool frame_read(oos_view line, oos_view after, oos_view *ret_path, oos_view *ret_function)
+{
+    static const char file[] = "File ", bar[] = BAR " ";
+    const char *at = find(line, file), *boxed = at ? NULL : find(line, bar);
+    if (!at && !boxed) return false;
+    oos_view const rest = at ? behind(line, at, sizeof file - 1) : behind(line, boxed, sizeof bar - 1);
+    const char *end = source_end(rest);
+    if (!end) return false;
+    *ret_path = oos_view_slice(rest, 0, (size_t)(end - rest.ptr));
+    oos_view const tail = behind(rest, end, 0);
+    const char *in = find(tail, " in ");
+    *ret_function = in ? name_read(behind(tail, in, 4)) : (oos_view){0};
+    if (boxed && !ret_function->len) *ret_function = name_below(after, in != NULL);
+    return true;
+}
+
+/* A worker's method that the engine says has failed: what stands at the bottom of its stack. */
+static oos_view method_read(oos_view line)
+{
+    static const char *const before[] = {"xecuting method ", "rocessing method ", "nvocation of ",
+                                         "Call to "};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const char *at = find(line, before[i]);
+        if (at && (i < 2 || find(behind(line, at, 0), " method failed")))
+            return name_read(behind(line, at, strlen(before[i])));
     }
-    return memmem(ret_path->ptr, ret_path->len, ".py", 3) != NULL;
+    return (oos_view){0};
 }
 
 /* The module as it is named in a package stands at the end of its path, and the path may end in a quote. */
@@ -158,21 +248,41 @@ static bool is_module(oos_view path, oos_view module)
             path.ptr[path.len - module.len - 1] == '"');
 }
 
+/* A file of an engine, or of a program that builds on one: names of functions mean there what they mean in the engine. */
+static bool is_engines(oos_view path)
+{
+    static const char *const words[] = {"vllm",   "sglang", "lmdeploy",  "text_generation_server",
+                                        "worker", "runner", "scheduler", "executor"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (find(path, words[i])) return true;
+    return path.len == 0;
+}
+
 /* The stages in which a function of a module was seen; 0: never. */
-static oos_phase_set seen_stages(const oos_frames *frames, oos_view path, oos_view function)
+static oos_phase_set seen_stages(const table *all, oos_view path, oos_view function)
 {
     seen const key = {function, {0}, 0};
-    size_t low = 0, high = frames->recorded_count;
+    size_t low = 0, high = all->count;
+    oos_phase_set anywhere = 0;
     while (low < high) {
         size_t const middle = low + (high - low) / 2;
-        if (by_function(&frames->recorded[middle], &key) < 0)
+        if (by_function(&all->list[middle], &key) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; low < frames->recorded_count && by_function(&frames->recorded[low], &key) == 0; low++)
-        if (is_module(path, frames->recorded[low].module)) return frames->recorded[low].stages;
-    return 0;
+    for (; low < all->count && by_function(&all->list[low], &key) == 0; low++) {
+        if (!all->list[low].module.len)
+            anywhere = all->list[low].stages;
+        else if (is_module(path, all->list[low].module))
+            return all->list[low].stages;
+    }
+    return is_engines(path) ? anywhere : 0;
+}
+
+static oos_phase_set common(oos_phase_set first, oos_phase_set second)
+{
+    return first & second ? first & second : first ? first : second;
 }
 
 static void push(oos_traceback *stack, oos_phase_set stages)
@@ -184,11 +294,9 @@ static void push(oos_traceback *stack, oos_phase_set stages)
     stack->frames[stack->count++] = stages;
 }
 
-void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line)
+static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, oos_view path,
+                               oos_view function)
 {
-    oos_view path, function;
-    if (stack->closed || !frame_read(line, &path, &function)) return;
-    oos_phase_set const recorded = function.len ? seen_stages(frames, path, function) : 0;
     oos_phase_set by_hand = 0;
     for (size_t i = 0; i < frames->count; i++) {
         const record *r = &frames->list[i];
@@ -197,8 +305,23 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         by_hand = r->stages;
         break;
     }
-    oos_phase_set const both = recorded & by_hand;
-    oos_phase_set const stages = both ? both : recorded ? recorded : by_hand;
+    if (!function.len) return by_hand;
+    return common(common(seen_stages(&frames->recorded, path, function), by_hand),
+                  seen_stages(&frames->harvested, path, function));
+}
+
+void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)
+{
+    oos_view path, function;
+    oos_view const method = method_read(line);
+    if (method.len) {
+        oos_phase_set const stages = stages_of(frames, stack, (oos_view){0}, method);
+        if (stages) stack->method = stages;
+    }
+    char joined[1024];
+    if (stack->closed || !frame_read(mended(line, after, joined, sizeof joined), after, &path, &function))
+        return;
+    oos_phase_set const stages = stages_of(frames, stack, path, function);
     if (stages) push(stack, stages);
 }
 
@@ -210,5 +333,6 @@ oos_phase_set oos_traceback_stages(const oos_traceback *stack)
             left = stack->frames[i];
         else if (left & stack->frames[i])
             left &= stack->frames[i];
-    return left;
+    if (!left) return stack->method;
+    return left & stack->method ? left & stack->method : left;
 }

@@ -22,13 +22,14 @@ enum { OOS_TRACEBACK_MAX = 48 };
 /* The frames of one failure, in the order they were printed: the innermost last. The oldest are forgotten. */
 typedef struct oos_traceback {
     oos_phase_set frames[OOS_TRACEBACK_MAX];
+    oos_phase_set method; /* of the worker's method that is said to have failed */
     uint16_t count;
     bool closed; /* the error's own line came: what follows is somebody else's */
     bool ending; /* frames of a shutdown: a consequence, not a stage */
 } oos_traceback;
 
-/* Takes `File "path", line N, in function` of `line`, if it has one. */
-void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line);
+/* Takes the frame of `line`, if it has one, or the method that it says has failed. `after`: what follows the line. */
+void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after);
 
 /* The stages that all of the stack allows; 0: it says nothing. */
 oos_phase_set oos_traceback_stages(const oos_traceback *stack);

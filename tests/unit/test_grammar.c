@@ -91,7 +91,8 @@ static void the_sentence_tells_what_is_lacking(void **state)
 static oos_phase_set stages_of(const char *const *lines, size_t count)
 {
     oos_traceback stack = {0};
-    for (size_t i = 0; i < count; i++) oos_traceback_take(frames, &stack, oos_view_of(lines[i]));
+    for (size_t i = 0; i < count; i++)
+        oos_traceback_take(frames, &stack, oos_view_of(lines[i]), (oos_view){0});
     return oos_traceback_stages(&stack);
 }
 
@@ -114,7 +115,8 @@ static void a_shutdown_is_no_stage(void **state)
     (void)state;
     oos_traceback stack = {0};
     oos_traceback_take(frames, &stack,
-                       oos_view_of("  File \"/x/parallel_state.py\", line 7, in destroy_model_parallel"));
+                       oos_view_of("  File \"/x/parallel_state.py\", line 7, in destroy_model_parallel"),
+                       (oos_view){0});
     assert_true(stack.ending);
     assert_int_equal(oos_traceback_stages(&stack), 0);
 }
@@ -128,6 +130,39 @@ static void a_function_that_was_recorded_has_the_stages_it_ran_in(void **state)
         "  File \"/x/other/v1/worker/gpu/states.py\", line 2, in __init__"};
     assert_int_equal(stages_of(runner, 1), OOS_PHASE_BIT(OOS_PHASE_INIT_FREE_MEMORY_CHECK));
     assert_int_equal(stages_of(namesake, 1), 0);
+}
+
+/* IPython's frames, with and without a link, a box of rich that is too narrow, and a terminal that breaks paths. */
+static void frames_are_read_in_every_dress(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *after;
+        oos_phase phase;
+    } frame[] = {
+        {"File ~/x/vllm/worker/worker.py:3, in Worker.determine_num_available_blocks(self)", "",
+         OOS_PHASE_PROFILE_RUN},
+        {"File [/x/vllm/worker/worker.py:3](http://h/worker.py#line=2), in Worker.profile_run(self)", "",
+         OOS_PHASE_PROFILE_RUN},
+        {"\xe2\x94\x82 /x/vllm/worker/model_runner.py:16 in load_model   \xe2\x94\x82", "",
+         OOS_PHASE_WEIGHT_LOAD},
+        {"\xe2\x94\x82 /x/vllm/worker/model_runner.py:16 in   \xe2\x94\x82",
+         "\n\xe2\x94\x82 load_model   \xe2\x94\x82", OOS_PHASE_WEIGHT_LOAD},
+        {"\xe2\x94\x82 /x/vllm/worker/model_runner.py \xe2\x94\x82",
+         "\n\xe2\x94\x82 :16 in load_model   \xe2\x94\x82", OOS_PHASE_WEIGHT_LOAD},
+        {"  File \"/x/vllm/worker/model_r", "\nunner.py\", line 9, in load_model\n", OOS_PHASE_WEIGHT_LOAD},
+        {"Error executing method 'determine_num_available_blocks'. This might cause", "",
+         OOS_PHASE_PROFILE_RUN},
+        {"Exception in worker VllmWorkerProcess while processing method load_model.", "",
+         OOS_PHASE_WEIGHT_LOAD},
+        {"Invocation of wake_up method failed", "", OOS_PHASE_SLEEP_WAKE}};
+    for (size_t i = 0; i < sizeof frame / sizeof *frame; i++) {
+        oos_traceback stack = {0};
+        oos_traceback_take(frames, &stack, oos_view_of(frame[i].line), oos_view_of(frame[i].after));
+        oos_phase_set const stages = oos_traceback_stages(&stack);
+        if (!(stages & OOS_PHASE_BIT(frame[i].phase)) || stages & OOS_PHASE_BIT(OOS_PHASE_RUNTIME_OTHER))
+            fail_msg("%s", frame[i].line);
+    }
 }
 
 static void functions_of_other_engines_have_their_stages(void **state)
@@ -155,6 +190,7 @@ int main(void)
         cmocka_unit_test(advice_and_other_faults_are_no_lack),
         cmocka_unit_test(the_sentence_tells_what_is_lacking),
         cmocka_unit_test(the_sentence_tells_what_was_being_done),
+        cmocka_unit_test(frames_are_read_in_every_dress),
         cmocka_unit_test(a_function_that_was_recorded_has_the_stages_it_ran_in),
         cmocka_unit_test(functions_of_other_engines_have_their_stages),
         cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
