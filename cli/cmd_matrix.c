@@ -204,7 +204,7 @@ static int exit_code(const oomsight_matrix *matrix, bool diff)
     if (tally.unkept)
         fprintf(stderr, "oomsight matrix: %llu results could not be written to the cache\n",
                 (unsigned long long)tally.unkept);
-    bool const bad = diff ? tally.broken : tally.fails + tally.refused + tally.unknown;
+    bool const bad = diff ? tally.broken : tally.seen - tally.unreadable - tally.starts;
     if (bad) return EXIT_DOES_NOT_FIT;
     return tally.unreadable || tally.uncompared ? EXIT_INPUT : EXIT_FITS;
 }

@@ -777,6 +777,9 @@ typedef struct oomsight_matrix_point {
     int cached;                                                         /* 1: found, not made */
     const char *line; /* JSON, schema oomsight.matrix/1, without a line feed; NULL unless asked for */
     size_t line_bytes;
+    int starts; /* 1: it starts or likely starts; `tight` is either */
+    /* the whole command that starts instead; NULL: it starts as it is, or none was looked for (more than 2,000 points) or found */
+    const char *command;
 } oomsight_matrix_point;
 
 /* On OOMSIGHT_OK *ret_matrix is the caller's, to be given to oomsight_matrix_close(). Otherwise it is untouched. A model that
@@ -831,10 +834,11 @@ typedef struct oomsight_matrix_tally {
     uint64_t compared, broken, mended, moved, uncompared; /* between two versions */
     uint64_t unknown_flags; /* points with a flag that their version does not know */
     uint64_t unkept;        /* results that could not be written to the cache */
+    uint64_t starts;        /* points that start or likely start */
 } oomsight_matrix_tally;
 #define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                           \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
     }
 OOMSIGHT_API void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
 

@@ -54,6 +54,9 @@ static bool names_model(const char *word)
     return strcmp(word, "--config") == 0 || strcmp(word, "--model") == 0;
 }
 
+/* A search for flags takes a hundred times as long as a plan: a fleet has it, a survey of a million points not. */
+enum { FIXED_POINTS = 2000 };
+
 static const char *copy(oos_arena *scratch, const char *text)
 {
     return text ? oos_arena_copy(scratch, oos_view_of(text)) : NULL;
@@ -64,6 +67,9 @@ static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_ma
     const oos_plan *plan = oos_api_plan(made);
     point->readable = 1;
     point->verdict = plan->verdict;
+    point->starts = plan->verdict == OOMSIGHT_VERDICT_FITS ||
+                    (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan));
+    if (!point->starts) point->command = copy(scratch, oomsight_plan_best_command(made));
     point->phase = oomsight_plan_phase(made);
     point->weights_bytes = plan->weights.loaded_bytes;
     if (!plan->refusal.sentence) point->kv_tokens = plan->kv.tokens; /* else of a command that is not taken */
@@ -101,7 +107,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
     params.engine_version = point->version;
     params.environment = matrix->file.environment.list;
     params.environment_count = matrix->file.environment.count;
-    params.skip_fixes = 1;
+    params.skip_fixes = matrix->file.points > FIXED_POINTS;
     params.allow_hub = matrix->allow_hub;
     oomsight_error error = {0};
     oomsight_plan *plan = NULL;

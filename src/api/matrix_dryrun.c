@@ -82,6 +82,10 @@ bool oos_matrix_point_take(oos_view json, oos_arena *scratch, oomsight_matrix_po
     oos_json_u64(kv, "tokens", &point->kv_tokens);
     oos_json_u64(kv, "available_bytes", &point->kv_available_bytes);
     oos_json_f64(kv, "max_concurrency", &point->max_concurrency);
+    const char *likely = NULL;
+    point->starts = point->verdict == OOMSIGHT_VERDICT_FITS ||
+                    (oos_json_str(root, "likely", &likely) && strcmp(likely, "starts") == 0);
+    json_text(root, "command", scratch, &point->command);
     point->readable = found;
     return found;
 }

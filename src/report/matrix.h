@@ -11,8 +11,10 @@ enum { OOS_MATRIX_UNREADABLE = 5, OOS_MATRIX_KINDS = 6 };
 
 typedef struct oos_matrix_cell {
     uint64_t counts[OOS_MATRIX_KINDS];
+    uint64_t starts;          /* of all of them: those that start or likely start */
     uint64_t kv_low, kv_high; /* of those that start; OOMSIGHT_UNKNOWN: none */
-    const char *phase, *why;  /* of the first that does not */
+    const char *phase, *why,
+        *command; /* of the first that does not; command: what does, NULL when not known */
 } oos_matrix_cell;
 
 /* A row or a column of the grid; what is NULL is summed over. */
@@ -26,6 +28,7 @@ typedef struct oos_matrix_side {
     unsigned kind; /* of OOS_MATRIX_KINDS */
     const char *phase, *why, *unknown_flag;
     uint64_t kv_tokens;
+    bool starts; /* or likely does */
 } oos_matrix_side;
 typedef struct oos_matrix_pair {
     oos_matrix_change change;
@@ -67,6 +70,8 @@ const oos_matrix_cell *oos_matrix_cell_at(const oos_matrix_sum *sum, size_t row,
                                           size_t version);
 uint64_t oos_matrix_cell_total(const oos_matrix_cell *cell);
 const char *oos_matrix_kind_word(unsigned kind);
+/* What people read: "tight" is "likely starts" or "likely fails". */
+const char *oos_matrix_answer_word(unsigned kind, bool starts);
 /* The worst that is in a cell: an index of counts. */
 unsigned oos_matrix_cell_worst(const oos_matrix_cell *cell);
 

@@ -34,6 +34,7 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
     oos_json_field_str(w, "flags", point->flags);
     oos_json_field_str(w, "version", point->version);
     oos_json_field_str(w, "verdict", point->readable ? oos_matrix_kind_word((unsigned)point->verdict) : NULL);
+    oos_json_field_str(w, "likely", !point->readable ? NULL : point->starts ? "starts" : "fails");
     oos_json_field_str(w, "phase", point->phase);
     oos_json_field_str(w, "cause", point->cause);
     put_known(w, "tried_bytes", point->tried_bytes);
@@ -47,6 +48,7 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
     oos_json_field_str(w, "unknown_flag", point->unknown_flag);
     oos_json_field_str(w, "why", point->readable ? point->why : NULL);
     oos_json_field_str(w, "problem", point->readable ? NULL : point->why);
+    oos_json_field_str(w, "command", point->command);
     if (dryrun) {
         oos_json_field_f64(w, "seconds", point->seconds);
         oos_json_field_u64(w, "attempts", point->attempts);
@@ -61,6 +63,7 @@ static void put_tally(oos_json_writer *w, const oos_matrix_sum *sum)
     oos_json_key(w, "points");
     oos_json_begin_object(w);
     oos_json_field_u64(w, "seen", t->seen);
+    oos_json_field_u64(w, "starts", t->starts);
     oos_json_field_u64(w, "fits", t->fits);
     oos_json_field_u64(w, "tight", t->tight);
     oos_json_field_u64(w, "fails", t->fails);
@@ -86,7 +89,8 @@ static void put_heads(oos_json_writer *w, const char *key, const oos_matrix_head
     oos_json_end_array(w);
 }
 
-/* [row, column, version, [fits, tight, fails, refused, unknown, unreadable], low, high, phase, why], empty cells left out */
+/* [row, column, version, [fits, tight, fails, refused, unknown, unreadable], low, high, phase, why, starts, command], empty
+ * cells left out */
 static void put_cell(oos_json_writer *w, const oos_matrix_cell *cell, size_t row, size_t col, size_t version)
 {
     oos_json_begin_array(w);
@@ -100,6 +104,8 @@ static void put_cell(oos_json_writer *w, const oos_matrix_cell *cell, size_t row
     oos_json_put_known(w, (oos_u64){cell->kv_high != OOMSIGHT_UNKNOWN, cell->kv_high});
     oos_json_put_str(w, cell->phase);
     oos_json_put_str(w, cell->why);
+    oos_json_put_u64(w, cell->starts);
+    oos_json_put_str(w, cell->command);
     oos_json_end_array(w);
 }
 
@@ -128,6 +134,7 @@ static void put_side(oos_json_writer *w, const char *key, const oos_matrix_side 
     oos_json_key(w, key);
     oos_json_begin_object(w);
     oos_json_field_str(w, "verdict", oos_matrix_kind_word(side->kind));
+    oos_json_field_str(w, "likely", side->starts ? "starts" : "fails");
     oos_json_field_str(w, "phase", side->phase);
     put_known(w, "kv_tokens", side->kv_tokens);
     oos_json_field_str(w, "unknown_flag", side->unknown_flag);

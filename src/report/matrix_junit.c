@@ -53,8 +53,8 @@ typedef enum outcome { PASSED, FAILED, ERROR } outcome;
 static outcome cell_outcome(const oos_matrix_cell *cell)
 {
     switch (oos_matrix_cell_worst(cell)) {
-    case OOMSIGHT_VERDICT_FITS:
-    case OOMSIGHT_VERDICT_TIGHT: return PASSED;
+    case OOMSIGHT_VERDICT_FITS: return PASSED;
+    case OOMSIGHT_VERDICT_TIGHT: return cell->starts == oos_matrix_cell_total(cell) ? PASSED : FAILED;
     case OOS_MATRIX_UNREADABLE: return ERROR;
     default: return FAILED;
     }
@@ -67,10 +67,10 @@ static void put_cell(oos_text *text, const oos_matrix_sum *sum, size_t row, size
     put_case(text, sum->rows[row].model, sum->columns[col].gpu, flags);
     outcome const end = cell_outcome(cell);
     uint64_t const total = oos_matrix_cell_total(cell);
-    uint64_t const start = cell->counts[OOMSIGHT_VERDICT_FITS] + cell->counts[OOMSIGHT_VERDICT_TIGHT];
+    uint64_t const start = cell->starts;
     if (end != PASSED) {
         oos_text head = {0};
-        oos_text_put(&head, oos_matrix_kind_word(oos_matrix_cell_worst(cell)));
+        oos_text_put(&head, oos_matrix_answer_word(oos_matrix_cell_worst(cell), false));
         if (total > 1)
             oos_text_printf(&head, " (%llu of %llu start)", (unsigned long long)start,
                             (unsigned long long)total);
@@ -85,8 +85,8 @@ static void put_cell(oos_text *text, const oos_matrix_sum *sum, size_t row, size
         return;
     }
     oos_text_printf(text, ">\n      <system-out>%s, %llu KV tokens%s</system-out>\n    </testcase>\n",
-                    oos_matrix_kind_word(oos_matrix_cell_worst(cell)), (unsigned long long)cell->kv_low,
-                    total > 1 ? " at least" : "");
+                    oos_matrix_answer_word(oos_matrix_cell_worst(cell), true),
+                    (unsigned long long)cell->kv_low, total > 1 ? " at least" : "");
 }
 
 static void put_version(oos_text *text, const oos_matrix_sum *sum, size_t version)

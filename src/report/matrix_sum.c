@@ -199,13 +199,14 @@ static unsigned kind_of(const oomsight_matrix_point *point)
     return point->readable ? (unsigned)point->verdict : OOS_MATRIX_UNREADABLE;
 }
 
-static bool starts(unsigned kind)
+static bool starts(const oomsight_matrix_point *point)
 {
-    return kind == OOMSIGHT_VERDICT_FITS || kind == OOMSIGHT_VERDICT_TIGHT;
+    return point->readable && point->starts;
 }
 
-static void tally_add(oomsight_matrix_tally *tally, unsigned kind, bool cached)
+static void tally_add(oomsight_matrix_tally *tally, unsigned kind, bool starting, bool cached)
 {
+    tally->starts += starting;
     uint64_t *const counts[] = {&tally->fits,    &tally->tight,   &tally->fails,
                                 &tally->refused, &tally->unknown, &tally->unreadable};
     tally->seen++;
@@ -230,7 +231,8 @@ static void cell_add(oos_matrix_sum *sum, oos_matrix_cell *cell, const oomsight_
 {
     unsigned const kind = kind_of(point);
     cell->counts[kind]++;
-    if (starts(kind)) {
+    if (starts(point)) {
+        cell->starts++;
         if (point->kv_tokens == OOMSIGHT_UNKNOWN) return;
         if (cell->kv_low == OOMSIGHT_UNKNOWN || point->kv_tokens < cell->kv_low)
             cell->kv_low = point->kv_tokens;
@@ -239,6 +241,7 @@ static void cell_add(oos_matrix_sum *sum, oos_matrix_cell *cell, const oomsight_
     } else if (!cell->why) {
         cell->phase = keep(sum, point->phase);
         cell->why = keep(sum, point->why ? point->why : "");
+        cell->command = keep(sum, point->command);
     }
 }
 
@@ -288,8 +291,8 @@ static void pair_judge(oos_matrix_sum *sum, const oomsight_matrix_point *point, 
     }
     sum->tally.compared++;
     /* a parser that does not know a flag stops before anything else */
-    bool const before = starts(from->kind) && !from->unknown_flag;
-    bool const after = starts(to->kind) && !to->unknown_flag;
+    bool const before = from->starts && !from->unknown_flag;
+    bool const after = to->starts && !to->unknown_flag;
     pair.ratio = before && after ? change_ratio(from, to) : 0;
     if (before && !after) {
         sum->tally.broken++;
@@ -324,8 +327,8 @@ static void pair_add(oos_matrix_sum *sum, const oomsight_matrix_point *point)
 {
     uint64_t const pair = point->number / 2;
     bool const second = point->number % 2;
-    oos_matrix_side const side = {kind_of(point), point->phase, point->why, point->unknown_flag,
-                                  point->kv_tokens};
+    oos_matrix_side const side = {kind_of(point),      point->phase,     point->why,
+                                  point->unknown_flag, point->kv_tokens, starts(point)};
     half *other = NULL;
     HASH_FIND(hh, sum->waiting, &pair, sizeof pair, other);
     if (other && other->second != second) {
@@ -350,7 +353,7 @@ static void pair_add(oos_matrix_sum *sum, const oomsight_matrix_point *point)
 void oos_matrix_sum_add(oos_matrix_sum *sum, const oos_matrix_place *place,
                         const oomsight_matrix_point *point)
 {
-    tally_add(&sum->tally, kind_of(point), point->cached != 0);
+    tally_add(&sum->tally, kind_of(point), starts(point), point->cached != 0);
     sum->tally.unknown_flags += point->unknown_flag != NULL;
     cell_add(sum, cell_of(sum, place), point);
     if (sum->diff) pair_add(sum, point);
@@ -383,6 +386,12 @@ unsigned oos_matrix_cell_worst(const oos_matrix_cell *cell)
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (cell->counts[order[i]]) return order[i];
     return OOS_MATRIX_UNREADABLE;
+}
+
+const char *oos_matrix_answer_word(unsigned kind, bool starting)
+{
+    if (kind == OOMSIGHT_VERDICT_TIGHT) return starting ? "likely starts" : "likely fails";
+    return kind == OOMSIGHT_VERDICT_FITS ? "starts" : oos_matrix_kind_word(kind);
 }
 
 const char *oos_matrix_kind_word(unsigned kind)

@@ -55,12 +55,13 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     const struct {
         uint64_t count;
         const char *words;
-    } rest[] = {{t->fails, "out of memory"},
+    } rest[] = {{t->fits + t->tight - t->starts, "likely fail"},
+                {t->fails, "out of memory"},
                 {t->refused, "refused by the engine"},
                 {t->unknown, "not known"},
                 {t->unreadable, "could not be read"},
                 {t->unknown_flags, "with a flag that the version does not know"}};
-    uint64_t const start = t->fits + t->tight;
+    uint64_t const start = t->starts;
     oos_text_put(text, sum->file->dryrun ? "dry-started: " : "planned: ");
     if (start == t->seen)
         oos_text_put(text, "all ");
@@ -70,10 +71,10 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     }
     put_count(text, t->seen);
     oos_text_put(text, t->seen == 1 ? " point starts" : " points start");
-    if (t->tight) {
+    if (start > t->fits) {
         oos_text_put(text, " (");
-        put_count(text, t->tight);
-        oos_text_put(text, " tight)");
+        put_count(text, start - t->fits);
+        oos_text_put(text, " likely)");
     }
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         if (!rest[i].count) continue;
@@ -92,9 +93,9 @@ static void cell_words(const oos_matrix_cell *cell, oos_text *text)
         oos_text_put(text, "-");
         return;
     }
-    uint64_t const start = cell->counts[OOMSIGHT_VERDICT_FITS] + cell->counts[OOMSIGHT_VERDICT_TIGHT];
+    uint64_t const start = cell->starts;
     if (total == 1) {
-        oos_text_put(text, oos_matrix_kind_word(worst));
+        oos_text_put(text, oos_matrix_answer_word(worst, start != 0));
         if (start) {
             oos_text_put(text, " ");
             put_count(text, cell->kv_low);
@@ -118,7 +119,8 @@ static oos_ink cell_ink(const oos_matrix_cell *cell)
 {
     switch (oos_matrix_cell_worst(cell)) {
     case OOMSIGHT_VERDICT_FITS: return OOS_INK_GOOD;
-    case OOMSIGHT_VERDICT_TIGHT: return OOS_INK_WARN;
+    case OOMSIGHT_VERDICT_TIGHT:
+        return cell->starts == oos_matrix_cell_total(cell) ? OOS_INK_WARN : OOS_INK_BAD;
     case OOMSIGHT_VERDICT_FAILS:
     case OOMSIGHT_VERDICT_REFUSED: return OOS_INK_BAD;
     default: return OOS_INK_DIM;
@@ -315,8 +317,8 @@ static void side_words(oos_text *text, const oos_matrix_side *side)
         oos_text_printf(text, "does not know %s", side->unknown_flag);
         return;
     }
-    oos_text_put(text, oos_matrix_kind_word(side->kind));
-    if (side->phase && side->kind != OOMSIGHT_VERDICT_FITS && side->kind != OOMSIGHT_VERDICT_TIGHT)
+    oos_text_put(text, oos_matrix_answer_word(side->kind, side->starts));
+    if (side->phase && !side->starts)
         oos_text_printf(text, " in %s", side->phase);
     else if (side->kv_tokens != OOMSIGHT_UNKNOWN) {
         oos_text_put(text, " ");
@@ -387,7 +389,7 @@ void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oom
 {
     oos_style const style = oos_style_of(text, params);
     const oomsight_matrix_tally *t = &sum->tally;
-    bool const bad = sum->diff ? t->broken : t->fits + t->tight < t->seen;
+    bool const bad = sum->diff ? t->broken : t->starts < t->seen;
     oos_text sentence = {0};
     oos_matrix_sentence(sum, &sentence);
     oos_style_ink(&style, bad ? OOS_INK_BAD : OOS_INK_GOOD, "%s", sentence.ptr ? sentence.ptr : "");
