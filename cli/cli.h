@@ -34,6 +34,8 @@ int cmd_top(int argc, char **argv);
 /* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
 #define RUN_SEGMENT_PREFIX "oomsight-run-"
 const char *run_segment_folder(void);
+/* Behind the guard: a program that tries it (cli/selftest.c). */
+int selftest_inside(const char *budget_text);
 
 /* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --verbose, --explain, --data. */
 typedef struct output_options {

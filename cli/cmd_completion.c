@@ -21,7 +21,7 @@ static const struct {
     {"dryrun", "--gpu --gpu-total --gpu-used --slice --gpu-cc --outside --load --serve --until "
                "--trace --snapshot --cuda --warm "
                "--timeout --quiet " OUTPUT},
-    {"run", "--budget --unified --report --quiet --color --ascii --lang --help"},
+    {"run", "--budget --unified --report --quiet --selftest --color --ascii --lang --help"},
     {"top", "--once --every --json --color --ascii --lang --help"},
     {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --strict --offline --insecure " OUTPUT},
     {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "

@@ -26,6 +26,7 @@ static const char help[] =
     "  --unified RESERVE     host and device share one memory: leave so much to the host, e.g. 8GiB\n"
     "  --report FILE         the report there, as JSON\n"
     "  --quiet               no report on stderr\n"
+    "  --selftest [SIZE]     instead of a command: try the guard on the first device, within 1GiB or SIZE\n"
     "  --color WHEN, --ascii, --lang en|zh\n\n"
     "Exit: the command's own code; 128 and the number of a signal that ended it.\n";
 
@@ -180,8 +181,30 @@ static int guarded(run_options *options, const char *guard, const char *segment_
     return code;
 }
 
+/* A program of our own, without the guard and then as any other command. */
+static int selftest(char *size)
+{
+    static char program[] = "/proc/self/exe", run[] = "run", inside[] = "--inside", none[] = "0",
+                budget[] = "--budget", end[] = "--";
+    char *alone[] = {program, run, inside, none, NULL},
+         *guarded_one[] = {budget, size, end, program, run, inside, size, NULL};
+    fflush(NULL);
+    pid_t const pid = fork();
+    if (pid == 0) {
+        execv(alone[0], alone);
+        _exit(127);
+    }
+    int const code = pid < 0 ? EXIT_OUR_FAULT : wait_for(pid);
+    return code ? code : cmd_run(7, guarded_one);
+}
+
 int cmd_run(int argc, char **argv)
 {
+    if (argc > 0 && strcmp(argv[0], "--selftest") == 0) {
+        static char usual[] = "1GiB";
+        return selftest(argc > 1 ? argv[1] : usual);
+    }
+    if (argc == 2 && strcmp(argv[0], "--inside") == 0) return selftest_inside(argv[1]);
     run_options options = {.params = OOMSIGHT_RUN_PARAMS_INIT};
     char guard[600], segment_path[600];
     oomsight_error error = {0};

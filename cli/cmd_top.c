@@ -103,7 +103,9 @@ static int take_option(top_options *options, int argc, char **argv, int *at)
     if (strcmp(argv[*at], "--once") == 0) return options->once = true, ++*at, 1;
     if ((value = option_value("--every", argc, argv, at, &wrong))) {
         options->every = (unsigned)strtoul(value, NULL, 10);
-        return options->every ? 1 : -1;
+        if (options->every) return 1;
+        complain("oomsight top: '%s' is no number of seconds", value);
+        return -1;
     }
     return wrong ? -1 : 0;
 }

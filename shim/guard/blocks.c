@@ -31,9 +31,9 @@ static oos_guard_block *find(uint32_t kind, uint64_t key)
 static void insert(const oos_guard_block *block)
 {
     size_t at = home_of(block->key, block->kind);
-    while (slots[at].key != EMPTY) at = (at + 1) & (slot_count - 1);
+    while (slots[at].key > GONE) at = (at + 1) & (slot_count - 1);
+    used_count += slots[at].key == EMPTY;
     slots[at] = *block;
-    used_count++;
 }
 
 /* To a table with room: twice as many slots, or as many when it was full of holes. */
