@@ -11,7 +11,7 @@ static const struct {
     const char *command, *options;
 } table[] = {
     {"plan",
-     "--gpu --gpu-total --gpu-used --gpu-cc --vllm --env --offline --insecure --host-ram --max-fit --null "
+     "--gpu --gpu-total --gpu-used --gpu-cc --engine --vllm --env --offline --insecure --host-ram --max-fit --null "
      "--strict " OUTPUT},
     {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure --gpu --model "
                 "--vllm " OUTPUT},

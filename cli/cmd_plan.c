@@ -8,6 +8,7 @@
 enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 1024 };
 
 typedef struct plan_options {
+    char engine[32];
     output_options output;
     oomsight_plan_params params;
     const char *versions[VERSIONS_MAX];
@@ -31,6 +32,7 @@ static const char help[] =
     "  --gpu-total SIZE    what the device or slice really shows, for example 23.5GiB\n"
     "  --gpu-used SIZE     held by other processes\n"
     "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
+    "  --engine NAME[=VERSION]  vllm or sglang; without it: the engine that the command starts\n"
     "  --vllm VERSION      engine version; given twice: side by side; without it: that of the image, the one "
     "installed\n"
     "                      here, or the newest known\n"
@@ -90,7 +92,17 @@ static int take_option(void *given, int argc, char **argv, int *at)
     if ((value = option_value("--gpu", argc, argv, at, &wrong))) return params->gpu = value, 1;
     if ((value = option_value("--kv-layers", argc, argv, at, &wrong)))
         return params->kv_layers_json = value, 1;
-    if ((value = option_value("--vllm", argc, argv, at, &wrong))) {
+    if ((value = option_value("--engine", argc, argv, at, &wrong))) {
+        const char *equals = strchr(value, '=');
+        size_t const len = equals ? (size_t)(equals - value) : strlen(value);
+        snprintf(options->engine, sizeof options->engine, "%.*s", (int)len, value);
+        params->engine = options->engine;
+        if (!equals) return 1;
+        value = equals + 1;
+    } else if ((value = option_value("--vllm", argc, argv, at, &wrong))) {
+        params->engine = "vllm";
+    }
+    if (value) {
         if (options->version_count == VERSIONS_MAX) {
             fprintf(stderr, "oomsight plan: at most %d versions at once\n", VERSIONS_MAX);
             return -1;

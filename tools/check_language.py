@@ -14,7 +14,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 FIXTURES = os.path.join(ROOT, "tests", "fixtures")
 # What is quoted: the engine's refusals, Python's and the allocator's errors, names of fields, evidence of a record.
 QUOTED = re.compile(r"torch\.OutOfMemoryError|^\s*\d+\| |^\s*\^+$|^\s*(Free memory on device|No available memory|To serve at least|Selected backend|Head size|"
-                    r"No valid attention|Cannot auto-fit|max_num_seqs \(|CUDA out of memory|NotImplementedError)|^\s*\[|^\s*> |^\s*export |^\s*--|vllm serve|docker run|Could not resolve|oomsight explain$|private pools 是|引擎会说：")
+                    r"No valid attention|Cannot auto-fit|Loaded weights leave|Not enough memory|max_num_seqs \(|CUDA out of memory|NotImplementedError)|^\s*\[|^\s*> |^\s*export |^\s*--|vllm serve|sglang serve|docker run|Could not resolve|oomsight explain$|private pools 是|引擎会说：")
 WORDS = re.compile(r"(?<![\w/.\-_'`])[a-z]{2,}(?: [a-z]{2,})+(?![\w/\-_'`=])")
 FLAG = re.compile(r"`[^`]*`|'[^']*'|--[\w.-]+(?: [\w./{}:\"-]+)?|\S*[/_=:]\S+")
 
@@ -56,6 +56,11 @@ def commands(models):
     for good, bad, gpu, flags in (("0.32.0", "0.9.2", "4090", ["--kv-cache-memory-bytes", "8G"]), ("0.9.0", "0.9.2", "4090", []),
                                   ("0.32.0", "0.31.0", "4090", []), ("0.9.2", "0.32.0", "4090", ["--max-num-seqs", "0"])):
         yield ["bisect", "--offline", "--good", good, "--bad", bad, "--moved", "1", "--gpu", gpu, "--", "vllm", "serve", llama] + flags
+    for gpu, flags in (("4090", []), ("l40s", ["--mem-fraction-static", "0.99"]), ("l40s", ["--mem-fraction-static", "0.02"]), ("T4", ["--tp", "2"]),
+                       ("h100", ["--speculative-algorithm", "EAGLE"]), ("h100", ["--pp-size", "2"]), ("4090", ["--max-total-tokens", "2048"])):
+        for name in ("small-llama", "small-moe", "small-hybrid", "small-latent", "small-sliding"):
+            for more in (["--explain"], ["--format", "md"]):
+                yield ["plan", "--offline", "--gpu", gpu] + more + ["--", "sglang", "serve", os.path.join(FIXTURES, "models", name)] + flags
     yield ["gpus"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:

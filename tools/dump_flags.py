@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Write every option of `vllm serve` of one installed vLLM as JSON, taken from its real argument parser.
+"""Write every option of `vllm serve` or `sglang serve` of one installed engine as JSON, taken from its real argument parser.
 
 Run it with the Python of an environment that holds the engine; no GPU is needed. Merging several such dumps into
-data/engines/vllm/flags.json is the job of merge_flags.py; the parser's habits are probed by flag_probes.py.
+data/engines/<engine>/flags.json is the job of merge_flags.py; the parser's habits are probed by flag_probes.py.
 """
 
 import argparse
 import dataclasses
 import enum
 import importlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import re
@@ -34,6 +36,11 @@ def first_attr(modules, name):
         except (ImportError, AttributeError) as missing:
             print(f"dump_flags: {module}.{name}: {missing}", file=sys.stderr)
     raise SystemExit(f"dump_flags: no {name} in {', '.join(modules)}")
+
+
+def engine_name():
+    """The engine of this environment."""
+    return "vllm" if importlib.util.find_spec("vllm") else "sglang"
 
 
 def pretend_cuda():
@@ -103,6 +110,8 @@ def config_class(dest, parts):
     for part in parts:
         if is_config(part):
             return part
+    if engine_name() != "vllm":
+        return None
     config = importlib.import_module("vllm.config")
     by_name = {name.lower(): getattr(config, name, None) for name in dir(config)}
     for name in (dest, dest.removeprefix("override_")):
@@ -139,6 +148,8 @@ def converter_facts(action):
         if suffixes.keys() & {"auto"}:
             facts["auto"] = suffixes["auto"]
         facts["suffixes"] = {k: v for k, v in suffixes.items() if k not in ("auto", "-1")}
+        if facts["suffixes"].get("1M", 2**20) != 2**20:  # SGLang: M is 10^6 and Mi 2^20; left to those who read the word
+            facts = {"type": facts["type"], "kind": "str"}
     elif float in parts or type(attempt(convert, "0.5")[1]) is float:
         facts["kind"] = "float"
     elif "str_to_bool" in names or (attempt(convert, "true")[1] is True and attempt(convert, "false")[1] is False):
@@ -362,6 +373,8 @@ def option_record(action, group, deprecated, whole_configs):
 
 def engine_configs():
     """Names of the engine's own whole configs, so that one nested in another is not spelled out."""
+    if engine_name() != "vllm":
+        return set()
     fields = dataclasses.fields(importlib.import_module("vllm.config").VllmConfig)
     names = {"VllmConfig", "ModelConfig", "ParallelConfig"}
     for field in fields:
@@ -408,6 +421,19 @@ def compare_with_help(records):
     return {"word": None, "error": (run.stderr or run.stdout).strip().splitlines()[-1:]}
 
 
+def dump_sglang(chosen):
+    """SGLang's parser is argparse's own: dumped as it is, without probes of habits."""
+    args = importlib.import_module("sglang.srt.server_args")
+    parser = argparse.ArgumentParser(prog="sglang serve")
+    args.ServerArgs.add_cli_args(parser)
+    records = options_of(parser)
+    version = importlib.metadata.version("sglang")
+    with open(chosen.output, "w", encoding="utf-8") as out:
+        json.dump({"engine": "sglang", "version": version, "options": records, "probes": {}}, out, indent=1)
+        out.write("\n")
+    print(f"{version}: {len(records)} options")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("output", nargs="?", default="/dev/stdout", help="JSON file to write")
@@ -415,6 +441,9 @@ def main():
     options.add_argument("--print-help", metavar="WORD", help="print what `vllm serve WORD` prints and nothing else")
     chosen = options.parse_args()
 
+    if engine_name() == "sglang":
+        dump_sglang(chosen)
+        return
     # Attribute docs are read only when help is asked for; 0.10 prints it and exits while the parser is built.
     sys.argv = ["vllm", "serve", "--help"]
     pretend_cuda()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Merge dumps of the `vllm serve` parser (dump_flags.py) into one table by version, data/engines/vllm/flags.json.
+"""Merge dumps of an engine's parser (dump_flags.py) into one table by version, data/engines/<engine>/flags.json.
 
     merge_flags.py OUTPUT INPUT...      an INPUT is a dump or an earlier OUTPUT, so one new version can be added alone
 
@@ -234,6 +234,76 @@ MEMORY = {
     "enable_flash_late_interaction": "scoring on the GPU in the API server",
 }
 
+# The same for SGLang: what its pools, its reserve, its graphs and its weights are sized by.
+SGLANG_MEMORY = {
+    "model_path": "everything begins with its config and weights",
+    "revision": "another config and other weights",
+    "json_model_override_args": "changes fields of config.json",
+    "dtype": "weights, activations, KV cache",
+    "quantization": "weights and their post-processing",
+    "load_format": "dummy, sharded and bitsandbytes load differently",
+    "kv_cache_dtype": "bytes of a token in the pool",
+    "context_length": "the table of tokens of every request",
+    "is_embedding": "no sampler, no cache between steps",
+    "mem_fraction_static": "the share of weights and pool",
+    "max_running_requests": "rows of the request table; sizes of graphs",
+    "max_total_tokens": "bounds the pool",
+    "chunked_prefill_size": "activations and the reserve for them",
+    "max_prefill_tokens": "the reserve where prefill is not cut into chunks",
+    "page_size": "the pool is rounded to pages",
+    "swa_full_tokens_ratio": "how the pool is shared between full and sliding layers",
+    "disable_hybrid_swa_memory": "sliding layers keep all tokens",
+    "tp_size": "shares of weights and heads",
+    "pp_size": "layers of a rank",
+    "dp_size": "replicas, or attention shared between ranks",
+    "enable_dp_attention": "attention is not cut by tensor parallelism",
+    "ep_size": "experts of a rank",
+    "dcp_size": "tokens are shared between ranks",
+    "attn_cp_size": "prefill is shared between ranks",
+    "enable_kv_cache_sharding": "tokens are shared between ranks",
+    "disable_cuda_graph": "graphs and the reserve for them",
+    "disable_prefill_cuda_graph": "graphs and the reserve for them",
+    "disable_decode_cuda_graph": "graphs and the reserve for them",
+    "disable_cuda_graph_padding": "a graph for every batch size",
+    "cuda_graph_config": "graphs and the reserve for them",
+    "cuda_graph_backend_decode": "graphs and the reserve for them",
+    "cuda_graph_backend_prefill": "graphs and the reserve for them",
+    "cuda_graph_max_bs_decode": "graphs and the reserve for them",
+    "cuda_graph_max_bs_prefill": "graphs and the reserve for them",
+    "cuda_graph_bs_decode": "graphs and the reserve for them",
+    "cuda_graph_bs_prefill": "graphs and the reserve for them",
+    "attention_backend": "workspaces, page size",
+    "decode_attention_backend": "workspaces, page size",
+    "prefill_attention_backend": "workspaces, page size",
+    "sampling_backend": "workspaces",
+    "enable_torch_compile": "compiled graphs",
+    "enable_memory_saver": "pools that can be let go",
+    "enable_lora": "adapters and their buffers",
+    "lora_paths": "adapters and their buffers",
+    "max_lora_rank": "adapters and their buffers",
+    "max_loras_per_batch": "adapters and their buffers",
+    "speculative_algorithm": "a draft model, its pool and its graphs",
+    "speculative_draft_model_path": "a draft model",
+    "speculative_num_draft_tokens": "graphs, the pool",
+    "speculative_num_steps": "graphs, the pool",
+    "moe_a2a_backend": "buffers between ranks",
+    "max_mamba_cache_size": "recurrent states",
+    "mamba_full_memory_ratio": "how the pool is shared with recurrent states",
+    "mamba_ssm_dtype": "recurrent states",
+    "cpu_offload_gb": "weights kept on the host",
+    "offload_group_size": "weights kept on the host",
+    "enable_hierarchical_cache": "host memory for the cache",
+    "hicache_ratio": "host memory for the cache",
+    "hicache_size": "host memory for the cache",
+    "disaggregation_mode": "the reserve, graphs",
+    "enable_unified_memory": "one pool for all kinds of layers",
+    "enable_multimodal": "the encoder",
+    "language_model_only": "the encoder",
+    "language_only": "the encoder",
+    "enable_symm_mem": "buffers between ranks",
+}
+MEMORY_OF = {"vllm": MEMORY, "sglang": SGLANG_MEMORY}
+
 # A field of an option that the table keeps; the rest of a dump is for the eyes.
 KEPT = (
     "names", "negative", "dest", "kind", "item", "nargs", "repeat", "stores", "const", "choices", "suggested",
@@ -367,14 +437,14 @@ def merge_series(versions, by_version):
         yield record, stretch
 
 
-def merge(by_version):
+def merge(by_version, engine):
     versions = sorted(by_version, key=version_key)
     flags = []
     for name in sorted({name for options, _ in by_version.values() for name in options}, key=lambda n: n.lstrip("-")):
         seen = {v: by_version[v][0][name] for v in versions if name in by_version[v][0]}
         for record, stretch in merge_series(versions, {v: fields for v, (fields, _, _) in seen.items()}):
             record["group"] = seen[stretch[-1]][2]
-            record["memory"] = record["dest"] in MEMORY
+            record["memory"] = record["dest"] in MEMORY_OF[engine]
             key_names = sorted({key for v in stretch for key in seen[v][1]})
             keys = []
             for key in key_names:
@@ -391,7 +461,7 @@ def merge(by_version):
         series = {v: {"result": by_version[v][1][name]} for v in versions if name in by_version[v][1]}
         for record, _ in merge_series(versions, series):
             rules.append({"name": name, **record})
-    return {"schema": "oomsight.engine-flags/1", "engine": "vllm", "versions": versions, "parser": rules, "flags": flags}
+    return {"schema": "oomsight.engine-flags/1", "engine": engine, "versions": versions, "parser": rules, "flags": flags}
 
 
 def write(table, out):
@@ -411,19 +481,22 @@ def write(table, out):
 def main():
     if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
         raise SystemExit(__doc__)
-    by_version = {}
+    by_version, engines = {}, set()
     for path in sys.argv[2:]:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
+        engines.add(content["engine"])
         by_version.update(read_table(content) if "versions" in content else read_dump(content))
-    table = merge(by_version)
+    if len(engines) != 1:
+        raise SystemExit(f"merge_flags: dumps of {', '.join(sorted(engines))} in one table")
+    table = merge(by_version, engines.pop())
     for version in table["versions"]:
         if not re.fullmatch(r"\d+\.\d+\.\d+(\.\d+)?(\.post\d+)?", version):
             raise SystemExit(f"merge_flags: odd version {version}")
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         write(table, out)
     dests = {record["dest"] for record in table["flags"]}
-    stale = sorted(MEMORY.keys() - dests - {"model_tag"})
+    stale = sorted(MEMORY_OF[table["engine"]].keys() - dests - {"model_tag"})
     print(f"{len(table['versions'])} versions, {len(table['flags'])} flags, {len(table['parser'])} parser rules")
     if stale:
         print("in MEMORY but in no parser:", ", ".join(stale), file=sys.stderr)

@@ -99,7 +99,11 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     plan_params.gpu_used_bytes = params->gpu_used_bytes;
     plan_params.gpu_used_known = params->gpu_used_known;
     plan_params.compute_capability = params->compute_capability;
-    plan_params.engine_version = found->engine_version ? found->engine_version : params->engine_version;
+    const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
+    bool const first = !engine || engine == &oos_engine_list[0]; /* whose release --vllm says */
+    plan_params.engine_version = found->engine_version ? found->engine_version
+                                 : first               ? params->engine_version
+                                                       : NULL;
     plan_params.allow_hub = params->allow_hub;
     if (oomsight_plan_create(&plan_params, &check->plans[at], &error) != OOMSIGHT_OK) {
         checked->problem = problem_words(check->arena, &error);

@@ -183,6 +183,24 @@ static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_para
     return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
 }
 
+/* `--engine sglang -- MODEL ...`: what does not start the engine is what it is started with. */
+static oomsight_status words_begin(oos_arena *arena, const oos_engine *engine, const char *const **words,
+                                   size_t *word_count, oomsight_error *reterr)
+{
+    oos_serve_entry entry;
+    if (engine->dialect->typed) return OOMSIGHT_OK;
+    for (size_t i = 0; i < *word_count; i++)
+        if (engine->dialect->entry_at(*words, *word_count, i, &entry)) return OOMSIGHT_OK;
+    const char **list = OOS_NEW_ARRAY(arena, const char *, *word_count + 2);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    list[0] = engine->words->name;
+    list[1] = "serve";
+    for (size_t i = 0; i < *word_count; i++) list[i + 2] = (*words)[i];
+    *words = list;
+    *word_count += 2;
+    return OOMSIGHT_OK;
+}
+
 /* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
 static oomsight_status version_find(const oomsight_plan_params *params, const oos_rule_book *book,
                                     const char *image_version, const char *installed_version,
@@ -400,6 +418,8 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     bool const elsewhere = oos_wrapped_container(words, word_count);
     oos_device_facts *device = &plan->start.device;
     OOS_TRY(engine_find(plan, params, words, word_count, reterr));
+    if (params->engine && !oos_engine_words_of(words, word_count))
+        OOS_TRY(words_begin(plan->arena, plan->engine, &words, &word_count, reterr));
     OOS_TRY(version_find(
         params, plan->facts->rules, oos_wrapped_version(plan->arena, words, word_count),
         machine && !elsewhere ? oos_installed_version(&machine->installed, plan->engine->words->name) : NULL,

@@ -1,7 +1,7 @@
 /* The engines there are. */
 #include "engines/engine.h"
 
-static const oos_engine *const engines[OOS_ENGINE_COUNT] = {&oos_engine_vllm};
+static const oos_engine *const engines[OOS_ENGINE_COUNT] = {&oos_engine_vllm, &oos_engine_sglang};
 
 const oos_engine *oos_engine_find(const oos_engine_words *words)
 {

@@ -48,7 +48,7 @@ typedef struct oos_engine {
                               oomsight_error *reterr);
 } oos_engine;
 
-extern const oos_engine oos_engine_vllm;
+extern const oos_engine oos_engine_vllm, oos_engine_sglang;
 
 /* NULL: no such engine. */
 const oos_engine *oos_engine_find(const oos_engine_words *words);

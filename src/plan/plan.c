@@ -67,7 +67,7 @@ static uint64_t budget(const oos_setup *setup)
 
 /* What lies outside the model moves both ends: of 88 measured starts whose every range fits 80 started, of 9 that cannot fit 1
  * did (tools/reliability.py, docs/accuracy.md). */
-static double probability(double chance)
+double oos_plan_probability(double chance)
 {
     return rint((0.1 + 0.8 * chance) * 1e4) / 1e4; /* further digits are the C library's, not ours */
 }
@@ -87,7 +87,7 @@ static const oos_moment *doubtful(const oos_plan *plan)
 }
 
 /* One phase that cannot be passed is enough to fail: the first of them is named, whatever may go wrong before. */
-static void judge(oos_plan *plan)
+void oos_plan_judge(oos_plan *plan)
 {
     const oos_moment *fails = NULL;
     plan->verdict = OOMSIGHT_VERDICT_FITS;
@@ -106,7 +106,7 @@ static void judge(oos_plan *plan)
         plan->verdict = OOMSIGHT_VERDICT_TIGHT;
         decided_by(plan, doubtful(plan));
     }
-    plan->probability = probability(plan->chance);
+    plan->probability = oos_plan_probability(plan->chance);
 }
 
 /* What keeps an answer from being certain, NULL: nothing. */
@@ -146,7 +146,7 @@ static void admit(oos_arena *arena, oos_plan *plan)
     plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->phase = OOS_PHASE_COUNT;
     plan->tried_bytes = (oos_u64){0};
-    plan->probability = probability(plan->chance);
+    plan->probability = oos_plan_probability(plan->chance);
     plan->why = reason;
 }
 
@@ -211,7 +211,7 @@ static void cap(oos_plan *plan)
     plan->verdict = OOMSIGHT_VERDICT_TIGHT;
     plan->phase = OOS_PHASE_KV_SIZING;
     plan->chance = 0.75;
-    plan->probability = probability(plan->chance);
+    plan->probability = oos_plan_probability(plan->chance);
     plan->cause = OOS_CAUSE_UNKNOWN;
     plan->why = what;
     for (size_t i = 0; i < plan->phase_count; i++) {
@@ -223,7 +223,7 @@ static void cap(oos_plan *plan)
 
 /* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
  * which is what a reader wants to know next. */
-static oomsight_status refuse_arguments(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_refusal *r = &plan->refusal;
     plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
@@ -267,7 +267,7 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
         OOS_TRY(oos_outside_of(arena, setup, &plan->backend, plan->kv.tokens, &plan->outside, reterr));
         OOS_TRY(oos_phases_after_kv(arena, plan, reterr));
     }
-    judge(plan);
+    oos_plan_judge(plan);
     admit(arena, plan);
     OOS_TRY(oos_phases_explain(arena, plan, reterr));
     cap(plan);
@@ -282,7 +282,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     plan->setup = setup;
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
-    if (plan->refusal.sentence) OOS_TRY(refuse_arguments(arena, plan, reterr));
+    if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
     oos_assert(oos_plan_is_sound(plan));
     return OOMSIGHT_OK;
 }

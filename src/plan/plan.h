@@ -123,6 +123,13 @@ static inline bool oos_answer_starts(oomsight_verdict verdict, double probabilit
     return verdict == OOMSIGHT_VERDICT_FITS || (verdict == OOMSIGHT_VERDICT_TIGHT && probability >= 0.5);
 }
 
+/* Verdict, chance, probability and the phase that decides, by the moments. The second: how often starts of that chance started. */
+void oos_plan_judge(oos_plan *plan);
+double oos_plan_probability(double chance);
+
+/* Lets the plan's refusal decide, before everything else. */
+oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
+
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
 
 /* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */

@@ -37,8 +37,13 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
     if (plan->own_count) {
         oos_json_key(w, "own");
         oos_json_begin_object(w);
-        for (size_t i = 0; i < plan->own_count; i++)
-            oos_json_field_f64(w, plan->own[i].name, plan->own[i].value);
+        for (size_t i = 0; i < plan->own_count; i++) {
+            double const value = plan->own[i].value;
+            if (value >= 0 && value == (double)oos_u64_from(value))
+                oos_json_field_u64(w, plan->own[i].name, oos_u64_from(value));
+            else
+                oos_json_field_f64(w, plan->own[i].name, value);
+        }
         oos_json_end_object(w);
     }
     oos_json_end_object(w);

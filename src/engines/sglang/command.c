@@ -1,0 +1,195 @@
+/* SGLang's command: where it begins, and what its flags ask for. */
+#include "base/locale.h"
+#include "engines/sglang/sglang.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* `sglang serve ...` and `python -m sglang.launch_server ...` */
+static bool entry_at(const char *const *words, size_t count, size_t at, oos_serve_entry *ret_entry)
+{
+    if (at + 1 >= count || strcmp(words[at + 1], "bench") == 0 ||
+        oos_engine_words_at(words[at], words[at + 1]) != oos_engine_sglang.words)
+        return false;
+    ret_entry->first = at + 2;
+    return true;
+}
+
+static const char *const modelled[] = {"--model-path",
+                                       "--tp-size",
+                                       "--pp-size",
+                                       "--dp-size",
+                                       "--ep-size",
+                                       "--mem-fraction-static",
+                                       "--context-length",
+                                       "--max-running-requests",
+                                       "--max-total-tokens",
+                                       "--chunked-prefill-size",
+                                       "--max-prefill-tokens",
+                                       "--page-size",
+                                       "--swa-full-tokens-ratio",
+                                       "--disable-hybrid-swa-memory",
+                                       "--disable-cuda-graph",
+                                       "--disable-decode-cuda-graph",
+                                       "--disable-prefill-cuda-graph",
+                                       "--disable-cuda-graph-padding",
+                                       "--cuda-graph-max-bs-decode",
+                                       "--cuda-graph-max-bs-prefill",
+                                       "--cuda-graph-bs-decode",
+                                       "--cuda-graph-bs-prefill",
+                                       "--cuda-graph-backend-decode",
+                                       "--cuda-graph-backend-prefill",
+                                       "--dtype",
+                                       "--kv-cache-dtype",
+                                       "--quantization",
+                                       "--load-format",
+                                       "--attention-backend",
+                                       NULL};
+
+const oos_dialect sglang_dialect = {
+    .entry_at = entry_at,
+    .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
+                "MODEL ...`",
+    .model_flag = "--model-path",
+    .modelled = modelled,
+};
+
+/* Flags with which memory goes ways that were not read: what they do, and the value that changes nothing (NULL: a switch). */
+static const struct {
+    const char *flag, *idle, *what;
+} unread[] = {
+    {"--speculative-algorithm", "", "a draft model, its pool and its graphs"},
+    {"--enable-dp-attention", NULL, "attention that is replicated between ranks"},
+    {"--enable-lora", NULL, "adapters"},
+    {"--lora-paths", "", "adapters"},
+    {"--disaggregation-mode", "null", "prefill and decode in servers of their own"},
+    {"--cpu-offload-gb", "0", "weights kept on the host"},
+    {"--offload-group-size", "-1", "weights kept on the host"},
+    {"--dcp-size", "1", "tokens of the cache shared between ranks"},
+    {"--attn-cp-size", "1", "prefill shared between ranks"},
+    {"--enable-kv-cache-sharding", NULL, "tokens of the cache shared between ranks"},
+    {"--moe-a2a-backend", "none", "buffers between the ranks of experts"},
+    {"--enable-unified-memory", NULL, "one pool for all kinds of layers"},
+    {"--enable-hisparse", NULL, "a sparse cache"},
+    {"--enable-torch-compile", NULL, "compiled graphs"},
+    {"--cuda-graph-config", "", "graphs configured in JSON"},
+    {"--json-model-override-args", "{}", "a changed model config"},
+    {"--enable-symm-mem", NULL, "symmetric memory between ranks"},
+    {"--enable-two-batch-overlap", NULL, "two batches at once"},
+};
+
+static const char *value_of(const oos_serve *serve, const char *flag)
+{
+    const oos_given_flag *given = oos_serve_given(serve, flag);
+    return given ? given->value : NULL;
+}
+
+static bool is_given(const oos_serve *serve, const char *flag)
+{
+    return oos_serve_given(serve, flag) != NULL;
+}
+
+/* A whole number, or one of srt/utils/common.py human_readable_int(): k M G T are powers of 1000, Ki Mi Gi Ti of 1024. */
+static oos_u64 number_of(const oos_serve *serve, const char *flag)
+{
+    static const char letters[] = "kMGT";
+    const char *text = value_of(serve, flag);
+    char *end;
+    if (!text) return (oos_u64){0};
+    double number = oos_real_read(text, &end);
+    if (end == text || number < 0) return (oos_u64){0};
+    bool const binary = *end && end[1] == 'i';
+    const char *letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
+    for (const char *at = letters; letter && at <= letter; at++) number *= binary ? 1024 : 1000;
+    return oos_u64_of(oos_u64_from(number));
+}
+
+static oos_f64 real_of(const oos_serve *serve, const char *flag)
+{
+    const char *text = value_of(serve, flag);
+    char *end;
+    double const number = text ? oos_real_read(text, &end) : 0;
+    return text && end != text ? (oos_f64){true, number} : (oos_f64){0};
+}
+
+/* The words of a flag that takes several. */
+static oos_u64 words_of(const oos_serve *serve, const char *flag, uint64_t *ret_largest)
+{
+    const char *text = value_of(serve, flag);
+    uint64_t count = 0;
+    *ret_largest = 0;
+    while (text && *text) {
+        char *end;
+        unsigned long long const number = strtoull(text, &end, 10);
+        if (end == text) break;
+        *ret_largest = oos_max(*ret_largest, number);
+        count++;
+        text = end + strspn(end, " ");
+    }
+    return count ? oos_u64_of(count) : (oos_u64){0};
+}
+
+static const char *unread_of(oos_arena *arena, const oos_serve *serve, const sglang_request *request)
+{
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
+        const oos_given_flag *given = oos_serve_given(serve, unread[i].flag);
+        bool const idle =
+            given && unread[i].idle && given->value && strcmp(given->value, unread[i].idle) == 0;
+        if (given && !idle)
+            return oos_arena_format(arena, "%s brings %s, which is not modelled for SGLang", unread[i].flag,
+                                    unread[i].what);
+    }
+    if (request->pp > 1) return "pipeline parallelism is not modelled for SGLang";
+    if (request->ep > 1 && request->ep != request->tp)
+        return "experts shared between some of the ranks only are not modelled for SGLang";
+    return NULL;
+}
+
+static bool is_disabled(const oos_serve *serve, const char *backend_flag, const char *off_flag)
+{
+    const char *backend = value_of(serve, backend_flag);
+    if (backend) return strcmp(backend, "disabled") == 0;
+    return is_given(serve, off_flag) || is_given(serve, "--disable-cuda-graph");
+}
+
+static void graphs_read(const oos_serve *serve, sglang_request *r)
+{
+    uint64_t largest;
+    r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph");
+    r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph");
+    r->every_batch = is_given(serve, "--disable-cuda-graph-padding");
+    r->decode_batch = number_of(serve, "--cuda-graph-max-bs-decode");
+    r->prefill_tokens = number_of(serve, "--cuda-graph-max-bs-prefill");
+    r->decode_sizes = words_of(serve, "--cuda-graph-bs-decode", &largest);
+    if (r->decode_sizes.known) r->decode_batch = oos_u64_of(largest);
+    r->prefill_sizes = words_of(serve, "--cuda-graph-bs-prefill", &largest);
+}
+
+void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request)
+{
+    sglang_request r = {
+        .tp = oos_max(1, oos_u64_or(number_of(serve, "--tp-size"), 1)),
+        .pp = oos_max(1, oos_u64_or(number_of(serve, "--pp-size"), 1)),
+        .dp = oos_max(1, oos_u64_or(number_of(serve, "--dp-size"), 1)),
+        .ep = oos_max(1, oos_u64_or(number_of(serve, "--ep-size"), 1)),
+        .fraction = real_of(serve, "--mem-fraction-static"),
+        .context = number_of(serve, "--context-length"),
+        .requests = number_of(serve, "--max-running-requests"),
+        .tokens_most = number_of(serve, "--max-total-tokens"),
+        .chunk = number_of(serve, "--chunked-prefill-size"),
+        .prefill_most = oos_u64_or(number_of(serve, "--max-prefill-tokens"), 16384),
+        .page = oos_max(1, oos_u64_or(number_of(serve, "--page-size"), 1)),
+        .swa_off = is_given(serve, "--disable-hybrid-swa-memory"),
+        .swa_ratio = oos_f64_or(real_of(serve, "--swa-full-tokens-ratio"), 0.8),
+        .dtype = value_of(serve, "--dtype"),
+        .kv_dtype = value_of(serve, "--kv-cache-dtype"),
+        .quantization = value_of(serve, "--quantization"),
+        .load_format = value_of(serve, "--load-format"),
+        .attention = value_of(serve, "--attention-backend"),
+    };
+    const char *chunk = value_of(serve, "--chunked-prefill-size");
+    if (chunk && *chunk == '-') r.chunk = oos_u64_of(0);
+    graphs_read(serve, &r);
+    r.unread = unread_of(arena, serve, &r);
+    *ret_request = r;
+}

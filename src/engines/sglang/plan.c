@@ -1,0 +1,470 @@
+/* One start of SGLang, phase by phase: communicators, weights, the pool out of the static share, the table of requests, graphs, and the
+ * first full chunk of prefill, for which the engine has only guessed. */
+#include "engines/sglang/sglang.h"
+#include "plan/moment.h"
+#include "plan/weights/weights_order.h"
+
+#include <math.h>
+
+enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4 };
+
+/* What is known of one start while its phases are put together. */
+typedef struct work {
+    oos_arena *arena;
+    oos_plan *plan;
+    const sglang_setup *sglang;
+    sglang_pool pool;
+    oos_amount free; /* before loading: what the static fraction is a fraction of */
+    uint64_t table_bytes;
+} work;
+
+/* ---- the setup that the parts of plan/ ask ---- */
+
+/* 'auto' is the checkpoint's type; float32 becomes float16, and so does bfloat16 where the device has none (ModelConfig). */
+static oos_dtype dtype_of(const sglang_request *request, const oos_model *model, unsigned capability)
+{
+    oos_dtype dtype = request->dtype ? oos_dtype_find(request->dtype) : OOS_DTYPE_UNKNOWN;
+    if (dtype != OOS_DTYPE_UNKNOWN) return dtype;
+    dtype = model->dtype;
+    if (dtype == OOS_DTYPE_UNKNOWN || dtype == OOS_DTYPE_F32) dtype = OOS_DTYPE_F16;
+    return dtype == OOS_DTYPE_BF16 && capability && capability < 80 ? OOS_DTYPE_F16 : dtype;
+}
+
+static oos_kv_dtype kv_dtype_of(const sglang_request *request, const oos_model *model, bool *ret_unread)
+{
+    const char *word = request->kv_dtype ? request->kv_dtype : "auto";
+    *ret_unread = false;
+    if (strncmp(word, "fp8_", 4) == 0) return OOS_KV_FP8;
+    if (strcmp(word, "auto") == 0)
+        return model->kv_cache_dtype == OOS_DTYPE_F8 ? OOS_KV_FP8 : OOS_KV_MODEL_DTYPE;
+    *ret_unread = strcmp(word, "bf16") != 0 && strcmp(word, "bfloat16") != 0;
+    return OOS_KV_MODEL_DTYPE;
+}
+
+/* The command in the words that the parts of plan/ look at. */
+static oomsight_status translate(oos_arena *arena, const oos_start *start, const sglang_request *request,
+                                 const oos_serve **ret_serve, oomsight_error *reterr)
+{
+    oos_serve *serve = OOS_NEW(arena, oos_serve);
+    if (!serve) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    *serve = *start->serve;
+    serve->quantization = request->quantization;
+    serve->load_format = request->load_format;
+    *ret_serve = serve;
+    return OOMSIGHT_OK;
+}
+
+static void setup_fill(const oos_start *start, const sglang_request *request, const sglang_rules *rules,
+                       const sglang_setup *sglang, oos_setup *setup)
+{
+    bool unread;
+    setup->model = start->model;
+    setup->env = start->env;
+    setup->rules = &rules->shared;
+    setup->device = start->device;
+    setup->tp = oos_min(request->tp, 4096);
+    setup->pp = 1;
+    setup->dp = request->dp;
+    setup->ep = request->ep > 1 ? setup->tp : 1;
+    setup->dcp = 1;
+    setup->dtype = dtype_of(request, start->model, start->device.capability);
+    setup->mamba_conv_dtype = setup->mamba_ssm_dtype = setup->dtype;
+    setup->kv_dtype = kv_dtype_of(request, start->model, &unread);
+    setup->kv_dtype_word = request->kv_dtype ? request->kv_dtype : "auto";
+    setup->max_model_len = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
+    setup->max_num_batched_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
+    setup->max_in_flight_tokens = setup->max_num_batched_tokens;
+    setup->gpu_memory_utilization = sglang->fraction > 0 ? sglang->fraction : 0;
+    setup->chunked_prefill = sglang->chunk != 0;
+    setup->eager = !sglang->decode_graphs;
+    setup->multimodal = start->model->multimodal;
+    setup->graph_mode = setup->eager ? OOS_GRAPH_NONE : OOS_GRAPH_FULL_DECODE_ONLY;
+    if (setup->eager) return;
+    setup->capture_top = sglang->decode_batch;
+    setup->capture_count =
+        (size_t)oos_min(OOS_CAPTURE_SIZES_MAX, sglang_decode_sizes(sglang->decode_batch, setup->capture_sizes,
+                                                                   OOS_CAPTURE_SIZES_MAX));
+}
+
+/* ---- sizes ---- */
+
+/* The rotary tables stay in float32. */
+static void rotary_add(const oos_setup *setup, uint64_t bytes_each, oos_weights *weights)
+{
+    for (size_t i = 0; i < setup->model->rope_count; i++) {
+        const oos_rope *rope = &setup->model->rope[i];
+        oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
+        uint64_t const entries = oos_mul(rope->max_position, rope->rotary_dim);
+        oos_weights_add_built(weights, oos_mul(entries, oos_sub(bytes_each, oos_dtype_bytes(dtype))));
+    }
+}
+
+/* Free memory before loading, after communicators. */
+static oos_amount free_before(const oos_plan *plan)
+{
+    oos_amount const others = oos_moment_others(plan), *context = &plan->outside.context,
+                     *nccl = &plan->outside.nccl;
+    oos_limit const device = oos_limit_device(plan, 1);
+    uint64_t const taken = oos_add(oos_add(others.bytes, context->bytes), nccl->bytes);
+    double const more = hypot((double)(context->high - context->bytes), (double)(nccl->high - nccl->bytes));
+    double const less = hypot((double)(context->bytes - context->low), (double)(nccl->bytes - nccl->low));
+    uint64_t const bytes = oos_sub(device.bytes, taken);
+    uint64_t const fewer =
+        oos_add(oos_u64_from(more), oos_add(others.high - others.bytes, device.bytes - device.low));
+    return oos_amount_guess(bytes, oos_sub(bytes, fewer),
+                            oos_add(bytes, oos_add(oos_u64_from(less), device.high - device.bytes)),
+                            "free before loading: the device less context and communicators");
+}
+
+/* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens (resolve_max_num_reqs). */
+static uint64_t requests_of(const sglang_setup *s, const oos_setup *setup, uint64_t tokens)
+{
+    const sglang_rules *rules = s->rules;
+    uint64_t const by_context =
+        oos_u64_from((double)tokens / (double)setup->max_model_len * (double)rules->requests_per_context);
+    uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
+    uint64_t const asked =
+        s->request->requests.known ? oos_max(1, s->request->requests.value / setup->dp) : guess;
+    return oos_min(asked, tokens / 2);
+}
+
+static void pool_fill(work *w, double left)
+{
+    oos_plan *plan = w->plan;
+    const sglang_request *r = w->sglang->request;
+    uint64_t const page = r->page;
+    plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
+    uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
+    if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
+    tokens = tokens / page * page;
+    plan->kv.refused = left <= 0 || tokens == 0;
+    plan->kv.tokens = tokens;
+    plan->kv.blocks = tokens / page;
+    plan->kv.max_concurrency = (double)tokens / (double)plan->setup->max_model_len;
+    plan->kv.needed_bytes = oos_u64_from(w->pool.cell);
+    plan->kv_shape.bytes_per_token = w->pool.cell;
+    plan->kv_shape.block_tokens = page;
+    plan->kv_shape.block_bytes = plan->kv_shape.page_bytes = oos_u64_from(w->pool.cell * (double)page);
+    plan->kv_shape.tensor_count = plan->setup->model->layer_count;
+}
+
+/* Both pools with the page that padding takes, as they are allocated. */
+static uint64_t pool_bytes(const work *w)
+{
+    uint64_t const tokens = w->plan->kv.tokens, page = w->sglang->request->page;
+    double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
+    uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
+    return oos_add(oos_mul(oos_add(tokens, page), w->pool.full_bytes),
+                   w->pool.sliding_bytes ? oos_mul(oos_add(sliding, page), w->pool.sliding_bytes) : 0);
+}
+
+/* ---- phases ---- */
+
+static oomsight_status distributed_init(work *w, oomsight_error *reterr)
+{
+    if (w->plan->outside.nccl.bytes == 0) return OOMSIGHT_OK;
+    oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_DISTRIBUTED_INIT);
+    return oos_moment_close(moment, oos_limit_device(w->plan, 1), reterr);
+}
+
+static oomsight_status weight_load(work *w, oomsight_error *reterr)
+{
+    const oos_weights *weights = &w->plan->weights;
+    oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_WEIGHT_LOAD);
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(weights));
+    oos_moment_hold(moment, OOS_OWNER_LOADING_COPIES,
+                    oos_amount_exact(weights->load_transient_bytes, OOS_SOURCE_DERIVED,
+                                     "held until the weights are in their final form"));
+    OOS_TRY(oos_moment_close(moment, oos_limit_device(w->plan, 1), reterr));
+    if (!weights->repack_transient_bytes) return OOMSIGHT_OK;
+    moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_QUANT_POSTPROCESS);
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(weights));
+    oos_moment_hold(moment, OOS_OWNER_REPACK_COPY,
+                    oos_amount_exact(weights->repack_transient_bytes, OOS_SOURCE_DERIVED,
+                                     "second copy of the largest layer while it is repacked"));
+    return oos_moment_close(moment, oos_limit_device(w->plan, 1), reterr);
+}
+
+static oos_limit static_share(const work *w)
+{
+    double const f = w->sglang->fraction > 0 ? w->sglang->fraction : 0;
+    return (oos_limit){oos_u64_from((double)w->free.bytes * f), oos_u64_from((double)w->free.low * f),
+                       oos_u64_from((double)w->free.high * f)};
+}
+
+/* Fraction of free memory, less what was loaded (_profile_available_bytes). */
+static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
+{
+    oos_plan *plan = w->plan;
+    oos_limit const share = static_share(w);
+    oos_moment *moment = &plan->phases[plan->phase_count++];
+    oos_moment_init(moment, w->arena, OOS_PHASE_KV_SIZING);
+    moment->refusal = true;
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->weights));
+    oos_moment_hold(moment, OOS_OWNER_ONE_REQUEST,
+                    oos_amount_exact(oos_u64_from(w->pool.cell), OOS_SOURCE_DERIVED,
+                                     "one token is enough for the engine to go on"));
+    plan->budget_bytes = share.bytes;
+    plan->non_kv = oos_weights_amount(&plan->weights);
+    pool_fill(w, (double)share.bytes - (double)plan->non_kv.bytes);
+    OOS_TRY(oos_moment_close(moment, share, reterr));
+    moment->ok = !plan->kv.refused;
+    if (moment->ok) return OOMSIGHT_OK;
+    double const least =
+        1 - ((double)w->free.bytes - (double)plan->non_kv.bytes) / (double)oos_max(1, w->free.bytes);
+    moment->message =
+        plan->non_kv.bytes >= share.bytes
+            ? oos_arena_format(
+                  w->arena,
+                  "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=%g. "
+                  "Raise --mem-fraction-static above %.3f",
+                  w->sglang->fraction, ceil(least * 1000) / 1000)
+            : oos_arena_format(
+                  w->arena,
+                  "Not enough memory. Please try to increase --mem-fraction-static. Current value: "
+                  "mem_fraction_static=%g",
+                  w->sglang->fraction);
+    plan->kv.refusal = moment->message;
+    return moment->message ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a message");
+}
+
+/* Were the weights more, the pool would be less by as much. */
+static oos_amount settled(oos_amount amount)
+{
+    amount.settled = true;
+    return amount;
+}
+
+static void hold_static(oos_moment *moment, const work *w)
+{
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, settled(oos_weights_amount(&w->plan->weights)));
+    oos_moment_hold(
+        moment, OOS_OWNER_KV_CACHE,
+        oos_amount_exact(pool_bytes(w), OOS_SOURCE_DERIVED, "tokens x bytes of a token, allocated once"));
+    oos_moment_hold(
+        moment, OOS_OWNER_BATCH_BUFFERS,
+        oos_amount_exact(w->table_bytes, OOS_SOURCE_DERIVED,
+                         "table of requests x longest context, 4 bytes each, outside the static share"));
+}
+
+/* What is free before loading is divided by the fraction: only the rest of a larger device is room. */
+static oos_limit rest(const work *w)
+{
+    double const f = w->sglang->fraction;
+    return oos_limit_device(w->plan, f > 0 && f < 1 ? 1 - f : 1);
+}
+
+static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
+{
+    oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_KV_ALLOC);
+    hold_static(moment, w);
+    moment->tried_bytes = w->table_bytes;
+    return oos_moment_close(moment, rest(w), reterr);
+}
+
+/* Nobody has measured SGLang's graphs here: the engine's own allowance for them, from nothing to twice as much. */
+static void graphs_of(const sglang_setup *s, bool latent, oos_graphs *graphs)
+{
+    double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
+    if (s->prefill_graphs)
+        mib += latent ? s->rules->reserve_latent_graphs_mib
+                      : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
+    uint64_t const bytes = oos_u64_from(mib * (double)OOS_MIB);
+    graphs->taken =
+        bytes ? oos_amount_guess(bytes, 0, oos_mul(bytes, 2), "the engine's own allowance for its graphs")
+              : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+}
+
+static oomsight_status capture(work *w, oomsight_error *reterr)
+{
+    if (!w->sglang->decode_graphs && !w->sglang->prefill_graphs) return OOMSIGHT_OK;
+    oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
+    hold_static(moment, w);
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->plan->graphs.taken);
+    return oos_moment_close(moment, rest(w), reterr);
+}
+
+/* The first full chunk: nothing has tried it before. */
+static oomsight_status prefill(work *w, oomsight_error *reterr)
+{
+    oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_RUNTIME_PREFILL);
+    hold_static(moment, w);
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->plan->graphs.taken);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, w->plan->outside.profile_growth);
+    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->plan->activation.forward);
+    oos_moment_hold(moment, OOS_OWNER_GROWTH, w->plan->outside.runtime_growth);
+    return oos_moment_close(moment, rest(w), reterr);
+}
+
+/* ---- the answer ---- */
+
+static const oos_moment *moment_of(const oos_plan *plan, oos_phase phase)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == phase) return &plan->phases[i];
+    return NULL;
+}
+
+static void explain(work *w)
+{
+    oos_plan *plan = w->plan;
+    const oos_moment *moment = moment_of(plan, plan->phase);
+    if (!moment) return;
+    double const needs = (double)moment->peak_bytes / 0x1p30, of = (double)moment->limit_bytes / 0x1p30;
+    if (plan->phase == OOS_PHASE_KV_SIZING) {
+        plan->cause = OOS_CAUSE_GMU_LOW;
+        plan->why =
+            oos_arena_format(w->arena,
+                             "Weights take %.2f GiB, and the static share of what is free before loading is "
+                             "%.2f GiB: nothing is left for the pool.",
+                             (double)plan->non_kv.bytes / 0x1p30, of);
+    } else if (plan->phase <= OOS_PHASE_QUANT_POSTPROCESS) {
+        plan->cause = OOS_CAUSE_WEIGHTS;
+        plan->why = oos_arena_format(w->arena, "Loading needs %.2f GiB of %.2f GiB.", needs, of);
+    } else {
+        plan->cause = plan->phase == OOS_PHASE_RUNTIME_PREFILL ? OOS_CAUSE_ACTIVATION : OOS_CAUSE_GMU_HIGH;
+        plan->why = oos_arena_format(
+            w->arena,
+            "SGLang measures nothing before it sizes its pool: it leaves a guessed share free, "
+            "and here %.2f GiB of %.2f GiB are needed.",
+            needs, of);
+    }
+}
+
+/* A mechanism that was not read makes every figure after the weights a guess. */
+static void admit(work *w, const char *unread)
+{
+    oos_plan *plan = w->plan;
+    bool const before_pool = plan->verdict == OOMSIGHT_VERDICT_FAILS && plan->phase < OOS_PHASE_KV_SIZING;
+    if (!unread || before_pool) return;
+    plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
+    plan->phase = OOS_PHASE_COUNT;
+    plan->chance = 0.5;
+    plan->probability = oos_plan_probability(plan->chance);
+    plan->cause = OOS_CAUSE_UNKNOWN;
+    plan->tried_bytes = (oos_u64){0};
+    plan->why = oos_arena_format(w->arena, "I can't tell: %s.", unread);
+    plan->kv = (oos_kv_fill){0};
+    while (plan->phase_count && plan->phases[plan->phase_count - 1].phase >= OOS_PHASE_KV_SIZING)
+        plan->phase_count--;
+}
+
+static const char *unread_of(const work *w)
+{
+    bool kv;
+    const oos_model *model = w->plan->setup->model;
+    (void)kv_dtype_of(w->sglang->request, model, &kv);
+    if (w->sglang->request->unread) return w->sglang->request->unread;
+    if (w->pool.unread) return w->pool.unread;
+    if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
+    if (model->common || !model->known) return "this architecture is not known here";
+    if (model->quant_unknown && w->plan->weights.source == OOS_SOURCE_ESTIMATED)
+        return "this quantisation is not known here";
+    return NULL;
+}
+
+static oomsight_status own_settings(work *w, oomsight_error *reterr)
+{
+    const sglang_setup *s = w->sglang;
+    oos_own_setting *own = OOS_NEW_ARRAY(w->arena, oos_own_setting, OWN_SETTINGS);
+    if (!own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    oos_own_setting const list[OWN_SETTINGS] = {
+        {"mem_fraction_static", s->fraction},
+        {"reserve_mib", s->reserve_mib},
+        {"device_mib", (double)s->device_mib},
+        {"chunked_prefill_size", s->chunk ? (double)s->chunk : -1},
+        {"cuda_graph_max_bs_decode", (double)s->decode_batch},
+        {"cuda_graphs_decode", (double)s->decode_graphs},
+        {"cuda_graphs_prefill", (double)s->prefill_graphs},
+        {"max_total_num_tokens", (double)w->plan->kv.tokens},
+        {"max_running_requests", (double)w->plan->setup->max_num_seqs},
+    };
+    memcpy(own, list, sizeof list);
+    w->plan->own = own;
+    w->plan->own_count = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN ? OWN_SETTINGS - 2 : OWN_SETTINGS;
+    return OOMSIGHT_OK;
+}
+
+/* What no other figure says: the engine's guess beside what is counted. */
+static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *reterr)
+{
+    const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
+    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 2);
+    if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
+    if (serving && serving->ok && w->plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
+        notes[setup->note_count++] = oos_arena_format(
+            w->arena,
+            "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f)",
+            (double)oos_sub(serving->limit_bytes, serving->peak_bytes) / 0x1p30,
+            (double)oos_sub(serving->limit_low, serving->peak_high) / 0x1p30,
+            (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30);
+    if (w->plan->kv.tokens && w->plan->kv.tokens < setup->max_model_len)
+        notes[setup->note_count++] =
+            oos_arena_format(w->arena, "the pool holds %llu tokens: longer requests are turned away",
+                             (unsigned long long)w->plan->kv.tokens);
+    setup->notes = notes;
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *reterr)
+{
+    oos_plan *plan = w->plan;
+    uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
+    oos_setup *forward = OOS_NEW(w->arena, oos_setup);
+    if (!param_bytes || !forward) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    OOS_TRY(oos_weights_of_stage(w->arena, setup, 0, &plan->weights, reterr));
+    *param_bytes = plan->weights.param_bytes;
+    plan->stage_param_bytes = param_bytes;
+    rotary_add(setup, w->sglang->rules->rotary_bytes, &plan->weights);
+    *forward = *setup; /* layers run one operation at a time, in graphs and without */
+    forward->eager = true;
+    forward->max_num_seqs = oos_max(1, oos_min(setup->max_num_batched_tokens, w->sglang->decode_batch));
+    OOS_TRY(oos_activation_of(w->arena, forward, &plan->backend, 0, &plan->activation, reterr));
+    OOS_TRY(oos_outside_of(w->arena, forward, &plan->backend, 0, &plan->outside, reterr));
+    graphs_of(w->sglang, setup->model->mla, &plan->graphs);
+    w->pool = sglang_pool_of(w->sglang->request, setup);
+    w->free = free_before(plan);
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status phases(work *w, oos_setup *setup, oomsight_error *reterr)
+{
+    OOS_TRY(distributed_init(w, reterr));
+    OOS_TRY(weight_load(w, reterr));
+    OOS_TRY(kv_sizing(w, reterr));
+    setup->max_num_seqs = requests_of(w->sglang, setup, w->plan->kv.tokens);
+    /* one row more than requests, for padding (ReqToTokenPool) */
+    w->table_bytes =
+        oos_mul(oos_mul(oos_add(setup->max_num_seqs, 1), oos_add(setup->max_model_len, EXTRA_CONTEXT)), 4);
+    if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;
+    OOS_TRY(kv_alloc(w, reterr));
+    OOS_TRY(capture(w, reterr));
+    return prefill(w, reterr);
+}
+
+oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
+                            const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr)
+{
+    sglang_setup *sglang = OOS_NEW(arena, sglang_setup);
+    oos_setup *setup = OOS_NEW(arena, oos_setup);
+    if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    sglang_resolve(request, rules, start->model, &start->device, sglang);
+    setup_fill(start, request, rules, sglang, setup);
+    OOS_TRY(translate(arena, start, request, &setup->serve, reterr));
+    *ret_plan = (oos_plan){.engine = oos_engine_sglang.words, .phase = OOS_PHASE_COUNT, .setup = setup};
+    ret_plan->backend = (oos_backend_choice){
+        .name = request->attention ? request->attention : "auto", .kernel_block = 1, .full_graphs = true};
+    work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
+    if (start->serve->refusal.sentence) {
+        ret_plan->refusal =
+            (oos_refusal){.sentence = start->serve->refusal.sentence, .phase = OOS_PHASE_ARGUMENTS};
+    }
+    OOS_TRY(sizes_fill(&w, setup, reterr));
+    OOS_TRY(phases(&w, setup, reterr));
+    oos_plan_judge(ret_plan);
+    explain(&w);
+    admit(&w, unread_of(&w));
+    OOS_TRY(own_settings(&w, reterr));
+    OOS_TRY(notes_put(&w, setup, reterr));
+    return ret_plan->refusal.sentence ? oos_plan_refuse(arena, ret_plan, reterr) : OOMSIGHT_OK;
+}

@@ -1,0 +1,68 @@
+/* The KV pool: bytes of a token (0.5.23, srt/model_executor/pool_configurator.py). */
+#include "engines/sglang/sglang.h"
+
+static uint64_t item_bytes(const oos_setup *setup)
+{
+    return setup->kv_dtype == OOS_KV_FP8 ? 1 : oos_dtype_bytes(setup->dtype);
+}
+
+/* One layer, one token. False: not a pool that was read. */
+static bool layer_bytes(const oos_setup *setup, const oos_attention *a, uint64_t *ret_bytes,
+                        bool *ret_sliding)
+{
+    uint64_t const item = item_bytes(setup);
+    uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->tp);
+    *ret_sliding = a->mixer == OOS_MIXER_SLIDING;
+    switch (a->mixer) {
+    case OOS_MIXER_FULL:
+    case OOS_MIXER_SLIDING:
+        *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
+        return !a->shares_kv && !a->indexer_dim;
+    case OOS_MIXER_MLA:
+        *ret_bytes = oos_mul(oos_add(a->kv_lora_rank, a->rope_dim), item);
+        return !a->indexer_dim && !a->compress_ratio;
+    case OOS_MIXER_NONE:
+    case OOS_MIXER_CHUNKED:
+    case OOS_MIXER_CROSS:
+    case OOS_MIXER_MAMBA1:
+    case OOS_MIXER_MAMBA2:
+    case OOS_MIXER_GDN:
+    case OOS_MIXER_KDA:
+    case OOS_MIXER_LINEAR:
+    case OOS_MIXER_CONV: break;
+    }
+    return false;
+}
+
+static const char *unread_of(const oos_model *model)
+{
+    if (model->attention_free || model->hybrid)
+        return "recurrent states take a share of SGLang's pool that is not modelled";
+    if (model->multimodal) return "what SGLang keeps free for images and sound is not modelled";
+    if (model->sparse) return "SGLang's pool for sparse attention is not modelled";
+    if (model->encoder_decoder) return "SGLang's pool for encoders is not modelled";
+    return NULL;
+}
+
+sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup)
+{
+    const oos_model *model = setup->model;
+    sglang_pool pool = {.unread = unread_of(model)};
+    for (uint64_t i = 0; i < model->layer_count; i++) {
+        const oos_attention *a = &model->attentions[model->layers[i].attention];
+        uint64_t bytes = 0;
+        bool sliding = false;
+        if (!layer_bytes(setup, a, &bytes, &sliding) && !pool.unread)
+            pool.unread = "the cache of some layers of this model is not modelled for SGLang";
+        if (sliding && !request->swa_off) {
+            pool.sliding_bytes = oos_add(pool.sliding_bytes, bytes);
+            pool.window = oos_max(pool.window, a->window);
+        } else {
+            pool.full_bytes = oos_add(pool.full_bytes, bytes);
+        }
+    }
+    /* a pool of sliding layers alone is not shared */
+    double const share = pool.full_bytes ? request->swa_ratio : 1;
+    pool.cell = (double)pool.full_bytes + share * (double)pool.sliding_bytes;
+    return pool;
+}

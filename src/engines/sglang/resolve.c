@@ -1,0 +1,110 @@
+/* Defaults by the memory of the device, graphs, the reserve and the static fraction (0.5.23, srt/arg_groups/memory_hook.py). */
+#include "engines/sglang/sglang.h"
+
+#include <math.h>
+
+/* By MiB of the device: tokens of a chunk, largest captured decode batch with fewer than four ranks and with more. */
+static const struct {
+    uint64_t below_mib, chunk, few, many;
+} tiers[] = {
+    {20 * 1024, 2048, 8, 8},     {35 * 1024, 4096, 0, 160},    {60 * 1024, 4096, 32, 160},
+    {90 * 1024, 8192, 256, 512}, {160 * 1024, 8192, 256, 512}, {UINT64_MAX, 16384, 512, 512},
+};
+
+static void size_by_tier(sglang_setup *s)
+{
+    const sglang_request *r = s->request;
+    size_t at = 0;
+    while (s->device_mib >= tiers[at].below_mib) at++;
+    uint64_t const few = tiers[at].few ? tiers[at].few : s->rules->batch_24gib;
+    uint64_t batch = r->tp < 4 ? few : tiers[at].many;
+    if (r->requests.known) batch = oos_min(batch, oos_max(1, r->requests.value));
+    s->chunk = oos_u64_or(r->chunk, tiers[at].chunk);
+    s->decode_batch = oos_u64_or(r->decode_batch, batch);
+}
+
+static uint64_t count_steps(uint64_t first, uint64_t last, uint64_t step, uint64_t most)
+{
+    last = oos_min(last, most);
+    return last < first ? 0 : (last - first) / step + 1;
+}
+
+static bool put(uint64_t size, uint64_t most, uint64_t *list, size_t capacity, uint64_t *count)
+{
+    if (size > most) return false;
+    if (list && *count < capacity) list[*count] = size;
+    ++*count;
+    return true;
+}
+
+/* 1 2 4 8 12, then by 8 to 256, by 16 to 511, by 32; the largest is always among them. */
+uint64_t sglang_decode_sizes(uint64_t most, uint64_t *list, size_t capacity)
+{
+    static const uint64_t first[] = {1, 2, 4, 8, 12};
+    uint64_t count = 0, last = 0;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (put(first[i], most, list, capacity, &count)) last = first[i];
+    for (uint64_t size = 16; size <= most && size <= 1 << 20; size += size < 256 ? 8 : size < 512 ? 16 : 32)
+        if (put(size, most, list, capacity, &count)) last = size;
+    if (most && last != most) put(most, most, list, capacity, &count);
+    return count;
+}
+
+uint64_t sglang_prefill_sizes(uint64_t most)
+{
+    return count_steps(4, 32, 4, most) + count_steps(48, 256, 16, most) + count_steps(288, 512, 32, most) +
+           count_steps(576, 1024, 64, most) + count_steps(1280, 4096, 256, most) +
+           count_steps(4608, most, 512, most);
+}
+
+static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
+{
+    const sglang_request *r = s->request;
+    if (!r->decode_off)
+        s->decode_graphs = r->decode_sizes.known ? r->decode_sizes.value
+                           : r->every_batch      ? s->decode_batch
+                                                 : sglang_decode_sizes(s->decode_batch, NULL, 0);
+    uint64_t const whole = s->chunk ? s->chunk : 0;
+    uint64_t most =
+        oos_u64_or(r->prefill_tokens, latent ? oos_min(s->rules->latent_prefill_tokens, whole) : whole);
+    if (!r->prefill_tokens.known && r->tokens_most.known) most = oos_min(most, r->tokens_most.value);
+    s->prefill_tokens = most;
+    bool const off = r->prefill_off || !s->rules->prefill_graphs || r->pp > 1 || multimodal;
+    if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, sglang_prefill_sizes(most));
+}
+
+/* What the engine keeps out of the static share for activations and graphs: a guess of its own, no measurement. */
+static double reserve_of(const sglang_setup *s, bool latent)
+{
+    const sglang_rules *rules = s->rules;
+    const sglang_request *r = s->request;
+    uint64_t const tokens = oos_max(s->chunk ? s->chunk : r->prefill_most, rules->reserve_least_tokens);
+    double mib = rules->reserve_mib + (double)tokens * rules->reserve_token_mib +
+                 (double)(r->tp * r->pp) * rules->reserve_rank_mib;
+    if (!r->decode_off) mib += (double)s->decode_batch * rules->reserve_batch_mib;
+    if (s->prefill_graphs)
+        mib += latent ? rules->reserve_latent_graphs_mib
+                      : (double)s->prefill_graphs * rules->reserve_prefill_graph_mib;
+    return s->device_mib > rules->large_device_mib ? fmax(mib, rules->reserve_large_mib) : mib;
+}
+
+/* Python's round(x, 3) of a share between 0 and 1. */
+static double round3(double share)
+{
+    return rint(share * 1000) / 1000;
+}
+
+void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
+                    const oos_device_facts *device, sglang_setup *ret_setup)
+{
+    sglang_setup s = {.request = request, .rules = rules};
+    /* nvidia-smi's figure, in whole MiB */
+    s.device_mib = (device->nvml_total_bytes ? device->nvml_total_bytes : device->total_bytes) / OOS_MIB;
+    size_by_tier(&s);
+    size_graphs(&s, model->mla, model->multimodal);
+    s.reserve_mib = reserve_of(&s, model->mla);
+    double const mib = (double)oos_max(1, s.device_mib);
+    double const fraction = oos_f64_or(request->fraction, round3((mib - s.reserve_mib) / mib));
+    s.fraction = fraction > 1 ? 1 : fraction > -1 ? fraction : -1;
+    *ret_setup = s;
+}

@@ -1,0 +1,55 @@
+/* SGLang behind the seam. */
+#include "engines/sglang/sglang.h"
+
+const oos_rule_place sglang_rule_places[] = {
+#define SHARED(kind, name)                                                                                   \
+    {#name, offsetof(sglang_rules, shared) + offsetof(oos_rules, name), OOS_RULE_##kind},
+#define REAL(name) {#name, offsetof(sglang_rules, name), OOS_RULE_REAL},
+#define WHOLE(name) {#name, offsetof(sglang_rules, name), OOS_RULE_WHOLE},
+#define YES(name) {#name, offsetof(sglang_rules, name), OOS_RULE_YES},
+#include "engines/sglang/rules.def"
+#undef SHARED
+#undef REAL
+#undef WHOLE
+#undef YES
+};
+const size_t sglang_rule_place_count = sizeof sglang_rule_places / sizeof *sglang_rule_places;
+
+static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                                 oomsight_error *reterr)
+{
+    return oos_rule_book_load_of(arena, data_dir, oos_engine_sglang.words->name, sglang_rule_places,
+                                 sglang_rule_place_count, ret_book, reterr);
+}
+
+static uint64_t ranks(const oos_serve *serve)
+{
+    oos_arena *arena = oos_arena_create(1 << 10);
+    if (!arena) return 1;
+    sglang_request request;
+    sglang_request_read(arena, serve, &request);
+    oos_arena_free(arena);
+    return oos_mul(oos_mul(request.tp, request.pp), request.dp);
+}
+
+static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
+                                  oos_plan *ret_plan, oomsight_error *reterr)
+{
+    sglang_rules *rules = OOS_NEW(arena, sglang_rules);
+    sglang_request *request = OOS_NEW(arena, sglang_request);
+    if (!rules || !request) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    bool beyond;
+    OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
+    rules->shared.version = start->version;
+    sglang_request_read(arena, start->serve, request);
+    return sglang_plan(arena, start, rules, request, ret_plan, reterr);
+}
+
+const oos_engine oos_engine_sglang = {
+    .words = &oos_engine_list[1],
+    .dialect = &sglang_dialect,
+    .book_load = book_load,
+    .ranks = ranks,
+    .plan = plan_start,
+    .solve = sglang_solve,
+};

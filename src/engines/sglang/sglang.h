@@ -1,0 +1,77 @@
+/* SGLang: weights and KV pool share a fraction of what is free before loading, and nothing is profiled. The files of this folder share
+ * this: what a command asks for, and what the engine makes of it. Read in 0.5.23. */
+#ifndef OOS_ENGINES_SGLANG_H
+#define OOS_ENGINES_SGLANG_H
+
+#include "engines/engine.h"
+
+typedef struct sglang_rules {
+    oos_rules shared; /* what the parts of plan/ ask */
+#define SHARED(kind, name)
+#define REAL(name) double name;
+#define WHOLE(name) uint64_t name;
+#define YES(name) bool name;
+#include "engines/sglang/rules.def"
+#undef SHARED
+#undef REAL
+#undef WHOLE
+#undef YES
+} sglang_rules;
+
+extern const oos_rule_place sglang_rule_places[];
+extern const size_t sglang_rule_place_count;
+extern const oos_dialect sglang_dialect;
+
+/* What the command asks for. A lever of the search changes this. */
+typedef struct sglang_request {
+    uint64_t tp, pp, dp, ep;
+    oos_f64 fraction;                     /* --mem-fraction-static */
+    oos_u64 context, requests;            /* --context-length, --max-running-requests */
+    oos_u64 tokens_most;                  /* --max-total-tokens */
+    oos_u64 chunk;                        /* --chunked-prefill-size; 0: prefill is not cut */
+    uint64_t prefill_most;                /* --max-prefill-tokens */
+    uint64_t page;                        /* --page-size */
+    oos_u64 decode_batch, prefill_tokens; /* largest captured, --cuda-graph-max-bs-decode and -prefill */
+    oos_u64 decode_sizes, prefill_sizes;  /* how many are named one by one */
+    bool decode_off, prefill_off, every_batch, swa_off;
+    double swa_ratio;
+    const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
+    const char *unread; /* a mechanism that nobody has read here, as a sentence; NULL: none */
+} sglang_request;
+
+/* What the engine resolves of it. */
+typedef struct sglang_setup {
+    const sglang_request *request;
+    const sglang_rules *rules;
+    uint64_t device_mib;
+    uint64_t chunk;                       /* tokens of a prefill step */
+    uint64_t decode_batch, decode_graphs; /* largest, and how many; 0 graphs: not captured */
+    uint64_t prefill_tokens, prefill_graphs;
+    double reserve_mib, fraction;
+} sglang_setup;
+
+/* The pool of a model: bytes of a token over the layers of a rank. */
+typedef struct sglang_pool {
+    uint64_t full_bytes,
+        sliding_bytes;  /* of a token: layers that keep all of them, and layers with a window */
+    uint64_t window;    /* 0: one pool for all */
+    double cell;        /* bytes that a token of the pool takes, sliding layers by their share */
+    const char *unread; /* as above */
+} sglang_pool;
+
+void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
+void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
+                    const oos_device_facts *device, sglang_setup *ret_setup);
+sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup);
+
+/* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`. */
+uint64_t sglang_decode_sizes(uint64_t most, uint64_t *ret_list, size_t capacity);
+uint64_t sglang_prefill_sizes(uint64_t most);
+
+oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
+                            const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr);
+oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                             const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                             oomsight_error *reterr);
+
+#endif
