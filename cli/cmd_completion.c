@@ -10,9 +10,9 @@
 static const struct {
     const char *command, *options;
 } table[] = {
-    {"plan",
-     "--gpu --gpu-total --gpu-used --gpu-cc --engine --vllm --env --offline --insecure --host-ram --max-fit --null "
-     "--strict " OUTPUT},
+    {"plan", "--gpu --gpu-total --gpu-used --gpu-cc --engine --vllm --env --offline --insecure --host-ram "
+             "--max-fit --null "
+             "--strict " OUTPUT},
     {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure --gpu --model "
                 "--vllm " OUTPUT},
     {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
