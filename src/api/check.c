@@ -1,5 +1,6 @@
 /* The public side of check: commands found in files, each given to plan. */
 #include "api/api.h"
+#include "facts/instance.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "command/found.h"
@@ -64,6 +65,25 @@ static const char *gpu_hinted(const oomsight_data *data, const char *hint)
     return hint && oos_gpus_find(&data->gpus, oos_view_of(hint), &ignored) ? hint : NULL;
 }
 
+/* The machine's GPU, or the slice of one: of the device that is named, else of the first that has such a profile. */
+static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, const oos_found *found,
+                                const char *named)
+{
+    uint64_t ignored;
+    if (!named && found->machine &&
+        oos_instance_gpu(arena, data->dir, found->machine, &named, NULL) != OOMSIGHT_OK)
+        named = NULL;
+    if (!found->slice) return named;
+    const oos_gpu *whole = named ? oos_gpus_find(&data->gpus, oos_view_of(named), &ignored) : NULL;
+    for (size_t i = 0; i < data->gpus.count; i++) {
+        const oos_gpu *gpu = &data->gpus.list[i];
+        bool const of_it = !whole || (strncmp(gpu->name, whole->name, strlen(whole->name)) == 0 &&
+                                      strncmp(gpu->name + strlen(whole->name), " MIG ", 5) == 0);
+        if (gpu->slice && of_it && strcmp(gpu->slice, found->slice) == 0) return gpu->name;
+    }
+    return named;
+}
+
 /* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. */
 static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
 {
@@ -92,9 +112,10 @@ static void check_one(oomsight_check *check, const oomsight_check_params *params
     plan_params.command = found->words;
     plan_params.command_count = found->count;
     const char *hinted = gpu_hinted(params->data, found->gpu_hint);
-    const char *named = found->gpu ? found->gpu : params->gpu ? params->gpu : hinted;
+    const char *told = found->gpu ? found->gpu : params->gpu ? params->gpu : hinted;
+    const char *named = found->gpu ? found->gpu : gpu_of_place(check->arena, params->data, found, told);
     plan_params.gpu = gpu_words(check->arena, named, found->gpus);
-    plan_params.gpu_total_bytes = found->gpu || named == hinted ? 0 : params->gpu_total_bytes;
+    plan_params.gpu_total_bytes = found->gpu || named != params->gpu ? 0 : params->gpu_total_bytes;
     if (found->gpu_total) (void)oomsight_size_parse(found->gpu_total, &plan_params.gpu_total_bytes);
     plan_params.gpu_used_bytes = params->gpu_used_bytes;
     plan_params.gpu_used_known = params->gpu_used_known;

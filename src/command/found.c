@@ -140,6 +140,7 @@ void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
                                                 .kind = finder->kind,
                                                 .name = place->name,
                                                 .gpus = place->gpus,
+                                                .slice = place->slice,
                                                 .engine_version = oos_image_version(finder->arena, image),
                                                 .unknown = finder->unknown};
 }
@@ -250,6 +251,8 @@ static reader *reader_for(const char *path, oos_view bytes, const char **ret_kin
     if (name_ends(name, ".service") || oos_view_is(first, "[Unit]")) return oos_finder_unit;
     *ret_kind = "container";
     if (name_ends(name, ".yaml") || name_ends(name, ".yml")) return oos_finder_yaml;
+    *ret_kind = "HCL";
+    if (name_ends(name, ".tf") || name_ends(name, ".hcl") || name_ends(name, ".nomad")) return oos_finder_hcl;
     *ret_kind = "shell script";
     if (name_ends(name, ".sh") || name_ends(name, ".bash") || name_ends(name, ".zsh") || script)
         return read_script;
@@ -312,7 +315,7 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
     size_t const directive_count = directives_read(arena, bytes, directives);
     uint32_t const named = is_prose(path) ? 0 : mention(bytes);
     if (read) read(&finder, bytes);
-    if (finder.count == 0 && named && (!read || read == oos_finder_yaml)) {
+    if (finder.count == 0 && named && (!read || read == oos_finder_yaml || read == oos_finder_hcl)) {
         finder.kind = "text";
         oos_finder_anywhere(&finder, bytes);
     }
@@ -321,7 +324,16 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
     ret_doubt->broken = finder.broken;
     ret_doubt->line = finder.broken ? finder.broken_line : named;
     const char *hint = finder.count ? oos_finder_gpu(arena, bytes) : NULL;
-    for (size_t i = 0; i < finder.count; i++) finder.list[i].gpu_hint = hint;
+    const char *machine = finder.count ? oos_finder_machine(arena, bytes) : NULL,
+               *release = finder.count ? oos_finder_release(arena, bytes) : NULL;
+    uint64_t const job_gpus = oos_finder_slurm(bytes);
+    for (size_t i = 0; i < finder.count; i++) {
+        oos_found *found = &finder.list[i];
+        if (!found->gpu_hint && !finder.by_document) found->gpu_hint = hint;
+        if (!found->machine && !finder.by_document) found->machine = machine;
+        if (!found->engine_version) found->engine_version = release;
+        if (!found->gpus) found->gpus = job_gpus;
+    }
     directives_apply(&finder, directives, directive_count);
     *ret_list = finder.list;
     *ret_count = finder.count;

@@ -18,7 +18,9 @@ typedef struct oos_found {
     uint64_t gpus;              /* how many are asked for; 0: not said */
     const char *gpu, *gpu_total; /* declared in a comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB`; NULL */
     const char *unknown;         /* a variable in it that the file does not set, NULL: none */
-    const char *gpu_hint;        /* the device by a node selector, an instance type or a Slurm line; NULL */
+    const char *gpu_hint;        /* the device by a node selector or a Slurm line; NULL */
+    const char *machine;         /* the type of the machine: "g6e.12xlarge"; NULL */
+    const char *slice;           /* of a MIG resource: "1g.10gb"; NULL */
 } oos_found;
 
 /* What was not understood. */

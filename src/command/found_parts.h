@@ -30,6 +30,8 @@ typedef struct oos_finder {
     bool failed;         /* out of memory */
     const char *broken;  /* what stops a reader of this kind of file, NULL */
     uint32_t broken_line;
+    bool by_document;    /* what a selector says holds for the document it stands in, and was read */
+    uint32_t first_line; /* YAML inside of YAML: the line it begins behind; 0: the file itself */
 } oos_finder;
 
 /* What is known of the place a command stands in. Any may be NULL or 0. */
@@ -38,6 +40,7 @@ typedef struct oos_place {
     bool arguments; /* the words are what the image gets, and may be arguments of its own command */
     const oos_words *environment; /* NAME=value */
     uint64_t gpus;
+    const char *slice; /* the MIG profile that is asked for */
 } oos_place;
 
 bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_t line);
@@ -60,7 +63,12 @@ void oos_finder_yaml(oos_finder *finder, oos_view text);
 /* Any text: commands that stand in it word for word, in quotes, as a list of quoted words, or as LLM(...). */
 void oos_finder_anywhere(oos_finder *finder, oos_view text);
 
-/* The device that a selector, an instance type or a Slurm line of the file names; NULL: none does. */
+const char *oos_finder_machine(oos_arena *arena, oos_view text); /* the type of a machine to rent; NULL */
+const char *oos_finder_release(oos_arena *arena,
+                               oos_view text); /* of the vLLM that is installed first; NULL */
+uint64_t oos_finder_slurm(oos_view text);      /* GPUs that a job asks for, of all its nodes; 0: not said */
+void oos_finder_hcl(oos_finder *finder, oos_view text);
+/* The device that a selector or a Slurm line of the file names; NULL: none does. */
 const char *oos_finder_gpu(oos_arena *arena, oos_view text);
 
 #endif

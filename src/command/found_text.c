@@ -128,27 +128,6 @@ void oos_finder_anywhere(oos_finder *finder, oos_view text)
 
 /* ---- the device ----------------------------------------------------------------------------------------------------- */
 
-/* Machines by the beginning of their type, and what is in them. */
-static const struct {
-    const char *type, *gpu;
-} machines[] = {{"p6-b200", "B200"},
-                {"p5en.", "H200"},
-                {"p5e.", "H200"},
-                {"p5.", "H100"},
-                {"p4de.", "A100 80GB"},
-                {"p4d.", "A100 40GB"},
-                {"g6e.", "L40S"},
-                {"g6.", "L4"},
-                {"g5.", "A10G"},
-                {"g4dn.", "T4"},
-                {"a3-ultragpu", "H200"},
-                {"a3-", "H100"},
-                {"a2-ultragpu", "A100 80GB"},
-                {"a2-", "A100 40GB"},
-                {"g2-standard", "L4"},
-                {"Standard_ND96isr_H100", "H100"},
-                {"Standard_NC24ads_A100", "A100 80GB"}};
-
 static const char *value_behind(oos_arena *arena, oos_view text, const char *key)
 {
     const char *found = memmem(text.ptr ? text.ptr : "", text.len, key, strlen(key));
@@ -160,13 +139,6 @@ static const char *value_behind(oos_arena *arena, oos_view text, const char *key
     return end > from ? oos_arena_copy(arena, oos_view_slice(text, from, end - from)) : NULL;
 }
 
-static const char *machine_gpu(const char *type)
-{
-    for (size_t i = 0; type && i < sizeof machines / sizeof *machines; i++)
-        if (strncmp(type, machines[i].type, strlen(machines[i].type)) == 0) return machines[i].gpu;
-    return NULL;
-}
-
 const char *oos_finder_gpu(oos_arena *arena, oos_view text)
 {
     static const char *const selectors[] = {"nvidia.com/gpu.product",
@@ -174,16 +146,120 @@ const char *oos_finder_gpu(oos_arena *arena, oos_view text)
                                             "k8s.amazonaws.com/accelerator",
                                             "accelerators",
                                             "--gres=gpu",
-                                            "--gpus-per-node"};
-    static const char *const types[] = {"node.kubernetes.io/instance-type",
-                                        "beta.kubernetes.io/instance-type", "instance_type", "instanceType"};
+                                            "--gpus-per-node",
+                                            "gpu="};
     for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++) {
         const char *value = value_behind(arena, text, selectors[i]);
         if (value && !oos_is_digit(*value)) return strncmp(value, "nvidia-", 7) == 0 ? value + 7 : value;
     }
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        const char *gpu = machine_gpu(value_behind(arena, text, types[i]));
-        if (gpu) return gpu;
-    }
     return NULL;
+}
+
+const char *oos_finder_machine(oos_arena *arena, oos_view text)
+{
+    static const char *const types[] = {"node.kubernetes.io/instance-type",
+                                        "beta.kubernetes.io/instance-type",
+                                        "instance_type",
+                                        "instanceType",
+                                        "machine_type",
+                                        "vm_size"};
+    const char *type = NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types && !type; i++)
+        type = value_behind(arena, text, types[i]);
+    return type;
+}
+
+/* "vllm==0.11.0" in what is installed before it starts. */
+const char *oos_finder_release(oos_arena *arena, oos_view text)
+{
+    static const char mark[] = "vllm==";
+    const char *found = memmem(text.ptr ? text.ptr : "", text.len, mark, sizeof mark - 1);
+    if (!found) return NULL;
+    size_t const from = (size_t)(found - text.ptr) + sizeof mark - 1;
+    size_t end = from;
+    while (end < text.len && (oos_is_digit(text.ptr[end]) || text.ptr[end] == '.')) end++;
+    return end > from ? oos_arena_copy(arena, oos_view_slice(text, from, end - from)) : NULL;
+}
+
+/* The number behind `key`, where a device's name may stand between: --gres=gpu:a100:4; 0: there is none. */
+static uint64_t number_behind(oos_view text, const char *key)
+{
+    const char *found = memmem(text.ptr ? text.ptr : "", text.len, key, strlen(key));
+    if (!found) return 0;
+    size_t at = (size_t)(found - text.ptr) + strlen(key);
+    uint64_t number = 0;
+    for (; at < text.len && !oos_is_space(text.ptr[at]); at++) {
+        if (text.ptr[at] == ':' || text.ptr[at] == '=')
+            number = 0;
+        else if (oos_is_digit(text.ptr[at]) && number < 100000)
+            number = number * 10 + (uint64_t)(text.ptr[at] - '0');
+    }
+    return number;
+}
+
+uint64_t oos_finder_slurm(oos_view text)
+{
+    if (!memmem(text.ptr ? text.ptr : "", text.len, "#SBATCH", 7)) return 0;
+    uint64_t each = number_behind(text, "--gres=gpu");
+    uint64_t const nodes = number_behind(text, "--nodes");
+    if (!each) each = number_behind(text, "--gpus-per-node");
+    return each * (nodes ? nodes : 1);
+}
+
+/* ---- HCL: Terraform and Nomad ----------------------------------------------------------------------------------- */
+
+/* The text in quotes behind `at`. */
+static const char *quoted(oos_arena *arena, oos_view text, size_t at, size_t *ret_end)
+{
+    const char *open = at < text.len ? memchr(text.ptr + at, '"', text.len - at) : NULL;
+    if (!open) return NULL;
+    size_t const from = (size_t)(open - text.ptr) + 1;
+    const char *close = from < text.len ? memchr(text.ptr + from, '"', text.len - from) : NULL;
+    if (!close) return NULL;
+    *ret_end = (size_t)(close - text.ptr) + 1;
+    return oos_arena_copy(arena, oos_view_slice(text, from, (size_t)(close - text.ptr) - from));
+}
+
+/* Where the value of `name = ` begins, from `at` on; SIZE_MAX: there is none. */
+static size_t setting(oos_view text, const char *name, size_t at)
+{
+    size_t const len = strlen(name);
+    while (at + len < text.len) {
+        const char *found = memmem(text.ptr + at, text.len - at, name, len);
+        if (!found) return SIZE_MAX;
+        size_t const from = (size_t)(found - text.ptr);
+        size_t end = from + len;
+        while (end < text.len && (text.ptr[end] == ' ' || text.ptr[end] == '\t')) end++;
+        bool const alone = from == 0 || !(oos_is_alnum(text.ptr[from - 1]) || text.ptr[from - 1] == '_');
+        if (alone && end < text.len && text.ptr[end] == '=') return end + 1;
+        at = from + len;
+    }
+    return SIZE_MAX;
+}
+
+void oos_finder_hcl(oos_finder *finder, oos_view text)
+{
+    static const char *const lists[] = {"args", "command"};
+    size_t next = 0;
+    for (size_t at; (at = setting(text, "image", next)) != SIZE_MAX;) {
+        size_t end = at;
+        const char *image = quoted(finder->arena, text, at, &end);
+        if (!image) return;
+        next = end;
+        size_t const other = setting(text, "image", end), last = other == SIZE_MAX ? text.len : other;
+        oos_words words = {0};
+        for (size_t i = 0; i < 2 && words.count == 0; i++) { /* behind the image, before the next one */
+            size_t from = setting(text, lists[i], end);
+            if (from == SIZE_MAX || from > last) continue;
+            while (from < last && (text.ptr[from] == ' ' || text.ptr[from] == '\t')) from++;
+            if (from >= last || text.ptr[from] != '[') continue;
+            const char *close = memchr(text.ptr + from, ']', text.len - from);
+            size_t const stop = close ? (size_t)(close - text.ptr) : text.len;
+            for (const char *word;
+                 from < stop && (word = quoted(finder->arena, oos_view_slice(text, 0, stop), from, &from));)
+                oos_words_add(finder->arena, &words, word, line_of(text, from));
+        }
+        oos_place const place = {.image = image, .arguments = true};
+        if (words.count) oos_finder_offer(finder, &words, &place);
+    }
 }

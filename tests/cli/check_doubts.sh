@@ -8,7 +8,7 @@ printf 'serve:\n\tvllm serve acme/small-llama --max-model-len 8192\n' >deploy/Ma
 printf '[program:vllm]\ncommand=vllm serve acme/small-llama --max-model-len 4096\n' >deploy/supervisord.conf
 printf 'from vllm import LLM\nllm = LLM(model="acme/small-llama",\n          max_model_len=8192)\n' >deploy/app.py
 printf 'args = ["vllm", "serve", "acme/small-llama"]\n' >deploy/more/job.hcl
-printf 'model: acme/small-llama\nmax-model-len: 8192\n' >deploy/engine.yaml
+printf 'patches:\n- value: --max-model-len=8192\n' >deploy/engine.yaml
 printf 'key: [unclosed\n' >deploy/broken.yaml
 printf 'nothing: here\n' >deploy/other.yaml
 printf 'vllm serve acme/small-llama\n' >deploy/.git/hook.sh
