@@ -55,22 +55,37 @@ def stretches(versions, present):
     return out
 
 
+SERVED = """import json, sys, transformers
+names = json.loads(sys.argv[1])
+print(json.dumps([n for n in names if hasattr(transformers, n) and getattr(transformers, n).is_backend_compatible()]))"""
+
+
+def served_by(python, names):
+    """Those that the Transformers library beside that Python has in a form that vLLM's Transformers backend takes."""
+    done = subprocess.run([python, "-c", SERVED, json.dumps(names)], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
 def main():
-    out, arguments, found = sys.argv[1], sys.argv[2:], {}
+    out, arguments, found, pythons = sys.argv[1], sys.argv[2:], {}, []
     while arguments:
         word = arguments.pop(0)
         if word == "--git":
             found.update(from_git(arguments.pop(0)))
+        elif word == "--transformers":
+            pythons.append(arguments.pop(0))
         else:
             version, _, folder = word.partition("=")
             with open(os.path.join(folder, PATH), encoding="utf-8") as file:
                 found[version] = architectures(file.read())
     versions = sorted(found, key=key_of)
     names = sorted(set().union(*found.values()))
+    went = [name for name in names if name not in found[versions[-1]]]
+    served = sorted(set.intersection(*(served_by(python, went) for python in pythons))) if pythons else []
     lines = [f'{json.dumps(name)}: {json.dumps(stretches(versions, lambda v, n=name: n in found[v]))}' for name in names]
     with open(out, "w", encoding="utf-8") as file:
         file.write('{"schema": "oomsight.engine-architectures/1", "engine": "vllm",\n')
-        file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + "\n}}\n")
+        file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + f'\n}},\n"served": {json.dumps(served)}}}\n')
     print(f"{len(versions)} releases, {len(names)} architectures")
 
 

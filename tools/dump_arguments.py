@@ -164,7 +164,8 @@ def made_anyway(release):
     loader = next((n for n in (tree.body if tree else []) if isinstance(n, ast.FunctionDef) and n.name == "get_quant_config"), None)
     names = set()
     for node in ast.walk(loader) if loader else ():
-        if isinstance(node, ast.If) and isinstance(node.body[0], ast.Return):
+        made = node.body[0].value if isinstance(node, ast.If) and isinstance(node.body[0], ast.Return) else None
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and not made.args:
             names.update(strings_of(node.test))
     return names | shorthands(release) | {"online", "bitsandbytes"}
 

@@ -91,6 +91,15 @@ static oomsight_status dotted_number(oos_serve_reader *in, cursor *c, const oos_
         return oos_serve_refuse(in, record->name, number, "list index out of range");
     }
     c->at++;
+    if (c->at ==
+        c->count) { /* the pair is put behind all other words: its first half is a number again, and the value */
+        const char *pair =
+            oos_arena_format(in->arena, "{\"%s\": \"%s\"}", strchr(number, '.') + 1, c->words[c->at - 1]);
+        if (!pair) return nomem(in);
+        oos_serve_note(in, (oos_given_flag){.name = pair, .effect = OOS_FLAG_UNKNOWN});
+        *ret_value = "-0";
+        return OOMSIGHT_OK;
+    }
     oos_serve_note(in, (oos_given_flag){.name = number, .effect = OOS_FLAG_UNKNOWN});
     if (c->at < c->count && !flag_like(c->words[c->at])) {
         *ret_value = c->words[c->at++];

@@ -156,6 +156,8 @@ typedef struct oos_serve {
     oos_compilation compilation;
     oos_speculative speculative;
     bool mm_limits_given, mm_all_zero; /* --limit-mm-per-prompt; all that it names are zero */
+    bool mm_limit_negative;            /* ... one of them is below */
+    const char *media_wrong;           /* a key of --media-io-kwargs whose value is no object; NULL: none */
     oos_u64 mm_images, mm_videos, mm_audios;
     const char *hf_overrides_json; /* NULL: none */
 

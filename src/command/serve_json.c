@@ -288,6 +288,8 @@ static oomsight_status mm_limits_read(oos_serve_reader *in, const json_t *value)
         uint64_t count;
         bool const counted =
             json_is_object(item) ? oos_json_u64(item, "count", &count) : oos_json_value_u64(item, &count);
+        const json_t *number = json_is_object(item) ? json_object_get(item, "count") : item;
+        if (json_is_integer(number) && json_integer_value(number) < 0) serve->mm_limit_negative = true;
         if (!counted || count != 0) all_zero = false;
         if (!counted) continue;
         if (strcmp(key, "image") == 0) serve->mm_images = oos_u64_of(count);
@@ -387,6 +389,17 @@ static oomsight_status pending_json(oos_serve_reader *in, oos_serve_pending *pen
     return OOMSIGHT_OK;
 }
 
+/* One object for each kind of media; told when the model's configuration is made. */
+static void media_check(oos_serve_reader *in, const json_t *value)
+{
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)value, key, item)
+    {
+        if (!json_is_object(item) && !in->serve->media_wrong) in->serve->media_wrong = keep(in, key);
+    }
+}
+
 oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, const char *text)
 {
     bool const word = hit.form->takes_word || hit.form->pairs || hit.form->kind != OOS_FLAG_KIND_JSON;
@@ -395,6 +408,7 @@ oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, con
     oomsight_error why;
     oomsight_status const status = oos_json_load(in->arena, oos_view_of(text), &value, &why);
     if (status == OOMSIGHT_NOMEM) return nomem(in);
+    if (status == OOMSIGHT_OK && strcmp(hit.record->name, "--media-io-kwargs") == 0) media_check(in, value);
     if (status == OOMSIGHT_OK) return oos_serve_check_keys(in, hit, value);
     if (oos_serve_has_class(in, hit))
         return oos_serve_refuse(in, hit.record->name, text,

@@ -36,6 +36,8 @@ struct oos_argument_facts {
     table architectures, bounds, methods, backends;
     const oos_version *versions; /* whose registry was read */
     size_t version_count;
+    oos_view
+        served; /* a list of names: architectures that went and that the Transformers library serves instead */
 };
 
 /* A file while it is read. */
@@ -233,6 +235,8 @@ static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
 {
     if (oos_view_is(key, "architectures"))
         architectures_read(in, &facts->architectures);
+    else if (oos_view_is(key, "served"))
+        oos_scan_skip(&in->scan, &facts->served);
     else if (oos_view_is(key, "parts"))
         parts_read(in);
     else if (oos_view_is(key, "bounds"))
@@ -308,6 +312,16 @@ static bool in_stretch(const stretch *stretches, size_t count, oos_version versi
     return false;
 }
 
+static bool is_served(const oos_argument_facts *facts, const char *name)
+{
+    oos_scan scan = oos_scan_begin(facts->served);
+    oos_view item;
+    if (!oos_scan_open(&scan, '[')) return false;
+    while (oos_scan_item(&scan) && oos_scan_string(&scan, &item))
+        if (oos_view_is(item, name)) return true;
+    return false;
+}
+
 /* A release that was not read is sure only of what its neighbours agree about. */
 oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts, const char *name,
                                                  oos_version version, oos_version *ret_other)
@@ -329,7 +343,7 @@ oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts
     if (version < *ret_other) return OOS_ARCHITECTURE_LATER;
     for (size_t i = 0; i < count; i++)
         if (stretches[i].last < version) *ret_other = stretches[i].last;
-    return OOS_ARCHITECTURE_GONE;
+    return is_served(facts, name) ? OOS_ARCHITECTURE_UNSURE : OOS_ARCHITECTURE_GONE;
 }
 
 /* The oldest release that was read: what it has may be older, what came later was not there before. */

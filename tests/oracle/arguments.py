@@ -232,7 +232,8 @@ def ask_plan(options, command):
 NOT_JUDGED = re.compile(
     r"Can't load|does not appear to have a file|OSError|processor|tokenizer|trust_remote_code|trust-remote-code|No module named|"
     r"is not installed|Failed to import|pip install|outgoing traffic|offline|couldn't connect|cannot find the requested files|"
-    r"No such file|Ray is not|ray is not|MiniCPM|preprocessor_config|failed to be inspected|module was not found", re.I)
+    r"No such file|Ray is not|ray is not|MiniCPM|preprocessor_config|failed to be inspected|module was not found|"
+    r"per-layer attribute|Class validation error|^'-'$", re.I)  # the last: what the transformers beside it makes of a config
 
 
 def known_architectures():

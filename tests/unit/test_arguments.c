@@ -132,8 +132,9 @@ static void an_architecture_of_another_release_is_refused_and_an_unheard_one_is_
     is_refused(said("0.9.0", 90, 1, "GptOssForCausalLM", ""),
                "Model architectures ['GptOssForCausalLM'] are not supported for now");
     is_refused(said("0.8.0", 90, 1, "Qwen3ForCausalLM", ""), "not supported for now (first in 0.8.4)");
-    is_refused(said("0.11.0", 90, 1, "MllamaForConditionalGeneration", ""),
-               "supported in vLLM until v0.10.2");
+    is_refused(said("0.32.0", 90, 1, "XverseForCausalLM", ""), "supported in vLLM until v0.23.0");
+    /* it went, but the Transformers library serves it */
+    assert_null(said("0.11.0", 90, 1, "MllamaForConditionalGeneration", ""));
     assert_null(said("0.10.1", 90, 1, "GptOssForCausalLM", ""));
     assert_null(said("0.32.0", 90, 1, "NobodyKnowsForCausalLM", ""));
 }
@@ -333,6 +334,59 @@ static void a_modelopt_checkpoint_has_the_method_of_its_scheme(void **state)
     algo = NULL;
 }
 
+static void parts_of_the_configuration_are_checked_in_their_order(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--media-io-kwargs|{\"image\": 1}|--max-logprobs|-2"),
+               "media_io_kwargs.image: Input should be a valid dictionary");
+    is_refused(NEWEST("--safetensors-prefetch-num-threads|0"),
+               "safetensors_prefetch_num_threads: Input should be greater than or equal to 1");
+    is_refused(NEWEST("--enable-fault-tolerance"), "Fault tolerance requires external load balancer mode");
+    is_refused(NEWEST("--quantization|auto-round"), "Unknown quantization method: auto-round");
+    is_refused(NEWEST("--quantization|modelopt"), "Cannot find the config file for modelopt");
+    is_refused(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "--max-model-len|0"),
+               "max_num_batched_tokens: Input should be greater than or equal to 1");
+    is_refused(NEWEST("--gpu-memory-utilization|-0.1|--enforce-eager"),
+               "unrecognized arguments: {\"1\": \"--enforce-eager\"}");
+}
+
+static oos_graph_mode graphs_of(const char *version, const char *architecture, uint64_t mode)
+{
+    fixture f;
+    fixture_init(&f, version, 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 64, 8, 64, 0), 24);
+    f.model.architecture = architecture;
+    f.serve.compilation.level = oos_u64_of(mode);
+    oos_graph_mode const graphs = fixture_setup(&f)->graph_mode;
+    fixture_free(&f);
+    return graphs;
+}
+
+static void graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves(void **state)
+{
+    (void)state;
+    assert_int_equal(graphs_of("0.24.0", "LlamaForCausalLM", 3), OOS_GRAPH_FULL_AND_PIECEWISE);
+    assert_int_equal(graphs_of("0.24.0", "LlamaForCausalLM", 2), OOS_GRAPH_NONE);
+    assert_int_equal(graphs_of("0.24.0", "LlamaForCausalLM", 0), OOS_GRAPH_NONE);
+    assert_int_equal(graphs_of("0.24.0", "DeepseekV4ForCausalLM", 0), OOS_GRAPH_FULL_AND_PIECEWISE);
+    assert_int_equal(graphs_of("0.11.0", "LlamaForCausalLM", 0), OOS_GRAPH_NONE);
+}
+
+static void gemma_4_is_given_a_batch_that_a_video_fits_in(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.24.0", 80);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 24);
+    f.model.architecture = "Gemma4ForConditionalGeneration";
+    f.model.max_position = 131072;
+    f.device.nvml_total_bytes = 24 * OOS_GIB;
+    assert_int_equal(fixture_setup(&f)->max_num_batched_tokens, 2496);
+    f.model.architecture = "Gemma3ForConditionalGeneration";
+    assert_int_equal(fixture_setup(&f)->max_num_batched_tokens, 2048);
+    fixture_free(&f);
+}
+
 static size_t captured(const char *version, const char *architecture, uint64_t requests)
 {
     fixture f;
@@ -383,6 +437,9 @@ int main(void)
         cmocka_unit_test(classes_read_their_json_also_where_they_pass_over_keys),
         cmocka_unit_test(a_model_that_float16_does_not_suit_is_given_another_type),
         cmocka_unit_test(gpt_oss_is_captured_for_more_than_others),
+        cmocka_unit_test(parts_of_the_configuration_are_checked_in_their_order),
+        cmocka_unit_test(graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves),
+        cmocka_unit_test(gemma_4_is_given_a_batch_that_a_video_fits_in),
         cmocka_unit_test(a_modelopt_checkpoint_has_the_method_of_its_scheme),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

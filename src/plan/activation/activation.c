@@ -76,8 +76,9 @@ bool oos_activation_compile_open(const oos_setup *setup)
     return compiles(setup) && !setup->env->cold_compile.known;
 }
 
-/* The first start compiles: Inductor of torch 2.13 times its kernels on made-up arguments, and the first piece takes the
- * whole embedding (Gemma 2 9B on 0.32: 1750 MiB beside two hidden-wide tensors). To 0.31 it is charged twice, as a peak and
+/* The first start compiles: Inductor times combined kernels on made-up arguments, and the first piece takes the whole
+ * embedding (Gemma 2 9B on 0.32: 1750 MiB beside two hidden-wide tensors; Qwen3-8B on 0.19.1 and 0.24.0: 1220 MiB, 1 MiB
+ * more than planned). To 0.31 it is charged twice, as a peak and
  * as a cached segment that free memory lacks: Qwen3-4B has 9,552 tokens fewer on 0.30, and 230,224 on 0.28, a dry start, of
  * which 230,144 are planned. A container and every first start are cold, so that is meant where nothing tells. */
 static uint64_t cold_compile(const oos_batch *batch)
@@ -125,11 +126,13 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const warm = oos_max(oos_max(in_layers, in_sampler), in_encoder);
     uint64_t const cold = cold_compile(&batch);
-    uint64_t const peak = oos_max(warm, cold ? oos_add(cold, cublas) : 0);
-    uint64_t const least =
-        oos_max(oos_max(in_layers, in_encoder), oos_add(oos_add(sampler_low, retained), outputs));
+    uint64_t const in_compile = cold ? oos_add(cold, cublas) : 0;
+    uint64_t const peak = oos_max(warm, in_compile);
+    uint64_t const least = oos_max(oos_max(oos_max(in_layers, in_encoder), in_compile),
+                                   oos_add(oos_add(sampler_low, retained), outputs));
 
     unsigned const spread = batch.compiled ? 12 : 5;
+    unsigned const most_spread = peak > warm ? 5 : spread; /* an embedding is known to its size */
     *ret_activation = (oos_activation){
         .forward =
             guess(layers.moment, spread, spread, "columns alive at the busiest instant of a layer x tokens"),
@@ -139,8 +142,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
                         "logits of the warm-up, which asks for top-k and top-p"),
         .encoder = guess(encoder, 15, 25, "vision encoder on the largest dummy images"),
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
-        .peak =
-            guess(peak, spread, spread, "largest moment of encoder, forward and sampler, with what stays"),
+        .peak = guess(peak, most_spread, most_spread,
+                      "largest moment of encoder, forward and sampler, with what stays"),
         .retained =
             guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
         .persistent =
@@ -153,7 +156,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     }
     if (encoder >
         0) { /* the encoder is known less well than the rest: where it decides, or may, its range is the peak's */
-        uint64_t const rest = oos_max(in_layers, in_sampler), beside = oos_add(outputs, cublas);
+        uint64_t const rest = oos_max(oos_max(in_layers, in_sampler), in_compile),
+                       beside = oos_add(outputs, cublas);
         if (in_encoder > rest)
             most->low = oos_min(
                 most->low, oos_max(oos_sub(rest, rest / 20), oos_add(encoder_low(&batch, encoder), beside)));

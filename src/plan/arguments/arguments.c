@@ -175,17 +175,47 @@ static bool check_cache(oos_check *c)
     return false;
 }
 
+static bool check_media_kinds(oos_check *c)
+{
+    const char *key = c->setup->serve->media_wrong;
+    if (!key) return false;
+    oos_check_mend_without(c, "--media-io-kwargs");
+    return oos_check_refuse(c, "media_io_kwargs.%s: Input should be a valid dictionary", key);
+}
+
+/* Parts of which only the bounds are known here. */
+static bool check_parts(oos_check *c)
+{
+    static const char *const parts[] = {
+        "AttentionConfig",         "MambaConfig",         "KernelConfig",     "LoadConfig",
+        "StructuredOutputsConfig", "ObservabilityConfig", "CompilationConfig"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (oos_check_bounds(c, parts[i])) return true;
+    return false;
+}
+
+/* MultiModalConfig: made for models that have more than text */
+static bool check_media(oos_check *c)
+{
+    if (!c->setup->model->multimodal) return false;
+    if (c->setup->serve->mm_limit_negative && c->setup->rules->bounds_declared) {
+        oos_check_mend_without(c, "--limit-mm-per-prompt");
+        return oos_check_refuse(c, "limit_per_prompt.count: Input should be greater than or equal to 0");
+    }
+    return oos_check_bounds(c, "MultiModalConfig");
+}
+
 static bool check_all(oos_check *c)
 {
-    return check_words(c) || check_frontend(c) || check_variables(c) || oos_check_bounds(c, "ModelConfig") ||
-           oos_check_model(c) || oos_check_features(c) || oos_check_bounds(c, "CacheConfig") ||
-           check_cache(c) || oos_check_launch(c) ||
-           (!c->setup->rules->async_takes_drafts && oos_check_async(c)) ||
+    return check_words(c) || check_frontend(c) || check_variables(c) || check_media_kinds(c) ||
+           oos_check_bounds(c, "ModelConfig") || oos_check_model(c) || check_media(c) ||
+           oos_check_features(c) || oos_check_bounds(c, "CacheConfig") || check_cache(c) ||
+           oos_check_launch(c) || (!c->setup->rules->async_takes_drafts && oos_check_async(c)) ||
            oos_check_bounds(c, "ParallelConfig") || oos_check_data_parallel(c) || oos_check_parallel(c) ||
            oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") || oos_check_scheduler(c) ||
            (oos_flag_or(c->setup->serve->enable_lora, false) &&
             (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
-           oos_check_backend(c) || oos_check_bounds(c, "UVAOffloadConfig") ||
+           oos_check_backend(c) || check_parts(c) || oos_check_bounds(c, "UVAOffloadConfig") ||
            oos_check_bounds(c, "PrefetchOffloadConfig") || oos_check_sizes_twice(c) || oos_check_levels(c) ||
            oos_check_parallel_late(c) || oos_check_quantization_late(c) || oos_check_executor(c) ||
            oos_check_async(c) || oos_check_rest(c) || oos_check_microbatches(c);

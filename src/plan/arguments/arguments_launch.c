@@ -14,11 +14,20 @@ bool oos_check_launch(oos_check *c)
     bool const hybrid = oos_check_has(c, "--data-parallel-hybrid-lb");
     bool const has_local = oos_check_number(c, "--data-parallel-size-local", &local);
     if (oos_check_given(c, "--nnodes")) return false; /* several nodes infer what one must be told */
+    if (oos_check_has(c, "--enable-fault-tolerance") && !outside) {
+        oos_check_mend_without(c, "--enable-fault-tolerance");
+        return oos_check_refuse(c,
+                                "Fault tolerance requires external load balancer mode "
+                                "(--data-parallel-external-lb or --data-parallel-rank). Internal LB mode is "
+                                "not supported.");
+    }
     if (!outside && !has_local) {
         if (!hybrid) return false;
         oos_check_mend_without(c, "--data-parallel-hybrid-lb");
-        return oos_check_refuse(c, "`--data-parallel-hybrid-lb` requires `--data-parallel-size-local`: "
-                                   "data_parallel_size_local must be set to use data_parallel_hybrid_lb.");
+        return oos_check_refuse(c,
+                                "Invalid data-parallel launch options: `--data-parallel-hybrid-lb` requires "
+                                "`--data-parallel-size-local`: data_parallel_size_local must be set to use "
+                                "data_parallel_hybrid_lb.");
     }
     if (!outside) return false;
     if (setup->dp > 1 && setup->rules->external_ranks_need_experts && setup->model->moe.experts == 0) {

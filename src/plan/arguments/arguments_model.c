@@ -163,7 +163,6 @@ static bool check_quantization(oos_check *c)
             "method specified in the `quantization` argument (%s).",
             asked);
     }
-    name = name_here(c, name);
     if (has && asked && !same_family(has, asked)) {
         oos_check_mend_without(c, "--quantization");
         return oos_check_refuse(
@@ -242,7 +241,7 @@ bool oos_check_quantization_late(oos_check *c)
     const char *name = setup->serve->quantization && !own.wins ? setup->serve->quantization : has;
     oos_quant_method method;
     if (!name) return false;
-    name = kernel_of(c, name_here(c, name));
+    name = kernel_of(c, name);
     if (!has && check_settings(c, name)) return true;
     if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;
     if (setup->device.capability && setup->device.capability < method.capability)

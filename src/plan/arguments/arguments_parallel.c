@@ -129,7 +129,8 @@ bool oos_check_speculation(oos_check *c)
             spec->method);
     if (spec->tokens_wrong && setup->rules->bounds_declared)
         return oos_check_refuse(c, "num_speculative_tokens: Input should be greater than 0");
-    if (!spec->method && !spec->model && !spec->tokens.known && !spec->tokens_wrong)
+    bool const counts = !spec->method || mtp || strncmp(spec->method, "ngram", 5) == 0;
+    if (counts && !spec->model && !spec->tokens.known && !spec->tokens_wrong)
         return oos_check_refuse(c,
                                 "num_speculative_tokens must be provided with speculative model unless the "
                                 "draft model config contains an n_predict parameter.");
@@ -175,6 +176,11 @@ bool oos_check_scheduler(oos_check *c)
     uint64_t const tokens = setup->max_num_batched_tokens, seqs = setup->max_num_seqs,
                    length = setup->max_model_len;
     if (!setup->rules->bounds_declared && check_scheduler_by_hand(c)) return true;
+    bool const no_length = setup->serve->max_model_len.known && setup->serve->max_model_len.value == 0;
+    if (no_length && setup->rules->bounds_declared && !setup->serve->max_num_batched_tokens.known) {
+        oos_check_mend_without(c, "--max-model-len");
+        return oos_check_refuse(c, "max_num_batched_tokens: Input should be greater than or equal to 1");
+    }
     if (tokens < length && !setup->chunked_prefill) {
         oos_check_mend(c, "--max-num-batched-tokens", length);
         return oos_check_refuse(c, "max_num_batched_tokens (%llu) is smaller than max_model_len (%llu).",

@@ -113,6 +113,14 @@ static oos_graph_mode mode_find(const char *word, oos_graph_mode fallback)
     return fallback;
 }
 
+/* Not compiled, but captured in pieces all the same. */
+static bool breaks(const oos_setup *setup)
+{
+    const char *name = setup->model->architecture;
+    return setup->rules->breakable_graphs &&
+           (strncmp(name, "DeepseekV4", 10) == 0 || strncmp(name, "MiniMaxM3Sparse", 15) == 0);
+}
+
 static oos_graph_mode resolve_mode(const oos_setup *setup)
 {
     const oos_compilation *compilation = &setup->serve->compilation;
@@ -120,10 +128,16 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     if (compilation->capture_sizes_given && compilation->capture_size_count == 0) return OOS_GRAPH_NONE;
     oos_graph_mode mode =
         setup->rules->full_graphs_default ? OOS_GRAPH_FULL_AND_PIECEWISE : OOS_GRAPH_PIECEWISE;
-    if (compilation->level.known && compilation->level.value == 0) mode = OOS_GRAPH_NONE;
+    bool const whole = !compilation->level.known || compilation->level.value == 3;
+    bool const follows = setup->rules->graphs_follow_mode;
+    if (!whole && !follows) mode = OOS_GRAPH_NONE;
     if (compilation->optimization_level.known && compilation->optimization_level.value < 2)
         mode = compilation->optimization_level.value ? OOS_GRAPH_PIECEWISE : OOS_GRAPH_NONE;
     if (compilation->cudagraph_mode) mode = mode_find(compilation->cudagraph_mode, mode);
+    bool const compiled =
+        compilation->level.known ? whole : oos_u64_or(compilation->optimization_level, 2) > 0;
+    bool const pieces = mode == OOS_GRAPH_PIECEWISE || mode == OOS_GRAPH_FULL_AND_PIECEWISE;
+    if (pieces && follows && !compiled && !breaks(setup)) mode = OOS_GRAPH_NONE;
     if (mode == OOS_GRAPH_FULL_AND_PIECEWISE && (setup->model->pooling || setup->model->encoder_decoder))
         mode = OOS_GRAPH_PIECEWISE;
     return mode;
