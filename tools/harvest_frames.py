@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stages of functions and of log lines, from the engines' sources: harvest_frames.py ENGINE[@TAG,TAG...]=FOLDER... [--without ENGINE@TAG] [--out FILE] [--lines FILE]
+"""Stages of functions and of log lines, from the engines' sources: harvest_frames.py ENGINE@TAG,TAG=FOLDER... [--out FILE] [--lines FILE]
 
 A call graph is drawn over the Python files that start, profile and run a model (of a git repository: at each tag). Each engine names
 the functions with which a stage begins; what they call, in any release, belongs to the stage, up to where the next one begins, and
@@ -123,11 +123,15 @@ ENGINES = {
         "roots": "vllm", "turns": "vllm", "through": "vllm", "rpc": r"worker\w*\.py$",
     },
 }
+EVERY = range(99)
 ENDING = re.compile(r"shutdown|destroy|__del__|close|stop|cleanup|__exit__")
 # What calls another function by a name that it is given stands in every stage.
 DISPATCH = re.compile(r"collective_rpc|_run_workers|run_method|execute_method|worker_busy_loop|_run_worker_process|busy_loop_thread")
 GENERIC = {"<module>", "<lambda>", "__call__", "__enter__", "__exit__", "wrapper", "inner", "_wrapper", "decorate_context", "forward", "run", "main", "get", "set", "update", "add",
            "__init__", "from_config", "build", "apply", "call", "func", "fn", "__getattr__", "__setattr__", "start", "step", "reset", "clear", "copy", "to", "size", "items", "keys"}
+# Beside the way from a start to a served request: followed, and not kept.
+ASIDE = re.compile(r"kv_transfer|ec_transfer|eplb|elastic|disaggregation|weight_transfer|kv_offload|simple_kv|hicache|unified_cache|mem_cache/storage|mooncake|structured_output|constrained|source_model|expert_"
+                   r"distribution|neuron|openvino|lora/ops|punica|kv_canary|compilation/passes")
 FEW = 6  # classes that have a method of a name, so that a call by the name alone is followed
 
 
@@ -353,7 +357,9 @@ class Graph:
                 continue
             down[node].add(stage)
             through = self.engine.get("through", {}).get(stage)
-            work += [(n, stage) for n in self.sure[node] | self.maybe[node]
+            # What runs first calls little: there a name alone is more often another's.
+            below = self.sure[node] if stage in ("init_free_memory_check", "distributed_init") else self.sure[node] | self.maybe[node]
+            work += [(n, stage) for n in below
                      if (n not in roots or through and re.fullmatch(through, n[2])) and not ENDING.search(n[2])]
         up, changed = {node: set(down[node]) for node in self.sure}, True
         while changed:
@@ -419,7 +425,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--lines")
     parser.add_argument("--cache", help="what was parsed, for the next time")
-    parser.add_argument("--most", type=int, default=7, help="stages of a function, above which it says nothing")
+    parser.add_argument("--most", type=int, default=4, help="stages of a function, above which it says nothing")
     args = parser.parse_args()
     table, lines = collections.defaultdict(lambda: collections.defaultdict(set)), {}
     for engine in ENGINES.values():
@@ -440,7 +446,7 @@ def main():
             graph = Graph(files, engine)
             taking = graph.taking()
             for node, stages in graph.stages().items():
-                if stages and node in taking:
+                if stages and node in taking and not ASIDE.search(node[0]):
                     table[node[0]][node[2]] |= stages
             for f in files:
                 everywhere |= {(f.path, function) for function in f.dispatchers}
@@ -474,24 +480,27 @@ def main():
 
 
 def write(table, args):
-    sets, modules, names = {}, {}, collections.defaultdict(set)
-    for path in sorted(table):
-        for function in sorted(table[path]):
-            stages = table[path][function]
+    """Without a module: a name whose functions, in all files of all engines, have few stages between them. With one: what says more."""
+    names, sets, modules = collections.defaultdict(set), {}, {}
+    for functions in table.values():
+        for function, stages in functions.items():
             names[function] |= stages
-            if len(stages) <= args.most and function not in GENERIC - {"__init__"}:
-                modules.setdefault(path, {})[function] = sets.setdefault("+".join(sorted(stages)), len(sets))
+    names = {f: s for f, s in names.items() if len(s) <= args.most and len(f) >= 6 and f not in GENERIC}
+    for path, functions in [("", names), *sorted(table.items())]:
+        for function, stages in sorted(functions.items()):
+            # A module is named where that says much more.
+            if not path or len(stages) <= args.most // 2 and function not in GENERIC - {"__init__"} and len(names.get(function, EVERY)) > len(stages):
+                modules.setdefault(path, {}).setdefault(str(sets.setdefault(" ".join(sorted(stages)), len(sets))), []).append(function)
     lines = ['{', '  "schema": "oomsight.recorded/1",',
-             '  "sets": ' + json.dumps([name.split("+") for name in sets]) + ',', '  "modules": {']
-    lines += ["    %s: %s%s" % (json.dumps(m), json.dumps(f, separators=(",", ":")), "," if i + 1 < len(modules) else "")
+             '  "sets": ' + json.dumps([name.split() for name in sets]) + ',', '  "modules": {']
+    lines += ["    %s: %s%s" % (json.dumps(m), json.dumps({n: " ".join(names) for n, names in f.items()}, separators=(",", ":")), "," if i + 1 < len(modules) else "")
               for i, (m, f) in enumerate(modules.items())]
     text = "\n".join(lines + ["  }", "}", ""])
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
             file.write(text)
-    count = sum(len(f) for f in modules.values())
-    one = sum(1 for path in table for f in table[path] if len(table[path][f]) == 1)
-    print(f"{count} functions in {len(modules)} modules, {one} in one stage, {len(text)} bytes")
+    count = sum(len(names) for f in modules.values() for names in f.values())
+    print(f"{count} functions in {len(modules)} modules, {sum(len(f) for f in modules[''].values())} by name alone, {len(text)} bytes")
 
 
 if __name__ == "__main__":

@@ -60,16 +60,16 @@ def main():
             stages = closed(path, function, table[path][function])
             name = "+".join(sorted(stages))
             sets.setdefault(name, len(sets))
-            modules.setdefault(path, {})[function] = sets[name]
+            modules.setdefault(path, {}).setdefault(str(sets[name]), []).append(function)
     lines = ['{', '  "schema": "oomsight.recorded/1",',
              '  "sets": ' + json.dumps([name.split("+") for name in sets]) + ',', '  "modules": {']
-    lines += ["    %s: %s%s" % (json.dumps(m), json.dumps(f, separators=(",", ":")), "," if i + 1 < len(modules) else "")
+    lines += ["    %s: %s%s" % (json.dumps(m), json.dumps({n: " ".join(names) for n, names in f.items()}, separators=(",", ":")), "," if i + 1 < len(modules) else "")
               for i, (m, f) in enumerate(modules.items())]
     text = "\n".join(lines + ["  }", "}", ""])
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
             file.write(text)
-    count = sum(len(f) for f in modules.values())
+    count = sum(len(names) for f in modules.values() for names in f.values())
     one = sum(1 for path in table for f in table[path] if len(closed(path, f, table[path][f])) == 1)
     print(f"record_frames: {stacks} stacks, {count} functions in {len(modules)} modules, {one} in one stage, {len(text)} bytes")
 

@@ -82,6 +82,19 @@ static int by_function(const void *a, const void *b)
     return (left->function.len > right->function.len) - (left->function.len < right->function.len);
 }
 
+/* The words of `text`, added to `all` if there is one; returns their number. */
+static size_t words_take(const char *text, const char *module, oos_phase_set stages, table *all)
+{
+    size_t count = 0;
+    for (size_t len; *text; text += len + (text[len] == ' ')) {
+        len = strcspn(text, " ");
+        if (all) all->list[all->count++] = (seen){{text, len}, oos_view_of(module), stages};
+        count++;
+    }
+    return count;
+}
+
+/* {"module": {"number of a set": "function function ..."}} */
 static oomsight_status table_load(oos_arena *arena, const char *data_dir, const char *path, table *ret_table,
                                   oomsight_error *reterr)
 {
@@ -89,23 +102,24 @@ static oomsight_status table_load(oos_arena *arena, const char *data_dir, const 
     json_t *root;
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
-    json_t *modules = json_object_get(root, "modules"), *functions, *number;
+    json_t *modules = json_object_get(root, "modules"), *functions, *names;
     const json_t *sets = json_object_get(root, "sets");
-    const char *module, *function;
+    const char *module, *number;
     size_t count = 0;
     table all = {0};
-    json_object_foreach(modules, module, functions) count += json_object_size(functions);
+    json_object_foreach(modules, module, functions) json_object_foreach(functions, number, names)
+    {
+        if (!json_is_string(names))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "functions of '%s' are no words", module);
+        count += words_take(json_string_value(names), module, 0, NULL);
+    }
     all.list = OOS_NEW_ARRAY(arena, seen, count + 1);
     if (!all.list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the frames");
-    json_object_foreach(modules, module, functions)
+    json_object_foreach(modules, module, functions) json_object_foreach(functions, number, names)
     {
-        json_object_foreach(functions, function, number)
-        {
-            seen one = {oos_view_of(function), oos_view_of(module), 0};
-            json_int_t const set = json_integer_value(number);
-            OOS_TRY(stages_read(json_array_get(sets, set < 0 ? SIZE_MAX : (size_t)set), &one.stages, reterr));
-            all.list[all.count++] = one;
-        }
+        oos_phase_set stages;
+        OOS_TRY(stages_read(json_array_get(sets, strtoul(number, NULL, 10)), &stages, reterr));
+        words_take(json_string_value(names), module, stages, &all);
     }
     qsort(all.list, all.count, sizeof *all.list, by_function);
     *ret_table = all;

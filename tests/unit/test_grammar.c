@@ -165,6 +165,17 @@ static void frames_are_read_in_every_dress(void **state)
     }
 }
 
+/* Harvested from source: by name alone in any file of an engine, and nowhere else. */
+static void a_function_of_the_engines_source_has_its_stage(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {
+        "  File \"/x/vllm_plugin/worker/new_runner.py\", line 2, in load_draft_model"};
+    static const char *const others[] = {"  File \"/x/game/player.py\", line 2, in load_draft_model"};
+    assert_int_equal(stages_of(engines, 1), OOS_PHASE_BIT(OOS_PHASE_WEIGHT_LOAD));
+    assert_int_equal(stages_of(others, 1), 0);
+}
+
 static void functions_of_other_engines_have_their_stages(void **state)
 {
     (void)state;
@@ -191,6 +202,7 @@ int main(void)
         cmocka_unit_test(the_sentence_tells_what_is_lacking),
         cmocka_unit_test(the_sentence_tells_what_was_being_done),
         cmocka_unit_test(frames_are_read_in_every_dress),
+        cmocka_unit_test(a_function_of_the_engines_source_has_its_stage),
         cmocka_unit_test(a_function_that_was_recorded_has_the_stages_it_ran_in),
         cmocka_unit_test(functions_of_other_engines_have_their_stages),
         cmocka_unit_test(a_stack_is_intersected_from_its_innermost_frame),
