@@ -4,6 +4,9 @@
 #include "dryrun.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +127,49 @@ static void pass_on(int number)
     if (child_pid > 0) kill(child_pid, number);
 }
 
+/* Takes down once a second what is held, until the command has ended. */
+typedef struct watcher {
+    oomsight_run *run;
+    pthread_t thread;
+    int stop[2]; /* closing its second end ends the thread */
+    bool running;
+} watcher;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void *watch(void *given)
+{
+    watcher *w = given;
+    double const start = seconds_now();
+    struct pollfd stop = {.fd = w->stop[0], .events = POLLIN};
+    while (poll(&stop, 1, 1000) == 0) oomsight_run_watch(w->run, seconds_now() - start);
+    return NULL;
+}
+
+/* Signals are the main thread's. Without a thread nothing is watched, and the command runs all the same. */
+static void watch_start(watcher *w)
+{
+    sigset_t all, before;
+    if (pipe2(w->stop, O_CLOEXEC) != 0) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    w->running = pthread_create(&w->thread, NULL, watch, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void watch_end(watcher *w)
+{
+    if (!w->running) return;
+    close(w->stop[1]);
+    pthread_join(w->thread, NULL);
+    close(w->stop[0]);
+}
+
 static int wait_for(pid_t pid)
 {
     int status = 0;
@@ -156,7 +202,7 @@ static void report(run_options *options, const oomsight_run *run)
     oomsight_text_free(text);
 }
 
-static int guarded(run_options *options, const char *guard, const char *segment_path, const oomsight_run *run)
+static int guarded(run_options *options, const char *guard, const char *segment_path, oomsight_run *run)
 {
     struct sigaction const forward = {.sa_handler = pass_on}, keep = {.sa_handler = SIG_IGN};
     fflush(NULL);
@@ -175,8 +221,11 @@ static int guarded(run_options *options, const char *guard, const char *segment_
     sigaction(SIGUSR1, &forward, NULL);
     sigaction(SIGINT, &keep, NULL); /* the terminal sends it to the command, too */
     sigaction(SIGQUIT, &keep, NULL);
+    watcher w = {.run = run};
+    watch_start(&w);
     int const code = wait_for(pid);
     child_pid = 0;
+    watch_end(&w);
     report(options, run);
     return code;
 }

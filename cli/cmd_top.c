@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { KEPT_MAX = 64, PATH_BYTES = 800 };
 
 static const char help[] = "usage: oomsight top [--once] [--json] [--every SECONDS]\n\n"
                            "Every command that runs under 'oomsight run' on this machine, with what it holds "
@@ -58,12 +61,60 @@ static bool is_live(const char *path, const char *name, int *ret_pid)
     return false;
 }
 
+/* Runs stay open between two drawings, so that growth can be told. */
+typedef struct kept_run {
+    char path[PATH_BYTES];
+    oomsight_run *run; /* NULL: a free place */
+    double since;
+    bool drawn;
+} kept_run;
+
+static kept_run kept[KEPT_MAX];
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static oomsight_run *open_kept(const char *path)
+{
+    oomsight_error error = {0};
+    kept_run *place = NULL;
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (kept[i].run && strcmp(kept[i].path, path) == 0) place = &kept[i];
+        if (place && place->run) break;
+        if (!kept[i].run && !place) place = &kept[i];
+    }
+    if (!place) return NULL;
+    if (!place->run) {
+        if (oomsight_run_open(path, &place->run, &error) != OOMSIGHT_OK) return NULL;
+        snprintf(place->path, sizeof place->path, "%s", path);
+        place->since = seconds_now();
+    }
+    place->drawn = true;
+    oomsight_run_watch(place->run, seconds_now() - place->since);
+    return place->run;
+}
+
+static void close_gone(void)
+{
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (kept[i].run && !kept[i].drawn) {
+            oomsight_run_free(kept[i].run);
+            kept[i].run = NULL;
+        }
+        kept[i].drawn = false;
+    }
+}
+
 static bool show(const top_options *options, const char *path, int pid, bool first)
 {
     oomsight_error error = {0};
-    oomsight_run *run = NULL;
+    oomsight_run *run = open_kept(path);
     char *text = NULL, line[4096];
-    if (oomsight_run_open(path, &run, &error) != OOMSIGHT_OK) return false;
+    if (!run) return false;
     bool const shown = oomsight_run_render(run, &options->output.render, &text, &error) == OOMSIGHT_OK;
     command_of(pid, line, sizeof line);
     if (shown && options->output.render.format == OOMSIGHT_FORMAT_JSON)
@@ -75,7 +126,6 @@ static bool show(const top_options *options, const char *path, int pid, bool fir
         printf("%s\n", text);
     }
     oomsight_text_free(text);
-    oomsight_run_free(run);
     return shown;
 }
 
@@ -86,13 +136,14 @@ static unsigned draw(const top_options *options)
     DIR *place = opendir(folder);
     if (!place) return 0;
     for (const struct dirent *entry; (entry = readdir(place));) {
-        char path[800];
+        char path[PATH_BYTES];
         int pid;
         if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (is_live(path, entry->d_name, &pid) && show(options, path, pid, count == 0)) count++;
     }
     closedir(place);
+    close_gone();
     return count;
 }
 

@@ -674,6 +674,8 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_open(const char *s
                                                                    oomsight_error *reterr);
 OOMSIGHT_API void oomsight_run_free(oomsight_run *run);              /* NULL is fine */
 OOMSIGHT_API uint64_t oomsight_run_refused(const oomsight_run *run); /* calls, so far */
+/* Take down what is held now, `seconds` after the first time; call it every second or so, and renderings name what grows. */
+OOMSIGHT_API void oomsight_run_watch(oomsight_run *run, double seconds);
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
                                                                      const oomsight_render_params *params,
                                                                      char **ret_text, oomsight_error *reterr);

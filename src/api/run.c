@@ -2,12 +2,15 @@
 #include "api/api.h"
 #include "base/text.h"
 #include "report/run.h"
-#include "run/run.h"
+#include "run/growth.h"
 
 #include <stdlib.h>
 
+enum { GROWTH_MAX = 8 };
+
 struct oomsight_run {
     oos_segment *segment;
+    oos_history *history; /* NULL: nobody watches */
 };
 
 static oomsight_status opened(oos_segment_status status, const char *path, oomsight_error *reterr)
@@ -65,12 +68,25 @@ void oomsight_run_free(oomsight_run *run)
 {
     if (!run) return;
     oos_segment_close(run->segment);
+    oos_history_free(run->history);
     free(run);
 }
 
 uint64_t oomsight_run_refused(const oomsight_run *run)
 {
     return run->segment->failure_count;
+}
+
+/* Without memory nothing is taken down, and the report names no growth. */
+void oomsight_run_watch(oomsight_run *run, double seconds)
+{
+    oos_run_state *state = malloc(sizeof *state);
+    if (!run->history) run->history = oos_history_create();
+    if (state && run->history && seconds >= 0) {
+        oos_run_read(run->segment, state);
+        oos_history_add(run->history, seconds / 3600, state, oos_run_host_bytes(state));
+    }
+    free(state);
 }
 
 oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_render_params *params,
@@ -80,11 +96,13 @@ oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_rend
     oos_text text = {0};
     oos_run_state *state = malloc(sizeof *state);
     if (!state) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+    oos_growth growth[GROWTH_MAX];
     oos_run_read(run->segment, state);
+    size_t const grows = run->history ? oos_history_growth(run->history, state, growth, GROWTH_MAX) : 0;
     if (params->format == OOMSIGHT_FORMAT_JSON)
-        oos_report_run_json(&text, state);
+        oos_report_run_json(&text, state, growth, grows);
     else
-        oos_report_run_text(&text, state, params);
+        oos_report_run_text(&text, state, growth, grows, params);
     free(state);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -44,12 +44,26 @@ static void put_refused(const oos_style *style, const oos_run_state *state)
                             "It was the host's memory that was short: the reserve would have been touched.");
 }
 
-void oos_report_run_text(oos_text *text, const oos_run_state *state, const oomsight_render_params *params)
+static void put_growth(const oos_style *style, const oos_growth *growth)
+{
+    oos_text_put(style->text, "  ");
+    oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB an hour", oos_growth_word(growth->what),
+                  growth->slope.per_hour / (1 << 20));
+    oos_style_put(style, " (%.0f to %.0f, over %.1f h)", growth->slope.low / (1 << 20),
+                  growth->slope.high / (1 << 20), growth->slope.hours);
+    if (growth->hours_to_limit > 0)
+        oos_style_put(style, ": at that rate the budget is reached in %.1f h", growth->hours_to_limit);
+    oos_text_put(style->text, "\n");
+}
+
+void oos_report_run_text(oos_text *text, const oos_run_state *state, const oos_growth *growth,
+                         size_t growth_count, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
     if (!state->device_count) oos_style_put(&style, "No process of the run allocated memory on a device.\n");
     for (unsigned i = 0; i < state->device_count; i++) put_device(&style, &state->devices[i]);
     if (state->any_refused) put_refused(&style, state);
+    for (size_t i = 0; i < growth_count; i++) put_growth(&style, &growth[i]);
     if (state->pinned_peak_bytes)
         oos_style_put(&style, "  pinned host memory: %.2f GiB at most in one process\n",
                       oos_gib(state->pinned_peak_bytes));
@@ -88,7 +102,25 @@ static void put_process_json(oos_json_writer *w, const oos_run_process *process)
     oos_json_end_object(w);
 }
 
-void oos_report_run_json(oos_text *text, const oos_run_state *state)
+static void put_growth_json(oos_json_writer *w, const oos_growth *growth)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "what", oos_growth_word(growth->what));
+    oos_json_field_str(w, "bus_id", growth->bus_id);
+    oos_json_field_u64(w, "bytes_per_hour", oos_u64_from(growth->slope.per_hour));
+    oos_json_field_u64(w, "low", oos_u64_from(growth->slope.low));
+    oos_json_field_u64(w, "high", oos_u64_from(growth->slope.high));
+    oos_json_field_u64(w, "seconds", oos_u64_from(growth->slope.hours * 3600));
+    oos_json_key(w, "seconds_to_limit");
+    if (growth->hours_to_limit > 0)
+        oos_json_put_u64(w, oos_u64_from(growth->hours_to_limit * 3600));
+    else
+        oos_json_put_null(w);
+    oos_json_end_object(w);
+}
+
+void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_growth *growth,
+                         size_t growth_count)
 {
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     oos_json_begin_object(w);
@@ -114,6 +146,10 @@ void oos_report_run_json(oos_text *text, const oos_run_state *state)
         oos_json_end_object(w);
     } else
         oos_json_put_null(w);
+    oos_json_key(w, "growth");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < growth_count; i++) put_growth_json(w, &growth[i]);
+    oos_json_end_array(w);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
 }

@@ -1,0 +1,148 @@
+#include "run/growth.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SERIES_MAX = 2 * OOS_SEGMENT_DEVICES + 2 };
+#define FIRST_INTERVAL_HOURS (5.0 / 3600)
+#define UNIT_BYTES (4.0 * (1 << 20)) /* two of the blocks that PyTorch and the driver take */
+
+struct oos_history {
+    double hours[OOS_HISTORY_MAX], bytes[SERIES_MAX][OOS_HISTORY_MAX];
+    size_t count;
+    double interval_hours;
+    unsigned devices; /* that were in use: with one more, all begins anew */
+};
+
+const char *oos_growth_word(oos_growth_what what)
+{
+    static const char *const words[OOS_GROWTH_COUNT] = {"device memory by calls", "device memory by no call",
+                                                        "pinned host memory", "host memory"};
+    return words[what];
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double const x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool oos_slope_of(const double *hours, const double *bytes, size_t count, oos_slope *ret_slope)
+{
+    if (count < OOS_SLOPE_SAMPLES_MIN || count > OOS_HISTORY_MAX) return false;
+    double *slopes = malloc(count * (count - 1) / 2 * sizeof *slopes);
+    size_t pairs = 0;
+    if (!slopes) return false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++)
+            if (hours[j] > hours[i]) slopes[pairs++] = (bytes[j] - bytes[i]) / (hours[j] - hours[i]);
+    if (pairs) qsort(slopes, pairs, sizeof *slopes, by_value);
+    double const n = (double)count, spread = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
+    double const lowest = ((double)pairs - spread) / 2, highest = ((double)pairs + spread) / 2;
+    bool const done = pairs > 0 && lowest >= 0;
+    if (done)
+        *ret_slope = (oos_slope){.per_hour = slopes[pairs / 2],
+                                 .low = slopes[(size_t)lowest],
+                                 .high = slopes[highest < (double)pairs ? (size_t)highest : pairs - 1],
+                                 .hours = hours[count - 1] - hours[0]};
+    free(slopes);
+    return done;
+}
+
+oos_history *oos_history_create(void)
+{
+    oos_history *history = calloc(1, sizeof *history);
+    if (history) history->interval_hours = FIRST_INTERVAL_HOURS;
+    return history;
+}
+
+void oos_history_free(oos_history *history)
+{
+    free(history);
+}
+
+/* Every second sample goes, and from now on half as many come. */
+static void thin_out(oos_history *history)
+{
+    for (size_t i = 0; 2 * i < history->count; i++) {
+        history->hours[i] = history->hours[2 * i];
+        for (size_t s = 0; s < SERIES_MAX; s++) history->bytes[s][i] = history->bytes[s][2 * i];
+    }
+    history->count = (history->count + 1) / 2;
+    history->interval_hours *= 2;
+}
+
+void oos_history_add(oos_history *history, double hours, const oos_run_state *state, uint64_t host_bytes)
+{
+    if (history->devices != state->device_count)
+        *history = (oos_history){.interval_hours = FIRST_INTERVAL_HOURS, .devices = state->device_count};
+    if (history->count && hours < history->hours[history->count - 1] + history->interval_hours) return;
+    if (history->count == OOS_HISTORY_MAX) thin_out(history);
+    size_t const at = history->count++;
+    uint64_t pinned = 0;
+    for (unsigned i = 0; i < state->process_count; i++) pinned += state->processes[i].pinned_bytes;
+    history->hours[at] = hours;
+    for (unsigned i = 0; i < OOS_SEGMENT_DEVICES; i++) {
+        bool const there = i < state->device_count;
+        history->bytes[2 * i][at] = there ? (double)state->devices[i].held_bytes : 0;
+        history->bytes[2 * i + 1][at] = there ? (double)state->devices[i].outside_bytes : 0;
+    }
+    history->bytes[SERIES_MAX - 2][at] = (double)pinned;
+    history->bytes[SERIES_MAX - 1][at] = (double)host_bytes;
+}
+
+static double hours_left(const oos_run_device *device, double per_hour)
+{
+    if (!device->budget_bytes) return 0;
+    uint64_t const held = device->held_bytes + device->outside_bytes;
+    return held < device->budget_bytes ? (double)(device->budget_bytes - held) / per_hour : 0;
+}
+
+static bool growth_of(const oos_history *history, size_t series, oos_growth *ret_growth)
+{
+    size_t const first = history->count / 2; /* the earlier half is the start and getting warm */
+    oos_slope *slope = &ret_growth->slope;
+    return oos_slope_of(history->hours + first, history->bytes[series] + first, history->count - first,
+                        slope) &&
+           slope->hours >= OOS_GROWTH_HOURS_MIN && slope->low > 0 &&
+           slope->per_hour * slope->hours >= UNIT_BYTES;
+}
+
+size_t oos_history_growth(const oos_history *history, const oos_run_state *state, oos_growth *ret_list,
+                          size_t most)
+{
+    size_t count = 0;
+    for (size_t series = 0; series < SERIES_MAX && count < most; series++) {
+        oos_growth growth = {.what = OOS_GROWTH_PINNED};
+        const oos_run_device *device = series / 2 < state->device_count ? &state->devices[series / 2] : NULL;
+        if (series < 2 * OOS_SEGMENT_DEVICES)
+            growth.what = series % 2 ? OOS_GROWTH_OUTSIDE : OOS_GROWTH_CALLS;
+        if (series == SERIES_MAX - 1) growth.what = OOS_GROWTH_HOST;
+        if (growth.what <= OOS_GROWTH_OUTSIDE && !device) continue;
+        if (!growth_of(history, series, &growth)) continue;
+        if (growth.what <= OOS_GROWTH_OUTSIDE) {
+            growth.bus_id = device->bus_id;
+            growth.hours_to_limit = hours_left(device, growth.slope.per_hour);
+        }
+        ret_list[count++] = growth;
+    }
+    return count;
+}
+
+uint64_t oos_run_host_bytes(const oos_run_state *state)
+{
+    uint64_t const page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t all = 0;
+    for (unsigned i = 0; i < state->process_count; i++) {
+        char path[64];
+        unsigned long long whole, resident;
+        snprintf(path, sizeof path, "/proc/%u/statm", state->processes[i].pid);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%llu %llu", &whole, &resident) == 2) all += resident * page;
+        if (file) fclose(file);
+    }
+    return all;
+}
