@@ -320,6 +320,8 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, cons
     plan->plan.assumed = list;
     assume(&plan->plan, list, gpu);
     assume(&plan->plan, list, held);
+    if (plan->start.model && plan->start.model->from_catalogue)
+        assume(&plan->plan, list, "the model's config of the catalogue");
     if (release)
         assume(&plan->plan, list,
                oos_arena_format(plan->arena, "%s %s, %s", plan->plan.engine->title, plan->plan.engine_version,

@@ -1,7 +1,9 @@
-/* Where a model is. What comes first wins, as in the engine: a directory, then the cache, then the hub. */
+/* Where a model is. What comes first wins, as in the engine: a directory, then the cache, then the hub. Where the hub gives no
+ * answer, models in common use are known here. */
 #include "model/locate.h"
 #include "base/ascii.h"
 #include "base/file.h"
+#include "model/catalogue.h"
 #include "model/hub.h"
 
 static bool ends_with(const char *word, const char *tail)
@@ -71,6 +73,16 @@ oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *w
     }
     const char *dir = oos_hfcache_find(arena, &id);
     if (dir) return open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
-    if (!allow_hub || oos_hub_offline()) return nowhere(arena, &id, allow_hub, reterr);
-    return oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr);
+    bool const ask = allow_hub && !oos_hub_offline();
+    oos_view config, quant;
+    bool const listed =
+        strcmp(id.revision, "main") == 0 && oos_catalogue_find(arena, data_dir, id.name, &config, &quant);
+    if (!ask && !listed) return nowhere(arena, &id, allow_hub, reterr);
+    if (!ask)
+        return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
+    oomsight_status const status = oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr);
+    bool const no_answer =
+        status == OOMSIGHT_NETWORK || status == OOMSIGHT_UNSUPPORTED || status == OOMSIGHT_IO;
+    if (!no_answer || !listed) return status;
+    return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
 }

@@ -167,6 +167,7 @@ typedef struct oos_headers {
 
 typedef struct oos_model {
     const char *path;         /* directory, or the id it was fetched under */
+    bool from_catalogue;      /* its sizes are those of data/catalogue.json */
     const char *architecture; /* "LlamaForCausalLM" */
     const char *model_type;
     bool known;  /* false: an architecture we do not know; KV from the common fields, estimated */

@@ -1,0 +1,16 @@
+/* Models in common use, known by their id: data/catalogue.json. For when neither the cache nor the hub has an answer. */
+#ifndef OOS_MODEL_CATALOGUE_H
+#define OOS_MODEL_CATALOGUE_H
+
+#include "model/model.h"
+
+/* False: it is not listed. The texts of its config.json and hf_quant_config.json (empty: none) live in the arena or in the binary. */
+bool oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id, oos_view *ret_config,
+                        oos_view *ret_quant);
+
+/* The model of an id that is listed; its `from_catalogue` is set. */
+oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,
+                                   oos_view quant, const char *overrides, oos_model *ret_model,
+                                   oomsight_error *reterr);
+
+#endif
