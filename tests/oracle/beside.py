@@ -69,7 +69,8 @@ def table(record):
     for phase, _ in order:
         first.setdefault(phase, len(first))
     place = {word: i for i, word in enumerate(record["phases"])}
-    order.sort(key=lambda k: (place.get(k[0], first[k[0]]), order.index(k)))
+    came = {k: i for i, k in enumerate(order)}
+    order.sort(key=lambda k: (place.get(k[0], first[k[0]]), came[k]))
     both = [k for k in dry if k in plan]
     exact = [k for k in both if plan[k][1] <= dry[k][0] <= plan[k][2]]
     lines = ["## vLLM %s" % record["version"], "", "%s, %d rows measured: %d of them rows of plan, %d of these inside its range." % (
@@ -97,7 +98,7 @@ def main():
     parser.add_argument("--results", default=os.path.join(HERE, "beside.jsonl"))
     parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=900)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     binary = os.path.abspath(args.binary)
     found, records = engines.venvs(), read_results(args.results)
     if not found and not records:
