@@ -2,8 +2,8 @@
 """The documentation as a site: site.py BINARY OUT
 
 Gathers docs/, the README as the first page, the public headers, and one page per record of the knowledge base, and runs
-mkdocs over them; a link that leads nowhere fails. mkdocs is taken from the environment of this Python (pip install
-mkdocs). The site asks nothing of the network."""
+mkdocs over them; a link that leads nowhere fails. mkdocs and its theme are taken from the environment of this Python
+(pip install mkdocs-material). The site asks nothing of the network."""
 import json
 import os
 import re
@@ -13,8 +13,13 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-GUIDES = ("install", "platforms", "app", "which-flag", "explain", "fleet", "dryrun", "run", "replay", "check", "plugin", "reports", "python", "slices", "unified-memory", "sleep-mode", "upgrades",
-          "cuda-graphs", "multimodal", "lora", "parallel", "extend")
+# By what one comes for; a guide that is in none of these lists stands at the end of the last.
+NEEDS = (("Will it start", ("which-flag", "check", "python", "parallel", "multimodal", "lora", "cuda-graphs", "slices", "unified-memory", "upgrades")),
+         ("It ran out", ("explain", "fleet", "reports", "replay", "plugin")),
+         ("Try it without a GPU", ("dryrun", "sleep-mode")),
+         ("Keep it inside", ("run",)),
+         ("Set up", ("install", "platforms", "app", "extend")))
+PROOFS = ("accuracy", "arguments", "beside", "oracle", "serving", "fuzzing", "scale")
 
 
 def read(path):
@@ -92,14 +97,23 @@ def settings(folder, out):
     title = lambda path: re.search(r"^# (.+)$", open(os.path.join(folder, path)).read(), re.M).group(1)
     section = lambda name, paths: {name: [{title(p): p} for p in paths]}
     under = lambda d: ["%s/%s" % (d, f) for f in sorted(os.listdir(os.path.join(folder, d))) if f.endswith(".md")]
-    guides = [g for g in GUIDES if os.path.exists(os.path.join(folder, "guides/%s.md" % g))]
-    others = [os.path.basename(p)[:-3] for p in under("guides") if os.path.basename(p)[:-3] not in guides]
-    nav = [{"Five minutes": "index.md"}, section("Guides", ["guides/%s.md" % g for g in guides + others]),
-           {"How near the figures are": "accuracy.md"}, {"Scale": "scale.md"}, {"Knowledge base": "kb/index.md"},
-           section("Manuals", under("man")), section("Formats", under("formats") + ["c-api.md", "gpus.md"]),
-           section("Inside", ["architecture.md"] + under("decisions"))]
+    named = {guide for _, guides in NEEDS for guide in guides}
+    others = [path for path in under("guides") if os.path.basename(path)[:-3] not in named]
+    paths = {need: ["guides/%s.md" % guide for guide in guides] for need, guides in NEEDS}
+    paths["Will it start"].append("sglang.md")
+    paths["Set up"] += others
+    nav = [{"Five minutes": "index.md"}] + [section(need, paths[need]) for need, _ in NEEDS]
+    nav += [{"Knowledge base": "kb/index.md"},
+            {"Reference": [section("Manuals", under("man")), section("Formats", under("formats") + ["c-api.md", "gpus.md"])]},
+            {"Inside": [section("Proofs", ["%s.md" % name for name in PROOFS]), {"Architecture": "architecture.md"},
+                        section("Decisions", under("decisions"))]}]
     return {"site_name": "oomsight", "docs_dir": folder, "site_dir": out, "nav": nav, "use_directory_urls": False,
-            "theme": {"name": "mkdocs", "highlightjs": False, "color_mode": "auto", "user_color_mode_toggle": True},
+            "theme": {"name": "material", "font": False, "features": ["navigation.tabs", "navigation.top", "content.code.copy", "search.suggest"],
+                      "palette": [{"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo",
+                                   "toggle": {"icon": "material/weather-night", "name": "dark"}},
+                                  {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "primary": "indigo",
+                                   "toggle": {"icon": "material/weather-sunny", "name": "light"}}]},
+            "plugins": ["search"], "markdown_extensions": ["tables", "fenced_code", "admonition"],
             "validation": {"omitted_files": "ignore", "links": {"not_found": "warn", "unrecognized_links": "ignore"}}}
 
 
