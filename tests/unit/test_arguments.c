@@ -342,6 +342,12 @@ static void parts_of_the_configuration_are_checked_in_their_order(void **state)
     is_refused(NEWEST("--safetensors-prefetch-num-threads|0"),
                "safetensors_prefetch_num_threads: Input should be greater than or equal to 1");
     is_refused(NEWEST("--enable-fault-tolerance"), "Fault tolerance requires external load balancer mode");
+    is_refused(NEWEST("--data-parallel-multi-port-external-lb"), "requires --data-parallel-size > 1");
+    is_refused(NEWEST("--offload-backend|prefetch"),
+               "offload_num_in_group (1) must be <= offload_group_size (0)");
+    assert_null(NEWEST("--offload-backend|prefetch|--offload-group-size|4"));
+    is_refused(NEWEST("--mamba-ssu-algorithm|horizontal"), "only supported with the FlashInfer backend");
+    is_refused(OLD("--enable-lora|--max-loras|0"), "max_loras (0) must be >= 1.");
     is_refused(NEWEST("--quantization|auto-round"), "Unknown quantization method: auto-round");
     is_refused(NEWEST("--quantization|modelopt"), "Cannot find the config file for modelopt");
     is_refused(said("0.19.1", 90, 8, "Qwen3ForCausalLM", "--max-model-len|0"),
@@ -370,6 +376,9 @@ static void graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves(
     assert_int_equal(graphs_of("0.24.0", "LlamaForCausalLM", 0), OOS_GRAPH_NONE);
     assert_int_equal(graphs_of("0.24.0", "DeepseekV4ForCausalLM", 0), OOS_GRAPH_FULL_AND_PIECEWISE);
     assert_int_equal(graphs_of("0.11.0", "LlamaForCausalLM", 0), OOS_GRAPH_NONE);
+    assert_int_equal(graphs_of("0.32.0", "LlamaForCausalLM", 0), OOS_GRAPH_FULL_DECODE_ONLY);
+    is_refused(NEWEST("--max-cudagraph-capture-size|16|-cc|{\"cudagraph_capture_sizes\": [1, 2, 4]}"),
+               "should be consistent with the max value of cudagraph_capture_sizes(=4)");
 }
 
 static void gemma_4_is_given_a_batch_that_a_video_fits_in(void **state)

@@ -68,7 +68,8 @@ static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_perc
 
 static bool compiles(const oos_setup *setup)
 {
-    return setup->rules->cold_embeddings && !setup->eager && !oos_activation_first_engine(setup);
+    return setup->rules->cold_embeddings && !setup->eager && !setup->uncompiled &&
+           !oos_activation_first_engine(setup);
 }
 
 bool oos_activation_compile_open(const oos_setup *setup)

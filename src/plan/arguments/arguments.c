@@ -139,6 +139,11 @@ static bool check_frontend(oos_check *c)
         oos_check_mend_without(c, "--enable-log-outputs");
         return oos_check_refuse(c, "Error: --enable-log-outputs requires --enable-log-requests");
     }
+    if (oos_check_has(c, "--data-parallel-multi-port-external-lb") && c->setup->dp < 2) {
+        oos_check_mend_without(c, "--data-parallel-multi-port-external-lb");
+        return oos_check_refuse(
+            c, "Error: --data-parallel-multi-port-external-lb requires --data-parallel-size > 1");
+    }
     return false;
 }
 
@@ -189,9 +194,29 @@ static bool check_parts(oos_check *c)
     static const char *const parts[] = {
         "AttentionConfig",         "MambaConfig",         "KernelConfig",     "LoadConfig",
         "StructuredOutputsConfig", "ObservabilityConfig", "CompilationConfig"};
+    const char *backend = oos_check_given(c, "--mamba-backend");
+    if (oos_check_given(c, "--mamba-ssu-algorithm") && !(backend && strcmp(backend, "flashinfer") == 0)) {
+        oos_check_mend_without(c, "--mamba-ssu-algorithm");
+        return oos_check_refuse(
+            c, "Mamba SSU algorithm selection is only supported with the FlashInfer backend. "
+               "Please set `--mamba-backend flashinfer`, or omit `--mamba-ssu-algorithm`.");
+    }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (oos_check_bounds(c, parts[i])) return true;
     return false;
+}
+
+/* OffloadConfig.validate_offload_config() */
+static bool check_offload(oos_check *c)
+{
+    uint64_t group = 0, in_group = 1;
+    const char *backend = oos_check_given(c, "--offload-backend");
+    (void)oos_check_number(c, "--offload-group-size", &group);
+    (void)oos_check_number(c, "--offload-num-in-group", &in_group);
+    if ((group == 0 && !(backend && strcmp(backend, "prefetch") == 0)) || in_group <= group) return false;
+    oos_check_mend_without(c, group ? "--offload-num-in-group" : "--offload-backend");
+    return oos_check_refuse(c, "offload_num_in_group (%llu) must be <= offload_group_size (%llu)",
+                            (unsigned long long)in_group, (unsigned long long)group);
 }
 
 /* MultiModalConfig: made for models that have more than text */
@@ -216,9 +241,9 @@ static bool check_all(oos_check *c)
            (oos_flag_or(c->setup->serve->enable_lora, false) &&
             (oos_check_bounds(c, "LoRAConfig") || oos_check_lora(c))) ||
            oos_check_backend(c) || check_parts(c) || oos_check_bounds(c, "UVAOffloadConfig") ||
-           oos_check_bounds(c, "PrefetchOffloadConfig") || oos_check_sizes_twice(c) || oos_check_levels(c) ||
-           oos_check_parallel_late(c) || oos_check_quantization_late(c) || oos_check_executor(c) ||
-           oos_check_async(c) || oos_check_rest(c) || oos_check_microbatches(c);
+           oos_check_bounds(c, "PrefetchOffloadConfig") || check_offload(c) || oos_check_sizes_twice(c) ||
+           oos_check_levels(c) || oos_check_parallel_late(c) || oos_check_quantization_late(c) ||
+           oos_check_executor(c) || oos_check_async(c) || oos_check_rest(c) || oos_check_microbatches(c);
 }
 
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,

@@ -209,6 +209,10 @@ bool oos_check_lora(oos_check *c)
 {
     static const uint64_t ranks[] = {8, 16, 32, 64, 128, 256, 320, 512};
     uint64_t most, rank;
+    if (oos_check_number(c, "--max-loras", &most) && most == 0) { /* where no bound was declared */
+        oos_check_mend_without(c, "--max-loras");
+        return oos_check_refuse(c, "max_loras (0) must be >= 1.");
+    }
     if (!c->setup->rules->bounds_declared && oos_check_number(c, "--max-lora-rank", &rank)) {
         bool listed = false;
         for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) listed |= ranks[i] == rank;
@@ -237,6 +241,18 @@ static bool check_graphs(oos_check *c)
             c, "Maximum cudagraph size should be greater than or equal to 1 when using cuda graph.");
     }
     bool const none = graphs->cudagraph_mode && strcmp(graphs->cudagraph_mode, "NONE") == 0;
+    uint64_t largest = 0;
+    for (size_t i = 0; i < graphs->capture_size_count; i++)
+        if (graphs->capture_sizes[i] > largest) largest = graphs->capture_sizes[i];
+    if (largest && graphs->max_capture_size.known && graphs->max_capture_size.value != largest && !none) {
+        oos_check_mend_without(c, oos_check_has(c, "--max-cudagraph-capture-size")
+                                      ? "--max-cudagraph-capture-size"
+                                      : "--compilation-config");
+        return oos_check_refuse(c,
+                                "customized max_cudagraph_capture_size(=%llu) should be consistent with the "
+                                "max value of cudagraph_capture_sizes(=%llu)",
+                                (ull)graphs->max_capture_size.value, (ull)largest);
+    }
     if (graphs->capture_sizes_given && graphs->capture_size_count == 0 && !none) {
         oos_check_mend_without(c, "--compilation-config");
         return oos_check_refuse(

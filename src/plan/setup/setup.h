@@ -75,6 +75,7 @@ typedef struct oos_setup {
     bool auto_model_len;
     uint64_t speculative_tokens; /* 0: none */
     uint64_t mtp_layers;         /* layers of the model's own drafter that join the cache */
+    bool uncompiled;             /* the architecture has no compiled form */
     bool prefix_caching, chunked_prefill, async_scheduling, v2_runner, sleep_pool, hybrid_manager;
     double gpu_memory_utilization;
     oos_u64 kv_cache_memory_bytes, blocks_override, block_size_given;

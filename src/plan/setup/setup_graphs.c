@@ -113,12 +113,20 @@ static oos_graph_mode mode_find(const char *word, oos_graph_mode fallback)
     return fallback;
 }
 
-/* Not compiled, but captured in pieces all the same. */
+/* Not compiled, but captured in pieces all the same (VLLM_USE_BREAKABLE_CUDAGRAPH, which these set for themselves). */
 static bool breaks(const oos_setup *setup)
 {
-    const char *name = setup->model->architecture;
-    return setup->rules->breakable_graphs &&
-           (strncmp(name, "DeepseekV4", 10) == 0 || strncmp(name, "MiniMaxM3Sparse", 15) == 0);
+    static const struct {
+        const char *architecture; /* how it begins */
+        uint64_t since;           /* of the lists that the releases have had */
+    } names[] = {{"DeepseekV4", 1},  {"DeepSeekV4", 1}, {"MiniMaxM3Sparse", 1},
+                 {"Inkling", 2},     {"KimiK3", 2},     {"KimiLinear", 2},
+                 {"DeepseekV32", 3}, {"Dots3Note", 3},  {"Glm5Next", 3},
+                 {"GlmMoeDsa", 3},   {"HYV4", 3},       {"Qwen4Exp", 3}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(setup->model->architecture, names[i].architecture, strlen(names[i].architecture)) == 0)
+            return names[i].since <= setup->rules->breakable_graphs;
+    return false;
 }
 
 static oos_graph_mode resolve_mode(const oos_setup *setup)
@@ -129,7 +137,7 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     oos_graph_mode mode =
         setup->rules->full_graphs_default ? OOS_GRAPH_FULL_AND_PIECEWISE : OOS_GRAPH_PIECEWISE;
     bool const whole = !compilation->level.known || compilation->level.value == 3;
-    bool const follows = setup->rules->graphs_follow_mode;
+    uint64_t const follows = setup->rules->graphs_follow_mode;
     if (!whole && !follows) mode = OOS_GRAPH_NONE;
     if (compilation->optimization_level.known && compilation->optimization_level.value < 2)
         mode = compilation->optimization_level.value ? OOS_GRAPH_PIECEWISE : OOS_GRAPH_NONE;
@@ -137,7 +145,9 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     bool const compiled =
         compilation->level.known ? whole : oos_u64_or(compilation->optimization_level, 2) > 0;
     bool const pieces = mode == OOS_GRAPH_PIECEWISE || mode == OOS_GRAPH_FULL_AND_PIECEWISE;
-    if (pieces && follows && !compiled && !breaks(setup)) mode = OOS_GRAPH_NONE;
+    if (pieces && follows && !compiled && !breaks(setup))
+        mode =
+            follows > 1 && mode == OOS_GRAPH_FULL_AND_PIECEWISE ? OOS_GRAPH_FULL_DECODE_ONLY : OOS_GRAPH_NONE;
     if (mode == OOS_GRAPH_FULL_AND_PIECEWISE && (setup->model->pooling || setup->model->encoder_decoder))
         mode = OOS_GRAPH_PIECEWISE;
     return mode;
@@ -146,6 +156,7 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
 void oos_setup_graphs(oos_setup *setup)
 {
     setup->graph_mode = resolve_mode(setup);
+    setup->uncompiled = breaks(setup);
     setup->eager = setup->graph_mode == OOS_GRAPH_NONE;
     setup->graph_estimate_applied =
         oos_flag_or(setup->env->estimate_cudagraphs, setup->rules->graph_estimate_applied_default);
