@@ -243,7 +243,8 @@ static bool check_all(oos_check *c)
            oos_check_backend(c) || check_parts(c) || oos_check_bounds(c, "UVAOffloadConfig") ||
            oos_check_bounds(c, "PrefetchOffloadConfig") || check_offload(c) || oos_check_sizes_twice(c) ||
            oos_check_levels(c) || oos_check_parallel_late(c) || oos_check_quantization_late(c) ||
-           oos_check_executor(c) || oos_check_async(c) || oos_check_rest(c) || oos_check_microbatches(c);
+           oos_check_state(c) || oos_check_executor(c) || oos_check_async(c) || oos_check_rest(c) ||
+           oos_check_microbatches(c);
 }
 
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,

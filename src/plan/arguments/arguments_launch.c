@@ -24,10 +24,11 @@ bool oos_check_launch(oos_check *c)
     if (!outside && !has_local) {
         if (!hybrid) return false;
         oos_check_mend_without(c, "--data-parallel-hybrid-lb");
-        return oos_check_refuse(c,
-                                "Invalid data-parallel launch options: `--data-parallel-hybrid-lb` requires "
-                                "`--data-parallel-size-local`: data_parallel_size_local must be set to use "
-                                "data_parallel_hybrid_lb.");
+        return oos_check_refuse(
+            c, "Invalid data-parallel launch options: `--data-parallel-hybrid-lb` requires "
+               "`--data-parallel-size-local`. Set it to the number of data-parallel ranks on "
+               "this node: data_parallel_size_local must be set to use "
+               "data_parallel_hybrid_lb.");
     }
     if (!outside) return false;
     if (setup->dp > 1 && setup->rules->external_ranks_need_experts && setup->model->moe.experts == 0) {

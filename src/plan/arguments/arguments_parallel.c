@@ -56,6 +56,10 @@ bool oos_check_parallel(oos_check *c)
         oos_check_mend_without(c, "--enable-eplb");
         return oos_check_refuse(c, "enable_expert_parallel must be True to use EPLB.");
     }
+    if (oos_check_has(c, "--enable-elastic-ep") && !oos_check_has(c, "--enable-eplb")) {
+        oos_check_mend_without(c, "--enable-elastic-ep");
+        return oos_check_refuse(c, "Elastic EP is only supported with enable_eplb=True.");
+    }
     uint64_t spare;
     if (oos_check_number(c, "--num-redundant-experts", &spare) && spare > 0 &&
         !oos_check_has(c, "--enable-eplb")) {
@@ -300,7 +304,7 @@ bool oos_check_backend(oos_check *c)
         name);
 }
 
-static bool check_state(oos_check *c)
+bool oos_check_state(oos_check *c)
 {
     const oos_setup *setup = c->setup;
     if (setup->mamba_mode != OOS_MAMBA_ALIGN || setup->chunked_prefill) return false;
@@ -354,6 +358,6 @@ static bool check_expert_blocks(oos_check *c)
 
 bool oos_check_rest(oos_check *c)
 {
-    return check_graphs(c) || check_state(c) || check_cache_type(c) || check_expert_blocks(c) ||
+    return check_graphs(c) || check_cache_type(c) || check_expert_blocks(c) ||
            (!c->setup->rules->world_size_checked && check_world(c));
 }

@@ -39,6 +39,7 @@ bool oos_check_lora(oos_check *c);
 bool oos_check_sizes_twice(oos_check *c);
 bool oos_check_features(oos_check *c);
 bool oos_check_backend(oos_check *c);
+bool oos_check_state(oos_check *c);
 bool oos_check_levels(oos_check *c);
 bool oos_check_executor(oos_check *c);
 bool oos_check_microbatches(oos_check *c);
