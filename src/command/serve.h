@@ -180,6 +180,7 @@ typedef struct oos_engine_env {
     bool image;                         /* the command starts a published image (vllm/vllm-openai) */
     oos_flag cold_compile; /* VLLM_DISABLE_COMPILE_CACHE says cold, VLLM_CACHE_ROOT that a cache is kept */
     oos_flag allow_long_length; /* VLLM_ALLOW_LONG_MAX_MODEL_LEN */
+    oos_flag rust_frontend;     /* VLLM_USE_RUST_FRONTEND */
 } oos_engine_env;
 
 /* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */

@@ -48,6 +48,7 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
             {"VLLM_USE_FLASHINFER_SAMPLER", offsetof(oos_engine_env, flashinfer_sampler)},
             {"VLLM_USE_V1", offsetof(oos_engine_env, use_v1)},
             {"VLLM_ALLOW_LONG_MAX_MODEL_LEN", offsetof(oos_engine_env, allow_long_length)},
+            {"VLLM_USE_RUST_FRONTEND", offsetof(oos_engine_env, rust_frontend)},
         },
       texts[] = {
           {"VLLM_ATTENTION_BACKEND", offsetof(oos_engine_env, attention_backend)},

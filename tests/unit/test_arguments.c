@@ -346,6 +346,7 @@ static void parts_of_the_configuration_are_checked_in_their_order(void **state)
     is_refused(NEWEST("--offload-backend|prefetch"),
                "offload_num_in_group (1) must be <= offload_group_size (0)");
     assert_null(NEWEST("--offload-backend|prefetch|--offload-group-size|4"));
+    is_refused(NEWEST("--grpc-port|50051"), "--grpc-port requires VLLM_USE_RUST_FRONTEND=1");
     is_refused(NEWEST("--mamba-ssu-algorithm|horizontal"), "only supported with the FlashInfer backend");
     is_refused(OLD("--enable-lora|--max-loras|0"), "max_loras (0) must be >= 1.");
     is_refused(NEWEST("--quantization|auto-round"), "Unknown quantization method: auto-round");

@@ -139,6 +139,10 @@ static bool check_frontend(oos_check *c)
         oos_check_mend_without(c, "--enable-log-outputs");
         return oos_check_refuse(c, "Error: --enable-log-outputs requires --enable-log-requests");
     }
+    if (oos_check_given(c, "--grpc-port") && !oos_flag_or(c->setup->env->rust_frontend, false)) {
+        oos_check_mend_without(c, "--grpc-port");
+        return oos_check_refuse(c, "--grpc-port requires VLLM_USE_RUST_FRONTEND=1 vllm serve");
+    }
     if (oos_check_has(c, "--data-parallel-multi-port-external-lb") && c->setup->dp < 2) {
         oos_check_mend_without(c, "--data-parallel-multi-port-external-lb");
         return oos_check_refuse(

@@ -133,7 +133,8 @@ bool oos_check_speculation(oos_check *c)
             spec->method);
     if (spec->tokens_wrong && setup->rules->bounds_declared)
         return oos_check_refuse(c, "num_speculative_tokens: Input should be greater than 0");
-    bool const counts = !spec->method || mtp || strncmp(spec->method, "ngram", 5) == 0;
+    bool const counts = !spec->method || mtp || strncmp(spec->method, "ngram", 5) == 0 ||
+                        strcmp(spec->method, "extract_hidden_states") == 0;
     if (counts && !spec->model && !spec->tokens.known && !spec->tokens_wrong)
         return oos_check_refuse(c,
                                 "num_speculative_tokens must be provided with speculative model unless the "
@@ -246,7 +247,7 @@ static bool check_graphs(oos_check *c)
     }
     bool const none = graphs->cudagraph_mode && strcmp(graphs->cudagraph_mode, "NONE") == 0;
     uint64_t largest = 0;
-    for (size_t i = 0; i < graphs->capture_size_count; i++)
+    for (size_t i = 0; graphs->capture_sizes_given && i < graphs->capture_size_count; i++)
         if (graphs->capture_sizes[i] > largest) largest = graphs->capture_sizes[i];
     if (largest && graphs->max_capture_size.known && graphs->max_capture_size.value != largest && !none) {
         oos_check_mend_without(c, oos_check_has(c, "--max-cudagraph-capture-size")

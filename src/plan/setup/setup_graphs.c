@@ -145,6 +145,9 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     bool const compiled =
         compilation->level.known ? whole : oos_u64_or(compilation->optimization_level, 2) > 0;
     bool const pieces = mode == OOS_GRAPH_PIECEWISE || mode == OOS_GRAPH_FULL_AND_PIECEWISE;
+    bool const stock = compilation->level.known && compilation->level.value == 1;
+    if (stock && setup->v2_runner && follows > 1)
+        return OOS_GRAPH_NONE; /* the second runner captures none there */
     if (pieces && follows && !compiled && !breaks(setup))
         mode =
             follows > 1 && mode == OOS_GRAPH_FULL_AND_PIECEWISE ? OOS_GRAPH_FULL_DECODE_ONLY : OOS_GRAPH_NONE;

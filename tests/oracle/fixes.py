@@ -1,0 +1,166 @@
+"""Do the commands that `plan` offers start? Commands that fail are planned, and each answer is started by the real engine on the
+stand-in device it was offered for.
+
+    tests/oracle/fixes.py BINARY [--list] [--missing] [--only TEXT]... [--results FILE] [--write FILE] [VERSION...]
+
+Answers that store the cache in FP8 are started on Hopper only: elsewhere the backend that takes it is compiled by nvcc for half an hour.
+
+A line of fixes.jsonl per start, as soon as it is there; lines of engines that are not installed stay, and so do lines whose offered
+command is still the same. --list plans only. --write puts the table between the marks of a document."""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import engines
+import models
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ANSWERS = ["least_change", "longest_context"]
+MARKS = ("<!-- fixes: begin -->\n", "<!-- fixes: end -->\n")
+# kind, model, GPUs, flags of a command that lacks memory, releases (none named: all)
+FAILING = [
+    ("dense", "qwen3-8b", "4090", ["--max-model-len", "32768", "--gpu-memory-utilization", "0.8"], None),
+    ("dense, tied", "qwen3-4b", "3060", [], None),
+    ("MoE", "qwen3-30b-a3b", "A100-80GB", ["--gpu-memory-utilization", "0.75"], None),
+    ("hybrid", "nemotron-nano-9b", "4090", ["--max-num-seqs", "512"], ["0.19.1", "0.24.0", "0.28.0", "0.32.0"]),
+    ("hybrid", "jamba-mini", "H200", ["--gpu-memory-utilization", "0.7"], ["0.11.0"]),
+    ("quantised", "llama-3.1-8b-gptq", "3060", [], None),
+    ("multimodal", "qwen3.6-27b-w4a16", "4090", ["--language-model-only"], ["0.19.1", "0.24.0", "0.28.0", "0.32.0"]),
+    ("windows", "gemma-2-9b", "4090", ["--gpu-memory-utilization", "0.85"], ["0.11.0", "0.24.0", "0.28.0"]),
+    ("latent attention", "deepseek-v2-lite", "A100-40GB", ["--gpu-memory-utilization", "0.8"], None),
+    ("long, Hopper", "llama-3.1-8b-fp8", "H100", ["--gpu-memory-utilization", "0.2"], None),
+    ("TP 2", "qwen2.5-7b", "3060x2", ["--tensor-parallel-size", "2", "--gpu-memory-utilization", "0.7"], None),
+]
+VERSIONS = ["0.19.1", "0.24.0", "0.28.0", "0.32.0"]
+
+
+def plan(binary, version, gpu, command):
+    done = subprocess.run([binary, "plan", "--offline", "--json", "--gpu", gpu, "--vllm", version, "--"] + command,
+                          capture_output=True, text=True, check=False)
+    return json.loads(done.stdout) if done.stdout else {"verdict": "error", "why": done.stderr.strip()}
+
+
+def offers(binary, folder, versions, only):
+    """(release, kind, model, GPUs, flags, name of the answer, its change, its command)"""
+    for kind, model, gpu, flags, some in FAILING:
+        for version in versions:
+            if some and version not in some or only and not any(text in (kind, model, gpu) for text in only):
+                continue
+            command = ["vllm", "serve", models.write(folder, model)] + flags
+            failing = plan(binary, version, gpu, command)
+            if failing["verdict"] not in ("refused", "fails", "oom"):
+                print(version, kind, model, gpu, " ".join(flags), "does not fail:", failing["verdict"], failing.get("why"), file=sys.stderr)
+            seen = set()
+            for answer in failing.get("answers") or []:
+                if "--kv-cache-dtype" in answer["change"] and not gpu.startswith("H"):
+                    continue
+                if answer["name"] in ANSWERS and answer["command"] not in seen:
+                    seen.add(answer["command"])
+                    yield version, kind, model, gpu, flags, failing, answer
+
+
+def last_words(log):
+    lines = [line.strip() for line in log.splitlines() if "Error" in line and "Engine core init" not in line]
+    return lines[-1][-200:] if lines else ""
+
+
+def key_of(record):
+    return record["version"], record["kind"], record["model"], record["gpu"], record["answer"]
+
+
+def read_results(path):
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return {key_of(record): record for record in map(json.loads, lines)}
+    except FileNotFoundError:
+        return {}
+
+
+def write_results(path, results):
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        for _, record in sorted(results.items(), key=lambda item: (engines.version_key(item[0][0]), item[0][1:])):
+            file.write(json.dumps(record) + "\n")
+    os.replace(path + ".new", path)
+
+
+def record_of(offer, outcome):
+    version, kind, model, gpu, flags, failing, answer = offer
+    report = outcome.report or {}
+    record = {"version": version, "kind": kind, "model": model, "gpu": gpu, "flags": flags, "fails_in": failing["phase"],
+              "answer": answer["name"], "change": answer["change"], "foreseen_tokens": answer["kv_tokens"],
+              "probability": answer["probability"], "verdict": report.get("verdict"), "phase": report.get("phase"),
+              "tokens": (report.get("kv") or {}).get("tokens"), "compile_cache": report.get("compile_cache"), "wall_seconds": round(outcome.seconds)}
+    if record["verdict"] != "fits":
+        record["why"] = last_words(outcome.log)
+    return record
+
+
+def row(r):
+    ends = "starts" if r["verdict"] == "fits" else "%s: %s" % (r["phase"] or r["verdict"] or "no report", r.get("why", "").replace("|", "\\|"))
+    return "| %s | %s | %s | %s `%s` | %s | %s | `%s` | %s | %s | %s | %s |" % (
+        r["version"], r["kind"], r["model"], r["gpu"], " ".join(r["flags"]) or "vllm serve", r["fails_in"], r["answer"].replace("_", " "),
+        " ".join(r["change"]), "{:,}".format(r["foreseen_tokens"]) if r["foreseen_tokens"] else "-",
+        "{:,}".format(r["tokens"]) if r["tokens"] else "-", r.get("compile_cache") or "-", ends)
+
+
+def write_table(path, results):
+    records = [record for _, record in sorted(results.items(), key=lambda item: (engines.version_key(item[0][0]), item[0][1:]))]
+    started = sum(record["verdict"] == "fits" for record in records)
+    head = ["%d of %d start." % (started, len(records)), "",
+            "| vLLM | kind | model | GPU and flags that fail | fails in | answer | change | KV tokens, foreseen | measured | compile cache | ends |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    table = MARKS[0] + "\n".join(head + [row(record) for record in records]) + "\n" + MARKS[1]
+    text = re.sub(re.escape(MARKS[0]) + ".*?" + re.escape(MARKS[1]), lambda _: table, text, flags=re.S)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("versions", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--missing", action="store_true", help="not again what has a line for the same change")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--results", default=os.path.join(HERE, "fixes.jsonl"))
+    parser.add_argument("--write")
+    parser.add_argument("--timeout", type=int, default=600)
+    args = parser.parse_intermixed_args()
+    found, binary = engines.venvs(), os.path.abspath(args.binary)
+    results = read_results(args.results)
+    with tempfile.TemporaryDirectory() as folder:
+        for offer in list(offers(binary, folder, args.versions or VERSIONS, args.only)):
+            version, kind, model, gpu, flags, failing, answer = offer
+            if args.list:
+                print(version, kind, model, gpu, " ".join(flags), failing["phase"], answer["name"], answer["probability"],
+                      " ".join(answer["change"]))
+                continue
+            if version not in found:
+                continue
+            kept = results.get((version, kind, model, gpu, answer["name"]))
+            if args.missing and kept and kept["change"] == answer["change"] and kept["flags"] == flags:
+                continue
+            outcome = engines.dryrun(binary, found[version], ["--gpu", gpu], shlex.split(answer["command"]), timeout=args.timeout)
+            results = read_results(args.results)
+            record = record_of(offer, outcome)
+            results[key_of(record)] = record
+            write_results(args.results, results)
+            print(row(record), flush=True)
+            if os.environ.get("OOMSIGHT_KEEP_LOGS"):
+                name = "%s-%s-%s.log" % (version, model, answer["name"])
+                with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], name), "w", encoding="utf-8") as file:
+                    file.write(outcome.log + "\n" + json.dumps(outcome.report, indent=1))
+    if args.write:
+        write_table(args.write, results)
+    return 0 if found else engines.SKIP
+
+
+if __name__ == "__main__":
+    sys.exit(main())
