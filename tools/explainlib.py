@@ -171,6 +171,41 @@ def mutate(samples, binary):
     return results
 
 
+# ---- whole reports, as people paste them
+
+def wrapped(lines, width=80):
+    return [line[i:i + width] for line in lines for i in range(0, max(1, len(line)), width)]
+
+
+DRESSES = {
+    "quoted": lambda lines: ["> " + line for line in lines],
+    "80 columns": wrapped,
+    "last 20 lines": lambda lines: [line for line in lines if line.strip()][-20:],
+    "container's prefix": lambda lines: ["2026-03-01T10:00:00.123456789Z stderr F " + line for line in lines],
+}
+
+
+def dress(samples, binary):
+    """-> {dress: (is_oom lost, right phases lost, of)}"""
+    results = {}
+    base = [s for s in samples if s.explicit and s.truth["is_oom"] and s.got["is_oom"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, change in DRESSES.items():
+            def answer(s):
+                with open(s.path, encoding="utf-8", errors="surrogateescape") as log:
+                    lines = change(log.read().split("\n"))
+                path = os.path.join(folder, s.label["id"] + ".log")
+                with open(path, "w", encoding="utf-8", errors="surrogateescape") as log:
+                    log.write("\n".join(lines))
+                return answer_of(incidents_of(binary, path))
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                answers = list(pool.map(answer, base))
+            lost = [s.label["id"] for s, a in zip(base, answers) if not a or not a["is_oom"]]
+            moved = [s.label["id"] for s, a in zip(base, answers) if s.right("phase") and a and a["is_oom"] and a["phase"] != s.got["phase"]]
+            results[name] = (lost, moved, len(base))
+    return results
+
+
 # ---- what must hold without labels
 
 def flag_of(change):

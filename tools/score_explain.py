@@ -134,6 +134,7 @@ def measure_general(samples, binary):
             "lone_rules": {what: explainlib.lone_rules(samples, what) for what in ("phase", "cause")},
             "calibration": {what: explainlib.calibration(samples, what) for what in ("phase", "cause")},
             "mutation": explainlib.mutate(samples, binary),
+            "dress": explainlib.dress(samples, binary),
             "invariants": explainlib.invariants(samples, binary)}
 
 
@@ -153,6 +154,9 @@ def report_general(general):
     print("sentences changed: is_oom lost")
     for name, (lost, sure, of) in general["mutation"].items():
         print(f"  {name:<16} {len(lost)}/{of}, confidently not memory {len(sure)}  {' '.join(lost[:12])}")
+    print("reports in another dress: is_oom lost, right phases lost")
+    for name, (lost, moved, of) in general["dress"].items():
+        print(f"  {name:<18} {len(lost)}, {len(moved)} of {of}  {' '.join(lost + moved)}")
     print("contradictions without labels")
     for name, where in general["invariants"].items():
         print(f"  {name}: {len(where)}" + "".join(f"\n    {w}" for w in where))
@@ -166,6 +170,7 @@ def figures(tally, general):
         flat["support_" + what] = held / of
     lost = sum(len(l) for l, _, _ in general["mutation"].values())
     flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of in general["mutation"].values()))
+    flat["dress_kept"] = 1 - sum(len(l) + len(m) for l, m, _ in general["dress"].values()) / max(1, sum(of for _, _, of in general["dress"].values()))
     flat["mutation_never_sure"] = float(not any(sure for _, sure, _ in general["mutation"].values()))
     for name in ("advice refuted", "flags of another engine", "ledger does not add up", "not memory, and quotes it"):
         flat["no " + name] = float(not general["invariants"].get(name))

@@ -718,6 +718,13 @@ static bool is_our_own(oos_view text)
     return oos_view_starts(text, opening) || memmem(text.ptr, text.len, evidence, sizeof evidence - 1);
 }
 
+/* Without the marks of a reply that quotes it. */
+static oos_view unquoted(oos_view text)
+{
+    while (oos_view_starts(text, "> ")) text = oos_view_slice(text, 2, SIZE_MAX);
+    return text;
+}
+
 void oos_collector_line(void *collector, const oos_hit_line *raw)
 {
     oos_collector *c = collector;
@@ -725,7 +732,7 @@ void oos_collector_line(void *collector, const oos_hit_line *raw)
     if (!gather(c, raw, &it.candidates) || is_our_own(raw->text)) return;
     c->version++;
     oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
-    it.text = (oos_view){c->bench->line, oos_logline_uncolour(line, c->bench->line)};
+    it.text = unquoted((oos_view){c->bench->line, oos_logline_uncolour(line, c->bench->line)});
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     note_shape(&c->history, &it.log);

@@ -66,6 +66,17 @@ static void the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innerm
     assert_int_equal(e.incidents[0].evidence[e.incidents[0].evidence_count - 1].line, 5);
 }
 
+/* As in a reply on a forum: indentation, which tells code of a traceback from words, is behind the mark. */
+static void a_quoted_report_is_read_like_the_report(void **state)
+{
+    (void)state;
+    oos_explanation const e = explain(">     prepare_moe_fp8_layer_for_marlin(layer)\n"
+                                      ">     marlin_qweight = ops.gptq_marlin_repack(\n"
+                                      "> " OOM "\n");
+    assert_int_equal(e.count, 1);
+    assert_int_equal(e.incidents[0].phase, OOS_PHASE_QUANT_POSTPROCESS);
+}
+
 static void a_message_broken_anywhere_gives_the_same_figures(void **state)
 {
     (void)state;
@@ -174,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innermost),
+        cmocka_unit_test(a_quoted_report_is_read_like_the_report),
         cmocka_unit_test(a_message_broken_anywhere_gives_the_same_figures),
         cmocka_unit_test(a_count_beyond_64_bits_is_no_figure),
         cmocka_unit_test(advice_and_fallbacks_are_no_failures),
