@@ -81,30 +81,103 @@ static void sizes_of_graphs_are_those_of_the_engine(void **state)
     assert_int_equal(sglang_prefill_sizes(8192), 58);
 }
 
-static double fraction_of(uint64_t mib, const char *model, size_t count, const char *const *flags)
+static double own_setting(const char *text, const char *name)
 {
-    const char *words[16] = {"sglang", "serve", model};
-    for (size_t i = 0; i < count; i++) words[3 + i] = flags[i];
-    oomsight_plan *plan = plan_of(words, 3 + count, mib, 0);
-    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
-    render.format = OOMSIGHT_FORMAT_JSON;
-    char *text = NULL;
-    assert_int_equal(oomsight_plan_render(plan, &render, &text, NULL), OOMSIGHT_OK);
-    const char *at = strstr(text, "\"mem_fraction_static\": ");
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\": ", name);
+    const char *at = strstr(text, key);
     assert_non_null(at);
-    double const fraction = strtod(at + strlen("\"mem_fraction_static\": "), NULL);
-    oomsight_text_free(text);
-    oomsight_plan_free(plan);
-    return fraction;
+    return strtod(at + strlen(key), NULL);
 }
 
-static void the_static_fraction_is_what_the_engine_resolves(void **state)
+static void plan_text(uint64_t mib, const char *model, const char *flags, char **ret_text)
+{
+    char line[256];
+    const char *words[16] = {"sglang", "serve", model};
+    size_t count = 3;
+    snprintf(line, sizeof line, "%s", flags);
+    for (char *rest, *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    oomsight_plan *plan = plan_of(words, count, mib, 0);
+    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
+    render.format = OOMSIGHT_FORMAT_JSON;
+    assert_int_equal(oomsight_plan_render(plan, &render, ret_text, NULL), OOMSIGHT_OK);
+    oomsight_plan_free(plan);
+}
+
+/* Resolved by ServerArgs of 0.5.23 itself (tests/oracle/sglang_arguments.py): MiB of the device, model, flags; static fraction, tokens of a
+ * chunk, largest decode batch that is captured. */
+static void defaults_are_what_the_engine_resolves(void **state)
 {
     (void)state;
-    assert_true(fabs(fraction_of(45457, llama, 0, NULL) - 0.841) <
-                1e-9); /* printed in its log on this device */
-    const char *const given[] = {"--mem-fraction-static", "0.7"};
-    assert_true(fabs(fraction_of(45457, llama, 2, given) - 0.7) < 1e-9);
+    const struct {
+        uint64_t mib;
+        const char *model, *flags;
+        double fraction, chunk, batch;
+    } resolved[] = {
+        {16384, llama, "", 0.752, 2048, 8},
+        {16384, llama, "--tp 4", 0.729, 2048, 8},
+        {16384, llama, "--disable-cuda-graph", 0.773, 2048, 8},
+        {16384, llama, "--chunked-prefill-size 2048", 0.752, 2048, 8},
+        {16384, llama, "--max-running-requests 16", 0.752, 2048, 8},
+        {16384, llama, "--cuda-graph-max-bs-decode 64", 0.745, 2048, 64},
+        {16384, latent, "", 0.679, 2048, 8},
+        {16384, moe, "--tp 8 --ep-size 8", 0.697, 2048, 8},
+        {16384, sliding, "", 0.752, 2048, 8},
+        {24564, llama, "", 0.704, 4096, 48},
+        {24564, llama, "--tp 4", 0.679, 4096, 160},
+        {24564, llama, "--disable-cuda-graph", 0.724, 4096, 48},
+        {24564, llama, "--chunked-prefill-size 2048", 0.831, 2048, 48},
+        {24564, llama, "--max-running-requests 16", 0.706, 4096, 16},
+        {24564, llama, "--cuda-graph-max-bs-decode 64", 0.702, 4096, 64},
+        {24564, latent, "", 0.657, 4096, 48},
+        {24564, moe, "--tp 8 --ep-size 8", 0.658, 4096, 160},
+        {24564, sliding, "", 0.704, 4096, 48},
+        {32607, llama, "", 0.777, 4096, 48},
+        {32607, latent, "", 0.742, 4096, 48},
+        {32607, sliding, "", 0.777, 4096, 48},
+        {40960, llama, "", 0.823, 4096, 32},
+        {40960, latent, "", 0.795, 4096, 32},
+        {40960, sliding, "", 0.823, 4096, 32},
+        {46068, llama, "", 0.843, 4096, 32},
+        {46068, latent, "", 0.818, 4096, 32},
+        {46068, sliding, "", 0.843, 4096, 32},
+        {49140, llama, "", 0.853, 4096, 32},
+        {49140, latent, "", 0.829, 4096, 32},
+        {49140, sliding, "", 0.853, 4096, 32},
+        {81559, llama, "", 0.83, 8192, 256},
+        {81559, latent, "", 0.816, 8192, 256},
+        {81559, sliding, "", 0.83, 8192, 256},
+        {97887, llama, "", 0.858, 8192, 256},
+        {97887, latent, "", 0.847, 8192, 256},
+        {97887, sliding, "", 0.858, 8192, 256},
+        {143771, llama, "", 0.903, 8192, 256},
+        {143771, latent, "", 0.896, 8192, 256},
+        {143771, sliding, "", 0.903, 8192, 256},
+        {183359, llama, "", 0.854, 16384, 512},
+        {183359, latent, "", 0.849, 16384, 512},
+        {183359, sliding, "", 0.854, 16384, 512},
+        {275040, llama, "", 0.902, 16384, 512},
+        {275040, latent, "", 0.899, 16384, 512},
+        {275040, sliding, "", 0.902, 16384, 512},
+        {81559, llama, "--chunked-prefill-size -1", 0.685, -1, 256},
+        {81559, llama, "--pp-size 2", 0.834, 8192, 256},
+        {81559, llama, "--disable-prefill-cuda-graph", 0.835, 8192, 256},
+        {81559, llama, "--disable-decode-cuda-graph", 0.836, 8192, 256},
+        {81559, llama, "--max-total-tokens 1000", 0.832, 8192, 256},
+        {81559, llama, "--page-size 64", 0.83, 8192, 256},
+        {81559, llama, "--cuda-graph-bs-decode 1 2 4", 0.836, 8192, 4},
+        {81559, llama, "--disable-cuda-graph-padding", 0.83, 8192, 256},
+        {45457, llama, "", 0.841, 4096, 32}, /* printed in its log */
+    };
+    for (size_t i = 0; i < sizeof resolved / sizeof *resolved; i++) {
+        char *text = NULL;
+        plan_text(resolved[i].mib, resolved[i].model, resolved[i].flags, &text);
+        assert_true(fabs(own_setting(text, "mem_fraction_static") - resolved[i].fraction) < 1e-9);
+        assert_true(fabs(own_setting(text, "chunked_prefill_size") - resolved[i].chunk) < 1e-9);
+        assert_true(fabs(own_setting(text, "cuda_graph_max_bs_decode") - resolved[i].batch) < 1e-9);
+        oomsight_text_free(text);
+    }
 }
 
 /* The log: free 43.55 GB before loading, 2.36 GB loaded, 1,122,627 tokens. Given that free memory, tokens are within two thousandths:
@@ -196,7 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_words_say_which_engine_a_command_starts),
         cmocka_unit_test(sizes_of_graphs_are_those_of_the_engine),
-        cmocka_unit_test(the_static_fraction_is_what_the_engine_resolves),
+        cmocka_unit_test(defaults_are_what_the_engine_resolves),
         cmocka_unit_test(tokens_are_those_of_the_log_given_its_free_memory),
         cmocka_unit_test(weights_beyond_the_static_share_are_refused_in_the_engines_words),
         cmocka_unit_test(a_share_that_leaves_nothing_free_fails_where_the_request_table_is_taken),
