@@ -238,6 +238,27 @@ static void sliding_layers_take_their_share_of_the_pool(void **state)
     oomsight_plan_free(whole);
 }
 
+/* A sliding model outside the engine's list keeps all tokens in all layers. */
+static void the_list_of_sliding_pools_is_the_engines(void **state)
+{
+    (void)state;
+    static const oos_attention attentions[] = {
+        {.mixer = OOS_MIXER_FULL, .kv_heads = 8, .head_dim = 64, .head_dim_v = 64},
+        {.mixer = OOS_MIXER_SLIDING, .kv_heads = 8, .head_dim = 64, .head_dim_v = 64, .window = 512}};
+    static const oos_layer layers[] = {{.attention = 0}, {.attention = 1}};
+    oos_model model = {.architecture = "Gemma2ForCausalLM",
+                       .layers = layers,
+                       .layer_count = 2,
+                       .attentions = attentions,
+                       .attention_count = 2};
+    oos_setup const setup = {.model = &model, .tp = 1, .dtype = OOS_DTYPE_BF16};
+    sglang_request const request = {.swa_ratio = 0.8, .page = 1};
+    assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
+    model.architecture = "Gemma4ForCausalLM";
+    assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 8 * 128 * 2);
+    assert_int_equal(sglang_pool_of(&request, &setup).sliding_bytes, 8 * 128 * 2);
+}
+
 static void what_was_not_read_is_no_answer(void **state)
 {
     (void)state;
@@ -275,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_share_that_leaves_nothing_free_fails_where_the_request_table_is_taken),
         cmocka_unit_test(half_of_a_cache_in_eight_bits_is_twice_the_tokens),
         cmocka_unit_test(sliding_layers_take_their_share_of_the_pool),
+        cmocka_unit_test(the_list_of_sliding_pools_is_the_engines),
         cmocka_unit_test(what_was_not_read_is_no_answer),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };

@@ -189,6 +189,7 @@ void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_reques
     };
     const char *chunk = value_of(serve, "--chunked-prefill-size");
     if (chunk && *chunk == '-') r.chunk = oos_u64_of(0);
+    r.sliding_by_requests = r.requests.known && is_given(serve, "--disable-radix-cache");
     graphs_read(serve, &r);
     r.unread = unread_of(arena, serve, &r);
     *ret_request = r;
