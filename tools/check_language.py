@@ -61,6 +61,7 @@ def commands(models):
         for name in ("small-llama", "small-moe", "small-hybrid", "small-latent", "small-sliding"):
             for more in (["--explain"], ["--format", "md"]):
                 yield ["plan", "--offline", "--gpu", gpu] + more + ["--", "sglang", "serve", os.path.join(FIXTURES, "models", name)] + flags
+    yield ["plan", "--offline", "--engine", "sglang=0.5.20", "--gpu", "4090", "--", llama]
     yield ["gpus"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:

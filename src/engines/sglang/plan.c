@@ -389,7 +389,7 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
 static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *reterr)
 {
     const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
-    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 2);
+    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     if (serving && serving->ok && w->plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[setup->note_count++] = oos_arena_format(
@@ -402,6 +402,8 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
         notes[setup->note_count++] =
             oos_arena_format(w->arena, "the pool holds %llu tokens: longer requests are turned away",
                              (unsigned long long)w->plan->kv.tokens);
+    if (w->sglang->request->release_unread)
+        notes[setup->note_count++] = "this release was not read: the rules of the one before it are used";
     setup->notes = notes;
     return OOMSIGHT_OK;
 }

@@ -7,19 +7,23 @@
 static const struct {
     uint64_t below_mib, chunk, few, many;
 } tiers[] = {
-    {20 * 1024, 2048, 8, 8},     {35 * 1024, 4096, 0, 160},    {60 * 1024, 4096, 32, 160},
+    {20 * 1024, 2048, 8, 8},     {35 * 1024, 0, 0, 0},         {60 * 1024, 4096, 32, 160},
     {90 * 1024, 8192, 256, 512}, {160 * 1024, 8192, 256, 512}, {UINT64_MAX, 16384, 512, 512},
 };
 
 static void size_by_tier(sglang_setup *s)
 {
     const sglang_request *r = s->request;
+    const sglang_rules *rules = s->rules;
     size_t at = 0;
     while (s->device_mib >= tiers[at].below_mib) at++;
-    uint64_t const few = tiers[at].few ? tiers[at].few : s->rules->batch_24gib;
-    uint64_t batch = r->tp < 4 ? few : tiers[at].many;
-    if (r->requests.known) batch = oos_min(batch, oos_max(1, r->requests.value));
-    s->chunk = oos_u64_or(r->chunk, tiers[at].chunk);
+    bool const second = at == 1; /* the one that changed */
+    uint64_t const few = second ? rules->batch_24gib : tiers[at].few;
+    uint64_t const many = second ? rules->batch_24gib_four : tiers[at].many;
+    uint64_t batch = r->tp < 4 ? few : many;
+    if (r->requests.known && rules->requests_bound_batch)
+        batch = oos_min(batch, oos_max(1, r->requests.value));
+    s->chunk = oos_u64_or(r->chunk, second ? rules->chunk_24gib : tiers[at].chunk);
     s->decode_batch = oos_u64_or(r->decode_batch, batch);
 }
 

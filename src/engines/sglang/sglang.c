@@ -32,6 +32,15 @@ static uint64_t ranks(const oos_serve *serve)
     return oos_mul(oos_mul(request.tp, request.pp), request.dp);
 }
 
+static bool is_listed(const oos_rule_book *book, oos_version version)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(book, &versions);
+    bool listed = version > versions[count - 1]; /* said elsewhere */
+    for (size_t i = 0; i < count; i++) listed |= versions[i] == version;
+    return listed;
+}
+
 static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
                                   oos_plan *ret_plan, oomsight_error *reterr)
 {
@@ -42,6 +51,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
     rules->shared.version = start->version;
     sglang_request_read(arena, start->serve, request);
+    request->release_unread = !is_listed(facts->rules, start->version);
     return sglang_plan(arena, start, rules, request, ret_plan, reterr);
 }
 

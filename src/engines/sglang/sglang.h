@@ -37,7 +37,8 @@ typedef struct sglang_request {
     bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
-    const char *unread; /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    bool release_unread; /* the release lies between two that were read */
+    const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
 } sglang_request;
 
 /* What the engine resolves of it. */
