@@ -32,7 +32,10 @@ static const char *const modelled[] = {"--model-path",
                                        "--disable-cuda-graph",
                                        "--disable-decode-cuda-graph",
                                        "--disable-prefill-cuda-graph",
+                                       "--disable-piecewise-cuda-graph",
                                        "--disable-cuda-graph-padding",
+                                       "--cuda-graph-max-bs",
+                                       "--cuda-graph-bs",
                                        "--cuda-graph-max-bs-decode",
                                        "--cuda-graph-max-bs-prefill",
                                        "--cuda-graph-bs-decode",
@@ -156,11 +159,16 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
 {
     uint64_t largest;
     r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph");
-    r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph");
+    r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
+                     is_given(serve, "--disable-piecewise-cuda-graph");
     r->every_batch = is_given(serve, "--disable-cuda-graph-padding");
-    r->decode_batch = number_of(serve, "--cuda-graph-max-bs-decode");
+    r->decode_batch =
+        number_of(serve, is_given(serve, "--cuda-graph-max-bs-decode") ? "--cuda-graph-max-bs-decode"
+                                                                       : "--cuda-graph-max-bs");
     r->prefill_tokens = number_of(serve, "--cuda-graph-max-bs-prefill");
-    r->decode_sizes = words_of(serve, "--cuda-graph-bs-decode", &largest);
+    r->decode_sizes = words_of(
+        serve, is_given(serve, "--cuda-graph-bs-decode") ? "--cuda-graph-bs-decode" : "--cuda-graph-bs",
+        &largest);
     if (r->decode_sizes.known) r->decode_batch = oos_u64_of(largest);
     r->prefill_sizes = words_of(serve, "--cuda-graph-bs-prefill", &largest);
 }
