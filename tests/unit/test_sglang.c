@@ -206,6 +206,16 @@ static void weights_beyond_the_static_share_are_refused_in_the_engines_words(voi
     oomsight_plan_free(plan);
 }
 
+/* The engine itself, on this device: "Raise --mem-fraction-static above 0.661". */
+static void the_least_share_is_the_one_the_engine_names(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    plan_text(45457, moe, "--disable-cuda-graph --mem-fraction-static 0.6", &text);
+    assert_non_null(strstr(text, "under --mem-fraction-static=0.6. Raise --mem-fraction-static above 0.661"));
+    oomsight_text_free(text);
+}
+
 static void a_share_that_leaves_nothing_free_fails_where_the_request_table_is_taken(void **state)
 {
     (void)state;
@@ -293,6 +303,7 @@ int main(void)
         cmocka_unit_test(defaults_are_what_the_engine_resolves),
         cmocka_unit_test(tokens_are_those_of_the_log_given_its_free_memory),
         cmocka_unit_test(weights_beyond_the_static_share_are_refused_in_the_engines_words),
+        cmocka_unit_test(the_least_share_is_the_one_the_engine_names),
         cmocka_unit_test(a_share_that_leaves_nothing_free_fails_where_the_request_table_is_taken),
         cmocka_unit_test(half_of_a_cache_in_eight_bits_is_twice_the_tokens),
         cmocka_unit_test(sliding_layers_take_their_share_of_the_pool),
