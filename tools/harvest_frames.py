@@ -377,6 +377,8 @@ def turned(engine, stages):
     return stages | {turn[s] for _, turn in engine["turns"] for s in stages if s in turn}
 
 
+# Loaders are found by a table of the engine, which a graph of names does not follow; all of them end in the conversion of weights.
+LOADS = re.compile(r"_?(load|get)(_\w+)?_model(_\w+)?|load_model")
 _parsed = {}
 
 
@@ -466,6 +468,10 @@ def main():
     for path, function in everywhere:
         if function != "run_busy_loop":
             table[path].pop(function, None)
+    for functions in table.values():
+        for function, stages in functions.items():
+            if LOADS.fullmatch(function) and "weight_load" in stages:
+                stages.add("quant_postprocess")
     write(table, args)
     if args.lines:
         for (name, text), row in lines.items():

@@ -172,7 +172,8 @@ static void a_function_of_the_engines_source_has_its_stage(void **state)
     static const char *const engines[] = {
         "  File \"/x/vllm_plugin/worker/new_runner.py\", line 2, in load_draft_model"};
     static const char *const others[] = {"  File \"/x/game/player.py\", line 2, in load_draft_model"};
-    assert_int_equal(stages_of(engines, 1), OOS_PHASE_BIT(OOS_PHASE_WEIGHT_LOAD));
+    assert_int_equal(stages_of(engines, 1),
+                     OOS_PHASE_BIT(OOS_PHASE_WEIGHT_LOAD) | OOS_PHASE_BIT(OOS_PHASE_QUANT_POSTPROCESS));
     assert_int_equal(stages_of(others, 1), 0);
 }
 
