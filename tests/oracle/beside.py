@@ -23,7 +23,8 @@ What `oomsight plan` foresees and what `oomsight dryrun` measures of the same st
 `%s`, CUDA graphs on, from a config alone. Made by `tests/oracle/beside.py build/cli/oomsight --write docs/beside.md`, in GiB.
 Estimates have their range beside them; `-`: that side has no such row. A dry start cannot see what lies outside PyTorch (context,
 kernels, graph objects): those rows are the model of the device in both columns. What PyTorch keeps in its cache counts where it was
-taken, so a measured row can be larger than the live bytes that plan foresees.
+taken, so a measured row can be larger than the live bytes that plan foresees; where a copy of the embedding stays in the cache ("kept by the
+profile run" of 0.28.0 and 0.19.1), one layer of the KV cache lies in it, and the row of the KV cache is smaller by that layer.
 
 """
 # rows that are arithmetic of the engine or of plan, and rows of traffic that a start does not have
