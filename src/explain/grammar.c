@@ -17,8 +17,9 @@ enum {
     MEMORY = 32,   /* memory, VRAM, KV cache */
     HOLDING = 64,  /* buffer, pool, block: memory only beside a size or a failure */
     ADVISING = 128,
-    OTHER = 256, /* illegal memory access: the word, and not the thing */
-    TOPICS = 512 /* and the bits above it */
+    OTHER = 256,   /* illegal memory access: the word, and not the thing */
+    DENYING = 512, /* not for lack of memory */
+    TOPICS = 1024  /* and the bits above it */
 };
 
 typedef struct phrase {
@@ -47,6 +48,7 @@ static oomsight_status phrases_read(oos_arena *arena, const json_t *root, oos_gr
                  {"holding", HOLDING},
                  {"advising", ADVISING},
                  {"other", OTHER},
+                 {"denying", DENYING},
                  {"of_kv", TOPICS * OOS_TOPIC_KV},
                  {"of_shared", TOPICS * OOS_TOPIC_SHARED},
                  {"of_host", TOPICS * OOS_TOPIC_HOST},
@@ -132,7 +134,7 @@ static oos_says sentence_says(const oos_grammar *grammar, const char *text, size
         if (p->means & (LACKING | TAKING | SHORT | RELATING)) lack_at = oos_min(lack_at, place);
     }
     *ret_topics = found / TOPICS;
-    if (found & OTHER && !(found & LACKING)) return OOS_SAYS_NOTHING;
+    if (found & DENYING || (found & OTHER && !(found & LACKING))) return OOS_SAYS_NOTHING;
     size_t const sizes = count_sizes(text);
     bool const memory = found & MEMORY;
     bool const lack = found & LACKING ||

@@ -56,6 +56,15 @@ static void advice_and_other_faults_are_no_lack(void **state)
     assert_int_equal(says("12.5 GiB of memory -> 4 blocks"), OOS_SAYS_MEMORY);
 }
 
+static void a_lack_that_is_denied_is_none(void **state)
+{
+    (void)state;
+    assert_int_equal(says("ENDED, but not for lack of memory"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("this is not an out-of-memory error"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("it did not run out of memory"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("not enough memory: the engine ran out of it"), OOS_SAYS_LACK);
+}
+
 static void the_sentence_tells_what_was_being_done(void **state)
 {
     (void)state;
@@ -203,6 +212,7 @@ int main(void)
         cmocka_unit_test(the_sentence_tells_what_is_lacking),
         cmocka_unit_test(the_sentence_tells_what_was_being_done),
         cmocka_unit_test(frames_are_read_in_every_dress),
+        cmocka_unit_test(a_lack_that_is_denied_is_none),
         cmocka_unit_test(a_function_of_the_engines_source_has_its_stage),
         cmocka_unit_test(a_function_that_was_recorded_has_the_stages_it_ran_in),
         cmocka_unit_test(functions_of_other_engines_have_their_stages),
