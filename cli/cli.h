@@ -33,7 +33,12 @@ int cmd_top(int argc, char **argv);
 
 /* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
 #define RUN_SEGMENT_PREFIX "oomsight-run-"
-const char *run_segment_folder(void);
+
+/* cli/launch.c */
+const char *segment_folder(void); /* where shared segments are kept */
+void environment_put_front(const char *name,
+                           const char *value); /* of a list with colons; without memory the value alone */
+double seconds_since_boot(void);               /* counted while the machine sleeps, too */
 /* Behind the guard: a program that tries it (cli/selftest.c). */
 int selftest_inside(const char *budget_text);
 

@@ -103,16 +103,13 @@ static void segment_name(char *ret_path, size_t capacity)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(ret_path, capacity, "%s/" RUN_SEGMENT_PREFIX "%d-%llx", run_segment_folder(), (int)getpid(),
+    snprintf(ret_path, capacity, "%s/" RUN_SEGMENT_PREFIX "%d-%llx", segment_folder(), (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
 }
 
 static void child_exec(const run_options *options, const char *guard, const char *segment_path)
 {
-    const char *old = getenv("LD_PRELOAD");
-    char *preload = NULL;
-    if (old && *old && asprintf(&preload, "%s:%s", guard, old) < 0) preload = NULL;
-    setenv("LD_PRELOAD", preload ? preload : guard, 1);
+    environment_put_front("LD_PRELOAD", guard);
     setenv("OOMSIGHT_GUARD", segment_path, 1);
     execvp(options->command[0], options->command);
     complain("oomsight run: '%s' cannot be started: %s", options->command[0], strerror(errno));
@@ -135,19 +132,12 @@ typedef struct watcher {
     bool running;
 } watcher;
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void *watch(void *given)
 {
     watcher *w = given;
-    double const start = seconds_now();
+    double const start = seconds_since_boot();
     struct pollfd stop = {.fd = w->stop[0], .events = POLLIN};
-    while (poll(&stop, 1, 1000) == 0) oomsight_run_watch(w->run, seconds_now() - start);
+    while (poll(&stop, 1, 1000) == 0) oomsight_run_watch(w->run, seconds_since_boot() - start);
     return NULL;
 }
 

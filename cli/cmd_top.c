@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { KEPT_MAX = 64, PATH_BYTES = 800 };
@@ -21,12 +20,6 @@ static const char help[] = "usage: oomsight top [--once] [--json] [--every SECON
                            "  --every SECONDS     between two drawings (2)\n"
                            "  --json              an array of objects, one for each command; once\n"
                            "  --color WHEN, --ascii, --lang en|zh\n";
-
-const char *run_segment_folder(void)
-{
-    const char *temporary = getenv("TMPDIR");
-    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : temporary && *temporary ? temporary : "/tmp";
-}
 
 typedef struct top_options {
     output_options output;
@@ -71,13 +64,6 @@ typedef struct kept_run {
 
 static kept_run kept[KEPT_MAX];
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static oomsight_run *open_kept(const char *path)
 {
     oomsight_error error = {0};
@@ -91,10 +77,10 @@ static oomsight_run *open_kept(const char *path)
     if (!place->run) {
         if (oomsight_run_open(path, &place->run, &error) != OOMSIGHT_OK) return NULL;
         snprintf(place->path, sizeof place->path, "%s", path);
-        place->since = seconds_now();
+        place->since = seconds_since_boot();
     }
     place->drawn = true;
-    oomsight_run_watch(place->run, seconds_now() - place->since);
+    oomsight_run_watch(place->run, seconds_since_boot() - place->since);
     return place->run;
 }
 
@@ -131,7 +117,7 @@ static bool show(const top_options *options, const char *path, int pid, bool fir
 
 static unsigned draw(const top_options *options)
 {
-    const char *folder = run_segment_folder();
+    const char *folder = segment_folder();
     unsigned count = 0;
     DIR *place = opendir(folder);
     if (!place) return 0;

@@ -24,16 +24,6 @@ enum {
     LINE_BYTES = 65536
 };
 
-/* NAME=value:old, where old is what the caller had. */
-static void put_front(const char *name, const char *value)
-{
-    const char *old = getenv(name);
-    char *joined = NULL;
-    if (old && *old && asprintf(&joined, "%s:%s", value, old) < 0) return;
-    setenv(name, joined ? joined : value, 1);
-    free(joined);
-}
-
 /* Every stand-in by its full path: the wheels' own RPATH comes before LD_LIBRARY_PATH, a loaded SONAME before both. */
 static bool preload_list(const char *folder, char *ret_list, size_t capacity)
 {
@@ -64,10 +54,10 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
 {
     char list[8192], python[1100];
     setenv("OOMSIGHT_SEGMENT", segment_path, 1);
-    if (preload_list(folder, list, sizeof list)) put_front("LD_PRELOAD", list);
-    put_front("LD_LIBRARY_PATH", folder);
+    if (preload_list(folder, list, sizeof list)) environment_put_front("LD_PRELOAD", list);
+    environment_put_front("LD_LIBRARY_PATH", folder);
     snprintf(python, sizeof python, "%s/../python", folder);
-    if (engine->interpreter[0] && access(python, R_OK) == 0) put_front("PYTHONPATH", python);
+    if (engine->interpreter[0] && access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
     /* with a drafter the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */

@@ -140,18 +140,12 @@ static void strays_end(const char *segment_path)
 
 /* ---- the scratch folder ----------------------------------------------------------------------------------------- */
 
-static const char *scratch_base(void)
-{
-    const char *temporary = getenv("TMPDIR");
-    return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : temporary && *temporary ? temporary : "/tmp";
-}
-
 /* The guard chooses it, so that whoever is left knows what to remove. */
 static bool scratch_name(char *ret_path, size_t capacity)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    int const len = snprintf(ret_path, capacity, "%s/oomsight-%d-%llx%08lx", scratch_base(), (int)getpid(),
+    int const len = snprintf(ret_path, capacity, "%s/oomsight-%d-%llx%08lx", segment_folder(), (int)getpid(),
                              (unsigned long long)now.tv_sec, (unsigned long)now.tv_nsec);
     return len > 0 && (size_t)len < capacity;
 }
@@ -226,7 +220,7 @@ static void stale_remove(int place, const char *base, const char *name)
 
 static void stale_sweep(void)
 {
-    const char *base = scratch_base();
+    const char *base = segment_folder();
     DIR *place = opendir(base);
     if (!place) return;
     for (const struct dirent *entry; (entry = readdir(place));)

@@ -1,25 +1,13 @@
 /* NVML shows the whole card. Engines compare it with what CUDA says, so it has to agree with the budget. */
+#include "base/nvml.h"
 #include "guard/guard.h"
 
 #include <string.h>
 
-typedef struct memory_v1 {
-    unsigned long long total, free, used;
-} memory_v1;
-typedef struct memory_v2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-} memory_v2;
-typedef struct pci_info {
-    char short_bus_id[16];
-    unsigned domain, bus, device, device_id, subsystem_id;
-    char bus_id[32];
-} pci_info;
-
 static int device_of(void *handle)
 {
-    pci_info info;
-    int (*pci)(void *, pci_info *);
+    oos_nvml_pci_info info;
+    int (*pci)(void *, oos_nvml_pci_info *);
     void *at = oos_guard_find(OOS_GUARD_NVML, "nvmlDeviceGetPciInfo_v3");
     memset(&info, 0, sizeof info);
     memcpy(&pci, &at, sizeof pci);
@@ -41,8 +29,8 @@ static void within(void *handle, unsigned long long *total, unsigned long long *
     *used = shown_total - shown_free;
 }
 
-OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo(void *handle, memory_v1 *ret_memory);
-OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo(void *handle, memory_v1 *ret_memory)
+OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo(void *handle, oos_nvml_memory *ret_memory);
+OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo(void *handle, oos_nvml_memory *ret_memory)
 {
     bool const first = oos_guard_enter();
     int const code = NEXT(nvmlDeviceGetMemoryInfo)(handle, ret_memory);
@@ -51,8 +39,8 @@ OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo(void *handle, memory_v1 *ret_memory)
     return code;
 }
 
-OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo_v2(void *handle, memory_v2 *ret_memory);
-OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo_v2(void *handle, memory_v2 *ret_memory)
+OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo_v2(void *handle, oos_nvml_memory_v2 *ret_memory);
+OOS_GUARD_CALL int nvmlDeviceGetMemoryInfo_v2(void *handle, oos_nvml_memory_v2 *ret_memory)
 {
     bool const first = oos_guard_enter();
     int const code = NEXT(nvmlDeviceGetMemoryInfo_v2)(handle, ret_memory);

@@ -1,6 +1,7 @@
 /* NVML by dlopen: it comes with the driver and is nowhere else. */
 #include "machine/machine.h"
 #include "base/ascii.h"
+#include "base/nvml.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,19 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct memory {
-    unsigned long long total, free, used;
-} memory;
-typedef struct memory_v2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-} memory_v2;
-enum { MEMORY_V2 = sizeof(memory_v2) | 2 << 24 };
-typedef struct pci_info {
-    char short_bus_id[16];
-    unsigned domain, bus, device, device_id, subsystem_id;
-    char bus_id[32];
-} pci_info;
+enum { MEMORY_V2 = sizeof(oos_nvml_memory_v2) | 2 << 24 };
 typedef struct process_info {
     unsigned pid;
     unsigned long long bytes; /* all ones: not available */
@@ -34,14 +23,14 @@ typedef struct calls {
     int (*shutdown)(void);
     int (*count)(unsigned *);
     int (*handle)(unsigned, void **);
-    int (*memory)(void *, memory *);
-    int (*pci)(void *, pci_info *);
+    int (*memory)(void *, oos_nvml_memory *);
+    int (*pci)(void *, oos_nvml_pci_info *);
     int (*name)(void *, char *, unsigned);
     int (*uuid)(void *, char *, unsigned);
     const char *(*error)(int);
     int (*driver)(char *, unsigned);
     int (*cuda)(int *);
-    int (*memory_v2)(void *, memory_v2 *);
+    int (*memory_v2)(void *, oos_nvml_memory_v2 *);
     int (*capability)(void *, int *, int *);
     int (*computing)(void *, unsigned *, process_info *);
     int (*drawing)(void *, unsigned *, process_info *);
@@ -112,9 +101,9 @@ static void holders_read(int (*ask)(void *, unsigned *, process_info *), void *h
 
 static void device_read(const calls *n, void *handle, oos_machine_device *d)
 {
-    memory m;
-    memory_v2 split = {.version = MEMORY_V2};
-    pci_info pci = {.bus_id = ""};
+    oos_nvml_memory m;
+    oos_nvml_memory_v2 split = {.version = MEMORY_V2};
+    oos_nvml_pci_info pci = {.bus_id = ""};
     int major = 0, minor = 0;
     if (n->name(handle, d->name, sizeof d->name - 1) != 0) d->name[0] = '\0';
     if (n->uuid(handle, d->uuid, sizeof d->uuid - 1) != 0) d->uuid[0] = '\0';

@@ -35,14 +35,6 @@ def key(record):
     return record["version"]
 
 
-def read_results(path):
-    try:
-        with open(path, encoding="utf-8") as lines:
-            return {key(record): record for record in map(json.loads, filter(str.strip, lines))}
-    except FileNotFoundError:
-        return {}
-
-
 def rows(report):
     return [[p["phase"], h["owner"], h["bytes"], h["low"], h["high"]] for p in report["phases"] for h in p["holds"]]
 
@@ -101,7 +93,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=900)
     args = parser.parse_intermixed_args()
     binary = os.path.abspath(args.binary)
-    found, records = engines.venvs(), read_results(args.results)
+    found, records = engines.venvs(), engines.read_results(args.results, key)
     if not found and not records:
         return engines.SKIP
     with tempfile.TemporaryDirectory() as folder:

@@ -98,3 +98,12 @@ def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
         err.seek(0)
         return Outcome(child.returncode, out.read(), err.read(), time.time() - start,
                        (max(usage.ru_utime + usage.ru_stime, resident.cpu_seconds()), max(resident.bytes, usage.ru_maxrss << 10)))
+
+
+def read_results(path, key):
+    """The records of a file with one per line, by their key; none when there is no file."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return {key(record): record for record in map(json.loads, filter(str.strip, lines))}
+    except FileNotFoundError:
+        return {}

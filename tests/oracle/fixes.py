@@ -73,14 +73,6 @@ def key_of(record):
     return record["version"], record["kind"], record["model"], record["gpu"], record["answer"]
 
 
-def read_results(path):
-    try:
-        with open(path, encoding="utf-8") as lines:
-            return {key_of(record): record for record in map(json.loads, lines)}
-    except FileNotFoundError:
-        return {}
-
-
 def write_results(path, results):
     with open(path + ".new", "w", encoding="utf-8") as file:
         for _, record in sorted(results.items(), key=lambda item: (engines.version_key(item[0][0]), item[0][1:])):
@@ -134,7 +126,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=600)
     args = parser.parse_intermixed_args()
     found, binary = engines.venvs(), os.path.abspath(args.binary)
-    results = read_results(args.results)
+    results = engines.read_results(args.results, key_of)
     with tempfile.TemporaryDirectory() as folder:
         for offer in list(offers(binary, folder, args.versions or VERSIONS, args.only)):
             version, kind, model, gpu, flags, failing, answer = offer
@@ -148,7 +140,7 @@ def main():
             if args.missing and kept and kept["change"] == answer["change"] and kept["flags"] == flags:
                 continue
             outcome = engines.dryrun(binary, found[version], ["--gpu", gpu], shlex.split(answer["command"]), timeout=args.timeout)
-            results = read_results(args.results)
+            results = engines.read_results(args.results, key_of)
             record = record_of(offer, outcome)
             results[key_of(record)] = record
             write_results(args.results, results)

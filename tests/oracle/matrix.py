@@ -52,14 +52,6 @@ def key(record):
     return record["version"], record["way"]
 
 
-def read_results(path):
-    try:
-        with open(path, encoding="utf-8") as lines:
-            return {key(record): record for record in map(json.loads, filter(str.strip, lines))}
-    except FileNotFoundError:
-        return {}
-
-
 def write_results(path, results):
     order = {point[:2]: i for i, point in enumerate(points.all_points())}
     with open(path + ".new", "w", encoding="utf-8") as f:
@@ -150,7 +142,7 @@ def main():
     parser.add_argument("--timeout", type=int, default=1500)
     args = parser.parse_intermixed_args()
     found = engines.venvs()
-    results = read_results(args.results)
+    results = engines.read_results(args.results, key)
     started = 0
     with tempfile.TemporaryDirectory() as folder:
         for point in points.all_points():
@@ -166,7 +158,7 @@ def main():
             for _ in range(again):
                 outcome = engines.dryrun(os.path.abspath(args.binary), found[version], device, command, timeout=args.timeout)
             started += 1
-            results = read_results(args.results)
+            results = engines.read_results(args.results, key)
             results[version, way] = record_of(point, outcome)
             write_results(args.results, results)
             print(row(results[version, way]), flush=True)

@@ -1,4 +1,5 @@
 /* NVML as pynvml, torch and vLLM use it: all devices of the run, whatever CUDA_VISIBLE_DEVICES says. */
+#include "base/nvml.h"
 #include "phantom/phantom.h"
 
 #include <stdio.h>
@@ -161,22 +162,14 @@ static void memory_of(void *handle, unsigned long long *ret_total, unsigned long
     *ret_total = spec_of(handle)->nvml_bytes > total_bytes ? spec_of(handle)->nvml_bytes : total_bytes;
 }
 
-typedef struct memory_v1 {
-    unsigned long long total, free, used;
-} memory_v1;
-typedef struct memory_v2 {
-    unsigned version;
-    unsigned long long total, reserved, free, used;
-} memory_v2;
-
-TAKE(int, nvmlDeviceGetMemoryInfo, void *handle, memory_v1 *ret_memory)
+TAKE(int, nvmlDeviceGetMemoryInfo, void *handle, oos_nvml_memory *ret_memory)
 {
     memory_of(handle, &ret_memory->total, &ret_memory->free);
     ret_memory->used = ret_memory->total - ret_memory->free;
     return NVML_OK;
 }
 
-TAKE(int, nvmlDeviceGetMemoryInfo_v2, void *handle, memory_v2 *ret_memory)
+TAKE(int, nvmlDeviceGetMemoryInfo_v2, void *handle, oos_nvml_memory_v2 *ret_memory)
 {
     uint64_t const visible = spec_of(handle)->total_bytes;
     memory_of(handle, &ret_memory->total, &ret_memory->free);
@@ -185,18 +178,12 @@ TAKE(int, nvmlDeviceGetMemoryInfo_v2, void *handle, memory_v2 *ret_memory)
     return NVML_OK;
 }
 
-typedef struct pci_info {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char text[32];
-} pci_info;
-
-TAKE(int, nvmlDeviceGetPciInfo_v3, void *handle, pci_info *ret_info)
+TAKE(int, nvmlDeviceGetPciInfo_v3, void *handle, oos_nvml_pci_info *ret_info)
 {
     unsigned const bus = 1 + index_of(handle);
-    *ret_info = (pci_info){.bus = bus, .id = 0x223610de};
-    snprintf(ret_info->legacy, sizeof ret_info->legacy, "0000:%02X:00.0", bus);
-    snprintf(ret_info->text, sizeof ret_info->text, "00000000:%02X:00.0", bus);
+    *ret_info = (oos_nvml_pci_info){.bus = bus, .device_id = 0x223610de};
+    snprintf(ret_info->short_bus_id, sizeof ret_info->short_bus_id, "0000:%02X:00.0", bus);
+    snprintf(ret_info->bus_id, sizeof ret_info->bus_id, "00000000:%02X:00.0", bus);
     return NVML_OK;
 }
 

@@ -28,12 +28,18 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     return oos_forks_plan(arena, ret_plan, start->kv_layers_json, reterr);
 }
 
+static oos_solve_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,
+                                   const oos_gpus *gpus)
+{
+    return (oos_solve_facts){
+        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+}
+
 static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr)
 {
-    oos_solve_facts const asked = {
-        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+    oos_solve_facts const asked = solve_facts(start, facts, gpus);
     return oos_plan_solve(arena, scratch, plan, &asked, reterr);
 }
 
@@ -41,8 +47,7 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
                               const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                               oomsight_error *reterr)
 {
-    oos_solve_facts const asked = {
-        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+    oos_solve_facts const asked = solve_facts(start, facts, gpus);
     return oos_plan_choose(arena, scratch, plan, &asked, reterr);
 }
 
