@@ -4,6 +4,7 @@
 Every command is run over the fixtures with --lang zh. A sentence of English is a finding: two or more small words in a row that
 are not code, a quoted line of a log, or the engine's own message. With MODELS (a folder of configs) plans of each are read too.
 The numbers must be those of the English report, in number and order."""
+import concurrent.futures
 import glob
 import os
 import re
@@ -70,11 +71,17 @@ def commands(models):
         yield ["plan", "--vllm", "0.11.0,0.19.1,0.32.0", "--gpu", "A100", "--", "vllm", "serve", model]
 
 
+def both(binary, words):
+    return [run(binary, words[:1] + ["--lang", language] + words[1:]) for language in ("zh", "en")]
+
+
 def main():
     binary, models = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     seen, texts, moved = {}, 0, 0
-    for words in commands(models):
-        chinese, plain = run(binary, words[:1] + ["--lang", "zh"] + words[1:]), run(binary, words[:1] + ["--lang", "en"] + words[1:])
+    asked = list(commands(models))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda words: both(binary, words), asked))
+    for words, (chinese, plain) in zip(asked, answers):
         texts += 1
         for line in english(chinese):
             seen.setdefault(line, words)

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import engines
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DEVICES = ["v100x4", "a100x8", "4090x1", "h100x8", "b200x16"]
@@ -203,7 +205,7 @@ def ask_engine(options, commands):
                 for command in asked:
                     argv = [os.path.join(options.models, command["model"]), "--skip-tokenizer-init"] + command["words"]
                     file.write(json.dumps({"argv": argv, "env": command["env"]}) + "\n")
-            run = ["flock", os.environ.get("OOMSIGHT_ENGINE_LOCK", "/tmp/engine.lock"), options.binary, "dryrun", "--gpu", gpu, "--", python,
+            run = ["flock", engines.LOCK, options.binary, "dryrun", "--gpu", gpu, "--", python,
                    os.path.join(HERE, "arguments_judge.py"), source, target]
             env = dict(os.environ, PYTHONPATH=options.packages) if options.packages else None
             done = subprocess.run(run, capture_output=True, text=True, check=False, env=env)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A matrix of dry starts by the local pool and by Ray: test_matrix.py BINARY [--points 12|2] [--no-ray] [--keep DIR]
+"""A matrix of dry starts by the local pool and by Ray: test_matrix.py BINARY [--points 12|2|1] [--no-ray] [--keep DIR]
 
-Two engine versions of OOMSIGHT_VENVS (the oldest and the newest of 0.19.1 and later; one is enough for two points). The pool
+Two engine versions of OOMSIGHT_VENVS (the oldest and the newest of 0.19.1 and later; one is enough for two points or one). The pool
 has a worker killed midway and is itself killed with -9 and started again, Ray has a worker of its own killed; both must be
 complete and say the same of every point, times apart. Ray is started here, with the Python of OOMSIGHT_RAY_PYTHON
 (default ~/.cache/oomsight/ray/bin/python). Exit 77 where there is no engine. Standard library only."""
@@ -90,8 +90,8 @@ class Case:
         self.mark = work  # in the words of every dry start of ours
         found = {v: f for v, f in engines.venvs().items() if engines.version_key(v) >= [0, 19]}
         names = list(found)
-        self.versions = [names[0], names[-1]] if points == 12 or len(names) > 1 else names
-        flags = FLAGS if points == 12 else FLAGS[:1 if len(self.versions) == 2 else 2]
+        self.versions = [names[0], names[-1]] if points > 1 and len(names) > 1 else names[-1:]
+        flags = FLAGS if points == 12 else FLAGS[:points // len(self.versions)]
         gpus = GPUS if points == 12 else GPUS[:1]
         env = {k: v for k, v in engines.environment(found[names[-1]]).items() if k not in os.environ and k != "PATH"}
         self.file = os.path.join(work, "matrix.yaml")
@@ -130,7 +130,7 @@ class Case:
     def pool(self):
         cache = ["--cache", self.path("cache-pool")]
         begin = time.time()
-        killer = Killer(self.mark, 2, lambda pid: pid)
+        killer = Killer(self.mark, min(self.points, 2), lambda pid: pid)
         killer.start()
         child = self.start("pool", cache)
         if self.points == 12:  # after the fifth answer the command itself dies, with no word to anyone
@@ -165,7 +165,7 @@ class Case:
         begin = time.time()
         try:
             time.sleep(8)
-            killer = Killer(self.mark, 2, ray_worker_of)
+            killer = Killer(self.mark, min(self.points, 2), ray_worker_of)
             killer.start()
             code = self.start("ray", ["--no-cache", "--ray", "127.0.0.1:6390", "--python", RAY_PYTHON]).wait()
             killer.over.set()
@@ -184,7 +184,7 @@ class Case:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--points", type=int, choices=(2, 12), default=12)
+    parser.add_argument("--points", type=int, choices=(1, 2, 12), default=12)
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--keep", help="leave files and lines here")
     args = parser.parse_args()
