@@ -1,12 +1,11 @@
 /* oomsight run: the real engine on real devices, counted and kept inside a budget. What happens inside the engine's processes is
  * shim/guard's business; here they are started with it in front of them, and told about in the end. */
-#include "cli.h"
 #include "dryrun.h"
+#include "run.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,22 +23,19 @@ static const char help[] =
     "question for\n"
     "free or total memory (CUDA, NVML, device properties) shows the budget, so that the engine sizes itself "
     "inside it.\n"
-    "Any program that allocates by CUDA will do. The report goes to stderr when the command has ended.\n\n"
+    "Any program that allocates by CUDA will do. The report goes to stderr when the command has ended.\n"
+    "At the first refusal or OutOfMemoryError, and on SIGUSR2, a bundle about it is written to "
+    "OOMSIGHT_BUNDLE_DIR\n"
+    "or the temporary directory.\n\n"
     "  --budget SIZE|SHARE   what the command may use of each device: 20GiB, or 0.6 of it (no limit)\n"
     "  --unified RESERVE     host and device share one memory: leave so much to the host, e.g. 8GiB\n"
     "  --report FILE         the report there, as JSON\n"
     "  --quiet               no report on stderr\n"
+    "  --no-log              leave the command's output alone: no phases, no owners\n"
+    "  --no-bundle           write nothing about failures\n"
     "  --selftest [SIZE]     instead of a command: try the guard on the first device, within 1GiB or SIZE\n"
     "  --color WHEN, --ascii, --lang en|zh\n\n"
     "Exit: the command's own code; 128 and the number of a signal that ended it.\n";
-
-typedef struct run_options {
-    output_options output;
-    oomsight_run_params params;
-    const char *report_path;
-    bool quiet;
-    char **command;
-} run_options;
 
 static bool take_budget(const char *value, oomsight_run_params *params)
 {
@@ -58,6 +54,8 @@ static int take_option(void *given, int argc, char **argv, int *at)
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
+    if (strcmp(argv[*at], "--no-log") == 0) return options->own_output = true, ++*at, 1;
+    if (strcmp(argv[*at], "--no-bundle") == 0) return options->no_bundle = true, ++*at, 1;
     if ((value = option_value("--budget", argc, argv, at, &wrong)))
         return take_budget(value, &options->params) ? 1 : -1;
     if ((value = option_value("--report", argc, argv, at, &wrong))) return options->report_path = value, 1;
@@ -116,7 +114,7 @@ static void child_exec(const run_options *options, const char *guard, const char
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-static volatile sig_atomic_t child_pid;
+static volatile sig_atomic_t child_pid, bundle_asked, resized;
 
 /* Whoever manages services signals us; a terminal signals the command as well. */
 static void pass_on(int number)
@@ -124,40 +122,21 @@ static void pass_on(int number)
     if (child_pid > 0) kill(child_pid, number);
 }
 
-/* Takes down once a second what is held, until the command has ended. */
-typedef struct watcher {
-    oomsight_run *run;
-    pthread_t thread;
-    int stop[2]; /* closing its second end ends the thread */
-    bool running;
-} watcher;
-
-static void *watch(void *given)
+static void ask_bundle(int number)
 {
-    watcher *w = given;
-    double const start = seconds_since_boot();
-    struct pollfd stop = {.fd = w->stop[0], .events = POLLIN};
-    while (poll(&stop, 1, 1000) == 0) oomsight_run_watch(w->run, seconds_since_boot() - start);
-    return NULL;
+    (void)number;
+    bundle_asked = 1;
 }
 
-/* Signals are the main thread's. Without a thread nothing is watched, and the command runs all the same. */
-static void watch_start(watcher *w)
+static void note_size(int number)
 {
-    sigset_t all, before;
-    if (pipe2(w->stop, O_CLOEXEC) != 0) return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    w->running = pthread_create(&w->thread, NULL, watch, w) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)number;
+    resized = 1;
 }
 
-static void watch_end(watcher *w)
+static void wake_up(int number)
 {
-    if (!w->running) return;
-    close(w->stop[1]);
-    pthread_join(w->thread, NULL);
-    close(w->stop[0]);
+    (void)number; /* that waiting ends is all it is for */
 }
 
 static int wait_for(pid_t pid)
@@ -192,30 +171,86 @@ static void report(run_options *options, const oomsight_run *run)
     oomsight_text_free(text);
 }
 
+static void handle(int number, void (*handler)(int))
+{
+    struct sigaction const act = {.sa_handler = handler};
+    sigaction(number, &act, NULL);
+}
+
+static void signals_taken(void)
+{
+    handle(SIGTERM, pass_on);
+    handle(SIGHUP, pass_on);
+    handle(SIGUSR1, pass_on);
+    handle(SIGWINCH, note_size);
+    handle(SIGINT, SIG_IGN); /* the terminal sends it to the command, too */
+    handle(SIGQUIT, SIG_IGN);
+    handle(SIGPIPE, SIG_IGN); /* the command gets one of its own */
+}
+
+/* A moment: what is printed meanwhile is passed on. Ends early when the command does. */
+static void pass_some(run_output *output, const sigset_t *mask)
+{
+    struct pollfd ready[RUN_STREAMS];
+    struct timespec const moment = {.tv_nsec = 200000000};
+    for (unsigned i = 0; i < output->count; i++)
+        ready[i] = (struct pollfd){output->streams[i].from, POLLIN, 0};
+    if (ppoll(ready, output->count, &moment, mask) <= 0) return;
+    for (unsigned i = 0; i < output->count; i++)
+        if (ready[i].revents) run_output_pass(&output->streams[i], output);
+}
+
+/* Until the command has ended: its exit code. */
+static int attend(const run_options *options, pid_t pid, run_output *output, oomsight_run *run,
+                  run_bundle *bundle, const sigset_t *mask)
+{
+    double const start = seconds_since_boot();
+    double watched = -1;
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        pass_some(output, mask);
+        if (resized) resized = 0, run_output_resized(output);
+        if (bundle_asked) bundle_asked = 0, bundle->asked = true;
+        double const now = seconds_since_boot() - start;
+        if (now - watched >= 1) oomsight_run_watch(run, watched = now);
+        run_bundle_look(bundle, options, output, run, false);
+    }
+    child_pid = 0;
+    run_output_end(output);
+    run_bundle_look(bundle, options, output, run, true);
+    run_bundle_finish(bundle, run);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static int guarded(run_options *options, const char *guard, const char *segment_path, oomsight_run *run)
 {
-    struct sigaction const forward = {.sa_handler = pass_on}, keep = {.sa_handler = SIG_IGN};
+    static run_output output; /* too large for a stack */
+    run_bundle bundle = {0};
+    sigset_t child, before;
+    output.run = run;
+    if (options->own_output || !run_output_open(&output)) output.count = 0;
+    handle(SIGCHLD, wake_up);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before); /* but while we wait */
+    sigdelset(&before, SIGCHLD);
     fflush(NULL);
     pid_t const pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
+        handle(SIGUSR2, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        run_output_give(&output);
         child_exec(options, guard, segment_path);
     }
+    run_output_started(&output);
     if (pid < 0) {
         complain("oomsight run: no process could be started: %s", strerror(errno));
         return EXIT_OUR_FAULT;
     }
     child_pid = pid;
-    sigaction(SIGTERM, &forward, NULL);
-    sigaction(SIGHUP, &forward, NULL);
-    sigaction(SIGUSR1, &forward, NULL);
-    sigaction(SIGINT, &keep, NULL); /* the terminal sends it to the command, too */
-    sigaction(SIGQUIT, &keep, NULL);
-    watcher w = {.run = run};
-    watch_start(&w);
-    int const code = wait_for(pid);
-    child_pid = 0;
-    watch_end(&w);
+    signals_taken();
+    int const code = attend(options, pid, &output, run, &bundle, &before);
     report(options, run);
     return code;
 }
@@ -258,6 +293,7 @@ int cmd_run(int argc, char **argv)
               stderr);
         return EXIT_INPUT;
     }
+    handle(SIGUSR2, ask_bundle); /* whoever finds the segment may ask */
     segment_name(segment_path, sizeof segment_path);
     options.params.segment_path = segment_path;
     if (oomsight_run_create(&options.params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);

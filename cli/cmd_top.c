@@ -8,22 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { KEPT_MAX = 64, PATH_BYTES = 800 };
+enum { KEPT_MAX = 64, PATH_BYTES = 800, DUMP_SECONDS = 70 };
 
-static const char help[] = "usage: oomsight top [--once] [--json] [--every SECONDS]\n\n"
-                           "Every command that runs under 'oomsight run' on this machine, with what it holds "
-                           "on each device against its\n"
-                           "budget. Drawn again every two seconds on a terminal; once when piped.\n\n"
-                           "  --once              print once and end\n"
-                           "  --every SECONDS     between two drawings (2)\n"
-                           "  --json              an array of objects, one for each command; once\n"
-                           "  --color WHEN, --ascii, --lang en|zh\n";
+static const char help[] =
+    "usage: oomsight top [--once] [--json] [--every SECONDS] [--dump [PID]]\n\n"
+    "Every command that runs under 'oomsight run' on this machine, with what it holds "
+    "on each device against its\n"
+    "budget. Drawn again every two seconds on a terminal; once when piped.\n\n"
+    "  --once              print once and end\n"
+    "  --every SECONDS     between two drawings (2)\n"
+    "  --json              an array of objects, one for each command; once\n"
+    "  --dump [PID]        have each of them, or the one of that process, write a bundle\n"
+    "  --color WHEN, --ascii, --lang en|zh\n";
 
 typedef struct top_options {
     output_options output;
-    bool once;
+    bool once, dump;
+    int dumped; /* of --dump: the launcher; 0: all */
     unsigned every;
 } top_options;
 
@@ -95,6 +99,27 @@ static void close_gone(void)
     }
 }
 
+/* Ask whoever started it, and wait until it is written. */
+static bool dump(const top_options *options, const char *path, int pid)
+{
+    oomsight_run *run = open_kept(path);
+    const char *place = "";
+    if (!run || (options->dumped && options->dumped != pid)) return false;
+    unsigned const before = oomsight_run_bundles(run, &place);
+    int const launcher = oomsight_run_launcher(run);
+    if (!launcher || kill(launcher, SIGUSR2) != 0) return false;
+    for (unsigned tenths = 0; tenths < 10 * DUMP_SECONDS; tenths++) {
+        struct timespec const pause = {.tv_nsec = 100000000};
+        if (oomsight_run_bundles(run, &place) != before) {
+            printf("%d  %s\n", pid, place);
+            return true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    complain("oomsight top: %d has written no bundle in %d seconds", pid, DUMP_SECONDS);
+    return false;
+}
+
 static bool show(const top_options *options, const char *path, int pid, bool first)
 {
     oomsight_error error = {0};
@@ -126,7 +151,8 @@ static unsigned draw(const top_options *options)
         int pid;
         if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (is_live(path, entry->d_name, &pid) && show(options, path, pid, count == 0)) count++;
+        if (!is_live(path, entry->d_name, &pid)) continue;
+        if (options->dump ? dump(options, path, pid) : show(options, path, pid, count == 0)) count++;
     }
     closedir(place);
     close_gone();
@@ -138,6 +164,11 @@ static int take_option(top_options *options, int argc, char **argv, int *at)
     bool wrong = false;
     const char *value;
     if (strcmp(argv[*at], "--once") == 0) return options->once = true, ++*at, 1;
+    if (strcmp(argv[*at], "--dump") == 0) {
+        options->dump = true;
+        if (++*at < argc && argv[*at][0] >= '1' && argv[*at][0] <= '9') options->dumped = atoi(argv[(*at)++]);
+        return 1;
+    }
     if ((value = option_value("--every", argc, argv, at, &wrong))) {
         options->every = (unsigned)strtoul(value, NULL, 10);
         if (options->every) return 1;
@@ -160,6 +191,11 @@ int cmd_top(int argc, char **argv)
         return EXIT_USAGE;
     }
     output_options_settle(&options.output);
+    if (options.dump) {
+        if (draw(&options)) return 0;
+        complain("oomsight top: nothing runs under 'oomsight run' here that could write a bundle");
+        return EXIT_INPUT;
+    }
     bool const json = options.output.render.format == OOMSIGHT_FORMAT_JSON;
     if (json) {
         puts("[");

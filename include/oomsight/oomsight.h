@@ -674,6 +674,26 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_open(const char *s
                                                                    oomsight_error *reterr);
 OOMSIGHT_API void oomsight_run_free(oomsight_run *run);              /* NULL is fine */
 OOMSIGHT_API uint64_t oomsight_run_refused(const oomsight_run *run); /* calls, so far */
+/* A line that the command printed: where it is, and whose what it takes from now on is. What it says so far, of OOMSIGHT_DRYRUN_READY and
+ * OOMSIGHT_DRYRUN_OUT_OF_MEMORY and OOMSIGHT_DRYRUN_REFUSED. */
+OOMSIGHT_API unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len);
+/* The last allocations of the process that was refused first, or holds most, as a trace for oomsight_replay_create() and
+ * `oomsight replay`; `path` is written anew. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_trace(const oomsight_run *run, const char *path,
+                                                                    oomsight_error *reterr);
+/* bundle.json of `folder`, whose other files are there: phase and cause by incident.json, the verdict of plan.json, what was held, the
+ * names of all files. `why`: "refused", "out of memory" or "asked". */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_bundle_index(const oomsight_run *run,
+                                                                           const char *folder,
+                                                                           const char *why,
+                                                                           oomsight_error *reterr);
+OOMSIGHT_API uint64_t oomsight_run_budget(const oomsight_run *run); /* of the fullest device; 0: not known */
+/* Where the last bundle about it is, told to whoever opens the segment. */
+OOMSIGHT_API void oomsight_run_bundle_set(oomsight_run *run, const char *path);
+OOMSIGHT_API unsigned oomsight_run_bundles(const oomsight_run *run,
+                                           const char **ret_path); /* how many so far */
+/* The process that made the segment and answers SIGUSR2 with a bundle; 0: it is no more. */
+OOMSIGHT_API int oomsight_run_launcher(const oomsight_run *run);
 /* Take down what is held now, `seconds` after the first time; call it every second or so, and renderings name what grows. */
 OOMSIGHT_API void oomsight_run_watch(oomsight_run *run, double seconds);
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,

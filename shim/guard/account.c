@@ -6,10 +6,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ORDINALS = OOS_SEGMENT_DEVICES, BUS_ID_BYTES = 12 }; /* 0000:01:00.0 */
-enum { GUARD_OWNER = 0 };                                   /* the guard knows the call, not who it was for */
 
 static pthread_mutex_t own_lock =
     PTHREAD_MUTEX_INITIALIZER; /* one thread of a process at the segment's lock */
@@ -269,13 +269,45 @@ static bool measure(oos_guard_side side, uint64_t *ret_free, uint64_t *ret_total
     return true;
 }
 
+static void event_put(oomsight_trace_kind kind, uint32_t device, uint64_t bytes, uint64_t at)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t const place = __atomic_fetch_add(&run->event_count, 1, __ATOMIC_RELAXED);
+    run->events[place % OOS_SEGMENT_EVENTS] =
+        (oomsight_trace_record){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                                .size = bytes,
+                                .address = at,
+                                .pid = own_pid,
+                                .device = (uint16_t)device,
+                                .kind = (uint16_t)kind};
+}
+
+void oos_guard_event(oomsight_trace_kind kind, const oos_guard_charge *charge, uint64_t at)
+{
+    if (charge->bytes && run) event_put(kind, charge->device, charge->bytes, at);
+}
+
+/* Under the lock. What everybody held at the first refusal stays, however the process ends. */
+static void failure_note(oos_segment_device *device, const oos_segment_failure *failure)
+{
+    run->failures[run->failure_count % OOS_SEGMENT_FAILURES] = *failure;
+    if (run->failure_count == 0) {
+        run->first_failure = *failure;
+        memcpy(device->at_refusal, device->held, sizeof device->held);
+        device->refusal_outside_bytes = device->outside_bytes;
+    }
+    __atomic_store_n(&run->failure_count, run->failure_count + 1, __ATOMIC_RELEASE);
+    event_put(OOMSIGHT_TRACE_MALLOC_FAILED, failure->device, failure->bytes, failure->free_bytes);
+}
+
 static void charge_add(oos_segment_device *device, const oos_guard_charge *charge)
 {
-    slot->held[charge->device][GUARD_OWNER][charge->use] += charge->bytes;
+    slot->held[charge->device][charge->owner][charge->use] += charge->bytes;
     slot->held_bytes[charge->device] += charge->bytes;
     if (slot->held_bytes[charge->device] > slot->peak_bytes[charge->device])
         slot->peak_bytes[charge->device] = slot->held_bytes[charge->device];
-    device->held[GUARD_OWNER][charge->use] += charge->bytes;
+    device->held[charge->owner][charge->use] += charge->bytes;
     device->held_bytes += charge->bytes;
     if (device->held_bytes + device->outside_bytes > device->peak_bytes)
         device->peak_bytes = device->held_bytes + device->outside_bytes;
@@ -305,13 +337,14 @@ bool oos_guard_take(oos_guard_side side, int index, oos_use use, uint64_t bytes,
         if (look) measured |= 1u << index;
         allowed = fits(device, bytes) || (oos_segment_reap(run) && fits(device, bytes));
         uint32_t const phase = __atomic_load_n(&run->phase, __ATOMIC_RELAXED) % OOS_SEGMENT_PHASES;
+        uint32_t const owner = __atomic_load_n(&run->owner, __ATOMIC_RELAXED) % OOS_SEGMENT_OWNERS;
         if (allowed) {
-            *ret_charge = (oos_guard_charge){bytes, (uint32_t)index, phase, use};
+            *ret_charge = (oos_guard_charge){bytes, (uint32_t)index, phase, use, owner};
             charge_add(device, ret_charge);
         } else {
             device->refused_count++;
-            run->failures[run->failure_count++ % OOS_SEGMENT_FAILURES] = (oos_segment_failure){
-                own_pid, (uint32_t)index, phase, use, bytes, room_of(device), bytes > host_room(), 0};
+            failure_note(device, &(oos_segment_failure){own_pid, (uint32_t)index, phase, use, bytes,
+                                                        room_of(device), bytes > host_room(), 0});
         }
     }
     unlock_run();
@@ -322,12 +355,12 @@ void oos_guard_return(const oos_guard_charge *charge)
 {
     if (!charge->bytes || !run) return;
     if (lock_run()) {
-        uint64_t *held = &slot->held[charge->device][GUARD_OWNER][charge->use];
+        uint64_t *held = &slot->held[charge->device][charge->owner][charge->use];
         if (*held >= charge->bytes) {
             oos_segment_device *device = &run->devices[charge->device];
             *held -= charge->bytes;
             slot->held_bytes[charge->device] -= charge->bytes;
-            device->held[GUARD_OWNER][charge->use] -= charge->bytes;
+            device->held[charge->owner][charge->use] -= charge->bytes;
             device->held_bytes -= charge->bytes;
         }
     }
@@ -342,8 +375,8 @@ bool oos_guard_pinned_take(uint64_t bytes)
         if (allowed) slot->pinned_bytes += bytes;
         if (slot->pinned_bytes > slot->pinned_peak_bytes) slot->pinned_peak_bytes = slot->pinned_bytes;
         if (!allowed)
-            run->failures[run->failure_count++ % OOS_SEGMENT_FAILURES] = (oos_segment_failure){
-                own_pid, 0, run->phase % OOS_SEGMENT_PHASES, OOS_USE_PINNED, bytes, host_room(), 1, 0};
+            failure_note(&run->devices[0], &(oos_segment_failure){own_pid, 0, run->phase % OOS_SEGMENT_PHASES,
+                                                                  OOS_USE_PINNED, bytes, host_room(), 1, 0});
     }
     unlock_run();
     return allowed;

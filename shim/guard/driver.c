@@ -67,7 +67,10 @@ OOS_GUARD_CALL int cuMemCreate(uint64_t *ret_handle, size_t bytes, const allocat
         code = NEXT(cuMemCreate)(ret_handle, bytes, prop, flags);
         oos_guard_block const block = {
             .key = code == 0 ? *ret_handle : 0, .charge = charge, .kind = OOS_GUARD_HANDLE, .holders = 1};
-        if (code != 0 || !charge.bytes || !oos_guard_block_put(&block)) oos_guard_return(&charge);
+        if (code != 0 || !charge.bytes || !oos_guard_block_put(&block))
+            oos_guard_return(&charge);
+        else
+            oos_guard_event(OOMSIGHT_TRACE_MALLOC, &charge, *ret_handle);
     }
     oos_guard_leave();
     return code;
@@ -77,7 +80,9 @@ static void handle_drop(uint64_t handle)
 {
     oos_guard_block gone;
     bool is_last;
-    if (oos_guard_handle_drop(handle, &gone, &is_last) && is_last) oos_guard_return(&gone.charge);
+    if (!oos_guard_handle_drop(handle, &gone, &is_last) || !is_last) return;
+    oos_guard_event(OOMSIGHT_TRACE_FREE, &gone.charge, handle);
+    oos_guard_return(&gone.charge);
 }
 
 OOS_GUARD_CALL int cuMemRelease(uint64_t handle);

@@ -33,7 +33,10 @@ static inline void keep(void *at, const oos_guard_charge *charge)
 {
     oos_guard_block const block = {
         .key = (uint64_t)(uintptr_t)at, .charge = *charge, .kind = OOS_GUARD_BLOCK};
-    if (charge->bytes && !oos_guard_block_put(&block)) oos_guard_return(charge);
+    if (charge->bytes && !oos_guard_block_put(&block))
+        oos_guard_return(charge);
+    else
+        oos_guard_event(OOMSIGHT_TRACE_MALLOC, charge, block.key);
 }
 
 #define FORWARD_TAKE(name, side, use, size, parameters, arguments)                                           \
@@ -63,11 +66,12 @@ static inline void keep(void *at, const oos_guard_charge *charge)
         if (!oos_guard_enter()) return NEXT(name) arguments;                                                 \
         oos_guard_block block;                                                                               \
         bool const known = oos_guard_block_pop(OOS_GUARD_BLOCK, (uint64_t)(uintptr_t)at, &block);            \
+        if (known) oos_guard_event(OOMSIGHT_TRACE_FREE, &block.charge, block.key);                           \
         int const code = NEXT(name) arguments;                                                               \
         if (known && code == 0)                                                                              \
             oos_guard_return(&block.charge);                                                                 \
         else if (known)                                                                                      \
-            oos_guard_block_put(&block);                                                                     \
+            keep(at, &block.charge);                                                                         \
         oos_guard_leave();                                                                                   \
         return code;                                                                                         \
     }

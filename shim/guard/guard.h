@@ -49,7 +49,7 @@ void oos_guard_put_forwarder(const char *name, unsigned version, bool per_thread
 
 typedef struct oos_guard_charge {
     uint64_t bytes;
-    uint32_t device, phase, use; /* device: index in the segment */
+    uint32_t device, phase, use, owner; /* device: index in the segment */
 } oos_guard_charge;
 
 /* Around every forwarder: false when there is no run, or when another forwarder of this thread is already at work. */
@@ -65,6 +65,10 @@ int oos_guard_device(oos_guard_side side, int ordinal);
 bool oos_guard_take(oos_guard_side side, int device, oos_use use, uint64_t bytes,
                     oos_guard_charge *ret_charge);
 void oos_guard_return(const oos_guard_charge *charge);
+
+/* Into the ring of the last events, from which a bundle makes a trace. `at`: an address or handle. A free is noted before it is made:
+ * another thread may get the same address at once. */
+void oos_guard_event(oomsight_trace_kind kind, const oos_guard_charge *charge, uint64_t at);
 bool oos_guard_pinned_take(uint64_t bytes);
 void oos_guard_pinned_return(uint64_t bytes);
 

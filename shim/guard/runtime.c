@@ -66,8 +66,10 @@ OOS_GUARD_CALL int cudaDeviceReset(void)
     int const device = first ? oos_guard_device(OOS_GUARD_BY_RUNTIME, -1) : -1;
     int const code = NEXT(cudaDeviceReset)();
     oos_guard_block gone;
-    while (code == 0 && device >= 0 && oos_guard_device_pop((uint32_t)device, &gone))
+    while (code == 0 && device >= 0 && oos_guard_device_pop((uint32_t)device, &gone)) {
+        oos_guard_event(OOMSIGHT_TRACE_FREE, &gone.charge, gone.key);
         oos_guard_return(&gone.charge);
+    }
     if (first) oos_guard_leave();
     return code;
 }

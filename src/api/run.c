@@ -1,17 +1,12 @@
 /* The public face of guarded runs. */
-#include "api/api.h"
+#include "api/run.h"
 #include "base/text.h"
 #include "report/run.h"
-#include "run/growth.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { GROWTH_MAX = 8 };
-
-struct oomsight_run {
-    oos_segment *segment;
-    oos_history *history; /* NULL: nobody watches */
-};
 
 static oomsight_status opened(oos_segment_status status, const char *path, oomsight_error *reterr)
 {
@@ -46,6 +41,11 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
     run->segment->budget_bytes = params->budget_bytes;
     run->segment->budget_millionths = params->budget_bytes ? 0 : params->budget_millionths;
     run->segment->reserve_bytes = params->reserve_bytes;
+    run->segment->owner = OOS_OWNER_UNACCOUNTED; /* until the log tells: any program may be run */
+    run->segment->phase = OOS_PHASE_UNKNOWN;
+    run->segment->launcher_pid = (uint32_t)getpid();
+    run->segment->launcher_start_ticks = oos_process_start_ticks((uint32_t)getpid());
+    oos_dryrun_log_init(&run->log);
     *ret_run = run;
     return OOMSIGHT_OK;
 }
@@ -75,6 +75,25 @@ void oomsight_run_free(oomsight_run *run)
 uint64_t oomsight_run_refused(const oomsight_run *run)
 {
     return run->segment->failure_count;
+}
+
+unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len)
+{
+    oos_dryrun_log *log = &run->log;
+    if (oos_dryrun_log_line(log, (oos_view){line, len})) {
+        __atomic_store_n(&run->segment->owner, (uint32_t)oos_phase_takes(log->phase), __ATOMIC_RELAXED);
+        __atomic_store_n(&run->segment->phase, (uint32_t)log->phase, __ATOMIC_RELAXED);
+        run->segment->phase_told = 1;
+    }
+    return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
+           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u);
+}
+
+int oomsight_run_launcher(const oomsight_run *run)
+{
+    uint32_t const pid = run->segment->launcher_pid;
+    bool const lives = pid && oos_process_start_ticks(pid) == run->segment->launcher_start_ticks;
+    return lives ? (int)pid : 0;
 }
 
 /* Without memory nothing is taken down, and the report names no growth. */

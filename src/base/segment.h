@@ -3,12 +3,14 @@
  * the report reads it.
  * Uses libc alone, because it is loaded into other people's processes.
  *
- *   header | devices[16] | processes[128] | libraries[24] | calls[] (names) | page | counters[] (own pages)
+ *   header | devices[16] | processes[128] | libraries[24] | calls[] (names) | events[] | page | counters[] (own pages)
  *
  * A process writes only its own slot and, under the lock, the sums of the devices. The sums can always be rebuilt from
  * the slots, so a process that dies at any moment costs nothing but its own bytes, which go back to the device. */
 #ifndef OOS_BASE_SEGMENT_H
 #define OOS_BASE_SEGMENT_H
+
+#include <oomsight/trace.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@
     "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
-    OOS_SEGMENT_VERSION = 3,
+    OOS_SEGMENT_VERSION = 4,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
@@ -27,7 +29,8 @@ enum {
     OOS_SEGMENT_PHASES = 21, /* as many as the ledger has, and owners: src/dryrun asserts it */
     OOS_SEGMENT_OWNERS = 31,
     OOS_SEGMENT_FAILURES = 32,
-    OOS_SEGMENT_PAGE = 65536 /* counters are mapped over the libraries' own: largest page size we meet */
+    OOS_SEGMENT_EVENTS = 16384, /* allocations and frees that a guarded run remembers */
+    OOS_SEGMENT_PAGE = 65536    /* counters are mapped over the libraries' own: largest page size we meet */
 };
 
 /* What a piece of device memory is for. */
@@ -84,6 +87,8 @@ typedef struct oos_segment_device {
     uint64_t refused_count;
     uint64_t phase_peak_bytes[OOS_SEGMENT_PHASES];
     oos_held at_phase_peak[OOS_SEGMENT_PHASES]; /* who held the bytes at that moment */
+    oos_held at_refusal;                        /* under the guard: and when a call was first refused */
+    uint64_t refusal_outside_bytes;
 } oos_segment_device;
 
 typedef struct oos_segment_process {
@@ -135,12 +140,21 @@ typedef struct oos_segment {
     uint64_t reaped_count;  /* processes that died holding memory */
     uint64_t launch_count, graph_count, graph_node_count;
     uint64_t trace_records, trace_lost;
-    char trace_path[256]; /* "": no trace */
+    char trace_path[256];  /* "": no trace */
+    uint32_t launcher_pid; /* under the guard: who writes bundles when it gets SIGUSR2 */
+    uint32_t bundle_count; /* written so far */
+    uint32_t phase_told;   /* under the guard: the log has told a phase */
+    uint32_t unused;
+    uint64_t launcher_start_ticks;
+    char bundle_path[256]; /* of the last one */
     oos_segment_failure failures[OOS_SEGMENT_FAILURES];
+    oos_segment_failure first_failure; /* under the guard */
+    uint64_t event_count;              /* ever; the last OOS_SEGMENT_EVENTS are kept, without a lock */
     oos_segment_device devices[OOS_SEGMENT_DEVICES];
     oos_segment_process processes[OOS_SEGMENT_PROCESSES];
     oos_segment_library libraries[OOS_SEGMENT_LIBRARIES];
     oos_segment_call calls[OOS_SEGMENT_CALLS];
+    oomsight_trace_record events[OOS_SEGMENT_EVENTS];
 } oos_segment;
 
 typedef enum oos_segment_status {

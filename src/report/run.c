@@ -2,28 +2,78 @@
  * (docs/formats/run.md). */
 #include "report/run.h"
 #include "base/json_write.h"
+#include "ledger/ledger.h"
 #include "report/style.h"
 
-static void put_device(const oos_style *style, const oos_run_device *device)
+_Static_assert((int)OOS_SEGMENT_PHASES == (int)OOS_PHASE_COUNT, "the segment has a row per phase");
+_Static_assert((int)OOS_SEGMENT_OWNERS == (int)OOS_OWNER_COUNT, "... and per owner");
+
+/* The log has said whose at least some of it is. */
+static bool owners_known(const oos_run_device *device)
 {
-    oos_text_put(style->text, "  ");
-    oos_style_word(style, device->bus_id);
-    oos_style_put(style, ": %.2f GiB at most of %.2f", oos_gib(device->peak_bytes),
-                  oos_gib(device->budget_bytes));
-    if (device->budget_bytes != device->total_bytes)
-        oos_style_put(style, " (the device has %.2f)", oos_gib(device->total_bytes));
-    oos_text_put(style->text, "\n    ");
-    oos_style_bar(style, device->peak_bytes, device->budget_bytes, style->width > 60 ? 40 : 20,
-                  device->refused_count ? OOS_INK_BAD : OOS_INK_GOOD);
+    for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
+        if (owner != OOS_OWNER_UNACCOUNTED && (device->owners_at_peak[owner] || device->owners_now[owner]))
+            return true;
+    return false;
+}
+
+static void put_row(const oos_style *style, const oos_run_device *device, const char *word, uint64_t now,
+                    uint64_t most, bool lives)
+{
+    oos_text_put(style->text, "    ");
+    oos_style_cell(style, 38, word);
+    if (lives) oos_text_printf(style->text, " %8.2f", oos_gib(now));
+    oos_text_printf(style->text, " %8.2f GiB ", oos_gib(most));
+    if (style->width >= 80)
+        oos_style_bar(style, lives ? now : most, device->budget_bytes, style->width >= 120 ? 40 : 12,
+                      OOS_INK_PLAIN);
     oos_text_put(style->text, "\n");
+}
+
+static void put_owners(const oos_style *style, const oos_run_device *device, bool lives)
+{
+    for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
+        if (device->owners_at_peak[owner] || device->owners_now[owner])
+            put_row(style, device, oos_owner_word(owner), device->owners_now[owner],
+                    device->owners_at_peak[owner], lives);
+}
+
+static void put_calls(const oos_style *style, const oos_run_device *device)
+{
     for (unsigned use = 0; use < OOS_USE_COUNT; use++)
         if (device->at_peak[use]) {
             oos_text_put(style->text, "    ");
             oos_style_cell(style, 42, oos_use_word(use));
             oos_text_printf(style->text, " %8.2f GiB\n", oos_gib(device->at_peak[use]));
         }
+}
+
+static void put_head(const oos_style *style, const oos_run_device *device, bool lives)
+{
+    oos_text_put(style->text, "  ");
+    oos_style_word(style, device->bus_id);
+    if (lives) oos_style_put(style, ": %.2f GiB now", oos_gib(device->held_bytes + device->outside_bytes));
+    oos_style_put(style, lives ? ", %.2f at most of %.2f" : ": %.2f GiB at most of %.2f",
+                  oos_gib(device->peak_bytes), oos_gib(device->budget_bytes));
+    if (device->budget_bytes != device->total_bytes)
+        oos_style_put(style, " (the device has %.2f)", oos_gib(device->total_bytes));
+    oos_text_put(style->text, "\n    ");
+    oos_style_bar(style, lives ? device->held_bytes + device->outside_bytes : device->peak_bytes,
+                  device->budget_bytes, style->width > 60 ? 40 : 20,
+                  device->refused_count ? OOS_INK_BAD : OOS_INK_GOOD);
+    oos_text_put(style->text, "\n");
+}
+
+static void put_device(const oos_style *style, const oos_run_device *device, bool lives)
+{
+    bool const known = owners_known(device);
+    put_head(style, device, lives);
+    if (known)
+        put_owners(style, device, lives);
+    else
+        put_calls(style, device);
     oos_text_put(style->text, "    ");
-    oos_style_cell(style, 42, "contexts, kernels, graphs: by no call");
+    oos_style_cell(style, known && lives ? 47 : known ? 38 : 42, "contexts, kernels, graphs: by no call");
     if (device->outside_known)
         oos_text_printf(style->text, " %8.2f GiB\n", oos_gib(device->outside_bytes));
     else
@@ -35,9 +85,8 @@ static void put_refused(const oos_style *style, const oos_run_state *state)
     const oos_segment_failure *first = &state->first_refused;
     oos_text_put(style->text, "  ");
     oos_style_ink(style, OOS_INK_BAD, "%llu calls were refused", (unsigned long long)state->refused_count);
-    oos_style_put(style, "; the first of the last %d: process %u asked for %.2f GiB by %s with %.2f GiB left",
-                  OOS_SEGMENT_FAILURES, first->pid, oos_gib(first->bytes), oos_use_word(first->use),
-                  oos_gib(first->free_bytes));
+    oos_style_put(style, "; the first: process %u asked for %.2f GiB by %s with %.2f GiB left", first->pid,
+                  oos_gib(first->bytes), oos_use_word(first->use), oos_gib(first->free_bytes));
     oos_text_put(style->text, "\n");
     if (first->host)
         oos_style_paragraph(style, 4,
@@ -60,13 +109,57 @@ void oos_report_run_text(oos_text *text, const oos_run_state *state, const oos_g
                          size_t growth_count, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
+    if (state->phase < OOS_PHASE_COUNT) {
+        oos_style_put(&style, state->lives ? "  phase: " : "  last phase: ");
+        oos_style_ink(&style, OOS_INK_BOLD, "%s", oos_phase_word(state->phase));
+        oos_text_put(text, "\n");
+    }
     if (!state->device_count) oos_style_put(&style, "No process of the run allocated memory on a device.\n");
-    for (unsigned i = 0; i < state->device_count; i++) put_device(&style, &state->devices[i]);
+    for (unsigned i = 0; i < state->device_count; i++) put_device(&style, &state->devices[i], state->lives);
     if (state->any_refused) put_refused(&style, state);
     for (size_t i = 0; i < growth_count; i++) put_growth(&style, &growth[i]);
     if (state->pinned_peak_bytes)
         oos_style_put(&style, "  pinned host memory: %.2f GiB at most in one process\n",
                       oos_gib(state->pinned_peak_bytes));
+    if (state->bundle_path) {
+        oos_style_put(&style, "  everything about it is in ");
+        oos_style_word(&style, state->bundle_path);
+        oos_text_put(text, "\n");
+    }
+}
+
+static void put_owners_json(oos_json_writer *w, const char *key, const uint64_t owners[OOS_SEGMENT_OWNERS])
+{
+    oos_json_key(w, key);
+    oos_json_begin_object(w);
+    for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
+        if (owners[owner]) oos_json_field_u64(w, oos_owner_word(owner), owners[owner]);
+    oos_json_end_object(w);
+}
+
+static void put_phases_json(oos_json_writer *w, const oos_run_device *device)
+{
+    oos_json_key(w, "phases");
+    oos_json_begin_array(w);
+    for (unsigned phase = 0; phase < OOS_PHASE_COUNT; phase++) {
+        if (!device->phase_bytes[phase]) continue;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "phase", oos_phase_word(phase));
+        oos_json_field_u64(w, "held_bytes", device->phase_bytes[phase]);
+        put_owners_json(w, "owners", device->owners_by_phase[phase]);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
+static void put_refusal_json(oos_json_writer *w, const oos_run_device *device)
+{
+    if (!device->at_refusal_known) {
+        oos_json_key(w, "at_refusal");
+        oos_json_put_null(w);
+        return;
+    }
+    put_owners_json(w, "at_refusal", device->owners_at_refusal);
 }
 
 static void put_device_json(oos_json_writer *w, const oos_run_device *device)
@@ -88,6 +181,10 @@ static void put_device_json(oos_json_writer *w, const oos_run_device *device)
     for (unsigned use = 0; use < OOS_USE_COUNT; use++)
         if (device->at_peak[use]) oos_json_field_u64(w, oos_use_word(use), device->at_peak[use]);
     oos_json_end_object(w);
+    put_owners_json(w, "owners", device->owners_now);
+    put_owners_json(w, "owners_at_peak", device->owners_at_peak);
+    put_refusal_json(w, device);
+    put_phases_json(w, device);
     oos_json_end_object(w);
 }
 
@@ -125,6 +222,7 @@ void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_g
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.run/1");
+    oos_json_field_str(w, "phase", state->phase < OOS_PHASE_COUNT ? oos_phase_word(state->phase) : NULL);
     oos_json_key(w, "devices");
     oos_json_begin_array(w);
     for (unsigned i = 0; i < state->device_count; i++) put_device_json(w, &state->devices[i]);
@@ -146,6 +244,7 @@ void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_g
         oos_json_end_object(w);
     } else
         oos_json_put_null(w);
+    oos_json_field_str(w, "bundle", state->bundle_path);
     oos_json_key(w, "growth");
     oos_json_begin_array(w);
     for (size_t i = 0; i < growth_count; i++) put_growth_json(w, &growth[i]);

@@ -22,6 +22,14 @@ unsigned oos_run_devices_before(oos_device_spec *ret_specs, unsigned most)
     return filled;
 }
 
+static void sum_by_owner(oos_held const held, uint64_t ret_owners[OOS_SEGMENT_OWNERS])
+{
+    for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++) {
+        ret_owners[owner] = 0;
+        for (unsigned use = 0; use < OOS_USE_COUNT; use++) ret_owners[owner] += held[owner][use];
+    }
+}
+
 static void read_device(const oos_segment_device *device, oos_run_device *ret_device)
 {
     const oos_device_spec *spec = &device->spec;
@@ -39,6 +47,14 @@ static void read_device(const oos_segment_device *device, oos_run_device *ret_de
     for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
         for (unsigned use = 0; use < OOS_USE_COUNT; use++)
             ret_device->at_peak[use] += device->at_phase_peak[highest][owner][use];
+    sum_by_owner(device->at_phase_peak[highest], ret_device->owners_at_peak);
+    sum_by_owner(device->held, ret_device->owners_now);
+    sum_by_owner(device->at_refusal, ret_device->owners_at_refusal);
+    ret_device->refusal_outside_bytes = device->refusal_outside_bytes;
+    for (unsigned phase = 0; phase < OOS_SEGMENT_PHASES; phase++) {
+        ret_device->phase_bytes[phase] = device->phase_peak_bytes[phase];
+        sum_by_owner(device->at_phase_peak[phase], ret_device->owners_by_phase[phase]);
+    }
 }
 
 static void read_processes(const oos_segment *segment, oos_run_state *state)
@@ -49,11 +65,13 @@ static void read_processes(const oos_segment *segment, oos_run_state *state)
         oos_run_process *row = &state->processes[state->process_count++];
         *row = (oos_run_process){.pid = process->pid,
                                  .pinned_bytes = process->pinned_bytes,
-                                 .pinned_peak_bytes = process->pinned_peak_bytes};
+                                 .pinned_peak_bytes = process->pinned_peak_bytes,
+                                 .lives = oos_process_start_ticks(process->pid) == process->start_ticks};
         for (unsigned d = 0; d < OOS_SEGMENT_DEVICES; d++) {
             row->held_bytes += process->held_bytes[d];
             row->peak_bytes += process->peak_bytes[d];
         }
+        state->lives |= row->lives;
         if (row->pinned_peak_bytes > state->pinned_peak_bytes)
             state->pinned_peak_bytes = row->pinned_peak_bytes;
     }
@@ -69,10 +87,100 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
             read_device(device, &ret_state->devices[ret_state->device_count++]);
     }
     read_processes(segment, ret_state);
+    if (segment->failure_count)
+        for (unsigned i = 0; i < ret_state->device_count; i++)
+            ret_state->devices[i].at_refusal_known =
+                ret_state->devices[i].bus_id ==
+                segment->devices[segment->first_failure.device % OOS_SEGMENT_DEVICES].spec.name;
     ret_state->reserve_bytes = segment->reserve_bytes;
     ret_state->refused_count = segment->failure_count;
     ret_state->any_refused = segment->failure_count > 0;
-    uint64_t const oldest =
-        segment->failure_count > OOS_SEGMENT_FAILURES ? segment->failure_count % OOS_SEGMENT_FAILURES : 0;
-    if (ret_state->any_refused) ret_state->first_refused = segment->failures[oldest];
+    if (ret_state->any_refused) ret_state->first_refused = segment->first_failure;
+    ret_state->phase =
+        segment->phase < OOS_SEGMENT_PHASES && segment->phase_told ? segment->phase : OOS_SEGMENT_PHASES;
+    if (segment->bundle_count && memchr(segment->bundle_path, 0, sizeof segment->bundle_path))
+        ret_state->bundle_path = segment->bundle_path;
+}
+
+/* ---- the last events -------------------------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t const x = ((const oomsight_trace_record *)a)->time_ns,
+                   y = ((const oomsight_trace_record *)b)->time_ns;
+    return x < y ? -1 : x > y;
+}
+
+static void whose_events(const oos_segment *segment, uint32_t *ret_pid, uint32_t *ret_device)
+{
+    uint64_t most = 0;
+    *ret_pid = segment->first_failure.pid;
+    *ret_device = segment->first_failure.device % OOS_SEGMENT_DEVICES;
+    if (*ret_pid) return;
+    for (unsigned p = 0; p < OOS_SEGMENT_PROCESSES; p++)
+        for (unsigned d = 0; d < OOS_SEGMENT_DEVICES; d++)
+            if (segment->processes[p].pid && segment->processes[p].held_bytes[d] >= most) {
+                most = segment->processes[p].held_bytes[d];
+                *ret_pid = segment->processes[p].pid;
+                *ret_device = d;
+            }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const oomsight_trace_record *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    return by_time(a, b);
+}
+
+/* What the events up to the first that failed took and did not give back. A free of what was taken before them says nothing. */
+static uint64_t net_bytes(const oomsight_trace_record *events, size_t count)
+{
+    size_t until = 0;
+    uint64_t net = 0;
+    while (until < count && events[until].kind != OOMSIGHT_TRACE_MALLOC_FAILED) until++;
+    oomsight_trace_record *sorted = malloc((until + 1) * sizeof *sorted);
+    if (!sorted) return 0;
+    memcpy(sorted, events, until * sizeof *sorted);
+    qsort(sorted, until, sizeof *sorted, by_address);
+    for (size_t i = 0; i < until; i++) {
+        bool const given = i + 1 < until && sorted[i + 1].address == sorted[i].address &&
+                           sorted[i + 1].kind == OOMSIGHT_TRACE_FREE;
+        if (sorted[i].kind == OOMSIGHT_TRACE_MALLOC && !given) net += sorted[i].size;
+    }
+    free(sorted);
+    return net;
+}
+
+/* By calls and without one, when a call was first refused; now when none was. */
+static uint64_t held_then(const oos_segment *segment, const oos_segment_device *device)
+{
+    uint64_t owners[OOS_SEGMENT_OWNERS], all = device->refusal_outside_bytes;
+    if (!segment->failure_count) return device->held_bytes + device->outside_bytes;
+    sum_by_owner(device->at_refusal, owners);
+    for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++) all += owners[owner];
+    return all;
+}
+
+size_t oos_run_events(const oos_segment *segment, oomsight_trace_header *ret_header,
+                      oomsight_trace_record *ret_events)
+{
+    uint32_t pid, device;
+    size_t count = 0;
+    whose_events(segment, &pid, &device);
+    for (size_t i = 0; i < OOS_SEGMENT_EVENTS; i++) {
+        oomsight_trace_record const event = segment->events[i];
+        if (!event.kind || event.pid != pid || event.device != device) continue;
+        ret_events[count] = event;
+        ret_events[count++].device = 0; /* whose figures the header has */
+    }
+    qsort(ret_events, count, sizeof *ret_events, by_time);
+    const oos_segment_device *row = &segment->devices[device];
+    uint64_t const net = net_bytes(ret_events, count), held = held_then(segment, row);
+    *ret_header = (oomsight_trace_header){.version = OOMSIGHT_TRACE_VERSION,
+                                          .record_bytes = sizeof *ret_events,
+                                          .device_total_bytes = row->spec.total_bytes,
+                                          .device_base_bytes = held > net ? held - net : 0};
+    memcpy(ret_header->magic, OOMSIGHT_TRACE_MAGIC, sizeof ret_header->magic);
+    return count;
 }

@@ -195,7 +195,7 @@ def no_room():
               (done.stdout, done.stderr))
         check("and nothing is left there", "oomsight" not in done.stdout, done.stdout)
     # filled later, by the command itself: every page of the segment is there already
-    script = "mount -t tmpfs -o size=8m tmpfs /dev/shm && \"$@\"; echo code $?; ls /dev/shm"
+    script = "mount -t tmpfs -o size=9m tmpfs /dev/shm && \"$@\"; echo code $?; ls /dev/shm"
     program = "import ctypes, os\nos.system('dd if=/dev/zero of=/dev/shm/x bs=4k 2>/dev/null')\nat = ctypes.c_void_p()\n" \
               "print('took', ctypes.CDLL(None).cudaMalloc(ctypes.byref(at), ctypes.c_size_t(1 << 21)), flush=True)"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", *command("--", sys.executable, "-c", program)], capture_output=True, text=True,

@@ -1,0 +1,209 @@
+/* The bundle of a guarded run: the events as a trace, and the page that holds its figures together. The schema is that of the vLLM
+ * plugin's bundle (bindings/python/oomsight/_bundle.py), which is written inside the engine. */
+#include "api/run.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/json_write.h"
+#include "base/place.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ANSWER_MOST = 64 << 20 };
+
+oomsight_status oomsight_run_trace(const oomsight_run *run, const char *path, oomsight_error *reterr)
+{
+    oomsight_trace_header header;
+    oomsight_trace_record *events = malloc(OOS_SEGMENT_EVENTS * sizeof *events);
+    char *bytes = malloc(sizeof header + OOS_SEGMENT_EVENTS * sizeof *events);
+    oomsight_status status = OOMSIGHT_NOMEM;
+    if (events && bytes) {
+        size_t const count = oos_run_events(run->segment, &header, events);
+        const char *settings = getenv("PYTORCH_CUDA_ALLOC_CONF");
+        if (settings) strncpy(header.settings, settings, sizeof header.settings - 1);
+        memcpy(bytes, &header, sizeof header);
+        memcpy(bytes + sizeof header, events, count * sizeof *events);
+        status = oos_place_write(path, bytes, sizeof header + count * sizeof *events, reterr);
+    } else
+        oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the trace");
+    free(events);
+    free(bytes);
+    return status;
+}
+
+/* An answer of ours in the folder; NULL: there is none. */
+static json_t *answer_read(oos_arena *arena, const char *folder, const char *name)
+{
+    char path[1024];
+    oos_view bytes;
+    json_t *root;
+    oomsight_error error;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (oos_file_read(arena, path, ANSWER_MOST, &bytes, &error) != OOMSIGHT_OK) return NULL;
+    return oos_json_load(arena, bytes, &root, &error) == OOMSIGHT_OK ? root : NULL;
+}
+
+static void put_word_of(oos_json_writer *w, const json_t *from, const char *key)
+{
+    const char *word = NULL;
+    if (!oos_json_str(from, key, &word)) word = NULL;
+    oos_json_field_str(w, key, word);
+}
+
+static void put_number_of(oos_json_writer *w, const json_t *from, const char *key)
+{
+    uint64_t number;
+    oos_u64 found = {0};
+    if (oos_json_u64(from, key, &number)) found = oos_u64_of(number);
+    oos_json_field_known(w, key, found);
+}
+
+static const oos_run_device *fullest(const oos_run_state *state)
+{
+    const oos_run_device *found = NULL;
+    for (unsigned i = 0; i < state->device_count; i++)
+        if (!found || state->devices[i].at_refusal_known ||
+            (!found->at_refusal_known && state->devices[i].peak_bytes > found->peak_bytes))
+            found = &state->devices[i];
+    return found;
+}
+
+static void put_measured(oos_json_writer *w, const oos_run_state *state)
+{
+    const oos_run_device *device = fullest(state);
+    uint64_t held = 0;
+    oos_json_key(w, "measured");
+    oos_json_begin_object(w);
+    if (device) {
+        for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
+            held += device->at_refusal_known ? device->owners_at_refusal[owner] : device->owners_now[owner];
+        oos_json_field_str(w, "bus_id", device->bus_id);
+        oos_json_field_u64(w, "total_bytes", device->total_bytes);
+        oos_json_field_u64(w, "budget_bytes", device->budget_bytes);
+        oos_json_field_u64(w, "held_bytes", held);
+        oos_json_field_u64(w, "outside_bytes",
+                           device->at_refusal_known ? device->refusal_outside_bytes : device->outside_bytes);
+    }
+    if (state->any_refused) {
+        oos_json_field_u64(w, "tried_bytes", state->first_refused.bytes);
+        oos_json_field_u64(w, "free_bytes", state->first_refused.free_bytes);
+    }
+    oos_json_end_object(w);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void put_files(oos_json_writer *w, oos_arena *arena, const char *folder)
+{
+    char *names[64];
+    size_t count = 0;
+    DIR *place = opendir(folder);
+    for (const struct dirent *entry; place && count < 64 && (entry = readdir(place));)
+        if (entry->d_name[0] != '.') names[count++] = oos_arena_copy(arena, oos_view_of(entry->d_name));
+    if (place) closedir(place);
+    qsort(names, count, sizeof *names, by_name);
+    oos_json_key(w, "files");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < count; i++) oos_json_put_str(w, names[i]);
+    oos_json_end_array(w);
+}
+
+static void put_plan(oos_json_writer *w, const json_t *plan)
+{
+    oos_json_key(w, "plan");
+    if (!plan) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    put_word_of(w, plan, "verdict");
+    put_word_of(w, plan, "phase");
+    put_number_of(w, plan, "tried_bytes");
+    put_number_of(w, plan, "weights_bytes");
+    oos_json_end_object(w);
+}
+
+static void put_bundle(oos_text *text, oos_arena *arena, const oos_run_state *state, const char *folder,
+                       const char *why)
+{
+    oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
+    const json_t *incident = answer_read(arena, folder, "incident.json");
+    const char *step = state->any_refused && state->first_refused.phase < OOS_PHASE_COUNT
+                           ? oos_phase_word(state->first_refused.phase)
+                       : state->phase < OOS_PHASE_COUNT ? oos_phase_word(state->phase)
+                                                        : NULL;
+    const char *phase = NULL;
+    if (!oos_json_str(incident, "phase", &phase)) phase = step;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.bundle/1");
+    oos_json_field_str(w, "why", why);
+    oos_json_field_str(w, "step", step);
+    oos_json_key(w, "rank");
+    oos_json_put_null(w);
+    oos_json_field_str(w, "phase", phase);
+    put_word_of(w, incident, "cause");
+    if (state->any_refused)
+        oos_json_field_u64(w, "tried_bytes", state->first_refused.bytes);
+    else
+        put_number_of(w, json_object_get(incident, "numbers"), "tried_bytes");
+    put_measured(w, state);
+    put_plan(w, answer_read(arena, folder, "plan.json"));
+    put_files(w, arena, folder);
+    oos_json_end_object(w);
+    oos_text_put(text, "\n");
+}
+
+oomsight_status oomsight_run_bundle_index(const oomsight_run *run, const char *folder, const char *why,
+                                          oomsight_error *reterr)
+{
+    char path[1024];
+    oos_text text = {0};
+    oos_arena *arena = oos_arena_create(1 << 20);
+    oos_run_state *state = malloc(sizeof *state);
+    oomsight_status status = OOMSIGHT_NOMEM;
+    if (arena && state) {
+        oos_run_read(run->segment, state);
+        put_bundle(&text, arena, state, folder, why);
+        snprintf(path, sizeof path, "%s/bundle.json", folder);
+        status = text.failed ? OOMSIGHT_NOMEM : oos_place_write(path, text.ptr, text.len, reterr);
+    }
+    if (status == OOMSIGHT_NOMEM) oos_fail(reterr, status, "no memory for the bundle");
+    oos_text_free(&text);
+    free(state);
+    oos_arena_free(arena);
+    return status;
+}
+
+uint64_t oomsight_run_budget(const oomsight_run *run)
+{
+    oos_run_state *state = malloc(sizeof *state);
+    uint64_t budget = 0;
+    if (state) {
+        oos_run_read(run->segment, state);
+        const oos_run_device *device = fullest(state);
+        if (device) budget = device->budget_bytes;
+    }
+    free(state);
+    return budget;
+}
+
+void oomsight_run_bundle_set(oomsight_run *run, const char *path)
+{
+    char *place = run->segment->bundle_path;
+    memset(place, 0, sizeof run->segment->bundle_path);
+    strncpy(place, path, sizeof run->segment->bundle_path - 1);
+    __atomic_store_n(&run->segment->bundle_count, run->segment->bundle_count + 1, __ATOMIC_RELEASE);
+}
+
+unsigned oomsight_run_bundles(const oomsight_run *run, const char **ret_path)
+{
+    unsigned const count = __atomic_load_n(&run->segment->bundle_count, __ATOMIC_ACQUIRE);
+    bool const ended = memchr(run->segment->bundle_path, 0, sizeof run->segment->bundle_path) != NULL;
+    *ret_path = ended ? run->segment->bundle_path : "";
+    return count;
+}

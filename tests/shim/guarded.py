@@ -1,0 +1,178 @@
+"""`oomsight run` around small programs on the stand-in device: what it passes on, what it writes about a failure, who divides a card.
+
+    tests/shim/guarded.py BINARY [WORD of a case...]"""
+import glob
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY = os.path.abspath(sys.argv[1])
+MIB, GIB = 1 << 20, 1 << 30
+TOKEN = "hf_" + "abcdefghijklmnopqrstuvwxyz0123456789"[:34]
+# The calls of a program, on whatever device is there.
+CALLS = """
+import ctypes, os, sys, time
+gpu = ctypes.CDLL(None)
+def take(mib):
+    at = ctypes.c_void_p()
+    return at if gpu.cudaMalloc(ctypes.byref(at), ctypes.c_size_t(mib << 20)) == 0 else None
+def fill(mib):
+    held = []
+    while True:
+        at = take(mib)
+        if at is None: return held
+        held.append(at)
+def say(*words): print(*words, flush=True); time.sleep(0.3)  # read before what comes next is taken
+"""
+FAILS = CALLS + """
+say("Starting to load model x with hf_token=%s")
+weights = [take(256) for _ in range(3)]
+say("Model loading took 0.75 GiB and 0.1 seconds")
+fill(256)
+print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 4.00 GiB.")
+sys.exit(7)
+""" % TOKEN
+SURVIVES = CALLS + "print(len(fill(512)), flush=True)\n"
+HOLDS = CALLS + "at = take(512); say('held'); sys.stdin.readline()\n"
+good = True
+
+
+def check(sentence, holds, more=""):
+    global good
+    good = good and bool(holds)
+    print("%s %s%s" % ("ok  " if holds else "FAIL", sentence, "" if holds else " " + str(more)))
+
+
+def words(program, *options, gpu=True):
+    """A dry run brings the device. Its stderr has what the command prints, and here at last how it ended."""
+    device = [BINARY, "dryrun", "--output", "/dev/null", "--gpu", "L4", "--outside", "400MiB", "--cuda", "12", "--",
+              "sh", "-c", '"$@"; echo "exit $?"', "sh"] if gpu else []
+    return device + [BINARY, "run", *options, "--", sys.executable, "-c", program]
+
+
+def run(program, *options, folder=None, gpu=True, **more):
+    env = dict(os.environ, OOMSIGHT_BUNDLE_DIR=folder or "/nowhere/at/all")
+    return subprocess.run(words(program, *options, gpu=gpu), env=env, capture_output=True, timeout=120, **more)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as f: return json.load(f)
+
+
+def the_output_is_passed_on_byte_for_byte(scratch):
+    program = "import os, sys; [os.write(1 + (i & 1), bytes(range(256)) * 999 + str(i).encode()) for i in range(8)]; sys.exit(3)"
+    plain = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    passed = run(program, "--quiet", gpu=False)
+    check("standard output and error are as without it", passed.stdout == plain.stdout and passed.stderr == plain.stderr)
+    check("and so is the exit code", passed.returncode == plain.returncode == 3, passed.returncode)
+    mixed = "import os; [os.write(1 + (i % 3 > 0), b'%d\\n' % i) for i in range(500)]"
+    both = subprocess.run([BINARY, "run", "--quiet", "--", sys.executable, "-c", mixed], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    check("their order stays when both go to one place", both.stdout == b"".join(b"%d\n" % i for i in range(500)))
+    late = subprocess.run([BINARY, "run", "--quiet", "--", "sh", "-c", "(sleep 0.5; echo late) & echo now"], stdout=subprocess.PIPE)
+    check("who writes after the command has ended is passed on", late.stdout == b"now\nlate\n", late.stdout)
+    cut = subprocess.run("%s run --quiet -- yes | head -1; echo ${PIPESTATUS[0]}" % BINARY, shell=True, executable="/bin/bash", stdout=subprocess.PIPE)
+    check("a reader that leaves ends the command as without it", cut.stdout == b"y\n141\n", cut.stdout)
+
+
+def a_terminal_stays_a_terminal(scratch):
+    parent, child = pty.openpty()
+    import fcntl, struct, termios
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 117, 0, 0))
+    program = "import os; print(os.isatty(1), os.isatty(2), os.get_terminal_size(1).columns)"
+    done = subprocess.run([BINARY, "run", "--quiet", "--", sys.executable, "-c", program], stdout=child, stderr=child, stdin=child)
+    os.close(child)
+    check("a terminal stays one to the command, of its size", os.read(parent, 999) == b"True True 117\r\n" and done.returncode == 0)
+
+
+def a_failure_leaves_a_bundle(scratch):
+    report = scratch + "/run.json"
+    done = run(FAILS, "--budget", "4GiB", "--report", report, folder=scratch + "/bundles")
+    folders = glob.glob(scratch + "/bundles/*")
+    check("one failure, one bundle", len(folders) == 1, (folders, done.stderr[-2000:]))
+    if len(folders) != 1: return
+    folder, names = folders[0], sorted(os.listdir(folders[0]))
+    check("it is named on stderr", folder.encode() in done.stderr)
+    check("it has what a reader needs", names == ["bundle.json", "events.trace", "host.txt", "incident.html", "incident.json", "incident.txt",
+                                                  "log.txt", "measured.json", "measured.txt"], names)
+    modes = {stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode) for name in names} | {stat.S_IMODE(os.stat(folder).st_mode)}
+    check("nobody else can read it", modes == {0o600, 0o700}, modes)
+    texts = b"".join(open(os.path.join(folder, name), "rb").read() for name in names)
+    check("secrets are left out", TOKEN.encode() not in texts and TOKEN.encode() in done.stderr)
+    bundle, measured = load(folder + "/bundle.json"), load(folder + "/measured.json")
+    check("it says why, in which phase, for how much", (bundle["schema"], bundle["why"], bundle["step"], bundle["tried_bytes"]) ==
+          ("oomsight.bundle/1", "out of memory", "profile_run", 256 * MIB), bundle)
+    device = measured["devices"][0]
+    check("who held what when it was refused", device["at_refusal"] == {"weights": 768 * MIB, "activations": 11 * 256 * MIB}, device)
+    check("and in each phase", [p["phase"] for p in device["phases"]] == ["weight_load", "profile_run"] and
+          device["phases"][0]["owners"] == {"weights": 768 * MIB}, device["phases"])
+    check("incident and log tell the failure", load(folder + "/incident.json")["phase"] == "profile_run" and b"OutOfMemoryError" in texts)
+    replayed = subprocess.run([BINARY, "replay", folder + "/events.trace"], capture_output=True, text=True)
+    check("replay reads the last events", "14 pieces of device memory taken" in replayed.stdout and "256.00 MiB" in replayed.stdout, replayed)
+    run_json = load(report)
+    check("the report names the bundle and the phase", run_json["bundle"] == folder and run_json["phase"] == "profile_run")
+    check("the exit code is the command's", b"exit 7\n" in done.stderr, done.stderr)
+
+
+def a_refusal_that_is_survived_leaves_one_too(scratch):
+    done = run(SURVIVES, "--budget", "4GiB", folder=scratch)
+    bundles = glob.glob(scratch + "/*/bundle.json")
+    check("a refusal that the command survives leaves a bundle", len(bundles) == 1 and load(bundles[0])["why"] == "refused", bundles)
+    check("and changes nothing else", b"7\n" in done.stderr and b"exit 0\n" in done.stderr, done)
+    check("--no-bundle writes none", run(SURVIVES, "--budget", "4GiB", "--no-bundle", folder=scratch + "/x").returncode == 0 and not glob.glob(scratch + "/x/*"))
+    done = run(SURVIVES, "--budget", "4GiB", "--no-log", "--report", scratch + "/r.json", folder=scratch + "/y")
+    check("--no-log: no phase, no owner, all else", load(scratch + "/r.json")["phase"] is None and glob.glob(scratch + "/y/*/events.trace"), done)
+    done = run(SURVIVES, "--budget", "4GiB", folder="/proc/nowhere")
+    check("where nothing can be written the command goes on", b"exit 0\n" in done.stderr and b"no bundle" in done.stderr, done)
+
+
+def who_asks_gets_a_bundle_and_old_ones_go(scratch):
+    env = dict(os.environ, OOMSIGHT_BUNDLE_DIR=scratch + "/b")
+    command = subprocess.Popen([BINARY, "run", "--quiet", "--", sys.executable, "-c", "import sys; print(flush=True); sys.stdin.readline()"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    command.stdout.readline()
+    for _ in range(10): dumped = subprocess.run([BINARY, "top", "--dump", str(command.pid)], capture_output=True, text=True)
+    path = dumped.stdout.split()[-1] if dumped.stdout else ""
+    check("top --dump names the bundle", dumped.returncode == 0 and os.path.exists(path + "/bundle.json"), dumped)
+    check("ten bundles become eight", len(os.listdir(scratch + "/b")) == 8, os.listdir(scratch + "/b"))
+    before = set(os.listdir(scratch + "/b"))
+    command.send_signal(signal.SIGUSR2)
+    until = time.monotonic() + 10
+    while set(os.listdir(scratch + "/b")) == before and time.monotonic() < until: time.sleep(0.05)
+    check("SIGUSR2 writes one", set(os.listdir(scratch + "/b")) != before)
+    command.communicate(b"\n")
+    check("and the command goes on to its end", command.returncode == 0, command.returncode)
+    other = subprocess.run([BINARY, "top", "--dump", "1"], capture_output=True, text=True)
+    check("a process that is none of ours is not signalled", other.returncode == 3, other)
+
+
+def phases_and_owners_are_shown_while_it_runs(scratch):
+    program = CALLS + ("say('Starting to load model x'); at = take(512); say('GPU KV cache size: 4,096 tokens'); more = take(1024); say('there');"
+                       "import subprocess; print(subprocess.run([%r, 'top', '--once', '--json'], capture_output=True, text=True).stdout)" % BINARY)
+    done = run(program, "--quiet", "--budget", "4GiB")
+    text = done.stderr.decode()
+    runs = json.loads(text[text.index("[\n"):text.rindex("]") + 1]) if "[\n" in text else []
+    mine = [entry["run"] for entry in runs if entry["run"]["phase"] == "kv_alloc"]
+    check("top shows the phase and who holds what now", any(d["owners"] == {"weights": 512 * MIB, "KV cache": 1024 * MIB} for r in mine for d in r["devices"]),
+          (text, done.stderr))
+
+
+CASES = [the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
+         who_asks_gets_a_bundle_and_old_ones_go, phases_and_owners_are_shown_while_it_runs]
+
+
+def main():
+    wanted = sys.argv[2:]
+    for case in CASES:
+        if wanted and not any(word in case.__name__ for word in wanted): continue
+        with tempfile.TemporaryDirectory() as scratch: case(scratch)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
