@@ -102,6 +102,28 @@ def install(torch):
             return torch.empty((0, self.dim()), dtype=torch.int64, device=self.device)
         return put(aten.nonzero.default(host(self)), self.device)
 
+    def sized_by_values(overload):
+        """Small integers by the CPU's kernel; a size that would follow from others is refused, because none can be told."""
+        def run(*args, **kwargs):
+            if not all(map(small, args)):
+                elements = sum(a.numel() for a in args if isinstance(a, torch.Tensor))
+                tell("%s takes its size from %d values that no kernel computed" % (overload.name(), elements))
+                raise RuntimeError("oomsight dryrun: %s of values that no kernel computed is not known here" % overload.name())
+            results = overload(*map(host, args), **kwargs)
+            device = device_of(args)
+            return tuple(put(r, device) for r in results) if isinstance(results, tuple) else put(results, device)
+        return run
+
+    def masked_select(self, mask):
+        """The mask gives the size; what is selected needs no values."""
+        if not small(mask):
+            tell("masked_select takes its size from %d values that no kernel computed; taken as none" % mask.numel())
+            return torch.empty(0, dtype=self.dtype, device=self.device)
+        if small(self):
+            return put(aten.masked_select.default(host(self), host(mask)), device_of([self, mask]))
+        count = int(torch.broadcast_to(host(mask), torch.broadcast_shapes(self.shape, mask.shape)).sum())
+        return torch.empty(count, dtype=self.dtype, device=device_of([self, mask]))
+
     def same(self, other, alpha=1):
         return torch.result_type(self, other)
 
@@ -122,6 +144,9 @@ def install(torch):
         library.impl("aten::cumsum", cumsum, "CUDA")
         library.impl("aten::repeat_interleave.Tensor", repeat_interleave, "CUDA")
         library.impl("aten::nonzero", nonzero, "CUDA")
+        library.impl("aten::masked_select", masked_select, "CUDA")
+        for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default, aten.bincount.default):
+            library.impl(overload.name(), sized_by_values(overload), "CUDA")
     _libraries.append(library)  # dropping it would undo it
 
 
@@ -156,8 +181,7 @@ class _Tokens:
                 drawn[row] = legal[int(self.draw((1,), self.WORDS)) % len(legal)]
         self.allowed = {}
 
-
-    def rank(self, ranked, drawn):
+    def rank(self, ranked, drawn=()):
         """Log probabilities were asked for: the token that was drawn comes first, the others are any."""
         import torch
         if ranked is None or ranked.logprob_token_ids is None:
@@ -335,6 +359,12 @@ def sample(module):
     module.Sampler.forward = sampled
 
 
+def _through(batch, count):
+    """Of the first requests of a batch of the V2 runner, those whose prompt this step brings to its end."""
+    torch = sys.modules["torch"]
+    return batch.seq_lens_cpu_upper_bound[:count] >= torch.from_numpy(batch.prefill_len_np[:count])
+
+
 def sample_v2(module):
     """The sampler of vLLM's V2 runner: a kernel tells how many tokens each request got. One, but none while its prompt is
     not through; the host knows the lengths as well."""
@@ -353,8 +383,7 @@ def sample_v2(module):
         write(ids, drawn)
         _tokens.rank(getattr(output, "logprobs_tensors", None), drawn)
         if len(ids) == input_batch.num_reqs:  # no draft: a row of logits for each request
-            through = input_batch.seq_lens_cpu_upper_bound[:len(ids)] >= torch.from_numpy(input_batch.prefill_len_np[:len(ids)])
-            write(output.num_sampled, through)
+            write(output.num_sampled, _through(input_batch, len(ids)))
             write(output.num_rejected, torch.zeros(len(ids), dtype=torch.int32, device="cpu"))
         return output
     module.Sampler.__call__ = sampled
@@ -376,6 +405,27 @@ def accept(module):
         write(ids, drawn)
         return output
     module.RejectionSampler.forward = accepted
+
+
+def accept_v2(module):
+    """The rejection sampler of the V2 runner: of a request's rows of logits the last is no draft's. A prompt that is not through
+    gets nothing and has nothing rejected, as in the kernel that counts them."""
+    import torch
+    call = module.RejectionSampler.__call__
+
+    def accepted(self, logits, input_batch, *args, **kwargs):
+        output = _steps.part("sampler", lambda: call(self, logits, input_batch, *args, **kwargs))
+        ids = output.sampled_token_ids
+        write(ids, _tokens.draw(ids.shape, logits.shape[-1]))
+        _tokens.allowed = {}
+        rows = torch.from_numpy(input_batch.cu_num_logits_np[1:len(ids) + 1] - input_batch.cu_num_logits_np[:len(ids)]).to(torch.int32)
+        taken = 1 + _tokens.draw(rows.shape, _Tokens.WORDS).to(torch.int32) % rows
+        through = _through(input_batch, len(ids))
+        write(output.num_sampled, taken * through)
+        write(output.num_rejected, (rows - taken) * through)
+        _tokens.rank(getattr(output, "logprobs_tensors", None))
+        return output
+    module.RejectionSampler.__call__ = accepted
 
 
 def obey_grammar(module):
@@ -472,6 +522,17 @@ def gptq_whole(module):
         cls.maybe_update_config = update
 
 
+def one_runtime(module):
+    """vLLM calls a few functions of the CUDA runtime by hand, sleep's copies among them, in the first library of that name that is mapped.
+    PyTorch maps the real one too, by its path, though nothing calls it: the stand-in is the one."""
+    find = module.find_loaded_library
+
+    def found(name):
+        preloaded = os.environ.get("LD_PRELOAD", "").replace(" ", ":").split(":")
+        return next((path for path in preloaded if os.path.basename(path).startswith(name + ".so")), None) or find(name)
+    module.find_loaded_library = found
+
+
 class _Silent:
     """Kernels that would do nothing here anyway."""
 
@@ -493,10 +554,12 @@ def sampling_unbuilt(module):
 
 
 HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample,
-         "vllm.v1.sample.rejection_sampler": accept, "vllm.v1.worker.gpu.sample.sampler": sample_v2, "xgrammar": obey_grammar,
+         "vllm.v1.sample.rejection_sampler": accept, "vllm.v1.worker.gpu.sample.sampler": sample_v2,
+         "vllm.v1.worker.gpu.spec_decode.rejection_sampler": accept_v2, "xgrammar": obey_grammar,
          "vllm.v1.worker.gpu.structured_outputs": obey_grammar_v2,
          "vllm.v1.worker.gpu_model_runner": watch_steps, "vllm.v1.worker.gpu.model_runner": watch_steps,
          "vllm.v1.worker.gpu_worker": exact_figures, "vllm.model_executor.model_loader.utils": name_repack,
+         "vllm.distributed.device_communicators.cuda_wrapper": one_runtime,
          "vllm.model_executor.layers.quantization.gptq": gptq_whole,
          "vllm.model_executor.layers.quantization.gptq_marlin": gptq_whole,
          "vllm.model_executor.layers.quantization.auto_gptq": gptq_whole}

@@ -1,5 +1,7 @@
 """What the module in an engine's processes does for serving, on a real PyTorch and samplers of a few lines: run by test_torch.py inside
 a dry run."""
+import ctypes
+import os
 import sys
 import types
 
@@ -39,6 +41,14 @@ class RejectionSampler:
         return device(len(metadata.num_draft_tokens), 4)
 
 
+class RejectionSamplerV2:
+    def __call__(self, logits, batch, draft_logits=None):
+        n = batch.num_reqs
+        ranked = types.SimpleNamespace(logprob_token_ids=device(len(logits), 6), logprobs=device(len(logits), 6, dtype=torch.float32),
+                                       selected_token_ranks=device(len(logits)))
+        return types.SimpleNamespace(sampled_token_ids=device(n, 4, dtype=torch.int64), num_sampled=device(n), num_rejected=device(n), logprobs_tensors=ranked)
+
+
 def tokens():
     aid.sample(types.SimpleNamespace(Sampler=Sampler))
     logits = device(4, VOCAB, dtype=torch.float16)
@@ -73,6 +83,24 @@ def runner_v2():
     check("and nothing is rejected", output.num_rejected.cpu().tolist() == [0] * 4, output.num_rejected.cpu())
 
 
+def sizes():
+    """Operators whose result is as large as their values say."""
+    kinds = torch.tensor([0, 0, 2, -1, 2, 0], dtype=torch.int32, device="cpu").to("cuda")
+    found, counts = torch.unique(kinds, sorted=True, return_counts=True)
+    check("unique finds the values that the engine wrote", found.cpu().tolist() == [-1, 0, 2] and counts.cpu().tolist() == [1, 3, 2], (found.cpu(), counts.cpu()))
+    check("so does unique_consecutive", torch.unique_consecutive(kinds).cpu().tolist() == [0, 2, -1, 2, 0])
+    check("bincount counts", torch.bincount(kinds[:3]).cpu().tolist() == [2, 0, 1])
+    mask = torch.tensor([1, 0, 1], dtype=torch.bool, device="cpu").to("cuda")
+    check("a mask selects as many as it has, of numbers that no kernel computed too",
+          torch.masked_select(kinds[:3], mask).cpu().tolist() == [0, 2] and tuple(torch.masked_select(device(3, dtype=torch.float16), mask).shape) == (2,))
+    try:
+        torch.unique(device(1 << 17))
+        refused = ""
+    except RuntimeError as error:
+        refused = str(error)
+    check("what is too large to be computed is refused by name", "aten::_unique2" in refused, refused)
+
+
 def drafts():
     aid.accept(types.SimpleNamespace(RejectionSampler=RejectionSampler))
     rows = []
@@ -81,6 +109,20 @@ def drafts():
     taken = [sum(token >= 0 for token in row) for row in rows]
     check("of drafted tokens some are taken, and one more", set(taken[0::3]) == {1} and set(taken[1::3]) == {1, 2, 3, 4} and set(taken[2::3]) == {1, 2, 3}, taken)
     check("what is taken comes first", all(row == sorted(row, key=lambda token: token < 0) for row in rows))
+
+
+def drafts_v2():
+    aid.accept_v2(types.SimpleNamespace(RejectionSampler=RejectionSamplerV2))
+    import numpy
+    batch = types.SimpleNamespace(num_reqs=3, seq_lens_cpu_upper_bound=torch.tensor([9, 10, 4], dtype=torch.int32),
+                                  prefill_len_np=numpy.array([5, 12, 4], dtype=numpy.int32), cu_num_logits_np=numpy.array([0, 4, 5, 6], dtype=numpy.int32))
+    taken = set()
+    for _ in range(40):
+        output = RejectionSamplerV2()(device(6, VOCAB, dtype=torch.float16), batch)
+        taken.add(tuple(zip(output.num_sampled.cpu().tolist(), output.num_rejected.cpu().tolist())))
+    check("on the V2 runner a request with three drafts gets one to four tokens, the rest is rejected", {row[0] for row in taken} == {(1, 3), (2, 2), (3, 1), (4, 0)}, taken)
+    check("a prompt that is not through gets none and has none rejected, one that is gets its token", {row[1:] for row in taken} == {((0, 0), (1, 0))}, taken)
+    check("and log probabilities name tokens", int(output.logprobs_tensors.logprob_token_ids.cpu().min()) >= 3)
 
 
 def steps():
@@ -97,6 +139,39 @@ def steps():
     del held
 
 
+def growth():
+    """What a thousand steps leave behind, by the lines of the module that took it."""
+    import tracemalloc
+    logits, batch = device(4, VOCAB, dtype=torch.float16), types.SimpleNamespace(num_scheduled_tokens={"a": 1}, scheduled_new_reqs=[])
+
+    def serve(count):
+        for _ in range(count):
+            aid._steps.begin(batch)
+            Sampler().forward(logits)
+            aid._steps.end(aid._steps.kind)
+    serve(50)
+    tracemalloc.start(8)
+    serve(50)
+    mine = [tracemalloc.Filter(True, aid.__file__, all_frames=True)]
+    before = sum(entry.size for entry in tracemalloc.take_snapshot().filter_traces(mine).statistics("lineno"))
+    serve(1000)
+    after = sum(entry.size for entry in tracemalloc.take_snapshot().filter_traces(mine).statistics("lineno"))
+    tracemalloc.stop()
+    check("a thousand steps leave less than four bytes each", after - before < 4000, (before, after))
+
+
+def runtime():
+    module = types.SimpleNamespace(find_loaded_library=lambda name: "/somewhere/%s.so" % name)
+    aid.one_runtime(module)
+    path = module.find_loaded_library("libcudart")
+    check("the runtime that an engine calls by hand is the stand-in", path in os.environ["LD_PRELOAD"] and "/libcudart.so." in path, path)
+    check("other libraries are where they are", module.find_loaded_library("cumem_allocator") == "/somewhere/cumem_allocator.so")
+    held, copy = device(4), torch.zeros(4, dtype=torch.int32, device="cpu")
+    aid.write(held, torch.tensor([1, 2, 3, 4], device="cpu"))
+    code = ctypes.CDLL(path).cudaMemcpy(ctypes.c_void_p(copy.data_ptr()), ctypes.c_void_p(held.data_ptr()), ctypes.c_size_t(16), 4)
+    check("and copies from the device", code == 0 and copy.tolist() == [1, 2, 3, 4], (code, copy))
+
+
 def history():
     kept = [device(1 << 20) for _ in range(20)]
     del kept[::2]
@@ -105,6 +180,6 @@ def history():
 if __name__ == "__main__":
     torch.cuda.init()
     aid._snapshot.begin(0, 1)  # before the first tensor, as in a worker
-    for part in (tokens, runner_v2, drafts, steps, history):
+    for part in (sizes, tokens, runner_v2, drafts, drafts_v2, steps, growth, runtime, history):
         part()
     sys.exit(1 if failed else 0)

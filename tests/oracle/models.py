@@ -120,6 +120,16 @@ def qwen36_27b(quantization):
             "vision_start_token_id": 248053, "vision_end_token_id": 248054, "quantization_config": quantization}
 
 
+def llava():
+    """A tower of two layers that sees 336 x 336 pixels in patches of 14, so 576 tokens an image."""
+    text = dense("LlamaForCausalLM", "llama", 512, 2, 8, 4, 1024, 50272, max_position_embeddings=4096)
+    vision = {"model_type": "clip_vision_model", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "image_size": 336, "patch_size": 14, "projection_dim": 256}
+    return {"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava", "image_token_index": 1023, "image_seq_length": 576,
+            "projector_hidden_act": "gelu", "vision_feature_layer": -2, "vision_feature_select_strategy": "default", "text_config": text,
+            "vision_config": vision, "torch_dtype": "bfloat16", "tie_word_embeddings": False, "vocab_size": 50272}
+
+
 W4A16 = {"quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed",
          "config_groups": {"group_0": {"targets": ["Linear"], "weights": {
              "num_bits": 4, "type": "int", "symmetric": True, "group_size": 32, "strategy": "group", "dynamic": False}}},
@@ -146,6 +156,10 @@ MODELS = {
                      num_attention_heads=4, num_key_value_heads=4, vocab_size=50272),
     "hybrid-tiny": dict(nemotron_h("M*-"), vocab_size=50272),
     "gptq-tiny": dense("LlamaForCausalLM", "llama", 512, 2, 8, 4, 1024, 50272, quantization_config=GPTQ),
+    "llama-tiny": dense("LlamaForCausalLM", "llama", 512, 2, 8, 4, 1024, 50272),
+    "eagle-tiny": dense("LlamaForCausalLM", "llama", 512, 1, 8, 4, 1024, 50272),
+    "mtp-tiny": dense("MiMoForCausalLM", "mimo", 512, 2, 8, 4, 1024, 50272, num_nextn_predict_layers=1),
+    "llava-tiny": llava(),
     "llama-3.1-8b": llama_8b(),
     "llama-3.1-8b-gptq": llama_8b(quantization_config=GPTQ),
     "llama-3.1-8b-awq": llama_8b(quantization_config=AWQ),

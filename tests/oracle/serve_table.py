@@ -31,86 +31,161 @@ def grammar(version):
 
 
 PLAIN = [("requests", "500:64:16")]
-ALL = PLAIN + [("ranges, clients that leave", "200:16-256:4-32,concurrency=32,abort=20%"), ("log probabilities", "100:64:16,logprobs=5"),
-               ("penalties", "100:64:16," + PENALTIES), ("shared prefix", "100:256:8,prefix=50%"), ("chunked prefill", "8:1500:8"),
-               ("grammar", "50:16:4,GRAMMAR")]
-# name: (model, GPU, flags, ways)
+FEW = PLAIN + [("ranges, clients that leave", "200:16-256:4-32,concurrency=32,abort=20%"), ("log probabilities", "100:64:16,logprobs=5")]
+ALL = [("requests", "2000:64:16")] + FEW[1:] + [
+    ("penalties", "100:64:16," + PENALTIES), ("shared prefix", "100:256:8,prefix=50%"), ("chunked prefill", "8:1500:8"), ("grammar", "50:16:4,GRAMMAR")]
+# What a program of our own does in one process of the engine.
+OFFLINE = [("requests", "200:64:16")]
+EAGER = ["--enforce-eager"]
+# name: (model, GPU, flags, ways); {SCRATCH} is the folder of the model
 STARTS = {
-    "eager": ("opt-tiny", "L4", ["--enforce-eager"], ALL),
+    "eager": ("opt-tiny", "L4", EAGER, ALL),
     "graphs": ("opt-tiny", "L4", [], ALL),
-    "V1 runner": ("opt-tiny", "L4", ["--enforce-eager"], PLAIN),
-    "TP 2": ("opt-tiny", "L4x2", ["--enforce-eager", "--tensor-parallel-size", "2"], PLAIN),
-    "PP 2": ("opt-tiny", "L4x2", ["--enforce-eager", "--pipeline-parallel-size", "2"], PLAIN),
-    "preemption": ("opt-tiny", "L4", ["--enforce-eager", "--num-gpu-blocks-override", "140"], [("requests", "200:64:200")]),
-    "ngram": ("opt-tiny", "L4", ["--enforce-eager", "--speculative-config",
-                                 '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 2, "prompt_lookup_min": 1}'], PLAIN),
-    "experts": ("moe-tiny", "A100-40GB", ["--enforce-eager"], PLAIN),
-    "latent attention": ("mla-tiny", "A100-40GB", ["--enforce-eager"], PLAIN),
-    "hybrid": ("hybrid-tiny", "A100-40GB", ["--enforce-eager"], PLAIN),
-    "quantised": ("gptq-tiny", "L4", ["--enforce-eager"], PLAIN),
-    "vllm bench throughput": ("opt-tiny", "L4", ["--enforce-eager"], [("requests", "200:64:16")]),
-    "LLM": ("opt-tiny", "L4", ["--enforce-eager"], [("requests", "200:64:16")]),
+    "V1 runner": ("opt-tiny", "L4", EAGER, FEW),
+    "V2 runner": ("llama-tiny", "L4", EAGER, FEW),
+    "no asynchronous scheduling": ("opt-tiny", "L4", EAGER + ["--no-async-scheduling"], FEW),
+    "TP 2": ("opt-tiny", "L4x2", EAGER + ["--tensor-parallel-size", "2"], FEW),
+    "PP 2": ("opt-tiny", "L4x2", EAGER + ["--pipeline-parallel-size", "2"], FEW),
+    "preemption": ("opt-tiny", "L4", EAGER + ["--num-gpu-blocks-override", "140"], [("requests", "200:64:200")]),
+    "ngram": ("opt-tiny", "L4", EAGER + ["--speculative-config",
+                                         '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 2, "prompt_lookup_min": 1}'], FEW[:2]),
+    "EAGLE": ("llama-tiny", "L4", EAGER + ["--speculative-config", '{"method": "eagle", "model": "{SCRATCH}/eagle-tiny", "num_speculative_tokens": 3}'], FEW),
+    "MTP": ("mtp-tiny", "L4", EAGER + ["--speculative-config", '{"method": "mtp", "num_speculative_tokens": 1}'], FEW),
+    "experts": ("moe-tiny", "A100-40GB", EAGER, FEW),
+    "latent attention": ("mla-tiny", "A100-40GB", EAGER, FEW),
+    "hybrid": ("hybrid-tiny", "A100-40GB", EAGER, FEW),
+    "quantised": ("gptq-tiny", "L4", EAGER, FEW),
+    "LoRA": ("llama-tiny", "L4", EAGER + ["--enable-lora", "--max-lora-rank", "8", "--lora-modules", "adapter={SCRATCH}/adapter"],
+             [("requests to the adapter", '500:64:16,body={"model": "adapter"}')] + FEW[:2] + [("log probabilities of the adapter", '100:64:16,logprobs=5,body={"model": "adapter"}')]),
+    "vllm bench throughput": ("opt-tiny", "L4", EAGER, OFFLINE),
+    "vllm bench latency": ("opt-tiny", "L4", EAGER, [("requests", "32:64:16")]),
+    "LLM": ("opt-tiny", "L4", EAGER, OFFLINE),
+    "images": ("llava-tiny", "L4", EAGER, [("an image each", "100:32:16")]),
+    "sleep and wake": ("opt-tiny", "L4", EAGER, [("requests before and after", "200:64:16")]),
 }
-NOT_TRIED = ["LoRA", "EAGLE and MTP", "images and audio", "sleep and wake"]
-LLM = """import sys
+ENDING = ("LLM", "images", "sleep and wake", "vllm bench throughput", "vllm bench latency")
+NOT_TRIED = ["audio", "structured output with a drafter", "`vllm bench serve`"]
+PROGRAM = """import sys, time
 from vllm import LLM, SamplingParams
 if __name__ == "__main__":
-    model, tokenizer, count, prompt, answer = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-    llm = LLM(model, tokenizer=tokenizer, load_format="dummy", enforce_eager=True, max_num_seqs=128, max_num_batched_tokens=1024,
-              gpu_memory_utilization=0.5)
+    kind, model, tokenizer, count, prompt, answer = *sys.argv[1:4], *map(int, sys.argv[4:7])
+    more = {"tokenizer": tokenizer} if kind != "images" else {"limit_mm_per_prompt": {"image": 1}}
+    if kind == "sleep and wake":
+        more["enable_sleep_mode"] = True
+    llm = LLM(model, load_format="dummy", enforce_eager=True, max_num_seqs=128, max_num_batched_tokens=1024, gpu_memory_utilization=0.5, **more)
     prompts = [{"prompt_token_ids": [3 + (i * 31 + k * 7) % 900 for k in range(prompt)]} for i in range(count)]
-    import time
-    start = time.time()
-    outputs = llm.generate(prompts, SamplingParams(max_tokens=answer, ignore_eos=True))
-    whole = sum(len(output.outputs[0].token_ids) == answer for output in outputs)
+    if kind == "images":
+        from PIL import Image
+        for i, one in enumerate(prompts):
+            one["prompt_token_ids"] = [1023] + one["prompt_token_ids"]
+            one["multi_modal_data"] = {"image": Image.new("RGB", (336, 336), (i % 256, 0, 0))}
+    start, whole = time.time(), 0
+    for part in (prompts[:count // 2], prompts[count // 2:]) if kind == "sleep and wake" else (prompts,):
+        if whole:
+            llm.sleep(level=1)
+            print("ASLEEP", flush=True)
+            llm.wake_up()
+        outputs = llm.generate(part, SamplingParams(max_tokens=answer, ignore_eos=True))
+        whole += sum(len(output.outputs[0].token_ids) == answer for output in outputs)
     print("SERVED %d of %d in %.3f seconds" % (whole, count, time.time() - start), flush=True)
 """
 
 
-def tokenizer(folder):
-    """A few words: prompts are token numbers."""
+def tokenizer(folder, more=()):
+    """A few words: prompts are token numbers. `more` stand for themselves, at the end."""
     os.makedirs(folder, exist_ok=True)
-    words = {"<unk>": 0, "<s>": 1, "</s>": 2, **{"w%d" % i: i for i in range(3, 1024)}}
+    words = {"<unk>": 0, "<s>": 1, "</s>": 2, **{"w%d" % i: i for i in range(3, 1024 - len(more))}}
+    words.update({word: 1024 - len(more) + i for i, word in enumerate(more)})
+    added = [{"id": words[word], "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True} for word in more]
     with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
-        json.dump({"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
+        json.dump({"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
                    "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": words}}, f)
     with open(os.path.join(folder, "tokenizer_config.json"), "w", encoding="utf-8") as f:
         json.dump({"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}, f)
     return folder
 
 
+def processor(folder):
+    """What reads images for llava-tiny."""
+    tokenizer(folder, ["<image>"])
+    size = {"height": 336, "width": 336}
+    with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as f:
+        json.dump({"image_processor_type": "CLIPImageProcessor", "processor_class": "LlavaProcessor", "size": {"shortest_edge": 336}, "crop_size": size,
+                   "do_resize": True, "do_center_crop": True, "do_normalize": True, "do_rescale": True, "rescale_factor": 1 / 255, "resample": 3,
+                   "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "do_convert_rgb": True}, f)
+    with open(os.path.join(folder, "processor_config.json"), "w", encoding="utf-8") as f:
+        json.dump({"processor_class": "LlavaProcessor", "patch_size": 14, "vision_feature_select_strategy": "default", "image_token": "<image>",
+                   "num_additional_image_tokens": 1}, f)
+
+
+def adapter(folder, config, rank=8):
+    """A LoRA of zeros on the query and value projections of a Llama."""
+    os.makedirs(folder)
+    with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as f:
+        json.dump({"peft_type": "LORA", "r": rank, "lora_alpha": rank, "target_modules": ["q_proj", "v_proj"], "bias": "none", "task_type": "CAUSAL_LM"}, f)
+    hidden, wide = config["hidden_size"], config["hidden_size"] // config["num_attention_heads"]
+    head, at = {}, 0
+    for layer in range(config["num_hidden_layers"]):
+        for part, out in (("q_proj", hidden), ("v_proj", wide * config["num_key_value_heads"])):
+            for letter, shape in (("A", [rank, hidden]), ("B", [out, rank])):
+                size = 2 * shape[0] * shape[1]
+                head["base_model.model.model.layers.%d.self_attn.%s.lora_%s.weight" % (layer, part, letter)] = {
+                    "dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+                at += size
+    text = json.dumps(head).encode()
+    with open(os.path.join(folder, "adapter_model.safetensors"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + bytes(at))
+
+
 def offline(name, model, load, scratch):
     """Commands that end by themselves."""
     count, prompt, answer = load.split(":")
     words = tokenizer(os.path.join(scratch, "tokenizer"))
-    if name == "LLM":
+    if not name.startswith("vllm bench"):
         path = os.path.join(scratch, "offline.py")
         with open(path, "w", encoding="utf-8") as f:
-            f.write(LLM)
-        return ["python", path, model, words, count, prompt, answer]
-    return ["vllm", "bench", "throughput", "--model", model, "--tokenizer", words, "--load-format", "dummy", "--enforce-eager", "--dataset-name", "random",
-            "--random-input-len", prompt, "--input-len", prompt, "--random-output-len", answer, "--output-len", answer, "--num-prompts", count] + FLAGS
+            f.write(PROGRAM)
+        return ["python", path, name, model, words, count, prompt, answer]
+    common = ["--model", model, "--tokenizer", words, "--load-format", "dummy", "--enforce-eager", "--input-len", prompt, "--output-len", answer] + FLAGS
+    if name == "vllm bench latency":
+        return ["vllm", "bench", "latency", "--batch-size", count, "--num-iters", "3", "--num-iters-warmup", "1"] + common
+    return ["vllm", "bench", "throughput", "--dataset-name", "random", "--random-input-len", prompt, "--random-output-len", answer, "--num-prompts", count] + common
 
 
 def planned(binary, version, gpu, model, flags):
     done = subprocess.run([binary, "plan", "--json", "--gpu", gpu, "--vllm", version, "--", "vllm", "serve", model] + flags, capture_output=True, text=True, check=False)
-    phases = json.loads(done.stdout)["phases"] if done.stdout.startswith("{") else []
-    return next((phase["peak_bytes"] for phase in phases if phase["phase"].startswith("runtime")), None)
+    return at_run_time(json.loads(done.stdout) if done.stdout.startswith("{") else {})
 
 
-def tried(binary, version, folder, name):
+def at_run_time(report):
+    """The largest run-time phase: peak and holds."""
+    phases = [phase for phase in report.get("phases", []) if phase["phase"].startswith("runtime")]
+    most = max(phases, key=lambda phase: phase["peak_bytes"], default=None)
+    return most and {"phase": most["phase"], "bytes": most["peak_bytes"], "holds": {hold["owner"]: hold["bytes"] for hold in most["holds"]}}
+
+
+def tried(binary, version, folder, name, logs=None):
     model_name, gpu, flags, ways = STARTS[name]
-    flags = FLAGS + flags
     with tempfile.TemporaryDirectory() as scratch:
+        flags = [word.replace("{SCRATCH}", scratch) for word in FLAGS + flags]
         model = models.write(scratch, model_name)
+        if name == "EAGLE":
+            models.write(scratch, "eagle-tiny")
+        if name == "LoRA":
+            adapter(os.path.join(scratch, "adapter"), models.MODELS[model_name])
+        if name == "images":
+            processor(model)
         plan = planned(binary, version, gpu, model, flags)
         loads = [load.replace("GRAMMAR", grammar(version)) for _, load in ways]
-        env = {"VLLM_USE_V2_MODEL_RUNNER": "0"} if name == "V1 runner" else {}
-        if name in ("LLM", "vllm bench throughput"):
+        env = {"VLLM_USE_V2_MODEL_RUNNER": name[1] == "2" and "1" or "0"} if name.endswith(" runner") else {}
+        if name in ENDING:
             outcome = engines.dryrun(binary, folder, ["--gpu", gpu], offline(name, model, loads[0], scratch), env, 1200)
         else:
             words = [word for load in loads for word in ("--load", load)]
             outcome = engines.dryrun(binary, folder, ["--gpu", gpu] + words, ["vllm", "serve", model] + flags, env, 1200)
+    if logs:
+        with open(os.path.join(logs, "%s-%s.log" % (version, name.replace(" ", "-"))), "w", encoding="utf-8") as f:
+            f.write(outcome.log + json.dumps(outcome.report))
     return kept(version, name, plan, outcome)
 
 
@@ -121,6 +196,7 @@ def kept(version, name, plan, outcome):
     mixes = (report.get("load") or {"mixes": []})["mixes"]
     served = re.search(r"SERVED (\d+) of (\d+) in ([\d.]+)", outcome.log) or None
     rate = re.search(r"Throughput: ([\d.]+) requests/s", outcome.log)
+    batch = re.search(r"Avg latency: ([\d.]+) seconds", outcome.log)
     for place, (way, load) in enumerate(ways):
         asked = int(load.split(":")[0])
         if place < len(mixes):
@@ -131,14 +207,15 @@ def kept(version, name, plan, outcome):
             cells.append({"way": way, "load": load, "requests": asked, "answered": int(served[1]), "aborted": 0, "rate": round(int(served[1]) / float(served[3]), 1)})
         elif rate and outcome.code == 0:
             cells.append({"way": way, "load": load, "requests": asked, "answered": asked, "aborted": 0, "rate": float(rate[1])})
+        elif batch and outcome.code == 0:
+            cells.append({"way": way, "load": load, "requests": asked, "answered": asked, "aborted": 0, "rate": round(asked / float(batch[1]), 1)})
         else:
             cells.append({"way": way, "load": load, "requests": asked, "answered": 0, "aborted": 0, "rate": None})
-    peaks = [phase["peak_bytes"] for phase in report.get("phases", []) if phase["phase"].startswith("runtime")]
     error = (report.get("child") or {}).get("error") or next(
         (line.strip()[-160:] for line in reversed(outcome.log.splitlines()) if "Error: " in line and "EngineDead" not in line), None)
     whole = all(cell["answered"] + cell["aborted"] == cell["requests"] for cell in cells)
-    return {"release": version, "start": name, "date": datetime.date.today().isoformat(), "cells": cells, "peak_bytes": max(peaks, default=None),
-            "plan_bytes": plan, "steps": report.get("steps"), "code": outcome.code, "error": None if whole else error, "seconds": round(outcome.seconds)}
+    return {"release": version, "start": name, "date": datetime.date.today().isoformat(), "cells": cells, "peak": at_run_time(report),
+            "plan": plan, "steps": report.get("steps"), "code": outcome.code, "error": None if whole else error, "seconds": round(outcome.seconds)}
 
 
 def read():
@@ -159,34 +236,93 @@ def mib(step):
     return "-" if not step else "%.1f" % (step["peak_bytes"] / 2**20)
 
 
+# The device books what PyTorch takes from the driver, plan what the engine takes from PyTorch: they are compared by groups that both know.
+GROUPS = {"outside PyTorch": ("other processes", "CUDA context", "communicators", "kernels and workspaces", "outside PyTorch"),
+          "CUDA graphs": ("CUDA graphs", "trial graphs"), "KV cache": ("KV cache",),
+          "steps": ("encoder", "encoder outputs", "compiling", "activations", "logits and sampler", "kept by the profile run", "grows while serving")}
+HELD = "weights and buffers"
+
+
+def grouped(side):
+    """{group: bytes}; weights, buffers and whatever else is held are one group."""
+    owner_of = {owner: group for group, owners in GROUPS.items() for owner in owners}
+    out = dict.fromkeys([HELD] + list(GROUPS), 0)
+    for owner, bytes_ in side["holds"].items():
+        out[owner_of.get(owner, HELD)] += bytes_
+    return out
+
+
+def beside_kv(side):
+    return side["bytes"] - grouped(side)["KV cache"] if side else None
+
+
+def off(row):
+    """How far the measured peak lies from plan's, of the whole device and of what is not the KV cache."""
+    if not row["peak"] or not row["plan"]:
+        return None
+    return row["peak"]["bytes"] / row["plan"]["bytes"] - 1, beside_kv(row["peak"]) / beside_kv(row["plan"]) - 1
+
+
+def differences(rows):
+    """The starts whose peak without the KV cache is more than 5 % from plan's, and the groups it comes from."""
+    out = []
+    for row in rows:
+        if not off(row) or max(map(abs, off(row))) <= 0.05:
+            continue
+        measured, planned_ = grouped(row["peak"]), grouped(row["plan"])
+        parts = sorted(((measured[group] - planned_[group], group) for group in measured if group != "KV cache" or abs(off(row)[0]) > 0.05), key=lambda part: -abs(part[0]))
+        out.append("- %s, %s: %+.1f %% of the device, %+.1f %% without the KV cache: %s" % (
+            row["release"], row["start"], 100 * off(row)[0], 100 * off(row)[1],
+            ", ".join("%s %+.0f MiB" % (group, bytes_ / 2**20) for bytes_, group in parts if abs(bytes_) >= 4 << 20)))
+    return out
+
+
 def page(rows):
     dates = sorted({row["date"] for row in rows.values()})
+    order = sorted(rows.values(), key=lambda row: (engines.version_key(row["release"]), list(STARTS).index(row["start"])))
     out = ["# What serves on the stand-in device", "",
            "Written by `tests/oracle/serve_table.py BINARY --page docs/serving.md` from starts of %s. Models of two layers with dummy weights; answers a second" % " to ".join(sorted({dates[0], dates[-1]})),
-           "are those of a shared machine of two cores and say nothing about a GPU. Peaks are of the whole device while it serves, in GiB: measured, and the first",
-           "run-time phase of `plan`. Steps are what a part of a step took at most beyond what was held before it, in MiB.", "",
-           "The bug that `--load` met on every release from 0.19.1 on, and others like it, are also held without an engine: `tests/oracle/aid_checks.py`.", "",
-           "| release | start | way | answered | left as asked | a second | peak | plan | prefill | decode | sampler |",
-           "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    cells = whole = 0
-    for (release, start), row in sorted(rows.items(), key=lambda item: (engines.version_key(item[0][0]), list(STARTS).index(item[0][1]))):
+           "are those of a shared machine of two cores and say nothing about a GPU. Peaks are of the whole device while it serves, in GiB: measured, and the largest",
+           "run-time phase of `plan`; then the same without the KV cache, in MiB, because the cache is most of a device and hides the rest. Steps are what a part of a",
+           "step took at most beyond what was held before it, in MiB.", "",
+           "The values that the engine reads back and that no kernel computed are also held without an engine: `tests/oracle/aid_checks.py`.", "",
+           "| release | start | way | answered | left as asked | a second | peak | plan | without KV | plan | prefill | decode | sampler |",
+           "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    cells = whole = within = compared = 0
+    for row in order:
         steps = row["steps"] or {}
+        if off(row):
+            compared += 1
+            within += abs(off(row)[0]) <= 0.05
         for place, cell in enumerate(row["cells"]):
             cells += 1
             whole += cell["answered"] + cell["aborted"] == cell["requests"]
-            first = [gib(row["peak_bytes"]), gib(row["plan_bytes"])] + [mib(steps.get(part)) for part in ("prefill", "decode", "sampler")] if place == 0 else [""] * 5
-            out.append("| %s | %s | %s | %d of %d | %s | %s | %s |" % (release, start, cell["way"], cell["answered"], cell["requests"], cell["aborted"] or "",
+            first = [""] * 7
+            if place == 0:
+                first = [gib(side and side["bytes"]) for side in (row["peak"], row["plan"])] + [
+                    "%.0f" % (beside_kv(side) / 2**20) if side else "-" for side in (row["peak"], row["plan"])] + [mib(steps.get(part)) for part in ("prefill", "decode", "sampler")]
+            out.append("| %s | %s | %s | %d of %d | %s | %s | %s |" % (row["release"], row["start"], cell["way"], cell["answered"], cell["requests"], cell["aborted"] or "",
                                                                       cell["rate"] if cell["rate"] is not None else "-", " | ".join(first)))
-    out += ["", "%d cells, %d of them with every request answered or left as asked." % (cells, whole), ""]
+    out += ["", "%d cells, %d of them with every request answered or left as asked. Of %d starts whose peak was measured and planned, %d are within 5 %% of each other." % (
+        cells, whole, compared, within), ""]
+    apart = differences(order)
+    if apart:
+        out += ["## Where measured and planned differ", "",
+                "Starts that are more than 5 % apart in one of the two comparisons, measured less planned, and which part makes the difference. Steps are above plan where",
+                "requests ask for what `plan` does not know of: for penalties the V1 runner makes counts of eight bytes and masks of one for each request and word, for log",
+                "probabilities FP32 copies of the logits, and PyTorch keeps the segments of all of them. What `plan` calls \"grows while serving\" is an allowance of 64 MiB,",
+                "counted under steps. What the driver takes for a graph is an estimate on both sides, the device's and plan's own.", ""] + apart + [""]
     broken = ["- %s, %s: `%s`%s" % (row["release"], row["start"], row["error"] or "exit code %d" % row["code"], " (%s)" % row["note"] if row.get("note") else "")
-              for row in rows.values() if row["error"] or row["code"]]
+              for row in order if row["error"] or row["code"]]
     if broken:
-        out += ["What did not serve, in the engine's words:", ""] + sorted(broken) + [""]
-    out += ["Not tried:", ""]
+        out += ["## What did not serve", "", "In the engine's words.", ""] + broken + [""]
+    out += ["## Not tried", ""]
     for start in STARTS:
         missing = [release for release in RELEASES if (release, start) not in rows]
         out += ["- %s on %s" % (start, "any release" if missing == RELEASES else ", ".join(missing))] if missing else []
     out += ["- %s on any release" % start for start in NOT_TRIED] + [""]
+    with open(os.path.join(HERE, "serving.md"), encoding="utf-8") as f:
+        out += [f.read().rstrip(), ""]
     return "\n".join(out)
 
 
@@ -196,6 +332,7 @@ def main():
     parser.add_argument("--release", action="append")
     parser.add_argument("--start", action="append", choices=list(STARTS))
     parser.add_argument("--page")
+    parser.add_argument("--logs", help="a folder for what the engines print")
     options = parser.parse_args()
     found, rows = engines.venvs(), read()
     for version in options.release or []:
@@ -203,7 +340,7 @@ def main():
             if version not in found:
                 print("no environment for", version)
                 continue
-            row = tried(os.path.abspath(options.binary), version, found[version], name)
+            row = tried(os.path.abspath(options.binary), version, found[version], name, options.logs)
             rows[version, name] = row
             print(json.dumps(row), flush=True)
             with open(KEPT, "a", encoding="utf-8") as f:

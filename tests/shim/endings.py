@@ -34,19 +34,28 @@ class Answer(http.server.BaseHTTPRequestHandler):
             return
         if how == "hangs" and seen[0] > 2:
             threading.Event().wait()
+        if how == "deaf" and seen[0] == 3:
+            server.socket.close()  # it lives on
         if how == "tells":
             sys.stdout.write(body.decode() + "\\n")  # in one piece: threads
             sys.stdout.flush()
+        if how == "headless" and seen[0] == 5:  # what steps is a process of its own, and is killed
+            core.kill()
+        if how == "headless" and seen[0] >= 5:
+            print("(APIServer pid=1) ERROR [x.py:1] Engine core proc EngineCore died unexpectedly, shutting down client.", flush=True)
         if how == "fails":
             print("(EngineCore pid=1) ERROR [core.py:1] RuntimeError: no such operator", flush=True)
             print("(APIServer pid=1) ERROR [x.py:1] vllm.EngineDeadError: EngineCore encountered an issue", flush=True)
         body = b'{"choices": [{"text": "w"}]}' if how != "refuses" else b'{"error": "too long"}'
-        self.send_response(400 if how == "refuses" or how == "half" and seen[0] %% 2 else 500 if how == "fails" else 200)
+        self.send_response(400 if how == "refuses" or how == "half" and seen[0] %% 2 else 500 if how == "fails" or how == "headless" and seen[0] >= 5 else 200)
         self.send_header("Content-Length", str(len(body) + (100 if how == "torn" else 0)))
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
         self.close_connection = True
+if how == "headless":
+    import subprocess
+    core = subprocess.Popen(["sleep", "100"])
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 2048
 server = Server(("127.0.0.1", port), Answer, bind_and_activate=False)
@@ -173,6 +182,8 @@ def loads(folder):
                                          ("torn", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "0 of 4 requests were answered"),
                                          ("half", "10:4:2", 1, "UNANSWERED: 5 of 10 requests", "5 of 10 requests were answered"),
                                          ("hangs", "10:4:2,hang=2", 1, "HUNG: 2 of 10 requests", "no step and no answer for 2 seconds"),
+                                         ("deaf", "20:4:2,concurrency=1", 1, "UNANSWERED: ", "no connection to the server"),
+                                         ("headless", "20:4:2,concurrency=2", 1, "UNANSWERED: ", "500 Internal Server Error"),
                                          ("dies", "20:4:2", 137, "ENDED by signal 9 while serving", "of 20 requests were answered")):
         done = dryrun("--timeout", "60", "--load", load, "--", vllm, "serve", how)
         check("--load %s on a server that answers %s: code %d" % (load, how, code), done.returncode == code and done.stdout.startswith(line) and
