@@ -309,8 +309,8 @@ def page(rows):
     if apart:
         out += ["## Where measured and planned differ", "",
                 "Starts that are more than 5 % apart in one of the two comparisons, measured less planned, and which part makes the difference. Steps are above plan where",
-                "requests ask for what `plan` does not know of: for penalties the V1 runner makes counts of eight bytes and masks of one for each request and word, for log",
-                "probabilities FP32 copies of the logits, and PyTorch keeps the segments of all of them. What `plan` calls \"grows while serving\" is an allowance of 64 MiB,",
+                "requests ask for what `plan` does not know of: with penalties the V1 runner takes 26 bytes for each request and word of the vocabulary (two tables of counts,",
+                "two masks, two copies of the logits), with log probabilities 16, where the V2 runner takes 4; PyTorch keeps the segments of all of them. What `plan` calls \"grows while serving\" is an allowance of 64 MiB,",
                 "counted under steps. What the driver takes for a graph is an estimate on both sides, the device's and plan's own.", ""] + apart + [""]
     broken = ["- %s, %s: `%s`%s" % (row["release"], row["start"], row["error"] or "exit code %d" % row["code"], " (%s)" % row["note"] if row.get("note") else "")
               for row in order if row["error"] or row["code"]]

@@ -182,7 +182,7 @@ def loads(folder):
                                          ("torn", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "0 of 4 requests were answered"),
                                          ("half", "10:4:2", 1, "UNANSWERED: 5 of 10 requests", "5 of 10 requests were answered"),
                                          ("hangs", "10:4:2,hang=2", 1, "HUNG: 2 of 10 requests", "no step and no answer for 2 seconds"),
-                                         ("deaf", "20:4:2,concurrency=1", 1, "UNANSWERED: ", "no connection to the server"),
+                                         ("deaf", "20:4:2,concurrency=1", 1, "UNANSWERED: 3 of 20 requests", "17 failed"),
                                          ("headless", "20:4:2,concurrency=2", 1, "UNANSWERED: ", "500 Internal Server Error"),
                                          ("dies", "20:4:2", 137, "ENDED by signal 9 while serving", "of 20 requests were answered")):
         done = dryrun("--timeout", "60", "--load", load, "--", vllm, "serve", how)
