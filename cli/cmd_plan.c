@@ -8,11 +8,12 @@
 enum { VERSIONS_MAX = 16, ENVIRONMENT_MAX = 1024 };
 
 typedef struct plan_options {
-    char engine[32];
     output_options output;
     oomsight_plan_params params;
-    const char *versions[VERSIONS_MAX];
-    size_t version_count;
+    struct {
+        char engine[32], version[32]; /* "": the command's, the newest or the one that is here */
+    } asked[VERSIONS_MAX];
+    size_t asked_count;
     const char *environment[ENVIRONMENT_MAX];
     char *taken[ENVIRONMENT_MAX]; /* those of them that are ours to free */
     size_t taken_count;
@@ -33,8 +34,11 @@ static const char help[] =
     "  --gpu-total SIZE    what the device or slice really shows, for example 23.5GiB\n"
     "  --gpu-used SIZE     held by other processes\n"
     "  --gpu-cc X.Y        compute capability, for a device that is not listed\n"
-    "  --engine NAME[=VERSION]  vllm or sglang; without it: the engine that the command starts\n"
-    "  --vllm VERSION      engine version; given twice: side by side; without it: that of the image, the one "
+    "  --engine NAME[=VERSION]  vllm or sglang; without it: the engine that the command starts; both: side "
+    "by\n"
+    "                      side, the flags said in the words of each\n"
+    "  --vllm VERSION      engine version; several (0.19.1,0.32.0): side by side; without it: that of the "
+    "image, the one "
     "installed\n"
     "                      here, or the newest known\n"
     "  --env NAME[=VALUE]  an environment variable the engine would see; without a value, as it is here\n"
@@ -57,6 +61,25 @@ static const char *environment_entry(plan_options *options, const char *name)
     char *entry = NULL;
     if (!value || asprintf(&entry, "%s=%s", name, value) < 0) return NULL;
     return options->taken[options->taken_count++] = entry;
+}
+
+/* One engine, at one release or several with commas between them. 1, or -1: wrong. */
+static int engines_asked(plan_options *options, const char *engine, size_t engine_len, const char *versions)
+{
+    for (bool more = true; more;) {
+        size_t const len = strcspn(versions, ",");
+        if (options->asked_count == VERSIONS_MAX) {
+            fprintf(stderr, "oomsight plan: at most %d versions at once\n", VERSIONS_MAX);
+            return -1;
+        }
+        snprintf(options->asked[options->asked_count].engine, sizeof options->asked->engine, "%.*s",
+                 (int)engine_len, engine);
+        snprintf(options->asked[options->asked_count++].version, sizeof options->asked->version, "%.*s",
+                 (int)len, versions);
+        more = versions[len] != '\0';
+        versions += len + more;
+    }
+    return 1;
 }
 
 /* One option of this command. 1 taken, 0 not ours, -1 wrong. */
@@ -94,23 +117,11 @@ static int take_option(void *given, int argc, char **argv, int *at)
     if ((value = option_value("--kv-layers", argc, argv, at, &wrong)))
         return params->kv_layers_json = value, 1;
     if ((value = option_value("--engine", argc, argv, at, &wrong))) {
-        const char *equals = strchr(value, '=');
-        size_t const len = equals ? (size_t)(equals - value) : strlen(value);
-        snprintf(options->engine, sizeof options->engine, "%.*s", (int)len, value);
-        params->engine = options->engine;
-        if (!equals) return 1;
-        value = equals + 1;
-    } else if ((value = option_value("--vllm", argc, argv, at, &wrong))) {
-        params->engine = "vllm";
+        size_t const len = strcspn(value, "=");
+        return engines_asked(options, value, len, value[len] ? value + len + 1 : "");
     }
-    if (value) {
-        if (options->version_count == VERSIONS_MAX) {
-            fprintf(stderr, "oomsight plan: at most %d versions at once\n", VERSIONS_MAX);
-            return -1;
-        }
-        options->versions[options->version_count++] = value;
-        return 1;
-    }
+    if ((value = option_value("--vllm", argc, argv, at, &wrong)))
+        return engines_asked(options, "vllm", strlen("vllm"), value);
     if ((value = option_value("--env", argc, argv, at, &wrong))) {
         if (params->environment_count == ENVIRONMENT_MAX) {
             fprintf(stderr, "oomsight plan: at most %d variables\n", ENVIRONMENT_MAX);
@@ -136,7 +147,7 @@ static int read_options(plan_options *options, int argc, char **argv)
     int const at = command_line_read(&line, argc, argv);
     if (at < 0) return at;
     if (options->params.gpu && strcmp(options->params.gpu, "all") == 0 &&
-        (options->max_fit || options->version_count > 1)) {
+        (options->max_fit || options->asked_count > 1)) {
         fputs("oomsight plan: --gpu all is for one version, and without --max-fit\n", stderr);
         return -1;
     }
@@ -208,7 +219,7 @@ static oomsight_machine *machine_of(const plan_options *options)
     oomsight_machine_params params = OOMSIGHT_MACHINE_PARAMS_INIT;
     params.program = options->params.command[0];
     params.skip_devices = options->params.gpu || options->params.gpu_total_bytes;
-    if (params.skip_devices && options->version_count) return NULL;
+    if (params.skip_devices && options->asked_count && options->asked[0].version[0]) return NULL;
     if (oomsight_machine_open(&params, &machine, NULL) != OOMSIGHT_OK) return NULL;
 #else
     (void)options;
@@ -230,7 +241,7 @@ static int plan_and_answer(plan_options *options)
     output_options_settle(&options->output);
     oomsight_machine *machine = machine_of(options);
     options->params.machine = machine;
-    if (options->version_count == 0) options->versions[options->version_count++] = NULL;
+    if (options->asked_count == 0) options->asked_count = 1; /* whatever the command says */
 
     oomsight_error error = {0};
     oomsight_data *data = NULL;
@@ -242,8 +253,10 @@ static int plan_and_answer(plan_options *options)
         goto out;
     }
     options->params.data = data;
-    for (; count < options->version_count; count++) {
-        options->params.engine_version = options->versions[count];
+    for (; count < options->asked_count; count++) {
+        const char *engine = options->asked[count].engine, *version = options->asked[count].version;
+        options->params.engine = *engine ? engine : NULL;
+        options->params.engine_version = *version ? version : NULL;
         if (oomsight_plan_create(&options->params, &plans[count], &error) != OOMSIGHT_OK) {
             code = fail_with(&error);
             goto out;

@@ -246,6 +246,22 @@ def check_models(check, directory):
     return sum(word[:1].isupper() for word in owner)
 
 
+def check_meanings(check, directory):
+    """Every flag that is carried over from one engine to another is a flag of each."""
+    path = os.path.join(directory, "meanings.json")
+    known = {}
+    for record in check.load(path) or []:
+        for engine, flag in record.items():
+            if engine in ("value", "values", "apart"):
+                continue
+            if engine not in known:
+                table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
+                known[engine] = {name for one in table["flags"] for name in one["names"]}
+            plain = flag.replace("--no-", "--", 1)
+            if flag not in known[engine] and plain not in known[engine]:
+                check.fail(path, f"{engine} has no flag {flag}")
+
+
 def main(argv):
     if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
         print(__doc__, file=sys.stderr)
@@ -266,6 +282,8 @@ def main(argv):
                 if directory != gpu_dir and not os.path.relpath(directory, root).startswith("models"):
                     check.load(os.path.join(directory, name))
     gpus = check_gpus(check, gpu_dir) if os.path.isdir(gpu_dir) else {}
+    if os.path.exists(os.path.join(root, "engines", "meanings.json")):
+        check_meanings(check, os.path.join(root, "engines"))
     model_dir = os.path.join(root, "models")
     class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0
 

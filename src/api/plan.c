@@ -5,10 +5,12 @@
 #include "base/shown.h"
 #include "base/text.h"
 #include "command/wrapped.h"
+#include "engines/translate.h"
 #include "report/html.h"
 #include "report/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct oomsight_plan {
     oos_arena *arena;
@@ -20,7 +22,8 @@ struct oomsight_plan {
     oos_engine_env env;
     oos_start start;
     oos_plan plan;
-    const char **fix_flags; /* of each fix; formed once: accessors change nothing */
+    oos_translation translation; /* count 0: the command was in this engine's words */
+    const char **fix_flags;      /* of each fix; formed once: accessors change nothing */
 };
 
 static bool capability_parse(const char *text, unsigned *ret_capability)
@@ -188,16 +191,82 @@ static oomsight_status words_begin(oos_arena *arena, const oos_engine *engine, c
                                    size_t *word_count, oomsight_error *reterr)
 {
     oos_serve_entry entry;
-    if (engine->dialect->typed) return OOMSIGHT_OK;
+    size_t bare = 0; /* behind NAME=value words; keywords of LLM(...) are of that form, too */
+    while (bare < *word_count && strpbrk((*words)[bare], "=(")) bare++;
+    if (bare == *word_count) return OOMSIGHT_OK;
     for (size_t i = 0; i < *word_count; i++)
         if (engine->dialect->entry_at(*words, *word_count, i, &entry)) return OOMSIGHT_OK;
     const char **list = OOS_NEW_ARRAY(arena, const char *, *word_count + 2);
     if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
-    list[0] = engine->words->name;
-    list[1] = "serve";
-    for (size_t i = 0; i < *word_count; i++) list[i + 2] = (*words)[i];
+    memcpy(list, *words, bare * sizeof *list);
+    list[bare] = engine->words->name;
+    list[bare + 1] = "serve";
+    memcpy(list + bare + 2, *words + bare, (*word_count - bare) * sizeof *list);
     *words = list;
     *word_count += 2;
+    return OOMSIGHT_OK;
+}
+
+static bool knows_flags(const oos_flag_table *table, oos_version version, const char *const *words,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        oos_view const name = {words[i], strcspn(words[i], "=")};
+        if (strncmp(words[i], "--", 2) == 0 && !oos_flags_find(table, name, version).record) return false;
+    }
+    return true;
+}
+
+static oos_version newest(const oos_rule_book *book)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(book, &versions);
+    return versions[count - 1];
+}
+
+/* The engine in whose words the command is: the one it starts; of a model and flags alone the one that is asked for, if it knows
+ * them all, or the first that does. */
+static oomsight_status spoken_find(const oomsight_plan *plan, const oomsight_plan_params *params,
+                                   const char *const *words, size_t word_count, const oos_engine **ret_engine,
+                                   const oos_engine_facts **ret_facts, oomsight_error *reterr)
+{
+    const oos_engine_words *named = oos_engine_words_of(words, word_count);
+    *ret_engine = named ? oos_engine_find(named) : plan->engine;
+    *ret_facts = plan->facts;
+    if (named) return oos_api_facts(params->data, *ret_engine, ret_facts, reterr);
+    if (knows_flags(&plan->facts->flags, newest(plan->facts->rules), words, word_count)) return OOMSIGHT_OK;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine *other = oos_engine_find(&oos_engine_list[i]);
+        const oos_engine_facts *facts;
+        OOS_TRY(oos_api_facts(params->data, other, &facts, reterr));
+        if (!knows_flags(&facts->flags, newest(facts->rules), words, word_count)) continue;
+        *ret_engine = other;
+        *ret_facts = facts;
+        break;
+    }
+    return OOMSIGHT_OK;
+}
+
+/* The command in the words of the engine that is asked for. `plan->translation` has what can't be said there. */
+static oomsight_status words_translate(oomsight_plan *plan, const oomsight_plan_params *params,
+                                       const char *const **words, size_t *word_count, oomsight_error *reterr)
+{
+    const oos_engine *spoken;
+    const oos_engine_facts *facts;
+    OOS_TRY(spoken_find(plan, params, *words, *word_count, &spoken, &facts, reterr));
+    if (spoken == plan->engine) {
+        if (oos_engine_words_of(*words, *word_count)) return OOMSIGHT_OK;
+        return words_begin(plan->arena, plan->engine, words, word_count, reterr);
+    }
+    oos_serve serve;
+    oos_engine_env env;
+    OOS_TRY(words_begin(plan->arena, spoken, words, word_count, reterr));
+    OOS_TRY(oos_serve_read_as(spoken->dialect, plan->arena, *words, *word_count, &facts->flags,
+                              newest(facts->rules), &serve, &env, reterr));
+    OOS_TRY(oos_translate(plan->arena, params->data->dir, spoken, &serve, plan->engine, &plan->translation,
+                          reterr));
+    *words = plan->translation.words;
+    *word_count = plan->translation.count;
     return OOMSIGHT_OK;
 }
 
@@ -320,6 +389,10 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, cons
     plan->plan.assumed = list;
     assume(&plan->plan, list, gpu);
     assume(&plan->plan, list, held);
+    if (plan->plan.asked)
+        assume(&plan->plan, list,
+               oos_arena_format(plan->arena, "the command in the words of %s: `%s`", plan->plan.engine->title,
+                                plan->plan.asked));
     if (plan->start.model && plan->start.model->from_catalogue)
         assume(&plan->plan, list, "the model's config of the catalogue");
     if (release)
@@ -338,6 +411,8 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
     size_t count = 0;
     const oos_setup *setup = plan->plan.setup;
     for (size_t i = 0; i < own_count; i++) note(notes, &count, own[i]);
+    for (size_t i = 0; i < plan->translation.left_out_count; i++)
+        note(notes, &count, plan->translation.left_out[i]);
     for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
     for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
     if (plan->plan.backend.reason && !plan->plan.backend.forced && !plan->plan.backend.refused)
@@ -420,8 +495,7 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     bool const elsewhere = oos_wrapped_container(words, word_count);
     oos_device_facts *device = &plan->start.device;
     OOS_TRY(engine_find(plan, params, words, word_count, reterr));
-    if (params->engine && !oos_engine_words_of(words, word_count))
-        OOS_TRY(words_begin(plan->arena, plan->engine, &words, &word_count, reterr));
+    if (params->engine) OOS_TRY(words_translate(plan, params, &words, &word_count, reterr));
     OOS_TRY(version_find(
         params, plan->facts->rules, oos_wrapped_version(plan->arena, words, word_count),
         machine && !elsewhere ? oos_installed_version(&machine->installed, plan->engine->words->name) : NULL,
@@ -444,6 +518,8 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     oos_version_print(plan->start.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
     if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
+    if (plan->translation.count)
+        plan->plan.asked = oos_serve_whole(plan->arena, words, word_count, 0, &plan->serve, NULL, 0, NULL);
     OOS_TRY(assumed_gather(plan, gpu_note, held, release, reterr));
     OOS_TRY(notes_gather(plan, &own_note, 1, reterr));
     if (params->skip_fixes) return OOMSIGHT_OK;

@@ -71,6 +71,8 @@ typedef struct oos_plan {
     const oos_setup *setup;
     const oos_engine_words *engine;
     const char *engine_version; /* "0.19.1" */
+    const char
+        *asked; /* the command in this engine's words where it was given in another's; NULL: as given */
     const oos_own_setting *own; /* beside the setup */
     size_t own_count;
     oomsight_verdict verdict;

@@ -7,11 +7,9 @@ brief --engine sglang=0.5.23 -- bash -c "exec sglang serve $models/small-llama -
 brief -- docker run --gpus all lmsysorg/sglang:v0.5.23-cu129 python3 -m sglang.launch_server --model-path $models/small-llama
 lines=1
 brief --engine nemo -- vllm serve $models/small-llama
-brief --vllm 0.32.0 -- sglang serve $models/small-llama
-brief --engine sglang=0.5.23 -- vllm serve $models/small-llama
 brief --engine sglang=0.5.1 -- $models/small-llama
 lines=4
-brief --engine sglang=0.5.23 -- $models/small-llama --max-model-len 4096
+brief --engine sglang=0.5.23 -- $models/small-llama --max-modle-len 4096
 brief --engine sglang=0.5.23 -- $models/small-hybrid
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 printf '#!/bin/sh\nexec python3 -m sglang.launch_server --model-path %s --mem-fraction-static 0.99\n' "$PWD/$models/small-llama" >"$work/start.sh"
