@@ -59,7 +59,12 @@ typedef struct oos_step_peak {
     uint64_t step, requests, tokens;
 } oos_step_peak;
 
-const char *oos_step_word(oos_step_part part);
+/* Here and not beside what reads steps: reports have the words where nothing is run (-Dprocesses=false). */
+static inline const char *oos_step_word(oos_step_part part)
+{
+    static const char *const words[OOS_STEP_PARTS] = {"prefill", "decode", "sampler"};
+    return words[part];
+}
 
 typedef struct oos_call_count {
     const char *name;

@@ -6,12 +6,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-const char *oos_step_word(oos_step_part part)
-{
-    static const char *const words[OOS_STEP_PARTS] = {"prefill", "decode", "sampler"};
-    return words[part];
-}
-
 void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
                       oomsight_dryrun_moment *ret_moment)
 {
