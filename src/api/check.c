@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20, FOLDER_MAX = 4096, DEPTH_MAX = 16 };
+enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20, FOLDER_MAX = 4096, DEPTH_MAX = 16, APPLIED_MAX = 1024 };
 
 struct oomsight_check {
     oos_arena *arena;
@@ -19,6 +19,8 @@ struct oomsight_check {
     oomsight_plan **plans; /* beside the list, NULL where there is none */
     oomsight_model **models;
     size_t count, files, unread;
+    const char **applied; /* files that were read as patches of a kustomization */
+    size_t applied_count;
 };
 
 /* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
@@ -162,8 +164,10 @@ static oomsight_status check_file(oomsight_check *check, const oomsight_check_pa
         doubt_one(check, path, 0, OOS_LEVEL_NOTE, problem_words(check->arena, &error));
         return OOMSIGHT_OK;
     }
-    OOS_TRY(oos_found_read(check->arena, path, bytes, &list, &count, &doubt, reterr));
+    OOS_TRY(oos_found_read_at(check->arena, path, bytes, &list, &count, &doubt, reterr));
     for (size_t k = 0; k < count; k++) check_one(check, params, path, &list[k]);
+    for (size_t k = 0; k < doubt.applied_count && check->applied_count < APPLIED_MAX; k++)
+        check->applied[check->applied_count++] = doubt.applied[k];
     if (doubt.broken)
         doubt_one(check, path, doubt.line, OOS_LEVEL_ERROR, doubt.broken);
     else if (doubt.mentions)
@@ -210,13 +214,39 @@ static oomsight_status check_folder(oomsight_check *check, const oomsight_check_
     return OOMSIGHT_OK;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+/* A patch alone is no command. Its kustomization may stand before or behind it. */
+static void applied_leave_out(oomsight_check *check)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < check->count; i++) {
+        bool out = false;
+        for (size_t k = 0; check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING && !out &&
+                           k < check->applied_count;
+             k++)
+            out = is_same_file(check->list[i].path, check->applied[k]);
+        if (out) continue;
+        check->plans[kept] = check->plans[i];
+        check->models[kept] = check->models[i];
+        check->list[kept++] = check->list[i];
+    }
+    check->count = kept;
+}
+
 static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params,
                                   oomsight_error *reterr)
 {
     check->list = OOS_NEW_ARRAY(check->arena, oos_checked, CHECKED_MAX);
     check->plans = OOS_NEW_ARRAY(check->arena, oomsight_plan *, CHECKED_MAX);
     check->models = OOS_NEW_ARRAY(check->arena, oomsight_model *, CHECKED_MAX);
-    if (!check->list || !check->plans || !check->models)
+    check->applied = OOS_NEW_ARRAY(check->arena, const char *, APPLIED_MAX);
+    if (!check->list || !check->plans || !check->models || !check->applied)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     for (size_t i = 0; i < params->path_count; i++) {
         const char *path = oos_arena_copy(check->arena, oos_view_of(params->paths[i]));
@@ -224,6 +254,7 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
         OOS_TRY(oos_file_is_dir(path) ? check_folder(check, params, path, 0, reterr)
                                       : check_file(check, params, path, reterr));
     }
+    applied_leave_out(check);
     return OOMSIGHT_OK;
 }
 

@@ -249,6 +249,10 @@ static reader *reader_for(const char *path, oos_view bytes, const char **ret_kin
         return oos_finder_dockerfile;
     *ret_kind = "systemd unit";
     if (name_ends(name, ".service") || oos_view_is(first, "[Unit]")) return oos_finder_unit;
+    *ret_kind = "kustomization";
+    if (oos_same(name, "kustomization.yaml") || oos_same(name, "kustomization.yml") ||
+        oos_same(name, "Kustomization"))
+        return oos_finder_kustomization;
     *ret_kind = "container";
     if (name_ends(name, ".yaml") || name_ends(name, ".yml")) return oos_finder_yaml;
     *ret_kind = "HCL";
@@ -298,10 +302,11 @@ static bool is_ignored(const directive *list, size_t count)
     return false;
 }
 
-oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
-                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
+static oomsight_status found_read(oos_finder finder, const char *path, oos_view bytes,
+                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
+                                  oomsight_error *reterr)
 {
-    oos_finder finder = {.arena = arena};
+    oos_arena *arena = finder.arena;
     *ret_list = NULL;
     *ret_count = 0;
     *ret_doubt = (oos_found_doubt){0};
@@ -315,14 +320,18 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
     size_t const directive_count = directives_read(arena, bytes, directives);
     uint32_t const named = is_prose(path) ? 0 : mention(bytes);
     if (read) read(&finder, bytes);
-    if (finder.count == 0 && named && (!read || read == oos_finder_yaml || read == oos_finder_hcl)) {
+    if (finder.count == 0 && named && !finder.doubted &&
+        (!read || read == oos_finder_yaml || read == oos_finder_kustomization || read == oos_finder_hcl)) {
         finder.kind = "text";
         oos_finder_anywhere(&finder, bytes);
     }
     if (finder.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
-    ret_doubt->mentions = named && finder.count == 0 && !is_ignored(directives, directive_count);
+    ret_doubt->mentions =
+        (named || finder.doubted) && finder.count == 0 && !is_ignored(directives, directive_count);
     ret_doubt->broken = finder.broken;
-    ret_doubt->line = finder.broken ? finder.broken_line : named;
+    ret_doubt->applied = finder.applied.list;
+    ret_doubt->applied_count = finder.applied.count;
+    ret_doubt->line = finder.broken ? finder.broken_line : finder.doubted ? finder.doubted : named;
     const char *hint = finder.count ? oos_finder_gpu(arena, bytes) : NULL;
     const char *machine = finder.count ? oos_finder_machine(arena, bytes) : NULL,
                *release = finder.count ? oos_finder_release(arena, bytes) : NULL;
@@ -338,4 +347,18 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
     *ret_list = finder.list;
     *ret_count = finder.count;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
+                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
+{
+    return found_read((oos_finder){.arena = arena}, path, bytes, ret_list, ret_count, ret_doubt, reterr);
+}
+
+oomsight_status oos_found_read_at(oos_arena *arena, const char *path, oos_view bytes,
+                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
+                                  oomsight_error *reterr)
+{
+    return found_read((oos_finder){.arena = arena, .path = path}, path, bytes, ret_list, ret_count, ret_doubt,
+                      reterr);
 }

@@ -26,13 +26,20 @@ typedef struct oos_found {
 /* What was not understood. */
 typedef struct oos_found_doubt {
     uint32_t line;
-    const char *broken; /* the file cannot be read as what it is: why; NULL */
-    bool mentions;      /* it names the engine, and no command was found */
+    const char *broken;         /* the file cannot be read as what it is: why; NULL */
+    bool mentions;              /* it names the engine, and no command was found */
+    const char *const *applied; /* files that this one patches others with: their commands are in the list */
+    size_t applied_count;
 } oos_found_doubt;
 
 /* `path` only helps to tell what the file is. Nothing found is no failure, but never silent: see *ret_doubt. */
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
                                size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr);
+
+/* The same for a file that lies there: a kustomization is read with the files it names. */
+oomsight_status oos_found_read_at(oos_arena *arena, const char *path, oos_view bytes,
+                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
+                                  oomsight_error *reterr);
 
 /* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; NULL: the tag is no release. */
 const char *oos_image_version(oos_arena *arena, const char *image);

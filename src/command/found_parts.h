@@ -31,6 +31,9 @@ typedef struct oos_finder {
     const char *broken;  /* what stops a reader of this kind of file, NULL */
     uint32_t broken_line;
     bool by_document;    /* what a selector says holds for the document it stands in, and was read */
+    const char *path;    /* the file, if others beside it may be read; NULL */
+    oos_words applied;   /* files that were read as patches of this one */
+    uint32_t doubted;    /* the line of what keeps commands from being told whole; 0: nothing does */
     uint32_t first_line; /* YAML inside of YAML: the line it begins behind; 0: the file itself */
 } oos_finder;
 
@@ -59,6 +62,7 @@ void oos_finder_set_assignment(oos_finder *finder, const char *assignment);
 void oos_finder_dockerfile(oos_finder *finder, oos_view text);
 void oos_finder_unit(oos_finder *finder, oos_view text);
 void oos_finder_yaml(oos_finder *finder, oos_view text);
+void oos_finder_kustomization(oos_finder *finder, oos_view text); /* with what lies beside it */
 
 /* Any text: commands that stand in it word for word, in quotes, as a list of quoted words, or as LLM(...). */
 void oos_finder_anywhere(oos_finder *finder, oos_view text);

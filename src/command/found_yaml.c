@@ -290,8 +290,13 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
     }
 }
 
-/* The text between two lines, counted from 0. */
-static oos_view lines_between(oos_view text, size_t from, size_t to)
+void oos_finder_document(oos_finder *finder, yaml_document_t *document)
+{
+    oos_tree t = {.finder = finder, .document = document};
+    walk(&t, yaml_document_get_root_node(document), "", 0);
+}
+
+oos_view oos_lines_between(oos_view text, size_t from, size_t to)
 {
     size_t line = 0, first = from ? text.len : 0, end = text.len;
     for (size_t at = 0; at < text.len; at++) {
@@ -338,11 +343,10 @@ void oos_finder_yaml(oos_finder *finder, oos_view text)
             break;
         }
         const yaml_node_t *root = yaml_document_get_root_node(&document);
-        oos_tree t = {.finder = finder, .document = &document};
         size_t const before = finder->count;
-        if (root) walk(&t, root, "", 0);
+        if (root) oos_finder_document(finder, &document);
         if (root)
-            document_hints(finder, lines_between(text, document.start_mark.line, document.end_mark.line),
+            document_hints(finder, oos_lines_between(text, document.start_mark.line, document.end_mark.line),
                            before);
         yaml_document_delete(&document);
         if (!root) break;

@@ -27,6 +27,12 @@ void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_words *envir
 /* How many GPUs a container may use. 0: not said. */
 uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container);
 
+/* What one document holds. */
+void oos_finder_document(oos_finder *finder, yaml_document_t *document);
+
+/* The text between two lines, counted from 0. */
+oos_view oos_lines_between(oos_view text, size_t from, size_t to);
+
 /* A mapping that is a model in the words of a tool: Ray Serve, llm-d, KServe, SkyPilot, values of a chart, the file of --config. */
 void oos_finder_values(oos_tree *t, const yaml_node_t *node, bool is_root);
 
