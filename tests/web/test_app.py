@@ -220,6 +220,16 @@ class Test:
         self.wait("$('model').textContent.includes('acme/none')", 20)
         self.claim("a refusal of the hub is told", "drop it here" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
 
+    def catalogue(self):
+        with open(os.path.join(HERE, "..", "..", "data", "catalogue.json"), encoding="utf-8") as f:
+            names = json.load(f)
+        self.visit()
+        self.claim("the page and the command have one list of models", self.browser.run("[...known].sort().join()") == ",".join(sorted(names)))
+        for name in sorted(names)[::40]:
+            self.ask("command", "vllm serve " + name, "h200x8")
+            self.claim("%s is planned by its name" % name, name.split("/")[-1] in self.report(), self.browser.run("$('message').textContent"))
+            self.claim("%s is said to be known" % name, "known here" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
+
     def hostile(self):
         self.visit()
         noise = random.Random(7)
@@ -344,6 +354,7 @@ def main():
                 test.frame()
                 test.links()
                 test.several()
+                test.catalogue()
                 test.hostile()
                 print(test.large())
                 test.everybody()

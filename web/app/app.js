@@ -36,6 +36,7 @@ function stop() {
 /* ---- models: configs in the shape of a Hugging Face cache, where the command looks for them ---- */
 const configs = new Map(); /* name -> text */
 const origins = new Map(); /* name -> key of WORDS */
+const known = new Set();   /* names that the command has in its own catalogue */
 let loose = null;          /* a config.json that was dropped, for whatever model is named next */
 function cacheFiles() {
   const files = [];
@@ -77,6 +78,7 @@ function tellModel(name) {
   note.textContent = '';
   if (!name) return;
   if (configs.has(name)) { note.textContent = words(origins.get(name), name); return; }
+  if (known.has(name)) { note.textContent = words('known', name); return; }
   note.textContent = words('unknown', name) + ' ';
   if (!isHubName(name)) return;
   const button = document.createElement('button');
@@ -287,9 +289,8 @@ async function lists() {
 }
 async function catalogue() {
   try {
-    const known = await (await fetch('models.json')).json();
-    for (const [name, config] of Object.entries(known.models)) { configs.set(name, JSON.stringify(config)); origins.set(name, 'known'); }
-  } catch { /* without it a config.json is asked for */ }
+    for (const name of await (await fetch('models.json')).json()) known.add(name);
+  } catch { /* they are planned all the same, and said not to be known */ }
 }
 const ready = (async () => {
   setLanguage((navigator.language || '').startsWith('zh') ? 'zh' : 'en');
