@@ -1,10 +1,13 @@
 """Where real engines are: virtual environments named vllm-VERSION in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs).
-An engine start takes the machine's lock, because two at once fit on few machines."""
+An engine start takes the machine's lock, because two at once fit on few machines; OOMSIGHT_ENGINE_UNDER is a command that starts it
+instead (`nice -n 5`, a queue of the machine's own)."""
+import contextlib
 import fcntl
 import glob
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 import threading
@@ -13,6 +16,18 @@ import time
 SKIP = 77
 VENVS = os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs"))
 LOCK = os.environ.get("OOMSIGHT_ENGINE_LOCK", os.path.join(tempfile.gettempdir(), "oomsight-engine.lock"))
+UNDER = shlex.split(os.environ.get("OOMSIGHT_ENGINE_UNDER", ""))
+
+
+@contextlib.contextmanager
+def turn():
+    """The machine's lock, unless the command that starts engines keeps an order of its own."""
+    if UNDER:
+        yield
+        return
+    with open(LOCK, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def version_key(version):
@@ -84,10 +99,9 @@ def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
     """`oomsight dryrun --json OPTIONS -- COMMAND` with the engine of a virtual environment first in PATH."""
     env = environment(folder)
     env.update(more_env or {})
-    with open(LOCK, "w") as lock, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with turn(), tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
         start = time.time()
-        child = subprocess.Popen([binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
+        child = subprocess.Popen(UNDER + [binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
                                  env=env, stdout=out, stderr=err)
         resident = Resident(child.pid)
         resident.start()

@@ -1,12 +1,14 @@
 """Do the commands that `plan` offers start? Commands that fail are planned, and each answer is started by the real engine on the
 stand-in device it was offered for.
 
-    tests/oracle/fixes.py BINARY [--list] [--missing] [--only TEXT]... [--results FILE] [--write FILE] [VERSION...]
+    tests/oracle/fixes.py BINARY [--list] [--missing] [--forked] [--only TEXT]... [--results FILE] [--write FILE] [VERSION...]
 
 Answers that store the cache in FP8 are started on Hopper only: elsewhere the backend that takes it is compiled by nvcc for half an hour.
 
 A line of fixes.jsonl per start, as soon as it is there; lines of engines that are not installed stay, and so do lines whose offered
-command is still the same. --list plans only. --write puts the table between the marks of a document."""
+command is still the same. --list plans only. --forked starts the
+engine core of those on one GPU from a process that has imported the engine (fixes_zygote.py), a release and a device at a time, which takes
+a fifth of the time; the others are whole servers. --write puts the table between the marks of a document."""
 import argparse
 import json
 import os
@@ -36,6 +38,7 @@ FAILING = [
     ("long, Hopper", "llama-3.1-8b-fp8", "H100", ["--gpu-memory-utilization", "0.2"], None),
     ("TP 2", "qwen2.5-7b", "3060x2", ["--tensor-parallel-size", "2", "--gpu-memory-utilization", "0.7"], None),
 ]
+FORKED_SECONDS = 200  # after which no further start begins in one process
 VERSIONS = ["0.19.1", "0.24.0", "0.28.0", "0.32.0"]
 
 
@@ -80,32 +83,65 @@ def write_results(path, results):
     os.replace(path + ".new", path)
 
 
-def record_of(offer, outcome):
+def offered(offer):
     version, kind, model, gpu, flags, failing, answer = offer
+    return {"version": version, "kind": kind, "model": model, "gpu": gpu, "flags": flags, "fails_in": failing["phase"],
+            "answer": answer["name"], "change": answer["change"], "foreseen_tokens": answer["kv_tokens"], "probability": answer["probability"]}
+
+
+def record_of(offer, outcome):
     report = outcome.report or {}
-    record = {"version": version, "kind": kind, "model": model, "gpu": gpu, "flags": flags, "fails_in": failing["phase"],
-              "answer": answer["name"], "change": answer["change"], "foreseen_tokens": answer["kv_tokens"],
-              "probability": answer["probability"], "verdict": report.get("verdict"), "phase": report.get("phase"),
-              "tokens": (report.get("kv") or {}).get("tokens"), "compile_cache": report.get("compile_cache"), "wall_seconds": round(outcome.seconds)}
+    record = dict(offered(offer), verdict=report.get("verdict"), phase=report.get("phase"), tokens=(report.get("kv") or {}).get("tokens"),
+                  compile_cache=report.get("compile_cache"), way="server", wall_seconds=round(outcome.seconds))
     if record["verdict"] != "fits":
         record["why"] = last_words(outcome.log)
     return record
 
 
+def forked_record(offer, end, log):
+    tokens = re.findall(r"GPU KV cache size: ([\d,]+) tokens", log)
+    record = dict(offered(offer), verdict="fits" if end["ok"] else "fails", phase=None, tokens=int(tokens[-1].replace(",", "")) if tokens else None,
+                  compile_cache="cold" if "Compiling a graph for " in log else "warm" if "Directly load " in log else None, way="core",
+                  wall_seconds=round(end["seconds"]))
+    if not end["ok"]:
+        record["why"] = end["error"]
+    return record
+
+
+def start_forked(binary, venv, gpu, some, out, seconds):
+    """(offer, record) of those of one release and device that came to an end; a child that took too long has none."""
+    jobs = os.path.join(out, "jobs.jsonl")
+    with open(jobs, "w", encoding="utf-8") as file:
+        for i, offer in enumerate(some):
+            words = shlex.split(offer[-1]["command"])
+            file.write(json.dumps({"key": "start%d" % i, "words": words[words.index("serve") + 1:] + ["--load-format", "dummy", "--skip-tokenizer-init"]}) + "\n")
+    zygote = os.path.join(HERE, "fixes_zygote.py")
+    outcome = engines.dryrun(binary, venv, ["--gpu", gpu], ["python", zygote, jobs, out, str(seconds)], timeout=900)
+    for i, offer in enumerate(some):
+        base = os.path.join(out, "start%d" % i)
+        if not os.path.exists(base + ".json"):
+            continue
+        with open(base + ".json", encoding="utf-8") as file, open(base + ".log", encoding="utf-8", errors="replace") as log:
+            text = log.read()
+            yield offer, forked_record(offer, json.load(file), text), text
+    if not os.path.exists(os.path.join(out, "start0.json")):
+        print(outcome.log[-2000:], file=sys.stderr)
+
+
 def row(r):
     ends = "starts" if r["verdict"] == "fits" else "%s: %s" % (r["phase"] or r["verdict"] or "no report", r.get("why", "").replace("|", "\\|"))
-    return "| %s | %s | %s | %s `%s` | %s | %s | `%s` | %s | %s | %s | %s |" % (
+    return "| %s | %s | %s | %s `%s` | %s | %s | `%s` | %s | %s | %s | %s | %s |" % (
         r["version"], r["kind"], r["model"], r["gpu"], " ".join(r["flags"]) or "vllm serve", r["fails_in"], r["answer"].replace("_", " "),
         " ".join(r["change"]), "{:,}".format(r["foreseen_tokens"]) if r["foreseen_tokens"] else "-",
-        "{:,}".format(r["tokens"]) if r["tokens"] else "-", r.get("compile_cache") or "-", ends)
+        "{:,}".format(r["tokens"]) if r["tokens"] else "-", r.get("compile_cache") or "-", r.get("way", "server"), ends)
 
 
 def write_table(path, results):
     records = [record for _, record in sorted(results.items(), key=lambda item: (engines.version_key(item[0][0]), item[0][1:]))]
     started = sum(record["verdict"] == "fits" for record in records)
     head = ["%d of %d start." % (started, len(records)), "",
-            "| vLLM | kind | model | GPU and flags that fail | fails in | answer | change | KV tokens, foreseen | measured | compile cache | ends |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+            "| vLLM | kind | model | GPU and flags that fail | fails in | answer | change | KV tokens, foreseen | measured | compile cache | started | ends |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     with open(path, encoding="utf-8") as file:
         text = file.read()
     table = MARKS[0] + "\n".join(head + [row(record) for record in records]) + "\n" + MARKS[1]
@@ -114,43 +150,60 @@ def write_table(path, results):
         file.write(text)
 
 
+def is_kept(path, offer):
+    record = offered(offer)
+    kept = engines.read_results(path, key_of).get(key_of(record))
+    return kept and kept["change"] == record["change"] and kept["flags"] == record["flags"]
+
+
+def keep(path, record, log):
+    results = engines.read_results(path, key_of)
+    if record["verdict"] not in (None, "unknown"):  # ended for want of time: says nothing of the offer
+        results[key_of(record)] = record
+        write_results(path, results)
+    print(row(record), flush=True)
+    if os.environ.get("OOMSIGHT_KEEP_LOGS"):
+        name = "%s-%s-%s.log" % (record["version"], record["model"], record["answer"])
+        with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], name), "w", encoding="utf-8") as file:
+            file.write(log)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--missing", action="store_true", help="not again what has a line for the same change")
+    parser.add_argument("--forked", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", default=os.path.join(HERE, "fixes.jsonl"))
     parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=600)
     args = parser.parse_intermixed_args()
     found, binary = engines.venvs(), os.path.abspath(args.binary)
-    results = engines.read_results(args.results, key_of)
     with tempfile.TemporaryDirectory() as folder:
-        for offer in list(offers(binary, folder, args.versions or VERSIONS, args.only)):
-            version, kind, model, gpu, flags, failing, answer = offer
-            if args.list:
+        wanted = list(offers(binary, folder, args.versions or VERSIONS, args.only))
+        if args.list:
+            for version, kind, model, gpu, flags, failing, answer in wanted:
                 print(version, kind, model, gpu, " ".join(flags), failing["phase"], answer["name"], answer["probability"],
                       " ".join(answer["change"]))
+            return 0
+        wanted = [offer for offer in wanted if offer[0] in found and not (args.missing and is_kept(args.results, offer))]
+        together = {}
+        for offer in wanted:
+            forks = args.forked and not re.search(r"x\d+$", offer[3])
+            together.setdefault((offer[0], offer[3]) if forks else id(offer), []).append(offer)
+        for some in together.values():
+            version, gpu = some[0][0], some[0][3]
+            if not args.forked or re.search(r"x\d+$", gpu):
+                outcome = engines.dryrun(binary, found[version], ["--gpu", gpu], shlex.split(some[0][-1]["command"]), timeout=args.timeout)
+                keep(args.results, record_of(some[0], outcome), outcome.log + "\n" + json.dumps(outcome.report, indent=1))
                 continue
-            if version not in found:
-                continue
-            kept = results.get((version, kind, model, gpu, answer["name"]))
-            if args.missing and kept and kept["change"] == answer["change"] and kept["flags"] == flags:
-                continue
-            outcome = engines.dryrun(binary, found[version], ["--gpu", gpu], shlex.split(answer["command"]), timeout=args.timeout)
-            results = engines.read_results(args.results, key_of)
-            record = record_of(offer, outcome)
-            results[key_of(record)] = record
-            write_results(args.results, results)
-            print(row(record), flush=True)
-            if os.environ.get("OOMSIGHT_KEEP_LOGS"):
-                name = "%s-%s-%s.log" % (version, model, answer["name"])
-                with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], name), "w", encoding="utf-8") as file:
-                    file.write(outcome.log + "\n" + json.dumps(outcome.report, indent=1))
+            with tempfile.TemporaryDirectory() as out:
+                for offer, record, log in start_forked(binary, found[version], gpu, some, out, FORKED_SECONDS):
+                    keep(args.results, record, log)
     if args.write:
-        write_table(args.write, results)
+        write_table(args.write, engines.read_results(args.results, key_of))
     return 0 if found else engines.SKIP
 
 
