@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     static const oomsight_format formats[] = {OOMSIGHT_FORMAT_TEXT, OOMSIGHT_FORMAT_JSON,
                                               OOMSIGHT_FORMAT_GITHUB, OOMSIGHT_FORMAT_SARIF};
     if (len < HEAD) return 0;
-    bool const kustomized =
+    int const kustomized =
         (bytes[0] & 3) == 1 && (bytes[1] >> 2 & 1); /* it may name itself as its resource */
     const char *path =
         fuzz_file(kustomized ? "kustomization.yaml" : names[bytes[0] & 3], bytes + HEAD, len - HEAD);
