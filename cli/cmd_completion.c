@@ -29,7 +29,7 @@ static const struct {
                "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
     {"bisect", "--good --bad --moved --dryrun --engine --timeout --gpu --gpu-total --gpu-used --gpu-cc --env "
                "--offline --insecure " OUTPUT},
-    {"doctor", OUTPUT},
+    {"doctor", "--measure --device --timeout " OUTPUT},
     {"gpus", OUTPUT},
     {"engines", OUTPUT},
     {"redact", OUTPUT},

@@ -194,6 +194,26 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_machine_render(const o
                                                                          char **ret_text,
                                                                          oomsight_error *reterr);
 
+/* What a device costs before anybody allocates: totals by every API, context, granule, CUDA graphs, communicators. libcuda is asked in
+ * processes of their own, which are ended when they do not come back; the caller never holds a context. Linux only. */
+typedef struct oomsight_measure_params {
+    size_t size;
+    const oomsight_data *data; /* the figures in use stand beside the measured ones */
+    unsigned device;           /* as CUDA counts, after CUDA_VISIBLE_DEVICES */
+    unsigned timeout_ms;       /* 0: a minute */
+} oomsight_measure_params;
+#define OOMSIGHT_MEASURE_PARAMS_INIT                                                                         \
+    {                                                                                                        \
+        sizeof(oomsight_measure_params), NULL, 0, 0                                                          \
+    }
+
+/* Text or JSON, with a record for data/gpus; to be given to oomsight_text_free(). *ret_whole is 1 when the device could be measured:
+ * no driver, no device or a hang are told in the text and are no failure. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_measure(const oomsight_measure_params *params,
+                                                                  const oomsight_render_params *render,
+                                                                  char **ret_text, int *ret_whole,
+                                                                  oomsight_error *reterr);
+
 /* ---- plan ------------------------------------------------------------------------------------------------------ */
 
 /* The start-up of an engine, foreseen. */

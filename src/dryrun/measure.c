@@ -28,11 +28,12 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spe
         spec.context_bytes = outside_bytes.value;
     else {
         spec.context_bytes = oos_u64_or(gpu->context_bytes, 480 * OOS_MIB);
-        spec.collective_bytes = nvlink ? 700 * OOS_MIB : 420 * OOS_MIB;
-        spec.kernel_bytes = 512 * OOS_KIB;
+        spec.collective_bytes =
+            oos_u64_or(gpu->costs.collective_bytes, nvlink ? 700 * OOS_MIB : 420 * OOS_MIB);
+        spec.kernel_bytes = oos_u64_or(gpu->costs.kernel_bytes, 512 * OOS_KIB);
         spec.kernels_bytes = nvlink || c >= 100 || c == 70 ? 100 * OOS_MIB : 45 * OOS_MIB;
-        spec.graph_bytes = 64 * OOS_KIB;
-        spec.graph_node_bytes = 10 * OOS_KIB;
+        spec.graph_bytes = oos_u64_or(gpu->costs.graph_bytes, 64 * OOS_KIB);
+        spec.graph_node_bytes = oos_u64_or(gpu->costs.graph_node_bytes, 10 * OOS_KIB);
     }
     *ret_spec = spec;
 }

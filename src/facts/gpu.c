@@ -60,6 +60,23 @@ static bool number_scan(oos_scan *scan, uint64_t *ret_number)
     return false;
 }
 
+static void costs_scan(oos_scan *scan, oos_driver_costs *costs)
+{
+    oos_view key = {0};
+    if (!oos_scan_open(scan, '{')) return;
+    while (oos_scan_key(scan, &key)) {
+        oos_u64 *field = oos_view_is(key, "graph_bytes")        ? &costs->graph_bytes
+                         : oos_view_is(key, "graph_node_bytes") ? &costs->graph_node_bytes
+                         : oos_view_is(key, "kernel_bytes")     ? &costs->kernel_bytes
+                         : oos_view_is(key, "collective_bytes") ? &costs->collective_bytes
+                                                                : NULL;
+        if (field)
+            field->known = number_scan(scan, &field->value);
+        else
+            oos_scan_skip(scan, NULL);
+    }
+}
+
 static bool draft_scan(oos_view text, draft *d)
 {
     oos_scan scan = oos_scan_begin(text);
@@ -88,6 +105,8 @@ static bool draft_scan(oos_view text, draft *d)
             number_scan(&scan, &d->sms);
         else if (oos_view_is(key, "context_bytes"))
             d->gpu.context_bytes.known = number_scan(&scan, &d->gpu.context_bytes.value);
+        else if (oos_view_is(key, "driver_costs"))
+            costs_scan(&scan, &d->gpu.costs);
         else if (oos_view_is(key, "aliases"))
             aliases_scan(&scan, d);
         else if (oos_view_is(key, "mig"))

@@ -8,6 +8,13 @@
 
 typedef enum oos_memory_kind { OOS_MEMORY_GDDR, OOS_MEMORY_HBM, OOS_MEMORY_UNIFIED } oos_memory_kind;
 
+/* What the driver takes for things that no allocation call shows, where `oomsight doctor --measure` has seen it on such a device. */
+typedef struct oos_driver_costs {
+    oos_u64 graph_bytes, graph_node_bytes; /* an instantiated graph, and each kernel in it */
+    oos_u64 kernel_bytes;                  /* first launch of a kernel */
+    oos_u64 collective_bytes;              /* a communicator of two ranks */
+} oos_driver_costs;
+
 typedef struct oos_gpu {
     const char *name; /* as CUDA prints it */
     const char *const *aliases;
@@ -19,7 +26,8 @@ typedef struct oos_gpu {
     unsigned sms;
     oos_memory_kind memory;
     oos_u64 context_bytes; /* typical size of one process's CUDA context */
-    const char *slice;     /* MIG profile name, NULL for the whole device */
+    oos_driver_costs costs;
+    const char *slice; /* MIG profile name, NULL for the whole device */
 } oos_gpu;
 
 /* A spelling without spaces and dashes, in lower case, and whose it is. */

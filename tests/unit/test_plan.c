@@ -335,6 +335,21 @@ static void piecewise_graphs_are_one_more_than_layers(void **state)
     drop(&s);
 }
 
+static void what_was_measured_of_a_graph_on_such_a_device_goes_before_the_fit(void **state)
+{
+    (void)state;
+    start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
+    oos_setup setup = *s.plan->setup;
+    setup.graph_mode = OOS_GRAPH_PIECEWISE;
+    setup.device.costs.graph_bytes = oos_u64_of(1000);
+    setup.device.costs.graph_node_bytes = oos_u64_of(10);
+    setup.capture_count = 1;
+    uint64_t const one = graph_bytes(&setup, s.plan);
+    setup.capture_count = 2;
+    assert_int_equal(graph_bytes(&setup, s.plan) - one, 33 * 1000 + 32 * 96 / 10 * 10);
+    drop(&s);
+}
+
 /* Outputs of the encoder wait for their prompt while the sampler runs. */
 static void encoder_outputs_are_part_of_the_peak_of_the_sampler(void **state)
 {
@@ -484,6 +499,7 @@ int main(void)
         cmocka_unit_test(a_first_compile_may_need_the_embedding_once_more),
         cmocka_unit_test(the_newer_runner_keeps_a_count_of_the_vocabulary_for_every_request),
         cmocka_unit_test(piecewise_graphs_are_one_more_than_layers),
+        cmocka_unit_test(what_was_measured_of_a_graph_on_such_a_device_goes_before_the_fit),
         cmocka_unit_test(encoder_outputs_are_part_of_the_peak_of_the_sampler),
         cmocka_unit_test(a_host_that_shares_its_memory_holds_some_of_it),
         cmocka_unit_test(an_estimate_of_graphs_counts_only_where_the_engine_applies_it),

@@ -18,6 +18,7 @@ typedef struct oos_device_facts {
     uint64_t used_bytes;                         /* held by others */
     bool used_known;                             /* it was said, if only as 0 */
     uint64_t context_bytes, context_low, context_high;
+    oos_driver_costs costs;
     uint64_t count;
     uint64_t host_bytes; /* RAM of the machine, 0: not told */
     bool count_given;    /* "h100x1": these and no more; a name alone is as many as the command needs */

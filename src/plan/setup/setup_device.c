@@ -25,5 +25,6 @@ oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t 
     device.total_low = gpu->total_low;
     device.total_high = gpu->total_high;
     device.nvml_total_bytes = gpu->nvml_total_bytes;
+    device.costs = gpu->costs;
     return device;
 }
