@@ -82,7 +82,7 @@ def jobs_of(args, folder, gpu, done):
             key = key_of(args.vllm, name, layers, gpu, args.eager)
             if key in done or (args.only and args.only not in key):
                 continue
-            engine = {"max_model_len": LENGTH, "max_num_batched_tokens": TOKENS, "max_num_seqs": REQUESTS, "gpu_memory_utilization": 0.9}
+            engine = {"max_model_len": LENGTH, "max_num_batched_tokens": TOKENS, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}
             if args.eager:
                 engine["enforce_eager"] = True
             jobs.append({"key": key, "model": write_model(folder, name, layers), "engine": engine})
@@ -249,6 +249,7 @@ def main():
     parser.add_argument("--page")
     parser.add_argument("--gpus", default="h100", type=lambda text: text.split(","))
     parser.add_argument("--layers", default="2,4", type=lambda text: [int(part) for part in text.split(",")])
+    parser.add_argument("--requests", default=REQUESTS, type=int, help="max_num_seqs: few make few graphs, so more starts an hour")
     parser.add_argument("--only")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--eager", action="store_true")
