@@ -207,6 +207,15 @@ static oomsight_status words_begin(oos_arena *arena, const oos_engine *engine, c
     return OOMSIGHT_OK;
 }
 
+/* An id or a folder, and nothing but flags behind it: people who ask about a model have no command yet. */
+static bool is_model_alone(const char *const *words, size_t count)
+{
+    size_t at = 0;
+    while (at < count && strchr(words[at], '=')) at++;
+    return at < count && words[at][0] != '-' && strchr(words[at], '/') && !strpbrk(words[at], "( ") &&
+           (at + 1 == count || words[at + 1][0] == '-');
+}
+
 static bool knows_flags(const oos_flag_table *table, oos_version version, const char *const *words,
                         size_t count)
 {
@@ -495,7 +504,8 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     bool const elsewhere = oos_wrapped_container(words, word_count);
     oos_device_facts *device = &plan->start.device;
     OOS_TRY(engine_find(plan, params, words, word_count, reterr));
-    if (params->engine) OOS_TRY(words_translate(plan, params, &words, &word_count, reterr));
+    if (params->engine || is_model_alone(words, word_count))
+        OOS_TRY(words_translate(plan, params, &words, &word_count, reterr));
     OOS_TRY(version_find(
         params, plan->facts->rules, oos_wrapped_version(plan->arena, words, word_count),
         machine && !elsewhere ? oos_installed_version(&machine->installed, plan->engine->words->name) : NULL,

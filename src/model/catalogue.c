@@ -1,9 +1,12 @@
 /* Reading data/catalogue.json: the file is scanned forward for one id, what stands there is read as a config.json is. */
 #include "model/catalogue.h"
+#include "base/ascii.h"
 #include "base/scan.h"
 #include "facts/data.h"
 #include "model/override.h"
 #include "model/safetensors.h"
+
+#include <string.h>
 
 /* The value of `id`; empty: it is not there. */
 static oos_view entry_of(oos_view text, const char *id, oos_scan_kind *ret_kind)
@@ -44,6 +47,22 @@ bool oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id, 
                                                               : NULL))
             return false;
     return ret_config->len != 0;
+}
+
+const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name)
+{
+    oos_view text, id = {0};
+    size_t const len = strlen(name);
+    if (oos_data_read(arena, data_dir, "catalogue.json", &text, NULL) != OOMSIGHT_OK) return NULL;
+    oos_scan scan = oos_scan_begin(text);
+    if (!oos_scan_open(&scan, '{')) return NULL;
+    while (oos_scan_key(&scan, &id)) {
+        if (id.len > len && id.ptr[id.len - len - 1] == '/' &&
+            oos_same_start(id.ptr + id.len - len, name, len))
+            return oos_scan_text(arena, id);
+        if (!oos_scan_skip(&scan, NULL)) return NULL;
+    }
+    return NULL;
 }
 
 oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,

@@ -8,6 +8,9 @@
 bool oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id, oos_view *ret_config,
                         oos_view *ret_quant);
 
+/* The id that is listed and ends like `name`, a model without its owner; NULL: none. Capitals do not matter. */
+const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name);
+
 /* The model of an id that is listed; its `from_catalogue` is set. */
 oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,
                                    oos_view quant, const char *overrides, oos_model *ret_model,

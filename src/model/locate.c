@@ -55,6 +55,17 @@ static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allo
         id->name, cache ? cache : "no HOME", id->revision, advice);
 }
 
+/* A name without its owner: the model that is meant, behind what went wrong. */
+static oomsight_status suggest(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
+                               oomsight_status status, oomsight_error *reterr)
+{
+    const char *meant = strchr(id->name, '/') ? NULL : oos_catalogue_nearest(arena, data_dir, id->name);
+    if (!meant || !reterr) return status;
+    oomsight_error const was = *reterr;
+    oos_fail(reterr, status, "%.300s; did you mean %.100s?", was.text, meant);
+    return was.path[0] ? oos_fail_in(reterr, status, was.path) : status;
+}
+
 oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *word, bool allow_hub,
                            const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
@@ -77,12 +88,13 @@ oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *w
     oos_view config, quant;
     bool const listed =
         strcmp(id.revision, "main") == 0 && oos_catalogue_find(arena, data_dir, id.name, &config, &quant);
-    if (!ask && !listed) return nowhere(arena, &id, allow_hub, reterr);
+    if (!ask && !listed) return suggest(arena, data_dir, &id, nowhere(arena, &id, allow_hub, reterr), reterr);
     if (!ask)
         return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
     oomsight_status const status = oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr);
     bool const no_answer =
         status == OOMSIGHT_NETWORK || status == OOMSIGHT_UNSUPPORTED || status == OOMSIGHT_IO;
-    if (!no_answer || !listed) return status;
+    if (status == OOMSIGHT_OK) return status;
+    if (!no_answer || !listed) return suggest(arena, data_dir, &id, status, reterr);
     return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
 }

@@ -5,6 +5,8 @@ plan --offline -- vllm serve Qwen/Qwen3-8B
 plan -- vllm serve meta-llama/Meta-Llama-3.1-8B-Instruct --max-model-len 8192
 plan --offline -- vllm serve Qwen/Qwen3-8B --revision abc
 plan --offline -- vllm serve nobody/nothing
+plan --offline -- vllm serve qwen3-8b
+plan --offline -- Qwen/Qwen3-8B --max-model-len 8192
 "$OOMSIGHT" plan --offline --gpu h200x8 --json -- vllm serve deepseek-ai/DeepSeek-R1 -tp 8 | grep -A1 '"assumed"'
 work=$(mktemp -d)
 printf 'vllm serve Qwen/Qwen3-0.6B --max-model-len 8192\n' >"$work/serve.sh"
