@@ -47,6 +47,19 @@ static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_inc
     if (flags) notes->plan_flags = oos_arena_copy(arena, oos_view_of(flags));
 }
 
+/* Whether what the log and the plan leave for the KV cache is the same, where the failure is about that: within a twentieth of the
+ * device. "No available memory" is nothing left, whatever the length. `ret_read`: what the log says. */
+static bool kv_agrees(const oos_incident *incident, const oos_plan *plan, double *ret_read)
+{
+    bool const none = strcmp(incident->verdict_rule, "kv.none") == 0;
+    if (incident->phase != OOS_PHASE_KV_SIZING || (!none && !oos_known(incident, OOS_NUMBER_kv_available)))
+        return true;
+    double const planned = (double)(int64_t)plan->kv.available_bytes, /* below zero: the engine refuses */
+        slack = (double)oos_value(incident, OOS_NUMBER_total) / 20;
+    *ret_read = none ? 0 : (double)(int64_t)oos_value(incident, OOS_NUMBER_kv_available);
+    return none ? planned <= slack : fabs(planned - *ret_read) <= slack;
+}
+
 static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
                       const oos_incident *incident, oos_incident_notes *notes)
 {
@@ -66,12 +79,20 @@ static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub
     oomsight_plan *plan = NULL;
     if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;
     const char *phase = oomsight_plan_phase(plan);
-    bool const same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
+    bool same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
     double const read = (double)oos_value(incident, OOS_NUMBER_weights),
                  planned = (double)oomsight_plan_weights_bytes(plan);
     bool const weighed = read > 0 && planned > 0;
     double const off = weighed ? fabs(planned - read) / read * 100 : 0;
-    if (weighed)
+    double kv_read = 0;
+    if (same && !kv_agrees(incident, oos_api_plan(plan), &kv_read)) {
+        same = false;
+        notes->plan_check = oos_arena_format(
+            arena,
+            "plan does not reproduce this failure: it leaves %.2f GiB for the KV cache, the log says %.2f. A "
+            "flag, another process or a larger model is missing here.",
+            (double)(int64_t)oos_api_plan(plan)->kv.available_bytes / 0x1p30, kv_read / 0x1p30);
+    } else if (weighed)
         notes->plan_check = oos_arena_format(
             arena, "plan %s this failure (%s); its weights are %.2f GiB, the log's %.2f (%.1f %% apart).",
             same ? "reproduces" : "does not reproduce", phase ? phase : "it starts", planned / 0x1p30,

@@ -11,3 +11,7 @@ cd "$work" && cp a.log b.log
 $OOMSIGHT explain a.log missing.log b.log 2>&1 >out | cat; grep -cE "a.log|b.log" out
 $OOMSIGHT explain a.log missing.log >out 2>/dev/null; echo "exit $?"
 head -c 4000 /dev/zero >zero; $OOMSIGHT explain zero | sed -n 1,2p
+echo "-- the plan of what was given: the same failure is the same arithmetic, not the same phase"
+export HF_HUB_OFFLINE=1 HF_HUB_CACHE=/nowhere
+echo "ValueError: No available memory for the cache blocks. Try increasing \`gpu_memory_utilization\`" | $OOMSIGHT explain --gpu 4090 --vllm 0.32.0 --model Qwen/Qwen3-8B | grep -A1 "^  plan"
+echo "ValueError: To serve at least one request with the model's max seq len (40960), (5.62 GiB KV cache is needed, which is larger than the available KV cache memory (4.4 GiB)." | $OOMSIGHT explain --gpu 4090 --vllm 0.32.0 --model Qwen/Qwen3-8B | grep "^  plan"
