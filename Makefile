@@ -35,7 +35,7 @@ matrix-oracle: all      ## twelve dry starts over two versions by the pool and b
 fleet: all              ## a thousand pods followed for a while, with twenty kills; prints lag, processor time, memory
 	@python3 tests/explain/fleet.py $(B)/cli/oomsight --pods 1000 --incidents 200 --kills 20 --seconds 80
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
-	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite
+	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write
 app:                    ## the page that needs no install, in build/app: WebAssembly by PyPI's ziglang
 	@tools/app.sh build-wasm build/app
 site: all               ## the documentation as pages, in build/site

@@ -1,35 +1,130 @@
-/* What the commands share: the table of commands, exit codes, options of the output. */
+/* What the commands share: the options of cli/options.def, exit codes, the way answers and errors leave the program. */
 #ifndef OOMSIGHT_CLI_H
 #define OOMSIGHT_CLI_H
 
 #include <oomsight/oomsight.h>
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum { EXIT_FITS = 0, EXIT_DOES_NOT_FIT = 1, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_OUR_FAULT = 4 };
 
-/* A command gets the words behind its name. */
-typedef struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} command;
+/* One bit for each command. */
+enum {
+    PLAN = 1 << 0,
+    EXPLAIN = 1 << 1,
+    DRYRUN = 1 << 2,
+    RUN = 1 << 3,
+    TOP = 1 << 4,
+    CHECK = 1 << 5,
+    MATRIX = 1 << 6,
+    BISECT = 1 << 7,
+    DOCTOR = 1 << 8,
+    REPLAY = 1 << 9,
+    GPUS = 1 << 10,
+    ENGINES = 1 << 11,
+    KB = 1 << 12,
+    REDACT = 1 << 13,
+    COMPLETION = 1 << 14,
+    EVERY = (1 << 15) - 1,
+    ANSWERS = EVERY & ~(RUN | TOP | REDACT | COMPLETION), /* they write one, in a form that can be chosen */
+};
+enum { ANY = INT_MAX - 1, BEHIND = INT_MAX };
 
-int cmd_replay(int argc, char **argv);
-int cmd_bisect(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_dryrun(int argc, char **argv);
-int cmd_gpus(int argc, char **argv);
-int cmd_engines(int argc, char **argv);
-int cmd_explain(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_completion(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_kb(int argc, char **argv);
-int cmd_matrix(int argc, char **argv);
-int cmd_redact(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_top(int argc, char **argv);
+typedef struct command command;
+
+typedef struct size_option {
+    const char *text; /* NULL: not given */
+    uint64_t bytes;
+} size_option;
+
+typedef struct number_option {
+    bool given;
+    double number;
+} number_option;
+
+/* What was given: a field for each option of cli/options.def. Words are those of argv. */
+typedef struct cli_options {
+#define COMMAND(...)
+#define FLAG(id, ...) bool id;
+#define TEXT(id, ...) const char *id;
+#define CHOICE(id, ...) const char *id;
+#define SIZE(id, ...) size_option id;
+#define COUNT(id, ...) number_option id;
+#define NUMBER(id, ...) number_option id;
+#define PAIR(id, ...) const char *id[2];
+#define LIST(id, word, value, count, ...)                                                                    \
+    size_t id##_count;                                                                                       \
+    const char *id[count];
+#define ALSO(...)
+#define ALIAS(...)
+#include "options.def"
+    const command *command;
+    char **words; /* besides options: files, or the command behind `--`, which ends with NULL */
+    int word_count;
+    oomsight_render_params render; /* what --json, --format, --color, ... and the terminal make of it */
+} cli_options;
+
+#define ARRAY_COUNT(array) (sizeof(array) / sizeof *(array))
+/* Of a list that may be given once: what was given last; NULL: nothing. */
+#define LAST(given, id) ((given)->id##_count ? (given)->id[(given)->id##_count - 1] : NULL)
+
+static inline double number_or(number_option given, double otherwise)
+{
+    return given.given ? given.number : otherwise;
+}
+
+struct command {
+    unsigned bit;
+    const char *name;
+    int (*run)(cli_options *given);
+    int least, most; /* words besides options */
+    const char *summary, *usage, *about, *missing, *exits;
+};
+
+typedef enum option_kind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_CHOICE,
+    OPTION_SIZE,
+    OPTION_COUNT,
+    OPTION_NUMBER,
+    OPTION_PAIR,
+    OPTION_LIST,
+} option_kind;
+
+typedef struct option_row {
+    const char *word, *value, *help; /* help NULL: in the last line; "": not told */
+    unsigned commands;
+    option_kind kind;
+    size_t field; /* offset in cli_options */
+    double least, most;
+} option_row;
+
+extern const command commands[];
+extern const size_t command_count;
+/* The rows of a command in order, beginning with NULL; NULL: no more. */
+const option_row *option_next(const command *which, const option_row *before);
+/* The one that a word names, which may carry a value behind `=`; NULL: none of this command. */
+const option_row *option_find(const command *which, const char *word);
+
+/* Read the words behind the command's name. -1: go on; else the exit code, help or a complaint is given. */
+int options_read(const command *which, int argc, char **argv, cli_options *ret_given);
+const command *command_find(const char *name);  /* NULL: no such command, told */
+void command_missing(const cli_options *given); /* says what it takes besides options */
+
+#define COMMAND(id, name, ...) int cmd_##name(cli_options *given);
+#define FLAG(...)
+#define TEXT(...)
+#define CHOICE(...)
+#define SIZE(...)
+#define COUNT(...)
+#define NUMBER(...)
+#define PAIR(...)
+#define LIST(...)
+#define ALSO(...)
+#define ALIAS(...)
+#include "options.def"
 
 /* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
 #define RUN_SEGMENT_PREFIX "oomsight-run-"
@@ -42,58 +137,19 @@ double seconds_since_boot(void);               /* counted while the machine slee
 /* Behind the guard: a program that tries it (cli/selftest.c). */
 int selftest_inside(const char *budget_text);
 
-/* Output options that every command takes: --json, --format, --output, --color, --ascii, --lang, --verbose, --explain, --data. */
-typedef struct output_options {
-    oomsight_render_params render;
-    const char *output_path; /* NULL: stdout */
-    const char *data_dir;    /* NULL: embedded */
-} output_options;
-
-void output_options_init(output_options *options);
-
-/* If argv[*at] is one of them, take it (and its value), move *at past it and return 1. 0: not ours. -1: wrong usage,
- * already told on stderr. */
-int output_options_take(output_options *options, int argc, char **argv, int *at);
-
-/* Decide colour and width once all options are read. */
-void output_options_settle(output_options *options);
+/* What every command that plans one command is told of it (cmd_plan.c). */
+oomsight_plan_params plan_params(cli_options *given);
 
 /* Write the answer. Returns EXIT_FITS or EXIT_INPUT. */
-int output_write(const output_options *options, const char *text);
+int output_write(const cli_options *given, const char *text);
+/* The same for what a render function left, which is freed; a failure of it is told. */
+int output_give(const cli_options *given, oomsight_status status, char *text, const oomsight_error *error);
 
 /* A line on stderr that may quote somebody's words: secrets in it are hidden, control characters written out. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+extern const char *chosen_language; /* of --lang; NULL: as the environment says */
 /* Print an error on stderr and give the exit code that fits it. */
 int fail_with(const oomsight_error *error);
-
-/* Value of an option given as `--name value` or `--name=value`: NULL when argv[*at] is another option; *at moves past
- * what was used. When the value is missing, says so and sets *ret_wrong. */
-const char *option_value(const char *name, int argc, char **argv, int *at, bool *ret_wrong);
-
-/* A size as every command takes it: 1, or -1 when it is none, already told. */
-int size_value(const char *name, const char *option, const char *value, uint64_t *ret_bytes);
-
-/* What a command that has `[options] -- the command` reads its words with. `take` is handed each word that is no output option and says
- * 1 taken, 0 not ours, -1 wrong usage. */
-typedef struct command_line {
-    const char *name; /* "plan" */
-    const char *help;
-    const char *what; /* what goes behind `--`: "engine flags go" */
-    const char *example;
-    output_options *output;
-    int (*take)(void *options, int argc, char **argv, int *at);
-    void *options;
-} command_line;
-
-/* Where the command begins among the words: behind `--`, or at the first word that is no option. -1 wrong usage, already told; -2 help
- * was asked for and given. */
-int command_line_read(const command_line *line, int argc, char **argv);
-
-/* --gpu-cc, in every command; --compute-capability is its older spelling. */
-const char *capability_value(int argc, char **argv, int *at, bool *ret_wrong);
-
-/* --insecure, of every command that may ask the hub: true when `word` is it. */
-bool take_insecure(const char *word);
 
 #endif

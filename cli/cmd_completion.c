@@ -1,155 +1,108 @@
-/* oomsight completion: a script for the shell, made from one table. tests/cli/completion.sh compares the table with the help
- * texts, so that an option cannot be forgotten. */
+/* oomsight completion: a script for the shell. The script asks `oomsight completion words` what could stand next, and that is answered
+ * from cli/options.def and from what is known of GPUs, versions and flags. */
 #include "cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define OUTPUT "--json --format --output --color --ascii --lang --verbose --explain --data --help"
-
 static const struct {
-    const char *command, *options;
-} table[] = {
-    {"plan", "--gpu --gpu-total --gpu-used --gpu-cc --engine --vllm --env --offline --insecure --host-ram "
-             "--max-fit --null "
-             "--strict " OUTPUT},
-    {"explain", "--follow --idle --state --metrics --metrics-file --max-files --hub --insecure --gpu --model "
-                "--vllm " OUTPUT},
-    {"replay", "--settings --try --no-what-if --smallest --torch --gpu-total --gpu-used --device "
-               "--pool-backend --sweep "
-               "--events " OUTPUT},
-    {"dryrun", "--gpu --gpu-total --gpu-used --slice --gpu-cc --outside --load --serve --until "
-               "--trace --snapshot --cuda --warm "
-               "--timeout --quiet " OUTPUT},
-    {"run", "--budget --unified --report --quiet --selftest --color --ascii --lang --help"},
-    {"top", "--once --every --json --color --ascii --lang --help"},
-    {"check", "--gpu --gpu-total --gpu-used --gpu-cc --vllm --models --strict --offline --insecure " OUTPUT},
-    {"matrix", "--diff --moved --models --offline --insecure --mode --threads --points --cache --no-cache "
-               "--engine --jobs "
-               "--retries --timeout --under --logs --ray --python --quiet " OUTPUT},
-    {"bisect", "--good --bad --moved --dryrun --engine --timeout --gpu --gpu-total --gpu-used --gpu-cc --env "
-               "--offline --insecure " OUTPUT},
-    {"doctor", "--measure --device --timeout " OUTPUT},
-    {"gpus", OUTPUT},
-    {"engines", OUTPUT},
-    {"redact", OUTPUT},
-    {"kb", "list show lint test " OUTPUT},
-    {"completion", "bash zsh fish"},
+    const char *shell, *script;
+} scripts[] = {
+    {"bash", "_oomsight() {\n"
+             "    local IFS=$'\\n'\n"
+             "    COMPREPLY=($(oomsight completion words \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null))\n"
+             "}\n"
+             "complete -o default -F _oomsight oomsight\n"},
+    {"zsh",
+     "#compdef oomsight\n"
+     "_oomsight() {\n"
+     "    local -a offered\n"
+     "    offered=(${(f)\"$(oomsight completion words \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+     "    if (($#offered)); then compadd -- $offered; else _files; fi\n"
+     "}\n"
+     "if [[ $funcstack[1] == _oomsight ]]; then _oomsight \"$@\"; else compdef _oomsight oomsight; fi\n"},
+    {"fish",
+     "complete -c oomsight -a '(oomsight completion words (commandline -opc)[2..-1] (commandline -ct) "
+     "2>/dev/null)'\n"},
 };
-enum { COUNT = sizeof table / sizeof *table };
 
-/* Options whose value is one of a few words. */
-static const struct {
-    const char *option, *words;
-} values[] = {
-    {"--format", "text json md html github sarif junit"},
-    {"--color", "auto always never"},
-    {"--lang", "en zh"},
-    {"--cuda", "12 13"},
-    {"--mode", "plan dryrun"},
-    {"--pool-backend", "driver clean sticky"},
-};
-enum { VALUES = sizeof values / sizeof *values };
-
-static const char *values_of(const char *option)
+/* Those of the words in `list`, divided by any of `between`, that begin as the one that is being typed. */
+static void offer(const char *list, const char *between, const char *typed)
 {
-    for (size_t i = 0; i < VALUES; i++)
-        if (strcmp(values[i].option, option) == 0) return values[i].words;
-    return NULL;
+    while (*(list += strspn(list, between))) {
+        size_t const len = strcspn(list, between);
+        if (strncmp(list, typed, strlen(typed)) == 0) printf("%.*s\n", (int)len, list);
+        list += len;
+    }
 }
 
-static void put_commands(void)
+static void offer_known(const cli_options *given, const char *what, const char *typed)
 {
-    for (size_t i = 0; i < COUNT; i++) printf("%s%s", i ? " " : "", table[i].command);
+    oomsight_data *data = NULL;
+    char *text = NULL;
+    if (oomsight_data_open(given->data, &data, NULL) == OOMSIGHT_OK &&
+        oomsight_data_render(data, what, &given->render, &text, NULL) == OOMSIGHT_OK)
+        offer(text, "\n", typed);
+    oomsight_text_free(text);
+    oomsight_data_close(data);
 }
 
-/* Behind `--` stands another command: there files are offered, as for any word that is not an option. */
-static void put_bash(void)
+static void offer_values(const cli_options *given, const option_row *row, const char *typed)
 {
-    fputs("_oomsight() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} i options=\n"
-          "    for ((i = 1; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]} == -- ]] && return; done\n"
-          "    if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"",
-          stdout);
-    put_commands();
-    fputs(" help version\" -- \"$word\")); return; fi\n"
-          "    case $before in\n",
-          stdout);
-    for (size_t i = 0; i < VALUES; i++)
-        printf("        %s) options='%s' ;;\n", values[i].option, values[i].words);
-    fputs("    esac\n"
-          "    if [[ -n $options ]]; then COMPREPLY=($(compgen -W \"$options\" -- \"$word\")); return; fi\n"
-          "    case ${COMP_WORDS[1]} in\n",
-          stdout);
-    for (size_t i = 0; i < COUNT; i++)
-        printf("        %s) options='%s' ;;\n", table[i].command, table[i].options);
-    fputs("    esac\n"
-          "    [[ $word == -* || ${COMP_WORDS[1]} == completion ]] && COMPREPLY=($(compgen -W \"$options\" "
-          "-- \"$word\"))\n"
-          "}\n"
-          "complete -o default -F _oomsight oomsight\n",
-          stdout);
+    if (strcmp(row->word, "--gpu") == 0)
+        offer_known(given, "gpu words", typed);
+    else if (strcmp(row->value, "VERSION") == 0 || row->kind == OPTION_PAIR)
+        offer_known(given, "version words", typed);
+    else if (row->value[0] >= '0' && row->value[0] <= 'z' &&
+             !strpbrk(row->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        offer(row->value, "|", typed);
 }
 
-static void put_zsh(void)
+static void offer_options(const command *which, const char *typed)
 {
-    fputs("#compdef oomsight\n_oomsight() {\n    local -a options\n    if ((CURRENT == 2)); then compadd ",
-          stdout);
-    put_commands();
-    fputs(" help version; return; fi\n"
-          "    if ((${words[(I)--]} && ${words[(I)--]} < CURRENT)); then _files; return; fi\n"
-          "    case $words[CURRENT-1] in\n",
-          stdout);
-    for (size_t i = 0; i < VALUES; i++)
-        printf("        %s) compadd %s; return ;;\n", values[i].option, values[i].words);
-    fputs("    esac\n"
-          "    case $words[2] in\n",
-          stdout);
-    for (size_t i = 0; i < COUNT; i++)
-        printf("        %s) options=(%s) ;;\n", table[i].command, table[i].options);
-    fputs("    esac\n"
-          "    if [[ $words[CURRENT] == -* || $words[2] == completion ]]; then compadd -- $options; else "
-          "_files; fi\n"
-          "}\n"
-          "if [[ $funcstack[1] == _oomsight ]]; then _oomsight \"$@\"; else compdef _oomsight oomsight; fi\n",
-          stdout);
+    for (const option_row *row = NULL; (row = option_next(which, row));)
+        if (!row->help || *row->help) offer(row->word, " ", typed);
 }
 
-static void put_fish(void)
+/* The words behind `oomsight`, of which the last is being typed. Nothing offered: the shell offers files. */
+static void offer_next(const cli_options *given, char **words, int count)
 {
-    fputs("complete -c oomsight -n __fish_use_subcommand -f -a '", stdout);
-    put_commands();
-    fputs(" help version'\n", stdout);
-    for (size_t i = 0; i < COUNT; i++) {
-        char words[512];
-        snprintf(words, sizeof words, "%s", table[i].options);
-        for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
-            bool const option = strncmp(word, "--", 2) == 0;
-            const char *const choice = values_of(word);
-            printf("complete -c oomsight -n '__fish_seen_subcommand_from %s' %s %s", table[i].command,
-                   option ? "-l" : "-f -a", option ? word + 2 : word);
-            if (choice) printf(" -x -a '%s'", choice);
-            putchar('\n');
+    const char *const typed = words[count - 1];
+    const command *which = NULL;
+    for (size_t i = 0; i < command_count; i++) {
+        if (count == 1) offer(commands[i].name, " ", typed);
+        if (count > 1 && strcmp(words[0], commands[i].name) == 0) which = &commands[i];
+    }
+    if (count == 1) offer("help version", " ", typed);
+    if (!which) return;
+    const option_row *row = NULL;
+    for (int i = 1; i + 1 < count; i++) {
+        row = option_find(which, words[i]);
+        if (strcmp(words[i], "--") == 0) {
+            if (typed[0] == '-') offer_known(given, "flag words", typed);
+            return;
         }
+        if (row && (row->kind == OPTION_FLAG || strchr(words[i], '='))) row = NULL;
+        if (row && i + 2 < count) i++, row = row->kind == OPTION_PAIR && i + 1 == count - 1 ? row : NULL;
     }
+    if (row)
+        offer_values(given, row, typed);
+    else if (typed[0] == '-')
+        offer_options(which, typed);
+    else if (which->bit == KB && count == 2)
+        offer("list show lint test", " ", typed);
+    else if (which->bit == COMPLETION && count == 2)
+        offer("bash zsh fish", " ", typed);
 }
 
-int cmd_completion(int argc, char **argv)
+int cmd_completion(cli_options *given)
 {
-    const char *shell = argc == 1 ? argv[0] : "";
-    if (strcmp(shell, "--help") == 0 || strcmp(shell, "-h") == 0)
-        fputs("usage: oomsight completion bash|zsh|fish\n\n"
-              "Prints a script for the shell, for example: source <(oomsight completion bash)\n",
-              stdout);
-    else if (strcmp(shell, "bash") == 0)
-        put_bash();
-    else if (strcmp(shell, "zsh") == 0)
-        put_zsh();
-    else if (strcmp(shell, "fish") == 0)
-        put_fish();
-    else {
-        fputs("oomsight completion: for which shell? bash, zsh or fish\n", stderr);
-        return EXIT_USAGE;
+    for (size_t i = 0; i < ARRAY_COUNT(scripts); i++)
+        if (strcmp(given->words[0], scripts[i].shell) == 0) return output_write(given, scripts[i].script);
+    if (strcmp(given->words[0], "words") == 0) {
+        if (given->word_count > 1) offer_next(given, given->words + 1, given->word_count - 1);
+        return EXIT_FITS;
     }
-    return EXIT_FITS;
+    command_missing(given);
+    return EXIT_USAGE;
 }

@@ -1,4 +1,4 @@
-/* Reading the words of `redact`: text in, the same text without secrets out. */
+/* oomsight redact: text in, the same text without secrets out. */
 #include "cli.h"
 
 #include <errno.h>
@@ -7,17 +7,6 @@
 #include <string.h>
 
 enum { CHUNK_BYTES = 64 << 10, MOST_BYTES = 256 << 20 };
-
-static int print_help(void)
-{
-    fputs("usage: oomsight redact [FILE]\n\n"
-          "The text of FILE, or of standard input, without the values of tokens, keys and passwords (***), "
-          "and with\n"
-          "control characters written out: ready to paste where others read it.\n\n"
-          "  --output FILE        write there instead of to standard output\n",
-          stdout);
-    return EXIT_FITS;
-}
 
 /* All of it, ended with a zero; bytes of zero inside become blanks. NULL: it cannot be read. */
 static char *read_all(FILE *from)
@@ -48,22 +37,9 @@ static char *read_all(FILE *from)
     return text;
 }
 
-int cmd_redact(int argc, char **argv)
+int cmd_redact(cli_options *given)
 {
-    output_options options;
-    output_options_init(&options);
-    const char *path = NULL;
-    for (int at = 0; at < argc;) {
-        if (strcmp(argv[at], "--help") == 0) return print_help();
-        int const taken = output_options_take(&options, argc, argv, &at);
-        if (taken < 0) return EXIT_USAGE;
-        if (taken > 0) continue;
-        if (path || (argv[at][0] == '-' && argv[at][1])) {
-            complain("oomsight redact: '%s' is not understood", argv[at]);
-            return EXIT_USAGE;
-        }
-        path = argv[at++];
-    }
+    const char *path = given->word_count ? given->words[0] : NULL;
     bool const named = path && strcmp(path, "-") != 0;
     FILE *from = named ? fopen(path, "r") : stdin;
     char *text = from ? read_all(from) : NULL, *shown = NULL;
@@ -71,9 +47,8 @@ int cmd_redact(int argc, char **argv)
     if (from && named) fclose(from);
     if (!text) return EXIT_INPUT;
     oomsight_error error = {0};
-    int const code = oomsight_text_redact(text, &shown, &error) == OOMSIGHT_OK ? output_write(&options, shown)
-                                                                               : fail_with(&error);
-    oomsight_text_free(shown);
+    oomsight_status const status = oomsight_text_redact(text, &shown, &error);
+    int const code = output_give(given, status, shown, &error);
     free(text);
     return code;
 }

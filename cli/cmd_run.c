@@ -15,28 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char help[] =
-    "usage: oomsight run [options] -- vllm serve MODEL [vllm flags...]\n\n"
-    "Starts the command as it is, with a guard in front of the CUDA libraries that counts what it allocates. "
-    "Past\n"
-    "the budget an allocation is answered with \"out of memory\" before the driver is asked, and every "
-    "question for\n"
-    "free or total memory (CUDA, NVML, device properties) shows the budget, so that the engine sizes itself "
-    "inside it.\n"
-    "Any program that allocates by CUDA will do. The report goes to stderr when the command has ended.\n"
-    "At the first refusal or OutOfMemoryError, and on SIGUSR2, a bundle about it is written to "
-    "OOMSIGHT_BUNDLE_DIR\n"
-    "or the temporary directory.\n\n"
-    "  --budget SIZE|SHARE   what the command may use of each device: 20GiB, or 0.6 of it (no limit)\n"
-    "  --unified RESERVE     host and device share one memory: leave so much to the host, e.g. 8GiB\n"
-    "  --report FILE         the report there, as JSON\n"
-    "  --quiet               no report on stderr\n"
-    "  --no-log              leave the command's output alone: no phases, no owners\n"
-    "  --no-bundle           write nothing about failures\n"
-    "  --selftest [SIZE]     instead of a command: try the guard on the first device, within 1GiB or SIZE\n"
-    "  --color WHEN, --ascii, --lang en|zh\n\n"
-    "Exit: the command's own code; 128 and the number of a signal that ended it.\n";
-
 static bool take_budget(const char *value, oomsight_run_params *params)
 {
     char *end;
@@ -46,42 +24,6 @@ static bool take_budget(const char *value, oomsight_run_params *params)
     if (oomsight_size_parse(value, &params->budget_bytes) && params->budget_bytes) return true;
     complain("oomsight run: '%s' is no budget (20GiB, 24564MiB, or a share such as 0.6)", value);
     return false;
-}
-
-static int take_option(void *given, int argc, char **argv, int *at)
-{
-    run_options *options = given;
-    bool wrong = false;
-    const char *value;
-    if (strcmp(argv[*at], "--quiet") == 0) return options->quiet = true, ++*at, 1;
-    if (strcmp(argv[*at], "--no-log") == 0) return options->own_output = true, ++*at, 1;
-    if (strcmp(argv[*at], "--no-bundle") == 0) return options->no_bundle = true, ++*at, 1;
-    if ((value = option_value("--budget", argc, argv, at, &wrong)))
-        return take_budget(value, &options->params) ? 1 : -1;
-    if ((value = option_value("--report", argc, argv, at, &wrong))) return options->report_path = value, 1;
-    if ((value = option_value("--unified", argc, argv, at, &wrong))) {
-        int const taken = size_value("run", "--unified", value, &options->params.reserve_bytes);
-        if (taken < 0 || options->params.reserve_bytes) return taken;
-        complain("oomsight run: --unified takes what the host keeps, and 0 is nothing");
-        return -1;
-    }
-    return wrong ? -1 : 0;
-}
-
-/* 0, -1 wrong usage, -2 help was asked for */
-static int read_options(run_options *options, int argc, char **argv)
-{
-    command_line const line = {.name = "run",
-                               .help = help,
-                               .what = "the command goes",
-                               .example = "oomsight run --budget 20GiB -- vllm serve MODEL",
-                               .output = &options->output,
-                               .take = take_option,
-                               .options = options};
-    int const at = command_line_read(&line, argc, argv);
-    if (at < 0) return at;
-    options->command = argv + at;
-    return 0;
 }
 
 /* Beside the folders of the stand-ins. */
@@ -105,12 +47,12 @@ static void segment_name(char *ret_path, size_t capacity)
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
 }
 
-static void child_exec(const run_options *options, const char *guard, const char *segment_path)
+static void child_exec(const cli_options *given, const char *guard, const char *segment_path)
 {
     environment_put_front("LD_PRELOAD", guard);
     setenv("OOMSIGHT_GUARD", segment_path, 1);
-    execvp(options->command[0], options->command);
-    complain("oomsight run: '%s' cannot be started: %s", options->command[0], strerror(errno));
+    execvp(given->words[0], given->words);
+    complain("oomsight run: '%s' cannot be started: %s", given->words[0], strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -147,23 +89,22 @@ static int wait_for(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void report(run_options *options, const oomsight_run *run)
+static void report(const cli_options *given, const oomsight_run *run)
 {
+    cli_options to_file = *given;
+    oomsight_render_params to_terminal = given->render;
     oomsight_error error = {0};
     char *text = NULL;
-    if (options->report_path) {
-        options->output.render.format = OOMSIGHT_FORMAT_JSON;
-        options->output.output_path = options->report_path;
-        if (oomsight_run_render(run, &options->output.render, &text, &error) != OOMSIGHT_OK)
-            fail_with(&error);
-        else
-            output_write(&options->output, text);
-        oomsight_text_free(text);
+    if (given->report) {
+        to_file.render.format = OOMSIGHT_FORMAT_JSON;
+        to_file.output = given->report;
+        oomsight_status const status = oomsight_run_render(run, &to_file.render, &text, &error);
+        output_give(&to_file, status, text, &error);
         text = NULL;
     }
-    if (options->quiet) return;
-    options->output.render.format = OOMSIGHT_FORMAT_TEXT;
-    if (oomsight_run_render(run, &options->output.render, &text, &error) != OOMSIGHT_OK) {
+    if (given->quiet) return;
+    to_terminal.format = OOMSIGHT_FORMAT_TEXT;
+    if (oomsight_run_render(run, &to_terminal, &text, &error) != OOMSIGHT_OK) {
         fail_with(&error);
         return;
     }
@@ -201,7 +142,7 @@ static void pass_some(run_output *output, const sigset_t *mask)
 }
 
 /* Until the command has ended: its exit code. */
-static int attend(const run_options *options, pid_t pid, run_output *output, oomsight_run *run,
+static int attend(const cli_options *given, pid_t pid, run_output *output, oomsight_run *run,
                   run_bundle *bundle, const sigset_t *mask)
 {
     double const start = seconds_since_boot();
@@ -213,22 +154,22 @@ static int attend(const run_options *options, pid_t pid, run_output *output, oom
         if (bundle_asked) bundle_asked = 0, bundle->asked = true;
         double const now = seconds_since_boot() - start;
         if (now - watched >= 1) oomsight_run_watch(run, watched = now);
-        run_bundle_look(bundle, options, output, run, false);
+        run_bundle_look(bundle, given, output, run, false);
     }
     child_pid = 0;
     run_output_end(output);
-    run_bundle_look(bundle, options, output, run, true);
+    run_bundle_look(bundle, given, output, run, true);
     run_bundle_finish(bundle, run);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int guarded(run_options *options, const char *guard, const char *segment_path, oomsight_run *run)
+static int guarded(const cli_options *given, const char *guard, const char *segment_path, oomsight_run *run)
 {
     static run_output output; /* too large for a stack */
     run_bundle bundle = {0};
     sigset_t child, before;
     output.run = run;
-    if (options->own_output || !run_output_open(&output)) output.count = 0;
+    if (given->no_log || !run_output_open(&output)) output.count = 0;
     handle(SIGCHLD, wake_up);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -241,7 +182,7 @@ static int guarded(run_options *options, const char *guard, const char *segment_
         handle(SIGUSR2, SIG_DFL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         run_output_give(&output);
-        child_exec(options, guard, segment_path);
+        child_exec(given, guard, segment_path);
     }
     run_output_started(&output);
     if (pid < 0) {
@@ -250,18 +191,18 @@ static int guarded(run_options *options, const char *guard, const char *segment_
     }
     child_pid = pid;
     signals_taken();
-    int const code = attend(options, pid, &output, run, &bundle, &before);
-    report(options, run);
+    int const code = attend(given, pid, &output, run, &bundle, &before);
+    report(given, run);
     return code;
 }
 
 /* A program of our own, without the guard and then as any other command. */
-static int selftest(char *size)
+static int selftest(cli_options *given)
 {
     static char program[] = "/proc/self/exe", run[] = "run", inside[] = "--inside", none[] = "0",
-                budget[] = "--budget", end[] = "--";
-    char *alone[] = {program, run, inside, none, NULL},
-         *guarded_one[] = {budget, size, end, program, run, inside, size, NULL};
+                usual[] = "1GiB";
+    char *size = given->word_count ? given->words[0] : usual;
+    char *alone[] = {program, run, inside, none, NULL}, *guarded_one[] = {program, run, inside, size, NULL};
     fflush(NULL);
     pid_t const pid = fork();
     if (pid == 0) {
@@ -269,25 +210,34 @@ static int selftest(char *size)
         _exit(127);
     }
     int const code = pid < 0 ? EXIT_OUR_FAULT : wait_for(pid);
-    return code ? code : cmd_run(7, guarded_one);
+    if (code) return code;
+    given->selftest = false;
+    given->budget = size;
+    given->words = guarded_one;
+    given->word_count = 4;
+    return cmd_run(given);
 }
 
-int cmd_run(int argc, char **argv)
+/* False: told. */
+static bool take_limits(const cli_options *given, oomsight_run_params *params)
 {
-    if (argc > 0 && strcmp(argv[0], "--selftest") == 0) {
-        static char usual[] = "1GiB";
-        return selftest(argc > 1 ? argv[1] : usual);
-    }
-    if (argc == 2 && strcmp(argv[0], "--inside") == 0) return selftest_inside(argv[1]);
-    run_options options = {.params = OOMSIGHT_RUN_PARAMS_INIT};
+    if (given->budget && !take_budget(given->budget, params)) return false;
+    params->reserve_bytes = given->unified.bytes;
+    if (!given->unified.text || params->reserve_bytes) return true;
+    complain("oomsight run: --unified takes what the host keeps, and 0 is nothing");
+    return false;
+}
+
+int cmd_run(cli_options *given)
+{
     char guard[600], segment_path[600];
+    oomsight_run_params params = OOMSIGHT_RUN_PARAMS_INIT;
     oomsight_error error = {0};
     oomsight_run *run = NULL;
-    output_options_init(&options.output);
-    int const read = read_options(&options, argc, argv);
-    if (read == -2) return 0;
-    if (read < 0) return EXIT_USAGE;
-    output_options_settle(&options.output);
+    if (given->inside) return selftest_inside(given->inside);
+    if (given->selftest) return selftest(given);
+    if (given->word_count == 0) return command_missing(given), EXIT_USAGE;
+    if (!take_limits(given, &params)) return EXIT_USAGE;
     if (!guard_path(guard, sizeof guard)) {
         fputs("oomsight run: liboomsight-guard.so is not found beside the stand-ins (OOMSIGHT_SHIM_DIR)\n",
               stderr);
@@ -295,9 +245,9 @@ int cmd_run(int argc, char **argv)
     }
     handle(SIGUSR2, ask_bundle); /* whoever finds the segment may ask */
     segment_name(segment_path, sizeof segment_path);
-    options.params.segment_path = segment_path;
-    if (oomsight_run_create(&options.params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);
-    int const code = guarded(&options, guard, segment_path, run);
+    params.segment_path = segment_path;
+    if (oomsight_run_create(&params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);
+    int const code = guarded(given, guard, segment_path, run);
     oomsight_run_free(run);
     unlink(segment_path);
     return code;

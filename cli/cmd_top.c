@@ -13,24 +13,6 @@
 
 enum { KEPT_MAX = 64, PATH_BYTES = 800, DUMP_SECONDS = 70 };
 
-static const char help[] =
-    "usage: oomsight top [--once] [--json] [--every SECONDS] [--dump [PID]]\n\n"
-    "Every command that runs under 'oomsight run' on this machine, with what it holds "
-    "on each device against its\n"
-    "budget. Drawn again every two seconds on a terminal; once when piped.\n\n"
-    "  --once              print once and end\n"
-    "  --every SECONDS     between two drawings (2)\n"
-    "  --json              an array of objects, one for each command; once\n"
-    "  --dump [PID]        have each of them, or the one of that process, write a bundle\n"
-    "  --color WHEN, --ascii, --lang en|zh\n";
-
-typedef struct top_options {
-    output_options output;
-    bool once, dump;
-    int dumped; /* of --dump: the launcher; 0: all */
-    unsigned every;
-} top_options;
-
 /* The words that it was started with, for people: one line, cut. */
 static void command_of(int pid, char *ret_line, size_t capacity)
 {
@@ -100,11 +82,11 @@ static void close_gone(void)
 }
 
 /* Ask whoever started it, and wait until it is written. */
-static bool dump(const top_options *options, const char *path, int pid)
+static bool dump(const cli_options *given, const char *path, int pid)
 {
     oomsight_run *run = open_kept(path);
     const char *place = "";
-    if (!run || (options->dumped && options->dumped != pid)) return false;
+    if (!run || (given->word_count && atoi(given->words[0]) != pid)) return false;
     unsigned const before = oomsight_run_bundles(run, &place);
     int const launcher = oomsight_run_launcher(run);
     if (!launcher || kill(launcher, SIGUSR2) != 0) return false;
@@ -120,15 +102,15 @@ static bool dump(const top_options *options, const char *path, int pid)
     return false;
 }
 
-static bool show(const top_options *options, const char *path, int pid, bool first)
+static bool show(const cli_options *given, const char *path, int pid, bool first)
 {
     oomsight_error error = {0};
     oomsight_run *run = open_kept(path);
     char *text = NULL, line[4096];
     if (!run) return false;
-    bool const shown = oomsight_run_render(run, &options->output.render, &text, &error) == OOMSIGHT_OK;
+    bool const shown = oomsight_run_render(run, &given->render, &text, &error) == OOMSIGHT_OK;
     command_of(pid, line, sizeof line);
-    if (shown && options->output.render.format == OOMSIGHT_FORMAT_JSON)
+    if (shown && given->render.format == OOMSIGHT_FORMAT_JSON)
         printf("%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
     else if (shown) {
         char *clean = NULL;
@@ -140,7 +122,7 @@ static bool show(const top_options *options, const char *path, int pid, bool fir
     return shown;
 }
 
-static unsigned draw(const top_options *options)
+static unsigned draw(const cli_options *given)
 {
     const char *folder = segment_folder();
     unsigned count = 0;
@@ -152,63 +134,37 @@ static unsigned draw(const top_options *options)
         if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (!is_live(path, entry->d_name, &pid)) continue;
-        if (options->dump ? dump(options, path, pid) : show(options, path, pid, count == 0)) count++;
+        if (given->dump ? dump(given, path, pid) : show(given, path, pid, count == 0)) count++;
     }
     closedir(place);
     close_gone();
     return count;
 }
 
-static int take_option(top_options *options, int argc, char **argv, int *at)
+int cmd_top(cli_options *given)
 {
-    bool wrong = false;
-    const char *value;
-    if (strcmp(argv[*at], "--once") == 0) return options->once = true, ++*at, 1;
-    if (strcmp(argv[*at], "--dump") == 0) {
-        options->dump = true;
-        if (++*at < argc && argv[*at][0] >= '1' && argv[*at][0] <= '9') options->dumped = atoi(argv[(*at)++]);
-        return 1;
-    }
-    if ((value = option_value("--every", argc, argv, at, &wrong))) {
-        options->every = (unsigned)strtoul(value, NULL, 10);
-        if (options->every) return 1;
-        complain("oomsight top: '%s' is no number of seconds", value);
-        return -1;
-    }
-    return wrong ? -1 : 0;
-}
-
-int cmd_top(int argc, char **argv)
-{
-    top_options options = {.every = 2};
-    output_options_init(&options.output);
-    for (int at = 0; at < argc;) {
-        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) return fputs(help, stdout), 0;
-        int taken = output_options_take(&options.output, argc, argv, &at);
-        if (taken == 0) taken = take_option(&options, argc, argv, &at);
-        if (taken > 0) continue;
-        if (taken == 0) complain("oomsight top: no option '%s'", argv[at]);
+    if (given->word_count && (!given->dump || atoi(given->words[0]) <= 0)) {
+        complain("oomsight top: no option '%s'", given->words[0]);
         return EXIT_USAGE;
     }
-    output_options_settle(&options.output);
-    if (options.dump) {
-        if (draw(&options)) return 0;
+    if (given->dump) {
+        if (draw(given)) return 0;
         complain("oomsight top: nothing runs under 'oomsight run' here that could write a bundle");
         return EXIT_INPUT;
     }
-    bool const json = options.output.render.format == OOMSIGHT_FORMAT_JSON;
+    bool const json = given->render.format == OOMSIGHT_FORMAT_JSON;
     if (json) {
         puts("[");
-        draw(&options);
+        draw(given);
         puts("]");
         return 0;
     }
     for (;;) {
-        bool const again = !options.once && isatty(STDOUT_FILENO);
+        bool const again = !given->once && isatty(STDOUT_FILENO);
         if (again) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
-        if (!draw(&options)) puts("nothing runs under 'oomsight run' here");
+        if (!draw(given)) puts("nothing runs under 'oomsight run' here");
         fflush(stdout);
         if (!again) return 0;
-        sleep(options.every);
+        sleep((unsigned)number_or(given->every, 2));
     }
 }

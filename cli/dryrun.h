@@ -38,23 +38,17 @@ bool dryrun_mix_aborts(const dryrun_mix *mix, unsigned number);
 /* The body of request `number`, to be given to free(); NULL: no memory. */
 char *dryrun_mix_body(const dryrun_mix *mix, const char *model, unsigned number, size_t *ret_len);
 
-enum { DRYRUN_LOADS = 16 };
+enum { DRYRUN_LOADS = ARRAY_COUNT(((cli_options *)0)->load) };
 
 typedef struct dryrun_options {
-    output_options output;
+    const cli_options *given; /* its words are the command */
     oomsight_dryrun_params params;
-    char **command; /* behind `--`, ends with NULL */
-    int command_count;
-    unsigned cuda_major; /* 0: ask the command's torch */
-    bool serve;          /* keep the server when it is ready */
-    bool quiet;
-    const char *snapshot_path; /* NULL: none */
-    bool warm;                 /* start once before, so that the compile cache is filled */
-    unsigned timeout_seconds;
+    unsigned cuda_major;            /* 0: ask the command's torch */
     dryrun_mix loads[DRYRUN_LOADS]; /* one after the other, when it is ready */
     unsigned load_count;
     double started; /* dryrun_now() of the command */
 } dryrun_options;
+#define DRYRUN_SECONDS(options) number_or((options)->given->timeout, 3600) /* 0: for ever */
 
 /* dryrun_guard.c: the run in a process of its own, with one that cleans up behind it. Returns the exit code. */
 int dryrun_guard(const dryrun_options *options);

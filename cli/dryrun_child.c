@@ -144,12 +144,12 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
 {
     double const now = dryrun_now();
     if (dryrun_interrupted()) return STOP_INTERRUPTED;
-    if (options->timeout_seconds && now - options->started > options->timeout_seconds) return STOP_TIME;
+    if (DRYRUN_SECONDS(options) > 0 && now - options->started > DRYRUN_SECONDS(options)) return STOP_TIME;
     if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && *failed_at == 0)
         *failed_at = now;
     if (*failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
     if ((p->state & OOMSIGHT_DRYRUN_REACHED) && *failed_at == 0) return STOP_READY;
-    if (engine->serves && (p->state & OOMSIGHT_DRYRUN_READY) && !options->serve && load_done)
+    if (engine->serves && (p->state & OOMSIGHT_DRYRUN_READY) && !options->given->serve && load_done)
         return STOP_READY;
     return GO_ON;
 }
@@ -249,7 +249,7 @@ static void stop(wish why, const dryrun_options *options, const pump *p, dryrun_
 {
     bool const ready = p->state & OOMSIGHT_DRYRUN_READY;
     /* a server that was to be kept until it is interrupted */
-    result->stopped = why == STOP_READY || (why == STOP_INTERRUPTED && options->serve && ready);
+    result->stopped = why == STOP_READY || (why == STOP_INTERRUPTED && options->given->serve && ready);
     result->timed_out = why == STOP_TIME;
     result->interrupted = why == STOP_INTERRUPTED && !result->stopped ? dryrun_interrupted() : 0;
 }
@@ -275,7 +275,7 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
         }
         if (next == GO_ON) continue;
         stop(next, options, p, result);
-        if (options->snapshot_path) dryrun_snapshot_take(segment_path);
+        if (options->given->snapshot) dryrun_snapshot_take(segment_path);
         group_end(pid, &fd, p);
         break;
     }
@@ -297,14 +297,14 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     if (loads == MAP_FAILED || !dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) ||
         pipe2(ends, O_CLOEXEC) != 0)
         return EXIT_OUR_FAULT;
-    p = (pump){.dryrun = dryrun, .quiet = options->quiet};
-    if (engine->added && !options->quiet) {
+    p = (pump){.dryrun = dryrun, .quiet = options->given->quiet};
+    if (engine->added && !options->given->quiet) {
         fputs("oomsight dryrun: added:", stderr);
-        for (int i = options->command_count; engine->command[i]; i++)
+        for (int i = options->given->word_count; engine->command[i]; i++)
             fprintf(stderr, " %s", engine->command[i]);
         fputc('\n', stderr);
     }
-    if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->quiet)
+    if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->given->quiet)
         fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the drafter\n", stderr);
     pid_t const pid = child_start(engine, segment_path, folder, ends[1]);
     close(ends[1]);

@@ -128,11 +128,11 @@ static void ask_interpreter(dryrun_engine *engine)
 static const char *word_value(const dryrun_options *options, const char *name)
 {
     size_t const len = strlen(name);
-    for (int i = 0; i < options->command_count; i++) {
-        const char *word = options->command[i];
+    for (int i = 0; i < options->given->word_count; i++) {
+        const char *word = options->given->words[i];
         if (strncmp(word, name, len) != 0) continue;
         if (word[len] == '=') return word + len + 1;
-        if (word[len] == '\0') return i + 1 < options->command_count ? options->command[i + 1] : "";
+        if (word[len] == '\0') return i + 1 < options->given->word_count ? options->given->words[i + 1] : "";
     }
     return NULL;
 }
@@ -140,12 +140,12 @@ static const char *word_value(const dryrun_options *options, const char *name)
 /* `vllm serve MODEL` and the API server's module serve until they are stopped; the rest ends by itself. */
 static void look_at_words(const dryrun_options *options, dryrun_engine *engine)
 {
-    for (int i = 1; i < options->command_count; i++) {
-        const char *word = options->command[i];
-        if (strcmp(word, "serve") == 0 && strcmp(base_name(options->command[i - 1]), "vllm") == 0) {
+    for (int i = 1; i < options->given->word_count; i++) {
+        const char *word = options->given->words[i];
+        if (strcmp(word, "serve") == 0 && strcmp(base_name(options->given->words[i - 1]), "vllm") == 0) {
             engine->serves = true;
-            if (i + 1 < options->command_count && options->command[i + 1][0] != '-')
-                engine->model = options->command[i + 1];
+            if (i + 1 < options->given->word_count && options->given->words[i + 1][0] != '-')
+                engine->model = options->given->words[i + 1];
         }
         if (strncmp(word, "vllm.entrypoints.", 17) == 0 && strstr(word, "api_server")) engine->serves = true;
     }
@@ -217,10 +217,10 @@ static int add_words(const dryrun_options *options, const char *scratch, dryrun_
 {
     static char tokenizer[600], port[16]; /* live as long as the command */
     enum { MORE = 8 };
-    engine->command = calloc((size_t)options->command_count + MORE + 1, sizeof *engine->command);
+    engine->command = calloc((size_t)options->given->word_count + MORE + 1, sizeof *engine->command);
     if (!engine->command) return EXIT_OUR_FAULT;
-    int count = options->command_count;
-    memcpy(engine->command, options->command, (size_t)count * sizeof *engine->command);
+    int count = options->given->word_count;
+    memcpy(engine->command, options->given->words, (size_t)count * sizeof *engine->command);
     bool weights = true, has_tokenizer = true;
     if (engine->model) look_at_model(engine->model, &weights, &has_tokenizer);
     if (!weights && !word_value(options, "--load-format")) {
@@ -245,7 +245,7 @@ static int add_words(const dryrun_options *options, const char *scratch, dryrun_
         engine->command[count++] = (char *)"--port";
         engine->command[count++] = port;
     }
-    engine->added = count - options->command_count;
+    engine->added = count - options->given->word_count;
     return 0;
 }
 
@@ -291,11 +291,11 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
 {
     dryrun_engine *engine = ret_engine;
     char path[512];
-    if (!find_in_path(options->command[0], path, sizeof path)) {
-        complain("oomsight dryrun: '%s' is not found", options->command[0]);
+    if (!find_in_path(options->given->words[0], path, sizeof path)) {
+        complain("oomsight dryrun: '%s' is not found", options->given->words[0]);
         return EXIT_INPUT;
     }
-    if (find_interpreter(options->command[0], engine->interpreter, sizeof engine->interpreter))
+    if (find_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
         ask_interpreter(engine);
     if (options->cuda_major) {
         engine->cuda_major = options->cuda_major;
@@ -303,7 +303,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
     }
     if (!engine->cuda_major) {
         complain("oomsight dryrun: '%s' brings no PyTorch with CUDA; say --cuda 12 or --cuda 13",
-                 options->command[0]);
+                 options->given->words[0]);
         return EXIT_INPUT;
     }
     if (!dryrun_shim_dir(engine->cuda_major, path, sizeof path)) {

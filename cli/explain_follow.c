@@ -22,49 +22,6 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-static bool take_count(const char *name, const char *value, long most, long *ret_value)
-{
-    char *end;
-    errno = 0;
-    *ret_value = strtol(value, &end, 10);
-    if (!errno && end != value && !*end && *ret_value >= 0 && *ret_value <= most) return true;
-    complain("oomsight explain: %s takes a number, not '%s'", name, value);
-    return false;
-}
-
-int follow_options_take(follow_options *options, int argc, char **argv, int *at)
-{
-    bool wrong = false;
-    const char *value;
-    long number;
-    if (strcmp(argv[*at], "--follow") == 0) {
-        options->on = true;
-        return ++*at, 1;
-    }
-    if ((value = option_value("--idle", argc, argv, at, &wrong))) {
-        if (!take_count("--idle", value, 1000000000, &number)) return -1;
-        options->idle_ms = number * 1000;
-        return 1;
-    }
-    if ((value = option_value("--max-files", argc, argv, at, &wrong))) {
-        if (!take_count("--max-files", value, 1000000, &number)) return -1;
-        options->most_files = (size_t)number;
-        return 1;
-    }
-    const struct {
-        const char *name;
-        const char **to;
-    } texts[] = {{"--state", &options->state_dir},
-                 {"--metrics", &options->metrics_address},
-                 {"--metrics-file", &options->metrics_file}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && !wrong; i++)
-        if ((value = option_value(texts[i].name, argc, argv, at, &wrong))) {
-            *texts[i].to = value;
-            return 1;
-        }
-    return wrong ? -1 : 0;
-}
-
 /* ---- where incidents go ---- */
 
 typedef struct outlet {
@@ -155,12 +112,14 @@ static void on_trouble(void *context, const char *path, const char *sentence)
     complain(": %s", sentence);
 }
 
-static int run(oomsight_agent *agent, const follow_options *options, outlet *out, oomsight_error *error)
+static int run(oomsight_agent *agent, const cli_options *given, outlet *out, oomsight_error *error)
 {
+    bool const ends = given->idle.given;
+    double const idle_ms = given->idle.number * 1000;
     const char *text;
     size_t bytes;
     uint64_t read = 0;
-    for (long quiet_ms = 0; !interrupted && (options->idle_ms < 0 || quiet_ms <= options->idle_ms);) {
+    for (long quiet_ms = 0; !interrupted && (!ends || (double)quiet_ms <= idle_ms);) {
         if (oomsight_agent_poll(agent, POLL_MS, &text, &bytes, error) != OOMSIGHT_OK) return fail_with(error);
         uint64_t const now = oomsight_agent_bytes_read(agent);
         quiet_ms = now != read || bytes ? 0 : quiet_ms + POLL_MS;
@@ -173,37 +132,35 @@ static int run(oomsight_agent *agent, const follow_options *options, outlet *out
     return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
 }
 
-int follow_logs(const output_options *output, const follow_options *options, const oomsight_data *data,
-                const char *const *paths, size_t path_count)
+int follow_logs(const cli_options *given, const oomsight_data *data, const char *const *paths,
+                size_t path_count)
 {
     oomsight_error error = {0};
     oomsight_agent *agent = NULL;
     oomsight_agent_params params = OOMSIGHT_AGENT_PARAMS_INIT;
-    outlet out = {.path = output->output_path, .fd = output->output_path ? -1 : STDOUT_FILENO};
+    outlet out = {.path = given->output, .fd = given->output ? -1 : STDOUT_FILENO};
     params.data = data;
     params.paths = paths;
     params.path_count = path_count;
-    params.state_dir = options->state_dir;
-    params.metrics_address = options->metrics_address;
-    params.metrics_file = options->metrics_file;
-    params.most_files = options->most_files;
-    params.allow_hub = options->hub;
-    oomsight_render_params render = output->render;
+    params.state_dir = given->state;
+    params.metrics_address = given->metrics;
+    params.metrics_file = given->metrics_file;
+    params.most_files = (size_t)given->max_files.number;
+    params.allow_hub = given->hub && !given->offline;
+    oomsight_render_params render = given->render;
     params.render = &render;
     params.on_trouble = on_trouble;
     struct stat is;
-    bool const many = options->state_dir || options->metrics_address || options->metrics_file ||
-                      path_count > 1 || strpbrk(paths[0], "*?[") ||
-                      (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
+    bool const many = given->state || given->metrics || given->metrics_file || path_count > 1 ||
+                      strpbrk(paths[0], "*?[") || (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
     if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
     if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
     struct sigaction const action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk like any other */
-    if (options->metrics_address)
-        fprintf(stderr, "oomsight: metrics on port %u\n", oomsight_agent_metrics_port(agent));
-    int const code = run(agent, options, &out, &error);
+    if (given->metrics) fprintf(stderr, "oomsight: metrics on port %u\n", oomsight_agent_metrics_port(agent));
+    int const code = run(agent, given, &out, &error);
     oomsight_agent_close(agent);
     if (out.path && out.fd >= 0) close(out.fd);
     return code;

@@ -7,22 +7,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum { MATRIX_ENGINES = 64, MATRIX_UNDER = 32 };
-
-typedef struct matrix_options {
-    output_options output;
-    oomsight_matrix_params params;
-    const char *engines[MATRIX_ENGINES];
-    bool no_cache, quiet;
-    unsigned jobs; /* 0: by cores and memory */
-    unsigned timeout_seconds, retries;
-    const char *under[MATRIX_UNDER + 1]; /* words in front of every dry start, ends with NULL */
-    const char *points_path, *logs_dir, *ray, *python;
-} matrix_options;
+enum { MATRIX_ENGINES = ARRAY_COUNT(((cli_options *)0)->engine), MATRIX_UNDER = 32 };
 
 /* One run of the command: where points go as they come. */
 typedef struct matrix_run {
-    const matrix_options *options;
+    const cli_options *given;
     oomsight_matrix *matrix;
     FILE *lines;   /* the output, when it is lines; or NULL */
     FILE *points;  /* of --points; or NULL */
@@ -51,9 +40,8 @@ typedef struct matrix_outcome {
 
 double matrix_now(void);
 /* The words of the command for a task; *ret_words is the caller's, the words themselves are the task's and ours. */
-size_t matrix_command(const matrix_options *options, const oomsight_matrix_task *task,
-                      const char ***ret_words);
-bool matrix_child_start(const matrix_options *options, const oomsight_matrix_task *task, uint64_t number,
+size_t matrix_command(const cli_options *given, const oomsight_matrix_task *task, const char ***ret_words);
+bool matrix_child_start(const cli_options *given, const oomsight_matrix_task *task, uint64_t number,
                         matrix_child *child);
 void matrix_child_end(matrix_child *child, int status, matrix_outcome *ret_outcome);
 

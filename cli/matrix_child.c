@@ -21,25 +21,36 @@ double matrix_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-size_t matrix_command(const matrix_options *options, const oomsight_matrix_task *task,
-                      const char ***ret_words)
+/* Plain words: no quotes, no variables. */
+static size_t put_under(const char *under, const char **words)
+{
+    static char copy[4096];
+    size_t count = 0;
+    char *rest = NULL;
+    snprintf(copy, sizeof copy, "%s", under ? under : "");
+    for (char *word = strtok_r(copy, " \t", &rest); word && count < MATRIX_UNDER;
+         word = strtok_r(NULL, " \t", &rest))
+        words[count++] = word;
+    return count;
+}
+
+size_t matrix_command(const cli_options *given, const oomsight_matrix_task *task, const char ***ret_words)
 {
     static char self[4096], timeout[32];
     if (!self[0]) {
         ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
         self[len > 0 ? len : 0] = '\0';
     }
-    snprintf(timeout, sizeof timeout, "%u", options->timeout_seconds);
+    snprintf(timeout, sizeof timeout, "%.0f", number_or(given->timeout, 1800));
     const char *const head[] = {self, "dryrun", "--json", "--timeout", timeout};
     const char **words =
         calloc(MATRIX_UNDER + sizeof head / sizeof *head + task->word_count + 4, sizeof *words);
-    size_t count = 0;
     if (!words) return 0;
-    for (size_t i = 0; options->under[i]; i++) words[count++] = options->under[i];
+    size_t count = put_under(given->under, words);
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) words[count++] = head[i];
-    if (options->output.data_dir) {
+    if (given->data) {
         words[count++] = "--data";
-        words[count++] = options->output.data_dir;
+        words[count++] = given->data;
     }
     for (size_t i = 0; i < task->word_count; i++) words[count++] = task->words[i];
     *ret_words = words;
@@ -63,23 +74,23 @@ static void environment_set(const oomsight_matrix_task *task)
     free(path);
 }
 
-static int log_open(const matrix_options *options, uint64_t number)
+static int log_open(const cli_options *given, uint64_t number)
 {
     char path[4096];
-    if (!options->logs_dir) return memfd_create("oomsight-log", MFD_CLOEXEC);
-    snprintf(path, sizeof path, "%s/point-%llu.log", options->logs_dir, (unsigned long long)number);
+    if (!given->logs) return memfd_create("oomsight-log", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "%s/point-%llu.log", given->logs, (unsigned long long)number);
     unlink(path); /* of an earlier run; never written through */
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-bool matrix_child_start(const matrix_options *options, const oomsight_matrix_task *task, uint64_t number,
+bool matrix_child_start(const cli_options *given, const oomsight_matrix_task *task, uint64_t number,
                         matrix_child *child)
 {
     const char **words = NULL;
-    if (!matrix_command(options, task, &words)) return false;
+    if (!matrix_command(given, task, &words)) return false;
     *child = (matrix_child){.number = number, .attempts = child->attempts + 1, .start = matrix_now()};
     child->out = memfd_create("oomsight-report", MFD_CLOEXEC);
-    child->log = log_open(options, number);
+    child->log = log_open(given, number);
     pid_t const parent = getpid();
     child->pid = child->out >= 0 && child->log >= 0 ? fork() : -1;
     if (child->pid == 0) {

@@ -61,7 +61,7 @@ static bool job_start(pool *p, matrix_child *child, uint64_t number)
     }
     if (need == OOMSIGHT_MATRIX_KNOWN) matrix_tell(p->run, point);
     if (need != OOMSIGHT_MATRIX_RUN) return true;
-    if (!matrix_child_start(p->run->options, &task, number, child)) {
+    if (!matrix_child_start(p->run->given, &task, number, child)) {
         fprintf(stderr, "oomsight matrix: no process could be started: %s\n", strerror(errno));
         p->code = EXIT_OUR_FAULT;
         return false;
@@ -82,7 +82,7 @@ static void job_end(pool *p, matrix_child *child, int status)
         free(outcome.report);
         return;
     }
-    if (outcome.lost && child->attempts <= p->run->options->retries) {
+    if (outcome.lost && child->attempts <= number_or(p->run->given->retries, 2)) {
         fprintf(stderr, "oomsight matrix: point %llu: %s; again\n", (unsigned long long)number,
                 outcome.problem);
         free(outcome.report);
@@ -127,7 +127,7 @@ static void pool_loop(pool *p)
 int matrix_pool(matrix_run *run)
 {
     pool p = {.run = run, .points = oomsight_matrix_points(run->matrix)};
-    p.jobs = run->options->jobs ? run->options->jobs : jobs_by_machine();
+    p.jobs = run->given->jobs.number > 0 ? (unsigned)run->given->jobs.number : jobs_by_machine();
     if (p.jobs > JOBS_MAX) p.jobs = JOBS_MAX;
     p.children = calloc(p.jobs, sizeof *p.children);
     if (!p.children) return EXIT_OUR_FAULT;

@@ -15,14 +15,14 @@
 
 enum { ANSWER_MAX = 16 << 20 };
 
-static pid_t driver_start(const matrix_options *options, int *ret_to, int *ret_from)
+static pid_t driver_start(const cli_options *given, int *ret_to, int *ret_from)
 {
     int to[2], from[2];
     char jobs[32], retries[32];
-    const char *python = options->python ? options->python : getenv("OOMSIGHT_PYTHON");
+    const char *python = given->python ? given->python : getenv("OOMSIGHT_PYTHON");
     if (!python) python = "python3";
-    snprintf(jobs, sizeof jobs, "%u", options->jobs);
-    snprintf(retries, sizeof retries, "%u", options->retries);
+    snprintf(jobs, sizeof jobs, "%.0f", given->jobs.number);
+    snprintf(retries, sizeof retries, "%.0f", number_or(given->retries, 2));
     if (pipe(to) != 0) return -1;
     if (pipe(from) != 0) return -1;
     pid_t const pid = fork();
@@ -34,7 +34,7 @@ static pid_t driver_start(const matrix_options *options, int *ret_to, int *ret_f
             close(to[i]);
             close(from[i]);
         }
-        execlp(python, python, "-m", "oomsight.matrix_ray", options->ray, jobs, retries, (char *)NULL);
+        execlp(python, python, "-m", "oomsight.matrix_ray", given->ray, jobs, retries, (char *)NULL);
         fprintf(stderr, "oomsight matrix: '%s' cannot be started: %s\n", python, strerror(errno));
         _exit(127);
     }
@@ -51,11 +51,10 @@ static void put_word(FILE *to, const char *word)
     fputs(word, to);
 }
 
-static bool task_send(const matrix_options *options, const oomsight_matrix_task *task, uint64_t number,
-                      FILE *to)
+static bool task_send(const cli_options *given, const oomsight_matrix_task *task, uint64_t number, FILE *to)
 {
     const char **words = NULL;
-    size_t const count = matrix_command(options, task, &words);
+    size_t const count = matrix_command(given, task, &words);
     if (!count) return false;
     fprintf(to, "%llu %zu %zu\n", (unsigned long long)number, count,
             task->environment_count + (task->engine != NULL));
@@ -78,7 +77,7 @@ static int tasks_send(matrix_run *run, FILE *to, uint64_t *ret_count)
             return fail_with(&error);
         if (need == OOMSIGHT_MATRIX_KNOWN) matrix_tell(run, point);
         if (need != OOMSIGHT_MATRIX_RUN) continue;
-        if (!task_send(run->options, &task, i, to)) return EXIT_OUR_FAULT;
+        if (!task_send(run->given, &task, i, to)) return EXIT_OUR_FAULT;
         ++*ret_count;
     }
     return 0;
@@ -125,7 +124,7 @@ int matrix_ray(matrix_run *run)
     int to_fd = -1, from_fd = -1, status = 0, taken = 1;
     uint64_t sent = 0, answered = 0;
     signal(SIGPIPE, SIG_IGN);
-    pid_t const pid = driver_start(run->options, &to_fd, &from_fd);
+    pid_t const pid = driver_start(run->given, &to_fd, &from_fd);
     if (pid < 0) return EXIT_OUR_FAULT;
     FILE *to = fdopen(to_fd, "w"), *from = fdopen(from_fd, "r");
     if (!to || !from) return EXIT_OUR_FAULT;

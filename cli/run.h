@@ -6,16 +6,6 @@
 
 #include <sys/types.h>
 
-typedef struct run_options {
-    output_options output;
-    oomsight_run_params params;
-    const char *report_path;
-    bool quiet;
-    bool own_output; /* --no-log: the command's output is not read */
-    bool no_bundle;
-    char **command; /* ends with NULL */
-} run_options;
-
 /* What the command printed: how it began, and the last of it. */
 enum { RUN_LOG_HEAD = 128 << 10, RUN_LOG_TAIL = 512 << 10 };
 typedef struct run_log {
@@ -63,7 +53,7 @@ typedef struct run_bundle {
 } run_bundle;
 
 /* Once in a while: begins one when it is time, and tells of one that is written. `gone`: the command has ended, nothing more comes. */
-void run_bundle_look(run_bundle *bundle, const run_options *options, const run_output *output,
+void run_bundle_look(run_bundle *bundle, const cli_options *given, const run_output *output,
                      oomsight_run *run, bool gone);
 void run_bundle_finish(run_bundle *bundle, oomsight_run *run); /* waits, not for ever */
 

@@ -91,7 +91,7 @@ static void rotate(void)
 
 typedef struct folder {
     const char *path;
-    const run_options *options;
+    const cli_options *given;
     const run_output *output;
     const oomsight_run *run;
 } folder;
@@ -241,7 +241,7 @@ static void put_plan(const folder *f)
     const char *const sized[] = {"plan", "--offline", "--gpu-total", total, NULL}, *const bare[] = {
                                                                                        "plan", "--offline",
                                                                                        NULL};
-    put_answer(f, "plan", budget ? sized : bare, f->options->command);
+    put_answer(f, "plan", budget ? sized : bare, f->given->words);
 }
 
 static int write_files(const folder *f, const char *why)
@@ -260,7 +260,7 @@ static int write_files(const folder *f, const char *why)
 
 /* ---- when ------------------------------------------------------------------------------------------------------- */
 
-static void begin(run_bundle *bundle, const run_options *options, const run_output *output, oomsight_run *run,
+static void begin(run_bundle *bundle, const cli_options *given, const run_output *output, oomsight_run *run,
                   const char *why)
 {
     if (!folder_make(bundle->path, sizeof bundle->path)) {
@@ -271,7 +271,7 @@ static void begin(run_bundle *bundle, const run_options *options, const run_outp
     fflush(NULL);
     pid_t const pid = fork();
     if (pid == 0) {
-        folder const f = {bundle->path, options, output, run};
+        folder const f = {bundle->path, given, output, run};
         signal(SIGTERM, SIG_DFL);
         signal(SIGHUP, SIG_DFL);
         umask(077);
@@ -301,19 +301,19 @@ static void failure_look(run_bundle *bundle, const run_output *output, const oom
     bundle->ran_out = ran_out;
 }
 
-void run_bundle_look(run_bundle *bundle, const run_options *options, const run_output *output,
+void run_bundle_look(run_bundle *bundle, const cli_options *given, const run_output *output,
                      oomsight_run *run, bool gone)
 {
     double const now = seconds_since_boot();
     int status;
-    if (options->no_bundle) return;
+    if (given->no_bundle) return;
     failure_look(bundle, output, run, now);
     if (bundle->writer && waitpid(bundle->writer, &status, WNOHANG) == bundle->writer)
         written(bundle, run, status);
     if (bundle->writer) return;
     bool const due = !bundle->failure_done && bundle->failure_due > 0 && (gone || now >= bundle->failure_due);
     if (!due && !bundle->asked) return;
-    begin(bundle, options, output, run, !due ? "asked" : bundle->ran_out ? "out of memory" : "refused");
+    begin(bundle, given, output, run, !due ? "asked" : bundle->ran_out ? "out of memory" : "refused");
     if (due) bundle->failure_done = true;
     bundle->asked = false;
 }

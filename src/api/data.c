@@ -106,7 +106,8 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
         oos_report_gpus(&text, &data->gpus, params);
     else if (strcmp(what, "engines") == 0)
         oos_report_engines(&text, oos_api_first_facts(data)->rules, params);
-    else
+    else if (!oos_report_words(&text, what, &data->gpus, oos_api_first_facts(data)->rules,
+                               &oos_api_first_facts(data)->flags))
         return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -1,12 +1,13 @@
 /* Reading data/engines/<engine>/flags.json and finding flags in it. The file is read forward and only for the fields
  * we use: it is read at every start, and half of it describes what stands inside JSON values. */
 #include "facts/flags.h"
+#include "base/edits.h"
 #include "base/scan.h"
 #include "facts/data.h"
 
 #include <stdlib.h>
 
-enum { FORMS_MAX = 64, CHOICES_MAX = 512, NAMES_MAX = 16, SPELLING_MAX = 96 };
+enum { FORMS_MAX = 64, CHOICES_MAX = 512, NAMES_MAX = 16, SPELLING_MAX = OOS_EDITS_MAX };
 
 /* One spelling of one record, over the versions in which it is that record's. Spellings of equal text are chained. */
 typedef struct spelling {
@@ -551,31 +552,6 @@ static size_t edits_least(const int8_t counts[32], oos_view b)
     return missing > spare ? missing : spare;
 }
 
-/* Edits that turn one spelling into the other: a letter more, a letter less, another letter, two letters swapped. */
-static size_t edits(oos_view a, oos_view b)
-{
-    size_t rows[3][SPELLING_MAX + 1];
-    size_t *older = rows[0], *old = rows[1], *now = rows[2];
-    for (size_t k = 0; k <= b.len; k++) old[k] = k;
-    for (size_t i = 1; i <= a.len; i++) {
-        now[0] = i;
-        for (size_t k = 1; k <= b.len; k++) {
-            char const x = a.ptr[i - 1] == '_' ? '-' : a.ptr[i - 1], y = b.ptr[k - 1];
-            size_t best = old[k - 1] + (x != y);
-            if (old[k] + 1 < best) best = old[k] + 1;
-            if (now[k - 1] + 1 < best) best = now[k - 1] + 1;
-            if (i > 1 && k > 1 && x == b.ptr[k - 2] && a.ptr[i - 2] == y && older[k - 2] + 1 < best)
-                best = older[k - 2] + 1;
-            now[k] = best;
-        }
-        size_t *spare = older;
-        older = old;
-        old = now;
-        now = spare;
-    }
-    return old[b.len];
-}
-
 /* "--gpu-mem-util" is "--gpu-memory-utilization" with its parts cut short. */
 static bool shortened(oos_view given, const char *known)
 {
@@ -607,7 +583,7 @@ const char *oos_flags_nearest(const oos_flag_table *table, oos_view word, oos_ve
         if (word.len > 5 && shortened(word, s->text)) return s->text;
         size_t const gap = s->len > word.len ? s->len - word.len : word.len - s->len;
         if (gap >= least || edits_least(counts, (oos_view){s->text, s->len}) >= least) continue;
-        size_t const count = edits(word, (oos_view){s->text, s->len});
+        size_t const count = oos_edits(word, (oos_view){s->text, s->len});
         if (count < least) {
             least = count;
             best = s->text;

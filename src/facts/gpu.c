@@ -2,6 +2,7 @@
  * scanned forward for the fields we use. */
 #include "facts/gpu.h"
 #include "base/ascii.h"
+#include "base/edits.h"
 #include "base/scan.h"
 #include "facts/data.h"
 
@@ -311,6 +312,22 @@ const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_
     return gpu;
 }
 
+/* Those of which one spelling is one edit away; a count behind the word does not matter. */
+static size_t mistyped(const oos_gpus *gpus, const char *wanted, const char **ret_names, size_t most)
+{
+    size_t count = 0, len = strlen(wanted), digits = len;
+    while (digits > 2 && oos_is_digit((unsigned char)wanted[digits - 1])) digits--;
+    if (digits > 2 && digits < len && wanted[digits - 1] == 'x') len = digits - 1;
+    for (size_t i = 0; i < gpus->name_count && count < most && len > 2; i++) {
+        const oos_gpu_name *name = &gpus->names[i];
+        if (name->gpu->slice || oos_edits((oos_view){wanted, len}, oos_view_of(name->plain)) != 1) continue;
+        bool seen = false;
+        for (size_t k = 0; k < count; k++) seen |= ret_names[k] == name->gpu->name;
+        if (!seen) ret_names[count++] = name->gpu->name;
+    }
+    return count;
+}
+
 size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_names, size_t most)
 {
     char wanted[128], known[128];
@@ -322,5 +339,5 @@ size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_na
         plain(oos_view_of(gpus->list[i].name), known, sizeof known);
         if (strstr(known, wanted)) ret_names[count++] = gpus->list[i].name;
     }
-    return count;
+    return count ? count : mistyped(gpus, wanted, ret_names, most);
 }

@@ -82,3 +82,24 @@ void oos_report_engines(oos_text *text, const oos_rule_book *book, const oomsigh
     }
     oos_text_put(text, "\n");
 }
+
+bool oos_report_words(oos_text *text, const char *what, const oos_gpus *gpus, const oos_rule_book *book,
+                      const oos_flag_table *flags)
+{
+    const oos_version *versions;
+    char version[32];
+    if (strcmp(what, "gpu words") == 0) {
+        for (size_t i = 0; i < gpus->count; i++)
+            if (gpus->list[i].alias_count) oos_text_printf(text, "%s\n", gpus->list[i].aliases[0]);
+    } else if (strcmp(what, "version words") == 0) {
+        for (size_t i = oos_rule_book_versions(book, &versions); i--;) {
+            oos_version_print(versions[i], version, sizeof version);
+            oos_text_printf(text, "%s\n", version);
+        }
+    } else if (strcmp(what, "flag words") == 0) {
+        for (size_t i = 0; i < flags->count; i++)
+            if (flags->list[i].until == UINT64_MAX) oos_text_printf(text, "%s\n", flags->list[i].name);
+    } else
+        return false;
+    return true;
+}
