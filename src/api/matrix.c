@@ -81,6 +81,16 @@ static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_ma
     if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
 }
 
+/* "sglang=0.5.23": an engine and its release; the release alone is of the first engine. NULL: no such engine. */
+static const oos_engine *release_split(const char *text, const char **ret_version)
+{
+    char name[32];
+    const char *equals = strchr(text, '=');
+    *ret_version = equals ? equals + 1 : text;
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
+    return oos_engine_find(equals ? oos_engine_words_find(name) : &oos_engine_list[0]);
+}
+
 void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place *place, oos_arena *scratch,
                            oomsight_matrix_point *point)
 {
@@ -104,7 +114,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
     params.gpu_used_bytes = gpu->used_bytes;
     params.gpu_used_known = gpu->used_known;
     params.compute_capability = gpu->capability;
-    params.engine_version = point->version;
+    params.engine = release_split(point->version, &params.engine_version)->words->name;
     params.environment = matrix->file.environment.list;
     params.environment_count = matrix->file.environment.count;
     params.skip_fixes = matrix->file.points > FIXED_POINTS;
@@ -207,6 +217,22 @@ static oomsight_status at_line(oomsight_error *reterr, const char *path, uint32_
     return oos_fail_in(reterr, reterr->status, path);
 }
 
+static oomsight_status release_check(const oomsight_matrix *matrix, const char *text, oomsight_error *reterr)
+{
+    oos_version version;
+    const oos_engine_facts *facts;
+    const char *release;
+    const oos_engine *engine = release_split(text, &release);
+    if (!engine) return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called so: '%s'", text);
+    if (!oos_version_parse(oos_view_of(release), &version))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1", release);
+    if (matrix->file.dryrun && engine->words != &oos_engine_list[0])
+        return oos_fail(reterr, OOMSIGHT_USAGE, "dry starts of a matrix are of %s", oos_engine_list[0].title);
+    if (matrix->file.dryrun) return OOMSIGHT_OK;
+    OOS_TRY(oos_api_facts(matrix->data, engine, &facts, reterr));
+    return oos_rule_book_reaches(facts->rules, version, reterr);
+}
+
 /* GPUs and versions that nobody knows are told before anything runs. */
 static oomsight_status axes_check(const oomsight_matrix *matrix, const char *path, oomsight_error *reterr)
 {
@@ -221,15 +247,7 @@ static oomsight_status axes_check(const oomsight_matrix *matrix, const char *pat
             return at_line(reterr, path, block->gpus[i].line);
         }
         for (size_t i = 0; i < block->version_count; i++) {
-            oos_version version;
-            oos_rules rules;
-            bool beyond;
-            const char *text = block->versions[i].text;
-            if (!oos_version_parse(oos_view_of(text), &version))
-                oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1", text);
-            else if (matrix->file.dryrun || oos_rules_of(oos_api_first_facts(matrix->data)->rules, version,
-                                                         &rules, &beyond, reterr) == OOMSIGHT_OK)
-                continue;
+            if (release_check(matrix, block->versions[i].text, reterr) == OOMSIGHT_OK) continue;
             return at_line(reterr, path, block->versions[i].line);
         }
     }
