@@ -1,9 +1,11 @@
 """By how much our own stand-ins grow in an engine that answers many requests: bytes on the heap that their code took and nobody freed.
 
-    tests/oracle/serve_growth.py BINARY [--release VERSION] [--requests N] [--load :IN:OUT,WORDS]
+    tests/oracle/serve_growth.py BINARY [--release VERSION] [--requests N] [--load :IN:OUT,WORDS] [--steps N]
 
 Counted by standin_heap.c, which is preloaded behind the stand-ins. A first load of a thousand warms everything up; the figures are between
-the end of it and the end of the second. Exit 1 when the stand-ins grow by 100 bytes a request or more, 77 without the engine."""
+the end of it and the end of the second. --steps: no engine, but so many steps of a program that calls PyTorch as a worker does (copies to
+and fro, products, a sampler, events, a graph), in a minute. Exit 1 when the stand-ins grow by 100 bytes a request or more, 77 without the
+engine."""
 import argparse
 import glob
 import json
@@ -19,6 +21,42 @@ import engines
 import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+STEPS = """import os, struct, sys
+import torch
+steps, counters = int(sys.argv[1]), "%s.%d" % (os.environ["STANDIN_HEAP"], os.getpid())
+weights, logits = torch.empty(256, 1024, device="cuda", dtype=torch.float16), torch.empty(64, 1024, device="cuda", dtype=torch.float16)
+side, pinned = torch.cuda.Stream(), torch.empty(64, dtype=torch.int64, pin_memory=True)
+graph, fixed = torch.cuda.CUDAGraph(), torch.zeros(64, 256, device="cuda", dtype=torch.float16)
+with torch.cuda.graph(graph):
+    kept = fixed @ weights
+
+
+def step(number):
+    tokens = torch.arange(number % 64 + 1).to("cuda", non_blocking=True)
+    hidden = torch.nn.functional.layer_norm(torch.nn.functional.embedding(tokens, weights.T[:, :256]), (256,))
+    probabilities = torch.softmax((hidden @ weights).float(), -1)
+    done = torch.cuda.Event()
+    with torch.cuda.stream(side):
+        pinned[:len(tokens)].copy_(probabilities.argmax(-1), non_blocking=True)
+        done.record()
+    done.synchronize()
+    graph.replay()
+
+
+def held():
+    with open(counters, "rb") as f:
+        return struct.unpack("3Q", f.read(24))
+
+
+for number in range(500):
+    step(number)
+first = held()
+for number in range(steps):
+    step(number)
+last = held()
+print("HELD", first, last, flush=True)
+sys.exit(0 if last[0] - first[0] < steps and last[2] > 0 else 1)
+"""
 
 
 class Samples(threading.Thread):
@@ -48,6 +86,7 @@ def main():
     parser.add_argument("--release", default="0.32.0")
     parser.add_argument("--requests", type=int, default=10000)
     parser.add_argument("--load", default=":16:4,concurrency=128")
+    parser.add_argument("--steps", type=int)
     options = parser.parse_args()
     folder = engines.venvs().get(options.release)
     if not folder:
@@ -56,13 +95,18 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         library, prefix = os.path.join(scratch, "libstandin_heap.so"), os.path.join(scratch, "heap")
         subprocess.run(["cc", "-std=c17", "-O2", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "standin_heap.c"), "-ldl", "-lpthread"], check=True)
-        shim = os.path.join(os.path.dirname(os.path.dirname(binary)), "shim")
+        counted = {"STANDIN_HEAP": prefix, "STANDIN_LIBRARIES": os.path.join(os.path.dirname(os.path.dirname(binary)), "shim"), "LD_PRELOAD": library}
+        if options.steps:
+            outcome = engines.dryrun(binary, folder, ["--gpu", "L4"], [os.path.join(folder, "bin", "python"), "-c", STEPS, str(options.steps)], counted, 600)
+            print("\n".join(line for line in outcome.log.splitlines() if line.startswith("HELD")) or outcome.log[-2000:])
+            print("%s %d steps leave less than a byte each with the stand-ins, %.0f s" % ("FAIL" if outcome.code else "ok  ", options.steps, outcome.seconds))
+            return outcome.code
         command = ["vllm", "serve", models.write(scratch, "opt-tiny"), "--enforce-eager", "--max-num-batched-tokens", "1024", "--max-num-seqs", "128",
                    "--gpu-memory-utilization", "0.5"]
         samples = Samples(prefix)
         samples.start()
         outcome = engines.dryrun(binary, folder, ["--gpu", "L4", "--load", "1000" + options.load, "--load", "%d%s" % (options.requests, options.load)], command,
-                                 {"STANDIN_HEAP": prefix, "STANDIN_LIBRARIES": shim, "LD_PRELOAD": library}, 1200)
+                                 counted, 1200)
         samples.over.set()
         samples.join()
     if not outcome.report or outcome.code:

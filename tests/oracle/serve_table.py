@@ -214,8 +214,19 @@ def kept(version, name, plan, outcome):
     error = (report.get("child") or {}).get("error") or next(
         (line.strip()[-160:] for line in reversed(outcome.log.splitlines()) if "Error: " in line and "EngineDead" not in line), None)
     whole = all(cell["answered"] + cell["aborted"] == cell["requests"] for cell in cells)
-    return {"release": version, "start": name, "date": datetime.date.today().isoformat(), "cells": cells, "peak": at_run_time(report),
-            "plan": plan, "steps": report.get("steps"), "code": outcome.code, "error": None if whole else error, "seconds": round(outcome.seconds)}
+    return row(version, name, cells, at_run_time(report), plan, report.get("steps"), outcome.code, None if whole else error, round(outcome.seconds),
+               cpu_seconds=round(outcome.cpu_seconds))
+
+
+def row(version, name, cells, peak, plan, steps, code, error, seconds, **more):
+    return {"release": version, "start": name, "date": datetime.date.today().isoformat(), "cells": cells, "peak": peak, "plan": plan, "steps": steps,
+            "code": code, "error": error, "seconds": seconds, **more}
+
+
+def keep(made):
+    print(json.dumps(made), flush=True)
+    with open(KEPT, "a", encoding="utf-8") as f:
+        f.write(json.dumps(made) + "\n")
 
 
 def read():
@@ -271,15 +282,22 @@ def differences(rows):
             continue
         measured, planned_ = grouped(row["peak"]), grouped(row["plan"])
         parts = sorted(((measured[group] - planned_[group], group) for group in measured if group != "KV cache" or abs(off(row)[0]) > 0.05), key=lambda part: -abs(part[0]))
+        known = "everything else" not in row["peak"]["holds"]
         out.append("- %s, %s: %+.1f %% of the device, %+.1f %% without the KV cache: %s" % (
             row["release"], row["start"], 100 * off(row)[0], 100 * off(row)[1],
-            ", ".join("%s %+.0f MiB" % (group, bytes_ / 2**20) for bytes_, group in parts if abs(bytes_) >= 4 << 20)))
+            ", ".join("%s %+.0f MiB" % (group, bytes_ / 2**20) for bytes_, group in parts if abs(bytes_) >= 4 << 20) if known else
+            "%+.0f MiB in all" % ((beside_kv(row["peak"]) - beside_kv(row["plan"])) / 2**20)))
     return out
+
+
+def answered(cell):
+    return "none" if cell.get("failed") else "%d of %d" % (cell["answered"], cell["requests"])
 
 
 def page(rows):
     dates = sorted({row["date"] for row in rows.values()})
-    order = sorted(rows.values(), key=lambda row: (engines.version_key(row["release"]), list(STARTS).index(row["start"])))
+    names = list(STARTS) + [start + ", offline" for start in [*STARTS, "eager", "graphs"]]
+    order = sorted(rows.values(), key=lambda row: (engines.version_key(row["release"]), names.index(row["start"])))
     out = ["# What serves on the stand-in device", "",
            "Written by `tests/oracle/serve_table.py BINARY --page docs/serving.md` from starts of %s. Models of two layers with dummy weights; answers a second" % " to ".join(sorted({dates[0], dates[-1]})),
            "are those of a shared machine of two cores and say nothing about a GPU. Peaks are of the whole device while it serves, in GiB: measured, and the largest",
@@ -296,12 +314,12 @@ def page(rows):
             within += abs(off(row)[0]) <= 0.05
         for place, cell in enumerate(row["cells"]):
             cells += 1
-            whole += cell["answered"] + cell["aborted"] == cell["requests"]
+            whole += cell["answered"] + cell["aborted"] == cell["requests"] and not cell.get("failed")
             first = [""] * 7
             if place == 0:
                 first = [gib(side and side["bytes"]) for side in (row["peak"], row["plan"])] + [
                     "%.0f" % (beside_kv(side) / 2**20) if side else "-" for side in (row["peak"], row["plan"])] + [mib(steps.get(part)) for part in ("prefill", "decode", "sampler")]
-            out.append("| %s | %s | %s | %d of %d | %s | %s | %s |" % (row["release"], row["start"], cell["way"], cell["answered"], cell["requests"], cell["aborted"] or "",
+            out.append("| %s | %s | %s | %s | %s | %s | %s |" % (row["release"], row["start"], cell["way"], answered(cell), cell["aborted"] or "",
                                                                       cell["rate"] if cell["rate"] is not None else "-", " | ".join(first)))
     out += ["", "%d cells, %d of them with every request answered or left as asked. Of %d starts whose peak was measured and planned, %d are within 5 %% of each other." % (
         cells, whole, compared, within), ""]
@@ -309,16 +327,16 @@ def page(rows):
     if apart:
         out += ["## Where measured and planned differ", "",
                 "Starts that are more than 5 % apart in one of the two comparisons, measured less planned, and which part makes the difference. Steps are above plan where",
-                "requests ask for what `plan` does not know of: with penalties the V1 runner takes 26 bytes for each request and word of the vocabulary (two tables of counts,",
-                "two masks, two copies of the logits), with log probabilities 16, where the V2 runner takes 4; PyTorch keeps the segments of all of them. What `plan` calls \"grows while serving\" is an allowance of 64 MiB,",
-                "counted under steps. What the driver takes for a graph is an estimate on both sides, the device's and plan's own.", ""] + apart + [""]
+                "requests ask for what `plan` does not know of: with penalties the V1 runner took 26 bytes for each request and word of the vocabulary (counts in 64 bits,",
+                "masks, logits in FP32), with log probabilities 16, where the V2 runner took 4; PyTorch keeps the segments of all of them. What `plan` calls \"grows while",
+                "serving\" is an allowance of 64 MiB, counted under steps. What the driver takes for a graph is an estimate on both sides, the device's and plan's own.", ""] + apart + [""]
     broken = ["- %s, %s: `%s`%s" % (row["release"], row["start"], row["error"] or "exit code %d" % row["code"], " (%s)" % row["note"] if row.get("note") else "")
               for row in order if row["error"] or row["code"]]
     if broken:
         out += ["## What did not serve", "", "In the engine's words.", ""] + broken + [""]
     out += ["## Not tried", ""]
     for start in STARTS:
-        missing = [release for release in RELEASES if (release, start) not in rows]
+        missing = [release for release in RELEASES if not {(release, start), (release, start + ", offline")} & set(rows)]
         out += ["- %s on %s" % (start, "any release" if missing == RELEASES else ", ".join(missing))] if missing else []
     out += ["- %s on any release" % start for start in NOT_TRIED] + [""]
     with open(os.path.join(HERE, "serving.md"), encoding="utf-8") as f:
@@ -340,11 +358,9 @@ def main():
             if version not in found:
                 print("no environment for", version)
                 continue
-            row = tried(os.path.abspath(options.binary), version, found[version], name, options.logs)
-            rows[version, name] = row
-            print(json.dumps(row), flush=True)
-            with open(KEPT, "a", encoding="utf-8") as f:
-                f.write(json.dumps(row) + "\n")
+            made = tried(os.path.abspath(options.binary), version, found[version], name, options.logs)
+            rows[version, name] = made
+            keep(made)
     if options.page:
         with open(options.page, "w", encoding="utf-8") as f:
             f.write(page(rows))

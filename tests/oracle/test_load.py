@@ -34,7 +34,7 @@ def tried(binary, version, folder, way, wanted):
     for load, mix in zip(wanted, mixes):
         print("     %-60s %d answered, %d aborted, %.1f a second" % (load[:60], mix["answered"], mix["aborted"], mix["answered"] / (mix["seconds"] or 1)))
     steps = {name: step and step["peak_bytes"] for name, step in report["steps"].items()}
-    print("     %.0f s wall, steps took at most %s" % (outcome.seconds, steps))
+    print("     %.0f s wall, %.0f s of CPU, steps took at most %s" % (outcome.seconds, outcome.cpu_seconds, steps))
     checks = {
         "it starts and serves, exit 0": report["verdict"] == "fits" and outcome.code == 0,
         "every request is answered or aborted as asked": all(m["answered"] + m["aborted"] == m["requests"] for m in mixes) and len(mixes) == len(wanted),
