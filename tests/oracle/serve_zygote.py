@@ -134,8 +134,8 @@ def serve(job):
             tell(name=name, way=way, error="%s: %s" % (type(error).__name__, str(error).splitlines()[0][:160] if str(error) else ""))
             break  # what an engine does after that tells nothing
     free, total = torch.cuda.mem_get_info()
-    stats = torch.cuda.memory_stats()
-    tell(name=name, used=total - free, kv=sum(t.untyped_storage().nbytes() for t in {t.data_ptr(): t for t in caches(llm)}.values()), reserved=stats["reserved_bytes.all.peak"])
+    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in caches(llm)}
+    tell(name=name, used=total - free, kv=sum(storages.values()))
 
 
 def caches(llm):
@@ -203,7 +203,7 @@ def rows_of(version, jobs, plans, told, seconds):
                   "rate": round(done[way]["answered"] / done[way]["seconds"], 1)} if way in done else
                  {"way": way, "load": "offline", "requests": 0, "answered": 0, "aborted": 0, "rate": None, "failed": True}
                  for way in job["ways"] if way in done or any(cell.get("way") == way for cell in mine)]
-        used = next((cell for cell in mine if "used" in cell), None)
+        used = next((cell for cell in mine if cell.get("kv")), None)
         peak = used and {"phase": "runtime", "bytes": used["used"], "holds": {"KV cache": used["kv"], "everything else": used["used"] - used["kv"]}}
         yield serve_table.row(version, job["name"] + ", offline", cells or [{"way": "start", "load": "offline", "requests": 0, "answered": 0, "aborted": 0,
                                                                             "rate": None, "failed": True}], peak, plans[job["name"]], None, 0, error, seconds)
