@@ -1,6 +1,7 @@
 """The binding answers what the commands answer."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_sizes_are_words_or_bytes():
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", vllm="new"),
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_total="much"),
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_total=-1),
-    lambda: oomsight.explain(), lambda: oomsight.explain(LOG, text="x")])
+    lambda: oomsight.check(), lambda: oomsight.explain(), lambda: oomsight.explain(LOG, text="x")])
 def test_a_request_without_sense_is_a_usage_error(call):
     with pytest.raises(oomsight.UsageError) as caught:
         call()
@@ -105,6 +106,50 @@ def test_a_log_is_explained():
 def test_a_healthy_log_has_one_incident_that_is_none():
     explanation = oomsight.explain(text="INFO 01-02 03:04:05 [core.py:1] init engine (profile, create kv cache) took 9.0 seconds\n")
     assert len(explanation) == 1 and not explanation.is_oom
+
+
+def test_a_model_alone_is_served_as_it_is():
+    whole = oomsight.plan(["vllm", "serve", LLAMA], gpu="4090").data
+    assert oomsight.plan(LLAMA, gpu="4090").data == oomsight.plan([LLAMA], gpu="4090").data == whole
+    assert oomsight.plan(pathlib.Path(LLAMA), gpu="4090").data == whole
+    assert oomsight.plan("Qwen/Qwen3-8B", gpu="h100", hub=False)
+
+
+def test_a_folder_with_a_space_is_one_model(tmp_path):
+    shutil.copytree(LLAMA, tmp_path / "a model")
+    assert oomsight.plan(str(tmp_path / "a model"), gpu="4090").fits
+
+
+def test_a_plan_is_true_when_it_starts():
+    assert oomsight.plan(LLAMA, gpu="4090") and not oomsight.plan(["vllm", "serve", HYBRID] + MTP, **FAILS)
+
+
+def test_deployment_files_are_checked(tmp_path):
+    (tmp_path / "run.sh").write_text("vllm serve small-llama --max-model-len 8192\nvllm serve small-hybrid --gpu-memory-utilization 0.1\n")
+    check = oomsight.check(tmp_path, gpu="4090", vllm="0.19.1", models=os.path.join(FIXTURES, "models"), hub=False)
+    words = ["--gpu", "4090", "--vllm", "0.19.1", "--models", os.path.join(FIXTURES, "models"), "--offline", str(tmp_path)]
+    assert check.data == json.loads(run("check", "--json", *words).stdout) and check.sarif() == run("check", "--format", "sarif", *words).stdout
+    assert len(check) == 2 and check.failing == 1 and not check and [c.answer for c in check][0] == "starts"
+    assert check.commands[1].line == 2 and check.commands[1].phase and "1 do not start" in repr(check)
+    (tmp_path / "run.sh").write_text("vllm serve small-llama --max-model-len 8192\n")
+    assert oomsight.check(tmp_path, gpu="4090", models=os.path.join(FIXTURES, "models"), hub=False)
+
+
+def test_a_matrix_has_the_points_of_the_command():
+    fleet, models = os.path.join(FIXTURES, "matrix", "fleet.yaml"), os.path.join(FIXTURES, "models")
+    matrix = oomsight.matrix(fleet, models=models, hub=False)
+    told = [json.loads(line) for line in run("matrix", "--json", "--quiet", "--offline", "--models", models, fleet).stdout.splitlines()]
+    assert matrix.data == told and len(matrix) == len(told) and [p.answer for p in matrix] == [row["likely"] for row in told]
+    assert bool(matrix) == all(point.fits for point in matrix)
+    with pytest.raises(oomsight.InputError):
+        oomsight.matrix("/no/such/file")
+
+
+def test_gpus_are_those_that_plan_takes():
+    known = oomsight.gpus()
+    h100 = next(gpu for gpu in known if "h100" in gpu.aliases)
+    assert h100.total_bytes > 79 << 30 and h100.compute_capability == 9 and h100.slice is None
+    assert oomsight.plan(LLAMA, gpu=h100.aliases[0]).gpu.name == h100.name
 
 
 def test_a_trace_is_replayed():

@@ -2,9 +2,9 @@
 
     >>> import oomsight
     >>> plan = oomsight.plan("vllm serve ./model --max-model-len 8192", gpu="4090")
-    >>> plan.verdict, plan.phase, plan.best_flags
+    >>> bool(plan), plan.answer, plan.phase, plan.best_flags
 
-`plan`, `explain`, `replay` and `dryrun` answer what the commands of that name answer, over the same library. "Does not fit" is
+`plan`, `explain`, `replay`, `check`, `matrix`, `gpus` and `dryrun` answer what the commands of that name answer, over the same library. "Does not fit" is
 an answer; what cannot be answered raises OomsightError with the words of the command line. In a notebook a result shows its
 report."""
 import os
@@ -13,15 +13,17 @@ from typing import List, Mapping, Optional, Sequence, Union
 from . import _abi
 from ._abi import (HubError, InputError, InputNotFoundError, InternalError, OomsightError, Size, UnsupportedError,
                    UsageError)
-from ._results import DryRun, Evidence, Explanation, Fix, Gpu, Hold, Incident, Inert, Phase, Plan, Replay, WhatIf
+from ._results import (Check, Checked, DryRun, Evidence, Explanation, Fix, Gpu, GpuModel, Hold, Incident, Inert, Matrix, Phase, Plan, Point,
+                       Replay, WhatIf)
 
-__all__ = ["plan", "explain", "replay", "dryrun", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
+__all__ = ["plan", "explain", "replay", "check", "matrix", "gpus", "dryrun", "Check", "Checked", "GpuModel", "Matrix", "Point", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
            "Inert", "Gpu", "Evidence", "WhatIf", "OomsightError", "UsageError", "InputError", "InputNotFoundError", "HubError",
            "UnsupportedError", "InternalError", "__version__"]
 __version__ = "0.1.0"
 
 Command = Union[str, Sequence[str]]
 Path = Union[str, "os.PathLike[str]"]
+CommandOrModel = Union[str, "os.PathLike[str]", Sequence[str]]
 
 
 def _words(command: Command) -> List[str]:
@@ -33,15 +35,25 @@ def _words(command: Command) -> List[str]:
     return [os.fspath(word) for word in command]
 
 
-def plan(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
+def _served(command: CommandOrModel) -> List[str]:
+    """The words of a command; a model alone is served as it is."""
+    if isinstance(command, os.PathLike):
+        return ["vllm", "serve", os.fspath(command)]
+    if isinstance(command, str) and os.path.isdir(command):
+        return ["vllm", "serve", command]
+    given = _words(command)
+    return ["vllm", "serve"] + given if len(given) == 1 else given
+
+
+def plan(command: CommandOrModel, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
          compute_capability: Optional[str] = None, vllm: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
          host_ram: Optional[Size] = None, fixes: bool = True, hub: bool = True, data: Optional[Path] = None) -> Plan:
-    """Will `command` (``vllm serve MODEL ...``) start, and how much is left?
+    """Will `command` (``vllm serve MODEL ...``, or a model alone) start, and how much is left? The result is true when it starts.
 
     gpu: "A30x4", "5090", ... as `oomsight gpus` lists them; gpu_total: what the device or slice really shows (bytes or
     "23.5GiB"); gpu_used: held by others; vllm: engine version, the newest known when None; env: variables the engine would
     see; host_ram: of the machine, for weights kept there (64 GiB are assumed); fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
-    given = _words(command)
+    given = _served(command)
     seen = ["%s=%s" % pair for pair in (env or {}).items()]
     params = _abi.CPlanParams(
         size=_abi.sizeof(_abi.CPlanParams), data=_abi.data(None if data is None else os.fspath(data)),
@@ -75,6 +87,44 @@ def replay(path: Path, *, torch: Optional[str] = None, settings: Optional[str] =
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), device=device, pool_backend=_abi.encode(pool_backend), sweep_ratio=sweep_ratio,
         skip_what_if=int(not what_if), try_settings=_abi.words(try_settings), try_settings_count=len(try_settings), find_smallest=int(find_smallest))
     return Replay(_abi.Handle("replay", params))
+
+
+def check(*paths: Path, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
+          compute_capability: Optional[str] = None, vllm: Optional[str] = None, models: Optional[Path] = None, hub: bool = True,
+          data: Optional[Path] = None) -> Check:
+    """The engine commands in compose files, manifests, Dockerfiles and scripts: which will not start? Folders are looked through.
+
+    gpu and vllm: for commands whose file tells none; models: a folder where models lie by their last name."""
+    if not paths:
+        raise UsageError(7, "check takes files or folders")
+    params = _abi.CCheckParams(
+        size=_abi.sizeof(_abi.CCheckParams), data=_abi.data(None if data is None else os.fspath(data)),
+        paths=_abi.words([os.fspath(path) for path in paths]), path_count=len(paths), gpu=_abi.encode(gpu),
+        gpu_total_bytes=_abi.size(gpu_total, "gpu_total"), gpu_used_bytes=_abi.size(gpu_used, "gpu_used"),
+        compute_capability=_abi.encode(compute_capability), engine_version=_abi.encode(vllm),
+        models_dir=_abi.encode(None if models is None else os.fspath(models)), allow_hub=int(hub), gpu_used_known=int(gpu_used is not None))
+    return Check(_abi.Handle("check", params))
+
+
+def matrix(path: Path, *, models: Optional[Path] = None, hub: bool = True, threads: Optional[int] = None, data: Optional[Path] = None) -> Matrix:
+    """Every combination of the models, GPUs, flags and versions in a file (docs/formats/matrix.md), planned."""
+    from ._command import told
+
+    options = ["--json", "--quiet", "--mode", "plan"] + ([] if hub else ["--offline"])
+    for name, value in (("--models", models), ("--threads", threads), ("--data", data)):
+        if value is not None:
+            options += [name, str(value)]
+    return Matrix(told(["matrix"] + options + [os.fspath(path)]))
+
+
+def gpus() -> List[GpuModel]:
+    """The GPUs and slices that are known, by the names that `plan` takes."""
+    import json
+
+    from ._command import told
+
+    return [GpuModel(row["name"], row["slice"], row["total_bytes"], row["compute_capability"], tuple(row["aliases"]))
+            for row in json.loads(told(["gpus", "--json"]))["gpus"]]
 
 
 def dryrun(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,

@@ -2,6 +2,7 @@
 Nothing is decided here; tests/python/test_abi.py compares every structure with the header."""
 import ctypes
 import os
+import sys
 import threading
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, Union
@@ -79,8 +80,15 @@ class CExplainParams(ctypes.Structure):
                 ("engine_version", c_char_p)]
 
 
+class CCheckParams(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("data", c_void_p), ("paths", POINTER(c_char_p)), ("path_count", c_size_t), ("gpu", c_char_p),
+                ("gpu_total_bytes", c_uint64), ("gpu_used_bytes", c_uint64), ("compute_capability", c_char_p), ("engine_version", c_char_p),
+                ("models_dir", c_char_p), ("allow_hub", c_int), ("gpu_used_known", c_int)]
+
+
 STRUCTURES = {"oomsight_error": CError, "oomsight_render_params": CRender, "oomsight_plan_params": CPlanParams,
-              "oomsight_replay_params": CReplayParams, "oomsight_explain_params": CExplainParams}
+              "oomsight_replay_params": CReplayParams, "oomsight_explain_params": CExplainParams,
+              "oomsight_check_params": CCheckParams}
 
 
 def sizeof(structure: Type[ctypes.Structure]) -> int:
@@ -96,16 +104,17 @@ def library_path() -> str:
     named = os.environ.get("OOMSIGHT_LIBRARY")
     if named:
         return named
-    for path in (package_file("lib", "liboomsight.so.0"), package_file("..", "..", "..", "build", "src", "liboomsight.so.0")):
+    name = {"darwin": "liboomsight.0.dylib", "win32": "liboomsight-0.dll"}.get(sys.platform, "liboomsight.so.0")
+    for path in (package_file("lib", name), package_file("..", "..", "..", "build", "src", name)):
         if os.path.exists(path):
             return path
-    return "liboomsight.so.0"
+    return name
 
 
 def _load() -> ctypes.CDLL:
     lib = ctypes.CDLL(library_path())
     error = POINTER(CError)
-    for name in ("plan", "replay", "explain"):
+    for name in ("plan", "replay", "explain", "check"):
         create = getattr(lib, "oomsight_%s_create" % name)
         create.argtypes, create.restype = [c_void_p, POINTER(c_void_p), error], c_int
         render = getattr(lib, "oomsight_%s_render" % name)
@@ -121,7 +130,9 @@ def _load() -> ctypes.CDLL:
         ("oomsight_plan_kv_tokens", c_uint64, [c_void_p]), ("oomsight_plan_best_flags", c_char_p, [c_void_p]),
         ("oomsight_plan_best_command", c_char_p, [c_void_p]),
         ("oomsight_replay_oom", c_int, [c_void_p]), ("oomsight_replay_peak_allocated_bytes", c_uint64, [c_void_p]),
-        ("oomsight_replay_peak_reserved_bytes", c_uint64, [c_void_p]), ("oomsight_explain_count", c_size_t, [c_void_p])]
+        ("oomsight_replay_peak_reserved_bytes", c_uint64, [c_void_p]), ("oomsight_explain_count", c_size_t, [c_void_p]),
+        ("oomsight_check_count", c_size_t, [c_void_p]), ("oomsight_check_failing", c_size_t, [c_void_p]),
+        ("oomsight_check_doubtful", c_size_t, [c_void_p]), ("oomsight_check_unplanned", c_size_t, [c_void_p])]
     for name, result, arguments in prototypes:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments

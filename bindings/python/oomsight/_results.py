@@ -55,6 +55,48 @@ class Gpu(NamedTuple):
     total_bytes: Optional[int]
 
 
+class GpuModel(NamedTuple):
+    """A GPU or a slice of one that is known by name."""
+    name: str
+    slice: Optional[str]
+    total_bytes: int
+    compute_capability: float
+    aliases: Tuple[str, ...]
+
+
+class Checked(NamedTuple):
+    """A command in a deployment file, planned; `problem` says why it could not be."""
+    file: str
+    line: int
+    name: Optional[str]
+    command: Tuple[str, ...]
+    gpu: Optional[str]
+    engine_version: Optional[str]
+    answer: Optional[str]
+    phase: Optional[str]
+    why: Optional[str]
+    best_flags: Optional[str]
+    best_command: Optional[str]
+    problem: Optional[str]
+
+
+class Point(NamedTuple):
+    """One combination of a matrix; `problem` says why it has no answer."""
+    model: str
+    gpu: str
+    flags: str
+    version: str
+    answer: Optional[str]
+    phase: Optional[str]
+    kv_tokens: Optional[int]
+    why: Optional[str]
+    problem: Optional[str]
+
+    @property
+    def fits(self) -> bool:
+        return self.answer in ("starts", "likely starts")
+
+
 class Evidence(NamedTuple):
     """A line of a log."""
     line: int
@@ -155,6 +197,9 @@ class Plan(_Report):
     def fits(self) -> bool:
         """It starts or likely starts."""
         return self.answer in ("starts", "likely starts")
+
+    def __bool__(self) -> bool:
+        return self.fits
 
     @property
     def phase(self) -> Optional[str]:
@@ -319,6 +364,69 @@ class Replay(_Report):
 
     def __repr__(self) -> str:
         return "<oomsight.Replay %s, peak %d bytes reserved>" % ("out of memory" if self.ran_out else "ok", self.peak_reserved_bytes)
+
+
+class Check(_Report):
+    """The engine commands in deployment files, each planned. True when every one of them starts."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    @property
+    def commands(self) -> Tuple[Checked, ...]:
+        return tuple(Checked(row["file"], row["line"], row["name"], tuple(row["command"]), row["gpu"], row["engine_version"], row["likely"],
+                             row["phase"], row["why"], row["best_flags"], row["best_command"], row["problem"]) for row in self.data["commands"])
+
+    @property
+    def failing(self) -> int:
+        """How many do not start."""
+        return int(self._handle.call("failing"))
+
+    @property
+    def unplanned(self) -> int:
+        """How many could not be planned, for instance because no GPU is named."""
+        return int(self._handle.call("unplanned"))
+
+    def sarif(self) -> str:
+        """For code scanning and editors."""
+        return self._handle.render("sarif")
+
+    def __bool__(self) -> bool:
+        return self.failing == 0 and self.unplanned == 0
+
+    def __len__(self) -> int:
+        return int(self._handle.call("count"))
+
+    def __iter__(self) -> Iterator[Checked]:
+        return iter(self.commands)
+
+    def __repr__(self) -> str:
+        return "<oomsight.Check %d commands, %d do not start>" % (len(self), self.failing)
+
+
+class Matrix:
+    """Models x GPUs x flags x versions. A sequence of points; true when every one of them starts."""
+
+    def __init__(self, lines: str) -> None:
+        self.data: List[Dict[str, Any]] = [parse(line) for line in lines.splitlines() if line]
+        self.points: Tuple[Point, ...] = tuple(
+            Point(row["model"], row["gpu"], row["flags"], row["version"], row["likely"], row["phase"],
+                  (row["kv"] or {}).get("tokens"), row["why"], row["problem"]) for row in self.data)
+
+    def __bool__(self) -> bool:
+        return all(point.fits for point in self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, index: int) -> Point:
+        return self.points[index]
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __repr__(self) -> str:
+        return "<oomsight.Matrix %d points, %d start>" % (len(self), sum(point.fits for point in self.points))
 
 
 class DryRun:
