@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: app wheel-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: app space wheel-arm wheels try-wheels all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -38,6 +38,8 @@ golden: all             ## rewrite the golden files and the outputs in the docum
 	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write
 app:                    ## the page that needs no install, in build/app: WebAssembly by PyPI's ziglang
 	@tools/app.sh build-wasm build/app
+space: app              ## the page as a static Space of Hugging Face, in build/space
+	@rm -rf build/space && cp -r build/app build/space && cp packaging/space/README.md build/space/
 site: all               ## the documentation as pages, in build/site
 	@tools/site.sh $(B)
 bench: all              ## throughput
@@ -46,9 +48,11 @@ wheel:                  ## dist/*.whl: command, library, stand-ins and binding, 
 	@tools/portable.sh build-portable >build-portable.log 2>&1 || { tail -n 40 build-portable.log; exit 1; }
 	@tools/make_wheel.py build-portable dist
 wheel-arm:              ## the same for ARM servers, by zig: dist-arm/*.whl
-	@test -f build-arm/build.ninja || tools/zig.sh meson setup build-arm --cross-file packaging/cross/aarch64-linux-gnu.ini >build-arm.log 2>&1 || { tail -n 20 build-arm.log; exit 1; }
-	@tools/zig.sh ninja -C build-arm -j2 cli/oomsight src/liboomsight.so.0 $$(ninja -C build-arm -t targets all | sed -n 's/^\(shim\/.*\.so[.0-9]*\): c_LINKER.*/\1/p') >build-arm.log 2>&1 || { tail -n 20 build-arm.log; exit 1; }
-	@tools/make_wheel.py build-arm dist-arm manylinux_2_28_aarch64
+	@tools/wheels.sh dist-arm aarch64-linux-gnu
+wheels:                 ## for everything else, into dist: ARM, musl, macOS, Windows; try-wheels runs what can be run here
+	@tools/wheels.sh dist
+try-wheels:
+	@tests/packages/try_wheels.sh dist
 package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
 	@tools/package.sh build-portable dist
 python: all             ## the Python binding: types and tests

@@ -29,7 +29,7 @@ Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: Console
 Classifier: Intended Audience :: System Administrators
 Classifier: License :: OSI Approved :: Apache Software License
-Classifier: Operating System :: POSIX :: Linux
+Classifier: Operating System :: %s
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Classifier: Typing :: Typed
@@ -57,6 +57,31 @@ def version():
     return told
 
 
+def system(platform):
+    return "Microsoft :: Windows" if platform.startswith("win") else "MacOS" if platform.startswith("macosx") else "POSIX :: Linux"
+
+
+def names(platform):
+    """What the build calls the command and the library."""
+    if platform.startswith("win"):
+        return "oomsight.exe", "liboomsight-0.dll"
+    return "oomsight", "liboomsight.0.dylib" if platform.startswith("macosx") else "liboomsight.so.0"
+
+
+def stand_ins(build, elf):
+    """For engines, which are built for glibc only."""
+    files = {}
+    for name in ("liboomsight-device.so", "liboomsight-guard.so"):
+        files["oomsight/stand-ins/" + name] = (elf(os.path.join(build, "shim", name)), True)
+    for major in ("cuda12", "cuda13"):
+        for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
+            if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
+                files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (elf(path), True)
+    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_stacks.py"):
+        files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
+    return files
+
+
 def contents(build, info, data, platform):
     """Every file: name in the wheel -> (bytes, executable)."""
     files = {}
@@ -65,19 +90,15 @@ def contents(build, info, data, platform):
     for path in sorted(glob.glob(os.path.join(package, "**", "*"), recursive=True)):
         if path.endswith((".py", "py.typed")):
             files["oomsight/" + os.path.relpath(path, package)] = (read(path), False)
-    files["oomsight/lib/liboomsight.so.0"] = (elf(os.path.join(build, "src", "liboomsight.so.0")), True)
-    files["oomsight/stand-ins/liboomsight-device.so"] = (elf(os.path.join(build, "shim", "liboomsight-device.so")), True)
-    files["oomsight/stand-ins/liboomsight-guard.so"] = (elf(os.path.join(build, "shim", "liboomsight-guard.so")), True)
-    for major in ("cuda12", "cuda13"):
-        for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
-            if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
-                files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (elf(path), True)
-    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_stacks.py"):
-        files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
-    files[data + "/scripts/oomsight"] = (elf(os.path.join(build, "cli", "oomsight")), True)
+    command, library = names(platform)
+    files["oomsight/lib/" + library] = (elf(os.path.join(build, "src", library)), True)
+    files[data + "/scripts/" + command] = (elf(os.path.join(build, "cli", command)), True)
+    if platform.startswith("manylinux"):
+        files.update(stand_ins(build, elf))
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.1"))):
-        files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
-    files[info + "/METADATA"] = ((METADATA % version()).encode() + read(ROOT, "README.md"), False)
+        if not platform.startswith("win"):
+            files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
+    files[info + "/METADATA"] = ((METADATA % (version(), system(platform))).encode() + read(ROOT, "README.md"), False)
     files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % platform).encode(), False)
     plugin = os.path.join(package, "vllm_plugin.py")
     if os.path.exists(plugin):

@@ -38,7 +38,10 @@ extern "C" {
 #define OOMSIGHT_VERSION_MINOR 1
 #define OOMSIGHT_VERSION_PATCH 0
 
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(OOMSIGHT_BUILDING) /* the library itself; who uses it needs no mark */
+#define OOMSIGHT_API __declspec(dllexport)
+#define OOMSIGHT_MUST_CHECK __attribute__((warn_unused_result))
+#elif defined(__GNUC__)
 #define OOMSIGHT_API __attribute__((visibility("default")))
 #define OOMSIGHT_MUST_CHECK __attribute__((warn_unused_result))
 #else

@@ -57,14 +57,13 @@ static oomsight_status list_folder(oos_arena *arena, const char *dir, const char
     for (struct dirent *entry;
          status == OOMSIGHT_OK && count < DATA_FILES_MAX && (entry = readdir(open_dir));) {
         size_t const len = strlen(entry->d_name);
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && depth < FOLDER_DEPTH) {
-            char *inner = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
-            status = inner ? list_folder(arena, dir, inner, depth + 1, files, &count, reterr)
-                           : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+        char *path = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
+        char *inner = oos_arena_format(arena, "%s/%s", full, entry->d_name);
+        if (path && inner && entry->d_name[0] != '.' && depth < FOLDER_DEPTH && oos_file_is_dir(inner)) {
+            status = list_folder(arena, dir, path, depth + 1, files, &count, reterr);
             continue;
         }
         if (len < 6 || strcmp(entry->d_name + len - 5, ".json") != 0) continue;
-        char *path = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
         oos_view bytes = {0};
         status = path ? oos_data_read(arena, dir, path, &bytes, reterr)
                       : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
