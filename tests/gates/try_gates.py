@@ -136,9 +136,18 @@ class Gates:
                 codes.append(done.returncode)
                 failed |= done.returncode != 0
                 if "--format github" in step["run"]:
+                    self.editor(done.stdout)
                     self.claim("workflow: annotations come out", any(ANNOTATION.match(line) for line in done.stdout.splitlines()), done)
         self.claim("workflow: it installs, fails at the finding, and still writes SARIF", codes == [0, 1, 0], codes)
         self.sarif(os.path.join(folder, "oomsight.sarif"))
+
+    def editor(self, annotations):
+        """The pattern of VS Code's task reads what the command prints."""
+        with open(os.path.join(ROOT, "examples", "editor", "tasks.json")) as f:
+            pattern = json.load(f)["tasks"][0]["problemMatcher"]["pattern"]
+        found = re.search(pattern["regexp"], annotations, re.M)
+        seen = found and [found.group(pattern[name]) for name in ("severity", "file", "line")]
+        self.claim("VS Code: a finding has its severity, file and line", seen == ["error", "deploy/chat.yaml", "12"], annotations)
 
     def sarif(self, path):
         with open(path) as f:
@@ -219,7 +228,8 @@ class Gates:
             print("skip values: no schema in VALUES_SCHEMA")
 
     def schemas(self):
-        for kind, path in (("github-actions", "action.yml"), ("github-workflows", "examples/gates/github-workflow.yml"), ("gitlab-ci", "examples/gates/gitlab-ci.yml")):
+        for kind, path in (("github-actions", "action.yml"), ("github-workflows", "examples/gates/github-workflow.yml"), ("gitlab-ci", "examples/gates/gitlab-ci.yml"),
+                           ("github-workflows", ".github/workflows/release.yml"), ("github-issue-forms", "examples/issues/out-of-memory.yml")):
             done = self.run([os.path.join(self.bin, "check-jsonschema"), "--builtin-schema", "vendor." + kind, os.path.join(ROOT, path)], self.work)
             self.claim("%s is as its schema says" % path, done.returncode == 0, done)
         done = self.run([os.path.join(self.bin, "pre-commit"), "validate-manifest", os.path.join(ROOT, ".pre-commit-hooks.yaml")], self.work)

@@ -187,6 +187,22 @@ class Test:
         self.claim("the report is drawn in its frame", self.wait("$('report').style.height !== '900px'", 20), self.browser.run("$('report').style.height"))
         self.claim("the frame has no access to the page", self.browser.run("$('report').contentDocument === null"))
 
+    def embedded(self):
+        """In a page of somebody else: boxes and answer, nothing around them, and their height is told."""
+        link = urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090"})
+        for where in ("?embed#" + link, "#embed=&" + link):
+            self.visit(where)
+            seen = self.browser.run("['header', 'h1', 'footer', '#plan', '#report'].map(s => document.querySelector(s).offsetHeight > 0)")
+            self.claim("%s shows boxes and answer only" % where[:6], seen == [False, False, False, True, True], seen)
+            self.wait("location.hash.includes('c=')")
+            self.visit(self.browser.run("location.search + location.hash"))
+            self.claim("%s stays so" % where[:6], self.browser.run("document.documentElement.dataset.embed") == "1", self.browser.run("location.href"))
+        self.browser.visit(self.address + "?host", 1200)
+        self.wait("document.documentElement.dataset.ready === '1'")
+        self.browser.run("(() => { window.told = 0; addEventListener('message', e => { if (e.data.oomsight) told = e.data.oomsight.height; });"
+                         " const f = document.createElement('iframe'); f.src = './?embed'; document.body.append(f); })()")
+        self.claim("the page around it is told its height", self.wait("told > 200", 30), self.browser.run("told"))
+
     def links(self):
         self.visit()
         self.ask("command", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 vllm serve Qwen/Qwen3-8B --api-key sk-secretsecretsecret1 --max-model-len 8192", "4090")
@@ -352,6 +368,7 @@ def main():
                 print(test.logs(options.shared))
                 print(test.replays())
                 test.frame()
+                test.embedded()
                 test.links()
                 test.several()
                 test.catalogue()

@@ -196,6 +196,7 @@ async function keepInLink(text) {
   if ($('gpu').value.trim()) parts.set('gpu', $('gpu').value.trim());
   if ($('version').value) parts.set('vllm', $('version').value);
   if (language) parts.set('lang', 'zh');
+  if (new URLSearchParams(location.hash.slice(1)).has('embed')) parts.set('embed', '');
   try { history.replaceState(null, '', '#' + parts); } catch { /* a page from a file may not */ }
 }
 function fromLink() {
@@ -221,7 +222,8 @@ async function isTrace(file) {
 async function explainNow(files) {
   const mine = begin();
   shown = () => explainNow(files);
-  history.replaceState(null, '', location.pathname + location.search);
+  const inside = new URLSearchParams(location.hash.slice(1)).has('embed') ? '#embed=' : '';
+  history.replaceState(null, '', location.pathname + location.search + inside);
   const named = files.map((file, i) => ['in/' + (i ? i + '-' : '') + (file.name || 'log').replace(/[^\w.-]/g, '_').slice(-80), file]);
   const trace = await isTrace(files[0]);
   const how = trace ? ['replay', ...named.slice(0, 1).map(([path]) => '/' + path)] : ['explain', ...named.map(([path]) => '/' + path)];
@@ -292,7 +294,14 @@ async function catalogue() {
     for (const name of await (await fetch('models.json')).json()) known.add(name);
   } catch { /* they are planned all the same, and said not to be known */ }
 }
+/* Inside another page only the boxes and the answer are shown, and that page is told how high they are. */
+function embed() {
+  if (!new URLSearchParams(location.search).has('embed') && !new URLSearchParams(location.hash.slice(1)).has('embed')) return;
+  document.documentElement.dataset.embed = '1';
+  if (parent !== self) new ResizeObserver(() => parent.postMessage({ oomsight: { height: document.documentElement.scrollHeight } }, '*')).observe(document.body);
+}
 const ready = (async () => {
+  embed();
   setLanguage((navigator.language || '').startsWith('zh') ? 'zh' : 'en');
   start();
   await catalogue();
