@@ -18,7 +18,7 @@ NEEDS = (("Will it start", ("which-flag", "check", "python", "parallel", "multim
          ("It ran out", ("explain", "fleet", "reports", "replay", "plugin")),
          ("Try it without a GPU", ("dryrun", "sleep-mode")),
          ("Keep it inside", ("run",)),
-         ("Set up", ("install", "platforms", "app", "extend")))
+         ("Set up", ("install", "platforms", "app", "elsewhere", "release", "extend")))
 PROOFS = ("accuracy", "arguments", "beside", "oracle", "serving", "fuzzing", "scale")
 
 
