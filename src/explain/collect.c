@@ -423,10 +423,23 @@ static oos_view joined(oos_collector *c, item *it)
     return it->joined;
 }
 
+/* "Error while creating ..." in large letters looks like a level. Where neither a time nor a file stands behind it, the word may be
+ * the sentence's own, and the sentence fails without it. */
+static oos_view sentence_of(const item *it)
+{
+    oos_view const text = it->text, message = it->log.message;
+    char const level = it->log.level;
+    if ((level != 'E' && level != 'C') || message.ptr < text.ptr || message.ptr > text.ptr + text.len)
+        return message;
+    for (const char *at = text.ptr; at < message.ptr; at++)
+        if (!oos_is_alpha(*at) && *at != ' ' && *at != ':') return message;
+    return text;
+}
+
 /* What the sentence says of memory. */
 static oos_says says(const oos_collector *c, item *it)
 {
-    if (!it->read) it->says = oos_grammar_read(c->signals->grammar, it->log.message, &it->topics);
+    if (!it->read) it->says = oos_grammar_read(c->signals->grammar, sentence_of(it), &it->topics);
     it->read = true;
     return it->says;
 }

@@ -137,10 +137,10 @@ static oos_says sentence_says(const oos_grammar *grammar, const char *text, size
     if (found & DENYING || (found & OTHER && !(found & LACKING))) return OOS_SAYS_NOTHING;
     size_t const sizes = count_sizes(text);
     bool const memory = found & MEMORY;
-    bool const lack = found & LACKING ||
-                      (found & FAILING && found & TAKING && (memory || found & HOLDING || sizes)) ||
-                      (found & SHORT && (memory || sizes || (found & TAKING && found & HOLDING))) ||
-                      (found & RELATING && memory && sizes >= 1) || (found & RELATING && sizes >= 2);
+    bool const lack =
+        found & LACKING || (found & FAILING && found & TAKING && (memory || found & HOLDING || sizes)) ||
+        (found & SHORT && (memory || sizes || (found & TAKING && found & HOLDING))) ||
+        (found & RELATING && (memory || found & TAKING) && sizes >= 1) || (found & RELATING && sizes >= 2);
     if (lack) return advice_at < lack_at ? OOS_SAYS_ADVICE : OOS_SAYS_LACK;
     if (memory) return found & ADVISING ? OOS_SAYS_ADVICE : OOS_SAYS_MEMORY;
     return OOS_SAYS_NOTHING;

@@ -77,6 +77,17 @@ static void a_quoted_report_is_read_like_the_report(void **state)
     assert_int_equal(e.incidents[0].phase, OOS_PHASE_QUANT_POSTPROCESS);
 }
 
+/* Large letters make a level of the sentence's first word; behind a time and a file it is one. */
+static void a_sentence_that_begins_with_error_keeps_the_word(void **state)
+{
+    (void)state;
+    oos_explanation e = explain("ERROR WHILE CREATING SHARED MEMORY SEGMENT /DEV/SHM/A (SIZE 9637888)\n");
+    assert_int_equal(e.count, 1);
+    assert_true(e.incidents[0].is_oom);
+    e = explain("ERROR 04-24 10:22:36 [core.py:1] creating the memory segment\n");
+    assert_false(e.count && e.incidents[0].is_oom);
+}
+
 static void a_message_broken_anywhere_gives_the_same_figures(void **state)
 {
     (void)state;
@@ -186,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innermost),
         cmocka_unit_test(a_quoted_report_is_read_like_the_report),
+        cmocka_unit_test(a_sentence_that_begins_with_error_keeps_the_word),
         cmocka_unit_test(a_message_broken_anywhere_gives_the_same_figures),
         cmocka_unit_test(a_count_beyond_64_bits_is_no_figure),
         cmocka_unit_test(advice_and_fallbacks_are_no_failures),

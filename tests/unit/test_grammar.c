@@ -36,6 +36,7 @@ static void failing_to_allocate_a_size_is_a_lack_in_any_words(void **state)
         "UNABLE TO ALLOCATE 31.5 GIB FOR BUFFER arena",
         "not enough space in the memory pool for 12 blocks",
         "ring reservation (31.27 GiB) >= budget (25.50 GiB)",
+        "ring reservation (31.27 GiB) >= b",
         "the KV cache would exceed the available memory by 3 GiB",
         "no free slots: insufficient VRAM",
         "the device does not have enough memory to load this model",
