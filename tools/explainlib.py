@@ -11,6 +11,7 @@ import tempfile
 
 from scorelib import fail, read_lines
 
+ANY_WORD = re.compile(r"memory|\boom\b|alloc|vram|kv.?cache|\bno room\b|\d ?[KMGT]i?B\b", re.I)  # without one of these a reader cannot tell either
 MEMORY_WORDS = re.compile(r"out of memory|outofmemory|insufficient memory|not enough memory|cannot allocate memory", re.I)
 GIB = 1 << 30
 
@@ -62,17 +63,38 @@ def read_samples(binary, folders, options=()):
 
 # ---- support
 
+BORNE_OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "explain", "oracle_rules.json")
+
+
+def by_oracle(what):
+    """Rules that failing starts of real engines bear out (tests/oracle/score_failing.py --rules): as good as a repository."""
+    try:
+        with open(BORNE_OUT, encoding="utf-8") as file:
+            return set(json.load(file).get(what, []))
+    except FileNotFoundError:
+        return set()
+
+
+def supporters(samples, what, name_of):
+    """{rule: names of those in which it is right}"""
+    where = collections.defaultdict(set)
+    for rule in by_oracle(what):
+        where[rule].add("oracle")
+    for s in samples:
+        if s.truth["is_oom"] and s.right(what):
+            where[s.rule(what)].add(name_of(s))
+    return where
+
+
 def counted(samples, what):
     return [s for s in samples if s.explicit and (s.firm or what == "is_oom")]
 
 
 def support(samples, what):
-    """-> plain, supported, of: a sample is supported when its rule is also right on a sample of another repository."""
+    """-> plain, supported, of: a sample is supported when its rule is also right on a sample of another repository, or a start
+    of the real engine bears it out."""
     base = counted(samples, what)
-    where = collections.defaultdict(set)
-    for s in samples:
-        if s.truth["is_oom"] and s.right(what):
-            where[s.rule(what)].add(s.repository)
+    where = supporters(samples, what, lambda s: s.repository)
     plain = sum(s.right(what) for s in base)
     held = sum(s.right(what) and bool(where[s.rule(what)] - {s.repository}) for s in base)
     return plain, held, len(base)
@@ -82,19 +104,16 @@ def folds(samples, what, count=5):
     """-> right, of: repositories in `count` folds; a sample counts when its rule is right in a fold that is not its own."""
     names = sorted({s.repository for s in samples})
     fold = {name: at % count for at, name in enumerate(names)}
-    where = collections.defaultdict(set)
-    for s in samples:
-        if s.truth["is_oom"] and s.right(what):
-            where[s.rule(what)].add(fold[s.repository])
+    where = supporters(samples, what, lambda s: fold[s.repository])
     base = counted(samples, what)
     return sum(s.right(what) and bool(where[s.rule(what)] - {fold[s.repository]}) for s in base), len(base)
 
 
 def lone_rules(samples, what, above=0.4):
     """Rules right in one repository only that are stated with more than `above`: (rule, repository, highest)."""
-    where, most = collections.defaultdict(set), collections.Counter()
+    where, most, borne = collections.defaultdict(set), collections.Counter(), by_oracle(what)
     for s in samples:
-        if s.truth["is_oom"] and s.got["is_oom"] and s.rule(what):
+        if s.truth["is_oom"] and s.got["is_oom"] and s.rule(what) and s.rule(what) not in borne:
             if s.right(what):
                 where[s.rule(what)].add(s.repository)
             stated = s.got.get(what + "_sure", s.got["confidence"])
@@ -146,12 +165,13 @@ MUTATIONS = {
 
 
 def mutate(samples, binary):
-    """-> {mutation: (lost, confidently not memory, of)}: of the samples that say so, whose deciding lines change."""
+    """-> {mutation: (lost, confidently not memory, of, mute)}: of the samples that say so, whose deciding lines change; `mute` are
+    the lost ones whose deciding lines hold no word of memory any more."""
     results = {}
     base = [s for s in samples if s.explicit and s.truth["is_oom"] and s.got["is_oom"]]
     with tempfile.TemporaryDirectory() as folder:
         for name, change in MUTATIONS.items():
-            jobs = []
+            jobs, mute = [], set()
             for s in base:
                 with open(s.path, encoding="utf-8", errors="surrogateescape") as log:
                     lines = log.read().split("\n")
@@ -163,11 +183,13 @@ def mutate(samples, binary):
                 with open(path, "w", encoding="utf-8", errors="surrogateescape") as log:
                     log.write("\n".join(changed))
                 jobs.append((s, path))
+                if not any(ANY_WORD.search(changed[i]) for i in deciding if i < len(changed)):
+                    mute.add(s.label["id"])
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
                 answers = list(pool.map(lambda job: answer_of(incidents_of(binary, job[1])), jobs))
             lost = [(s.label["id"], a) for (s, _), a in zip(jobs, answers) if not a or not a["is_oom"]]
             sure = [name for name, a in lost if a and a["confidence"] > 0.5]
-            results[name] = ([one for one, _ in lost], sure, len(jobs))
+            results[name] = ([one for one, _ in lost], sure, len(jobs), [one for one, _ in lost if one in mute])
     return results
 
 
@@ -289,3 +311,24 @@ def invariants(samples, binary):
                 if told:
                     wrong["not memory, and quotes it"].append(name)
     return dict(wrong)
+
+
+# ---- advice that helped
+
+def confirmed(samples, binary):
+    """-> (named, of, not a setting): reports whose thread confirms a setting of the engine as the fix, and of those the ones whose
+    advice changes that setting. Another version, a patch or other hardware is no setting."""
+    flags, named, of, others = known_flags(binary), [], 0, 0
+    for s in samples:
+        told = " ".join(s.label.get("fix_confirmed") or []).replace("-", "_").lower()
+        if not told or not s.truth["is_oom"]:
+            continue
+        wanted = {flag for flag in flags if re.search(r"\b%s\b" % flag[2:].replace("-", "_"), told)}
+        if not wanted:
+            others += 1
+            continue
+        of += 1
+        advised = {word.split("=")[0] for fix in s.got["fixes"] for word in " ".join(fix["change"]).split()}
+        if wanted & advised or any("drop " + flag in " ".join(fix["change"]) for fix in s.got["fixes"] for flag in wanted):
+            named.append(s.label["id"])
+    return named, of, others

@@ -1,7 +1,8 @@
-"""What the starts of tests/oracle/stacks.py tell: in which stage a stack stands. Used by record_frames.py."""
+"""What the starts of tests/oracle/stacks.py tell: in which stage a stack stands. Used by record_frames.py and tests/oracle/score_failing.py."""
 
 import json
 import os
+import re
 
 ENCODER = {"embed_multimodal", "get_multimodal_embeddings", "profile_encoder_cache", "_process_image_input", "_process_video_input"}
 CONNECT = {"init_distributed_environment", "init_worker_distributed_environment", "ensure_model_parallel_initialized",
@@ -55,7 +56,8 @@ def read_stacks(folder):
     """[(version, way, row)] of every start in the folder; the frames of a row have the outermost first."""
     for name in sorted(os.listdir(folder)):
         version, _, way = name.partition("-")
-        for file in sorted(os.listdir(os.path.join(folder, name))) if way else []:
+        inside = os.path.join(folder, name)
+        for file in sorted(os.listdir(inside)) if way and os.path.isdir(inside) else []:
             if not file.startswith("stacks-"):
                 continue
             with open(os.path.join(folder, name, file), encoding="utf-8") as lines:
@@ -66,3 +68,15 @@ def read_stacks(folder):
                         continue
                     row["stack"] = [(p, n, f) for p, n, f in reversed(row["stack"]) if not ours(p)]
                     yield version, way, row
+
+
+def read_ends(folder):
+    """[(version, way, end, frames)] of every start of failing.py; an end with an error has the frames of its failure, the outermost first."""
+    for name in sorted(os.listdir(folder)):
+        version, _, way = name.partition("-")
+        inside = os.path.join(folder, name)
+        for file in sorted(os.listdir(inside)) if way and os.path.isdir(inside) else []:
+            if file.endswith(".json"):
+                with open(os.path.join(inside, file), encoding="utf-8") as text:
+                    end = json.load(text)
+                yield version, way, end, [(re.sub(r".*-packages/", "", p), f) for p, f in end["functions"] if not ours(p)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stages of functions, recorded while real engines ran: record_frames.py STARTS [--without VERSION ...] [--out FILE]
+"""Stages of functions, recorded while real engines ran: record_frames.py STARTS [--without VERSION|WAY ...] [--out FILE]
 
 STARTS is what tests/oracle/stacks.py wrote. Every stack of an allocation stands in one stage; a function belongs to the stages
 of the stacks that it was on. The union over all starts becomes data/explain/recorded.json: module -> function -> stages. A
@@ -19,13 +19,21 @@ EVERYWHERE = ("vllm/utils", "vllm/tracing", "vllm/logger", "vllm/v1/serial_utils
               "vllm/worker/worker_base", "vllm/v1/worker/worker_base", "vllm/env_override")
 
 
+def all_stacks(folder):
+    """(version, way, frames): of every allocation of a start that went well, and where the others failed."""
+    for version, way, row in oraclelib.read_stacks(folder):
+        yield version, way, [(p, f) for p, _, f in row["stack"]]
+    for version, way, end, frames in oraclelib.read_ends(folder):
+        if end["error"]:
+            yield version, way, frames
+
+
 def seen_in(folder, without):
     table = collections.defaultdict(lambda: collections.defaultdict(set))
     stacks = 0
-    for version, _, row in oraclelib.read_stacks(folder):
-        frames = [(p, f) for p, _, f in row["stack"]]
+    for version, way, frames in all_stacks(folder):
         stage = oraclelib.stage_of(frames)
-        if version in without or not stage:
+        if version in without or way in without or not stage:
             continue
         stacks += 1
         for path, function in frames:

@@ -135,6 +135,7 @@ def measure_general(samples, binary):
             "calibration": {what: explainlib.calibration(samples, what) for what in ("phase", "cause")},
             "mutation": explainlib.mutate(samples, binary),
             "dress": explainlib.dress(samples, binary),
+            "confirmed": explainlib.confirmed(samples, binary),
             "invariants": explainlib.invariants(samples, binary)}
 
 
@@ -152,11 +153,13 @@ def report_general(general):
             if of:
                 print(f"  {what:<6} {low:.2f} to {min(high, 1):.2f}: stated {mean:.2f}, right {right}/{of} ({right / of:.2f})")
     print("sentences changed: is_oom lost")
-    for name, (lost, sure, of) in general["mutation"].items():
-        print(f"  {name:<16} {len(lost)}/{of}, confidently not memory {len(sure)}  {' '.join(lost[:12])}")
+    for name, (lost, sure, of, mute) in general["mutation"].items():
+        print(f"  {name:<16} {len(lost)}/{of}, of them without a word of memory {len(mute)}, confidently not memory {len(sure)}  {' '.join(lost[:12])}")
     print("reports in another dress: is_oom lost, right phases lost")
     for name, (lost, moved, of) in general["dress"].items():
         print(f"  {name:<18} {len(lost)}, {len(moved)} of {of}  {' '.join(lost + moved)}")
+    named, of, others = general["confirmed"]
+    print(f"a setting that the report confirms as its fix is advised: {len(named)}/{of} (another {others} confirm no setting)")
     print("contradictions without labels")
     for name, where in general["invariants"].items():
         print(f"  {name}: {len(where)}" + "".join(f"\n    {w}" for w in where))
@@ -168,10 +171,10 @@ def figures(tally, general):
     flat = {name: tally.share(name) for name in tally.total}
     for what, (_, held, of) in general["support"].items():
         flat["support_" + what] = held / of
-    lost = sum(len(l) for l, _, _ in general["mutation"].values())
-    flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of in general["mutation"].values()))
+    lost = sum(len(l) for l, _, _, _ in general["mutation"].values())
+    flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of, _ in general["mutation"].values()))
     flat["dress_kept"] = 1 - sum(len(l) + len(m) for l, m, _ in general["dress"].values()) / max(1, sum(of for _, _, of in general["dress"].values()))
-    flat["mutation_never_sure"] = float(not any(sure for _, sure, _ in general["mutation"].values()))
+    flat["mutation_never_sure"] = float(not any(sure for _, sure, _, _ in general["mutation"].values()))
     for name in ("advice refuted", "flags of another engine", "ledger does not add up", "not memory, and quotes it"):
         flat["no " + name] = float(not general["invariants"].get(name))
     return flat
