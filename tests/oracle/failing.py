@@ -212,13 +212,19 @@ def learn(path):
         f.write("\n".join(sorted(names | set(known(path)))) + "\n")
 
 
+def refused():
+    raise RuntimeError("not before the fork")
+
+
 def warm(path):
-    """Imports what earlier starts imported; nothing of that may touch the device."""
+    """Imports what earlier starts imported. A module that asks for the device when it is imported fails here, and is left to the child."""
+    inner, torch.cuda._lazy_init = torch.cuda._lazy_init, refused
     for name in known(path):
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: BLE001 a module that only exists once something has run
+        except Exception:  # noqa: BLE001 also modules that only exist once something has run
             continue
+    torch.cuda._lazy_init = inner
     if torch.cuda.is_initialized():
         sys.exit("a module of %s has touched the device: nothing can be forked" % path)
 

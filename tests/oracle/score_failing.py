@@ -85,7 +85,7 @@ def judge(binary, lines, stage, options, folder):
         f.write("\n".join(lines) + "\n")
     got = explainlib.answer_of(explainlib.incidents_of(binary, f.name, options))
     os.unlink(f.name)
-    if not got or got["phase"] == "unknown" or (not got["is_oom"] and got["confidence"] <= 0.5):
+    if not got or got["phase"] == "unknown" or (got["phase"] == "not_oom" and got["confidence"] <= 0.5):
         return "unknown", got and got["phase"], got
     return ("right" if got["phase"] == stage else "wrong"), got["phase"], got
 
