@@ -19,7 +19,7 @@ GPU_KEYS = {
     "name": True, "variant": False, "aliases": True, "class": True, "architecture": True, "total_bytes": True,
     "total_source": True, "total_low": True, "total_high": True, "total_origin": True, "nvml_total_bytes": True,
     "compute_capability": True, "sms": True, "l2_bytes": True, "shared_memory_per_block_optin_bytes": True,
-    "memory_kind": True, "ecc": True, "context_bytes": True, "context_source": True, "context_note": True,
+    "nvlink": False, "memory_kind": True, "ecc": True, "context_bytes": True, "context_source": True, "context_note": True,
     "driver_costs": False, "mig": False, "notes": True,
 }
 MIG_KEYS = ["profile", "name", "total_bytes", "total_source", "total_low", "total_high", "sms"]

@@ -74,6 +74,18 @@ static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oo
     return fits ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
 }
 
+/* Of the release that is started; 0: not known. */
+static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
+{
+    oos_version version;
+    oos_rules rules;
+    bool beyond;
+    if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
+        oos_rules_of(oos_api_first_facts(params->data)->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
+        return 0;
+    return rules.torch_minor;
+}
+
 static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
                                     oomsight_error *reterr)
 {
@@ -87,7 +99,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     oos_device_spec specs[OOS_SEGMENT_DEVICES];
     oos_u64 const outside = {params->outside_known != 0, params->outside_bytes};
     for (uint64_t i = 0; i < count; i++) {
-        oos_dryrun_device(&gpu, outside, &specs[i]);
+        oos_dryrun_device(&gpu, outside, torch_minor_of(params), &specs[i]);
         specs[i].others_bytes = params->gpu_used_bytes;
         if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
             specs[i].property_bytes = gpu.total_bytes;

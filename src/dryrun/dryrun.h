@@ -95,8 +95,9 @@ typedef struct oos_dryrun {
 } oos_dryrun;
 
 /* What the device costs beside what allocation calls show. `outside_bytes` replaces the model when it is known: then all
- * of it is charged with the context. */
-void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spec *ret_spec);
+ * of it is charged with the context. `torch_minor` 0: the newest. */
+void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch_minor,
+                       oos_device_spec *ret_spec);
 
 /* What is held and done at this moment, while others write. */
 void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,

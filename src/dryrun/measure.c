@@ -1,5 +1,6 @@
 /* From the shared segment to ledgers: who held what at the highest point of each phase, and which calls were made. */
 #include "dryrun/dryrun.h"
+#include "facts/driver.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -7,13 +8,11 @@
 _Static_assert((int)OOS_SEGMENT_PHASES == (int)OOS_PHASE_COUNT, "the segment has a row per phase");
 _Static_assert((int)OOS_SEGMENT_OWNERS == (int)OOS_OWNER_COUNT, "... and per owner");
 
-/* Fitted on measured starts, as plan's model is (src/plan/outside.c): NCCL 420 MiB over PCIe and 700 over NVLink; the
- * growth of the profile run 45 MiB on small parts and 100 on large ones, over some 200 kernels; 190 KiB for a piece of a
- * graph of about a dozen nodes. */
-void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spec *ret_spec)
+void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch_minor,
+                       oos_device_spec *ret_spec)
 {
     unsigned const c = gpu->capability;
-    bool const nvlink = c == 80 || c == 90 || c == 100 || c == 103;
+    oos_driver const driver = oos_driver_of(c, &gpu->costs, torch_minor);
     oos_device_spec spec = {.total_bytes = gpu->total_bytes,
                             .property_bytes = gpu->total_bytes,
                             .nvml_bytes = gpu->slice ? gpu->total_bytes
@@ -21,19 +20,18 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, oos_device_spe
                             .capability = c,
                             .sms = gpu->sms ? gpu->sms : 100,
                             .unified = gpu->memory == OOS_MEMORY_UNIFIED,
-                            .nvlink = nvlink};
+                            .nvlink = driver.nvlink};
     size_t const len = strlen(gpu->name);
     memcpy(spec.name, gpu->name, len < sizeof spec.name ? len : sizeof spec.name - 1);
     if (outside_bytes.known)
         spec.context_bytes = outside_bytes.value;
     else {
-        spec.context_bytes = oos_u64_or(gpu->context_bytes, 480 * OOS_MIB);
-        spec.collective_bytes =
-            oos_u64_or(gpu->costs.collective_bytes, nvlink ? 700 * OOS_MIB : 420 * OOS_MIB);
-        spec.kernel_bytes = oos_u64_or(gpu->costs.kernel_bytes, 512 * OOS_KIB);
-        spec.kernels_bytes = nvlink || c >= 100 || c == 70 ? 100 * OOS_MIB : 45 * OOS_MIB;
-        spec.graph_bytes = oos_u64_or(gpu->costs.graph_bytes, 64 * OOS_KIB);
-        spec.graph_node_bytes = oos_u64_or(gpu->costs.graph_node_bytes, 10 * OOS_KIB);
+        spec.context_bytes = driver.context_bytes;
+        spec.collective_bytes = driver.collective_bytes;
+        spec.kernel_bytes = driver.kernel_bytes;
+        spec.kernels_bytes = driver.kernels_bytes;
+        spec.graph_bytes = driver.graph_bytes;
+        spec.graph_node_bytes = driver.graph_node_bytes;
     }
     *ret_spec = spec;
 }

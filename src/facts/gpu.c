@@ -105,8 +105,12 @@ static bool draft_scan(oos_view text, draft *d)
         else if (oos_view_is(key, "sms"))
             number_scan(&scan, &d->sms);
         else if (oos_view_is(key, "context_bytes"))
-            d->gpu.context_bytes.known = number_scan(&scan, &d->gpu.context_bytes.value);
-        else if (oos_view_is(key, "driver_costs"))
+            d->gpu.costs.context_bytes.known = number_scan(&scan, &d->gpu.costs.context_bytes.value);
+        else if (oos_view_is(key, "nvlink")) {
+            oos_view word = {0};
+            oos_scan_skip(&scan, &word);
+            d->gpu.costs.nvlink = (oos_flag){true, oos_view_is(word, "true")};
+        } else if (oos_view_is(key, "driver_costs"))
             costs_scan(&scan, &d->gpu.costs);
         else if (oos_view_is(key, "aliases"))
             aliases_scan(&scan, d);
@@ -164,9 +168,9 @@ static oomsight_status slice_settle(oos_arena *arena, const oos_gpu *parent, dra
     gpu.total_measured = d->gpu.total_measured;
     gpu.sms = d->gpu.sms;
     /* A context is mostly per-SM state: docs/formats/gpu.md, 30 MiB + a share per SM. */
-    if (gpu.context_bytes.known && gpu.context_bytes.value > 30 * OOS_MIB && parent->sms && gpu.sms)
-        gpu.context_bytes.value =
-            30 * OOS_MIB + (gpu.context_bytes.value - 30 * OOS_MIB) * gpu.sms / parent->sms;
+    oos_u64 *context = &gpu.costs.context_bytes;
+    if (context->known && context->value > 30 * OOS_MIB && parent->sms && gpu.sms)
+        context->value = 30 * OOS_MIB + (context->value - 30 * OOS_MIB) * gpu.sms / parent->sms;
     gpu.slice = oos_scan_text(arena, d->profile);
     gpu.name = gpu.slice ? oos_arena_format(arena, "%s MIG %s", parent->name, gpu.slice) : NULL;
     const char **aliases = OOS_NEW_ARRAY(arena, const char *, parent->alias_count);

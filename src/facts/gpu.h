@@ -10,6 +10,8 @@ typedef enum oos_memory_kind { OOS_MEMORY_GDDR, OOS_MEMORY_HBM, OOS_MEMORY_UNIFI
 
 /* What the driver takes for things that no allocation call shows, where `oomsight doctor --measure` has seen it on such a device. */
 typedef struct oos_driver_costs {
+    oos_flag nvlink;                       /* between all cards of a machine */
+    oos_u64 context_bytes;                 /* typical size of one process's CUDA context */
     oos_u64 graph_bytes, graph_node_bytes; /* an instantiated graph, and each kernel in it */
     oos_u64 kernel_bytes;                  /* first launch of a kernel */
     oos_u64 collective_bytes;              /* a communicator of two ranks */
@@ -25,7 +27,6 @@ typedef struct oos_gpu {
     unsigned capability;                         /* compute capability as 10 * major + minor: 90, 120 */
     unsigned sms;
     oos_memory_kind memory;
-    oos_u64 context_bytes; /* typical size of one process's CUDA context */
     oos_driver_costs costs;
     const char *slice; /* MIG profile name, NULL for the whole device */
 } oos_gpu;

@@ -85,31 +85,20 @@ static bool custom_all_reduce(const oos_setup *setup)
 {
     if (oos_flag_or(setup->serve->disable_custom_all_reduce, false) || setup->tp > 8) return false;
     if (setup->tp == 2) return true;
-    unsigned const capability = setup->device.capability;
-    bool const bus =
-        setup->device.name && (strstr(setup->device.name, "PCIE") || strstr(setup->device.name, "A30") ||
-                               strstr(setup->device.name, "A100 80GB PCIe"));
-    return !bus && (capability == 70 || capability == 80 || capability == 90 || capability / 10 == 10);
+    return oos_setup_driver(setup).nvlink;
 }
 
-/* What the driver takes. a 64 KiB and b 12 KiB: nine starts of 0.10.1 and 0.11.0 on A100, L40S and H100 of two sources, all
- * within 15 %; from torch 2.9 half of both on 9.0 and above (eleven starts of 0.12 to 0.27), and as before on 8.x (0.11.2 L4, 0.16.0
- * L40S). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts), then a plain node; a custom
- * all-reduce 40 KiB (0.10.1, TP 2). A quarter on 10.x: one start of 0.20.2 left next to nothing for them. Figures measured on such a
- * device (data/gpus, driver_costs) go first. */
+/* What the driver takes (facts/driver.c). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts), then a plain
+ * node; a custom all-reduce 40 KiB (0.10.1, TP 2). */
 typedef struct cost {
     uint64_t graph, node, collective;
 } cost;
 
 static cost cost_of(const oos_setup *setup)
 {
-    bool const newer = setup->rules->torch_minor >= 9;
-    unsigned const capability = setup->device.capability;
-    uint64_t const part = newer && capability / 10 == 10 ? 4 : newer && capability >= 90 ? 2 : 1;
-    const oos_driver_costs *seen = &setup->device.costs;
-    cost c = {.graph = oos_u64_or(seen->graph_bytes, 64 * OOS_KIB / part),
-              .node = oos_u64_or(seen->graph_node_bytes, 12 * OOS_KIB / part)};
-    c.collective = newer ? c.node : (custom_all_reduce(setup) ? 40 : 200) * OOS_KIB;
+    oos_driver const driver = oos_setup_driver(setup);
+    cost c = {.graph = driver.graph_bytes, .node = driver.graph_node_bytes};
+    c.collective = setup->rules->torch_minor >= 9 ? c.node : (custom_all_reduce(setup) ? 40 : 200) * OOS_KIB;
     if (setup->tp <= 1) c.collective = 0;
     return c;
 }

@@ -8,15 +8,12 @@ static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char 
     return oos_amount_guess(bytes, oos_min(low, bytes), oos_max(high, bytes), how);
 }
 
-/* Driver, context and the modules loaded at start. Where no reading of the device is known: total - free at start was
- * 0.25 GiB on L4, 0.49 on L40S and A100, 0.61 on H100. */
+/* Driver, context and the modules loaded at start. */
 static oos_amount context_of(const oos_setup *setup)
 {
-    const oos_device_facts *device = &setup->device;
-    if (device->context_bytes)
-        return guess(device->context_bytes, device->context_low, device->context_high,
-                     "CUDA context of this device");
-    return guess(480 * OOS_MIB, 250 * OOS_MIB, 640 * OOS_MIB, "CUDA context, no reading of this device");
+    oos_driver const driver = oos_setup_driver(setup);
+    return guess(driver.context_bytes, driver.context_low, driver.context_high,
+                 "CUDA context of this device");
 }
 
 /* Communicators and the custom all-reduce buffers. Free memory at the start of TP 4, less a context: RTX PRO 6000 0.45
@@ -28,13 +25,11 @@ static oos_amount nccl_of(const oos_setup *setup)
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
     uint64_t const bytes = setup->rules->nccl_before_snapshot ? 500 * OOS_MIB : 200 * OOS_MIB;
-    unsigned const capability = setup->device.capability;
-    bool const nvlink = capability == 70 || capability == 80 || capability == 90 || capability / 10 == 10;
-    return guess(bytes, 0, (nvlink ? 1900 : 900) * OOS_MIB, "NCCL communicators and all-reduce buffers");
+    return guess(bytes, 0, oos_setup_driver(setup).communicators_high,
+                 "NCCL communicators and all-reduce buffers");
 }
 
-/* "non-torch forward increase": kernel images and the stack of spilling kernels. Read on starts without communicators:
- * L4 0.02, T4 0.03 - 0.05, L40S 0.04, A100 0.09, V100 0.09, H100 0.07 - 0.13 GiB. The first large all-reduce adds NCCL's
+/* "non-torch forward increase": kernel images (facts/driver.c) and the stack of spilling kernels. The first large all-reduce adds NCCL's
  * buffers: next to nothing on A30 and GH200 (0.1, once 0.6), 1.0 GiB on 8 H100, 2.2 on 4 H100 without the custom
  * all-reduce. On unified memory the engine's own host memory is taken from the same free bytes: 0.8 less to 4 GiB more
  * than without it on GB10. */
@@ -71,9 +66,8 @@ static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
 
 static oos_amount growth_of(const oos_setup *setup)
 {
-    unsigned const capability = setup->device.capability;
-    bool const large = capability == 70 || capability == 80 || capability == 90 || capability >= 100;
-    uint64_t bytes = large ? 100 * OOS_MIB : 45 * OOS_MIB, high = large ? 250 * OOS_MIB : 120 * OOS_MIB;
+    oos_driver const driver = oos_setup_driver(setup);
+    uint64_t bytes = driver.kernels_bytes, high = driver.kernels_high;
     uint64_t low = 0, collectives_high;
     uint64_t const collectives = collectives_of(setup, &collectives_high);
     bytes = oos_add(bytes, collectives);

@@ -21,7 +21,7 @@ static void gpus_json(oos_text *text, const oos_gpus *gpus)
         oos_json_field_str(&writer, "total_source", gpu->total_measured ? "measured" : "estimated");
         oos_json_field_f64(&writer, "compute_capability", gpu->capability / 10.0);
         oos_json_field_u64(&writer, "sms", gpu->sms);
-        oos_json_field_known(&writer, "context_bytes", gpu->context_bytes);
+        oos_json_field_known(&writer, "context_bytes", gpu->costs.context_bytes);
         oos_json_key(&writer, "aliases");
         oos_json_begin_array(&writer);
         for (size_t k = 0; k < gpu->alias_count; k++) oos_json_put_str(&writer, gpu->aliases[k]);

@@ -23,7 +23,7 @@ static unsigned rows_of(const oos_measure *m, const oos_gpu *known, row *ret_row
     oos_gpu stranger = {.name = "", .capability = m->capability, .sms = m->sms};
     const oos_gpu *gpu = known ? known : &stranger;
     oos_device_spec spec;
-    oos_dryrun_device(gpu, (oos_u64){0}, &spec);
+    oos_dryrun_device(gpu, (oos_u64){0}, 0, &spec);
     oos_u64 const none = {0};
     oos_u64 const total = known ? oos_u64_of(known->total_bytes) : none;
     oos_u64 const nvml = known && known->memory != OOS_MEMORY_UNIFIED && !known->slice

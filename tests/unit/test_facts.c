@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "facts/driver.h"
 #include "facts/gpu.h"
 #include "facts/version.h"
 
@@ -45,10 +46,63 @@ static void a_gpu_is_found_by_any_usual_spelling_with_a_count(void **state)
     oos_arena_free(arena);
 }
 
+static const oos_gpu *gpu_of(const oos_gpus *gpus, const char *word)
+{
+    uint64_t count;
+    const oos_gpu *gpu = oos_gpus_find(gpus, oos_view_of(word), &count);
+    assert_non_null(gpu);
+    return gpu;
+}
+
+static oos_driver driver_of(const oos_gpu *gpu, uint64_t torch_minor)
+{
+    return oos_driver_of(gpu->capability, &gpu->costs, torch_minor);
+}
+
+static void a_board_on_the_bus_has_no_nvlink_whatever_its_family(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_gpus gpus;
+    assert_int_equal(oos_gpus_load(arena, NULL, &gpus, NULL), OOMSIGHT_OK);
+    assert_true(driver_of(gpu_of(&gpus, "h100"), 0).nvlink);
+    assert_true(driver_of(gpu_of(&gpus, "v100-sxm2-32gb"), 0).nvlink);
+    assert_false(driver_of(gpu_of(&gpus, "h100-pcie"), 0).nvlink);
+    assert_false(driver_of(gpu_of(&gpus, "a30"), 0).nvlink);
+    assert_false(driver_of(gpu_of(&gpus, "4090"), 0).nvlink);
+    oos_arena_free(arena);
+}
+
+static void a_graph_takes_half_on_hopper_from_torch_2_9_on(void **state)
+{
+    (void)state;
+    oos_driver_costs const none = {0};
+    assert_int_equal(oos_driver_of(90, &none, 8).graph_node_bytes, 12 * OOS_KIB);
+    assert_int_equal(oos_driver_of(90, &none, 9).graph_node_bytes, 6 * OOS_KIB);
+    assert_int_equal(oos_driver_of(90, &none, 0).graph_node_bytes, 6 * OOS_KIB);
+    assert_int_equal(oos_driver_of(89, &none, 9).graph_node_bytes, 12 * OOS_KIB);
+}
+
+static void a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_gpus gpus;
+    const char *names[3];
+    assert_int_equal(oos_gpus_load(arena, NULL, &gpus, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_gpus_suggest(&gpus, oos_view_of("4009x2"), names, 3), 1);
+    assert_string_equal(names[0], "NVIDIA GeForce RTX 4090");
+    assert_int_equal(oos_gpus_suggest(&gpus, oos_view_of("4999"), names, 3), 0);
+    oos_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_ordered_and_a_dev_build_is_older_than_its_release),
+        cmocka_unit_test(a_board_on_the_bus_has_no_nvlink_whatever_its_family),
+        cmocka_unit_test(a_graph_takes_half_on_hopper_from_torch_2_9_on),
+        cmocka_unit_test(a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away),
         cmocka_unit_test(a_gpu_is_found_by_any_usual_spelling_with_a_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #ifndef OOS_PLAN_SETUP_H
 #define OOS_PLAN_SETUP_H
 
+#include "facts/driver.h"
 #include "facts/gpu.h"
 #include "facts/rules.h"
 #include "model/model.h"
@@ -17,7 +18,6 @@ typedef struct oos_device_facts {
     uint64_t nvml_total_bytes;                   /* what NVML shows: the whole card under a slice */
     uint64_t used_bytes;                         /* held by others */
     bool used_known;                             /* it was said, if only as 0 */
-    uint64_t context_bytes, context_low, context_high;
     oos_driver_costs costs;
     uint64_t count;
     uint64_t host_bytes; /* RAM of the machine, 0: not told */
@@ -116,5 +116,8 @@ uint64_t oos_setup_derived_length(const oos_setup *setup);
 
 /* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
 uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first);
+
+/* What lies outside PyTorch on its device. */
+oos_driver oos_setup_driver(const oos_setup *setup);
 
 #endif

@@ -1,0 +1,22 @@
+/* What lies outside PyTorch's allocator and no allocation call shows: contexts, modules, communicators, CUDA graphs outside the pool. One
+ * model, for plan and for the stand-in devices; what was measured on a device (data/gpus) goes before what was fitted. */
+#ifndef OOS_FACTS_DRIVER_H
+#define OOS_FACTS_DRIVER_H
+
+#include "facts/gpu.h"
+
+typedef struct oos_driver {
+    bool nvlink; /* between all cards of a machine */
+    bool large;  /* the die of a data centre: more kernel images, larger library buffers */
+    uint64_t context_bytes, context_low, context_high;
+    uint64_t kernel_bytes;                /* a kernel at its first launch */
+    uint64_t kernels_bytes, kernels_high; /* all that a profile run loads */
+    uint64_t collective_bytes;   /* a process that joins others, with all that its first collectives take */
+    uint64_t communicators_high; /* the most that was seen when ranks had found one another */
+    uint64_t graph_bytes, graph_node_bytes;
+} oos_driver;
+
+/* `seen` is what is known of the device; `torch_minor` 0: the newest. */
+oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint64_t torch_minor);
+
+#endif
