@@ -85,6 +85,11 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
     params.command = words;
     params.command_count = 3 + fuzz_split(text, words + 3, WORDS_MAX - 3);
     params.engine_version = version;
+    if (head[2] & 128) { /* the other engine, its own command or one that is said in its words */
+        params.engine = oos_engine_list[1].name;
+        params.engine_version = NULL;
+        if (head[0] & 2) words[0] = params.engine;
+    }
     params.skip_fixes = head[0] % 4 != 0; /* a search is a hundred plans */
     params.gpu = head[2] & 32 ? NULL : gpu;
     if (head[2] & 96) params.gpu_total_bytes = (uint64_t)(1 + head[1]) << 28;

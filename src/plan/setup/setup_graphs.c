@@ -9,9 +9,11 @@ static void add_size(oos_setup *setup, uint64_t size)
     if (setup->capture_count < OOS_CAPTURE_SIZES_MAX) setup->capture_sizes[setup->capture_count++] = size;
 }
 
+/* A largest size may be any number: the list is full long before that. */
 static void add_range(oos_setup *setup, uint64_t first, uint64_t end, uint64_t step)
 {
-    for (uint64_t size = first; size < end; size += step) add_size(setup, size);
+    for (uint64_t size = first; size < end && setup->capture_count < OOS_CAPTURE_SIZES_MAX; size += step)
+        add_size(setup, size);
 }
 
 static int by_size(const void *a, const void *b)
