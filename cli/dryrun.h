@@ -107,7 +107,15 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
 /* dryrun_load.c: in a process of its own, send the requests; *result is shared with whoever waits. */
 void dryrun_load(const dryrun_mix *mix, const dryrun_engine *engine, dryrun_load_result *result);
 
-/* dryrun_host.c: resident memory of a process and of all below it; pages that several share are counted for each. */
+/* dryrun_host.c: what /proc/NAME/stat says; false: it is gone. */
+typedef struct dryrun_process {
+    pid_t pid, parent;
+    uint64_t pages; /* resident */
+    bool ended;     /* and waited for by nobody */
+    bool ours;      /* for whoever counts */
+} dryrun_process;
+bool dryrun_process_read(const char *name, dryrun_process *ret_process);
+/* Resident memory of a process and of all below it; pages that several share are counted for each. */
 uint64_t dryrun_resident_bytes(pid_t root);
 
 /* dryrun_snapshot.c: --snapshot. The whole path in the environment of the child, without an older file; false: told on stderr. */

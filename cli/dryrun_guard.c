@@ -66,18 +66,12 @@ static bool children_signal(int number)
     bool any = false;
     if (!folder) return false;
     for (const struct dirent *entry; (entry = readdir(folder));) {
-        char path[300], line[512];
-        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
-        FILE *file = fopen(path, "re");
-        if (!file) continue;
-        const char *after = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-        fclose(file);
-        char state;
-        int parent;
-        if (!after || sscanf(after + 1, " %c %d", &state, &parent) != 2 || parent != getpid()) continue;
-        any = state != 'Z' || any;
-        if (number) kill((pid_t)atoi(entry->d_name), number);
+        dryrun_process process;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            !dryrun_process_read(entry->d_name, &process) || process.parent != getpid())
+            continue;
+        any = !process.ended || any;
+        if (number) kill(process.pid, number);
     }
     closedir(folder);
     return any;

@@ -10,41 +10,36 @@
 
 enum { MOST_PROCESSES = 8192 };
 
-typedef struct process {
-    pid_t pid, parent;
-    uint64_t pages;
-    bool ours;
-} process;
-
-/* Fields 4 and 24 of /proc/PID/stat, behind a name that may hold anything. */
-static bool process_read(const char *name, process *ret_process)
+bool dryrun_process_read(const char *name, dryrun_process *ret_process)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%.20s/stat", name);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     if (!file) return false;
     size_t const len = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[len] = '\0';
-    const char *at = strrchr(text, ')');
+    const char *at = strrchr(text, ')'); /* behind a name that may hold anything */
+    char state;
     int parent;
     unsigned long long pages;
     if (!at ||
         sscanf(at + 1,
-               " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-               &parent, &pages) != 2)
+               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &state, &parent, &pages) != 3)
         return false;
-    *ret_process = (process){(pid_t)atoi(name), parent, pages, false};
+    *ret_process = (dryrun_process){(pid_t)atoi(name), parent, pages, state == 'Z', false};
     return true;
 }
 
 uint64_t dryrun_resident_bytes(pid_t root)
 {
-    process *list = calloc(MOST_PROCESSES, sizeof *list);
+    dryrun_process *list = calloc(MOST_PROCESSES, sizeof *list);
     DIR *dir = opendir("/proc");
     size_t count = 0;
     for (struct dirent *entry; list && dir && count < MOST_PROCESSES && (entry = readdir(dir));)
-        if (isdigit((unsigned char)entry->d_name[0]) && process_read(entry->d_name, &list[count])) count++;
+        if (isdigit((unsigned char)entry->d_name[0]) && dryrun_process_read(entry->d_name, &list[count]))
+            count++;
     if (dir) closedir(dir);
     uint64_t pages = 0;
     for (bool more = true; more;) { /* a generation a turn */

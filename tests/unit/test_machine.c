@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "folder.h"
 #include "machine/machine.h"
 
 #include <stdio.h>
@@ -7,23 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[64];
-
-static int folder_make(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/oomsight-machine-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int folder_remove(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
 
 /* A path below the folder; every folder on the way is made. */
 static const char *below(const char *path)

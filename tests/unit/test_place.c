@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "folder.h"
 #include "api/matrix.h"
 #include "base/place.h"
 #include "follow/state.h"
@@ -13,22 +14,6 @@
 #include <unistd.h>
 
 enum { NOBODY = 65534 };
-static char folder[64];
-
-static int folder_make(void **state)
-{
-    (void)state;
-    strcpy(folder, "/tmp/oomsight-place-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int folder_remove(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
 
 static const char *in(const char *name)
 {
