@@ -23,7 +23,7 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
     for (size_t i = 0; i < 2; i++) /* they take minutes: whoever reads along sees each */
         if (files[i]) fflush(files[i]);
     if (run->given->quiet) return;
-    static const char *const words[] = {"fits", "tight", "fails", "refused", "unknown"};
+    static const char *const words[] = {"starts", "tight", "fails", "refused", "unknown"};
     fprintf(stderr, "[%llu/%llu] %s on %s, %s, vLLM %s: %s", (unsigned long long)run->done,
             (unsigned long long)oomsight_matrix_points(run->matrix), point->model, point->gpu, point->flags,
             point->version, point->readable ? words[point->verdict] : "no answer");
