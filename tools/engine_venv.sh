@@ -1,12 +1,16 @@
 #!/bin/sh
 # A virtual environment with one vLLM for the oracle tests, kept outside the checkout and made once:
 #     tools/engine_venv.sh VERSION
+# With uv on PATH files are linked from its cache: releases that share their PyTorch share its gigabytes, and one is made in a minute.
 # Uses what is there in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs). Exit 77 when it cannot be made.
 set -u
 version=$1; home=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}; folder=$home/vllm-$version
 [ -f "$folder/.ready" ] && exit 0
 free_kib=$(df -Pk "$(dirname "$home")" 2>/dev/null | awk 'NR == 2 {print $4}')
 if [ "${free_kib:-0}" -lt 15000000 ] && [ -d "$(dirname "$home")" ]; then echo "less than 15 GB free for $folder"; exit 77; fi
-mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" &&
-    timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$folder/bin/pip" install -q --no-cache-dir "vllm==$version" && touch "$folder/.ready" && exit 0
+install() {
+    if command -v uv >/dev/null; then set -- uv pip install -q --python "$folder/bin/python" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
+    timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
+}
+mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "vllm==$version" && touch "$folder/.ready" && exit 0
 echo "vLLM $version could not be installed into $folder"; rm -rf "$folder"; exit 77

@@ -2,7 +2,7 @@
 """The real engine in bulk: many small starts on a device that is not there, what they took, and what `plan` says of each.
 
     tools/oracle.py sweep BINARY --vllm X [--out FILE] [--gpus h100,l40s] [--layers 2,4] [--only WORD] [--minutes N] [--eager]
-    tools/oracle.py compare BINARY RESULTS.jsonl...
+    tools/oracle.py compare BINARY [RESULTS.jsonl...] [--page FILE]
     tools/oracle.py release BINARY --vllm X [--out FILE] [--page FILE] [--minutes N]
 
 sweep starts each model of tests/oracle/models.py with that many layers on each device, all from one process that has imported the engine
@@ -123,7 +123,9 @@ def planned(planner, folder, record):
     version, name, layers, gpu, eager = parts_of(record["key"])
     command = ["vllm", "serve", write_model(folder, name, layers), "--max-model-len", str(LENGTH), "--max-num-batched-tokens", str(TOKENS),
                "--max-num-seqs", str(record.get("max_num_seqs", REQUESTS)), "--gpu-memory-utilization", "0.9"] + (["--enforce-eager"] if eager else [])
-    return planner.plan(["--vllm", version, "--gpu", gpu, "--env", "VLLM_CACHE_ROOT=kept"], command)
+    # A start that found the model compiled is the other of two plans.
+    cache = [] if record.get("compiled") else ["--env", "VLLM_CACHE_ROOT=kept"]
+    return planner.plan(["--vllm", version, "--gpu", gpu, *cache], command)
 
 
 def figures(record, plan):
@@ -132,8 +134,11 @@ def figures(record, plan):
             ("KV page", record["groups"][0]["page_bytes"] if record.get("groups") else None, plan["kv"]["page_bytes"]),
             ("graph sizes", record.get("capture_sizes") or 0, plan["setup"]["cudagraph_capture_sizes"]),
             ("backend", (record.get("backends") or [None])[0], plan["attention_backend"])]
-    if not record.get("consumed_bytes"):  # later releases leave what stays out of this figure
-        rows.append(("peak", record.get("peak_bytes"), scorelib.hold(plan, "kv_sizing", "activation peak")))
+    # From 0.27 on the engine's figure leaves out what stays; the plan's row has both.
+    stays = record.get("retained_bytes") if record.get("consumed_bytes") else 0
+    if record.get("peak_bytes") and stays is not None:
+        rows.append(("peak", record["peak_bytes"] + stays, scorelib.hold(plan, "kv_sizing", "activation peak")))
+    rows.append(("retained", record.get("retained_bytes"), scorelib.hold(plan, "profile_run", "kept by the profile run")))
     return [row for row in rows if row[1] is not None and row[2] is not None]
 
 
@@ -187,14 +192,62 @@ def told(records, lines, tally):
     return out
 
 
+def sweep_page(records, lines, tally):
+    releases = sorted({parts_of(record["key"])[0] for record in records}, key=version_key)
+    page = ["# Small starts of the real engine beside plan", "",
+            "Written by `tools/oracle.py compare build/cli/oomsight --page docs/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real engine on a",
+            "device that is not there (`tools/oracle.py sweep`). Nothing is fitted on these starts: every key is held back.", "",
+            f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds', 0) for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
+            "| release | starts | with graphs | models |", "| --- | ---: | ---: | ---: |"]
+    for release_ in releases:
+        own = [parts_of(record["key"]) for record in records if parts_of(record["key"])[0] == release_]
+        page.append(f"| {release_} | {len(own)} | {sum(not eager for *_, eager in own)} | {len({name for _, name, *_ in own})} |")
+    page += ["", f"| figure | within {BOUND:.0%} | of |", "| --- | ---: | ---: |"]
+    page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
+    return page + ["", "What differs, and nodes of a layer by mode (plan counts 9.6 for a dense layer and 17 for experts, one figure for both modes):", "", *told(records, lines, tally)]
+
+
 def compare(args):
     records = [record for path in args.results for record in scorelib.read_lines(path)]
     lines, tally = beside(args.binary, records)
     print("\n".join(told(records, lines, tally)))
+    if args.page:
+        with open(args.page, "w", encoding="utf-8") as file:
+            file.write("\n".join(sweep_page(records, lines, tally)) + "\n")
     return 0 if all(near_ >= 0.95 * all_ for near_, all_ in tally.values()) else 1
 
 
 # ---- a release that nobody has looked at ----
+
+def release_before(version):
+    with open(os.path.join(ROOT, "data", "engines", "vllm", "rules.json"), encoding="utf-8") as file:
+        known = json.load(file)[0]["versions"]
+    older = [one for one in known if version_key(one) < version_key(version)]
+    return max(older, key=version_key) if older else None
+
+
+def models_moved(binary, version, before):
+    """Lines for the models in common use whose plan differs between two releases, on one H100."""
+    with open(os.path.join(ROOT, "data", "catalogue.json"), encoding="utf-8") as file:
+        names = sorted(json.load(file))
+    planner, lines, asked = scorelib.Planner(os.path.abspath(binary)), [], 0
+    for name in names:
+        old, new = (planner.plan(["--offline", "--vllm", one, "--gpu", "h100"], ["vllm", "serve", name])[0] for one in (before, version))
+        if not old or not new:
+            continue
+        asked += 1
+        tokens = [plan["kv"].get("tokens") or 0 for plan in (old, new)]
+        peaks = [scorelib.hold(plan, "kv_sizing", "activation peak") or 0 for plan in (old, new)]
+        far = max(abs(a - b) / max(a, b, 1) for a, b in (tokens, peaks))
+        if old["verdict"] != new["verdict"] or old["phase"] != new["phase"] or far > BOUND:
+            lines.append(f"| {name} | {told_verdict(old)} | {told_verdict(new)} | {tokens[0]:,} | {tokens[1]:,} | "
+                         f"{peaks[0] / scorelib.GIB:.2f} | {peaks[1] / scorelib.GIB:.2f} |")
+    return asked, lines
+
+
+def told_verdict(plan):
+    return plan["verdict"] + (f" in {plan['phase']}" if plan["verdict"] in ("fails", "refused") and plan.get("phase") else "")
+
 
 def flags_of(home):
     dumped = subprocess.run([os.path.join(home, "bin", "python"), os.path.join(HERE, "dump_flags.py")], capture_output=True, text=True,
@@ -233,6 +286,12 @@ def release(args):
              f"release: {', '.join(sorted(known - seen)) or 'none'}."] if seen else ["The parser could not be dumped."]
     page += ["", "## Starts", "", f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds', 0) for r in records):.0f} s of engine time. "
              f"What differs from the plan by more than {BOUND:.0%}:", ""] + told(records, lines, tally)
+    before = release_before(args.vllm)
+    if before:
+        asked, moved = models_moved(args.binary, args.vllm, before)
+        page += ["", "## Models", "", f"{asked} models in common use, planned on one H100 with {before} and {args.vllm}; verdict, phase, KV tokens or activation peak "
+                 f"(GiB) differ by more than {BOUND:.0%} in {len(moved)}:", "", f"| model | {before} | {args.vllm} | tokens | | peak | |",
+                 "| --- | --- | --- | ---: | ---: | ---: | ---: |", *moved]
     with open(args.page, "w", encoding="utf-8") as file:
         file.write("\n".join(page) + "\n")
     print(f"{args.page}: {time.time() - began:.0f} s")
