@@ -249,10 +249,25 @@ def told_verdict(plan):
     return plan["verdict"] + (f" in {plan['phase']}" if plan["verdict"] in ("fails", "refused") and plan.get("phase") else "")
 
 
+def object_in(text):
+    """The JSON object that begins a line of a text: engines log to the same stream. None: there is none."""
+    at = 0 if text.startswith("{") else text.find("\n{") + 1
+    try:
+        return json.JSONDecoder().raw_decode(text, at)[0] if text[at:at + 1] == "{" else None
+    except ValueError:
+        return None
+
+
+def names_in(dump):
+    """Option words of what dump_flags.py printed; None: it printed no table."""
+    table = object_in(dump)
+    return {name for option in table["options"] for name in option["names"]} if table else None
+
+
 def flags_of(home):
     dumped = subprocess.run([os.path.join(home, "bin", "python"), os.path.join(HERE, "dump_flags.py")], capture_output=True, text=True,
                             env=engines.environment(home), check=False)
-    return {name for flag in json.loads(dumped.stdout)["flags"] for name in flag["names"]} if dumped.returncode == 0 else None
+    return names_in(dumped.stdout) if dumped.returncode == 0 else None
 
 
 def version_key(text):
@@ -263,8 +278,16 @@ def flags_known(version):
     with open(os.path.join(ROOT, "data", "engines", "vllm", "flags.json"), encoding="utf-8") as file:
         table = json.load(file)
     key = version_key(version)
-    return {name for flag in table["flags"] for name in flag["names"]
-            if version_key(flag["since"]) <= key and ("until" not in flag or key <= version_key(flag["until"]))}
+    found = set()
+    for flag in table["flags"]:
+        if version_key(flag["since"]) > key or ("until" in flag and key > version_key(flag["until"])):
+            continue
+        names = flag["names"]
+        for change in flag.get("changes", []):  # in order of releases
+            if version_key(change["since"]) <= key:
+                names = change.get("names", names)
+        found |= set(names)
+    return found
 
 
 def release(args):

@@ -47,6 +47,17 @@ class Oracle(unittest.TestCase):
         self.assertEqual([row for row in later if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
         self.assertEqual([row for row in earlier if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
 
+    def test_what_an_engine_logs_around_an_object_is_no_part_of_it(self):
+        dump = '{\n "options": [{"names": ["--model", "-m"]}]}\n'
+        self.assertEqual(oracle.names_in("INFO a {b}\nWARNING c\n" + dump + "0.30.0: 1 options\n"), {"--model", "-m"})
+        self.assertEqual(oracle.names_in(dump), {"--model", "-m"})
+        self.assertIsNone(oracle.names_in("INFO nothing"))
+        self.assertIsNone(oracle.names_in("INFO cut\n{ "))
+
+    def test_the_words_of_a_flag_are_those_of_its_release(self):
+        self.assertIn("-ep", oracle.flags_known("0.30.0"))
+        self.assertNotIn("-ep", oracle.flags_known("0.11.0"))
+
     def test_the_release_before_is_known(self):
         self.assertEqual(oracle.release_before("0.30.0"), "0.29.0")
         self.assertEqual(oracle.release_before("0.10.0"), "0.9.2")
