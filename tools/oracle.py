@@ -58,13 +58,14 @@ def layers_of(name, wanted):
     return [count * least // min(wanted) for count in wanted] if least else wanted
 
 
-def key_of(version, name, layers, gpu, eager):
-    return "/".join([version, name, str(layers), gpu, "eager" if eager else "graphs"])
+def key_of(version, name, layers, gpu, eager, requests=REQUESTS):
+    mode = "eager" if eager else "graphs"
+    return "/".join([version, name, str(layers), gpu, mode if requests == REQUESTS else f"{mode}-{requests}"])
 
 
 def parts_of(key):
     version, name, layers, gpu, mode = key.split("/")
-    return version, name, int(layers), gpu, mode == "eager"
+    return version, name, int(layers), gpu, mode.startswith("eager")
 
 
 def write_model(folder, name, layers):
@@ -79,7 +80,7 @@ def jobs_of(args, folder, gpu, done):
     jobs = []
     for name in SWEPT:
         for layers in layers_of(name, args.layers):
-            key = key_of(args.vllm, name, layers, gpu, args.eager)
+            key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests)
             if key in done or (args.only and args.only not in key):
                 continue
             engine = {"max_model_len": LENGTH, "max_num_batched_tokens": TOKENS, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}

@@ -28,6 +28,8 @@ class Oracle(unittest.TestCase):
 
     def test_a_key_is_read_back(self):
         self.assertEqual(oracle.parts_of(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", False)), ("0.32.0", "qwen3-8b", 4, "h100", False))
+        self.assertEqual(oracle.parts_of(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True, 16)), ("0.32.0", "qwen3-8b", 4, "h100", True))
+        self.assertNotEqual(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True, 16), oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True))
 
     def test_every_swept_model_is_there_and_hybrids_keep_each_kind_of_layer(self):
         for name in oracle.SWEPT:
