@@ -135,10 +135,10 @@ def figures(record, plan):
             ("KV page", record["groups"][0]["page_bytes"] if record.get("groups") else None, plan["kv"]["page_bytes"]),
             ("graph sizes", record.get("capture_sizes") or 0, plan["setup"]["cudagraph_capture_sizes"]),
             ("backend", (record.get("backends") or [None])[0], plan["attention_backend"])]
-    # From 0.27 on the engine's figure leaves out what stays; the plan's row has both.
-    stays = record.get("retained_bytes") if record.get("consumed_bytes") else 0
-    if record.get("peak_bytes") and stays is not None:
-        rows.append(("peak", record["peak_bytes"] + stays, scorelib.hold(plan, "kv_sizing", "activation peak")))
+    # From 0.27 on the engine's figure has its estimate of graphs in it, and leaves out what stays; the plan's row is the peak with what stays.
+    other = record["retained_bytes"] - (record.get("estimate_bytes") or 0) if record.get("consumed_bytes") else 0
+    if record.get("peak_bytes"):
+        rows.append(("peak", record["peak_bytes"] + other, scorelib.hold(plan, "kv_sizing", "activation peak")))
     rows.append(("retained", record.get("retained_bytes"), scorelib.hold(plan, "profile_run", "kept by the profile run")))
     return [row for row in rows if row[1] is not None and row[2] is not None]
 
@@ -154,7 +154,8 @@ def nodes_per_layer(records):
         version, name, layers, gpu, _ = parts_of(record["key"])
         for mode, capture in record.get("captures", {}).items():
             if mode.startswith("start.") and capture["sizes"]:
-                sizes = record["capture_sizes"] if capture["sizes"] == 1 else capture["sizes"]
+                # Whole graphs are captured outside of a context that tells their size: one graph for each.
+                sizes = capture["graphs"] if capture["sizes"] == 1 else capture["sizes"]
                 seen.setdefault((version, name, gpu, mode[6:]), {})[layers] = capture["nodes"] / max(1, sizes)
     for key, by_layers in seen.items():
         if len(by_layers) >= 2:
@@ -205,6 +206,8 @@ def sweep_page(records, lines, tally):
         page.append(f"| {release_} | {len(own)} | {sum(not eager for *_, eager in own)} | {len({name for _, name, *_ in own})} |")
     page += ["", f"| figure | within {BOUND:.0%} | of |", "| --- | ---: | ---: |"]
     page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
+    page += ["", "Every peak of a start that compiles has the copy of the embedding in it. Such a start keeps 16 MiB more than planned, the size of one hidden state of 2,048",
+             "tokens; whether a start from a warm cache does, too, was not seen."]
     return page + ["", "What differs, and nodes of a layer by mode (plan counts 9.6 for a dense layer and 17 for experts, one figure for both modes):", "", *told(records, lines, tally)]
 
 
@@ -304,12 +307,13 @@ def release(args):
     code = sweep(args)
     records = [record for record in kept(args.out) if record["key"].startswith(args.vllm + "/")]
     lines, tally = beside(args.binary, records)
-    page = [f"# vLLM {args.vllm}", "", "Made by `make oracle VERSION=" + args.vllm + "`: the release started on a device that is not there, and what `plan` says of it.", "",
+    page = [f"# vLLM {args.vllm}", "", ("The release started on a device that is not there" if records else "Flags of the release, which was not started,") +
+            f" and what `plan` says of it; `make oracle VERSION={args.vllm}` rewrites this page.", "",
             "## Flags", ""]
     page += [f"{len(seen)} option words; not in data/engines/vllm/flags.json: {', '.join(sorted(seen - known)) or 'none'}; there and not in the "
              f"release: {', '.join(sorted(known - seen)) or 'none'}."] if seen else ["The parser could not be dumped."]
-    page += ["", "## Starts", "", f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds', 0) for r in records):.0f} s of engine time. "
-             f"What differs from the plan by more than {BOUND:.0%}:", ""] + told(records, lines, tally)
+    page += ["", "## Starts", ""] + (["None was made yet."] if not records else [f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds', 0) for r in records):.0f} s of engine time. "
+             f"What differs from the plan by more than {BOUND:.0%}:", ""] + told(records, lines, tally))
     before = release_before(args.vllm)
     if before:
         asked, moved = models_moved(args.binary, args.vllm, before)

@@ -187,6 +187,11 @@ class Watch:
             if tuple(pool) != (0, 0):
                 pools[str(pool)] = pools.get(str(pool), 0) + segment["total_size"]
         out["pool_bytes"] = sorted(pools.values(), reverse=True)
+        try:  # compiled now, not read from the cache: Inductor then holds a copy of the embedding
+            from vllm.compilation.counter import compilation_counter
+            out["compiled"] = compilation_counter.num_inductor_compiles > 0
+        except (ImportError, AttributeError):  # releases without one
+            out["compiled"] = None
         try:
             from vllm.v1.worker.workspace import current_workspace_manager
             held = current_workspace_manager()._current_workspaces

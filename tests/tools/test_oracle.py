@@ -41,10 +41,10 @@ class Oracle(unittest.TestCase):
         found = oracle.nodes_per_layer([record(2, 17), record(4, 33)])
         self.assertEqual(found, {("0.32.0", "qwen3-8b", "h100", "PIECEWISE"): 8})
 
-    def test_from_0_27_on_what_stays_is_added_to_the_engines_peak(self):
+    def test_from_0_27_on_what_stays_is_added_to_the_engines_peak_and_its_estimate_taken_off(self):
         plan = {"weights_bytes": 1, "kv": {"page_bytes": 1}, "setup": {"cudagraph_capture_sizes": 0}, "attention_backend": "X", "phases": [
             {"phase": "kv_sizing", "holds": [{"owner": "activation peak", "bytes": 130}]}, {"phase": "profile_run", "holds": [{"owner": "kept by the profile run", "bytes": 30}]}]}
-        later = oracle.figures({"peak_bytes": 100, "retained_bytes": 30, "consumed_bytes": 7}, plan)
+        later = oracle.figures({"peak_bytes": 107, "estimate_bytes": 7, "retained_bytes": 30, "consumed_bytes": 7}, plan)
         earlier = oracle.figures({"peak_bytes": 130, "retained_bytes": 30}, plan)
         self.assertEqual([row for row in later if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
         self.assertEqual([row for row in earlier if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
