@@ -350,7 +350,8 @@ static void the_warm_up_of_the_newer_runner_samples_more_than_its_profile(void *
     end(&s);
 }
 
-/* Inductor times its kernels on a copy of the embedding. Where nothing tells, the cache is cold. */
+/* Inductor times its kernels on a copy of the embedding. Where nothing tells, the cache is cold. cuBLAS has
+ * no workspace at that time. */
 static void a_cold_compile_cache_holds_the_embedding_again(void **state)
 {
     (void)state;
@@ -361,7 +362,7 @@ static void a_cold_compile_cache_holds_the_embedding_again(void **state)
     s.setup.max_num_seqs = 64;
     assert_true(oos_activation_compile_open(&s.setup));
     uint64_t const embedding = (uint64_t)128256 * 4096 * 2, columns = (uint64_t)2 * 4096 * 2048 * 2;
-    assert_int_equal(activation_of(&s).peak.bytes, embedding + columns + 32 * OOS_MIB);
+    assert_int_equal(activation_of(&s).peak.bytes, embedding + columns);
     s.env.cold_compile = (oos_flag){true, false};
     assert_false(oos_activation_compile_open(&s.setup));
     assert_true(activation_of(&s).peak.bytes < embedding);

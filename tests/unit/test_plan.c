@@ -280,7 +280,8 @@ static void the_sampler_holds_its_copies_of_the_logits(void **state)
 }
 
 /* Inductor of torch 2.13 times its kernels with the whole embedding and two hidden-wide tensors: a first start may need them, one from
- * a warm cache or an eager one does not. */
+ * a warm cache or an eager one does not. It comes before the first product, so without cuBLAS's workspace: Qwen3-8B, two layers, 2,048
+ * tokens takes 1,281,416,704 bytes on 0.32.0 and 1,279,283,712 on 0.24.0, planned 1,278,214,144. */
 static void a_first_compile_may_need_the_embedding_once_more(void **state)
 {
     (void)state;
@@ -290,7 +291,7 @@ static void a_first_compile_may_need_the_embedding_once_more(void **state)
     uint64_t const cold = 2ull * VOCAB * HIDDEN + 2ull * 2 * HIDDEN * 64;
     oos_engine_env kept = *setup.env;
     kept.cold_compile = (oos_flag){true, false};
-    assert_int_equal(activation_of(&s, &setup).peak.bytes, cold + 32 * OOS_MIB);
+    assert_int_equal(activation_of(&s, &setup).peak.bytes, cold);
     setup.env = &kept;
     assert_true(activation_of(&s, &setup).peak.high < cold / 2);
     setup.env = s.plan->setup->env;

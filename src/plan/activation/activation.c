@@ -81,7 +81,7 @@ bool oos_activation_compile_open(const oos_setup *setup)
  * embedding (Gemma 2 9B on 0.32: 1750 MiB beside two hidden-wide tensors; Qwen3-8B on 0.19.1 and 0.24.0: 1220 MiB, 1 MiB
  * more than planned). To 0.31 it is charged twice, as a peak and
  * as a cached segment that free memory lacks: Qwen3-4B has 9,552 tokens fewer on 0.30, and 230,224 on 0.28, a dry start, of
- * which 230,144 are planned. A container and every first start are cold, so that is meant where nothing tells. */
+ * which 230,208 are planned. A container and every first start are cold, so that is meant where nothing tells. */
 static uint64_t cold_compile(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
@@ -127,7 +127,7 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const warm = oos_max(oos_max(in_layers, in_sampler), in_encoder);
     uint64_t const cold = cold_compile(&batch);
-    uint64_t const in_compile = cold ? oos_add(cold, cublas) : 0;
+    uint64_t const in_compile = cold; /* before the first product: cuBLAS has no workspace yet */
     uint64_t const peak = oos_max(warm, in_compile);
     uint64_t const least = oos_max(oos_max(oos_max(in_layers, in_encoder), in_compile),
                                    oos_add(oos_add(sampler_low, retained), outputs));
