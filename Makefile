@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: app space wheel-arm wheels try-wheels all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: app space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -49,12 +49,14 @@ wheel:                  ## dist/*.whl: command, library, stand-ins and binding, 
 	@tools/make_wheel.py build-portable dist
 wheel-arm:              ## the same for ARM servers, by zig: dist-arm/*.whl
 	@tools/wheels.sh dist-arm aarch64-linux-gnu
-wheels:                 ## for everything else, into dist: ARM, musl, macOS, Windows; try-wheels runs what can be run here
-	@tools/wheels.sh dist
+wheels:                 ## for everything else, into dist-others: ARM, musl, macOS, Windows; try-wheels runs what can be run here
+	@tools/wheels.sh dist-others
 try-wheels:
-	@tests/packages/try_wheels.sh dist
+	@tests/packages/try_wheels.sh dist-others
 package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
 	@tools/package.sh build-portable dist
+package-arm: wheel-arm  ## dist/*_arm64.deb out of the wheel for ARM
+	@tools/arm_deb.sh dist-arm/*.whl dist
 python: all             ## the Python binding: types and tests
 	@tests/python/run.sh $(B)
 root: wheel             ## the wheel in a minimal Debian root (debootstrap, as root)
