@@ -34,7 +34,8 @@ def stage_of(frames):
     if "compile_or_warm_up_model" in names:
         if "capture_model" in names:
             return "cudagraph_capture"
-        sampling = names & SAMPLER or ("warmup_kernels" in names and any(s in p for p, _ in frames for s in SAMPLING_FILES))
+        sampling = names & SAMPLER or ("warmup_kernels" in names and
+                                       ("sample_tokens" in names or any(s in p for p, _ in frames for s in SAMPLING_FILES)))
         return "sampler_warmup" if sampling else "compile"
     if "initialize_from_config" in names or "initialize_kv_cache" in names:
         return "kv_alloc"

@@ -12,6 +12,8 @@ import json
 import oraclelib
 
 FORWARD = {"profile_run", "mm_profile", "cudagraph_profile", "compile", "cudagraph_capture", "runtime_prefill", "runtime_other"}
+SAMPLING = {"profile_run", "sampler_warmup", "runtime_sampler"}
+SERVED = {"compile", "sampler_warmup", "runtime_prefill", "runtime_sampler", "runtime_other"}
 PACKAGES = ("vllm/", "flashinfer/")
 GENERIC = {"<module>", "<lambda>", "__call__", "wrapper", "inner", "__enter__", "__exit__", "__init__", "forward", "run", "step", "generate"}
 # What never tells a stage: wrappers between the engine and its worker.
@@ -48,6 +50,10 @@ def closed(path, function, stages):
         if stages == {"mm_profile"} or stages == {"mm_profile", "runtime_prefill"}:
             return {"mm_profile", "runtime_prefill"}
         stages = stages | (FORWARD - ({"profile_run", "mm_profile"} if "profile_run" not in stages else {"mm_profile"}))
+    if stages & SAMPLING and ("/sample/" in path or "sampler" in path):  # served steps, dummies and warm-ups sample alike
+        return stages | SAMPLING
+    if function in ("execute_model", "sample_tokens"):  # the warm-up of the newer runner comes this way as well
+        return stages | SERVED
     if stages & {"runtime_prefill", "runtime_other"}:
         stages = stages | {"runtime_prefill", "runtime_other"}
     if stages == {"weight_load"} and function == "__init__":

@@ -1,7 +1,8 @@
 /* Three tables. What was recorded while real engines ran is known by module and function (data/explain/recorded.json, made by
  * tools/record_frames.py), and so is what calls what in the sources of every release (harvested.json, tools/harvest_frames.py;
  * without a module it holds for any file of an engine). The records by hand (frames.json) are looked at from the top and the
- * first that fits a frame wins: functions before modules, special before general. Where several speak, what all allow. */
+ * first that fits a frame wins: functions before modules, special before general. Where the last two speak, what both allow;
+ * what was recorded is added. */
 #include "explain/traceback.h"
 #include "base/ascii.h"
 #include "base/json.h"
@@ -320,8 +321,9 @@ static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, o
         break;
     }
     if (!function.len) return by_hand;
-    return common(common(seen_stages(&frames->recorded, path, function), by_hand),
-                  seen_stages(&frames->harvested, path, function));
+    /* What ran in a stage can run there; what did not run may still: recorded starts widen, they do not narrow. */
+    return common(by_hand, seen_stages(&frames->harvested, path, function)) |
+           seen_stages(&frames->recorded, path, function);
 }
 
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)

@@ -22,9 +22,7 @@ import explainlib  # noqa: E402
 import oraclelib  # noqa: E402
 
 LENGTHS = (6, 10, 16)
-MESSAGE_OF = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 22.03 GiB of which 1.19 MiB is free. "
-              "Including non-PyTorch memory, this process has 22.02 GiB memory in use. Of the allocated memory 20.71 GiB is allocated by PyTorch, "
-              "and 31.50 MiB is reserved by PyTorch but unallocated.")
+MESSAGE_OF = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 22.03 GiB of which 1.19 MiB is free."
 ROOM = "/usr/local/lib/python3.12/dist-packages/"
 MESSAGE = re.compile(r"(OutOfMemoryError|ValueError|RuntimeError|AcceleratorError|MemoryError): ")
 TELLS = re.compile(r"\bERROR\b|Error: |Traceback|out of memory", re.I)
@@ -110,6 +108,7 @@ def main():
     parser.add_argument("--way", action="append")
     parser.add_argument("--release", action="append")
     parser.add_argument("--misses", action="store_true")
+    parser.add_argument("--strict", action="store_true", help="exit 1 unless every whole log is right")
     parser.add_argument("--rules", help="write the rules that the starts bear out to this file")
     parser.add_argument("--keep", help="folder for the cuts that are answered wrongly or not at all")
     args = parser.parse_args()
@@ -154,6 +153,8 @@ def main():
             of = sum(counts[size, r] for r in ("right", "wrong", "unknown"))
             cells.append("%5.1f %4.1f" % (100 * counts[size, "right"] / of, 100 * counts[size, "wrong"] / of) if of else "    -    -")
         print("%-26s %4d  %s" % (table, sum(counts["whole", r] for r in ("right", "wrong", "unknown")), "  ".join(cells)))
+    whole = tables["all"]
+    return 1 if args.strict and (not whole["whole", "right"] or whole["whole", "wrong"] + whole["whole", "unknown"]) else 0
 
 
 if __name__ == "__main__":
