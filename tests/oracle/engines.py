@@ -1,6 +1,6 @@
 """Where real engines are: virtual environments named vllm-VERSION in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs).
-An engine start takes the machine's lock, because two at once fit on few machines; OOMSIGHT_ENGINE_UNDER is a command that starts it
-instead (`nice -n 5`, a queue of the machine's own)."""
+An engine start takes the machine's lock, because two at once fit on few machines; where the machine has a queue of
+its own, OOMSIGHT_ENGINE_UNDER is the command that waits in it and then runs another."""
 import contextlib
 import fcntl
 import glob
@@ -21,9 +21,13 @@ UNDER = shlex.split(os.environ.get("OOMSIGHT_ENGINE_UNDER", ""))
 
 @contextlib.contextmanager
 def turn():
-    """The machine's lock, unless the command that starts engines keeps an order of its own."""
+    """The machine's lock, or a run of the command that keeps an order of its own."""
     if UNDER:
-        yield
+        env = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+        with subprocess.Popen(UNDER + ["sh", "-c", "echo; read end"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as holder:
+            holder.stdout.readline()
+            yield
+            holder.stdin.close()
         return
     with open(LOCK, "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -95,13 +99,13 @@ class Resident(threading.Thread):
             self.bytes = max(self.bytes, self.look())
 
 
-def dryrun(binary, folder, options, command, more_env=None, timeout=1500):
-    """`oomsight dryrun --json OPTIONS -- COMMAND` with the engine of a virtual environment first in PATH."""
+def dryrun(binary, folder, options, command, more_env=None, timeout=1500, waits=True):
+    """`oomsight dryrun --json OPTIONS -- COMMAND` with the engine of a virtual environment first in PATH. `waits`: it is one start."""
     env = environment(folder)
     env.update(more_env or {})
-    with turn(), tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
+    with turn() if waits else contextlib.nullcontext(), tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+", errors="replace") as err:
         start = time.time()
-        child = subprocess.Popen(UNDER + [binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
+        child = subprocess.Popen([binary, "dryrun", "--json", "--timeout", str(timeout)] + options + ["--"] + command,
                                  env=env, stdout=out, stderr=err)
         resident = Resident(child.pid)
         resident.start()

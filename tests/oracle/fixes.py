@@ -7,8 +7,7 @@ Answers that store the cache in FP8 are started on Hopper only: elsewhere the ba
 
 A line of fixes.jsonl per start, as soon as it is there; lines of engines that are not installed stay, and so do lines whose offered
 command is still the same. --list plans only. --forked starts the
-engine core of those on one GPU from a process that has imported the engine (fixes_zygote.py), a release and a device at a time, which takes
-a fifth of the time; the others are whole servers. --write puts the table between the marks of a document."""
+engine core of those on one GPU from a process that has imported the engine (fixes_zygote.py), a release and a device at a time; the others are whole servers. --write puts the table between the marks of a document."""
 import argparse
 import json
 import os
@@ -38,7 +37,6 @@ FAILING = [
     ("long, Hopper", "llama-3.1-8b-fp8", "H100", ["--gpu-memory-utilization", "0.2"], None),
     ("TP 2", "qwen2.5-7b", "3060x2", ["--tensor-parallel-size", "2", "--gpu-memory-utilization", "0.7"], None),
 ]
-FORKED_SECONDS = 200  # after which no further start begins in one process
 VERSIONS = ["0.19.1", "0.24.0", "0.28.0", "0.32.0"]
 
 
@@ -108,7 +106,7 @@ def forked_record(offer, end, log):
     return record
 
 
-def start_forked(binary, venv, gpu, some, out, seconds):
+def start_forked(binary, venv, gpu, some, out):
     """(offer, record) of those of one release and device that came to an end; a child that took too long has none."""
     jobs = os.path.join(out, "jobs.jsonl")
     with open(jobs, "w", encoding="utf-8") as file:
@@ -116,7 +114,7 @@ def start_forked(binary, venv, gpu, some, out, seconds):
             words = shlex.split(offer[-1]["command"])
             file.write(json.dumps({"key": "start%d" % i, "words": words[words.index("serve") + 1:] + ["--load-format", "dummy", "--skip-tokenizer-init"]}) + "\n")
     zygote = os.path.join(HERE, "fixes_zygote.py")
-    outcome = engines.dryrun(binary, venv, ["--gpu", gpu], ["python", zygote, jobs, out, str(seconds)], timeout=900)
+    outcome = engines.dryrun(binary, venv, ["--gpu", gpu], ["python", zygote, jobs, out], timeout=86400, waits=False)
     for i, offer in enumerate(some):
         base = os.path.join(out, "start%d" % i)
         if not os.path.exists(base + ".json"):
@@ -194,13 +192,14 @@ def main():
             forks = args.forked and not re.search(r"x\d+$", offer[3])
             together.setdefault((offer[0], offer[3]) if forks else id(offer), []).append(offer)
         for some in together.values():
+            some.sort(key=lambda offer: "--enforce-eager" not in offer[-1]["change"])  # the short ones first
             version, gpu = some[0][0], some[0][3]
             if not args.forked or re.search(r"x\d+$", gpu):
                 outcome = engines.dryrun(binary, found[version], ["--gpu", gpu], shlex.split(some[0][-1]["command"]), timeout=args.timeout)
                 keep(args.results, record_of(some[0], outcome), outcome.log + "\n" + json.dumps(outcome.report, indent=1))
                 continue
             with tempfile.TemporaryDirectory() as out:
-                for offer, record, log in start_forked(binary, found[version], gpu, some, out, FORKED_SECONDS):
+                for offer, record, log in start_forked(binary, found[version], gpu, some, out):
                     keep(args.results, record, log)
     if args.write:
         write_table(args.write, engines.read_results(args.results, key_of))

@@ -1,12 +1,12 @@
 """Commands that `plan` offers, started from one process that has imported the engine: read by the engine's own Python under
 `oomsight dryrun`.
 
-    oomsight dryrun --gpu 4090 -- python fixes_zygote.py JOBS.jsonl OUT SECONDS
+    oomsight dryrun --gpu 4090 -- python fixes_zygote.py JOBS.jsonl OUT
 
 A child is forked per line {"key", "words"} before CUDA is touched, so the device is empty for each. It parses the words as `vllm serve`
 does, makes the configuration that the server makes, and starts the engine core in itself: weights, profile, KV cache, graphs. The
 server in front of it, which has nothing on the device, is left out. OUT/KEY.log is the engine's log, OUT/KEY.json how it ended.
-No further child is started after SECONDS."""
+The machine's turn (engines.py) is taken for each start, not for all."""
 import gc
 import json
 import os
@@ -28,8 +28,9 @@ import vllm.v1.worker.gpu_model_runner  # noqa: F401
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import arguments_judge  # noqa: E402
+import engines  # noqa: E402
 
-CHILD_SECONDS = 300
+CHILD_SECONDS = 600
 
 
 def start(words):
@@ -60,25 +61,27 @@ def child(job, out):
     os._exit(0)
 
 
+def ends(pid, seconds):
+    end = time.time() + seconds
+    while not os.waitpid(pid, os.WNOHANG)[0]:
+        if time.time() > end:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return
+        time.sleep(0.1)
+
+
 def main():
-    jobs, out, seconds = sys.argv[1:4]
-    begun = time.time()
+    jobs, out = sys.argv[1:3]
     gc.freeze()
     with open(jobs, encoding="utf-8") as f:
         jobs = [json.loads(line) for line in f]
     for job in jobs:
-        if time.time() - begun > float(seconds):
-            break
-        pid = os.fork()
-        if pid == 0:
-            child(job, out)
-        end = time.time() + CHILD_SECONDS
-        while not os.waitpid(pid, os.WNOHANG)[0]:
-            if time.time() > end:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                break
-            time.sleep(0.1)
+        with engines.turn():
+            pid = os.fork()
+            if pid == 0:
+                child(job, out)
+            ends(pid, CHILD_SECONDS)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Pictures of the reports for docs/pictures: pictures.py BINARY MODELS_DIR OUT_DIR. The reported cases and a healthy start,
-light and dark, on a desk and on a phone. Standard library only; the pictures are looked at before they are committed."""
+light and dark, on a desk and on a phone, one in Chinese (where a font has its signs). Standard library only; the pictures are looked at before they are committed."""
 import os
 import subprocess
 import sys
@@ -43,6 +43,11 @@ def main():
             subprocess.run([binary, "plan", *options, "--format", "html", "--output", page, "--", "vllm", "serve",
                             os.path.join(models, model), *flags])
             draw(browser, page, os.path.join(out, name), 1000)
+        options, model, flags = CASES["case-001"]
+        page = os.path.join(work, "chinese.html")
+        subprocess.run([binary, "plan", *options, "--lang", "zh", "--format", "html", "--output", page, "--", "vllm", "serve", os.path.join(models, model), *flags])
+        browser.open(page, 1000)
+        browser.picture(os.path.join(out, "case-001-chinese.webp"), 1150)
         for name, options in MATRICES.items():
             page = os.path.join(work, name + ".html")
             subprocess.run([binary, "matrix", "--offline", "--models", models, *options, "--format", "html", "--output", page,

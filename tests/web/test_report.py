@@ -150,6 +150,16 @@ class Report:
         self.claim("%s: arrows go from cell to cell" % name, self.browser.run("document.activeElement.tagName + document.activeElement.getAttribute('aria-selected')") == "TDtrue",
                    before)
 
+    def likely_matrix(self):
+        """A point inside the error bar is counted as what it likely does, in the cards as in the headline."""
+        path = os.path.join(self.work, "likely.yaml")
+        for used, wanted in (("1.65GiB", "points1start1of them likely1"), ("1.74GiB", "points1start0likely fail1")):
+            with open(path, "w", encoding="utf-8") as out:
+                out.write("models: [small-llama]\ngpus: [{gpu: L4, total: 22GiB, used: %s}]\nversions: ['0.10.2']\n" % used)
+            self.browser.open(self.make("likely-matrix", ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), path]), 1200)
+            seen = self.browser.run("[...document.querySelectorAll('.cards li')].map(li => li.textContent).join('')")
+            self.claim("the cards count a tight point as the headline does", seen == wanted, seen)
+
     def hostile_matrix(self):
         path = os.path.join(self.work, "hostile.yaml")
         with open(path, "w", encoding="utf-8") as out:
@@ -191,6 +201,7 @@ def main():
                 report.heat_map(name, path, words)
         report.hostile()
         report.hostile_matrix()
+        report.likely_matrix()
         report.browser.close()
     print("pages: %d claims hold, %d do not" % (report.passed, report.failed))
     return 1 if report.failed else 0
