@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The answers of plan against brute force with the planner itself: answers.py BINARY LIBRARY [--count N] [--seed S]
+"""The answers of plan against brute force with the planner itself: answers.py BINARY LIBRARY [--count N] [--seed S] [--seconds N]
 
 For starts that do not fit, over models and devices: no point of a fine grid of the same levers has requests that are more than a
 nineteenth longer than *longest context*, and none with fewer flags than *least change* starts. The grid is drawn at random, its
@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIXTURES = os.path.join(ROOT, "tests", "fixtures", "models")
@@ -115,6 +116,7 @@ def main():
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no further point after that")
     args = parser.parse_args()
     os.environ["OOMSIGHT_LIBRARY"] = os.path.abspath(args.library)
     sys.path.insert(0, os.path.join(ROOT, "bindings", "python"))
@@ -122,8 +124,8 @@ def main():
     rng = random.Random(args.seed)
     folder = BESIDE if os.path.isdir(BESIDE) else FIXTURES
     models = sorted(os.path.join(folder, name) for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name, "config.json")))
-    judge, seen, tries = Judge(oomsight, rng), [], 0
-    while len(seen) < args.count and tries < args.count * 20:
+    judge, seen, tries, end = Judge(oomsight, rng), [], 0, time.time() + args.seconds
+    while len(seen) < args.count and tries < args.count * 20 and time.time() < end:
         tries += 1
         device = {"gpu": rng.choice(GPUS), "vllm": rng.choice(VERSIONS)}
         try:
