@@ -19,6 +19,7 @@ import torch  # noqa: F401
 import transformers  # noqa: F401
 import vllm  # noqa: F401
 from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.model_executor.models import registry
 from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.core import EngineCore
 from vllm.v1.executor.abstract import Executor
@@ -34,6 +35,7 @@ CHILD_SECONDS = 600
 
 
 def start(words):
+    registry._run_in_subprocess = lambda function: function()  # a child is a process of its own already
     parser, command = arguments_judge.make_parser()
     arguments = parser.parse_args(["serve"] + words)
     command.validate(arguments)
