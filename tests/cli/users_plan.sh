@@ -57,6 +57,8 @@ plan --gpu 4090 -- vllm bench serve --model Qwen/Qwen3-8B 2>&1
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 echo 'docker run --gpus all vllm/vllm-openai:v0.11.0 --model Qwen/Qwen3-8B' >"$work/cmd.sh"
 (cd "$work" && "$OOMSIGHT" check --offline --gpu 4090 cmd.sh | head -n 1)
+printf 'kind: Pod\nspec:\n  nodeSelector: {cloud.google.com/gke-accelerator: nvidia-l4}\n  containers:\n  - image: vllm/vllm-openai:v0.11.0\n    args: [--model, Qwen/Qwen3-8B, --tensor-parallel-size, "4"]\n    resources: {limits: {nvidia.com/gpu: "1"}}\n' >"$work/pod.yaml"
+(cd "$work" && "$OOMSIGHT" check --offline pod.yaml | head -n 1; "$OOMSIGHT" check --offline pod.yaml >/dev/null; echo "exit $?")
 echo "-- a model of the cache has its name"
 snapshot=$work/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066d109eabc6255188de91218
 mkdir -p "$snapshot" "$work/hub/models--Qwen--Qwen3-8B/refs"
