@@ -160,6 +160,7 @@ STACKS = {
         "runtime_sampler", {"logits_peak", "gmu_too_high_leaves_no_headroom"}, ANY),
     "served sampler, two calls": (STEP[:2] + [
         ("vllm/v1/worker/gpu_worker.py", "sample_tokens", "return self.model_runner.sample_tokens(grammar_output)"),
+        ("vllm/v1/worker/gpu_model_runner.py", "sample_tokens", "sampler_output = self._sample(logits, spec_decode_metadata)"),
         ("vllm/v1/sample/ops/topk_topp_sampler.py", "forward_native", "logits = self.apply_top_k_top_p(logits, k, p)")],
         "runtime_sampler", {"logits_peak", "gmu_too_high_leaves_no_headroom"}, ANY),
     "prompt logprobs": (STEP + [
