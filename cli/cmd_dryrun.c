@@ -32,6 +32,7 @@ static bool take_options(const cli_options *given, dryrun_options *options)
     params->gpu_total_bytes = given->gpu_total.bytes;
     params->gpu_used_bytes = given->gpu_used.bytes;
     params->slice_bytes = given->slice.bytes;
+    params->machine_bytes = given->machine.bytes;
     params->outside_bytes = given->outside.bytes;
     params->outside_known = given->outside.text != NULL;
     params->trace_path = given->trace;

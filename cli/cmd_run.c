@@ -95,6 +95,7 @@ static void report(const cli_options *given, const oomsight_run *run)
     oomsight_render_params to_terminal = given->render;
     oomsight_error error = {0};
     char *text = NULL;
+    if (given->trace && oomsight_run_trace(run, given->trace, &error) != OOMSIGHT_OK) fail_with(&error);
     if (given->report) {
         to_file.render.format = OOMSIGHT_FORMAT_JSON;
         to_file.output = given->report;
@@ -143,7 +144,7 @@ static void pass_some(run_output *output, const sigset_t *mask)
 
 /* Until the command has ended: its exit code. */
 static int attend(const cli_options *given, pid_t pid, run_output *output, oomsight_run *run,
-                  run_bundle *bundle, const sigset_t *mask)
+                  run_bundle *bundle, run_turn *turn, const sigset_t *mask)
 {
     double const start = seconds_since_boot();
     double watched = -1;
@@ -155,7 +156,9 @@ static int attend(const cli_options *given, pid_t pid, run_output *output, oomsi
         double const now = seconds_since_boot() - start;
         if (now - watched >= 1) oomsight_run_watch(run, watched = now);
         run_bundle_look(bundle, given, output, run, false);
+        run_turn_look(turn, output->said);
     }
+    run_turn_end(turn);
     child_pid = 0;
     run_output_end(output);
     run_bundle_look(bundle, given, output, run, true);
@@ -163,7 +166,8 @@ static int attend(const cli_options *given, pid_t pid, run_output *output, oomsi
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int guarded(const cli_options *given, const char *guard, const char *segment_path, oomsight_run *run)
+static int guarded(const cli_options *given, const char *guard, const char *segment_path, oomsight_run *run,
+                   run_turn *turn)
 {
     static run_output output; /* too large for a stack */
     run_bundle bundle = {0};
@@ -191,7 +195,7 @@ static int guarded(const cli_options *given, const char *guard, const char *segm
     }
     child_pid = pid;
     signals_taken();
-    int const code = attend(given, pid, &output, run, &bundle, &before);
+    int const code = attend(given, pid, &output, run, &bundle, turn, &before);
     report(given, run);
     return code;
 }
@@ -244,10 +248,13 @@ int cmd_run(cli_options *given)
         return EXIT_INPUT;
     }
     handle(SIGUSR2, ask_bundle); /* whoever finds the segment may ask */
+    run_turn turn = {.lock = -1};
+    if (given->share && !run_turn_take(&turn, given->share)) return EXIT_USAGE;
     segment_name(segment_path, sizeof segment_path);
     params.segment_path = segment_path;
     if (oomsight_run_create(&params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);
-    int const code = guarded(given, guard, segment_path, run);
+    int code = given->share ? run_share_join(run, given->share) : 0;
+    if (code == 0) code = guarded(given, guard, segment_path, run, &turn);
     oomsight_run_free(run);
     unlink(segment_path);
     return code;

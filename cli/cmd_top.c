@@ -114,7 +114,11 @@ static bool show(const cli_options *given, const char *path, int pid, bool first
         printf("%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
     else if (shown) {
         char *clean = NULL;
-        if (oomsight_text_redact(line, &clean, &error) == OOMSIGHT_OK) printf("%d  %.*s\n", pid, 200, clean);
+        const char *behind =
+            strstr(line, " -- "); /* the words of `oomsight run` itself are told in figures */
+        unsigned const columns = given->render.width;
+        if (oomsight_text_redact(behind ? behind + 4 : line, &clean, &error) == OOMSIGHT_OK)
+            printf("%-8d%.*s\n", pid, columns > 20 ? (int)columns - 9 : 200, clean);
         oomsight_text_free(clean);
         printf("%s\n", text);
     }

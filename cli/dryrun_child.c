@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,9 +66,36 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
     if (drafts(engine)) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
 }
 
+static bool map_write(const char *path, const char *text)
+{
+    int const fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool const done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0) close(fd);
+    return done;
+}
+
+/* In the child: a view of the file system of its own, in which /proc/meminfo is the stand-in machine's. */
+static bool machine_enter(const char *segment_path)
+{
+    char meminfo[1100], map[64];
+    uid_t const user = geteuid();
+    gid_t const group = getegid();
+    snprintf(meminfo, sizeof meminfo, "%s.meminfo", segment_path);
+    if (unshare(CLONE_NEWNS) != 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+        map_write("/proc/self/setgroups", "deny");
+        snprintf(map, sizeof map, "%u %u 1", (unsigned)user, (unsigned)user);
+        if (!map_write("/proc/self/uid_map", map)) return false;
+        snprintf(map, sizeof map, "%u %u 1", (unsigned)group, (unsigned)group);
+        map_write("/proc/self/gid_map", map);
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount(meminfo, "/proc/meminfo", NULL, MS_BIND, NULL) == 0;
+}
+
 /* A group of its own, so that it can be ended whole; what it leaves behind comes to us. */
 static pid_t child_start(const dryrun_engine *engine, const char *segment_path, const char *folder,
-                         int output)
+                         bool machine, int output)
 {
     pid_t const parent = getpid(), pid = fork();
     if (pid != 0) return pid;
@@ -76,6 +105,10 @@ static pid_t child_start(const dryrun_engine *engine, const char *segment_path, 
     environment_set(engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
+    if (machine && !machine_enter(segment_path)) {
+        complain("oomsight dryrun: --machine: this system allows no mount of our own: %s", strerror(errno));
+        _exit(126);
+    }
     execvp(engine->command[0], engine->command);
     complain("oomsight dryrun: '%s' cannot be started: %s", engine->command[0], strerror(errno));
     _exit(127);
@@ -306,7 +339,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     }
     if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->given->quiet)
         fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the drafter\n", stderr);
-    pid_t const pid = child_start(engine, segment_path, folder, ends[1]);
+    pid_t const pid = child_start(engine, segment_path, folder, options->params.machine_bytes != 0, ends[1]);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);

@@ -41,6 +41,20 @@ void run_output_pass(run_stream *s, run_output *output); /* what is there now */
 /* Its command has ended: pass on what is left. Others that still write get a process of its own to pass on for them. */
 void run_output_end(run_output *output);
 
+/* run_share.c: who divides the devices under one name starts one after the other. */
+typedef struct run_turn {
+    int lock; /* -1: it is not ours */
+    double since;
+} run_turn;
+
+/* Waits for it; false: there is no place for its file, told on stderr. */
+bool run_turn_take(run_turn *turn, const char *name);
+/* Over when the engine is ready, or after a while when the command turns out to be none. */
+void run_turn_look(run_turn *turn, unsigned said);
+void run_turn_end(run_turn *turn);
+/* Join those of the same name. Returns an exit code. */
+int run_share_join(oomsight_run *run, const char *name);
+
 /* run_bundle.c: the folder with everything about a failure, or about now. Written by a process of its own. */
 typedef struct run_bundle {
     pid_t writer;   /* 0: none */

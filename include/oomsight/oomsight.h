@@ -588,10 +588,11 @@ typedef struct oomsight_dryrun_params {
     const char *engine_version; /* for the report; may be NULL */
     const char *trace_path;     /* NULL: no trace */
     const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
+    uint64_t machine_bytes;     /* host and device share one memory of this size; 0: they do not */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL              \
+        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0           \
     }
 
 /* On OOMSIGHT_OK *ret_dryrun is the caller's, to be given to oomsight_dryrun_free(); the file is the caller's to remove. */
@@ -691,14 +692,22 @@ typedef struct oomsight_run_params {
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_create(const oomsight_run_params *params,
                                                                      oomsight_run **ret_run,
                                                                      oomsight_error *reterr);
+/* Divides the devices with those of `paths` that carry the same name and whose launchers live: their segments learn of this run and it of
+ * them. Its budget is the given one, checked against what the others leave of the smallest device, or without one what they leave.
+ * Before the command is started; who starts under one name does it one at a time. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_share(oomsight_run *run, const char *name,
+                                                                    const char *const *paths,
+                                                                    size_t path_count,
+                                                                    oomsight_error *reterr);
 /* The segment of a run that somebody else made. */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_open(const char *segment_path,
                                                                    oomsight_run **ret_run,
                                                                    oomsight_error *reterr);
 OOMSIGHT_API void oomsight_run_free(oomsight_run *run);              /* NULL is fine */
 OOMSIGHT_API uint64_t oomsight_run_refused(const oomsight_run *run); /* calls, so far */
-/* A line that the command printed: where it is, and whose what it takes from now on is. What it says so far, of OOMSIGHT_DRYRUN_READY and
- * OOMSIGHT_DRYRUN_OUT_OF_MEMORY and OOMSIGHT_DRYRUN_REFUSED. */
+#define OOMSIGHT_RUN_ENGINE 16u                                      /* the log is that of an engine */
+/* A line that the command printed: where it is, and whose what it takes from now on is. What it says so far, of OOMSIGHT_DRYRUN_READY,
+ * OOMSIGHT_DRYRUN_OUT_OF_MEMORY, OOMSIGHT_DRYRUN_REFUSED and OOMSIGHT_RUN_ENGINE. */
 OOMSIGHT_API unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len);
 /* The last allocations of the process that was refused first, or holds most, as a trace for oomsight_replay_create() and
  * `oomsight replay`; `path` is written anew. */

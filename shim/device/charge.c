@@ -56,8 +56,11 @@ int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret
 
     /* Only when it does not fit is it worth looking for the dead. */
     bool fits = bytes <= room && device->held_bytes <= room - bytes;
+    if (segment->machine_bytes)
+        fits = bytes <= segment->machine_bytes; /* such a driver takes what the host has */
     if (!fits && oos_segment_reap(segment)) fits = bytes <= room && device->held_bytes <= room - bytes;
     if (fits) {
+        oos_machine_look(segment, bytes);
         mine->held[physical][owner][use] += bytes;
         mine->held_bytes[physical] += bytes;
         if (mine->held_bytes[physical] > mine->peak_bytes[physical])
@@ -85,6 +88,7 @@ void oos_charge_return(const oos_charge *charge)
         mine->held_bytes[charge->device] -= charge->bytes;
         device->held[charge->owner][charge->use] -= charge->bytes;
         device->held_bytes -= charge->bytes;
+        oos_machine_look(oos_run(), 0);
     }
     oos_run_unlock();
 }

@@ -65,6 +65,7 @@ OOS_GUARD_CALL int cuMemCreate(uint64_t *ret_handle, size_t bytes, const allocat
     int const device = on_device ? oos_guard_device(OOS_GUARD_BY_DRIVER, prop->location_id) : -1;
     if (oos_guard_take(OOS_GUARD_BY_DRIVER, device, OOS_USE_VMM, charged_bytes(bytes), &charge)) {
         code = NEXT(cuMemCreate)(ret_handle, bytes, prop, flags);
+        if (code == 0) oos_guard_granted(&charge);
         oos_guard_block const block = {
             .key = code == 0 ? *ret_handle : 0, .charge = charge, .kind = OOS_GUARD_HANDLE, .holders = 1};
         if (code != 0 || !charge.bytes || !oos_guard_block_put(&block))

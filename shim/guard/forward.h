@@ -29,8 +29,9 @@ static inline void view(oos_guard_side side, size_t *ret_free, size_t *ret_total
 }
 
 /* A charge that cannot be tracked could never be returned: then it is not made. */
-static inline void keep(void *at, const oos_guard_charge *charge)
+static inline void keep(void *at, oos_guard_charge *charge)
 {
+    oos_guard_granted(charge);
     oos_guard_block const block = {
         .key = (uint64_t)(uintptr_t)at, .charge = *charge, .kind = OOS_GUARD_BLOCK};
     if (charge->bytes && !oos_guard_block_put(&block))

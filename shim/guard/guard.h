@@ -9,6 +9,7 @@
  *   next.c        the function behind a forwarder; the addresses that dlsym() and cuGetProcAddress() hand out
  *   account.c     this process's place in the segment, budgets, charges
  *   blocks.c      which address holds which charge
+ *   peers.c       runs that divide the devices with this one
  *
  * The runtime calls the driver: a forwarder that is reached from inside another one only forwards, so nothing counts twice. */
 #ifndef OOS_SHIM_GUARD_H
@@ -50,6 +51,7 @@ void oos_guard_put_forwarder(const char *name, unsigned version, bool per_thread
 typedef struct oos_guard_charge {
     uint64_t bytes;
     uint32_t device, phase, use, owner; /* device: index in the segment */
+    uint32_t late; /* more than there seems to be, and no budget: counted when the driver has given it */
 } oos_guard_charge;
 
 /* Around every forwarder: false when there is no run, or when another forwarder of this thread is already at work. */
@@ -64,6 +66,7 @@ int oos_guard_device(oos_guard_side side, int ordinal);
 /* False: it would pass the budget, which is noted. */
 bool oos_guard_take(oos_guard_side side, int device, oos_use use, uint64_t bytes,
                     oos_guard_charge *ret_charge);
+void oos_guard_granted(oos_guard_charge *charge); /* the driver has given it */
 void oos_guard_return(const oos_guard_charge *charge);
 
 /* Into the ring of the last events, from which a bundle makes a trace. `at`: an address or handle. A free is noted before it is made:
@@ -80,6 +83,11 @@ uint64_t oos_guard_total(int device, uint64_t total_bytes);
 
 /* Device of the segment by its address on the bus ("0000:01:00.0", with more or fewer zeros in front); -1: none. */
 int oos_guard_device_at(const char *bus_id);
+
+/* ---- peers.c */
+
+/* Under the lock: bytes on a device that those of the same name have taken, or given back, since this run began. */
+int64_t oos_guard_peers_grown(const oos_segment *run, uint32_t device);
 
 /* ---- blocks.c: what this process holds, by address. A key is used once at a time. */
 

@@ -64,6 +64,21 @@ static bool is_forwarder(const void *address)
     return false;
 }
 
+/* The library of a function that we keep: closing it must not take the function away under us. */
+static void library_keep(const void *address)
+{
+    Dl_info info;
+    if (dladdr(address, &info) && info.dli_fname && info.dli_fname[0])
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static void next_keep(oos_guard_call call, void *address)
+{
+    void *none = NULL;
+    if (__atomic_compare_exchange_n(&next[call], &none, address, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        library_keep(address);
+}
+
 static const char *const prefixes[] = {[OOS_GUARD_RUNTIME] = "libcudart.so",
                                        [OOS_GUARD_DRIVER] = "libcuda.so",
                                        [OOS_GUARD_NVML] = "libnvidia-ml.so"};
@@ -102,7 +117,7 @@ void *oos_guard_next(oos_guard_call call)
     if (found) return found;
     found = oos_guard_find(calls[call].library, calls[call].name);
     if (!found) return (void *)nowhere; /* not kept: the library may come later */
-    __atomic_store_n(&next[call], found, __ATOMIC_RELEASE);
+    next_keep(call, found);
     return found;
 }
 
@@ -124,8 +139,7 @@ void *oos_guard_dlsym(void *handle, const char *name)
     if (!found) return NULL;
     if (is_forwarder(found)) /* our own export was met first: is there one behind it? */
         return oos_guard_next((oos_guard_call)call) == (void *)nowhere ? NULL : found;
-    void *none = NULL;
-    __atomic_compare_exchange_n(&next[call], &none, found, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    next_keep((oos_guard_call)call, found);
     return (void *)calls[call].forwarder;
 }
 
@@ -148,7 +162,6 @@ void oos_guard_put_forwarder(const char *name, unsigned version, bool per_thread
     for (int i = 0; i < OOS_GUARD_CALLS && found < 0; i++)
         if (strcmp(calls[i].name, name) == 0) found = i;
     if (found < 0) return;
-    void *none = NULL;
-    __atomic_compare_exchange_n(&next[found], &none, *address, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    next_keep((oos_guard_call)found, *address);
     *address = (void *)calls[found].forwarder;
 }

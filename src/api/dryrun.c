@@ -86,6 +86,16 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
     return rules.torch_minor;
 }
 
+/* What the machine has left, for the stand-ins to write and for the launcher to put in the place of /proc/meminfo. */
+static oomsight_status machine_begin(oomsight_dryrun *dryrun, uint64_t machine_bytes, oomsight_error *reterr)
+{
+    char path[1024], text[512];
+    dryrun->segment->machine_bytes = machine_bytes;
+    snprintf(path, sizeof path, "%s.meminfo", dryrun->path);
+    int const len = oos_meminfo_text(text, sizeof text, machine_bytes, machine_bytes);
+    return oos_place_write(path, text, (size_t)len, reterr);
+}
+
 static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
                                     oomsight_error *reterr)
 {
@@ -101,6 +111,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     for (uint64_t i = 0; i < count; i++) {
         oos_dryrun_device(&gpu, outside, torch_minor_of(params), &specs[i]);
         specs[i].others_bytes = params->gpu_used_bytes;
+        if (params->machine_bytes) specs[i].unified = 1;
         if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
             specs[i].property_bytes = gpu.total_bytes;
             specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;
@@ -117,6 +128,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
     dryrun->segment->owner =
         OOS_OWNER_UNACCOUNTED; /* until an engine says where it is: any program may be run */
+    if (params->machine_bytes) OOS_TRY(machine_begin(dryrun, params->machine_bytes, reterr));
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
 

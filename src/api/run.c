@@ -46,6 +46,7 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
     run->segment->launcher_pid = (uint32_t)getpid();
     run->segment->launcher_start_ticks = oos_process_start_ticks((uint32_t)getpid());
     oos_dryrun_log_init(&run->log);
+    strncpy(run->path, params->segment_path, sizeof run->path - 1);
     *ret_run = run;
     return OOMSIGHT_OK;
 }
@@ -67,6 +68,8 @@ oomsight_status oomsight_run_open(const char *segment_path, oomsight_run **ret_r
 void oomsight_run_free(oomsight_run *run)
 {
     if (!run) return;
+    if (run->segment && run->path[0])
+        run->segment->launcher_pid = 0; /* those who share with it see that it is over */
     oos_segment_close(run->segment);
     oos_history_free(run->history);
     free(run);
@@ -86,14 +89,13 @@ unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len)
         run->segment->phase_told = 1;
     }
     return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
-           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u);
+           (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u) |
+           (run->segment->phase_told ? OOMSIGHT_RUN_ENGINE : 0u);
 }
 
 int oomsight_run_launcher(const oomsight_run *run)
 {
-    uint32_t const pid = run->segment->launcher_pid;
-    bool const lives = pid && oos_process_start_ticks(pid) == run->segment->launcher_start_ticks;
-    return lives ? (int)pid : 0;
+    return oos_segment_launched(run->segment) ? (int)run->segment->launcher_pid : 0;
 }
 
 /* Without memory nothing is taken down, and the report names no growth. */

@@ -8,6 +8,7 @@
 
 struct oomsight_run {
     oos_segment *segment;
+    char path[600];       /* of the segment */
     oos_history *history; /* NULL: nobody watches */
     oos_dryrun_log log;   /* an engine prints the same on a real device */
 };

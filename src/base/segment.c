@@ -105,6 +105,16 @@ void oos_segment_close(oos_segment *segment)
     if (segment) munmap(segment, sizeof *segment);
 }
 
+int oos_meminfo_text(char *ret_text, size_t capacity, uint64_t total_bytes, uint64_t left_bytes)
+{
+    unsigned long long const total = total_bytes >> 10, left = left_bytes >> 10;
+    return snprintf(
+        ret_text, capacity,
+        "MemTotal:     %12llu kB\nMemFree:      %12llu kB\nMemAvailable: %12llu kB\n"
+        "Buffers:      %12u kB\nCached:       %12u kB\nSwapTotal:    %12u kB\nSwapFree:     %12u kB\n",
+        total, left, left, 0u, 0u, 0u, 0u);
+}
+
 uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library)
 {
     int const fd = open(path, O_RDWR | O_CLOEXEC);
@@ -170,6 +180,12 @@ static bool alive(uint32_t pid, uint64_t start_ticks)
     return ticks != 0 && (uint32_t)ticks == (uint32_t)start_ticks;
 }
 
+bool oos_segment_launched(const oos_segment *segment)
+{
+    uint32_t const pid = __atomic_load_n(&segment->launcher_pid, __ATOMIC_RELAXED);
+    return pid && alive(pid, segment->launcher_start_ticks);
+}
+
 unsigned oos_segment_reap(oos_segment *segment)
 {
     unsigned dead = 0;
@@ -207,14 +223,14 @@ oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, u
     return NULL;
 }
 
-void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
+/* `tries_most` 0: for ever. Behind the first few each takes 50 microseconds, or a little more. */
+static bool lock_within(oos_segment *segment, uint64_t own, unsigned tries_most)
 {
-    uint64_t const own = (uint64_t)own_pid << 32 | (uint32_t)own_start_ticks;
-    for (unsigned tries = 0;; tries++) {
+    for (unsigned tries = 0; !tries_most || tries < tries_most; tries++) {
         uint64_t seen = 0;
         if (__atomic_compare_exchange_n(&segment->lock, &seen, own, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED))
-            return;
+            return true;
         if (tries < 64) continue;
         if (tries < 128) {
             sched_yield();
@@ -225,11 +241,28 @@ void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start
             __atomic_compare_exchange_n(&segment->lock, &seen, own, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
             sums_rebuild(segment);
-            return;
+            return true;
         }
         struct timespec const pause = {0, 50000};
         nanosleep(&pause, NULL);
     }
+    return false;
+}
+
+static uint64_t lock_word(uint32_t own_pid, uint64_t own_start_ticks)
+{
+    return (uint64_t)own_pid << 32 | (uint32_t)own_start_ticks;
+}
+
+void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
+{
+    lock_within(segment, lock_word(own_pid, own_start_ticks), 0);
+}
+
+bool oos_segment_lock_soon(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
+{
+    enum { TRIES = 20000 }; /* two seconds */
+    return lock_within(segment, lock_word(own_pid, own_start_ticks), TRIES);
 }
 
 void oos_segment_unlock(oos_segment *segment)

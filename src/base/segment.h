@@ -29,6 +29,7 @@ enum {
     OOS_SEGMENT_PHASES = 21, /* as many as the ledger has, and owners: src/dryrun asserts it */
     OOS_SEGMENT_OWNERS = 31,
     OOS_SEGMENT_FAILURES = 32,
+    OOS_SEGMENT_PEERS = 8,
     OOS_SEGMENT_EVENTS = 16384, /* allocations and frees that a guarded run remembers */
     OOS_SEGMENT_PAGE = 65536    /* counters are mapped over the libraries' own: largest page size we meet */
 };
@@ -123,6 +124,13 @@ typedef struct oos_segment_call {
     uint32_t kind;
 } oos_segment_call;
 
+/* Another guarded run on the same devices, under the same name. */
+typedef struct oos_segment_peer {
+    char path[128]; /* of its segment; "": none */
+    uint64_t base_bytes
+        [OOS_SEGMENT_DEVICES]; /* by our devices: what it held when ours was made, which is in before_bytes */
+} oos_segment_peer;
+
 typedef struct oos_segment {
     char magic[8];
     uint32_t version, device_count;
@@ -147,6 +155,11 @@ typedef struct oos_segment {
     uint32_t unused;
     uint64_t launcher_start_ticks;
     char bundle_path[256]; /* of the last one */
+    uint64_t
+        machine_bytes; /* of a stand-in machine whose host and devices share one memory; 0: it has no end */
+    uint64_t wedged;   /* 1: they needed more than that */
+    char share[40];    /* under the guard: the name of those that divide the devices; "": none */
+    oos_segment_peer peers[OOS_SEGMENT_PEERS];
     oos_segment_failure failures[OOS_SEGMENT_FAILURES];
     oos_segment_failure first_failure; /* under the guard */
     uint64_t event_count;              /* ever; the last OOS_SEGMENT_EVENTS are kept, without a lock */
@@ -174,12 +187,17 @@ oos_segment_status oos_segment_create(const char *path, const oos_device_spec *s
 oos_segment_status oos_segment_open(const char *path, oos_segment **ret_segment);
 void oos_segment_close(oos_segment *segment); /* unmaps; the file stays */
 
+/* Does who made it live? */
+bool oos_segment_launched(const oos_segment *segment);
+
 /* When a process began, in clock ticks since boot; 0 when it is gone or a zombie. */
 uint64_t oos_process_start_ticks(uint32_t pid);
 
 /* The lock between processes. A dead owner loses it; then the sums are rebuilt before this returns. One thread per
  * process at a time. */
 void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
+/* False: somebody who lives has held it for some seconds. */
+bool oos_segment_lock_soon(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
 void oos_segment_unlock(oos_segment *segment);
 
 /* Under the lock: give back what dead processes held. Returns how many there were. */
@@ -188,6 +206,9 @@ unsigned oos_segment_reap(oos_segment *segment);
 /* Under the lock: a place for this process; NULL when all are taken. One of the same pid is from before an exec: the kernel has
  * dropped that memory. */
 oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
+
+/* What /proc/meminfo says on a machine with so much left, always of one length; as snprintf(). */
+int oos_meminfo_text(char *ret_text, size_t capacity, uint64_t total_bytes, uint64_t left_bytes);
 
 /* The counters of a library, mapped from the file; NULL on failure. */
 uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library);

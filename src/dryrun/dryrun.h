@@ -90,6 +90,7 @@ typedef struct oos_dryrun {
     const oomsight_dryrun_load *loads;
     size_t load_count;
     oos_step_peak steps[OOS_STEP_PARTS];
+    bool wedged;  /* host and device together needed more than the machine has */
     bool damaged; /* the segment was not readable at the end */
     const char *trace_path;
 } oos_dryrun;

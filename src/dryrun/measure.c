@@ -300,10 +300,11 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->failure_count = segment->failure_count;
     failure_sharpen(segment, run);
     oos_dryrun_steps_read(segment_path, run->steps);
-    run->verdict = run->log.ran_out   ? OOMSIGHT_VERDICT_FAILS
-                   : run->log.refused ? OOMSIGHT_VERDICT_REFUSED
-                   : went_well(run)   ? OOMSIGHT_VERDICT_FITS
-                                      : OOMSIGHT_VERDICT_UNKNOWN;
+    run->wedged = segment->wedged != 0;
+    run->verdict = run->log.ran_out || run->wedged ? OOMSIGHT_VERDICT_FAILS
+                   : run->log.refused              ? OOMSIGHT_VERDICT_REFUSED
+                   : went_well(run)                ? OOMSIGHT_VERDICT_FITS
+                                                   : OOMSIGHT_VERDICT_UNKNOWN;
     oomsight_status const status = phases_read(arena, segment, run);
     return status == OOMSIGHT_OK ? calls_read(arena, segment, segment_path, run) : status;
 }

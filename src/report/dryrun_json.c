@@ -147,6 +147,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_u64(w, "failed_allocations", run->failure_count);
     oos_json_field_u64(w, "host_exhausted", run->host_failure_count);
     oos_json_field_u64(w, "dead_processes", run->reaped_count);
+    oos_json_field_bool(w, "wedged", run->wedged);
     oos_json_field_u64(w, "graphs", run->graph_count);
     oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
     oos_json_end_object(w);

@@ -38,7 +38,9 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     switch (run->verdict) {
     case OOMSIGHT_VERDICT_FITS: oos_style_ink(style, OOS_INK_GOOD, run->log.ready ? "STARTED" : "RAN"); break;
     case OOMSIGHT_VERDICT_TIGHT: oos_style_ink(style, OOS_INK_WARN, "TIGHT"); break;
-    case OOMSIGHT_VERDICT_FAILS: oos_style_ink(style, OOS_INK_BAD, "OUT OF MEMORY"); break;
+    case OOMSIGHT_VERDICT_FAILS:
+        oos_style_ink(style, OOS_INK_BAD, run->wedged ? "WEDGED" : "OUT OF MEMORY");
+        break;
     case OOMSIGHT_VERDICT_REFUSED: oos_style_ink(style, OOS_INK_BAD, "REFUSED"); break;
     case OOMSIGHT_VERDICT_UNKNOWN: put_ended(style, run); break;
     }
@@ -60,6 +62,12 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
         oos_style_paragraph(style, 2,
                             "Signal 9 is also what a host sends that runs out of its own memory: see its "
                             "kernel log. That is no answer about the device.");
+    if (run->wedged)
+        oos_style_paragraph(
+            style, 2,
+            "Host and device together needed more than the machine has. A real one of that kind stops "
+            "answering; 'oomsight run --unified RESERVE' in front of the command makes it an error of the "
+            "engine.");
     if (run->damaged)
         oos_style_paragraph(
             style, 2, "The shared segment was damaged during the run: the figures are not to be trusted.");

@@ -104,33 +104,44 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
 
 /* ---- the last events -------------------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static uint64_t taken_by(const oos_segment *segment, uint32_t pid, uint32_t device)
 {
-    uint64_t const x = ((const oomsight_trace_record *)a)->time_ns,
-                   y = ((const oomsight_trace_record *)b)->time_ns;
-    return x < y ? -1 : x > y;
+    uint64_t taken = 0;
+    for (size_t i = 0; i < OOS_SEGMENT_EVENTS; i++) {
+        const oomsight_trace_record *event = &segment->events[i];
+        if (event->kind == OOMSIGHT_TRACE_MALLOC && event->pid == pid && event->device == device)
+            taken += event->size;
+    }
+    return taken;
 }
 
+/* Who was refused first, else who took most: a process of each device and pid is looked at once. */
 static void whose_events(const oos_segment *segment, uint32_t *ret_pid, uint32_t *ret_device)
 {
     uint64_t most = 0;
+    uint32_t pid = 0, device = 0;
     *ret_pid = segment->first_failure.pid;
     *ret_device = segment->first_failure.device % OOS_SEGMENT_DEVICES;
-    if (*ret_pid) return;
-    for (unsigned p = 0; p < OOS_SEGMENT_PROCESSES; p++)
-        for (unsigned d = 0; d < OOS_SEGMENT_DEVICES; d++)
-            if (segment->processes[p].pid && segment->processes[p].held_bytes[d] >= most) {
-                most = segment->processes[p].held_bytes[d];
-                *ret_pid = segment->processes[p].pid;
-                *ret_device = d;
-            }
+    for (size_t i = 0; !segment->first_failure.pid && i < OOS_SEGMENT_EVENTS; i++) {
+        const oomsight_trace_record *event = &segment->events[i];
+        if (event->kind == 0 || event->device >= OOS_SEGMENT_DEVICES ||
+            (event->pid == pid && event->device == device))
+            continue;
+        pid = event->pid;
+        device = event->device;
+        uint64_t const taken = taken_by(segment, pid, device);
+        if (taken < most) continue;
+        most = taken;
+        *ret_pid = pid;
+        *ret_device = device;
+    }
 }
 
 static int by_address(const void *a, const void *b)
 {
     const oomsight_trace_record *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return by_time(a, b);
+    return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
 /* What the events up to the first that failed took and did not give back. A free of what was taken before them says nothing. */
@@ -141,7 +152,10 @@ static uint64_t net_bytes(const oomsight_trace_record *events, size_t count)
     while (until < count && events[until].kind != OOMSIGHT_TRACE_MALLOC_FAILED) until++;
     oomsight_trace_record *sorted = malloc((until + 1) * sizeof *sorted);
     if (!sorted) return 0;
-    memcpy(sorted, events, until * sizeof *sorted);
+    for (size_t i = 0; i < until; i++) {
+        sorted[i] = events[i];
+        sorted[i].stream = i; /* which came first at one address */
+    }
     qsort(sorted, until, sizeof *sorted, by_address);
     for (size_t i = 0; i < until; i++) {
         bool const given = i + 1 < until && sorted[i + 1].address == sorted[i].address &&
@@ -168,13 +182,13 @@ size_t oos_run_events(const oos_segment *segment, oomsight_trace_header *ret_hea
     uint32_t pid, device;
     size_t count = 0;
     whose_events(segment, &pid, &device);
+    uint64_t const first = segment->event_count > OOS_SEGMENT_EVENTS ? segment->event_count : 0;
     for (size_t i = 0; i < OOS_SEGMENT_EVENTS; i++) {
-        oomsight_trace_record const event = segment->events[i];
+        oomsight_trace_record const event = segment->events[(first + i) % OOS_SEGMENT_EVENTS];
         if (!event.kind || event.pid != pid || event.device != device) continue;
         ret_events[count] = event;
         ret_events[count++].device = 0; /* whose figures the header has */
     }
-    qsort(ret_events, count, sizeof *ret_events, by_time);
     const oos_segment_device *row = &segment->devices[device];
     uint64_t const net = net_bytes(ret_events, count), held = held_then(segment, row);
     *ret_header = (oomsight_trace_header){.version = OOMSIGHT_TRACE_VERSION,

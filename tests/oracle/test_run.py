@@ -1,9 +1,14 @@
 """`oomsight run` over the stand-in device, whose own counters are the truth: a PyTorch program that fills its budget, and one real vLLM start inside
-one. The newest engine that is installed; exit 77 without an engine.
+one, of the newest engine that is installed; exit 77 without an engine.
 
-    tests/oracle/test_run.py BINARY [--torch-only]"""
+    tests/oracle/test_run.py BINARY [--torch-only]
+    tests/oracle/test_run.py BINARY --ways VERSION [WAY...]     eager, graphs, tp2, moe, hybrid, quantised: event by event
+    tests/oracle/test_run.py BINARY --seed-002                  a 23 GiB slice of a larger card, on vLLM 0.19.1
+    tests/oracle/test_run.py BINARY --torch VENV...             PyTorch programs, two settings of its allocator, event by event
+    tests/oracle/test_run.py BINARY --sglang                    the same as a way, of SGLang"""
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -79,6 +84,132 @@ def engine(binary, folder, scratch):
     }
 
 
+# way: device, model, flags. As docs/oracle.md has them.
+WAYS = {
+    "eager": ("A30", "opt-1.3b", ["--enforce-eager"]),
+    "graphs": ("L40S", "llama-3.2-1b", []),
+    "tp2": ("A30x2", "qwen2.5-7b", ["--tensor-parallel-size", "2", "--enforce-eager"]),
+    "moe": ("A100-80GB", "qwen3-30b-a3b", ["--enforce-eager"]),
+    "hybrid": ("H100", "nemotron-nano-9b", ["--enforce-eager"]),
+    "quantised": ("L4", "llama-3.1-8b-gptq", ["--enforce-eager"]),
+}
+MALLOC, FREE = 1, 2
+
+
+def events(path):
+    """{(pid, device): [(kind, address, size)]} of a trace (include/oomsight/trace.h)."""
+    found = {}
+    with open(path, "rb") as f: data = f.read()
+    for at in range(256, len(data) - 39, 40):
+        _, size, address, _, pid, device, kind = struct.unpack_from("<QQQQIHH", data, at)
+        found.setdefault((pid, device), []).append((kind, address, size))
+    return found
+
+
+def same_events(guard_path, device_path):
+    """The guard's events of its busiest process against the stand-in's of that process: every size at every address, in the order of that address."""
+    (pid, _), ours = next(iter(events(guard_path).items()))
+    theirs = [e for (other, _), list_of in events(device_path).items() if other == pid for e in list_of]
+    def by_address(list_of):
+        table = {}
+        for kind, address, size in list_of:
+            if kind in (MALLOC, FREE): table.setdefault(address, []).append((kind, size))
+        return table
+    return by_address(ours) == by_address(theirs), len(ours), sum(size for kind, _, size in ours if kind == MALLOC)
+
+
+def way(binary, folder, scratch, name, command, gpu):
+    report, guard, device = (os.path.join(scratch, x) for x in ("run.json", "guard.trace", "device.trace"))
+    words = [binary, "dryrun", "--json", "--gpu", gpu, "--trace", device, "--cuda", engines_cuda(folder), "--timeout", "560", "--",
+             binary, "run", "--report", report, "--trace", guard, "--no-bundle", "--"] + command
+    done = subprocess.run(words, capture_output=True, text=True, env=engines.environment(folder))
+    run = read(report)
+    if not run or not run["devices"] or not os.path.exists(guard): return done.stderr, {"%s ends with a report" % name: False}
+    same, count, taken = same_events(guard, device)
+    try: verdict = json.loads(done.stdout)["verdict"]
+    except ValueError: verdict = "no report"
+    print("%s: %s, %d events, %d bytes taken, phase %s, at most %s" %
+          (name, verdict, count, taken, run["phase"], " ".join("%.2f GiB" % (d["peak_bytes"] / GIB) for d in run["devices"])), flush=True)
+    print("   ", {k: round(v / GIB, 2) for k, v in run["devices"][0]["owners_at_peak"].items()})
+    return done.stderr, {"%s: every event is the stand-in's, to the byte" % name: same and count > 20, "%s: nothing was refused" % name: run["refused"] == 0,
+                         "%s: it starts" % name: verdict == "fits"}
+
+
+def ways(binary, version, wanted):
+    folder = engines.venvs()[version]
+    for name in wanted or WAYS:
+        gpu, model, flags = WAYS[name]
+        def part(binary, folder, scratch):
+            command = [folder + "/bin/vllm", "serve", models.write(scratch, model)] + flags
+            return way(binary, folder, scratch, "%s %s" % (version, name), command, gpu)
+        yield part, folder
+
+
+def seed_002(binary, folder, scratch):
+    """By every API the total is 23 GiB, and the engine dies as on a card of that size and as plan says."""
+    report = os.path.join(scratch, "run.json")
+    flags = ["--language-model-only", "--quantization", "auto_round", "--kv-cache-dtype", "fp8_e5m2", "--attention-backend", "flashinfer",
+             "--gpu-memory-utilization", "0.92", "--max-model-len", "32768"]
+    command = [folder + "/bin/vllm", "serve", models.write(scratch, "qwen3.6-27b-autoround")] + flags
+    words = [binary, "dryrun", "--json", "--gpu", "A6000", "--outside", "500MiB", "--cuda", engines_cuda(folder), "--timeout", "560", "--",
+             binary, "run", "--budget", "23GiB", "--report", report, "--"] + command
+    env = dict(engines.environment(folder), OOMSIGHT_BUNDLE_DIR=os.path.join(scratch, "bundles"))
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
+    run = read(report)
+    try: device = json.loads(done.stdout)
+    except ValueError: device = None
+    if not run or not device: return done.stderr, {"the engine ends with a report": False}
+    bundles = [os.path.join(scratch, "bundles", x) for x in os.listdir(os.path.join(scratch, "bundles"))]
+    bundle = read(bundles[0] + "/bundle.json") if bundles else {}
+    print(json.dumps({key: device[key] for key in ("verdict", "phase", "tried_bytes", "weights_bytes")}), run["first_refused"])
+    print(json.dumps(bundle))
+    return done.stderr, {
+        "the engine dies in the trial capture, for a tensor of the trial cache": device["phase"] == "cudagraph_profile" and run["first_refused"]["bytes"] == 1568 << 20,
+        "its message has the slice's total": "total capacity of 23.00 GiB" in done.stderr,
+        "the plan beside it says the same": bundle.get("plan") and bundle["plan"]["phase"] == "cudagraph_profile" and bundle["plan"]["verdict"] == "fails",
+        "the larger card itself refused nothing": device["child"]["failed_allocations"] == 0,
+    }
+
+
+def sglang(binary, folder, scratch):
+    command = [folder + "/bin/python", "-m", "sglang.launch_server", "--model-path", models.write(scratch, "opt-125m"), "--load-format", "dummy",
+               "--skip-tokenizer-init", "--disable-cuda-graph"]
+    return way(binary, folder, scratch, "SGLang", command, "L4")
+
+
+CHURN = """
+import random, torch
+random.seed(7)
+held = []
+for step in range(600):
+    if held and random.random() < 0.45: held.pop(random.randrange(len(held)))
+    else: held.append(torch.empty(random.choice((1 << 10, 3 << 20, 40 << 20, 150 << 20)) + random.randrange(1 << 20), dtype=torch.uint8, device="cuda"))
+    if sum(t.numel() for t in held) > 12 << 30: held = held[::2]
+    if step % 200 == 199: torch.cuda.empty_cache()
+"""
+
+
+def churning(settings):
+    """A PyTorch program that takes and gives at random, under one setting of its allocator."""
+    def part(binary, folder, scratch):
+        program = os.path.join(scratch, "churn.py")
+        with open(program, "w", encoding="utf-8") as f: f.write(CHURN)
+        command = ["env", "PYTORCH_CUDA_ALLOC_CONF=" + settings, folder + "/bin/python", program]
+        return way(binary, folder, scratch, "%s, %s" % (os.path.basename(folder), settings or "default"), command, "L4")
+    return part
+
+
+def parts_of(binary, words):
+    """(part, folder) for what was asked; None: the usual."""
+    if "--ways" in words: return list(ways(binary, words[words.index("--ways") + 1], words[words.index("--ways") + 2:]))
+    if "--seed-002" in words: return [(seed_002, engines.venvs()["0.19.1"])]
+    if "--torch" in words:
+        return [(churning(settings), os.path.join(engines.VENVS, name)) for name in words[words.index("--torch") + 1:]
+                for settings in ("", "expandable_segments:True")]  # an asynchronous pool keeps what the guard counts as given back
+    if "--sglang" in words: return [(sglang, os.path.join(engines.VENVS, "sglang-0.5.23"))]
+    return None
+
+
 def main():
     binary = os.path.abspath(sys.argv[1])
     found = engines.venvs()
@@ -87,7 +218,8 @@ def main():
         return engines.SKIP
     folder = list(found.values())[-1]
     good = True
-    for part in [torch_program] + ([] if "--torch-only" in sys.argv else [engine]):
+    usual = [(part, folder) for part in [torch_program] + ([] if "--torch-only" in sys.argv else [engine])]
+    for part, folder in parts_of(binary, sys.argv[2:]) or usual:
         with tempfile.TemporaryDirectory() as scratch: log, checks = part(binary, folder, scratch)
         for sentence, holds in checks.items(): print("%s %s" % ("ok  " if holds else "FAIL", sentence))
         if not all(checks.values()): print(log[-4000:])

@@ -162,7 +162,75 @@ def phases_and_owners_are_shown_while_it_runs(scratch):
           (text, done.stderr))
 
 
-CASES = [the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
+def engines_divide_a_card(scratch):
+    """Both inside one dry run: its device has 22.03 GiB (L4), and each of them a context of 400 MiB."""
+    first = CALLS + """
+say("Starting to load model a"); weights = take(1024); time.sleep(0.5)
+open(%(s)r + "/ready-a", "w").close()
+say("Application startup complete")
+while not os.path.exists(%(s)r + "/full-b"): time.sleep(0.05)
+print("a gets", len(fill(512)), "more", flush=True)
+free, total = ctypes.c_size_t(), ctypes.c_size_t()
+gpu.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)); print("a sees", total.value >> 20, flush=True)
+open(%(s)r + "/full-a", "w").close()
+""" % {"s": scratch}
+    second = CALLS + """
+print("b starts", os.path.exists(%(s)r + "/ready-a"), flush=True)
+print("b gets", len(fill(512)), flush=True)
+open(%(s)r + "/full-b", "w").close()
+while not os.path.exists(%(s)r + "/full-a"): time.sleep(0.05)
+""" % {"s": scratch}
+    for name, text in (("a", first), ("b", second)):
+        with open("%s/%s.py" % (scratch, name), "w") as f: f.write(text)
+    share = "divide-%d" % os.getpid()
+    script = ('cd %s; "$0" run --share %s --budget 12GiB --report a.json -- python3 a.py & sleep 0.2; "$0" run --share %s --report b.json -- python3 b.py; '
+              'wait; "$0" run --share %s --budget 30GiB -- true; echo "too much: $?"' % (scratch, share, share, share))
+    done = subprocess.run([BINARY, "dryrun", "--output", scratch + "/d.json", "--json", "--gpu", "L4", "--outside", "400MiB", "--cuda", "12", "--", "sh", "-c", script, BINARY],
+                          capture_output=True, timeout=120, env=dict(os.environ, OOMSIGHT_BUNDLE_DIR=scratch))
+    log, device, a, b = done.stderr.decode(), load(scratch + "/d.json"), load(scratch + "/a.json"), load(scratch + "/b.json")
+    total = a["devices"][0]["total_bytes"]
+    check("the second starts when the first is ready", "b starts True" in log and "this one is next" in log, log)
+    left = b["devices"][0]["budget_bytes"]
+    check("without a budget it has what the first leaves", abs(left - (total - 12 * GIB)) <= 64 * MIB, (left, total))
+    check("it gets all of that and no more", "b gets %d" % ((left - 400 * MIB) // (512 * MIB)) in log, log)
+    check("what it holds is not counted against the first, which gets its own budget", "a gets %d more" % ((12 * GIB - 1024 * MIB - 400 * MIB) // (512 * MIB)) in log and
+          "a sees 12288" in log, log)
+    check("together they stay inside the card", device["child"]["failed_allocations"] == 0 and
+          a["devices"][0]["peak_bytes"] + b["devices"][0]["peak_bytes"] <= total, device["child"])
+    check("a budget that the card has not is an error", "too much: 2" in log, log)
+
+
+WEDGES = {
+    "cudaMalloc": "fill(512)",
+    "an asynchronous pool": "take = lambda mib: gpu.cudaMallocAsync(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20), None) == 0 or None; fill(512)",
+    "cuMemCreate": "prop = (ctypes.c_int * 8)(1, 0, 1, 0); gpu.cudaFree(None); "
+                   "take = lambda mib: gpu.cuMemCreate(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(mib << 20), prop, ctypes.c_ulonglong(0)) == 0 or None; fill(512)",
+    "managed memory": "take = lambda mib: gpu.cudaMallocManaged(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20), 1) == 0 or None; fill(512)",
+    "pinned memory": "take = lambda mib: gpu.cudaHostAlloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20), 0) == 0 or None; fill(512)",
+    "two processes": "pid = os.fork(); fill(512); pid and os.waitpid(pid, 0)",
+    "a host that grows beside it": "at = [take(512) for _ in range(20)]; host = bytearray(2 << 30); host[::4096] = b'x' * len(host[::4096]); fill(512)",
+}
+
+
+def a_machine_of_one_memory_is_not_wedged(scratch):
+    """24 GiB for host and device; without `run` the program takes all of it."""
+    for name, calls in WEDGES.items():
+        program = CALLS + calls + "\nprint('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB.', flush=True)\n"
+        device = [BINARY, "dryrun", "--json", "--gpu", "gb10", "--gpu-total", "24GiB", "--machine", "24GiB", "--outside", "100MiB", "--cuda", "12", "--"]
+        env = dict(os.environ, OOMSIGHT_BUNDLE_DIR="%s/%s" % (scratch, name.replace(" ", "-")))
+        alone = subprocess.run(device + [sys.executable, "-c", program], capture_output=True, env=env, timeout=120)
+        if b"allows no mount" in alone.stderr:
+            print("skip a machine of one memory: no mount here")
+            return
+        kept = subprocess.run(device + [BINARY, "run", "--unified", "8GiB", "--", sys.executable, "-c", program], capture_output=True, env=env, timeout=120)
+        before, after = json.loads(alone.stdout), json.loads(kept.stdout)
+        check("%s: wedged without run" % name, before["child"]["wedged"], (before["child"], alone.stderr))
+        bundles = glob.glob(env["OOMSIGHT_BUNDLE_DIR"] + "/*/bundle.json")
+        check("%s: with it an OutOfMemoryError and a bundle" % name, not after["child"]["wedged"] and after["child"]["oom_message"] and len(bundles) == 1,
+              (after["child"], kept.stderr))
+
+
+CASES = [a_machine_of_one_memory_is_not_wedged, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
          who_asks_gets_a_bundle_and_old_ones_go, phases_and_owners_are_shown_while_it_runs]
 
 
