@@ -263,13 +263,13 @@ class Client(socket.socket):
 
 
 def healthy(port):
-    """/healthz, and whether it came within a second."""
-    start = time.monotonic()
+    """/healthz, and whether it came within a second; an instrumented program on a busy machine may take five."""
+    start, allowed = time.monotonic(), 5 if "--sanitized" in sys.argv else 1
     try:
         got = Client(port, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").answer() or b""
     except OSError:
         return False
-    return got.startswith(b"HTTP/1.1 200 OK\r\n") and got.endswith(b"\r\n\r\nok\n") and time.monotonic() - start < 1
+    return got.startswith(b"HTTP/1.1 200 OK\r\n") and got.endswith(b"\r\n\r\nok\n") and time.monotonic() - start < allowed
 
 
 def listening(folder):
