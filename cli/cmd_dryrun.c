@@ -130,7 +130,8 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
     int code = dryrun_engine_find(&options, scratch, &engine);
     if (dryrun_interrupted()) code = 128 + dryrun_interrupted();
     if (code) goto out;
-    if (engine.vllm_version[0]) options.params.engine_version = engine.vllm_version;
+    if (engine.version[0]) options.params.engine_version = engine.version;
+    options.params.engine = engine.name;
     if (oomsight_data_open(options.given->data, &data, &error) != OOMSIGHT_OK) {
         code = fail_with(&error);
         goto out;

@@ -66,7 +66,8 @@ void dryrun_children_end(unsigned grace_seconds);
 typedef struct dryrun_engine {
     unsigned cuda_major;   /* 0: no torch was found */
     char cuda_version[16]; /* as torch says it */
-    char vllm_version[32]; /* "": no vLLM was found */
+    const char *name;      /* of the engine; NULL: none that is known */
+    char version[32];      /* "": it was not found */
     bool serves;           /* it will say that it is ready, and go on */
     unsigned port;         /* of the server */
     const char *model;     /* the word of the command; NULL: none */

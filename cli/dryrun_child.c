@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,16 @@ enum {
     LINE_BYTES = 65536
 };
 
+/* libX.so.12, or libX.so where that is the library itself and no link to one. */
+static bool is_library(DIR *dir, const char *name)
+{
+    struct stat found;
+    const char *so = strstr(name, ".so");
+    if (!so || fstatat(dirfd(dir), name, &found, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    if (so[3] == '\0') return S_ISREG(found.st_mode);
+    return so[3] == '.' && so[4] && strspn(so + 4, "0123456789") == strlen(so + 4);
+}
+
 /* Every stand-in by its full path: the wheels' own RPATH comes before LD_LIBRARY_PATH, a loaded SONAME before both. */
 static bool preload_list(const char *folder, char *ret_list, size_t capacity)
 {
@@ -33,9 +44,7 @@ static bool preload_list(const char *folder, char *ret_list, size_t capacity)
     if (!dir) return false;
     size_t len = 0;
     for (struct dirent *entry; (entry = readdir(dir));) {
-        const char *so = strstr(entry->d_name, ".so.");
-        if (strncmp(entry->d_name, "lib", 3) != 0 || !so || strspn(so + 4, "0123456789") != strlen(so + 4))
-            continue;
+        if (strncmp(entry->d_name, "lib", 3) != 0 || !is_library(dir, entry->d_name)) continue;
         int const more =
             snprintf(ret_list + len, capacity - len, "%s%s/%s", len ? ":" : "", folder, entry->d_name);
         if (more < 0 || (size_t)more >= capacity - len) break;
@@ -54,10 +63,12 @@ static bool drafts(const dryrun_engine *engine)
 
 static void environment_set(const dryrun_engine *engine, const char *segment_path, const char *folder)
 {
-    char list[8192], python[1100];
+    char list[8192], python[1100], programs[1100];
     setenv("OOMSIGHT_SEGMENT", segment_path, 1);
     if (preload_list(folder, list, sizeof list)) environment_put_front("LD_PRELOAD", list);
     environment_put_front("LD_LIBRARY_PATH", folder);
+    snprintf(programs, sizeof programs, "%s/..", folder);
+    environment_put_front("PATH", programs); /* nvidia-smi */
     snprintf(python, sizeof python, "%s/../python", folder);
     if (engine->interpreter[0] && access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);

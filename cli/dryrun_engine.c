@@ -25,14 +25,25 @@
 
 enum { ASK_SECONDS = 60 };
 
-/* Prints "cuda 13.0" and "vllm 0.32.0"; a missing package prints nothing. */
+/* What the commands of an engine look like: its server is `NAME serve MODEL` or `python -m MODULE...`. */
+typedef struct dialect {
+    const char *name, *module, *server; /* `server`: in the module's name when it serves */
+    const char *model[2], *tokenizer;   /* options */
+} dialect;
+static const dialect dialects[] = {
+    {"vllm", "vllm.entrypoints.", "api_server", {"--model"}, "--tokenizer"},
+    {"sglang", "sglang.", "launch_server", {"--model-path", "--model"}, "--tokenizer-path"},
+};
+
+/* Prints "cuda 13.0" and "engine 0.32.0"; a missing package prints nothing. */
 static const char probe[] =
     "import importlib.util as u, importlib.metadata as m, re, os\n"
     "s = u.find_spec('torch')\n"
     "t = open(os.path.join(os.path.dirname(s.origin), 'version.py')).read() if s else ''\n"
     "c = re.search(r\"^cuda[^=]*= ['\\\"]([0-9.]+)\", t, re.M)\n"
     "print('cuda', c.group(1) if c else '')\n"
-    "try: print('vllm', m.version('vllm'))\n"
+    "import sys\n"
+    "try: print('engine', m.version(sys.argv[1]))\n"
     "except m.PackageNotFoundError: pass\n";
 
 static bool find_in_path(const char *word, char *ret_path, size_t capacity)
@@ -108,7 +119,8 @@ static void ask_interpreter(dryrun_engine *engine)
         if (getppid() != parent) _exit(126);
         dup2(ends[1], STDOUT_FILENO);
         if (!freopen("/dev/null", "w", stderr)) _exit(126);
-        execl(engine->interpreter, engine->interpreter, "-c", probe, (char *)NULL);
+        execl(engine->interpreter, engine->interpreter, "-c", probe,
+              engine->name ? engine->name : dialects[0].name, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -119,9 +131,9 @@ static void ask_interpreter(dryrun_engine *engine)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
     }
-    const char *cuda = strstr(text, "cuda "), *vllm = strstr(text, "vllm ");
+    const char *cuda = strstr(text, "cuda "), *found = strstr(text, "engine ");
     if (cuda) sscanf(cuda, "cuda %15[0-9.]", engine->cuda_version);
-    if (vllm) sscanf(vllm, "vllm %31[^\n ]", engine->vllm_version);
+    if (found) sscanf(found, "engine %31[^\n ]", engine->version);
     engine->cuda_major = (unsigned)strtoul(engine->cuda_version, NULL, 10);
 }
 
@@ -137,20 +149,30 @@ static const char *word_value(const dryrun_options *options, const char *name)
     return NULL;
 }
 
-/* `vllm serve MODEL` and the API server's module serve until they are stopped; the rest ends by itself. */
-static void look_at_words(const dryrun_options *options, dryrun_engine *engine)
+/* A server goes on until it is stopped; the rest ends by itself. Returns how the command is written. */
+static const dialect *look_at_words(const dryrun_options *options, dryrun_engine *engine)
 {
+    const dialect *spoken = NULL;
     for (int i = 1; i < options->given->word_count; i++) {
-        const char *word = options->given->words[i];
-        if (strcmp(word, "serve") == 0 && strcmp(base_name(options->given->words[i - 1]), "vllm") == 0) {
+        const char *word = options->given->words[i], *before = base_name(options->given->words[i - 1]);
+        for (size_t d = 0; d < ARRAY_COUNT(dialects); d++) {
+            const dialect *at = &dialects[d];
+            bool const program = strcmp(word, "serve") == 0 && strcmp(before, at->name) == 0;
+            bool const module = strncmp(word, at->module, strlen(at->module)) == 0;
+            if (!program && !(module && strstr(word, at->server))) continue;
+            spoken = at;
             engine->serves = true;
-            if (i + 1 < options->given->word_count && options->given->words[i + 1][0] != '-')
+            if (program && i + 1 < options->given->word_count && options->given->words[i + 1][0] != '-')
                 engine->model = options->given->words[i + 1];
         }
-        if (strncmp(word, "vllm.entrypoints.", 17) == 0 && strstr(word, "api_server")) engine->serves = true;
     }
-    const char *model = word_value(options, "--model");
-    if (model) engine->model = model;
+    const dialect *which = spoken ? spoken : dialects;
+    engine->name = spoken ? spoken->name : NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(which->model); i++) {
+        const char *model = which->model[i] ? word_value(options, which->model[i]) : NULL;
+        if (model) engine->model = model;
+    }
+    return which;
 }
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -213,7 +235,8 @@ static unsigned free_port(void)
     return bound ? ntohs(address.sin_port) : 8000;
 }
 
-static int add_words(const dryrun_options *options, const char *scratch, dryrun_engine *engine)
+static int add_words(const dryrun_options *options, const dialect *spoken, const char *scratch,
+                     dryrun_engine *engine)
 {
     static char tokenizer[600], port[16]; /* live as long as the command */
     enum { MORE = 8 };
@@ -227,14 +250,14 @@ static int add_words(const dryrun_options *options, const char *scratch, dryrun_
         engine->command[count++] = (char *)"--load-format";
         engine->command[count++] = (char *)"dummy";
     }
-    if (!has_tokenizer && !word_value(options, "--tokenizer") &&
+    if (!has_tokenizer && !word_value(options, spoken->tokenizer) &&
         !word_value(options, "--skip-tokenizer-init")) {
         if (!write_tokenizer(scratch, tokenizer, sizeof tokenizer)) {
             fprintf(stderr, "oomsight dryrun: %s: the stub tokenizer cannot be written: %s\n", scratch,
                     strerror(errno));
             return EXIT_INPUT;
         }
-        engine->command[count++] = (char *)"--tokenizer";
+        engine->command[count++] = (char *)spoken->tokenizer;
         engine->command[count++] = tokenizer;
     }
     const char *given = word_value(options, "--port");
@@ -295,6 +318,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
         complain("oomsight dryrun: '%s' is not found", options->given->words[0]);
         return EXIT_INPUT;
     }
+    const dialect *spoken = look_at_words(options, engine);
     if (find_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
         ask_interpreter(engine);
     if (options->cuda_major) {
@@ -311,6 +335,5 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
                  engine->cuda_version);
         return EXIT_INPUT;
     }
-    look_at_words(options, engine);
-    return add_words(options, scratch, engine);
+    return add_words(options, spoken, scratch, engine);
 }

@@ -9,6 +9,7 @@ Rows of a table, with the CUDA majors that export the name (BOTH, ONLY_12, ONLY_
     SAME(name, other, majors) another name of a hand-written function
     NOOP(name, majors)        returns 0, that is success
     REFUSE(name, majors)      returns the library's code for "not supported"
+    PASS(name, other, majors) goes on to another stand-in's `other`
     HANDLE(name, majors)      puts a fresh handle where the first argument points
     SINCE(name, version, as)  driver only: from this CUDA on, asking for `name` means `as`
 
@@ -18,9 +19,9 @@ import argparse
 import os
 import re
 
-ROW = re.compile(r"^(TAKE|NOOP|REFUSE|HANDLE)\((\w+), (\w+)\)$|^SAME\((\w+), (\w+), (\w+)\)$")
+ROW = re.compile(r"^(TAKE|NOOP|REFUSE|HANDLE)\((\w+), (\w+)\)$|^(SAME|PASS)\((\w+), (\w+), (\w+)\)$")
 SINCE = re.compile(r"^SINCE\((\w+), (\d+), (\w+)\)$")
-KIND = {"TAKE": 0, "SAME": 0, "HANDLE": 0, "NOOP": 1, "REFUSE": 2}
+KIND = {"TAKE": 0, "SAME": 0, "PASS": 0, "HANDLE": 0, "NOOP": 1, "REFUSE": 2}
 PAGE = 65536
 
 
@@ -38,18 +39,18 @@ def read(path, major):
             if not row:
                 raise SystemExit("%s:%d: not a row: %s" % (path, number, line))
             kind, name, majors = (row.group(1), row.group(2), row.group(3)) if row.group(1) else \
-                ("SAME", row.group(4), row.group(6))
+                (row.group(4), row.group(5), row.group(7))
             if name in calls:
                 raise SystemExit("%s:%d: %s is there twice" % (path, number, name))
             if majors in ("BOTH", "ONLY_%d" % major):
-                calls[name] = (kind, row.group(5) or name)
+                calls[name] = (kind, row.group(6) or name)
     return calls, since
 
 
 def target(kind, name, other):
     if kind in ("TAKE", "SAME"):
         return "take_" + other
-    return {"HANDLE": "oos_handle_new"}.get(kind)
+    return {"HANDLE": "oos_handle_new", "PASS": other}.get(kind)
 
 
 def assembly(tag, soname, calls, since, refuse):
@@ -61,7 +62,7 @@ def assembly(tag, soname, calls, since, refuse):
         out += [".globl %s" % name, ".type %s, %%function" % name, ".p2align 4", "%s:" % name]
         out += ["#if defined(__x86_64__)", "    lock incq oos_counters_%s+%d(%%rip)" % (tag, 8 * i)]
         if jump:
-            out += ["    jmp %s%s" % (jump, "@PLT" if jump == "oos_handle_new" else "")]
+            out += ["    jmp %s%s" % (jump, "@PLT" if kind in ("HANDLE", "PASS") else "")]
         else:
             out += ["    movl $%d, %%eax" % (refuse if kind == "REFUSE" else 0), "    ret"]
         out += ["#else", "    adrp x16, oos_counters_%s+%d" % (tag, 8 * i),

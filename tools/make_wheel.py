@@ -71,13 +71,13 @@ def names(platform):
 def stand_ins(build, elf):
     """For engines, which are built for glibc only."""
     files = {}
-    for name in ("liboomsight-device.so", "liboomsight-guard.so"):
+    for name in ("liboomsight-device.so", "liboomsight-guard.so", "nvidia-smi"):
         files["oomsight/stand-ins/" + name] = (elf(os.path.join(build, "shim", name)), True)
     for major in ("cuda12", "cuda13"):
-        for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so.*"))):
-            if os.path.isfile(path) and re.search(r"\.so\.\d+$", path):
+        for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so*"))):
+            if os.path.isfile(path) and (re.search(r"\.so\.\d+$", path) or (path.endswith(".so") and not os.path.islink(path))):
                 files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (elf(path), True)
-    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_stacks.py"):
+    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_sglang.py", "oomsight_stacks.py"):
         files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
     return files
 

@@ -589,10 +589,11 @@ typedef struct oomsight_dryrun_params {
     const char *trace_path;     /* NULL: no trace */
     const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
     uint64_t machine_bytes;     /* host and device share one memory of this size; 0: they do not */
+    const char *engine;         /* its name, for the report; NULL: the first that is known */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0           \
+        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, NULL     \
     }
 
 /* On OOMSIGHT_OK *ret_dryrun is the caller's, to be given to oomsight_dryrun_free(); the file is the caller's to remove. */

@@ -217,11 +217,16 @@ class _Steps:
     def begin(self, scheduled):
         tokens = scheduled.num_scheduled_tokens
         self.kind = None
-        if not tokens or not self.serving():
+        if tokens:
+            self.begin_as("prefill" if scheduled.scheduled_new_reqs or max(tokens.values()) > 1 else "decode", len(tokens), sum(tokens.values()))
+
+    def begin_as(self, kind, requests, tokens):
+        """kind None: nothing is done in this step."""
+        self.kind = kind if self.serving() else None
+        if self.kind is None:
             return
-        self.kind = "prefill" if scheduled.scheduled_new_reqs or max(tokens.values()) > 1 else "decode"
         self.number += 1
-        self.shape = self.number, len(tokens), sum(tokens.values())
+        self.shape = self.number, requests, tokens
         self.device = sys.modules["torch"].cuda.current_device()
         self.mark()
 
@@ -563,6 +568,9 @@ HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sam
          "vllm.model_executor.layers.quantization.gptq": gptq_whole,
          "vllm.model_executor.layers.quantization.gptq_marlin": gptq_whole,
          "vllm.model_executor.layers.quantization.auto_gptq": gptq_whole}
+
+
+import oomsight_sglang  # noqa: E402: it uses what is above, and adds its hooks to those of oomsight_phases
 
 
 class _Loader(importlib.abc.Loader):

@@ -80,6 +80,7 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
     oos_version version;
     oos_rules rules;
     bool beyond;
+    if (params->engine && oos_engine_words_find(params->engine) != oos_engine_list) return 0;
     if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
         oos_rules_of(oos_api_first_facts(params->data)->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
         return 0;
@@ -156,6 +157,9 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     dryrun->arena = arena;
     dryrun->path = oos_arena_copy(arena, oos_view_of(params->segment_path));
     oos_dryrun_log_init(&dryrun->run.log);
+    dryrun->run.engine = params->engine ? oos_engine_words_find(params->engine) : NULL;
+    if (!dryrun->run.engine) dryrun->run.engine = oos_engine_list;
+    dryrun->run.log.ready_line = dryrun->run.engine->ready;
     if (params->engine_version)
         dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
     oomsight_status status = until_read(params->until, &dryrun->until, reterr);

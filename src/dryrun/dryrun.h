@@ -4,6 +4,7 @@
 #define OOS_DRYRUN_DRYRUN_H
 
 #include "base/segment.h"
+#include "facts/engine.h"
 #include "facts/gpu.h"
 #include "ledger/moment.h"
 
@@ -18,16 +19,17 @@ typedef struct oos_dryrun_log {
     oos_phase phase; /* as far as the log tells, or the processes themselves */
     bool told;       /* the processes do: lines that begin a phase are not looked for */
     oos_phase told_phase;
-    bool ready;          /* it accepts requests */
-    bool compiled;       /* graphs were compiled: the cache did not have them */
-    bool from_cache;     /* compiled graphs were found in the cache */
-    bool ran_out;        /* it printed an out-of-memory error of the device */
-    bool refused;        /* the engine itself said no: KV cache too small, memory not free */
-    char message[512];   /* the first such line */
-    char error[512];     /* the first exception after it was ready that is not of memory */
-    char backend[32];    /* attention backend */
-    oos_phase failed;    /* phase of that line; OOS_PHASE_COUNT: none */
-    oos_u64 tried_bytes; /* "Tried to allocate" */
+    const char *ready_line; /* what it prints then */
+    bool ready;             /* it accepts requests */
+    bool compiled;          /* graphs were compiled: the cache did not have them */
+    bool from_cache;        /* compiled graphs were found in the cache */
+    bool ran_out;           /* it printed an out-of-memory error of the device */
+    bool refused;           /* the engine itself said no: KV cache too small, memory not free */
+    char message[512];      /* the first such line */
+    char error[512];        /* the first exception after it was ready that is not of memory */
+    char backend[32];       /* attention backend */
+    oos_phase failed;       /* phase of that line; OOS_PHASE_COUNT: none */
+    oos_u64 tried_bytes;    /* "Tried to allocate" */
     oos_u64 kv_tokens, private_pool_bytes, allocated_bytes;
     oos_dryrun_figure weights;         /* "Model loading took"; the largest rank */
     oos_dryrun_figure kv_available;    /* "Available KV cache memory"; the smallest rank */
@@ -72,6 +74,7 @@ typedef struct oos_call_count {
 } oos_call_count;
 
 typedef struct oos_dryrun {
+    const oos_engine_words *engine;
     const char *engine_version; /* NULL: not known */
     const oos_device_spec *device;
     uint32_t device_count;

@@ -1,5 +1,5 @@
-/* The engine's log: which phase it is in, and the figures it prints. Lines of vLLM 0.8 to 0.32; a line that is not known
- * changes nothing. */
+/* The engine's log: which phase it is in, and the figures it prints. Lines of vLLM 0.8 to 0.32 and of SGLang 0.5; a line that is not
+ * known changes nothing. */
 #include "base/locale.h"
 #include "dryrun/dryrun.h"
 
@@ -28,6 +28,13 @@ static const struct {
     {"Capturing CUDA graph", OOS_PHASE_CUDAGRAPH_CAPTURE},
     {"Graph capturing finished", OOS_PHASE_SAMPLER_WARMUP},
     {"init engine (profile, create kv cache", OOS_PHASE_RUNTIME_PREFILL},
+    {"Init parallel begin", OOS_PHASE_DISTRIBUTED_INIT},
+    {"Load weight begin", OOS_PHASE_WEIGHT_LOAD},
+    {"Load weight end", OOS_PHASE_KV_SIZING},
+    {"KV Cache is allocated", OOS_PHASE_KV_ALLOC},
+    {"CUDA graph begin", OOS_PHASE_CUDAGRAPH_CAPTURE},
+    {"Capture cuda graph begin", OOS_PHASE_CUDAGRAPH_CAPTURE},
+    {"max_total_num_tokens=", OOS_PHASE_RUNTIME_PREFILL},
     {"Application startup complete", OOS_PHASE_RUNTIME_PREFILL},
 };
 
@@ -45,11 +52,14 @@ static const char *const refusals[] = {
     "larger than the available KV cache memory",
     "is less than desired GPU memory utilization",
     "larger than the maximum number of tokens that can be stored in KV cache",
+    "Not enough memory. Please try to increase --mem-fraction-static",
+    "leave no GPU memory for the KV cache",
 };
 
 void oos_dryrun_log_init(oos_dryrun_log *log)
 {
-    *log = (oos_dryrun_log){.phase = OOS_PHASE_ENV, .failed = OOS_PHASE_COUNT};
+    *log = (oos_dryrun_log){
+        .phase = OOS_PHASE_ENV, .failed = OOS_PHASE_COUNT, .ready_line = oos_engine_list[0].ready};
 }
 
 static const char *find(oos_view line, const char *text)
@@ -145,7 +155,10 @@ static void take_figures(oos_dryrun_log *log, oos_view line)
     if (bytes_after(line, "Model loading took", &bytes)) keep_largest(&log->weights, bytes, false);
     if (bytes_after(line, "Available KV cache memory:", &bytes))
         keep_smallest(&log->kv_available, bytes, false);
-    if (number_after(line, "GPU KV cache size:", &number, &rest))
+    if (find(line, "Load weight end") && bytes_after(line, "mem usage=", &bytes))
+        keep_largest(&log->weights, bytes, false);
+    if (number_after(line, "max_total_num_tokens=", &number, &rest) ||
+        number_after(line, "GPU KV cache size:", &number, &rest))
         log->kv_tokens = oos_u64_of((uint64_t)number);
     if (number_after(line, "tokens per request:", &number, &rest))
         log->max_concurrency = (oos_f64){true, number};
@@ -260,7 +273,7 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
 {
     oos_phase const before = log->phase;
     if (!log->told) take_mark(log, line);
-    if (find(line, "Application startup complete")) log->ready = true;
+    if (find(line, log->ready_line)) log->ready = true;
     log->compiled |= find(line, "Compiling a graph for ") != NULL;
     log->from_cache |= find(line, "Directly load ") != NULL;
     if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&

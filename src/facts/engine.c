@@ -4,7 +4,8 @@
 #include <string.h>
 
 const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
-#define ENGINE(name, title, module, image, image_serves) {name, title, module, image, image_serves},
+#define ENGINE(name, title, module, image, image_serves, ready)                                              \
+    {name, title, module, image, image_serves, ready},
 #include "facts/engine.def"
 #undef ENGINE
 };

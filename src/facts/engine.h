@@ -9,10 +9,11 @@
 typedef struct oos_engine_words {
     const char *name, *title, *module, *image;
     bool image_serves;
+    const char *ready;
 } oos_engine_words;
 
 enum {
-#define ENGINE(name, title, module, image, image_serves) +1
+#define ENGINE(name, title, module, image, image_serves, ready) +1
     OOS_ENGINE_COUNT =
 #include "facts/engine.def"
 #undef ENGINE

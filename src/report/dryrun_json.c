@@ -98,7 +98,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_str(w, "schema", "oomsight.dryrun/1");
     oos_json_key(w, "engine");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "name", run->engine->name);
     oos_json_field_str(w, "version", run->engine_version);
     oos_json_end_object(w);
     oos_json_key(w, "gpu");

@@ -49,7 +49,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     oos_style_put(style, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
                   oos_gib(run->device->total_bytes));
     if (run->engine_version) {
-        oos_text_put(style->text, ", vLLM ");
+        oos_text_printf(style->text, ", %s ", run->engine->title);
         oos_style_word(style, run->engine_version);
     }
     oos_text_put(style->text, "\n");

@@ -10,14 +10,15 @@ FILES = {"cuda": ("libcuda.so.1",) * 2, "nvml": ("libnvidia-ml.so.1",) * 2, "cud
          "cublas": ("libcublas.so.12", "libcublas.so.13"), "cublaslt": ("libcublasLt.so.12", "libcublasLt.so.13"),
          "cudnn": ("libcudnn.so.9",) * 2, "nccl": ("libnccl.so.2",) * 2, "cufft": ("libcufft.so.11", "libcufft.so.12"),
          "curand": ("libcurand.so.10",) * 2, "cusolver": ("libcusolver.so.11", "libcusolver.so.12"),
-         "cusparse": ("libcusparse.so.12",) * 2, "cusparselt": ("libcusparseLt.so.0",) * 2}
-NO_NODE = {"cuda", "nvml", "nccl", "cusparselt"}
+         "cusparse": ("libcusparse.so.12",) * 2, "cusparselt": ("libcusparseLt.so.0",) * 2,
+         "cute_dsl_runtime": ("libcute_dsl_runtime.so",) * 2}
+NO_NODE = {"cuda", "nvml", "nccl", "cusparselt", "cute_dsl_runtime"}
 failed = 0
 for table, names in FILES.items():
     with open(os.path.join(root, "shim", "calls", table + ".def"), encoding="utf-8") as f:
         text = f.read()
     for major, name in zip((12, 13), names):
-        wanted = {n for n, m in re.findall(r"^(?:TAKE|NOOP|REFUSE|HANDLE|SAME)\((\w+),(?: \w+,)? (\w+)\)$", text, re.M)
+        wanted = {n for n, m in re.findall(r"^(?:TAKE|NOOP|REFUSE|HANDLE|SAME|PASS)\((\w+),(?: \w+,)? (\w+)\)$", text, re.M)
                   if m in ("BOTH", "ONLY_%d" % major)}
         path = os.path.join(build, "cuda%d" % major, name)
         listing = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
@@ -26,7 +27,9 @@ for table, names in FILES.items():
             symbol, _, node = line.split()[-1].partition("@")
             found[symbol] = node.strip("@")
         found.pop(name, None)
-        found.pop("oos_driver_entry", None)
+        if table == "cuda":
+            found.pop("oos_driver_entry", None)
+            found.pop("dlopen", None)
         dynamic = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
         nodes = {found[n] for n in wanted & set(found)}
         right = nodes == ({""} if table in NO_NODE else {name})

@@ -1,0 +1,105 @@
+"""SGLang in a dry run: its phases by its own functions, its figures to the byte, tokens for what its samplers would have drawn.
+
+What oomsight_aid.py and oomsight_phases.py do for every engine is theirs; here are the places of SGLang 0.5 where it is done."""
+import functools
+
+import oomsight_aid
+import oomsight_phases
+from oomsight_phases import STAY, always, during, takes
+
+WEIGHTS = always("weight_load", "weights")
+SERVING = always("runtime_prefill", "activations")
+
+
+def groups(module):
+    """Process groups, before anything is measured."""
+    during(module, "init_parallel_runtime", always("distributed_init", "communicators"), WEIGHTS)
+
+
+def runner(module):
+    """The model runner: weights, pools, graphs, steps."""
+    cls = module.ModelRunner
+    during(cls, "init_torch_distributed", always("distributed_init", "communicators"), WEIGHTS)
+    during(cls, "initialize", WEIGHTS, STAY)
+    during(cls, "init_memory_pool", always("kv_alloc", "KV cache"), STAY)  # until 0.5.20 or so
+    during(cls, "alloc_memory_pool", always("kv_alloc", "KV cache"), STAY)
+    during(cls, "init_attention_backends", takes("batch buffers"))
+    during(cls, "init_attention_backend", takes("batch buffers"))
+    for name in ("init_cuda_graphs", "init_device_graphs", "init_decode_cuda_graph", "init_prefill_cuda_graph"):
+        during(cls, name, always("cudagraph_capture", "CUDA graphs"), STAY)
+    during(cls, "sample", takes("logits and sampler"))
+    load = cls.load_model
+
+    @functools.wraps(load)
+    def load_model(self, *args, **kwargs):
+        before = held()
+        result = load(self, *args, **kwargs)
+        if not getattr(self, "is_draft_worker", False):
+            oomsight_aid.tell("measured weights %d bytes" % (held() - before))
+        return result
+    cls.load_model = load_model
+    forward = cls.forward
+
+    @functools.wraps(forward)
+    def forwarded(self, batch, *args, **kwargs):
+        oomsight_aid._steps.begin_as(*shape_of(batch))
+        try:
+            return forward(self, batch, *args, **kwargs)
+        finally:
+            if oomsight_aid._steps.kind:
+                oomsight_aid._steps.end(oomsight_aid._steps.kind)
+    cls.forward = forwarded
+
+
+def held():
+    import torch
+    return torch.cuda.memory_stats().get("allocated_bytes.all.current", 0)
+
+
+def shape_of(batch):
+    """(prefill or decode, requests, tokens) of a batch."""
+    mode = batch.forward_mode
+    if mode.is_idle():
+        return None, 0, 0
+    tokens = len(batch.input_ids) if batch.input_ids is not None else batch.batch_size
+    return "prefill" if mode.is_extend() else "decode", batch.batch_size, tokens
+
+
+def sizing(module):
+    """What was left for the pools, and what the engine allowed itself."""
+    cls = module.KVCacheConfigurator
+    profile = cls._profile_available_bytes
+
+    @functools.wraps(profile)
+    def profiled(self, pre_model_load_memory, *args, **kwargs):
+        available = profile(self, pre_model_load_memory, *args, **kwargs)
+        oomsight_aid.tell("measured available %d bytes" % available)
+        share = module.get_schedule().mem_fraction_static
+        oomsight_aid.tell("measured budget %d bytes" % int(pre_model_load_memory * share * 2**30))
+        oomsight_aid.tell("free before loading %d bytes, static fraction %s" % (int(pre_model_load_memory * 2**30), share))
+        return available
+    cls._profile_available_bytes = profiled
+
+
+def sampler(module):
+    """Sampled tokens are read back and must be tokens."""
+    forward = module.Sampler.forward
+
+    @functools.wraps(forward)
+    def sampled(self, logits_output, *args, **kwargs):
+        ids = oomsight_aid._steps.part("sampler", lambda: forward(self, logits_output, *args, **kwargs))
+        oomsight_aid.write(ids, oomsight_aid._tokens.draw(ids.shape, logits_output.next_token_logits.shape[-1]))
+        return ids
+    module.Sampler.forward = sampled
+
+
+def scheduler(module):
+    """It is ready when its loop begins."""
+    for name in ("event_loop_normal", "event_loop_overlap", "event_loop_pp", "dispatch_event_loop", "run_event_loop"):
+        during(module.Scheduler, name, SERVING)
+
+
+HOOKS = {"sglang.srt.distributed.bootstrap": groups, "sglang.srt.model_executor.model_runner": runner,
+         "sglang.srt.mem_cache.kv_cache_configurator": sizing, "sglang.srt.layers.sampler": sampler,
+         "sglang.srt.managers.scheduler": scheduler}
+oomsight_phases.HOOKS.update(HOOKS)
