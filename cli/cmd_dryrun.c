@@ -24,6 +24,18 @@ static bool take_capability(const char *value, unsigned *ret_capability)
     return true;
 }
 
+/* As many kinds of requests as one server takes without being told more: --soak N. */
+static bool take_soak(unsigned requests, dryrun_options *options)
+{
+    static char value[96];
+    snprintf(value, sizeof value, "%u:16-512:4-64,concurrency=64,abort=5%%,prefix=30%%,hang=300", requests);
+    if (options->load_count == DRYRUN_LOADS) {
+        complain("oomsight dryrun: --soak beside %u times --load is too much", DRYRUN_LOADS);
+        return false;
+    }
+    return dryrun_mix_read(value, &options->loads[options->load_count++]);
+}
+
 /* False: told. */
 static bool take_options(const cli_options *given, dryrun_options *options)
 {
@@ -33,6 +45,7 @@ static bool take_options(const cli_options *given, dryrun_options *options)
     params->gpu_used_bytes = given->gpu_used.bytes;
     params->slice_bytes = given->slice.bytes;
     params->machine_bytes = given->machine.bytes;
+    params->fail_after = (uint64_t)given->fail_after.number;
     params->outside_bytes = given->outside.bytes;
     params->outside_known = given->outside.text != NULL;
     params->trace_path = given->trace;
@@ -41,6 +54,7 @@ static bool take_options(const cli_options *given, dryrun_options *options)
     options->cuda_major = (unsigned)given->cuda.number;
     for (size_t i = 0; i < given->load_count; i++)
         if (!dryrun_mix_read(given->load[i], &options->loads[options->load_count++])) return false;
+    if (given->soak.given && !take_soak((unsigned)given->soak.number, options)) return false;
     return !given->gpu_cc || take_capability(given->gpu_cc, &params->capability);
 }
 
@@ -98,6 +112,8 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     oomsight_dryrun_load loads[DRYRUN_LOADS];
     ending.loads = loads;
     ending.load_count = options->load_count;
+    ending.samples = result->samples;
+    ending.sample_count = result->sample_count;
     for (unsigned i = 0; i < options->load_count; i++) {
         loads[i] = load_told(&options->loads[i], &result->loads[i]);
         ending.load_requests += loads[i].requests;

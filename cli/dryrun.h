@@ -92,6 +92,8 @@ typedef struct dryrun_load_result {
     uint64_t device_first_bytes, device_last_bytes; /* of the fullest device */
 } dryrun_load_result;
 
+enum { DRYRUN_SAMPLES = 4096 };
+
 typedef struct dryrun_result {
     int exit_code; /* of the child; 128 + signal */
     int signal;    /* that ended it; 0: it ended by itself */
@@ -99,6 +101,9 @@ typedef struct dryrun_result {
     bool timed_out;
     int interrupted; /* the signal; 0: not */
     dryrun_load_result loads[DRYRUN_LOADS];
+    oomsight_dryrun_sample
+        samples[DRYRUN_SAMPLES]; /* of all loads; when they become many every second one goes */
+    size_t sample_count;
 } dryrun_result;
 
 /* Run it to its end, or until it is ready; every line goes to stderr and to `dryrun`. */

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define FIRST_SAMPLE_SECONDS 0.1
+
 enum {
     GRACE_SECONDS = 15,     /* between asking it to end and ending it */
     AFTERMATH_SECONDS = 90, /* for an engine that failed to end by itself */
@@ -211,6 +213,8 @@ typedef struct loading {
     double step_at, told_at;     /* when there last was progress; when it was last looked at */
     uint64_t steps;
     bool progress; /* shown on a terminal */
+    dryrun_result *result;
+    double sampled_at, sample_seconds;
 } loading;
 
 static void sender_start(loading *l)
@@ -238,12 +242,30 @@ static void held_keep(const loading *l, uint64_t *ret_host, uint64_t *ret_device
     *ret_device = moment.device_bytes;
 }
 
+/* What is held now, for growth: some times a second, more seldom when there are many already. */
+static void sample_take(loading *l)
+{
+    dryrun_result *all = l->result;
+    double const now = dryrun_now();
+    if (now - l->sampled_at < l->sample_seconds) return;
+    l->sampled_at = now;
+    if (all->sample_count == DRYRUN_SAMPLES) {
+        for (size_t i = 0; 2 * i < all->sample_count; i++) all->samples[i] = all->samples[2 * i];
+        all->sample_count /= 2;
+        l->sample_seconds *= 2;
+    }
+    oomsight_dryrun_sample *sample = &all->samples[all->sample_count++];
+    *sample = (oomsight_dryrun_sample){.load = l->at, .done = done_of(&l->results[l->at])};
+    held_keep(l, &sample->host_bytes, &sample->device_bytes);
+}
+
 /* Once a second: what has come, whether anything moves, and what is held when the first part is through. */
 static void sender_watch(loading *l)
 {
     double const now = dryrun_now();
     const dryrun_mix *mix = &l->options->loads[l->at];
     dryrun_load_result *result = &l->results[l->at];
+    sample_take(l);
     if (now - l->told_at < 1) return;
     l->told_at = now;
     oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
@@ -307,7 +329,9 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
                      .dryrun = p->dryrun,
                      .results = load_results,
                      .child = pid,
-                     .progress = isatty(STDERR_FILENO)};
+                     .progress = isatty(STDERR_FILENO),
+                     .result = result,
+                     .sample_seconds = FIRST_SAMPLE_SECONDS};
     for (;;) {
         int const some = pump_wait(p, &fd);
         bool const load_done = loading_done(&loads, p->state & OOMSIGHT_DRYRUN_READY);

@@ -9,7 +9,9 @@ version=$1; home=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}; folder=$home/vl
 free_kib=$(df -Pk "$(dirname "$home")" 2>/dev/null | awk 'NR == 2 {print $4}')
 if [ "${free_kib:-0}" -lt 15000000 ] && [ -d "$(dirname "$home")" ]; then echo "less than 15 GB free for $folder"; exit 77; fi
 install() {
-    if command -v uv >/dev/null; then set -- uv pip install -q --python "$folder/bin/python" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
+    # uv would take a cuda-python from before there was cuda-bindings, whose files lie over those: then FlashInfer does not import.
+    echo "cuda-python>=12.8" >"$folder/constraints.txt"
+    if command -v uv >/dev/null; then set -- uv pip install -q --python "$folder/bin/python" -c "$folder/constraints.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
     timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
 }
 mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "vllm==$version" && touch "$folder/.ready" && exit 0

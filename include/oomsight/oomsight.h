@@ -590,10 +590,11 @@ typedef struct oomsight_dryrun_params {
     const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
     uint64_t machine_bytes;     /* host and device share one memory of this size; 0: they do not */
     const char *engine;         /* its name, for the report; NULL: the first that is known */
+    uint64_t fail_after;        /* the device allocation of this number is denied; 0: none */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, NULL     \
+        sizeof(oomsight_dryrun_params), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0  \
     }
 
 /* On OOMSIGHT_OK *ret_dryrun is the caller's, to be given to oomsight_dryrun_free(); the file is the caller's to remove. */
@@ -636,6 +637,12 @@ typedef struct oomsight_dryrun_load {
     uint64_t host_first_bytes, host_last_bytes; /* resident memory of its processes */
 } oomsight_dryrun_load;
 
+/* What was held while a load was on; in the order of time. */
+typedef struct oomsight_dryrun_sample {
+    unsigned load, done; /* which load; requests of it that had an end */
+    uint64_t device_bytes, host_bytes;
+} oomsight_dryrun_sample;
+
 /* How the command ended. Start from OOMSIGHT_DRYRUN_ENDING_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_dryrun_ending {
     size_t size;
@@ -647,10 +654,12 @@ typedef struct oomsight_dryrun_ending {
     unsigned load_answered; /* or aborted as asked */
     const oomsight_dryrun_load *loads; /* the same, one by one; may be NULL */
     size_t load_count;
+    const oomsight_dryrun_sample *samples; /* may be NULL; for growth at least 40 of a load */
+    size_t sample_count;
 } oomsight_dryrun_ending;
 #define OOMSIGHT_DRYRUN_ENDING_INIT                                                                          \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_ending), 0, 0, 0, 0, 0, 0, NULL, 0                                            \
+        sizeof(oomsight_dryrun_ending), 0, 0, 0, 0, 0, 0, NULL, 0, NULL, 0                                   \
     }
 
 /* The processes are gone: read what was measured. A command that a signal ended, that was stopped before it was ready or that

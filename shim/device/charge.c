@@ -41,6 +41,25 @@ void oos_failure_note(unsigned physical, oos_use use, uint64_t bytes, uint64_t f
     oos_run_unlock();
 }
 
+/* Is this the allocation that --fail-after denies? Whoever is denied may give back what it keeps and ask for the same again, as PyTorch
+ * does: that is the same allocation. Not what the driver takes for itself: no call of it can be answered with an error. */
+static bool is_denied(oos_segment *segment, uint32_t pid, uint32_t phase, unsigned physical, oos_use use,
+                      uint64_t bytes, uint64_t free_bytes)
+{
+    enum { OFTEN = 4 };
+    if (!segment->fail_after ||
+        (use != OOS_USE_MALLOC && use != OOS_USE_POOL && use != OOS_USE_VMM && use != OOS_USE_MANAGED))
+        return false;
+    oos_segment_failure *denied = &segment->denied;
+    if (++segment->asked_count == segment->fail_after)
+        *denied = (oos_segment_failure){pid, physical, phase, use, bytes, free_bytes, 0, 0};
+    else if (denied->pid != pid || denied->bytes != bytes) {
+        if (denied->pid == pid) segment->denied_count = OFTEN; /* it went on with something else */
+        return false;
+    }
+    return segment->denied_count < OFTEN && ++segment->denied_count;
+}
+
 int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret_charge)
 {
     if (index >= oos_device_count()) return oos_run() ? OOS_CODE_INVALID_DEVICE : OOS_CODE_NO_DEVICE;
@@ -59,6 +78,8 @@ int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret
     if (segment->machine_bytes)
         fits = bytes <= segment->machine_bytes; /* such a driver takes what the host has */
     if (!fits && oos_segment_reap(segment)) fits = bytes <= room && device->held_bytes <= room - bytes;
+    if (fits && is_denied(segment, mine->pid, phase, physical, use, bytes, room - device->held_bytes))
+        fits = false;
     if (fits) {
         oos_machine_look(segment, bytes);
         mine->held[physical][owner][use] += bytes;

@@ -129,6 +129,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
     dryrun->segment->owner =
         OOS_OWNER_UNACCOUNTED; /* until an engine says where it is: any program may be run */
+    dryrun->segment->fail_after = params->fail_after;
     if (params->machine_bytes) OOS_TRY(machine_begin(dryrun, params->machine_bytes, reterr));
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
@@ -248,9 +249,13 @@ oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryr
     dryrun->run.load_answered = ending.load_answered;
     if (ending.loads && ending.load_count) {
         oomsight_dryrun_load *loads = OOS_NEW_ARRAY(dryrun->arena, oomsight_dryrun_load, ending.load_count);
-        if (!loads) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+        oos_load_growth *growths = OOS_NEW_ARRAY(dryrun->arena, oos_load_growth, ending.load_count);
+        if (!loads || !growths) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
         memcpy(loads, ending.loads, ending.load_count * sizeof *loads);
+        for (unsigned i = 0; ending.samples && i < ending.load_count; i++)
+            oos_dryrun_growth(ending.samples, ending.sample_count, i, &growths[i]);
         dryrun->run.loads = loads;
+        dryrun->run.growths = growths;
         dryrun->run.load_count = ending.load_count;
     }
     if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {

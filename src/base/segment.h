@@ -21,7 +21,7 @@
     "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
-    OOS_SEGMENT_VERSION = 4,
+    OOS_SEGMENT_VERSION = 5,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
@@ -158,7 +158,12 @@ typedef struct oos_segment {
     uint64_t
         machine_bytes; /* of a stand-in machine whose host and devices share one memory; 0: it has no end */
     uint64_t wedged;   /* 1: they needed more than that */
-    char share[40];    /* under the guard: the name of those that divide the devices; "": none */
+    uint64_t fail_after,
+        asked_count;            /* the allocation of this number is denied (0: none); how many there were */
+    oos_segment_failure denied; /* that one; pid 0: it has not come yet */
+    uint32_t denied_count;      /* with those that asked for the same again at once */
+    uint32_t unused_too;
+    char share[40]; /* under the guard: the name of those that divide the devices; "": none */
     oos_segment_peer peers[OOS_SEGMENT_PEERS];
     oos_segment_failure failures[OOS_SEGMENT_FAILURES];
     oos_segment_failure first_failure; /* under the guard */

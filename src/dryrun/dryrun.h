@@ -3,6 +3,7 @@
 #ifndef OOS_DRYRUN_DRYRUN_H
 #define OOS_DRYRUN_DRYRUN_H
 
+#include "base/slope.h"
 #include "base/segment.h"
 #include "facts/engine.h"
 #include "facts/gpu.h"
@@ -68,6 +69,12 @@ static inline const char *oos_step_word(oos_step_part part)
     return words[part];
 }
 
+/* What a load of requests grows by, in bytes a request; `span` is the requests it was judged on. */
+typedef struct oos_load_growth {
+    bool known; /* false: too few samples */
+    oos_slope device, host;
+} oos_load_growth;
+
 typedef struct oos_call_count {
     const char *name;
     uint64_t count;
@@ -92,9 +99,12 @@ typedef struct oos_dryrun {
     unsigned load_requests, load_answered;
     const oomsight_dryrun_load *loads;
     size_t load_count;
+    const oos_load_growth *growths; /* one for each load */
     oos_step_peak steps[OOS_STEP_PARTS];
-    bool wedged;  /* host and device together needed more than the machine has */
-    bool damaged; /* the segment was not readable at the end */
+    bool wedged;                       /* host and device together needed more than the machine has */
+    uint64_t fail_after, asked_count;  /* the allocation to be denied (0: none), and how many there were */
+    const oos_segment_failure *denied; /* NULL: it was not reached */
+    bool damaged;                      /* the segment was not readable at the end */
     const char *trace_path;
 } oos_dryrun;
 
@@ -109,6 +119,10 @@ void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
 
 /* The peaks of steps that were left beside the segment; the largest of all processes. */
 void oos_dryrun_steps_read(const char *segment_path, oos_step_peak steps[OOS_STEP_PARTS]);
+
+/* The later half of the samples of one load: in the earlier one caches fill. */
+void oos_dryrun_growth(const oomsight_dryrun_sample *samples, size_t count, unsigned load,
+                       oos_load_growth *ret_growth);
 
 /* Read the segment into phases and counts. `log`, `engine_version` and how it ended are set by the caller before. */
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,

@@ -280,6 +280,24 @@ static void failure_sharpen(const oos_segment *segment, oos_dryrun *run)
     }
 }
 
+void oos_dryrun_growth(const oomsight_dryrun_sample *samples, size_t count, unsigned load,
+                       oos_load_growth *ret_growth)
+{
+    double done[OOS_SLOPE_POINTS_MAX], device[OOS_SLOPE_POINTS_MAX], host[OOS_SLOPE_POINTS_MAX];
+    size_t first = 0, found = 0;
+    while (first < count && samples[first].load != load) first++;
+    while (first + found < count && samples[first + found].load == load) found++;
+    size_t const half = first + found / 2, stride = (found - found / 2) / OOS_SLOPE_POINTS_MAX + 1;
+    size_t points = 0;
+    for (size_t i = half; i < first + found; i += stride, points++) {
+        done[points] = samples[i].done;
+        device[points] = (double)samples[i].device_bytes;
+        host[points] = (double)samples[i].host_bytes;
+    }
+    ret_growth->known = oos_slope_of(done, device, points, &ret_growth->device) &&
+                        oos_slope_of(done, host, points, &ret_growth->host);
+}
+
 /* Became ready and stayed so until it was stopped, or came to its end by itself; and did what it was asked. */
 static bool went_well(const oos_dryrun *run)
 {
@@ -300,6 +318,9 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->failure_count = segment->failure_count;
     failure_sharpen(segment, run);
     oos_dryrun_steps_read(segment_path, run->steps);
+    run->fail_after = segment->fail_after;
+    run->asked_count = segment->asked_count;
+    run->denied = segment->denied.pid ? &segment->denied : NULL;
     run->wedged = segment->wedged != 0;
     run->verdict = run->log.ran_out || run->wedged ? OOMSIGHT_VERDICT_FAILS
                    : run->log.refused              ? OOMSIGHT_VERDICT_REFUSED

@@ -35,7 +35,31 @@ static void put_held(oos_json_writer *w, const char *key, uint64_t bytes)
     oos_json_field_known(w, key, (oos_u64){bytes != 0, bytes});
 }
 
-static void put_mix(oos_json_writer *w, const oomsight_dryrun_load *load)
+static void put_slope(oos_json_writer *w, const char *key, const oos_slope *slope)
+{
+    oos_json_key(w, key);
+    oos_json_begin_object(w);
+    put_f64(w, "bytes_per_request", slope->per);
+    put_f64(w, "low", slope->low);
+    put_f64(w, "high", slope->high);
+    oos_json_end_object(w);
+}
+
+static void put_growth(oos_json_writer *w, const oos_load_growth *growth)
+{
+    oos_json_key(w, "growth");
+    if (!growth || !growth->known) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "requests", oos_u64_from(growth->host.span));
+    put_slope(w, "device", &growth->device);
+    put_slope(w, "host", &growth->host);
+    oos_json_end_object(w);
+}
+
+static void put_mix(oos_json_writer *w, const oomsight_dryrun_load *load, const oos_load_growth *growth)
 {
     oos_json_begin_object(w);
     oos_json_field_u64(w, "requests", load->requests);
@@ -49,6 +73,7 @@ static void put_mix(oos_json_writer *w, const oomsight_dryrun_load *load)
     put_held(w, "device_last_bytes", load->device_last_bytes);
     put_held(w, "host_first_bytes", load->host_first_bytes);
     put_held(w, "host_last_bytes", load->host_last_bytes);
+    put_growth(w, growth);
     oos_json_end_object(w);
 }
 
@@ -64,7 +89,8 @@ static void put_load(oos_json_writer *w, const oos_dryrun *run)
     oos_json_field_u64(w, "answered", run->load_answered);
     oos_json_key(w, "mixes");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < run->load_count; i++) put_mix(w, &run->loads[i]);
+    for (size_t i = 0; i < run->load_count; i++)
+        put_mix(w, &run->loads[i], run->growths ? &run->growths[i] : NULL);
     oos_json_end_array(w);
     oos_json_end_object(w);
 }
@@ -87,6 +113,22 @@ static void put_steps(oos_json_writer *w, const oos_dryrun *run)
         oos_json_field_u64(w, "tokens", peak->tokens);
         oos_json_end_object(w);
     }
+    oos_json_end_object(w);
+}
+
+static void put_denied(oos_json_writer *w, const oos_dryrun *run)
+{
+    oos_json_key(w, "denied");
+    if (!run->denied) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "allocation", run->fail_after);
+    oos_json_field_u64(w, "bytes", run->denied->bytes);
+    oos_json_field_u64(w, "free_bytes", run->denied->free_bytes);
+    oos_json_field_str(w, "call", oos_use_word((oos_use)(run->denied->use % OOS_USE_COUNT)));
+    oos_json_field_str(w, "phase", oos_phase_word((oos_phase)(run->denied->phase % OOS_PHASE_COUNT)));
     oos_json_end_object(w);
 }
 
@@ -148,6 +190,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_u64(w, "host_exhausted", run->host_failure_count);
     oos_json_field_u64(w, "dead_processes", run->reaped_count);
     oos_json_field_bool(w, "wedged", run->wedged);
+    put_denied(w, run);
     oos_json_field_u64(w, "graphs", run->graph_count);
     oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
     oos_json_end_object(w);

@@ -1,4 +1,5 @@
 /* A dry run for a terminal: the verdict, the engine's own words, the phases as bars, the rows of the one that decides. */
+#include "base/locale.h"
 #include "report/dryrun.h"
 #include "report/ledger.h"
 
@@ -31,6 +32,24 @@ static void put_ended(const oos_style *style, const oos_dryrun *run)
         oos_style_ink(style, OOS_INK_WARN, "ENDED without being ready for requests");
     else
         oos_style_ink(style, OOS_INK_WARN, "ENDED, but not for lack of memory");
+}
+
+static void put_denied(const oos_style *style, const oos_dryrun *run)
+{
+    const oos_segment_failure *denied = run->denied;
+    char words[320];
+    if (denied)
+        oos_format(words, sizeof words,
+                   "Allocation %llu was denied as asked: %.2f MiB by %s in %s, with %.2f GiB free. %s",
+                   (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20),
+                   oos_use_word((oos_use)(denied->use % OOS_USE_COUNT)),
+                   oos_phase_word((oos_phase)(denied->phase % OOS_PHASE_COUNT)), oos_gib(denied->free_bytes),
+                   run->verdict == OOMSIGHT_VERDICT_FITS ? "The engine went on."
+                                                         : "The engine did not survive it.");
+    else
+        oos_format(words, sizeof words, "--fail-after %llu denied nothing: there were %llu allocations.",
+                   (unsigned long long)run->fail_after, (unsigned long long)run->asked_count);
+    oos_style_paragraph(style, 2, words);
 }
 
 static void put_headline(const oos_style *style, const oos_dryrun *run)
@@ -68,6 +87,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
             "Host and device together needed more than the machine has. A real one of that kind stops "
             "answering; 'oomsight run --unified RESERVE' in front of the command makes it an error of the "
             "engine.");
+    if (run->fail_after) put_denied(style, run);
     if (run->damaged)
         oos_style_paragraph(
             style, 2, "The shared segment was damaged during the run: the figures are not to be trusted.");
@@ -121,6 +141,22 @@ static double grown_mib(uint64_t first, uint64_t last)
     return ((double)last - (double)first) / 0x1p20;
 }
 
+/* Growth is a claim: its whole range lies above nothing, and it came to more than the units that memory is taken in. */
+static bool grows(const oos_slope *slope)
+{
+    return slope->low > 0 && slope->per * slope->span >= 4.0 * (1 << 20);
+}
+
+static void put_growth(const oos_style *style, const char *what, const oos_slope *slope)
+{
+    if (grows(slope))
+        oos_style_put(style, "    %s grows by %.2f KiB a request (%.2f to %.2f), the last %.0f of them\n",
+                      what, slope->per / 1024, slope->low / 1024, slope->high / 1024, slope->span);
+    else
+        oos_style_put(style, "    %s: no growth over the last %.0f requests (%.2f to %.2f KiB a request)\n",
+                      what, slope->span, slope->low / 1024, slope->high / 1024);
+}
+
 static void put_loads(const oos_style *style, const oos_dryrun *run)
 {
     if (run->load_count) oos_text_put(style->text, "\n");
@@ -137,6 +173,9 @@ static void put_loads(const oos_style *style, const oos_dryrun *run)
                 "    from its first part to its end: device %+.1f MiB, host %+.1f MiB over all processes\n",
                 grown_mib(load->device_first_bytes, load->device_last_bytes),
                 grown_mib(load->host_first_bytes, load->host_last_bytes));
+        if (!run->growths || !run->growths[i].known) continue;
+        put_growth(style, "device memory", &run->growths[i].device);
+        put_growth(style, "host memory", &run->growths[i].host);
     }
 }
 

@@ -97,9 +97,9 @@ static void put_growth(const oos_style *style, const oos_growth *growth)
 {
     oos_text_put(style->text, "  ");
     oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB an hour", oos_growth_word(growth->what),
-                  growth->slope.per_hour / (1 << 20));
+                  growth->slope.per / (1 << 20));
     oos_style_put(style, " (%.0f to %.0f, over %.1f h)", growth->slope.low / (1 << 20),
-                  growth->slope.high / (1 << 20), growth->slope.hours);
+                  growth->slope.high / (1 << 20), growth->slope.span);
     if (growth->hours_to_limit > 0)
         oos_style_put(style, ": at that rate the budget is reached in %.1f h", growth->hours_to_limit);
     oos_text_put(style->text, "\n");
@@ -204,10 +204,10 @@ static void put_growth_json(oos_json_writer *w, const oos_growth *growth)
     oos_json_begin_object(w);
     oos_json_field_str(w, "what", oos_growth_word(growth->what));
     oos_json_field_str(w, "bus_id", growth->bus_id);
-    oos_json_field_u64(w, "bytes_per_hour", oos_u64_from(growth->slope.per_hour));
+    oos_json_field_u64(w, "bytes_per_hour", oos_u64_from(growth->slope.per));
     oos_json_field_u64(w, "low", oos_u64_from(growth->slope.low));
     oos_json_field_u64(w, "high", oos_u64_from(growth->slope.high));
-    oos_json_field_u64(w, "seconds", oos_u64_from(growth->slope.hours * 3600));
+    oos_json_field_u64(w, "seconds", oos_u64_from(growth->slope.span * 3600));
     oos_json_key(w, "seconds_to_limit");
     if (growth->hours_to_limit > 0)
         oos_json_put_u64(w, oos_u64_from(growth->hours_to_limit * 3600));

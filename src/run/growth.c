@@ -1,6 +1,5 @@
 #include "run/growth.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,34 +21,6 @@ const char *oos_growth_word(oos_growth_what what)
     static const char *const words[OOS_GROWTH_COUNT] = {"device memory by calls", "device memory by no call",
                                                         "pinned host memory", "host memory"};
     return words[what];
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double const x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-bool oos_slope_of(const double *hours, const double *bytes, size_t count, oos_slope *ret_slope)
-{
-    if (count < OOS_SLOPE_SAMPLES_MIN || count > OOS_HISTORY_MAX) return false;
-    double *slopes = malloc(count * (count - 1) / 2 * sizeof *slopes);
-    size_t pairs = 0;
-    if (!slopes) return false;
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = i + 1; j < count; j++)
-            if (hours[j] > hours[i]) slopes[pairs++] = (bytes[j] - bytes[i]) / (hours[j] - hours[i]);
-    if (pairs) qsort(slopes, pairs, sizeof *slopes, by_value);
-    double const n = (double)count, spread = 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
-    double const lowest = ((double)pairs - spread) / 2, highest = ((double)pairs + spread) / 2;
-    bool const done = pairs > 0 && lowest >= 0;
-    if (done)
-        *ret_slope = (oos_slope){.per_hour = slopes[pairs / 2],
-                                 .low = slopes[(size_t)lowest],
-                                 .high = slopes[highest < (double)pairs ? (size_t)highest : pairs - 1],
-                                 .hours = hours[count - 1] - hours[0]};
-    free(slopes);
-    return done;
 }
 
 oos_history *oos_history_create(void)
@@ -107,8 +78,7 @@ static bool growth_of(const oos_history *history, size_t series, oos_growth *ret
     oos_slope *slope = &ret_growth->slope;
     return oos_slope_of(history->hours + first, history->bytes[series] + first, history->count - first,
                         slope) &&
-           slope->hours >= OOS_GROWTH_HOURS_MIN && slope->low > 0 &&
-           slope->per_hour * slope->hours >= UNIT_BYTES;
+           slope->span >= OOS_GROWTH_HOURS_MIN && slope->low > 0 && slope->per * slope->span >= UNIT_BYTES;
 }
 
 size_t oos_history_growth(const oos_history *history, const oos_run_state *state, oos_growth *ret_list,
@@ -125,7 +95,7 @@ size_t oos_history_growth(const oos_history *history, const oos_run_state *state
         if (!growth_of(history, series, &growth)) continue;
         if (growth.what <= OOS_GROWTH_OUTSIDE) {
             growth.bus_id = device->bus_id;
-            growth.hours_to_limit = hours_left(device, growth.slope.per_hour);
+            growth.hours_to_limit = hours_left(device, growth.slope.per);
         }
         ret_list[count++] = growth;
     }

@@ -3,19 +3,11 @@
 #ifndef OOS_RUN_GROWTH_H
 #define OOS_RUN_GROWTH_H
 
+#include "base/slope.h"
 #include "run/run.h"
 
-enum { OOS_HISTORY_MAX = 240, OOS_SLOPE_SAMPLES_MIN = 20 };
+enum { OOS_HISTORY_MAX = OOS_SLOPE_POINTS_MAX };
 #define OOS_GROWTH_HOURS_MIN (5.0 / 60) /* of the later half, which is judged */
-
-typedef struct oos_slope {
-    double per_hour, low, high; /* bytes; 95 % of such samples lie inside, were their errors independent */
-    double hours;
-} oos_slope;
-
-/* `count` points in the order of time; false with fewer than OOS_SLOPE_SAMPLES_MIN or more than OOS_HISTORY_MAX, or when memory
- * runs out. */
-bool oos_slope_of(const double *hours, const double *bytes, size_t count, oos_slope *ret_slope);
 
 typedef enum oos_growth_what {
     OOS_GROWTH_CALLS,   /* of a device, by calls: PyTorch's reserved memory for the most part */
@@ -29,8 +21,8 @@ const char *oos_growth_word(oos_growth_what what);
 
 typedef struct oos_growth {
     oos_growth_what what;
-    const char *bus_id; /* NULL: of the host */
-    oos_slope slope;
+    const char *bus_id;    /* NULL: of the host */
+    oos_slope slope;       /* bytes, by hours */
     double hours_to_limit; /* at this slope; 0: there is no limit */
 } oos_growth;
 

@@ -19,7 +19,7 @@ BINARY = os.path.abspath(sys.argv[1])
 SERVER = """#!%s
 import http.server, os, signal, sys, threading, time
 how, port = sys.argv[2], int(sys.argv[sys.argv.index("--port") + 1])
-seen = [0]
+seen, kept = [0], []
 class Answer(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def log_message(self, *words):
@@ -36,6 +36,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
             threading.Event().wait()
         if how == "deaf" and seen[0] == 3:
             server.socket.close()  # it lives on
+        if how == "leaks":
+            kept.append(bytearray(65536))
+            kept[-1][::4096] = b"x" * 16
         if how == "tells":
             sys.stdout.write(body.decode() + "\\n")  # in one piece: threads
             sys.stdout.flush()
@@ -191,8 +194,20 @@ def loads(folder):
     check("the exception that the engine died of is in the report, not what followed from it",
           "RuntimeError: no such operator" in dryrun("--quiet", "--load", "1:4:2", "--", vllm, "serve", "fails").stdout)
     mixes(folder, vllm)
+    grows(vllm)
     done = dryrun("--load", "4:4:2", "--", "true")
     check("--load on a command that never serves is no success", done.returncode == 1 and done.stdout.startswith("ENDED without"), done.stdout)
+
+
+def grows(vllm):
+    """What grows by 64 KiB a request is told with its slope, what does not is not."""
+    runs = {how: subprocess.Popen(command("--json", "--load", "1200:64:16,concurrency=4,rate=110", "--", vllm, "serve", how), stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True) for how in ("leaks", "well")}
+    for how, run in runs.items():
+        growth = json.loads(run.communicate(timeout=100)[0])["load"]["mixes"][0]["growth"]
+        host, device = growth["host"], growth["device"]
+        fair = 60e3 < host["bytes_per_request"] < 72e3 and host["low"] > 0 if how == "leaks" else host["bytes_per_request"] < 4096
+        check("growth of a server that answers %s" % how, fair and device["high"] == 0 and growth["requests"] > 400, growth)
 
 
 def no_room():
@@ -329,8 +344,29 @@ def beside():
     check("files beside the segment are removed with it", folder and not os.path.exists(folder[0]), (folder, done.stderr))
 
 
+DENIED = """
+import ctypes, sys
+gpu = ctypes.CDLL(None)
+def take(mib): return gpu.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20)) == 0
+print("answers", [take(2 * i) for i in range(1, 5)], [take(8) for _ in range(int(sys.argv[1]))], take(2), flush=True)
+"""
+
+
+def denied():
+    """The N-th allocation fails, with those that ask for the same at once again, as PyTorch does; everything else is given."""
+    for number, again, want in (("3", "0", "[True, True, False, True] [] True"), ("4", "2", "[True, True, True, False] [False, False] True"),
+                                ("4", "6", "[True, True, True, False] [False, False, False, True, True, True] True"), ("90", "1", "[True, True, True, True] [True] True")):
+        done = dryrun("--json", "--fail-after", number, "--", sys.executable, "-c", DENIED, again)
+        told = json.loads(done.stdout)["child"]["denied"]
+        check("allocation %s is denied, %s times asked again" % (number, again), "answers " + want in done.stderr, done.stderr[-300:])
+        check("and the report says so", told is None if number == "90" else told["allocation"] == int(number) and told["bytes"] == int(number) << 21, told)
+    text = dryrun("--fail-after", "2", "--", sys.executable, "-c", DENIED, "0").stdout
+    check("in words as well", "Allocation 2 was denied as asked: 4.00 MiB by cudaMalloc" in " ".join(text.split()) and "The engine went on." in text, text)
+
+
 def main():
     beside()
+    denied()
     with tempfile.TemporaryDirectory() as folder:
         words_of_signals()
         time_holds()

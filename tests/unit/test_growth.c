@@ -90,8 +90,8 @@ static void a_leak_of_a_mebibyte_a_minute_is_found_within_twenty_minutes(void **
     assert_int_equal(serve(e, 20, leak, NULL, list), 1);
     assert_int_equal(list[0].what, OOS_GROWTH_CALLS);
     assert_string_equal(list[0].bus_id, "0000:01:00.0");
-    assert_true(fabs(list[0].slope.per_hour / MIB - 60) < 6);
-    assert_true(list[0].slope.low <= list[0].slope.per_hour && list[0].slope.per_hour <= list[0].slope.high);
+    assert_true(fabs(list[0].slope.per / MIB - 60) < 6);
+    assert_true(list[0].slope.low <= list[0].slope.per && list[0].slope.per <= list[0].slope.high);
     assert_true(fabs(list[0].hours_to_limit - 9600 / 60.0) < 25); /* 20 GiB less 10, the rest and the leak */
     engine_free(e);
 }
@@ -104,7 +104,7 @@ static void a_leak_of_the_host_is_told_apart_from_the_devices(void **state)
     assert_int_equal(serve(e, 40, wander, slow_leak_in_noise, list), 1);
     assert_int_equal(list[0].what, OOS_GROWTH_HOST);
     assert_null(list[0].bus_id);
-    assert_true(fabs(list[0].slope.per_hour / MIB - 60) < 12);
+    assert_true(fabs(list[0].slope.per / MIB - 60) < 12);
     engine_free(e);
 }
 
@@ -127,7 +127,7 @@ static void days_fit_into_the_same_memory(void **state)
     engine *e = engine_new();
     oos_growth list[OOS_GROWTH_COUNT];
     assert_int_equal(serve(e, 60.0 * 24 * 3, leak, NULL, list), 1);
-    assert_true(list[0].slope.hours > 24 && list[0].slope.hours <= 72);
+    assert_true(list[0].slope.span > 24 && list[0].slope.span <= 72);
     engine_free(e);
 }
 
