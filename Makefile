@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: app space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: app equal space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -53,6 +53,8 @@ wheels:                 ## for everything else, into dist-others: ARM, musl, mac
 	@tools/wheels.sh dist-others
 try-wheels:
 	@tests/packages/try_wheels.sh dist-others
+equal: all              ## JSON of plan and explain by every build that is here, byte for byte; SHARED=DIR: all configs and logs
+	@tests/packages/equal.py $(B)/cli/oomsight $(if $(SHARED),--shared $(SHARED))
 package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
 	@tools/package.sh build-portable dist
 package-arm: wheel-arm  ## dist/*_arm64.deb out of the wheel for ARM

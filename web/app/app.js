@@ -6,6 +6,15 @@ const HUB = 'https://huggingface.co/';
 const CONFIG_MOST = 4 << 20, SNIFF = 64 << 10;
 
 /* ---- the command in its worker ---- */
+/* Fetched and compiled beside everything else that is loaded, once: a worker that was stopped is replaced by one that gets the same program. */
+const program = (async () => {
+  const answer = await fetch('oomsight.wasm');
+  if (!answer.ok) throw new Error('oomsight.wasm: ' + answer.status);
+  /* compiled while it comes, and kept compiled by the browser, where the server knows the type */
+  if ((answer.headers.get('Content-Type') || '').startsWith('application/wasm')) return WebAssembly.compileStreaming(answer);
+  return WebAssembly.compile(await answer.arrayBuffer());
+})();
+program.catch(() => {}); /* told by the first run */
 let worker = null, number = 0;
 const waiting = new Map();
 function start() {
@@ -17,13 +26,18 @@ function start() {
     waiting.delete(data.id);
     who.done(data);
   };
-  worker.onerror = event => { for (const who of waiting.values()) who.done({ code: 4, out: '', err: 'oomsight: ' + (event.message || 'no worker') }); waiting.clear(); };
+  worker.onerror = event => fail(event.message || 'no worker');
+}
+function fail(why) {
+  for (const who of waiting.values()) who.done({ code: 4, out: '', err: 'oomsight: ' + why });
+  waiting.clear();
 }
 function run(args, files = [], environment = {}) {
   if (!worker) start();
+  const id = ++number;
   return new Promise(done => {
-    waiting.set(++number, { done, progress: showProgress });
-    worker.postMessage({ id: number, args, files, environment });
+    waiting.set(id, { done, progress: showProgress });
+    program.then(module => { if (waiting.has(id)) worker.postMessage({ id, module, args, files, environment }); }, error => fail(error.message));
   });
 }
 function stop() {
@@ -37,6 +51,7 @@ function stop() {
 const configs = new Map(); /* name -> text */
 const origins = new Map(); /* name -> key of WORDS */
 const known = new Set();   /* names that the command has in its own catalogue */
+let names = null;          /* when they are there */
 let loose = null;          /* a config.json that was dropped, for whatever model is named next */
 function cacheFiles() {
   const files = [];
@@ -124,11 +139,12 @@ let saved = null;
 function showReport(html) {
   const theme = document.documentElement.dataset.theme;
   const tail = '<script>new ResizeObserver(() => parent.postMessage({ height: document.documentElement.scrollHeight }, "*")).observe(document.body)</scr' + 'ipt>';
-  const frame = $('report');
+  const frame = $('report').cloneNode(); /* a new one: Chromium 156 leaves a frame blank that was hidden and gets another document */
   frame.hidden = false;
   frame.title = words('report');
   frame.style.height = '900px';
   frame.srcdoc = (theme ? html.replace('<html', '<html data-theme="' + theme + '"') : html) + tail;
+  $('report').replaceWith(frame);
   if (saved) URL.revokeObjectURL(saved);
   saved = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
   $('save').href = saved;
@@ -155,6 +171,7 @@ async function planOne(mine, found) {
   const gpu = gpuFor(found), version = $('version').value || found.engine_version;
   if (!gpu) { $('wait').hidden = true; showState(words('needGpu')); $('gpu').focus(); return; }
   const model = modelOf(found.command);
+  await names;
   if (loose && model && isHubName(model)) { configs.set(model, loose); origins.set(model, 'given'); loose = null; }
   tellModel(model);
   const args = ['plan', '--offline', '--format', 'html', ...LANGUAGE(), '--gpu', gpu, ...(version ? ['--vllm', version] : []), '--', ...found.command];
@@ -304,10 +321,12 @@ const ready = (async () => {
   embed();
   setLanguage((navigator.language || '').startsWith('zh') ? 'zh' : 'en');
   start();
-  await catalogue();
+  names = catalogue();
   if (fromLink()) await planNow();
   await lists();
+  await names;
   document.documentElement.dataset.ready = '1';
+  /* last, because it loads everything once more */
+  if ('serviceWorker' in navigator && (location.protocol === 'https:' || location.hostname === '127.0.0.1' || location.hostname === 'localhost'))
+    navigator.serviceWorker.register('sw.js').catch(() => {});
 })();
-if ('serviceWorker' in navigator && location.protocol === 'https:' || location.hostname === '127.0.0.1' || location.hostname === 'localhost')
-  navigator.serviceWorker.register('sw.js').catch(() => {});

@@ -10,7 +10,7 @@ const WORDS = {
   commandLabel: ['A vllm command, docker run, compose file or Kubernetes manifest', 'vllm 命令、docker run、compose 文件或 Kubernetes 清单'],
   gpuLabel: ['GPU', 'GPU'],
   versionLabel: ['vLLM', 'vLLM'],
-  versionAuto: ['as the command says, or newest', '按命令所写，否则最新'],
+  versionAuto: ['the command\'s, or newest', '按命令，否则最新'],
   planGo: ['Plan', '规划'],
   configDrop: ['config.json of the model', '模型的 config.json'],
   explainTitle: ['After: a log or a snapshot', '出错之后：日志或快照'],

@@ -1,22 +1,9 @@
-/* The command in a thread of its own: a message brings words and files, the answer is what the command printed. Every run is a
+/* The command in a thread of its own: a message brings the compiled program, words and files, the answer is what the command printed. Every run is a
  * new instance of the same compiled program, so that none leaves anything behind. */
 'use strict';
 importScripts('wasi.js');
 
 const UNPACKED_MOST = 2 ** 31; /* what a gzip file may grow to */
-let compiled = null;
-
-async function load() {
-  const answer = await fetch('oomsight.wasm');
-  if (!answer.ok) throw new Error('oomsight.wasm: ' + answer.status);
-  /* compiled while it comes, and kept compiled by the browser, where the server knows the type */
-  if ((answer.headers.get('Content-Type') || '').startsWith('application/wasm')) return WebAssembly.compileStreaming(answer);
-  return WebAssembly.compile(await answer.arrayBuffer());
-}
-function program() {
-  if (!compiled) compiled = load();
-  return compiled;
-}
 
 async function unpacked(file) {
   if (!(file instanceof Blob)) return file;
@@ -33,7 +20,7 @@ async function unpacked(file) {
   return new Response(file.stream().pipeThrough(new DecompressionStream('gzip')).pipeThrough(counted)).blob();
 }
 
-self.onmessage = async ({ data: { id, args, files, environment } }) => {
+self.onmessage = async ({ data: { id, module, args, files, environment } }) => {
   const started = performance.now();
   let told = 0;
   function progress(read, size) {
@@ -45,11 +32,10 @@ self.onmessage = async ({ data: { id, args, files, environment } }) => {
     const folder = new Map();
     for (const [path, file] of files) folder.set(path, typeof file === 'string' ? new TextEncoder().encode(file) : await unpacked(file));
     const system = wasiSystem(folder, ['oomsight', ...args], environment || {}, progress);
-    const instance = await WebAssembly.instantiate(await program(), { wasi_snapshot_preview1: system.imports });
+    const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: system.imports });
     self.postMessage({ id, ...system.run(instance), ms: performance.now() - started });
   } catch (error) {
     const why = error instanceof WebAssembly.RuntimeError ? 'the program was stopped (' + error.message + ')' : error.message;
     self.postMessage({ id, code: 4, out: '', err: 'oomsight: ' + why + '\n', ms: performance.now() - started });
   }
 };
-program().catch(() => {}); /* begin at once; a failure is told by the first run */
