@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""The same answers everywhere: equal.py NATIVE [--way NAME=COMMAND]... [--shared DIR] [--every N] [--jobs N]
+"""The same answers everywhere: equal.py NATIVE [--way NAME=COMMAND]... [--shared DIR] [--seconds N] [--jobs N]
 
 Plans (every config x 8 GPUs x 2 releases of vLLM) and explanations of every log, as JSON, by the command of this machine and by each other way
 to run it: exit code, output and messages must be equal, byte for byte. Configs and logs are those of the fixtures, and with --shared
 those beside the checkout. COMMAND is the words that run a build (`qemu-aarch64-static -L DIR FILE`), or a file FILE.wasm, which node runs by
-the page's own wasi.js, compiled once; without --way the builds that CI and `make wheels` leave behind. --every N takes each Nth question, for a
-quick look. A way whose files are not there is told, and is no failure unless there is none left (exit 77). Standard library only."""
+the page's own wasi.js, compiled once; without --way the builds that CI and `make wheels` leave behind. --seconds N ends after that time:
+questions come in a mixed order, always the same, so that a part of them is a sample. A way whose files are not there is told, and is no failure unless there is none left (exit 77). Standard library only."""
 import argparse
 import concurrent.futures
 import glob
 import json
 import os
+import random
 import shlex
 import shutil
 import subprocess
@@ -57,17 +58,17 @@ class Command:
 
 
 class Wasm:
-    """One node that has compiled the module; a fresh instance for each question."""
+    """One node for each thread that asks; it has compiled the module, and makes a fresh instance for each question."""
 
     def __init__(self, path):
-        self.node = subprocess.Popen(["node", os.path.join(HERE, "wasm.js"), path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-        self.lock = threading.Lock()
+        self.path, self.own = path, threading.local()
 
     def ask(self, words, files):
-        with self.lock:
-            self.node.stdin.write(json.dumps({"words": words, "files": files, "environment": ENVIRONMENT}) + "\n")
-            self.node.stdin.flush()
-            answer = json.loads(self.node.stdout.readline())
+        if not hasattr(self.own, "node"):
+            self.own.node = subprocess.Popen(["node", os.path.join(HERE, "wasm.js"), self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+        self.own.node.stdin.write(json.dumps({"words": words, "files": files, "environment": ENVIRONMENT}) + "\n")
+        self.own.node.stdin.flush()
+        answer = json.loads(self.own.node.stdout.readline())
         return answer["code"], answer["out"], answer["err"]
 
 
@@ -96,31 +97,36 @@ def differs(native, other, words):
     return ""
 
 
-def compare(native, others, every, shared, jobs):
+def compare(native, others, shared, seconds_most, jobs):
+    all_of_them = list(questions(shared))
+    random.Random(1).shuffle(all_of_them)
+    begun = time.monotonic()
     asked = {"plan": 0, "explain": 0}
     wrong = {name: dict.fromkeys(asked, 0) for name in others}
-    seconds = dict.fromkeys(others, 0.0)
 
     def one(question):
         kind, words, files = question
+        if seconds_most and time.monotonic() - begun > seconds_most:
+            return kind, None
         answer, parted = native.ask(words, files), {}
         for name, way in others.items():
-            start = time.monotonic()
             parted[name] = differs(answer, way.ask(words, files), words)
-            seconds[name] += time.monotonic() - start
         return kind, parted
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for kind, parted in pool.map(one, list(questions(shared))[::every]):
+        for kind, parted in pool.map(one, all_of_them):
+            if parted is None:
+                continue
             asked[kind] += 1
             for name, difference in parted.items():
                 if difference:
                     wrong[name][kind] += 1
                     if sum(wrong[name].values()) <= 20:
                         print("DIFFERS %s %s" % (name, difference), flush=True)
+    print("asked %d of %d questions in %.0f s" % (sum(asked.values()), len(all_of_them), time.monotonic() - begun))
     for name in others:
-        print("%s: plans equal %d of %d, explanations equal %d of %d (%.0f s)" % (name, asked["plan"] - wrong[name]["plan"], asked["plan"],
-              asked["explain"] - wrong[name]["explain"], asked["explain"], seconds[name]))
+        print("%s: plans equal %d of %d, explanations equal %d of %d" % (name, asked["plan"] - wrong[name]["plan"], asked["plan"],
+              asked["explain"] - wrong[name]["explain"], asked["explain"]))
     return any(sum(kinds.values()) for kinds in wrong.values()) or not all(asked.values())
 
 
@@ -129,14 +135,14 @@ def main():
     parser.add_argument("native")
     parser.add_argument("--way", action="append", metavar="NAME=COMMAND")
     parser.add_argument("--shared")
-    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--seconds", type=float)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     others = ways(options.way or WAYS)
     if not others:
         print("no other way to run it is here")
         return 77
-    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.every, options.shared, options.jobs) else 0
+    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.shared, options.seconds, options.jobs) else 0
 
 
 if __name__ == "__main__":
