@@ -135,6 +135,7 @@ typedef struct oos_serve {
     U64(mamba_block_size, "--mamba-block-size")                                                              \
     STR(mamba_cache_mode, "--mamba-cache-mode")                                                              \
     STR(attention_backend, "--attention-backend")                                                            \
+    STR(moe_backend, "--moe-backend")                                                                        \
     STR(performance_mode, "--performance-mode")                                                              \
     YES(disable_custom_all_reduce, "--disable-custom-all-reduce")                                            \
     U64(max_logprobs, "--max-logprobs")                                                                      \

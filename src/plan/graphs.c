@@ -80,16 +80,18 @@ static uint64_t stage_nodes(const oos_setup *setup)
     return nodes / 10 / oos_max(1, setup->pp);
 }
 
-/* custom_all_reduce.py: two GPUs, or NVLink between all of them, in one node, and not switched off. */
+/* custom_all_reduce.py: two GPUs that reach each other (GeForce cards do not, _can_p2p), or NVLink between all of them, in one node, and not
+ * switched off. */
 static bool custom_all_reduce(const oos_setup *setup)
 {
     if (oos_flag_or(setup->serve->disable_custom_all_reduce, false) || setup->tp > 8) return false;
-    if (setup->tp == 2) return true;
-    return oos_setup_driver(setup).nvlink;
+    if (oos_setup_driver(setup).nvlink) return true;
+    return setup->tp == 2 && !(setup->device.name && strstr(setup->device.name, "GeForce"));
 }
 
-/* What the driver takes (facts/driver.c). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts), then a plain
- * node; a custom all-reduce 40 KiB (0.10.1, TP 2). */
+/* What the driver takes (facts/driver.c). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts); then 120 on 8.x
+ * (0.13 to 0.19, three starts of three sources on L40S and a 4090 of 48 GB: 114, 147, 190) and elsewhere a plain node. A custom all-reduce
+ * 40 KiB (0.10.1, TP 2), then a plain node. */
 typedef struct cost {
     uint64_t graph, node, collective;
 } cost;
@@ -98,7 +100,9 @@ static cost cost_of(const oos_setup *setup)
 {
     oos_driver const driver = oos_setup_driver(setup);
     cost c = {.graph = driver.graph_bytes, .node = driver.graph_node_bytes};
-    c.collective = setup->rules->torch_minor >= 9 ? c.node : (custom_all_reduce(setup) ? 40 : 200) * OOS_KIB;
+    bool const custom = custom_all_reduce(setup), newer = setup->rules->torch_minor >= 9;
+    c.collective = (custom ? 40 : newer ? 120 : 200) * OOS_KIB;
+    if (newer && (custom || setup->device.capability / 10 != 8)) c.collective = c.node;
     if (setup->tp <= 1) c.collective = 0;
     return c;
 }

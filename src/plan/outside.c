@@ -58,8 +58,7 @@ static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
     if (capability != 90) return 0;
     uint64_t bytes = (setup->tp <= 2 ? 450 : setup->tp <= 4 ? 500 : 900) * OOS_MIB;
     if (!setup->rules->nccl_before_snapshot) bytes = OOS_GIB;
-    if (setup->tp >= 4 && !setup->eager)
-        bytes = oos_add(bytes, setup->rules->compiled_collectives_mib * OOS_MIB);
+    if (!setup->eager) bytes = oos_add(bytes, setup->rules->compiled_collectives_mib * OOS_MIB);
     *ret_high = oos_max(oos_mul(bytes, 3) / 2, oos_add(bytes, 400 * OOS_MIB));
     return bytes;
 }
@@ -70,6 +69,10 @@ static oos_amount growth_of(const oos_setup *setup)
     uint64_t bytes = driver.kernels_bytes, high = driver.kernels_high;
     uint64_t low = 0, collectives_high;
     uint64_t const collectives = collectives_of(setup, &collectives_high);
+    if (setup->device.capability == 90) {
+        bytes = oos_add(bytes, setup->rules->more_kernels_mib * OOS_MIB);
+        high = oos_add(high, setup->rules->more_kernels_mib * OOS_MIB);
+    }
     bytes = oos_add(bytes, collectives);
     low = oos_add(low, collectives / 2);
     high = oos_add(high, collectives_high);

@@ -115,6 +115,28 @@ static void the_expert_workspace_stays_and_meets_the_next_attention(void **state
     end(&s);
 }
 
+/* vLLM's own CUTLASS for NVFP4, when it is asked for, has five rows a token where FlashInfer's has two: caches, permuted
+ * input, rows in order, rows weighed (0.20.2, Gemma 4 26B on an RTX 5090: 1.5 GiB less cache than with FlashInfer's). */
+static void cutlass_for_nvfp4_holds_every_row_four_times(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 20, 2));
+    oos_quant quants[2] = {{.kind = OOS_QUANT_NONE}, {.kind = OOS_QUANT_NVFP4}};
+    s.model.quants = quants;
+    s.model.quant_count = 2;
+    s.model.hidden = 2816;
+    s.model.moe = (oos_moe){.experts = 128, .per_token = 8, .intermediate = 704};
+    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    s.setup.device.capability = 120;
+    uint64_t const flash = activation_of(&s).forward.bytes;
+    s.serve.moe_backend = "cutlass";
+    uint64_t const rows = (uint64_t)16384 * 8 * 2;
+    assert_int_equal(activation_of(&s).forward.bytes - flash,
+                     (4 * 2816 + 704) * rows - (2 * 2816 + 3 * 704) * rows);
+    end(&s);
+}
+
 /* A shared expert is an MLP beside the routed ones: its gate and up products and their result are three widths of it, alive with the
  * residual, what the layer was given and its normed input, and the router's logits in fp32. Where gate_up is kept, the output too. */
 static void a_shared_expert_holds_three_widths_of_itself(void **state)
@@ -229,6 +251,33 @@ static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
     s.model.model_type = "gemma3";
     s.model.hidden = 5376;
     assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 256 * 5376 * 2);
+    end(&s);
+}
+
+/* 32 images of Gemma 3 lie beside the sampler that decides (0.19.0); the newer runner lets go of them. */
+static void the_dummy_images_stay_to_the_end_of_the_older_profile(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 19, 0));
+    s.setup.multimodal = true;
+    s.setup.max_num_batched_tokens = 8192;
+    s.model.model_type = "gemma3";
+    s.model.hidden = 2560;
+    s.model.vocab = 262208;
+    s.model.vision = (oos_vision){.present = true,
+                                  .hidden = 1152,
+                                  .intermediate = 4304,
+                                  .patch = 14,
+                                  .image_size = 896,
+                                  .channels = 3,
+                                  .max_image_tokens = 256};
+    s.setup.v2_runner = false;
+    oos_activation const older = activation_of(&s);
+    uint64_t const pixels = (uint64_t)31 * 896 * 896 * 3 * 2; /* 8,192 / 260 of them */
+    assert_true(older.encoder.bytes < older.sampler.bytes);
+    assert_int_equal(older.peak.bytes,
+                     older.sampler.bytes + older.retained.bytes + older.encoder_cache.bytes + pixels);
     end(&s);
 }
 
@@ -363,9 +412,12 @@ static void a_cold_compile_cache_holds_the_embedding_again(void **state)
     assert_true(oos_activation_compile_open(&s.setup));
     uint64_t const embedding = (uint64_t)128256 * 4096 * 2, columns = (uint64_t)2 * 4096 * 2048 * 2;
     assert_int_equal(activation_of(&s).peak.bytes, embedding + columns);
+    oos_amount const open = activation_of(&s).peak;
     s.env.cold_compile = (oos_flag){true, false};
     assert_false(oos_activation_compile_open(&s.setup));
     assert_true(activation_of(&s).peak.bytes < embedding);
+    assert_in_range(activation_of(&s).peak.bytes, open.low,
+                    open.high); /* while it is open both are in the range */
     s.setup.eager = true;
     s.env.cold_compile = (oos_flag){false, false};
     assert_false(oos_activation_compile_open(&s.setup));
@@ -476,6 +528,59 @@ static void captured_collectives_are_dear_before_torch_2_9(void **state)
     end(&s);
 }
 
+/* From torch 2.9 they are so on 8.x without NVLink only: two GPUs reach each other there, unless they are GeForce cards. */
+static void captured_collectives_of_parts_without_nvlink(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 19, 0));
+    with_graphs(&s);
+    s.setup.graph_mode = OOS_GRAPH_PIECEWISE;
+    s.setup.tp = 2;
+    s.setup.device.capability = 89;
+    s.setup.device.name = "NVIDIA L40S";
+    uint64_t const custom = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    s.setup.device.name = "NVIDIA GeForce RTX 4090";
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes - custom, 2 * 4 * 2 * (120 - 12) * OOS_KIB);
+    s.setup.device.name = "NVIDIA L40S";
+    s.setup.tp = 4;
+    assert_true(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes > custom + OOS_MIB);
+    end(&s);
+}
+
+static uint64_t growth_bytes(start *s)
+{
+    oos_backend_choice const choice = {.name = "FLASH_ATTN"};
+    oos_outside outside;
+    assert_int_equal(oos_outside_of(s->arena, &s->setup, &choice, 0, &outside, NULL), OOMSIGHT_OK);
+    return outside.profile_growth.bytes;
+}
+
+/* 0.18 to 0.20 on Hopper: 0.25 GiB on one GPU, 2.07 on two of a compiled start, 2.13 on four. */
+static void hopper_takes_more_outside_torch_from_0_18_to_0_20(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 17, 0));
+    assert_int_equal(growth_bytes(&s), 100 * OOS_MIB);
+    end(&s);
+    begin(&s, OOS_VERSION(0, 19, 0));
+    assert_int_equal(growth_bytes(&s), 250 * OOS_MIB);
+    s.setup.tp = 2;
+    assert_int_equal(growth_bytes(&s), (250 + 450) * OOS_MIB);
+    s.setup.eager = false;
+    assert_int_equal(growth_bytes(&s), (250 + 450 + 1400) * OOS_MIB);
+    s.setup.tp = 4;
+    assert_int_equal(growth_bytes(&s), (250 + 500 + 1400) * OOS_MIB);
+    s.setup.device.capability = 89;
+    s.setup.tp = 1;
+    assert_int_equal(growth_bytes(&s), 45 * OOS_MIB);
+    end(&s);
+    begin(&s, OOS_VERSION(0, 21, 0));
+    assert_int_equal(growth_bytes(&s), 100 * OOS_MIB);
+    end(&s);
+}
+
 /* From 0.10.2 to 0.17 a warm-up forward leaves segments that go back inside the measured stretch: printed is T + D - R. */
 static void what_capture_prints_is_less_by_the_forward_before_it(void **state)
 {
@@ -511,11 +616,13 @@ int main(void)
         cmocka_unit_test(a_dense_layer_is_busiest_in_its_mlp),
         cmocka_unit_test(an_mlp_that_keeps_gate_up_holds_its_output_beside_it),
         cmocka_unit_test(the_expert_workspace_stays_and_meets_the_next_attention),
+        cmocka_unit_test(cutlass_for_nvfp4_holds_every_row_four_times),
         cmocka_unit_test(a_shared_expert_holds_three_widths_of_itself),
         cmocka_unit_test(a_sampler_that_sorts_holds_38_bytes_for_every_logit),
         cmocka_unit_test(a_sampler_that_a_package_decides_is_planned_as_the_larger),
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
         cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
+        cmocka_unit_test(the_dummy_images_stay_to_the_end_of_the_older_profile),
         cmocka_unit_test(queries_of_the_encoder_are_rotated_in_fp32_to_0_12),
         cmocka_unit_test(frames_of_gemma_4_run_one_by_one_to_0_21),
         cmocka_unit_test(a_video_claims_its_time_stamps),
@@ -527,6 +634,8 @@ int main(void)
         cmocka_unit_test(flex_attention_of_old_torch_builds_a_mask_over_the_whole_cache),
         cmocka_unit_test(an_eager_start_has_no_graphs_and_no_estimate),
         cmocka_unit_test(captured_collectives_are_dear_before_torch_2_9),
+        cmocka_unit_test(captured_collectives_of_parts_without_nvlink),
+        cmocka_unit_test(hopper_takes_more_outside_torch_from_0_18_to_0_20),
         cmocka_unit_test(what_capture_prints_is_less_by_the_forward_before_it),
         cmocka_unit_test(flashinfer_takes_a_workspace_for_every_group),
     };

@@ -110,8 +110,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     oos_layer_peak layers;
     oos_activation_layers(&batch, &layers);
 
-    uint64_t encoder = 0, outputs = 0;
-    if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs);
+    uint64_t encoder = 0, outputs = 0, inputs = 0;
+    if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs, &inputs);
     uint64_t const hidden = oos_mul(batch.column, setup->model->hidden);
     uint64_t sampler = hidden, sampler_low = hidden;
     if (batch.last) {
@@ -122,17 +122,18 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const buffer = batch.last ? oos_activation_topk_buffer(&batch) : 0;
     uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
 
-    uint64_t const in_layers = oos_add(oos_add(layers.peak, outputs), layers.cublas ? cublas : 0);
-    uint64_t const in_sampler = oos_add(oos_add(sampler, retained), outputs);
+    uint64_t const in_layers =
+        oos_add(oos_add(layers.peak, oos_add(outputs, inputs)), layers.cublas ? cublas : 0);
+    uint64_t const in_sampler = oos_add(oos_add(sampler, retained), oos_add(outputs, inputs));
     uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
     uint64_t const warm = oos_max(oos_max(in_layers, in_sampler), in_encoder);
     uint64_t const cold = cold_compile(&batch);
     uint64_t const in_compile = cold; /* before the first product: cuBLAS has no workspace yet */
     uint64_t const peak = oos_max(warm, in_compile);
     uint64_t const least = oos_max(oos_max(oos_max(in_layers, in_encoder), in_compile),
-                                   oos_add(oos_add(sampler_low, retained), outputs));
+                                   oos_add(oos_add(sampler_low, retained), oos_add(outputs, inputs)));
 
-    unsigned const spread = batch.compiled ? 12 : 5;
+    unsigned const spread = batch.compiled ? 8 : 5;
     unsigned const most_spread = peak > warm ? 5 : spread; /* an embedding is known to its size */
     *ret_activation = (oos_activation){
         .forward =
@@ -164,6 +165,10 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
                 most->low, oos_max(oos_sub(rest, rest / 20), oos_add(encoder_low(&batch, encoder), beside)));
         most->high = oos_max(most->high, oos_add(ret_activation->encoder.high, beside));
     }
-    if (peak > warm) ret_activation->compile_bytes = peak;
+    if (peak > warm) {
+        ret_activation->compile_bytes = peak;
+        if (oos_activation_compile_open(setup)) /* from a warm cache: in the range, too */
+            most->low = oos_min(most->low, oos_sub(warm, oos_add(warm / 20, 32 * OOS_MIB)));
+    }
     return OOMSIGHT_OK;
 }

@@ -4,10 +4,12 @@
 /* What a kernel holds for every token beside the layer's input and output, in columns of its topk rows. */
 typedef enum kernel {
     KERNEL_CACHES, /* Triton, CUTLASS: two caches, max(I, H) and max(2I, H), from the workspace manager since 0.13 */
-    KERNEL_CALL,   /* the same work before, and Marlin's own call to 0.26: I and max(2I, H), given back */
-    KERNEL_OPENAI, /* OpenAI's MXFP4 kernels: activated and final rows, given back */
-    KERNEL_FLASH,  /* FlashInfer CUTLASS: permuted input, both halves and their product, output, given back */
-    KERNEL_TRTLLM  /* FlashInfer TRT-LLM: product and output, given back */
+    KERNEL_CALL,    /* the same work before, and Marlin's own call to 0.26: I and max(2I, H), given back */
+    KERNEL_OPENAI,  /* OpenAI's MXFP4 kernels: activated and final rows, given back */
+    KERNEL_CUTLASS, /* vLLM's CUTLASS for NVFP4, when asked for: the two caches, the permuted input, the rows put back in order and
+                     * weighed (run_cutlass_moe_fp4) */
+    KERNEL_FLASH, /* FlashInfer CUTLASS: permuted input, both halves and their product, output, given back */
+    KERNEL_TRTLLM /* FlashInfer TRT-LLM: product and output, given back */
 } kernel;
 
 static oos_quant_kind expert_quant(const oos_model *model)
@@ -30,6 +32,7 @@ static kernel marlin(const oos_setup *setup)
 static kernel kernel_of(const oos_setup *setup)
 {
     unsigned const family = setup->device.capability / 10;
+    const char *asked = setup->serve->moe_backend;
     bool const flash = setup->rules->flashinfer_experts && setup->loras == 0;
     kernel const triton = setup->rules->triton_experts_cached ? KERNEL_CACHES : KERNEL_CALL;
     kernel const blackwell = family == 12 ? KERNEL_FLASH : KERNEL_TRTLLM;
@@ -39,7 +42,9 @@ static kernel kernel_of(const oos_setup *setup)
     case OOS_QUANT_FP8_CHANNEL:
     case OOS_QUANT_FP8_BLOCK:
     case OOS_QUANT_MXFP8: return flash && family == 10 ? KERNEL_TRTLLM : triton;
-    case OOS_QUANT_NVFP4: return family >= 10 ? blackwell : marlin(setup);
+    case OOS_QUANT_NVFP4:
+        if (family >= 10 && asked && strcmp(asked, "cutlass") == 0) return KERNEL_CUTLASS;
+        return family >= 10 ? blackwell : marlin(setup);
     case OOS_QUANT_MXFP4:
         if (family == 9) return KERNEL_OPENAI;
         return family == 10 ? KERNEL_TRTLLM : marlin(setup);
@@ -78,6 +83,7 @@ uint64_t oos_activation_experts(const oos_batch *batch, bool *ret_kept)
     switch (chosen) {
     case KERNEL_CACHES: columns = oos_add(oos_max(inner, hidden), oos_max(both, hidden)); break;
     case KERNEL_CALL: columns = oos_add(inner, oos_max(both, hidden)); break;
+    case KERNEL_CUTLASS: columns = oos_add(oos_mul(3, hidden), oos_add(inner, oos_max(both, hidden))); break;
     case KERNEL_FLASH: columns = oos_add(oos_mul(2, hidden), oos_add(both, inner)); break;
     case KERNEL_OPENAI:
     case KERNEL_TRTLLM: columns = oos_add(inner, hidden); break;

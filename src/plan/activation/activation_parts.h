@@ -63,7 +63,8 @@ uint64_t oos_activation_buffers(const oos_batch *batch);
 uint64_t oos_activation_cublas(const oos_setup *setup);
 
 /* The encoder's dummy run; both are 0 without one. */
-void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes);
+void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
+                            uint64_t *ret_input_bytes);
 
 static inline uint64_t oos_per_rank(uint64_t columns, uint64_t ranks)
 {
