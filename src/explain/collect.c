@@ -516,15 +516,16 @@ static bool names_fault(const oos_collector *c, const item *it)
     return false;
 }
 
-/* A sentence that nobody listed: its grammar decides. Progress and advice are not failures. */
+/* A sentence that nobody listed: its grammar decides. Progress and advice are not failures. Whoever knew the sentence, what it
+ * is about ("failed to load the model: out of memory") is kept. */
 static void on_words(oos_collector *c, item *it)
 {
     char const level = it->log.level;
-    if (it->muted || it->message || level == 'I' || level == 'D') return;
+    if (it->muted || level == 'I' || level == 'D') return;
     oos_match const none = {0};
-    if (names_fault(c, it)) return;
+    if (!it->message && names_fault(c, it)) return;
     if (says(c, it) != OOS_SAYS_LACK || c->signals->lack_signal == SIZE_MAX) return;
-    on_message(c, it, c->signals->lack_signal, &none);
+    if (!it->message) on_message(c, it, c->signals->lack_signal, &none);
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
         if (it->topics >> i & 1 && c->signals->topic_signals[i] != SIZE_MAX)
             oos_set_add(&c->open.signals, c->signals->topic_signals[i]);

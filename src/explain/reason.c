@@ -315,7 +315,13 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
     }
     if (stages == ANYWHERE || stages == A_PROGRAMS || incident->stack.ending) return false;
     double share;
-    oos_phase const phase = most_usual(stack ? stack : stages, &share);
+    oos_phase_set left = stack ? stack : stages;
+    /* Where an allocation failed it was not arithmetic that refused. */
+    narrow(&left,
+           has(signals, set, "torch.oom") || has(signals, set, "torch.words") ||
+               has(signals, set, "cuda.error"),
+           ANYWHERE & ~(oos_phase_set)BIT(KV_SIZING));
+    oos_phase const phase = most_usual(left, &share);
     set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");
     return true;
 }

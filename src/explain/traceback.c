@@ -174,7 +174,7 @@ static bool is_name(char c)
 /* The name that `text` begins with: of `Class.function(self)` the function. */
 static oos_view name_read(oos_view text)
 {
-    while (text.len && (text.ptr[0] == ' ' || text.ptr[0] == '\'')) text = oos_view_slice(text, 1, SIZE_MAX);
+    while (text.len && strchr(" '*", text.ptr[0])) text = oos_view_slice(text, 1, SIZE_MAX);
     size_t len = 0, start = 0;
     while (len < text.len && is_name(text.ptr[len])) len++;
     while (len && text.ptr[len - 1] == '.') len--;
@@ -309,9 +309,21 @@ static void push(oos_traceback *stack, oos_phase_set stages)
     stack->frames[stack->count++] = stages;
 }
 
+/* Markdown prints `__init__` as bold "init"; pasted from there the underscores are gone. */
+static oos_view underscored(oos_view function)
+{
+    static const char *const words[] = {"__init__", "__call__", "__enter__",
+                                        "__exit__", "__new__",  "__del__"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (function.len + 4 == strlen(words[i]) && memcmp(words[i] + 2, function.ptr, function.len) == 0)
+            return oos_view_of(words[i]);
+    return function;
+}
+
 static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, oos_view path,
                                oos_view function)
 {
+    function = underscored(function);
     oos_phase_set by_hand = 0;
     for (size_t i = 0; i < frames->count; i++) {
         const record *r = &frames->list[i];
@@ -335,10 +347,17 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         if (stages) stack->method = stages;
     }
     char joined[1024];
-    if (stack->closed || !frame_read(mended(line, after, joined, sizeof joined), after, &path, &function))
-        return;
-    oos_phase_set const stages = stages_of(frames, stack, path, function);
-    if (stages) push(stack, stages);
+    oos_view rest = mended(line, after, joined, sizeof joined);
+    if (stack->closed) return;
+    /* A paste that lost its line ends holds many frames in a line. */
+    for (const char *next; rest.len; rest = next ? behind(rest, next, 0) : (oos_view){0}) {
+        const char *file = find(rest, "File \"");
+        next = file ? find(behind(rest, file, 1), "File \"") : NULL;
+        oos_view const one = next ? oos_view_slice(rest, 0, (size_t)(next - rest.ptr)) : rest;
+        if (!frame_read(one, after, &path, &function)) continue;
+        oos_phase_set const stages = stages_of(frames, stack, path, function);
+        if (stages) push(stack, stages);
+    }
 }
 
 oos_phase_set oos_traceback_stages(const oos_traceback *stack)

@@ -3,6 +3,7 @@
 that loggers, containers and terminals give it, and the verdict must stay the same. usage: wordings.py BINARY [--all]. Without --all each stack gets four dresses, in turn."""
 import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -221,6 +222,16 @@ def wrap(text, columns=100):
     return "\n".join(line[at:at + columns] for line in text.split("\n") for at in range(0, max(len(line), 1), columns))
 
 
+def markdown(lines):
+    """What a page makes of it: underscores at either end of a name are emphasis, and spaces at the beginning of a line are none."""
+    return "\n".join(re.sub(r"\b__(\w+?)__\b", r"\1", line).lstrip() for line in lines)
+
+
+def paragraph(lines, prefix="(Worker_TP1 pid=77) ERROR 01-01 00:00:00 [multiproc_executor.py:822] "):
+    """All in one line, as some forms keep it; each line's prefix stays."""
+    return " ".join(prefix + line.strip() for line in lines)
+
+
 # Sentences: (text, is_oom, phase or None, causes or None)
 SENTENCES = {
     "free memory, 0.9": ("ValueError: Free memory on device (11.02/23.64 GiB) on startup is less than desired GPU memory utilization (0.9, 21.27 GiB). "
@@ -269,6 +280,16 @@ SENTENCES = {
     "kernel kill": ("[12345.678901] Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:98765432kB, anon-rss:61234567kB, file-rss:0kB", True, "host_memory", {"host_ram"}),
     "cgroup kill": ("Memory cgroup out of memory: Killed process 4242 (python3) total-vm:98765432kB", True, "host_memory", {"host_ram"}),
     "Ray kill": ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", True, "host_memory", {"host_ram"}),
+    "Ray threshold": ("Memory on the node (IP: 10.0.0.7, ID: ab12) where the task (actor ID: cd34, name=RayWorkerWrapper.__init__, pid=77, memory used=41.15GB) was running "
+                      "was 61.02GB / 64.00GB (0.953438), which exceeds the memory usage threshold of 0.95. Ray killed this worker (ID: ef56).", True, "host_memory", {"host_ram"}),
+    "Ray tail": ("Refer to the documentation on how to address the out of memory issue: https://docs.ray.io/en/latest/ray-core/scheduling/ray-oom-prevention.html.",
+                 True, "host_memory", {"host_ram"}),
+    "resume": ("[torch_memory_saver.cpp] cudaError error: 2 (out of memory)  file=csrc/core.cpp func=resume line=99", True, "sleep_wake", {"sleep_wake_competitor"}),
+    "load, another program": ("2026-01-01T00:00:00Z CRITICAL box.start - could not load model: CUDA failed with error out of memory", True, "weight_load", {"weights_exceed_gpu"}),
+    "logger of a server": ("ERROR 01-01 00:00:00 [async_llm_engine.py:68] " + TORCH_212.format(tried="618.00 MiB", free="93.31 MiB", gpu=0), True, "runtime_prefill",
+                           {"gmu_too_high_leaves_no_headroom", "activation_peak"}),
+    "Triton, served": ("(APIServer pid=1) INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Running: 2 reqs\n(Worker_TP3 pid=7) ERROR 01-01 00:00:00 "
+                       "[multiproc_executor.py:1020] RuntimeError: Triton Error [CUDA]: out of memory", True, "runtime_other", {"gmu_too_high_leaves_no_headroom"}),
     "bad_alloc": ("terminate called after throwing an instance of 'std::bad_alloc'", True, "host_memory", {"host_ram"}),
     "CPU allocator": ("RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes. "
                       "Error code 12 (Cannot allocate memory)", True, "host_memory", {"host_ram"}),
@@ -310,6 +331,8 @@ SENTENCES = {
     "dead": ("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.", False, None, None),
     "shared memory of a kernel": ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 114688, Hardware limit: 101376. Reducing block sizes or "
                                   "`num_stages` may help.", False, "not_oom", None),
+    "registers of a kernel": ("ERROR:torch._inductor.select_algorithm:Exception No valid triton configs. OutOfMemoryError: out of resource: triton_mm Required: 262144 Hardware "
+                              "limit:232448 Reducing block sizes or `num_stages` may help.", False, "not_oom", None),
     "NCCL usage": ("RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)", False, "not_oom", None),
     "disk": ("OSError: [Errno 28] No space left on device: '/root/.cache/huggingface/hub/tmp1'", False, "not_oom", None),
     "served": ("INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Avg generation throughput: 28.2 tokens/s, Running: 2 reqs, Waiting: 0 "
@@ -333,6 +356,8 @@ def cases(everything):
         yield f"{name}, Windows", "\r\n".join(stack_lines(stack, ERRORS[errors[0]], "plain")), True, phase, causes
         if name not in UNDECIDED:
             yield f"{name}, tail", "\n".join(stack_lines(stack, ERRORS[errors[0]], "plain")[-5:]), True, phase, causes
+        yield f"{name}, Markdown", markdown(stack_lines(stack, ERRORS[errors[0]], "plain")), True, phase, causes
+        yield f"{name}, one paragraph", paragraph(stack_lines(stack, ERRORS[errors[0]], "plain")), True, phase, causes
         yield f"{name}, passed on", "\n".join(
             stack_lines(stack, ERRORS[errors[0]], "plain") + ["RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"]), True, phase, causes
     for name, (text, is_oom, phase, causes) in SENTENCES.items():

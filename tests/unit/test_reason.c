@@ -45,6 +45,21 @@ static oos_explanation explain(const char *text)
     "and 758.67 MiB is reserved by PyTorch but unallocated.\n"
 #define STATS "INFO 04-24 10:21:03 [loggers.py:1] Avg prompt throughput: 10.0 tokens/s, Running: 1 reqs\n"
 
+/* Arithmetic refuses without an allocation; where one failed, it was not the arithmetic. */
+static void a_failed_allocation_is_no_refusal(void **state)
+{
+    (void)state;
+    oos_explanation const e =
+        explain("(Worker_TP0 pid=60) ERROR 05-03 00:18:16 [multiproc_executor.py:870] "
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.10 GiB. GPU 0 has a total "
+                "capacity of 24.00 GiB of which 13.70 GiB is free. Of the allocated memory 8.89 GiB is "
+                "allocated by PyTorch, and 11.50 MiB is reserved by PyTorch but unallocated.\n"
+                "(EngineCore pid=51) ERROR 05-03 00:18:17 [core.py:1136] EngineCore failed to start.\n");
+    assert_int_equal(e.count, 1);
+    assert_int_not_equal(e.incidents[0].phase, OOS_PHASE_KV_SIZING);
+    assert_string_equal(e.incidents[0].cause, "unified_memory_accounting");
+}
+
 static void a_conclusion_is_as_sure_as_its_weaker_half(void **state)
 {
     (void)state;
@@ -300,6 +315,7 @@ static void a_history_comes_back_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_allocation_is_no_refusal),
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
         cmocka_unit_test(a_program_that_is_no_server_has_no_servers_causes),
