@@ -290,6 +290,10 @@ SENTENCES = {
                            {"gmu_too_high_leaves_no_headroom", "activation_peak"}),
     "Triton, served": ("(APIServer pid=1) INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Running: 2 reqs\n(Worker_TP3 pid=7) ERROR 01-01 00:00:00 "
                        "[multiproc_executor.py:1020] RuntimeError: Triton Error [CUDA]: out of memory", True, "runtime_other", {"gmu_too_high_leaves_no_headroom"}),
+    "worker died": ("ChildProcessError: worker died (-9)", True, "host_memory", {"host_ram"}),
+    "elastic": ("  exitcode  : -9 (pid: 4242)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4242", True, "host_memory", {"host_ram"}),
+    "driver of shared memory": ("INFO 01-01 00:00:00 [default_loader.py:430] Loading weights took 9.60 seconds\nNVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] "
+                                "(0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359", True, None, {"unified_memory_accounting"}),
     "bad_alloc": ("terminate called after throwing an instance of 'std::bad_alloc'", True, "host_memory", {"host_ram"}),
     "CPU allocator": ("RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes. "
                       "Error code 12 (Cannot allocate memory)", True, "host_memory", {"host_ram"}),
