@@ -1,10 +1,10 @@
 #!/bin/sh
-# A virtual environment with one vLLM for the oracle tests, kept outside the checkout and made once:
-#     tools/engine_venv.sh VERSION
+# A virtual environment with one engine for the oracle tests, kept outside the checkout and made once:
+#     tools/engine_venv.sh VERSION [vllm|sglang]
 # With uv on PATH files are linked from its cache: releases that share their PyTorch share its gigabytes, and one is made in a minute.
 # Uses what is there in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs). Exit 77 when it cannot be made.
 set -u
-version=$1; home=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}; folder=$home/vllm-$version
+version=$1; engine=${2:-vllm}; home=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}; folder=$home/$engine-$version
 [ -f "$folder/.ready" ] && exit 0
 free_kib=$(df -Pk "$(dirname "$home")" 2>/dev/null | awk 'NR == 2 {print $4}')
 if [ "${free_kib:-0}" -lt 15000000 ] && [ -d "$(dirname "$home")" ]; then echo "less than 15 GB free for $folder"; exit 77; fi
@@ -14,5 +14,5 @@ install() {
     if command -v uv >/dev/null; then set -- uv pip install -q --python "$folder/bin/python" -c "$folder/constraints.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
     timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
 }
-mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "vllm==$version" && touch "$folder/.ready" && exit 0
-echo "vLLM $version could not be installed into $folder"; rm -rf "$folder"; exit 77
+mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "$engine==$version" && touch "$folder/.ready" && exit 0
+echo "$engine $version could not be installed into $folder"; rm -rf "$folder"; exit 77

@@ -2,6 +2,7 @@
 
 What oomsight_aid.py and oomsight_phases.py do for every engine is theirs; here are the places of SGLang 0.5 where it is done."""
 import functools
+import sys
 
 import oomsight_aid
 import oomsight_phases
@@ -9,6 +10,16 @@ from oomsight_phases import STAY, always, during, takes
 
 WEIGHTS = always("weight_load", "weights")
 SERVING = always("runtime_prefill", "activations")
+
+
+def is_here():
+    return "sglang" in sys.modules
+
+
+def unbuilt(module):
+    """Its own kernels are compiled by nvcc when they are first called, and fill tensors that Python has allocated."""
+    silent = oomsight_aid._Silent()
+    module.load_jit = lambda *args, **kwargs: silent
 
 
 def groups(module):
@@ -23,10 +34,8 @@ def runner(module):
     during(cls, "initialize", WEIGHTS, STAY)
     during(cls, "init_memory_pool", always("kv_alloc", "KV cache"), STAY)  # until 0.5.20 or so
     during(cls, "alloc_memory_pool", always("kv_alloc", "KV cache"), STAY)
-    during(cls, "init_attention_backends", takes("batch buffers"))
-    during(cls, "init_attention_backend", takes("batch buffers"))
-    for name in ("init_cuda_graphs", "init_device_graphs", "init_decode_cuda_graph", "init_prefill_cuda_graph"):
-        during(cls, name, always("cudagraph_capture", "CUDA graphs"), STAY)
+    for name in ("init_attention_backends", "init_attention_backend", "init_cuda_graphs"):
+        during(cls, name, takes("batch buffers"))
     during(cls, "sample", takes("logits and sampler"))
     load = cls.load_model
 
@@ -49,6 +58,18 @@ def runner(module):
             if oomsight_aid._steps.kind:
                 oomsight_aid._steps.end(oomsight_aid._steps.kind)
     cls.forward = forwarded
+
+
+def graphs(module):
+    """Those who capture."""
+    for name in ("DecodeCudaGraphRunner", "PrefillCudaGraphRunner", "CudaGraphRunner", "PiecewiseCudaGraphRunner"):
+        if vars(getattr(module, name, object)).get("__init__") and getattr(module, name).__module__ == module.__name__:
+            during(getattr(module, name), "__init__", always("cudagraph_capture", "CUDA graphs"), STAY)
+
+
+def request_table(module):
+    """Outside the static share: a row of token places for each request."""
+    during(module.ReqToTokenPool, "__init__", takes("batch buffers"))
 
 
 def held():
@@ -101,5 +122,8 @@ def scheduler(module):
 
 HOOKS = {"sglang.srt.distributed.bootstrap": groups, "sglang.srt.model_executor.model_runner": runner,
          "sglang.srt.mem_cache.kv_cache_configurator": sizing, "sglang.srt.layers.sampler": sampler,
-         "sglang.srt.managers.scheduler": scheduler}
+         "sglang.srt.managers.scheduler": scheduler, "sglang.kernels.jit.utils.compile.loader": unbuilt,
+         "sglang.srt.mem_cache.memory_pool": request_table, "sglang.srt.model_executor.runner.decode_cuda_graph_runner": graphs,
+         "sglang.srt.model_executor.runner.prefill_cuda_graph_runner": graphs, "sglang.srt.model_executor.cuda_graph_runner": graphs,
+         "sglang.srt.model_executor.piecewise_cuda_graph_runner": graphs}
 oomsight_phases.HOOKS.update(HOOKS)

@@ -208,7 +208,9 @@ static oomsight_status phases_read(oos_arena *arena, const oos_segment *segment,
     for (size_t i = 0; i < run->phase_count; i++) {
         oos_moment moment = run->phases[i];
         oos_phase const phase = moment.phase;
-        const sums *next = i + 1 < run->phase_count ? &all[i + 1] : NULL;
+        size_t after = i + 1;
+        while (after < run->phase_count && run->phases[after].phase == OOS_PHASE_KV_SIZING) after++;
+        const sums *next = after < run->phase_count ? &all[after] : NULL; /* of those that hold something */
         if (phase != OOS_PHASE_KV_SIZING) rename_rows(phase, &all[i], next, kept);
         if (phase == OOS_PHASE_QUANT_POSTPROCESS && next && run->log.failed != phase &&
             !all[i].bytes[OOS_OWNER_REPACK_COPY])

@@ -294,9 +294,43 @@ static void a_trial_capture_is_not_the_capture(void **state)
     assert_int_equal(log.phase, OOS_PHASE_CUDAGRAPH_CAPTURE);
 }
 
+static void another_engine_has_lines_of_its_own(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log);
+    log.ready_line = oos_engine_words_find("sglang")->ready;
+    assert_true(line(&log, "[2026-11-15 12:01:40] Init parallel begin."));
+    assert_int_equal(log.phase, OOS_PHASE_DISTRIBUTED_INIT);
+    assert_true(line(&log, "[2026-11-15 12:01:46] Load weight begin. avail mem=43.55 GB"));
+    assert_int_equal(log.phase, OOS_PHASE_WEIGHT_LOAD);
+    line(&log, "[2026-11-15 12:01:46] Load weight end. elapsed=0.05 s, type=LlamaForCausalLM, avail "
+               "mem=41.19 GB, mem usage=2.36 GB.");
+    assert_true(log.weights.bytes.value == (uint64_t)(2.36 * 0x1p30 + 0.5));
+    line(&log, "[2026-11-15 12:01:47] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 1136896");
+    assert_int_equal(log.phase, OOS_PHASE_KV_ALLOC);
+    line(&log,
+         "[2026-11-15 12:01:47] Capture target decode CUDA graph begin. backend=full, avail mem=4.46 GB");
+    assert_int_equal(log.phase, OOS_PHASE_CUDAGRAPH_CAPTURE);
+    line(&log, "[2026-11-15 12:01:47] max_total_num_tokens=1136896, chunked_prefill_size=4096");
+    assert_true(log.kv_tokens.value == 1136896);
+    assert_int_equal(log.phase, OOS_PHASE_RUNTIME_PREFILL);
+    line(&log, "INFO:     Application startup complete.");
+    assert_false(log.ready); /* a request of its own comes first */
+    line(&log, "[2026-11-15 12:01:47] The server is fired up and ready to roll!");
+    assert_true(log.ready);
+
+    oos_dryrun_log_init(&log);
+    line(&log, "ValueError: Loaded weights leave no GPU memory for the KV cache under "
+               "--mem-fraction-static=0.6. Raise --mem-fraction-static above 0.661");
+    assert_true(log.refused && !log.ran_out);
+    assert_int_equal(log.failed, OOS_PHASE_KV_SIZING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_engine_has_lines_of_its_own),
         cmocka_unit_test(a_healthy_start_goes_through_its_phases),
         cmocka_unit_test(an_out_of_memory_line_gives_its_figures_and_its_phase),
         cmocka_unit_test(what_was_measured_to_the_byte_is_not_rounded_again),
