@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,11 +47,12 @@ typedef struct kept_run {
     oomsight_run *run; /* NULL: a free place */
     double since;
     bool drawn;
+    int pid;
 } kept_run;
 
 static kept_run kept[KEPT_MAX];
 
-static oomsight_run *open_kept(const char *path)
+static oomsight_run *open_kept(const char *path, int pid)
 {
     oomsight_error error = {0};
     kept_run *place = NULL;
@@ -66,8 +68,39 @@ static oomsight_run *open_kept(const char *path)
         place->since = seconds_since_boot();
     }
     place->drawn = true;
+    place->pid = pid;
     oomsight_run_watch(place->run, seconds_since_boot() - place->since);
     return place->run;
+}
+
+/* Beside the file and over it: whoever reads it never sees half of it. */
+static bool metrics_write(const char *path)
+{
+    oomsight_run *runs[KEPT_MAX];
+    oomsight_error error = {0};
+    int pids[KEPT_MAX];
+    size_t count = 0;
+    char *text = NULL, fresh[PATH_BYTES];
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (!kept[i].run) continue;
+        pids[count] = kept[i].pid;
+        runs[count++] = kept[i].run;
+    }
+    bool good = oomsight_run_metrics(runs, pids, count, &text, &error) == OOMSIGHT_OK;
+    if (!good) fail_with(&error);
+    snprintf(fresh, sizeof fresh, "%s.%d.tmp", path, (int)getpid());
+    FILE *file = good ? fopen(fresh, "we") : NULL;
+    if (file) {
+        good = fputs(text, file) >= 0;
+        good = fclose(file) == 0 && good && rename(fresh, path) == 0;
+    } else
+        good = false;
+    if (!good && text) {
+        complain("oomsight top: %s: %s", path, strerror(errno));
+        unlink(fresh);
+    }
+    oomsight_text_free(text);
+    return good;
 }
 
 static void close_gone(void)
@@ -84,7 +117,7 @@ static void close_gone(void)
 /* Ask whoever started it, and wait until it is written. */
 static bool dump(const cli_options *given, const char *path, int pid)
 {
-    oomsight_run *run = open_kept(path);
+    oomsight_run *run = open_kept(path, pid);
     const char *place = "";
     if (!run || (given->word_count && atoi(given->words[0]) != pid)) return false;
     unsigned const before = oomsight_run_bundles(run, &place);
@@ -105,7 +138,7 @@ static bool dump(const cli_options *given, const char *path, int pid)
 static bool show(const cli_options *given, const char *path, int pid, bool first)
 {
     oomsight_error error = {0};
-    oomsight_run *run = open_kept(path);
+    oomsight_run *run = open_kept(path, pid);
     char *text = NULL, line[4096];
     if (!run) return false;
     bool const shown = oomsight_run_render(run, &given->render, &text, &error) == OOMSIGHT_OK;
@@ -126,7 +159,7 @@ static bool show(const cli_options *given, const char *path, int pid, bool first
     return shown;
 }
 
-static unsigned draw(const cli_options *given)
+static unsigned draw(const cli_options *given, bool shown)
 {
     const char *folder = segment_folder();
     unsigned count = 0;
@@ -138,7 +171,10 @@ static unsigned draw(const cli_options *given)
         if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (!is_live(path, entry->d_name, &pid)) continue;
-        if (given->dump ? dump(given, path, pid) : show(given, path, pid, count == 0)) count++;
+        if (given->dump ? dump(given, path, pid)
+            : shown     ? show(given, path, pid, count == 0)
+                        : open_kept(path, pid) != NULL)
+            count++;
     }
     closedir(place);
     close_gone();
@@ -152,22 +188,24 @@ int cmd_top(cli_options *given)
         return EXIT_USAGE;
     }
     if (given->dump) {
-        if (draw(given)) return 0;
+        if (draw(given, false)) return 0;
         complain("oomsight top: nothing runs under 'oomsight run' here that could write a bundle");
         return EXIT_INPUT;
     }
     bool const json = given->render.format == OOMSIGHT_FORMAT_JSON;
     if (json) {
         puts("[");
-        draw(given);
+        draw(given, true);
         puts("]");
-        return 0;
+        return !given->metrics_file || metrics_write(given->metrics_file) ? 0 : EXIT_INPUT;
     }
     for (;;) {
-        bool const again = !given->once && isatty(STDOUT_FILENO);
-        if (again) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
-        if (!draw(given)) puts("nothing runs under 'oomsight run' here");
+        bool const drawn = isatty(STDOUT_FILENO), again = !given->once && (drawn || given->metrics_file);
+        if (again && drawn) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
+        if (!draw(given, drawn || !again) && (drawn || !again))
+            puts("nothing runs under 'oomsight run' here");
         fflush(stdout);
+        if (given->metrics_file && !metrics_write(given->metrics_file)) return EXIT_INPUT;
         if (!again) return 0;
         sleep((unsigned)number_or(given->every, 2));
     }

@@ -742,6 +742,12 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsi
                                                                      const oomsight_render_params *params,
                                                                      char **ret_text, oomsight_error *reterr);
 
+/* The figures of several runs for Prometheus, family by family; each run's samples have its number of `pids` as a label. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_metrics(oomsight_run *const *runs,
+                                                                      const int *pids, size_t count,
+                                                                      char **ret_text,
+                                                                      oomsight_error *reterr);
+
 /* ---- check ----------------------------------------------------------------------------------------------------- */
 
 /* The engine commands in deployment files, each planned: shell scripts, Dockerfiles, systemd units, compose files, Kubernetes

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { GROWTH_MAX = 8 };
-
 static oomsight_status opened(oos_segment_status status, const char *path, oomsight_error *reterr)
 {
     if (status == OOS_SEGMENT_OK) return OOMSIGHT_OK;
@@ -110,20 +108,40 @@ void oomsight_run_watch(oomsight_run *run, double seconds)
     free(state);
 }
 
+static void told_of(const oomsight_run *run, int pid, oos_run_told *ret_told)
+{
+    oos_run_read(run->segment, &ret_told->state);
+    ret_told->growth_count =
+        run->history ? oos_history_growth(run->history, &ret_told->state, ret_told->growth, OOS_GROWTHS_MAX)
+                     : 0;
+    ret_told->host_bytes = oos_run_host_bytes(&ret_told->state);
+    ret_told->pid = pid;
+}
+
+oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids, size_t count,
+                                     char **ret_text, oomsight_error *reterr)
+{
+    oos_text text = {0};
+    oos_run_told *told = calloc(count ? count : 1, sizeof *told);
+    if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+    for (size_t i = 0; i < count; i++) told_of(runs[i], pids[i], &told[i]);
+    oos_report_run_metrics(&text, told, count);
+    free(told);
+    return oos_text_take(&text, ret_text, reterr);
+}
+
 oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_render_params *params,
                                     char **ret_text, oomsight_error *reterr)
 {
     OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
-    oos_run_state *state = malloc(sizeof *state);
-    if (!state) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
-    oos_growth growth[GROWTH_MAX];
-    oos_run_read(run->segment, state);
-    size_t const grows = run->history ? oos_history_growth(run->history, state, growth, GROWTH_MAX) : 0;
+    oos_run_told *told = malloc(sizeof *told);
+    if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
+    told_of(run, 0, told);
     if (params->format == OOMSIGHT_FORMAT_JSON)
-        oos_report_run_json(&text, state, growth, grows);
+        oos_report_run_json(&text, &told->state, told->growth, told->growth_count);
     else
-        oos_report_run_text(&text, state, growth, grows, params);
-    free(state);
+        oos_report_run_text(&text, &told->state, told->growth, told->growth_count, params);
+    free(told);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

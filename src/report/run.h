@@ -10,4 +10,15 @@ void oos_report_run_text(oos_text *text, const oos_run_state *state, const oos_g
 void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_growth *growth,
                          size_t growth_count);
 
+/* The same of several runs for Prometheus. */
+enum { OOS_GROWTHS_MAX = 8 };
+typedef struct oos_run_told {
+    oos_run_state state;
+    oos_growth growth[OOS_GROWTHS_MAX];
+    size_t growth_count;
+    uint64_t host_bytes; /* resident, over all processes */
+    int pid;             /* its label */
+} oos_run_told;
+void oos_report_run_metrics(oos_text *text, const oos_run_told *runs, size_t count);
+
 #endif

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import re
 import pty
 import signal
 import stat
@@ -153,13 +154,20 @@ def who_asks_gets_a_bundle_and_old_ones_go(scratch):
 
 def phases_and_owners_are_shown_while_it_runs(scratch):
     program = CALLS + ("say('Starting to load model x'); at = take(512); say('GPU KV cache size: 4,096 tokens'); more = take(1024); say('there');"
-                       "import subprocess; print(subprocess.run([%r, 'top', '--once', '--json'], capture_output=True, text=True).stdout)" % BINARY)
+                       "import subprocess; print(subprocess.run([%r, 'top', '--once', '--json', '--metrics-file', %r], capture_output=True, text=True).stdout)" % (BINARY, scratch + "/top.prom"))
     done = run(program, "--quiet", "--budget", "4GiB")
     text = done.stderr.decode()
     runs = json.loads(text[text.index("[\n"):text.rindex("]") + 1]) if "[\n" in text else []
     mine = [entry["run"] for entry in runs if entry["run"]["phase"] == "kv_alloc"]
     check("top shows the phase and who holds what now", any(d["owners"] == {"weights": 512 * MIB, "KV cache": 1024 * MIB} for r in mine for d in r["devices"]),
           (text, done.stderr))
+    with open(scratch + "/top.prom") as f: lines = f.read().splitlines()
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    samples = [re.fullmatch(r'(\w+)\{pid="(\d+)"((?:,\w+="[^"\\\\]*")*)\} (\d+)', line) for line in lines if not line.startswith("#")]
+    order = [families.index(sample.group(1)) for sample in samples if sample]
+    check("the same for Prometheus: every sample of a family that was declared, family by family", all(samples) and order == sorted(order) and len(set(families)) == len(families), lines)
+    held = [sample.group(4) for sample in samples if sample.group(1) == "oomsight_run_held_bytes" and 'owner="KV cache"' in sample.group(3)]
+    check("with the bytes of an owner", str(1024 * MIB) in held, lines)
 
 
 def engines_divide_a_card(scratch):
