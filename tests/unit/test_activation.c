@@ -281,6 +281,30 @@ static void the_dummy_images_stay_to_the_end_of_the_older_profile(void **state)
     end(&s);
 }
 
+/* ... and to 0.8 they are in fp32, beside the copy that the encoder takes. */
+static void dummy_images_come_in_fp32_to_0_8(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 8, 5));
+    s.setup.multimodal = true;
+    s.setup.v2_runner = false;
+    s.setup.max_num_seqs = 64;
+    s.model.model_type = "gemma3";
+    s.model.vision = (oos_vision){.present = true,
+                                  .hidden = 1152,
+                                  .intermediate = 4304,
+                                  .patch = 14,
+                                  .image_size = 896,
+                                  .channels = 3,
+                                  .max_image_tokens = 256};
+    oos_activation const a = activation_of(&s);
+    uint64_t const pixels = (uint64_t)63 * 896 * 896 * 3 * 4;
+    assert_true(a.encoder_first);
+    assert_int_equal(a.peak.bytes, a.encoder.bytes + a.encoder_cache.bytes + pixels + a.retained.bytes);
+    end(&s);
+}
+
 /* qwen2_5_vl.py: queries and keys are rotated in fp32 to 0.12, in the model's type from 0.13; on 0.23 a 4B model had 0.6 GiB more
  * cache than the fp32 copies would leave. 16,384 tokens of four patches; 1,024 wide, 1,536 numbers of pixels, a row of positions. */
 static void queries_of_the_encoder_are_rotated_in_fp32_to_0_12(void **state)
@@ -623,6 +647,7 @@ int main(void)
         cmocka_unit_test(the_older_engine_takes_what_the_newer_one_had_yet_to_learn),
         cmocka_unit_test(encoder_outputs_are_widened_to_the_whole_budget),
         cmocka_unit_test(the_dummy_images_stay_to_the_end_of_the_older_profile),
+        cmocka_unit_test(dummy_images_come_in_fp32_to_0_8),
         cmocka_unit_test(queries_of_the_encoder_are_rotated_in_fp32_to_0_12),
         cmocka_unit_test(frames_of_gemma_4_run_one_by_one_to_0_21),
         cmocka_unit_test(a_video_claims_its_time_stamps),

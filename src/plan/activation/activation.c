@@ -125,7 +125,9 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     uint64_t const in_layers =
         oos_add(oos_add(layers.peak, oos_add(outputs, inputs)), layers.cublas ? cublas : 0);
     uint64_t const in_sampler = oos_add(oos_add(sampler, retained), oos_add(outputs, inputs));
-    uint64_t const in_encoder = oos_add(oos_add(encoder, outputs), cublas);
+    uint64_t const copied =
+        setup->rules->pixels_cast ? 0 : inputs; /* else they are among the encoder's columns */
+    uint64_t const in_encoder = oos_add(oos_add(encoder, oos_add(outputs, copied)), cublas);
     uint64_t const warm = oos_max(oos_max(in_layers, in_sampler), in_encoder);
     uint64_t const cold = cold_compile(&batch);
     uint64_t const in_compile = cold; /* before the first product: cuBLAS has no workspace yet */
@@ -159,7 +161,7 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
     if (encoder >
         0) { /* the encoder is known less well than the rest: where it decides, or may, its range is the peak's */
         uint64_t const rest = oos_max(oos_max(in_layers, in_sampler), in_compile),
-                       beside = oos_add(outputs, cublas);
+                       beside = oos_add(oos_add(outputs, copied), cublas);
         if (in_encoder > rest)
             most->low = oos_min(
                 most->low, oos_max(oos_sub(rest, rest / 20), oos_add(encoder_low(&batch, encoder), beside)));

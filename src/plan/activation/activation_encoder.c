@@ -118,14 +118,17 @@ static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
     return oos_add(run, all);
 }
 
-/* The dummy items themselves: profile_run() of the older runner has them in a variable until it returns, so they lie beside the decoder and
- * the sampler (0.19.0, Gemma 3 of three sizes: 0.14 to 0.15 GiB more than those take, 32 images of 4.6 MiB). */
+/* The dummy items themselves: both engines have them in a variable until the profile run returns, so they lie beside the decoder and the
+ * sampler (0.19.0, Gemma 3 of three sizes: 0.14 to 0.15 GiB more than those take, 32 images of 4.6 MiB). To 0.8 they come in fp32 and the
+ * encoder makes a copy in its own type (0.8.0, Gemma 3 with 63 images: 0.51 GiB more than the copy explains); the newer runner lets go of
+ * them. */
 static uint64_t inputs_of(const oos_setup *setup, uint64_t patches, uint64_t item_bytes)
 {
     const oos_vision *vision = &setup->model->vision;
     if (setup->v2_runner || vision->one_hot_rows) return 0;
     uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
-    return oos_mul(oos_mul(patches, oos_mul(pixels, oos_max(1, vision->temporal_patch))), item_bytes);
+    return oos_mul(oos_mul(patches, oos_mul(pixels, oos_max(1, vision->temporal_patch))),
+                   setup->rules->pixels_cast ? item_bytes : 4);
 }
 
 void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
@@ -145,6 +148,6 @@ void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uin
     bool const widened = setup->rules->encoder_outputs_widened && one.tokens < budget;
     *ret_run_bytes = vision->one_hot_rows ? frames_run(batch, one, items)
                                           : oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
-    *ret_input_bytes = batch->first_engine ? 0 : inputs_of(setup, patches, batch->item);
+    *ret_input_bytes = inputs_of(setup, patches, batch->item);
     *ret_output_bytes = oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), batch->item);
 }
