@@ -613,12 +613,33 @@ static void what_capture_prints_is_less_by_the_forward_before_it(void **state)
     begin(&s, OOS_VERSION(0, 12, 0));
     with_graphs(&s);
     assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 800 * OOS_MIB);
+    s.setup.tp = 2; /* and what the all-reduce writes */
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes,
+                     800 * OOS_MIB + (uint64_t)16384 * 4096 * 2);
+    s.setup.tp = 1;
     s.setup.device.capability = 89;
     assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 0);
     end(&s);
     begin(&s, OOS_VERSION(0, 18, 0));
     with_graphs(&s);
     assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).not_printed.bytes, 0);
+    end(&s);
+}
+
+/* GPT-OSS on Hopper: 19 nodes a layer and size more than other experts. */
+static void mxfp4_experts_on_hopper_have_many_nodes(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 12, 0));
+    with_graphs(&s);
+    oos_quant quants[2] = {{.kind = OOS_QUANT_NONE}, {.kind = OOS_QUANT_NONE}};
+    s.model.quants = quants;
+    s.model.quant_count = 2;
+    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    uint64_t const plain = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    quants[1].kind = OOS_QUANT_MXFP4;
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes - plain, 4 * 4 * 19 * 6 * OOS_KIB);
     end(&s);
 }
 
@@ -662,6 +683,7 @@ int main(void)
         cmocka_unit_test(captured_collectives_of_parts_without_nvlink),
         cmocka_unit_test(hopper_takes_more_outside_torch_from_0_18_to_0_20),
         cmocka_unit_test(what_capture_prints_is_less_by_the_forward_before_it),
+        cmocka_unit_test(mxfp4_experts_on_hopper_have_many_nodes),
         cmocka_unit_test(flashinfer_takes_a_workspace_for_every_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
