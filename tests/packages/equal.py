@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The same answers everywhere: equal.py NATIVE [--way NAME=COMMAND]... [--shared DIR] [--seconds N] [--jobs N]
+"""The same answers everywhere: equal.py NATIVE [--way NAME=COMMAND]... [--shared DIR] [--seconds N] [--skip N] [--jobs N]
 
 Plans (every config x 8 GPUs x 2 releases of vLLM) and explanations of every log, as JSON, by the command of this machine and by each other way
 to run it: exit code, output and messages must be equal, byte for byte. Configs and logs are those of the fixtures, and with --shared
 those beside the checkout. COMMAND is the words that run a build (`qemu-aarch64-static -L DIR FILE`), or a file FILE.wasm, which node runs by
 the page's own wasi.js, compiled once; without --way the builds that CI and `make wheels` leave behind. --seconds N ends after that time:
-questions come in a mixed order, always the same, so that a part of them is a sample. A way whose files are not there is told, and is no failure unless there is none left (exit 77). Standard library only."""
+questions come in a mixed order, always the same, so that a part of them is a sample; --skip N goes on
+after the first N. A way whose files are not there is told, and is no failure unless there is none left (exit 77). Standard library only."""
 import argparse
 import concurrent.futures
 import glob
@@ -97,7 +98,7 @@ def differs(native, other, words):
     return ""
 
 
-def compare(native, others, shared, seconds_most, jobs):
+def compare(native, others, shared, seconds_most, skip, jobs):
     all_of_them = list(questions(shared))
     random.Random(1).shuffle(all_of_them)
     begun = time.monotonic()
@@ -114,7 +115,7 @@ def compare(native, others, shared, seconds_most, jobs):
         return kind, parted
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for kind, parted in pool.map(one, all_of_them):
+        for kind, parted in pool.map(one, all_of_them[skip:]):
             if parted is None:
                 continue
             asked[kind] += 1
@@ -136,13 +137,14 @@ def main():
     parser.add_argument("--way", action="append", metavar="NAME=COMMAND")
     parser.add_argument("--shared")
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     others = ways(options.way or WAYS)
     if not others:
         print("no other way to run it is here")
         return 77
-    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.shared, options.seconds, options.jobs) else 0
+    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.shared, options.seconds, options.skip, options.jobs) else 0
 
 
 if __name__ == "__main__":
