@@ -29,6 +29,19 @@ static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_byt
     return best;
 }
 
+/* Boards of one size show the same totals over drivers: the name is a fact only where no other board may show this one. */
+static bool is_only_one(const oomsight_data *data, const oos_gpu *guess, uint64_t total_bytes)
+{
+    uint64_t const rounding = 8 * OOS_MIB; /* two decimals of a GiB, and then some */
+    for (size_t i = 0; i < data->gpus.count; i++) {
+        const oos_gpu *gpu = &data->gpus.list[i];
+        if (gpu != guess && !gpu->slice && total_bytes + rounding >= gpu->total_low &&
+            total_bytes <= gpu->total_high + rounding)
+            return false;
+    }
+    return true;
+}
+
 /* The fixes of a plan as JSON text, from its own report. */
 static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_incident_notes *notes)
 {
@@ -112,6 +125,7 @@ void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allo
                              ? gpu_by_total(data, oos_value(incident, OOS_NUMBER_total))
                              : NULL;
     if (gpu) notes->gpu_guess = gpu->name;
+    notes->gpu_sure = gpu && is_only_one(data, gpu, oos_value(incident, OOS_NUMBER_total));
     join_plan(arena, data, allow_hub, incident, notes);
 }
 

@@ -1,6 +1,7 @@
 /* Every flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
  * what is missing. Figures are those of the failing moment: asked for, free, total; needed and available for the KV cache. */
 #include "explain/advice.h"
+#include "base/ascii.h"
 #include "base/locale.h"
 
 #include <inttypes.h>
@@ -208,16 +209,46 @@ static oos_advice_fate settle_eager(const oos_incident *incident, const char *wo
     return OOS_ADVICE_AS_IT_IS;
 }
 
+static bool holds_word(const char *text, const char *word)
+{
+    size_t const len = strlen(word);
+    for (; text && *text; text++) {
+        size_t i = 0;
+        while (i < len && oos_lower(text[i]) == word[i]) i++;
+        if (i == len) return true;
+    }
+    return false;
+}
+
+/* Weights of four bits are what the advice would bring. */
+static oos_advice_fate settle_quantised(const oos_incident *incident, const char *word, char *value)
+{
+    static const char *const four_bits[] = {"awq",   "gptq",  "int4", "4bit", "4-bit", "nvfp4",
+                                            "mxfp4", "w4a16", "q4_k", "q4_0", "gguf"};
+    static const char *const settings[] = {"quantization=awq",  "quantization=gptq",  "quantization=mxfp4",
+                                           "quantization=gguf", "--quantization awq", "--quantization gptq"};
+    (void)word;
+    (void)value;
+    for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++)
+        if (holds_word(incident->setup.model, four_bits[i])) return OOS_ADVICE_DROPPED;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (holds_word(incident->setup.config, settings[i]) ||
+            holds_word(incident->setup.command, settings[i]))
+            return OOS_ADVICE_DROPPED;
+    return OOS_ADVICE_AS_IT_IS;
+}
+
 oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *incident,
                                   char value[OOS_ADVICE_VALUE_BYTES])
 {
     static const struct {
         const char *flag;
         settle *how;
-    } flags[] = {{"--gpu-memory-utilization", settle_share}, {"--max-model-len", settle_length},
-                 {"--max-num-seqs", settle_requests},        {"--max-num-batched-tokens", settle_batch},
-                 {"--tensor-parallel-size", settle_ranks},   {"--kv-cache-dtype", settle_cache_type},
-                 {"--enforce-eager", settle_eager},          {"--kv-cache-memory-bytes", settle_cache_bytes}};
+    } flags[] = {{"--gpu-memory-utilization", settle_share},  {"--max-model-len", settle_length},
+                 {"--max-num-seqs", settle_requests},         {"--max-num-batched-tokens", settle_batch},
+                 {"--tensor-parallel-size", settle_ranks},    {"--kv-cache-dtype", settle_cache_type},
+                 {"--enforce-eager", settle_eager},           {"--kv-cache-memory-bytes", settle_cache_bytes},
+                 {"a quantised checkpoint", settle_quantised}};
     if (!incident || !incident->record || advice < incident->record->fixes ||
         advice >= incident->record->fixes + incident->record->fix_count)
         return OOS_ADVICE_AS_IT_IS; /* what was tried in vain is told as it was tried */
@@ -227,7 +258,8 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
                          strncmp(incident->record->engine, engine, strlen(engine)) != 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strcmp(advice->change[0], flags[i].flag) == 0)
-            return foreign ? OOS_ADVICE_DROPPED
-                           : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
+            return foreign && flags[i].flag[0] == '-'
+                       ? OOS_ADVICE_DROPPED
+                       : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
     return OOS_ADVICE_AS_IT_IS;
 }

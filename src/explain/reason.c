@@ -402,7 +402,11 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
     for (size_t i = 0; i < signals->count; i++) {
         const oos_signal *signal = &signals->list[i];
         if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i) || signal->vague) continue;
-        if (!found || strcmp(found, "vllm") == 0) found = signal->id + strlen("engine.");
+        const char *name = signal->id + strlen("engine.");
+        bool const library =
+            strcmp(name, "transformers") == 0; /* vLLM runs models of it, and not the other way round */
+        if (!found || (strcmp(found, "vllm") == 0 && !library) || strcmp(found, "transformers") == 0)
+            found = name;
     }
     for (size_t i = 0; i < signals->count && !found; i++)
         if (signals->list[i].engine && oos_set_has(set, i)) found = signals->list[i].engine;

@@ -192,6 +192,7 @@ static const char *source_end(oos_view text)
 
 static oos_view first_line(oos_view text)
 {
+    if (text.len && text.ptr[0] == '\r') text = oos_view_slice(text, 1, SIZE_MAX);
     if (text.len && text.ptr[0] == '\n') text = oos_view_slice(text, 1, SIZE_MAX);
     const char *end = text.len ? memchr(text.ptr, '\n', text.len) : NULL;
     return end ? oos_view_slice(text, 0, (size_t)(end - text.ptr)) : text;
@@ -338,6 +339,23 @@ static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, o
            seen_stages(&frames->recorded, path, function);
 }
 
+/* `self.model_runner.profile_run()`, `self.collective_rpc("load_model")`: the first name of a call, or in quotes, that belongs to
+ * some stages. */
+static oos_phase_set code_stages(const oos_frames *frames, oos_view code)
+{
+    oos_traceback aside = {0};
+    if (find(code, "File \"") || find(code, "Error")) return 0;
+    for (size_t at = 0, end; at < code.len; at = end + 1) {
+        for (end = at; end < code.len && is_name(code.ptr[end]);) end++;
+        bool const called = end < code.len && strchr("(\"'", code.ptr[end]);
+        if (end == at || !called) continue;
+        oos_phase_set const stages =
+            stages_of(frames, &aside, (oos_view){0}, name_read(oos_view_slice(code, at, end - at)));
+        if (stages) return stages;
+    }
+    return 0;
+}
+
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)
 {
     oos_view path, function;
@@ -357,12 +375,13 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         if (!frame_read(one, after, &path, &function)) continue;
         oos_phase_set const stages = stages_of(frames, stack, path, function);
         if (stages) push(stack, stages);
+        stack->callee = is_engines(path) ? code_stages(frames, first_line(after)) : 0;
     }
 }
 
 oos_phase_set oos_traceback_stages(const oos_traceback *stack)
 {
-    oos_phase_set left = 0;
+    oos_phase_set left = stack->callee;
     for (size_t i = stack->count; i-- > 0;)
         if (!left)
             left = stack->frames[i];

@@ -23,6 +23,7 @@ enum { OOS_TRACEBACK_MAX = 48 };
 typedef struct oos_traceback {
     oos_phase_set frames[OOS_TRACEBACK_MAX];
     oos_phase_set method; /* of the worker's method that is said to have failed */
+    oos_phase_set callee; /* of what the last frame's line of code calls: where a cut traceback went on */
     uint16_t count;
     bool closed; /* the error's own line came: what follows is somebody else's */
     bool ending; /* frames of a shutdown: a consequence, not a stage */

@@ -33,7 +33,7 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
 {
     char line[640];
     size_t len = 0;
-    const char *gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
+    const char *gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_sure ? notes->gpu_guess : NULL;
     len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? incident->engine : "");
     if (incident->setup.version)
         len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);

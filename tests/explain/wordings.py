@@ -45,6 +45,17 @@ STACKS = {
         ("vllm/model_executor/models/mixtral.py", "__init__", "self.start_layer, self.end_layer, self.layers = make_layers("),
         ("vllm/model_executor/layers/fused_moe/layer.py", "create_weights", "torch.empty(num_experts, 2 * intermediate_size, hidden_size)"),
         ("torch/utils/_device.py", "__torch_function__", "return func(*args, **kwargs)")], "weight_load", {"weights_exceed_gpu", "tp_needed"}, ANY),
+    "capture, V0, cut": (V0 + [
+        ("vllm/worker/worker.py", "warm_up_model", "self.model_runner.capture_model(self.gpu_cache)")], "cudagraph_capture", {"cudagraph_unbudgeted", "gmu_too_high_leaves_no_headroom"}, ANY),
+    "encoder of another library": (KV + [
+        ("vllm/v1/worker/gpu_model_runner.py", "profile_run", "self.model.get_multimodal_embeddings("),
+        ("vllm/model_executor/models/transformers.py", "get_multimodal_embeddings", "vision_embeddings = self.model.get_image_features("),
+        ("transformers/models/some_vl/modeling_some_vl.py", "get_image_features", "image_embeds = self.visual(pixel_values, grid_thw=image_grid_thw)")],
+        "mm_profile", {"mm_encoder_peak"}, ANY),
+    "parameters made by PyTorch": (CORE + [
+        ("vllm/model_executor/models/transformers.py", "meta_to_empty", "module.to_empty(device=self.device_config.device)"),
+        ("torch/nn/modules/module.py", "to_empty", "return self._apply("),
+        ("torch/nn/modules/module.py", "_apply", "param_applied = fn(param)")], "weight_load", {"weights_exceed_gpu", "tp_needed"}, ANY),
     "checkpoint reading": (LOAD + [
         ("vllm/model_executor/model_loader/default_loader.py", "load_weights", "loaded_weights = model.load_weights("),
         ("vllm/model_executor/models/gemma2.py", "load_weights", "weight_loader(param, loaded_weight, shard_id)")],
@@ -294,6 +305,7 @@ SENTENCES = {
     "elastic": ("  exitcode  : -9 (pid: 4242)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4242", True, "host_memory", {"host_ram"}),
     "driver of shared memory": ("INFO 01-01 00:00:00 [default_loader.py:430] Loading weights took 9.60 seconds\nNVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] "
                                 "(0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359", True, None, {"unified_memory_accounting"}),
+    "cut at a call": ("  File \"/opt/fork/vllm/worker/own_worker.py\", line 7, in get_ready\n    self.model_runner.capture_model(self.gpu_cache)\n" + DRIVER, True, "cudagraph_capture", None),
     "bad_alloc": ("terminate called after throwing an instance of 'std::bad_alloc'", True, "host_memory", {"host_ram"}),
     "CPU allocator": ("RuntimeError: [enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes. "
                       "Error code 12 (Cannot allocate memory)", True, "host_memory", {"host_ram"}),

@@ -8,6 +8,7 @@
 #include "explain/number.h"
 #include "log/window.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static oos_arena *arena;
@@ -58,6 +59,32 @@ static void a_failed_allocation_is_no_refusal(void **state)
     assert_int_equal(e.count, 1);
     assert_int_not_equal(e.incidents[0].phase, OOS_PHASE_KV_SIZING);
     assert_string_equal(e.incidents[0].cause, "unified_memory_accounting");
+}
+
+static bool advises_quantising(const char *model)
+{
+    char log[1024];
+    snprintf(log, sizeof log,
+             "INFO 05-13 14:03:40 [model_runner.py:1110] Starting to load model %s...\nERROR 05-13 14:03:44 "
+             "[engine.py:448] CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of "
+             "31.36 GiB of which 13.75 MiB is free. Including non-PyTorch memory, this process has 31.00 GiB "
+             "memory in use. Of the allocated memory 30.45 GiB is allocated by PyTorch, and 9.00 MiB is "
+             "reserved by PyTorch but unallocated.\n",
+             model);
+    oos_explanation const e = explain(log);
+    const oos_incident *incident = &e.incidents[0];
+    assert_non_null(incident->record);
+    for (size_t i = 0; i < incident->record->fix_count; i++)
+        if (strcmp(incident->record->fixes[i].change[0], "a quantised checkpoint") == 0)
+            return oos_advice_applies(&incident->record->fixes[i], incident);
+    return false;
+}
+
+static void what_is_quantised_is_not_to_be_quantised(void **state)
+{
+    (void)state;
+    assert_true(advises_quantising("/models/Some-30B"));
+    assert_false(advises_quantising("/models/Some-30B-GPTQ-Int4"));
 }
 
 static void a_conclusion_is_as_sure_as_its_weaker_half(void **state)
@@ -316,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_allocation_is_no_refusal),
+        cmocka_unit_test(what_is_quantised_is_not_to_be_quantised),
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
         cmocka_unit_test(a_program_that_is_no_server_has_no_servers_causes),
