@@ -63,8 +63,9 @@ def runner(module):
 def graphs(module):
     """Those who capture."""
     for name in ("DecodeCudaGraphRunner", "PrefillCudaGraphRunner", "CudaGraphRunner", "PiecewiseCudaGraphRunner"):
-        if vars(getattr(module, name, object)).get("__init__") and getattr(module, name).__module__ == module.__name__:
-            during(getattr(module, name), "__init__", always("cudagraph_capture", "CUDA graphs"), STAY)
+        cls = getattr(module, name, None)
+        if cls is not None and cls.__module__ == module.__name__:  # not one that it only imports
+            during(cls, "__init__", always("cudagraph_capture", "CUDA graphs"), STAY)
 
 
 def request_table(module):

@@ -21,20 +21,21 @@ MODELS = os.path.join(HERE, "..", "fixtures", "models")
 BEGIN, END = "<!-- starts -->", "<!-- /starts -->"
 EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
-# name, device, model, flags
+# name, device, model, flags, more options of the dry run
 STARTS = [
     ("eager", "4090", "small-llama", TRITON + EAGER),
+    ("graphs of decode, with requests", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"],
+     ["--load", "12:64-512:8"]),
+    ("eager, experts", "L40S", "small-moe", TRITON + EAGER),
+    ("eager, latent attention", "L40S", "small-latent", TRITON + EAGER),
+    ("eager, two ranks", "4090x2", "small-llama", TRITON + EAGER + ["--tp", "2"]),
+    ("eager, FP8 weights", "4090", "small-llama", TRITON + EAGER + ["--quantization", "fp8"]),
+    ("graphs", "4090", "small-llama", TRITON),
     ("eager, FP8 cache", "4090", "small-llama", TRITON + EAGER + ["--kv-cache-dtype", "fp8_e4m3"]),
     ("eager, fraction and context", "L40S", "small-llama", TRITON + EAGER + ["--mem-fraction-static", "0.7", "--context-length", "8192"]),
     ("eager, sliding windows", "4090", "small-sliding", TRITON + EAGER),
-    ("eager, latent attention", "L40S", "small-latent", TRITON + EAGER),
-    ("eager, experts", "L40S", "small-moe", TRITON + EAGER),
-    ("eager, two ranks", "4090x2", "small-llama", TRITON + EAGER + ["--tp", "2"]),
-    ("eager, FP8 weights", "4090", "small-llama", TRITON + EAGER + ["--quantization", "fp8"]),
     ("eager, chunk of 2,048", "L4", "small-llama", TRITON + EAGER + ["--chunked-prefill-size", "2048"]),
     ("eager, defaults", "4090", "small-llama", EAGER),
-    ("graphs of decode", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]),
-    ("graphs", "4090", "small-llama", TRITON),
 ]
 
 
@@ -76,8 +77,8 @@ def measured(outcome):
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in report["phases"]}}
 
 
-def start(binary, version, folder, name, gpu, model, flags, timeout):
-    outcome = engines.dryrun(binary, folder, ["--gpu", gpu], ["sglang", "serve", os.path.join(MODELS, model)] + flags, timeout=timeout)
+def start(binary, version, folder, timeout, name, gpu, model, flags, options=()):
+    outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", os.path.join(MODELS, model)] + flags, timeout=timeout)
     record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(),
               "plan": planned(binary, version, gpu, model, flags)}
     if not outcome.report or outcome.report["verdict"] != "fits":
@@ -85,6 +86,8 @@ def start(binary, version, folder, name, gpu, model, flags, timeout):
             f.write(outcome.log)
         return dict(record, failed=failure(outcome))
     record["dryrun"] = measured(outcome)
+    if outcome.report.get("load"):
+        record["load"], record["steps"] = outcome.report["load"], outcome.report["steps"]
     if record["dryrun"]["free"]:
         used = outcome.report["gpu"]["total_bytes"] - record["dryrun"]["free"] - record["plan"]["outside"]
         if used >= 0:  # plan can be told of memory that is gone, not of more than it expects
@@ -138,10 +141,11 @@ def main():
     if not found and not records:
         return engines.SKIP
     for version in args.versions:
-        for name, gpu, model, flags in STARTS:
+        for case in STARTS:
+            name = case[0]
             if version not in found or (args.missing and (version, name) in records) or (args.only and args.only not in name):
                 continue
-            record = records[version, name] = start(binary, version, found[version], name, gpu, model, flags, args.timeout)
+            record = records[version, name] = start(binary, version, found[version], args.timeout, *case)
             print(version, name, record.get("failed") or record["dryrun"]["tokens"], flush=True)
             with open(args.results, "w", encoding="utf-8") as f:
                 f.writelines(json.dumps(r) + "\n" for r in records.values())
