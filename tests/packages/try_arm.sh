@@ -28,6 +28,9 @@ expect 0 gpus
 expect 0 engines
 expect 0 kb list
 expect 0 redact deploy/serve.sh
+expect 3 check --offline --gpu h100 --models models deploy/serve.sh
+expect 0 completion bash
+expect 0 doctor
 readelf -W --dyn-syms "$work"/wheel/*.data/scripts/oomsight "$work"/wheel/oomsight/lib/*.so* "$work"/wheel/oomsight/stand-ins/*.so "$work"/wheel/oomsight/stand-ins/cuda*/* |
     grep -o '@GLIBC_[0-9.]*' | sort -Vu | tail -n 1
 exit $failed
