@@ -238,6 +238,13 @@ static oos_advice_fate settle_quantised(const oos_incident *incident, const char
     return OOS_ADVICE_AS_IT_IS;
 }
 
+/* A flag, and none of the container's. */
+static bool is_engine_flag(const char *change)
+{
+    return strncmp(change, "--", 2) == 0 && strncmp(change, "--shm-size", 10) != 0 &&
+           strncmp(change, "--ipc", 5) != 0;
+}
+
 oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *incident,
                                   char value[OOS_ADVICE_VALUE_BYTES])
 {
@@ -249,17 +256,17 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
                  {"--tensor-parallel-size", settle_ranks},    {"--kv-cache-dtype", settle_cache_type},
                  {"--enforce-eager", settle_eager},           {"--kv-cache-memory-bytes", settle_cache_bytes},
                  {"a quantised checkpoint", settle_quantised}};
-    if (!incident || !incident->record || advice < incident->record->fixes ||
-        advice >= incident->record->fixes + incident->record->fix_count)
-        return OOS_ADVICE_AS_IT_IS; /* what was tried in vain is told as it was tried */
+    if (!incident || !incident->record) return OOS_ADVICE_AS_IT_IS;
+    bool const tried =
+        advice < incident->record->fixes || advice >= incident->record->fixes + incident->record->fix_count;
     /* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
     const char *engine = incident->engine;
-    bool const foreign = engine && strncmp(engine, "vllm", 4) != 0 &&
-                         strncmp(incident->record->engine, engine, strlen(engine)) != 0;
+    bool const foreign = !engine || (strncmp(engine, "vllm", 4) != 0 &&
+                                     strncmp(incident->record->engine, engine, strlen(engine)) != 0);
+    if (foreign && is_engine_flag(advice->change[0])) return OOS_ADVICE_DROPPED;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strcmp(advice->change[0], flags[i].flag) == 0)
-            return foreign && flags[i].flag[0] == '-'
-                       ? OOS_ADVICE_DROPPED
-                       : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
+            return tried ? OOS_ADVICE_AS_IT_IS /* what was tried in vain is told as it was tried */
+                         : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
     return OOS_ADVICE_AS_IT_IS;
 }

@@ -51,7 +51,8 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_torch_known, KNOWN(torch_allocated));
     put(set, OOS_FACT_tried_gt_total, total && tried > total);
     put(set, OOS_FACT_tried_huge, !total && tried >= 256 * OOS_GIB);
-    put(set, OOS_FACT_tried_le_free, KNOWN(free) && tried >= 256 * OOS_MIB && tried <= NUMBER(free));
+    put(set, OOS_FACT_tried_le_free,
+        KNOWN(free) && tried >= 256 * OOS_MIB && oos_add(tried, tried / 32) <= NUMBER(free));
     put(set, OOS_FACT_alloc_gt_total, total && NUMBER(torch_allocated) > oos_add(total, total / 20));
     put(set, OOS_FACT_cg_large,
         NUMBER(cudagraph_estimate) >= 8 * OOS_GIB || (total && NUMBER(cudagraph_estimate) >= total / 8));
@@ -67,6 +68,9 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
                             : KNOWN(reserved_total) ? oos_sub(NUMBER(reserved_total), NUMBER(torch_allocated))
                                                     : 0;
     put(set, OOS_FACT_unalloc_ge_tried, tried && cached >= tried);
+    put(set, OOS_FACT_unalloc_tenth,
+        tried && cached >= tried && (cached >= total / 10 || (cached >= OOS_GIB && cached / 16 >= tried)));
+    put(set, OOS_FACT_torch_empty, KNOWN(torch_allocated) && NUMBER(torch_allocated) < 64 * OOS_MIB);
     put(set, OOS_FACT_unalloc_large, cached >= OOS_GIB);
     uint64_t const pools = NUMBER(private_pools);
     put(set, OOS_FACT_private_some, pools >= OOS_MIB);

@@ -154,12 +154,35 @@ static bool is_relation(oos_view text, size_t at)
     return (c == '<' || c == '>') && (next == '=' || next == ' ') && before == ' ';
 }
 
+/* "/src/utils/allocator.h:163" names a file, not what happened: its length, 0 if `text` does not begin with one. */
+static size_t source_path(oos_view text)
+{
+    static const char *const endings[] = {".h",   ".hpp", ".cuh", ".c",  ".cc",
+                                          ".cpp", ".cu",  ".py",  ".rs", ".go"};
+    size_t len = 0, dot = 0;
+    bool deep = false;
+    for (; len < text.len && text.ptr[len] > ' ' && !strchr("\"'`()[]<>,;", text.ptr[len]); len++) {
+        if (text.ptr[len] == '.' && len + 1 < text.len && !is_digit(text.ptr[len + 1])) dot = len;
+        deep |= text.ptr[len] == '/' || text.ptr[len] == '\\';
+    }
+    if (!dot || !deep) return 0;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t const end = dot + strlen(endings[i]);
+        if (end <= len && memcmp(text.ptr + dot, endings[i], end - dot) == 0 &&
+            (end == len || text.ptr[end] == ':'))
+            return len;
+    }
+    return 0;
+}
+
 /* The next sentence of `text` from *at on, as sentence_says() wants it. Dots between digits are kept. */
 static size_t next_sentence(oos_view text, size_t *at, char *to)
 {
     size_t len = 0;
     to[len++] = ' ';
     for (; *at < text.len && len + 4 < TEXT_MAX_BYTES; (*at)++) {
+        if (to[len - 1] == ' ') *at += source_path(oos_view_slice(text, *at, SIZE_MAX));
+        if (*at >= text.len) break;
         char const c = text.ptr[*at], next = *at + 1 < text.len ? text.ptr[*at + 1] : ' ';
         bool const word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||
                           (c == '.' && is_digit(next) && is_digit(to[len - 1])) || (unsigned char)c >= 0x80;

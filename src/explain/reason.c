@@ -422,7 +422,8 @@ static bool is_program(const oos_signals *signals, const oos_signal_set *set, co
     if (engine && strcmp(engine, "transformers") == 0) return true;
     if (engine && strcmp(engine, "pytorch") != 0) return false;
     return has(signals, set, "engine.pytorch") || has(signals, set, "frame.file") ||
-           has(signals, set, "frame.train");
+           has(signals, set, "frame.train") || has(signals, set, "torch.old") ||
+           has(signals, set, "torch.async");
 }
 
 static bool is_server(const char *engine)
@@ -484,6 +485,14 @@ static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, c
     }
 }
 
+/* What follows from something else in the text says nothing of its own: an engine that kills its own processes prints "Killed". */
+static void drop_consequences(const oos_signals *signals, oos_signal_set *set)
+{
+    for (size_t i = 0; i < signals->count; i++)
+        if (signals->list[i].unless && oos_set_has(set, i) && has(signals, set, signals->list[i].unless))
+            oos_set_remove(set, i);
+}
+
 static const oos_signal *first_said(const oos_signals *signals, const oos_signal_set *set)
 {
     static const oos_signal_kind kinds[] = {OOS_SIGNAL_OOM, OOS_SIGNAL_REFUSAL, OOS_SIGNAL_PART,
@@ -497,6 +506,7 @@ static const oos_signal *first_said(const oos_signals *signals, const oos_signal
 void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident)
 {
     oos_signal_set set = incident->signals;
+    drop_consequences(signals, &set);
     oos_facts_find(incident, &set);
     incident->engine = engine_of(signals, incident, &set);
     if (is_server(incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);

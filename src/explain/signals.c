@@ -40,6 +40,7 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     signal.phase = oos_phase_find(phase);
     oos_json_str(object, "cause", &signal.cause);
     oos_json_str(object, "engine", &signal.engine);
+    oos_json_str(object, "unless", &signal.unless);
     if (oos_json_str(object, "regex", &signal.regex)) {
         signal.pattern = oos_pattern_create(arena, signal.regex, oos_signal_is_message(signal.kind));
         if (!signal.pattern) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a pattern");

@@ -56,6 +56,7 @@ typedef struct oos_signal {
     bool cheap;         /* so frequent that nothing but its presence is noted */
     bool quiet;         /* figures only: does not move the phase */
     bool vague;         /* of a fault: names no reason, so a line that speaks of memory is not its own */
+    const char *unless; /* a signal in whose company this one is a consequence */
     bool cuttable;      /* the beginning of its sentence is enough: no part of it is left open */
     bool
         piece; /* looked for in every allocator message, also without its literal: it may be broken by a line end */
@@ -85,6 +86,10 @@ typedef struct oos_signal_set {
 static inline void oos_set_add(oos_signal_set *set, size_t index)
 {
     set->words[index / 64] |= (uint64_t)1 << index % 64;
+}
+static inline void oos_set_remove(oos_signal_set *set, size_t index)
+{
+    set->words[index / 64] &= ~((uint64_t)1 << index % 64);
 }
 static inline bool oos_set_has(const oos_signal_set *set, size_t index)
 {

@@ -356,6 +356,15 @@ static oos_phase_set code_stages(const oos_frames *frames, oos_view code)
     return 0;
 }
 
+/* Paths of Windows, as the tables write them. What is in front of a very long one is not looked at. */
+static oos_view with_slashes(oos_view path, char *to, size_t capacity)
+{
+    size_t const len = oos_min(path.len, capacity);
+    const char *from = path.ptr + (path.len - len);
+    for (size_t i = 0; i < len; i++) to[i] = from[i] == '\\' ? '/' : from[i];
+    return (oos_view){to, len};
+}
+
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)
 {
     oos_view path, function;
@@ -373,7 +382,9 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         next = file ? find(behind(rest, file, 1), "File \"") : NULL;
         oos_view const one = next ? oos_view_slice(rest, 0, (size_t)(next - rest.ptr)) : rest;
         if (!frame_read(one, after, &path, &function)) continue;
-        oos_phase_set const stages = stages_of(frames, stack, path, function);
+        char module[512];
+        oos_phase_set const stages =
+            stages_of(frames, stack, with_slashes(path, module, sizeof module), function);
         if (stages) push(stack, stages);
         stack->callee = is_engines(path) ? code_stages(frames, first_line(after)) : 0;
     }

@@ -336,7 +336,63 @@ SENTENCES = {
     "Ollama": ("Error: model requires more system memory (31.1 GiB) than is available (15.2 GiB)", True, "host_memory", {"host_ram"}),
     "SGLang": ("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", True, "kv_sizing", None),
     "accelerate": ("ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.", True, "weight_load", {"weights_exceed_gpu", "tp_needed"}),
+    "async allocator": ("!!! Exception during processing !!! Allocation on device ", True, None, None),
+    "MPS figures": ("RuntimeError: MPS backend out of memory (MPS allocated: 8.21 GiB, other allocations: 1.02 GiB, max allowed: 9.07 GiB). Tried to allocate 312.50 MiB on "
+                    "private pool.", True, "runtime_other", {"activation_peak"}),
+    "old PyTorch": ("RuntimeError: CUDA out of memory. Tried to allocate 14.00 MiB (GPU 0; 7.93 GiB total capacity; 7.31 GiB already allocated; 3.12 MiB free; 21.40 MiB cached)",
+                    True, None, {"activation_peak", "weights_exceed_gpu"}),
+    "nothing held yet": ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 40.00 GiB. GPU 0 has a total capacity of 31.98 GiB of which 31.70 GiB is free. Of the "
+                         "allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.", True, "runtime_other", None),
+    "ggml compute": ("llama_kv_cache_update: failed to allocate compute buffers\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 512.00 MiB on device 1: cudaMalloc "
+                     "failed: out of memory\nggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 536870912", True, "kv_alloc", {"activation_peak"}),
+    "ggml pool": ("CUDA error: out of memory\n  current device: 0, in function ggml_cuda_pool_malloc_vmm at ggml-cuda.cu:441\n  cuMemCreate(&handle, reserve_size, &prop, 0)",
+                  True, "runtime_other", {"activation_peak"}),
+    "TRT-LLM engine": ("RuntimeError: [TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, stream): out of memory (/src/cpp/runtime/tllmBuffers.h:99)\n"
+                       "3       0x7f00 tensorrt_llm::runtime::TllmRuntime::TllmRuntime(void const*, unsigned long, nvinfer1::ILogger&) + 593", True, "weight_load", {"weights_exceed_gpu"}),
+    "TRT-LLM step": ("RuntimeError: Encountered an error in forwardAsync function: [TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync: out of memory "
+                     "(/src/cpp/runtime/tllmBuffers.h:125)", True, "runtime_other", None),
+    "TGI prefill": ("2025-02-03T10:11:12.131415Z ERROR batch{batch_size=2}:prefill:prefill{id=4 size=2}:prefill{id=4 size=2}: text_generation_client: Server error: CUDA out of "
+                    "memory. Tried to allocate 410.00 MiB.", True, "runtime_prefill", None),
+    "vGPU layer": ("[4pdvGPU ERROR (pid:7 thread=1 multiprocess_memory_limit.c:277)]: device OOM encountered: usage=6442450944 limit=5368709120", True, "runtime_other", {"slice_total_mismatch"}),
+    "torchrun kill": ("  exitcode  : -9 (pid: 411)\n  traceback : Signal 9 (SIGKILL) received by PID 411", True, "host_memory", {"host_ram"}),
+    "SGLang pool": ("RuntimeError: Prefill out of memory. Try to lower your batch size.\nTry to allocate 4096 tokens.\nAvailable tokens: 3120", True, "runtime_prefill",
+                    {"context_too_long_for_kv"}),
+    "Kubernetes status": ("        exitCode: 137\n        reason: Error", True, "host_memory", {"host_ram"}),
+    "evicted": ("The node was low on resource: memory. Container server was using 61Gi, request is 8Gi", True, "host_memory", {"host_ram"}),
+    "cgroup, older kernels": ("[ 812.1] Task in /docker/1f killed as a result of limit of /docker/1f", True, "host_memory", {"host_ram"}),
+    "Ollama kill": ("Error: llama runner process has terminated: signal: killed", True, "host_memory", {"host_ram"}),
+    "TPU, older": ("RuntimeError: Resource exhausted: From /job:tpu_worker/replica:0/task:0:\nAttempting to reserve 3.10G at the bottom of memory. That was not possible.", True, None,
+                   {"activation_peak"}),
+    "Paddle": ("ResourceExhaustedError: Out of memory error on GPU 0. Cannot allocate 48.000244MB memory on GPU 0, 7.500000GB memory has been allocated and available memory is only "
+               "12.000000MB.", True, None, {"activation_peak", "other_process_holds_memory"}),
+    "ONNX Runtime": ("onnxruntime::BFCArena::AllocateRawInternal(size_t, bool) Failed to allocate memory for requested buffer of size 1207959552", True, None, {"activation_peak"}),
+    "MLX": ("RuntimeError: [metal::malloc] Attempting to allocate 41231686144 bytes which is greater than the maximum allowed buffer size of 28991029248 bytes.", True,
+            "runtime_other", {"activation_peak"}),
+    "Metal": ("libc++abi: terminating due to uncaught exception of type std::runtime_error: [METAL] Command buffer execution failed: Insufficient Memory "
+              "(00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)", True, "runtime_other", {"activation_peak"}),
+    "ggml, Metal": ("ggml_metal_add_buffer: buffer 'data' size 18300780544 is larger than buffer maximum of 17179869184", True, "weight_load", {"weights_exceed_gpu"}),
+    "exllama": ("RuntimeError: Insufficient VRAM in split for model and cache", True, "weight_load", {"weights_exceed_gpu"}),
+    "TRT-LLM, Python": ("RuntimeError: CUDA ERROR: 2, error code reference: https://nvidia.github.io/cuda-python/module/cudart.html", True, None, None),
+    "old Torch, host": ("RuntimeError: $ Torch: not enough memory: you tried to allocate 12GB. Buy new RAM! at /pytorch/torch/lib/TH/THGeneral.c:270", True, "host_memory", {"host_ram"}),
+    "SGLang, host tier": ("ValueError: Not enough host memory available. Requesting 64.00 GB but only have 41.20 GB free. Please reduce the size of the hierarchical cache.", True,
+                          "host_memory", {"host_ram"}),
+    "ggml cache, host": ("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504\nllama_kv_cache_init: failed to allocate buffer for kv cache", True,
+                         "kv_alloc", {"context_too_long_for_kv"}),
     # What only sounds like memory.
+    "SGLang retracts": ("[2026-01-02 03:04:05 TP3] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1474 -> 0.1845", False, "not_oom", None),
+    "SGLang retracts, newer": ("[2026-01-02 03:04:05] KV cache pool is full. Retract requests. #retracted_reqs: 4, #new_tokens_gained: 8120, #new_token_ratio: 0.45 -> 0.60", False,
+                               "not_oom", None),
+    "TensorFlow goes on": ("W tensorflow/core/bfc_allocator.cc:246] Allocator (GPU_0_bfc) ran out of memory trying to allocate 570.66MiB. The caller indicates that this is not a "
+                           "failure, but may mean that there could be performance gains if more memory were available.", False, "not_oom", None),
+    "TRT-LLM workspace": ("[TensorRT-LLM][WARNING] Attention workspace size is not enough, increase the size from 0 bytes to 67462144 bytes", False, "not_oom", None),
+    "pinned, another reason": ("ggml_cuda_host_malloc: failed to allocate 812.00 MiB of pinned memory: system has unsupported display driver / cuda driver combination", False,
+                               "not_oom", {"driver_or_env_mismatch"}),
+    "SGLang watchdog": ("[2026-01-02 03:04:05 TP0] Watchdog timeout (self.watchdog_timeout=300)\n[2026-01-02 03:04:09] Received sigquit from a child proces.\nKilled", False,
+                        "not_oom", None),
+    "SGLang accounting": ("ValueError: token_to_kv_pool_allocator memory leak detected! available_size=1200, protected_size=0, self.max_total_num_tokens=1208\n"
+                          "[2026-01-02 03:04:05] Received sigquit from a child process. It usually means the child failed.\n./serve.sh: line 4: 9921 Killed   python -m "
+                          "sglang.launch_server", False, "not_oom", {"engine_bug"}),
+    "a file called allocator": ("RuntimeError: [TM][ERROR] CUDA runtime error: operation not supported /src/turbomind/utils/allocator.h:163", False, "not_oom", None),
     "chatter": ("INFO 01-01 00:00:00 [x.py:1] CUDA graphs can take additional 1~3 GiB memory per GPU. If you are running out of memory, consider decreasing "
                 "`gpu_memory_utilization` or enforcing eager mode.", False, "not_oom", None),
     "swap warning": ("WARNING 01-01 00:00:00 config.py:427] Possibly too large swap space. 16.00 GiB out of the 31.20 GiB total CPU memory is allocated for the swap space.", False, "not_oom", None),

@@ -54,6 +54,9 @@ static void advice_and_other_faults_are_no_lack(void **state)
     assert_int_equal(says("sequence is preempted because there is not enough KV cache space"),
                      OOS_SAYS_NOTHING);
     assert_int_equal(says("head_size 80 is not supported"), OOS_SAYS_NOTHING);
+    assert_int_equal(says("runtime error: operation not supported /src/utils/allocator.h:163"),
+                     OOS_SAYS_NOTHING);
+    assert_int_equal(says("failed to allocate 20 MiB at /src/utils/pool.cpp:7"), OOS_SAYS_LACK);
     assert_int_equal(says("12.5 GiB of memory -> 4 blocks"), OOS_SAYS_MEMORY);
 }
 
@@ -176,6 +179,18 @@ static void frames_are_read_in_every_dress(void **state)
 }
 
 /* Harvested from source: by name alone in any file of an engine, and nowhere else. */
+static void a_path_of_windows_is_a_path(void **state)
+{
+    (void)state;
+    oos_traceback stack = {0};
+    oos_traceback_take(
+        frames, &stack,
+        oos_view_of(
+            "  File \"C:\\py\\lib\\site-packages\\torch\\nn\\modules\\module.py\", line 7, in _apply"),
+        (oos_view){0});
+    assert_int_equal(oos_traceback_stages(&stack), OOS_PHASE_BIT(OOS_PHASE_WEIGHT_LOAD));
+}
+
 static void a_function_of_the_engines_source_has_its_stage(void **state)
 {
     (void)state;
@@ -214,6 +229,7 @@ int main(void)
         cmocka_unit_test(the_sentence_tells_what_was_being_done),
         cmocka_unit_test(frames_are_read_in_every_dress),
         cmocka_unit_test(a_lack_that_is_denied_is_none),
+        cmocka_unit_test(a_path_of_windows_is_a_path),
         cmocka_unit_test(a_function_of_the_engines_source_has_its_stage),
         cmocka_unit_test(a_function_that_was_recorded_has_the_stages_it_ran_in),
         cmocka_unit_test(functions_of_other_engines_have_their_stages),

@@ -124,6 +124,55 @@ static bool names(const oos_incident *incident, const char *cause)
     return named;
 }
 
+static void what_follows_from_something_else_is_no_reason(void **state)
+{
+    (void)state;
+    /* SGLang takes its own processes down; alone, the shell's word is the host's doing. */
+    oos_explanation const own = explain(
+        "ValueError: token_to_kv_pool_allocator memory leak detected! available_size=7\n"
+        "[2026-01-02 03:04:05] Received sigquit from a child process. It usually means the child failed.\n"
+        "./serve.sh: line 4: 9921 Killed   python -m sglang.launch_server\n");
+    assert_false(own.incidents[0].is_oom);
+    assert_string_equal(own.incidents[0].cause, "engine_bug");
+    oos_explanation const host = explain("./serve.sh: line 4: 9921 Killed   python train.py\n");
+    assert_true(host.incidents[0].is_oom);
+    assert_string_equal(host.incidents[0].cause, "host_ram");
+}
+
+static void what_names_an_old_pytorch_is_a_program_of_its_own(void **state)
+{
+    (void)state;
+    /* Before OutOfMemoryError there was no engine that sizes a cache by the card: full is not "still loading". */
+    oos_explanation const e = explain(
+        "RuntimeError: CUDA out of memory. Tried to allocate 14.00 MiB (GPU 0; 7.93 GiB total capacity; "
+        "7.31 GiB already allocated; 3.12 MiB free; 21.40 MiB cached)\n");
+    assert_int_equal(e.incidents[0].phase, OOS_PHASE_RUNTIME_OTHER);
+    assert_string_equal(e.incidents[0].cause, "activation_peak");
+}
+
+static void a_little_cache_is_no_fragmentation(void **state)
+{
+    (void)state;
+    static const char frame[] = "  File \"train.py\", line 3, in step\n    loss.backward()\n";
+    char text[600];
+    snprintf(text, sizeof text,
+             "%storch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total "
+             "capacity of "
+             "40.00 GiB of which 0.20 GiB is free. Of the allocated memory 37.50 GiB is allocated by "
+             "PyTorch, and %s GiB "
+             "is reserved by PyTorch but unallocated.\n",
+             frame, "1.50");
+    assert_string_equal(explain(text).incidents[0].cause, "activation_peak");
+    snprintf(text, sizeof text,
+             "%storch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total "
+             "capacity of "
+             "40.00 GiB of which 0.20 GiB is free. Of the allocated memory 30.50 GiB is allocated by "
+             "PyTorch, and %s GiB "
+             "is reserved by PyTorch but unallocated.\n",
+             frame, "8.50");
+    assert_string_equal(explain(text).incidents[0].cause, "fragmentation");
+}
+
 static void a_program_that_is_no_server_has_no_servers_causes(void **state)
 {
     (void)state;
@@ -346,6 +395,9 @@ int main(void)
         cmocka_unit_test(what_is_quantised_is_not_to_be_quantised),
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
+        cmocka_unit_test(what_follows_from_something_else_is_no_reason),
+        cmocka_unit_test(what_names_an_old_pytorch_is_a_program_of_its_own),
+        cmocka_unit_test(a_little_cache_is_no_fragmentation),
         cmocka_unit_test(a_program_that_is_no_server_has_no_servers_causes),
         cmocka_unit_test(a_guess_names_the_usual_causes_of_its_stage_beside_it),
         cmocka_unit_test(a_sentence_of_an_engines_source_has_the_stage_of_its_place),
