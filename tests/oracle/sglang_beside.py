@@ -64,6 +64,8 @@ def planned(binary, version, gpu, model, flags, used=0):
 
 def failure(outcome):
     """The first exception of its log, one line, without paths."""
+    if outcome.code == 124:
+        return {"error": "stopped by the time limit of this test", "refused_calls": []}
     found = re.findall(r"^(?:\[[^]]*\] ?)?(\w+(?:\.\w+)*(?:Error|Exception)[^\n]*)", outcome.log, re.M)
     refused = (outcome.report or {}).get("refused_calls") or {}
     return {"error": re.sub(r"\S*/(\S+)", r"\1", found[0])[:160] if found else "exit %s" % outcome.code, "refused_calls": sorted(refused)[:6]}
