@@ -2,7 +2,7 @@
 work=$(mktemp -d); cp -r ../fixtures/models/small-llama "$work/m"; mkdir -p "$work/e/bin" "$work/logs"
 cat >"$work/e/bin/python" <<'END'
 #!/bin/sh
-[ "$1" = -c ] && { echo "cuda 12.8"; echo "vllm 0.32.0"; exit 0; }
+[ "$1" = -c ] && { echo "cuda 12.8"; echo "engine 0.32.0"; exit 0; }
 exec sh "$@"
 END
 cat >"$work/e/bin/vllm" <<END
