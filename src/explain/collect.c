@@ -457,6 +457,17 @@ static bool is_traceback(const oos_collector *c, const item *it)
            memmem(message.ptr, message.len, "\xe2\x94\x82 ", 4) || oos_view_starts(message, "    ");
 }
 
+/* What `async_llm.py:699]` or a module of the server logs comes from a request: nothing of a start passes there. Frames name their
+ * files without a number behind them. */
+static void note_logger(oos_collector *c, const item *it)
+{
+    static const char *const loggers[] = {"async_llm_engine.py:", "async_llm.py:", "serving_chat.py:",
+                                          "serving_completion.py:", "serving_engine.py:"};
+    for (size_t i = 0; i < sizeof loggers / sizeof *loggers && c->signals->serving_signal != SIZE_MAX; i++)
+        if (memmem(it->text.ptr, it->text.len, loggers[i], strlen(loggers[i])))
+            oos_set_add(&c->open.signals, c->signals->serving_signal);
+}
+
 static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)
 {
     const oos_signal *signal = &c->signals->list[index];
@@ -465,6 +476,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     open_incident(c, it->raw, true);
     if (c->open.stack.count) c->open.stack.closed = true;
     oos_set_add(&c->open.signals, index);
+    note_logger(c, it);
     add_evidence(c, &c->open, it, signal, true);
     if (signal->repeat)
         take_processes(c, it, signal, joined(c, it));
@@ -639,6 +651,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_FRAME:
         open_incident(c, it->raw, false);
         if (signal->kind != OOS_SIGNAL_FAULT && !it->framed) {
+            note_logger(c, it);
             oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message, it->raw->after);
             it->framed = true;
         }

@@ -158,6 +158,7 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     static const char *const topics[OOS_TOPIC_COUNT] = {
         "words.kv", "words.shared", "words.host", "words.load", "words.graph", "words.comm", "words.serve"};
     signals.lack_signal = oos_signals_find(&signals, "words.lack");
+    signals.serving_signal = oos_signals_find(&signals, "wrap.runtime");
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
         signals.topic_signals[i] = oos_signals_find(&signals, topics[i]);
     *ret_signals = signals;

@@ -74,6 +74,7 @@ typedef struct oos_signals {
     const struct oos_grammar *grammar;
     const oos_frames *frames;
     size_t lack_signal;      /* index of "words.lack" */
+    size_t serving_signal;   /* a logger that speaks only while requests are served */
     size_t topic_signals[7]; /* of "words.kv" and the other topics of grammar.h */
 } oos_signals;
 
