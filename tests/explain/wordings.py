@@ -379,6 +379,12 @@ SENTENCES = {
     "ggml cache, host": ("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504\nllama_kv_cache_init: failed to allocate buffer for kv cache", True,
                          "kv_alloc", {"context_too_long_for_kv"}),
     # What only sounds like memory.
+    "CTranslate2, loading": ('  File "faster_whisper\\transcribe.py", line 77, in __init__\nRuntimeError: CUDA failed with error out of memory', True, "weight_load",
+                             {"weights_exceed_gpu"}),
+    "SGLang, start": ('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 900.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 212.00 MiB is free. Including '
+                      'non-PyTorch memory, this process has 78.90 GiB memory in use. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 150.00 MiB is reserved by '
+                      'PyTorch but unallocated.\nTraceback (most recent call last):\n  File "/opt/sglang/srt/managers/scheduler.py", line 900, in init_model_worker\n'
+                      '    self.init_tp_model_worker()', True, "weight_load", None),
     "SGLang retracts": ("[2026-01-02 03:04:05 TP3] Decode out of memory happened. #retracted_reqs: 1, #new_token_ratio: 0.1474 -> 0.1845", False, "not_oom", None),
     "SGLang retracts, newer": ("[2026-01-02 03:04:05] KV cache pool is full. Retract requests. #retracted_reqs: 4, #new_tokens_gained: 8120, #new_token_ratio: 0.45 -> 0.60", False,
                                "not_oom", None),
