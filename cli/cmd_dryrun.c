@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,8 +133,20 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     return exit_code(options, result, oomsight_dryrun_verdict(dryrun));
 }
 
+/* Somebody may cut the segment short while we look at it. What is gone then reads as zeros, and the end says that it was damaged. */
+static void page_blank(int number, siginfo_t *info, void *context)
+{
+    uintptr_t const page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)info->si_addr & ~(page - 1);
+    (void)context;
+    if (info->si_code == BUS_ADRERR && mmap((void *)at, page, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
+        return;
+    signal(number, SIG_DFL); /* it comes again, and ends us */
+}
+
 int dryrun_work(const dryrun_options *given, const char *scratch)
 {
+    sigaction(SIGBUS, &(struct sigaction){.sa_sigaction = page_blank, .sa_flags = SA_SIGINFO}, NULL);
     char segment_path[600];
     dryrun_options options = *given;
     oomsight_error error = {0};

@@ -104,7 +104,8 @@ typedef struct oos_dryrun {
     bool wedged;                       /* host and device together needed more than the machine has */
     uint64_t fail_after, asked_count;  /* the allocation to be denied (0: none), and how many there were */
     const oos_segment_failure *denied; /* NULL: it was not reached */
-    bool damaged;                      /* the segment was not readable at the end */
+    const char *denied_call;
+    bool damaged; /* the segment was not readable at the end */
     const char *trace_path;
 } oos_dryrun;
 

@@ -323,6 +323,7 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->fail_after = segment->fail_after;
     run->asked_count = segment->asked_count;
     run->denied = segment->denied.pid ? &segment->denied : NULL;
+    run->denied_call = oos_use_word((oos_use)(segment->denied.use % OOS_USE_COUNT));
     run->wedged = segment->wedged != 0;
     run->verdict = run->log.ran_out || run->wedged ? OOMSIGHT_VERDICT_FAILS
                    : run->log.refused              ? OOMSIGHT_VERDICT_REFUSED

@@ -127,7 +127,7 @@ static void put_denied(oos_json_writer *w, const oos_dryrun *run)
     oos_json_field_u64(w, "allocation", run->fail_after);
     oos_json_field_u64(w, "bytes", run->denied->bytes);
     oos_json_field_u64(w, "free_bytes", run->denied->free_bytes);
-    oos_json_field_str(w, "call", oos_use_word((oos_use)(run->denied->use % OOS_USE_COUNT)));
+    oos_json_field_str(w, "call", run->denied_call);
     oos_json_field_str(w, "phase", oos_phase_word((oos_phase)(run->denied->phase % OOS_PHASE_COUNT)));
     oos_json_end_object(w);
 }

@@ -41,8 +41,7 @@ static void put_denied(const oos_style *style, const oos_dryrun *run)
     if (denied)
         oos_format(words, sizeof words,
                    "Allocation %llu was denied as asked: %.2f MiB by %s in %s, with %.2f GiB free. %s",
-                   (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20),
-                   oos_use_word((oos_use)(denied->use % OOS_USE_COUNT)),
+                   (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20), run->denied_call,
                    oos_phase_word((oos_phase)(denied->phase % OOS_PHASE_COUNT)), oos_gib(denied->free_bytes),
                    run->verdict == OOMSIGHT_VERDICT_FITS ? "The engine went on."
                                                          : "The engine did not survive it.");
