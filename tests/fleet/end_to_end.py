@@ -56,7 +56,7 @@ def engine_logs():
     logs = {}
     for number in range(ENGINES):
         lines = [b"INFO [api_server.py:1] vLLM API server version %s" % rng.choice(VERSIONS).encode()]
-        lines += texts[(number * 7) % len(texts)]
+        lines += texts[number * len(texts) // ENGINES]
         if number % 5 == 0:
             lines = [lines[0], ATTACK, b'  File "/usr/lib/vllm/v1/worker/gpu_worker.py", line 381, in load_model', OOM + ATTACK]
         logs[f"node-{number % 4}", f"vllm-{number}"] = lines

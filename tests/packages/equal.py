@@ -144,7 +144,7 @@ def main():
     if not others:
         print("no other way to run it is here")
         return 77
-    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.shared, options.seconds, options.skip, options.jobs) else 0
+    return 1 if compare(Command([os.path.abspath(options.native)]), others, options.shared and os.path.abspath(options.shared), options.seconds, options.skip, options.jobs) else 0
 
 
 if __name__ == "__main__":
