@@ -25,7 +25,7 @@ static bool take_capability(const char *value, unsigned *ret_capability)
     return true;
 }
 
-/* As many kinds of requests as one server takes without being told more: --soak N. */
+/* --soak N is a --load of N requests of mixed lengths, with prefixes that they share and clients that leave. */
 static bool take_soak(unsigned requests, dryrun_options *options)
 {
     static char value[96];

@@ -200,10 +200,11 @@ int cmd_top(cli_options *given)
         return !given->metrics_file || metrics_write(given->metrics_file) ? 0 : EXIT_INPUT;
     }
     for (;;) {
-        bool const drawn = isatty(STDOUT_FILENO), again = !given->once && (drawn || given->metrics_file);
-        if (again && drawn) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
-        if (!draw(given, drawn || !again) && (drawn || !again))
-            puts("nothing runs under 'oomsight run' here");
+        bool const terminal = isatty(STDOUT_FILENO),
+                   again = !given->once && (terminal || given->metrics_file);
+        bool const shown = terminal || !again;                /* else it only keeps the file */
+        if (again && terminal) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
+        if (!draw(given, shown) && shown) puts("nothing runs under 'oomsight run' here");
         fflush(stdout);
         if (given->metrics_file && !metrics_write(given->metrics_file)) return EXIT_INPUT;
         if (!again) return 0;

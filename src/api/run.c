@@ -108,14 +108,12 @@ void oomsight_run_watch(oomsight_run *run, double seconds)
     free(state);
 }
 
-static void told_of(const oomsight_run *run, int pid, oos_run_told *ret_told)
+static void told_of(const oomsight_run *run, oos_run_told *ret_told)
 {
     oos_run_read(run->segment, &ret_told->state);
     ret_told->growth_count =
         run->history ? oos_history_growth(run->history, &ret_told->state, ret_told->growth, OOS_GROWTHS_MAX)
                      : 0;
-    ret_told->host_bytes = oos_run_host_bytes(&ret_told->state);
-    ret_told->pid = pid;
 }
 
 oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids, size_t count,
@@ -124,7 +122,11 @@ oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids,
     oos_text text = {0};
     oos_run_told *told = calloc(count ? count : 1, sizeof *told);
     if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
-    for (size_t i = 0; i < count; i++) told_of(runs[i], pids[i], &told[i]);
+    for (size_t i = 0; i < count; i++) {
+        told_of(runs[i], &told[i]);
+        told[i].host_bytes = oos_run_host_bytes(&told[i].state);
+        told[i].pid = pids[i];
+    }
     oos_report_run_metrics(&text, told, count);
     free(told);
     return oos_text_take(&text, ret_text, reterr);
@@ -137,7 +139,7 @@ oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_rend
     oos_text text = {0};
     oos_run_told *told = malloc(sizeof *told);
     if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
-    told_of(run, 0, told);
+    told_of(run, told);
     if (params->format == OOMSIGHT_FORMAT_JSON)
         oos_report_run_json(&text, &told->state, told->growth, told->growth_count);
     else

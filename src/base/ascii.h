@@ -41,4 +41,14 @@ static inline bool oos_same(const char *a, const char *b)
     return oos_same_start(a, b, (size_t)-1);
 }
 
+/* Does `text` hold `part`, whatever the case of its letters? NULL holds nothing. */
+static inline bool oos_holds(const char *text, const char *part)
+{
+    size_t len = 0;
+    while (part[len]) len++;
+    for (; text && *text; text++)
+        if (oos_same_start(text, part, len)) return true;
+    return false;
+}
+
 #endif

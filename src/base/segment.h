@@ -161,9 +161,8 @@ typedef struct oos_segment {
     uint64_t fail_after,
         asked_count;            /* the allocation of this number is denied (0: none); how many there were */
     oos_segment_failure denied; /* that one; pid 0: it has not come yet */
-    uint32_t denied_count;      /* with those that asked for the same again at once */
-    uint32_t unused_too;
-    char share[40]; /* under the guard: the name of those that divide the devices; "": none */
+    uint64_t denied_count;      /* with those that asked for the same again at once */
+    char share[40];             /* under the guard: the name of those that divide the devices; "": none */
     oos_segment_peer peers[OOS_SEGMENT_PEERS];
     oos_segment_failure failures[OOS_SEGMENT_FAILURES];
     oos_segment_failure first_failure; /* under the guard */

@@ -30,3 +30,9 @@ bool oos_slope_of(const double *x, const double *y, size_t count, oos_slope *ret
     free(slopes);
     return done;
 }
+
+bool oos_slope_grows(const oos_slope *slope)
+{
+    double const units_bytes = 2 * 0x1p21; /* two of the blocks that they take */
+    return slope->low > 0 && slope->per * slope->span >= units_bytes;
+}

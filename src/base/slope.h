@@ -16,4 +16,8 @@ typedef struct oos_slope {
 /* Points in the order of x; false with fewer or more of them than above, when x stands still, or when memory runs out. */
 bool oos_slope_of(const double *x, const double *y, size_t count, oos_slope *ret_slope);
 
+/* Growth is a claim: the whole range of the slope lies above zero, and it came to more bytes than the units that PyTorch and the driver
+ * take memory in. */
+bool oos_slope_grows(const oos_slope *slope);
+
 #endif

@@ -209,17 +209,6 @@ static oos_advice_fate settle_eager(const oos_incident *incident, const char *wo
     return OOS_ADVICE_AS_IT_IS;
 }
 
-static bool holds_word(const char *text, const char *word)
-{
-    size_t const len = strlen(word);
-    for (; text && *text; text++) {
-        size_t i = 0;
-        while (i < len && oos_lower(text[i]) == word[i]) i++;
-        if (i == len) return true;
-    }
-    return false;
-}
-
 /* Weights of four bits are what the advice would bring. */
 static oos_advice_fate settle_quantised(const oos_incident *incident, const char *word, char *value)
 {
@@ -230,10 +219,9 @@ static oos_advice_fate settle_quantised(const oos_incident *incident, const char
     (void)word;
     (void)value;
     for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++)
-        if (holds_word(incident->setup.model, four_bits[i])) return OOS_ADVICE_DROPPED;
+        if (oos_holds(incident->setup.model, four_bits[i])) return OOS_ADVICE_DROPPED;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (holds_word(incident->setup.config, settings[i]) ||
-            holds_word(incident->setup.command, settings[i]))
+        if (oos_holds(incident->setup.config, settings[i]) || oos_holds(incident->setup.command, settings[i]))
             return OOS_ADVICE_DROPPED;
     return OOS_ADVICE_AS_IT_IS;
 }

@@ -43,8 +43,9 @@ static void put_denied(const oos_style *style, const oos_dryrun *run)
                    "Allocation %llu was denied as asked: %.2f MiB by %s in %s, with %.2f GiB free. %s",
                    (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20), run->denied_call,
                    oos_phase_word((oos_phase)(denied->phase % OOS_PHASE_COUNT)), oos_gib(denied->free_bytes),
-                   run->verdict == OOMSIGHT_VERDICT_FITS ? "The engine went on."
-                                                         : "The engine did not survive it.");
+                   run->verdict == OOMSIGHT_VERDICT_FITS    ? "The engine went on."
+                   : run->verdict == OOMSIGHT_VERDICT_FAILS ? "The engine ended out of memory."
+                                                            : "Whether that ended it cannot be told.");
     else
         oos_format(words, sizeof words, "--fail-after %llu denied nothing: there were %llu allocations.",
                    (unsigned long long)run->fail_after, (unsigned long long)run->asked_count);
@@ -140,19 +141,14 @@ static double grown_mib(uint64_t first, uint64_t last)
     return ((double)last - (double)first) / 0x1p20;
 }
 
-/* Growth is a claim: its whole range lies above nothing, and it came to more than the units that memory is taken in. */
-static bool grows(const oos_slope *slope)
-{
-    return slope->low > 0 && slope->per * slope->span >= 4.0 * (1 << 20);
-}
-
 static void put_growth(const oos_style *style, const char *what, const oos_slope *slope)
 {
-    if (grows(slope))
+    if (oos_slope_grows(slope))
         oos_style_put(style, "    %s grows by %.2f KiB a request (%.2f to %.2f), the last %.0f of them\n",
                       what, slope->per / 1024, slope->low / 1024, slope->high / 1024, slope->span);
     else
-        oos_style_put(style, "    %s: no growth over the last %.0f requests (%.2f to %.2f KiB a request)\n",
+        oos_style_put(style,
+                      "    %s: no sure growth over the last %.0f requests (%.2f to %.2f KiB a request)\n",
                       what, slope->span, slope->low / 1024, slope->high / 1024);
 }
 

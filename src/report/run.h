@@ -16,8 +16,9 @@ typedef struct oos_run_told {
     oos_run_state state;
     oos_growth growth[OOS_GROWTHS_MAX];
     size_t growth_count;
+    /* for Prometheus */
     uint64_t host_bytes; /* resident, over all processes */
-    int pid;             /* its label */
+    int pid;             /* the run's label */
 } oos_run_told;
 void oos_report_run_metrics(oos_text *text, const oos_run_told *runs, size_t count);
 

@@ -7,7 +7,6 @@
 
 enum { SERIES_MAX = 2 * OOS_SEGMENT_DEVICES + 2 };
 #define FIRST_INTERVAL_HOURS (5.0 / 3600)
-#define UNIT_BYTES (4.0 * (1 << 20)) /* two of the blocks that PyTorch and the driver take */
 
 struct oos_history {
     double hours[OOS_HISTORY_MAX], bytes[SERIES_MAX][OOS_HISTORY_MAX];
@@ -78,7 +77,7 @@ static bool growth_of(const oos_history *history, size_t series, oos_growth *ret
     oos_slope *slope = &ret_growth->slope;
     return oos_slope_of(history->hours + first, history->bytes[series] + first, history->count - first,
                         slope) &&
-           slope->span >= OOS_GROWTH_HOURS_MIN && slope->low > 0 && slope->per * slope->span >= UNIT_BYTES;
+           slope->span >= OOS_GROWTH_HOURS_MIN && oos_slope_grows(slope);
 }
 
 size_t oos_history_growth(const oos_history *history, const oos_run_state *state, oos_growth *ret_list,

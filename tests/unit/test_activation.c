@@ -224,6 +224,15 @@ static void the_older_engine_takes_what_the_newer_one_had_yet_to_learn(void **st
     end(&s);
 }
 
+/* Gemma 3's tower: 4,096 patches an image */
+static const oos_vision siglip = {.present = true,
+                                  .hidden = 1152,
+                                  .intermediate = 4304,
+                                  .patch = 14,
+                                  .image_size = 896,
+                                  .channels = 3,
+                                  .max_image_tokens = 256};
+
 /* gpu_model_runner.py of 0.11 and 0.12: each of the 63 outputs of 256 tokens becomes one of the whole budget. Measured on
  * 0.11.2: 16,384 tokens of Gemma 3 27B, 10.6 GiB less cache than without. */
 static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
@@ -236,13 +245,7 @@ static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
     s.setup.max_model_len = 32768;
     s.model.model_type = "gemma3";
     s.model.hidden = 5376;
-    s.model.vision = (oos_vision){.present = true,
-                                  .hidden = 1152,
-                                  .intermediate = 4304,
-                                  .patch = 14,
-                                  .image_size = 896,
-                                  .channels = 3,
-                                  .max_image_tokens = 256};
+    s.model.vision = siglip;
     assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 16384 * 5376 * 2);
     end(&s);
     begin(&s, OOS_VERSION(0, 13, 0));
@@ -265,13 +268,7 @@ static void the_dummy_images_stay_to_the_end_of_the_older_profile(void **state)
     s.model.model_type = "gemma3";
     s.model.hidden = 2560;
     s.model.vocab = 262208;
-    s.model.vision = (oos_vision){.present = true,
-                                  .hidden = 1152,
-                                  .intermediate = 4304,
-                                  .patch = 14,
-                                  .image_size = 896,
-                                  .channels = 3,
-                                  .max_image_tokens = 256};
+    s.model.vision = siglip;
     s.setup.v2_runner = false;
     oos_activation const older = activation_of(&s);
     uint64_t const pixels = (uint64_t)31 * 896 * 896 * 3 * 2; /* 8,192 / 260 of them */
@@ -291,13 +288,7 @@ static void dummy_images_come_in_fp32_to_0_8(void **state)
     s.setup.v2_runner = false;
     s.setup.max_num_seqs = 64;
     s.model.model_type = "gemma3";
-    s.model.vision = (oos_vision){.present = true,
-                                  .hidden = 1152,
-                                  .intermediate = 4304,
-                                  .patch = 14,
-                                  .image_size = 896,
-                                  .channels = 3,
-                                  .max_image_tokens = 256};
+    s.model.vision = siglip;
     oos_activation const a = activation_of(&s);
     uint64_t const pixels = (uint64_t)63 * 896 * 896 * 3 * 4;
     assert_true(a.encoder_first);

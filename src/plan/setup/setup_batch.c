@@ -3,27 +3,15 @@
 #include "plan/setup/setup_parts.h"
 #include "base/ascii.h"
 
-static bool name_has(const char *name, const char *part)
-{
-    if (!name) return false;
-    size_t const len = strlen(part);
-    for (; *name; name++) {
-        size_t i = 0;
-        while (i < len && oos_lower(name[i]) == part[i]) i++;
-        if (i == len) return true;
-    }
-    return false;
-}
-
 /* EngineArgs.get_batch_defaults / _set_default_args_v1 */
 static bool is_big(const oos_setup *setup)
 {
     const char *name = setup->device.name;
     bool const large = setup->device.nvml_total_bytes >= 70 * OOS_GIB;
     switch (setup->rules->big_gpu_test) {
-    case 0: return name_has(name, "h100") || name_has(name, "h200");
+    case 0: return oos_holds(name, "h100") || oos_holds(name, "h200");
     case 1: return large;
-    default: return large && !name_has(name, "a100");
+    default: return large && !oos_holds(name, "a100");
     }
 }
 
