@@ -85,9 +85,10 @@ def jobs_of(way, model):
     return jobs
 
 
-FRAME = re.compile(r'File "[^"]*failing\.py", line \d+, in ')
+FRAME = re.compile(r'File "[^"]*(failing|oomsight_\w+)\.py", line \d+, in ')
 ANY_FRAME = re.compile(r'File "[^"]*", line \d+, in ')
-CODE = re.compile(r"^(\([^)]*\) )?(\w+ \d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+:\d+\] )?    ")
+CODE = re.compile(r"^(\([^)]*\) )?(\[rank\d+\]: )?(\w+ \d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+:\d+\] )?    ")
+MODEL = re.compile(r"/[^\s\"',]*/models/(%s)(?!\.py|[\w-])" % "|".join(WAYS))
 
 
 def cleared(lines):
@@ -103,7 +104,8 @@ def cleared(lines):
         if "oomsight" in line and "oomsight/venvs" not in line and "failing" not in line:
             continue
         line = re.sub(r"/[^\s\"']*/venvs/[^/]*/lib/python3\.(\d+)/site-packages", r"/usr/local/lib/python3.\1/dist-packages", line)
-        yield re.sub(r"/[^\s\"',]*/models/([\w-]+)", r"/models/\1", line)
+        line = re.sub(r"/[^\s\"']*/versions/[^/]*/lib/python3\.", "/usr/local/lib/python3.", line)
+        yield MODEL.sub(r"/models/\1", line)
 
 
 def clear(folder, key):
