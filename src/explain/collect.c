@@ -655,6 +655,8 @@ static void on_signal(oos_collector *c, item *it, size_t index)
             oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message, it->raw->after);
             it->framed = true;
         }
+        /* What was running is told by the frames above the message; those below it are of another traceback. */
+        if (signal->kind == OOS_SIGNAL_FRAME && c->open.stack.closed) break;
         oos_set_add(&c->open.signals, index);
         add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
         break;

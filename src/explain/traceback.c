@@ -19,7 +19,10 @@ typedef struct record {
     oos_view function; /* whole; empty: any */
     bool open;         /* the function's beginning */
     bool ending;
+    bool step;       /* a step of the engine itself: what runs inside it runs in these stages */
+    bool dispatches; /* passes a worker's method on, by its name */
     oos_phase_set stages;
+    oos_phase_set dispatched; /* of a worker's method that is called so */
 } record;
 
 typedef struct seen {
@@ -63,6 +66,8 @@ static oomsight_status record_read(const json_t *object, const json_t *sets, rec
     oos_json_str(object, "path", &path);
     oos_json_str(object, "function", &function);
     oos_json_bool(object, "ending", &r.ending);
+    oos_json_bool(object, "step", &r.step);
+    oos_json_bool(object, "dispatches", &r.dispatches);
     size_t const len = strlen(function);
     r.open = len && function[len - 1] == '*';
     r.path = oos_view_of(path);
@@ -70,6 +75,8 @@ static oomsight_status record_read(const json_t *object, const json_t *sets, rec
     const json_t *stages = json_object_get(object, "stages");
     if (oos_json_str(object, "stages", &named)) stages = json_object_get(sets, named);
     OOS_TRY(stages_read(stages, &r.stages, reterr));
+    if (oos_json_str(object, "dispatched", &named))
+        OOS_TRY(stages_read(json_object_get(sets, named), &r.dispatched, reterr));
     *ret_record = r;
     return OOMSIGHT_OK;
 }
@@ -301,13 +308,18 @@ static oos_phase_set common(oos_phase_set first, oos_phase_set second)
     return first & second ? first & second : first ? first : second;
 }
 
-static void push(oos_traceback *stack, oos_phase_set stages)
+/* The oldest is forgotten, but not what it bounds. */
+static void push(oos_traceback *stack, oos_phase_set stages, oos_phase_set bound)
 {
     if (stack->count == OOS_TRACEBACK_MAX) {
+        oos_phase_set const oldest = common(stack->bounds[1], stack->bounds[0]);
         memmove(stack->frames, stack->frames + 1, (OOS_TRACEBACK_MAX - 1) * sizeof *stack->frames);
+        memmove(stack->bounds, stack->bounds + 1, (OOS_TRACEBACK_MAX - 1) * sizeof *stack->bounds);
+        stack->bounds[0] = oldest;
         stack->count--;
     }
-    stack->frames[stack->count++] = stages;
+    stack->frames[stack->count] = stages;
+    stack->bounds[stack->count++] = bound;
 }
 
 /* Markdown prints `__init__` as bold "init"; pasted from there the underscores are gone. */
@@ -322,15 +334,22 @@ static oos_view underscored(oos_view function)
 }
 
 static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, oos_view path,
-                               oos_view function)
+                               oos_view function, oos_phase_set *ret_bound)
 {
     function = underscored(function);
     oos_phase_set by_hand = 0;
+    bool const dispatched = stack->dispatched;
+    if (!find(path, "torch/") && !find(path, "vllm/tracing/")) stack->dispatched = false;
     for (size_t i = 0; i < frames->count; i++) {
         const record *r = &frames->list[i];
         if (!fits(r, path, function)) continue;
         stack->ending |= r->ending;
+        stack->dispatched |= r->dispatches;
         by_hand = r->stages;
+        if (dispatched && r->dispatched)
+            *ret_bound = r->dispatched;
+        else if (r->step)
+            *ret_bound = r->stages;
         break;
     }
     if (!function.len) return by_hand;
@@ -344,13 +363,14 @@ static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, o
 static oos_phase_set code_stages(const oos_frames *frames, oos_view code)
 {
     oos_traceback aside = {0};
+    oos_phase_set bound;
     if (find(code, "File \"") || find(code, "Error")) return 0;
     for (size_t at = 0, end; at < code.len; at = end + 1) {
         for (end = at; end < code.len && is_name(code.ptr[end]);) end++;
         bool const called = end < code.len && strchr("(\"'", code.ptr[end]);
         if (end == at || !called) continue;
         oos_phase_set const stages =
-            stages_of(frames, &aside, (oos_view){0}, name_read(oos_view_slice(code, at, end - at)));
+            stages_of(frames, &aside, (oos_view){0}, name_read(oos_view_slice(code, at, end - at)), &bound);
         if (stages) return stages;
     }
     return 0;
@@ -368,9 +388,10 @@ static oos_view with_slashes(oos_view path, char *to, size_t capacity)
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)
 {
     oos_view path, function;
+    oos_phase_set bound = 0;
     oos_view const method = method_read(line);
     if (method.len) {
-        oos_phase_set const stages = stages_of(frames, stack, (oos_view){0}, method);
+        oos_phase_set const stages = stages_of(frames, stack, (oos_view){0}, method, &bound);
         if (stages) stack->method = stages;
     }
     char joined[1024];
@@ -383,21 +404,26 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         oos_view const one = next ? oos_view_slice(rest, 0, (size_t)(next - rest.ptr)) : rest;
         if (!frame_read(one, after, &path, &function)) continue;
         char module[512];
+        bound = 0;
         oos_phase_set const stages =
-            stages_of(frames, stack, with_slashes(path, module, sizeof module), function);
-        if (stages) push(stack, stages);
+            stages_of(frames, stack, with_slashes(path, module, sizeof module), function, &bound);
+        if (stages) push(stack, stages, bound);
         stack->callee = is_engines(path) ? code_stages(frames, first_line(after)) : 0;
     }
 }
 
+/* Of sets in the order of a stack, from the innermost: each narrows, unless it would leave nothing. */
+static oos_phase_set narrowed(oos_phase_set left, const oos_phase_set *sets, size_t count)
+{
+    for (size_t i = count; i-- > 0;)
+        if (sets[i]) left = common(left, sets[i]);
+    return left;
+}
+
 oos_phase_set oos_traceback_stages(const oos_traceback *stack)
 {
-    oos_phase_set left = stack->callee;
-    for (size_t i = stack->count; i-- > 0;)
-        if (!left)
-            left = stack->frames[i];
-        else if (left & stack->frames[i])
-            left &= stack->frames[i];
-    if (!left) return stack->method;
-    return left & stack->method ? left & stack->method : left;
+    oos_phase_set const running = narrowed(0, stack->bounds, stack->count);
+    oos_phase_set left = common(running, stack->callee);
+    left = narrowed(left, stack->frames, stack->count);
+    return common(left, stack->method);
 }

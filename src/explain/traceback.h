@@ -1,5 +1,6 @@
 /* A traceback as a path through stages. Each frame belongs to some stages, by its function and its module
- * (data/explain/frames.json); the frames of a stack are intersected, innermost first. What no engine ever ran is placed by
+ * (data/explain/frames.json). The engine's own steps, which stand outside, say what is running: a start or a served step.
+ * Within that the other frames are intersected, innermost first. What no engine ever ran is placed by
  * the names of its folders and files, which are alike across engines. */
 #ifndef OOS_EXPLAIN_TRACEBACK_H
 #define OOS_EXPLAIN_TRACEBACK_H
@@ -22,11 +23,14 @@ enum { OOS_TRACEBACK_MAX = 48 };
 /* The frames of one failure, in the order they were printed: the innermost last. The oldest are forgotten. */
 typedef struct oos_traceback {
     oos_phase_set frames[OOS_TRACEBACK_MAX];
-    oos_phase_set method; /* of the worker's method that is said to have failed */
+    oos_phase_set
+        bounds[OOS_TRACEBACK_MAX]; /* of a frame that is a step of the engine itself; 0: it is none */
+    oos_phase_set method;          /* of the worker's method that is said to have failed */
     oos_phase_set callee; /* of what the last frame's line of code calls: where a cut traceback went on */
     uint16_t count;
-    bool closed; /* the error's own line came: what follows is somebody else's */
-    bool ending; /* frames of a shutdown: a consequence, not a stage */
+    bool dispatched; /* the last frame of an engine was one that passes a worker's method on */
+    bool closed;     /* the error's own line came: what follows is somebody else's */
+    bool ending;     /* frames of a shutdown: a consequence, not a stage */
 } oos_traceback;
 
 /* Takes the frame of `line`, if it has one, or the method that it says has failed. `after`: what follows the line. */
