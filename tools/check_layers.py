@@ -18,7 +18,7 @@ MAY_SEE = {
     "plan": {"base", "facts", "model", "command", "ledger"},
     "engines": {"base", "facts", "model", "command", "ledger", "plan"},
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
-    "dryrun": {"base", "facts", "ledger"},
+    "dryrun": {"base", "facts", "ledger", "match", "explain"},
     "replay": {"base", "facts", "trace", "ledger"},
     "machine": {"base"},
     "run": {"base", "machine"},

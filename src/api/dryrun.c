@@ -157,13 +157,15 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     }
     dryrun->arena = arena;
     dryrun->path = oos_arena_copy(arena, oos_view_of(params->segment_path));
-    oos_dryrun_log_init(&dryrun->run.log);
+    oos_dryrun_log_init(&dryrun->run.log, NULL);
     dryrun->run.engine = params->engine ? oos_engine_words_find(params->engine) : NULL;
     if (!dryrun->run.engine) dryrun->run.engine = oos_engine_list;
     dryrun->run.log.ready_line = dryrun->run.engine->ready;
     if (params->engine_version)
         dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
     oomsight_status status = until_read(params->until, &dryrun->until, reterr);
+    if (status == OOMSIGHT_OK)
+        status = oos_line_reader_create(params->data->dir, &dryrun->run.log.reader, reterr);
     if (status == OOMSIGHT_OK) status = OOS_WHOLE_STATUS(params, segment_make(dryrun, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_dryrun_free(dryrun);
@@ -177,6 +179,7 @@ void oomsight_dryrun_free(oomsight_dryrun *dryrun)
 {
     if (!dryrun) return;
     oos_segment_close(dryrun->segment);
+    oos_line_reader_free(dryrun->run.log.reader);
     free(dryrun->blank);
     oos_arena_free(dryrun->arena);
 }

@@ -29,9 +29,11 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
     if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
     oos_device_spec specs[OOS_SEGMENT_DEVICES];
     unsigned const count = oos_run_devices_before(specs, OOS_SEGMENT_DEVICES);
-    oomsight_status const status =
+    oos_dryrun_log_init(&run->log, NULL);
+    oomsight_status status =
         OOS_WHOLE_STATUS(params, opened(oos_segment_create(params->segment_path, specs, count, &run->segment),
                                         params->segment_path, reterr));
+    if (status == OOMSIGHT_OK) status = oos_line_reader_create(NULL, &run->log.reader, reterr);
     if (status != OOMSIGHT_OK) {
         oomsight_run_free(run);
         return status;
@@ -43,7 +45,6 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
     run->segment->phase = OOS_PHASE_UNKNOWN;
     run->segment->launcher_pid = (uint32_t)getpid();
     run->segment->launcher_start_ticks = oos_process_start_ticks((uint32_t)getpid());
-    oos_dryrun_log_init(&run->log);
     strncpy(run->path, params->segment_path, sizeof run->path - 1);
     *ret_run = run;
     return OOMSIGHT_OK;
@@ -70,6 +71,7 @@ void oomsight_run_free(oomsight_run *run)
         run->segment->launcher_pid = 0; /* those who share with it see that it is over */
     oos_segment_close(run->segment);
     oos_history_free(run->history);
+    oos_line_reader_free(run->log.reader);
     free(run);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/slope.h"
 #include "base/segment.h"
+#include "explain/line.h"
 #include "facts/engine.h"
 #include "facts/gpu.h"
 #include "ledger/moment.h"
@@ -17,6 +18,7 @@ typedef struct oos_dryrun_figure {
 
 /* What the engine prints of itself. */
 typedef struct oos_dryrun_log {
+    oos_line_reader *reader;
     oos_phase phase; /* as far as the log tells, or the processes themselves */
     bool told;       /* the processes do: lines that begin a phase are not looked for */
     oos_phase told_phase;
@@ -40,7 +42,8 @@ typedef struct oos_dryrun_log {
     oos_f64 max_concurrency;
 } oos_dryrun_log;
 
-void oos_dryrun_log_init(oos_dryrun_log *log);
+/* The reader stays the caller's. */
+void oos_dryrun_log_init(oos_dryrun_log *log, oos_line_reader *reader);
 
 /* One line of output, of whichever process. Returns true when the phase has changed. */
 bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line);

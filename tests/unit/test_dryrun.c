@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static oos_line_reader *reader; /* of all tests: data that is not changed */
+
 static bool line(oos_dryrun_log *log, const char *text)
 {
     return oos_dryrun_log_line(log, oos_view_of(text));
@@ -16,7 +18,7 @@ static void a_healthy_start_goes_through_its_phases(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     assert_true(line(
         &log, "(EngineCore pid=1) INFO 11-15 03:01:38 [core.py:133] Initializing a V1 LLM engine (v0.32.0)"));
     assert_int_equal(log.phase, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
@@ -41,7 +43,7 @@ static void an_out_of_memory_line_gives_its_figures_and_its_phase(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "INFO [x.py:1] Model loading took 18.58 GiB memory and 30.5 seconds");
     line(&log, "INFO [kv_cache_utils.py:829] Overriding num_gpu_blocks=0 with num_gpu_blocks_override=512");
     line(&log, "ERROR     except torch.OutOfMemoryError as e:");
@@ -63,7 +65,7 @@ static void what_was_measured_to_the_byte_is_not_rounded_again(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "(Worker_TP0 pid=7) INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds");
     line(&log, "(Worker_TP0 pid=7) oomsight dryrun: measured weights 2629632512 bytes");
     line(&log, "(Worker_TP1 pid=8) INFO [x.py:1] Model loading took 2.46 GiB memory and 30.5 seconds");
@@ -80,7 +82,7 @@ static void a_backend_that_was_asked_for_is_named_too(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "INFO [cuda.py:1] Using backend AttentionBackendEnum.FLASH_ATTN for vit attention");
     line(&log, "INFO [mm.py:1] Using AttentionBackendEnum.FLASH_ATTN for MMEncoderAttention backend");
     assert_string_equal(log.backend, "");
@@ -92,7 +94,7 @@ static void repacking_and_the_sampler_are_phases_of_their_own(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "INFO [x.py:1] Starting to load model /m...");
     line(&log, "oomsight dryrun: out of memory in the sampler"); /* not while it starts */
     assert_true(line(&log, "(EngineCore pid=1) oomsight dryrun: weights are repacked"));
@@ -107,7 +109,7 @@ static void an_engine_that_dies_while_it_serves_is_quoted_with_what_it_died_of(v
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "(EngineCore pid=1) WARNING [x.py:1] ImportError: no module, going on without");
     line(&log, "INFO:     Application startup complete.");
     assert_string_equal(log.error, ""); /* before it was ready it died of nothing */
@@ -153,7 +155,7 @@ static void the_engines_own_refusal_is_not_an_out_of_memory(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "ValueError: To serve at least one request with the model's max seq len (8192), (2.5 GiB KV "
                "cache is needed, "
                "which is larger than the available KV cache memory (0.21 GiB).");
@@ -196,7 +198,7 @@ static void the_rows_of_a_phase_add_up_to_its_peak(void **state)
     put(segment, OOS_PHASE_KV_ALLOC, OOS_OWNER_KV_CACHE, OOS_USE_MALLOC, 10 * OOS_GIB);
     oos_arena *arena = oos_arena_create(1024);
     oos_dryrun run = {0};
-    oos_dryrun_log_init(&run.log);
+    oos_dryrun_log_init(&run.log, reader);
     assert_int_equal(oos_dryrun_read(arena, segment, path, &run), OOMSIGHT_OK);
     assert_int_equal(run.phase_count, 1);
     const oos_ledger *ledger = &run.phases[0].ledger;
@@ -236,7 +238,7 @@ static void a_dry_start_has_the_owners_of_a_plan(void **state)
         put(segment, taken[i].phase, taken[i].owner, OOS_USE_MALLOC, taken[i].gib * OOS_GIB);
     oos_arena *arena = oos_arena_create(1024);
     oos_dryrun run = {0};
-    oos_dryrun_log_init(&run.log);
+    oos_dryrun_log_init(&run.log, reader);
     assert_int_equal(oos_dryrun_read(arena, segment, path, &run), OOMSIGHT_OK);
     static const struct {
         oos_phase phase;
@@ -268,7 +270,7 @@ static void a_process_that_says_where_it_is_is_believed_before_the_log(void **st
     char path[] = "/tmp/oomsight-unit-XXXXXX";
     oos_segment *segment = segment_of(path, 24 * OOS_GIB);
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     oos_dryrun_log_told(&log, segment);
     assert_true(line(&log, "INFO [x.py:1] Starting to load model /m..."));
     segment->processes[3].phase = OOS_PHASE_CUDAGRAPH_PROFILE;
@@ -284,7 +286,7 @@ static void a_trial_capture_is_not_the_capture(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "INFO [x.py:1] Model loading took 2.45 GiB memory and 30.5 seconds");
     line(&log, "INFO [x.py:1] Profiling CUDA graph memory: PIECEWISE=51 (largest=512)");
     line(&log, "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%");
@@ -298,7 +300,7 @@ static void another_engine_has_lines_of_its_own(void **state)
 {
     (void)state;
     oos_dryrun_log log;
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     log.ready_line = oos_engine_words_find("sglang")->ready;
     assert_true(line(&log, "[2026-11-15 12:01:40] Init parallel begin."));
     assert_int_equal(log.phase, OOS_PHASE_DISTRIBUTED_INIT);
@@ -320,7 +322,7 @@ static void another_engine_has_lines_of_its_own(void **state)
     line(&log, "[2026-11-15 12:01:47] The server is fired up and ready to roll!");
     assert_true(log.ready);
 
-    oos_dryrun_log_init(&log);
+    oos_dryrun_log_init(&log, reader);
     line(&log, "ValueError: Loaded weights leave no GPU memory for the KV cache under "
                "--mem-fraction-static=0.6. Raise --mem-fraction-static above 0.661");
     assert_true(log.refused && !log.ran_out);
@@ -344,5 +346,8 @@ int main(void)
         cmocka_unit_test(a_process_that_says_where_it_is_is_believed_before_the_log),
         cmocka_unit_test(a_trial_capture_is_not_the_capture),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (oos_line_reader_create(NULL, &reader, NULL) != OOMSIGHT_OK) return 1;
+    int const failed = cmocka_run_group_tests(tests, NULL, NULL);
+    oos_line_reader_free(reader);
+    return failed;
 }
