@@ -8,7 +8,8 @@ ENCODER = {"embed_multimodal", "get_multimodal_embeddings", "profile_encoder_cac
 CONNECT = {"init_distributed_environment", "init_worker_distributed_environment", "ensure_model_parallel_initialized",
            "initialize_model_parallel", "prepare_communication_buffer_for_model"}
 SAMPLER = {"_dummy_sampler_run", "_dummy_pooler_run"}
-SAMPLING_FILES = ("sample/", "sampler")
+SAMPLING = {"_sample", "sample_tokens", "sample", "compute_logits"}  # logits are part of it
+SAMPLING_FILES = ("sample/", "sampler", "logits_processor")
 
 
 def stage_of(frames):
@@ -35,14 +36,14 @@ def stage_of(frames):
         if "capture_model" in names:
             return "cudagraph_capture"
         sampling = names & SAMPLER or ("warmup_kernels" in names and
-                                       ("sample_tokens" in names or any(s in p for p, _ in frames for s in SAMPLING_FILES)))
+                                       (names & SAMPLING or any(s in p for p, _ in frames for s in SAMPLING_FILES)))
         return "sampler_warmup" if sampling else "compile"
     if "initialize_from_config" in names or "initialize_kv_cache" in names:
         return "kv_alloc"
     if names & {"execute_model", "sample_tokens"}:
         if names & {"_execute_mm_encoder", "execute_mm_encoder"}:
             return "runtime_prefill"
-        if names & {"_sample", "sample_tokens", "sample"} or any(s in p for p, _ in frames for s in SAMPLING_FILES):
+        if names & SAMPLING or any(s in p for p, _ in frames for s in SAMPLING_FILES):
             return "runtime_sampler"
         forward = any("/models/" in p or "compilation/" in p for p, _ in frames)
         return "runtime_prefill" if forward else "runtime_other"

@@ -2,8 +2,10 @@
 
 STARTS is what stacks.py wrote. The truth is the stage of the stack where the engine failed (oraclelib.stage_of). Every log is
 explained whole, and cut to 6, 10 and 16 lines as people cut: its end, the lines up to the message of the failure, and the lines
-around some line that tells an error. An answer is right, wrong, or says that it cannot tell. Per release and per way, so that
-a table made without one of them (record_frames.py --without) can be judged on it."""
+around some line that tells an error. An answer is right, wrong, or says that it cannot tell: a stage of which it is less sure than
+SURE is printed as a guess, and counts as none. A cut that shows neither the message of the failure nor a function on its way
+("see the root cause above") tells nobody the stage; `shown` is the table without those. Per release and per way, so that a table
+made without one of them (record_frames.py --without) can be judged on it."""
 import argparse
 import collections
 import concurrent.futures
@@ -24,17 +26,17 @@ import oraclelib  # noqa: E402
 LENGTHS = (6, 10, 16)
 MESSAGE_OF = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 22.03 GiB of which 1.19 MiB is free."
 ROOM = "/usr/local/lib/python3.12/dist-packages/"
-MESSAGE = re.compile(r"(OutOfMemoryError|ValueError|RuntimeError|AcceleratorError|MemoryError): ")
+SURE = 0.35  # OOS_PHASE_GUESSED of the report
 TELLS = re.compile(r"\bERROR\b|Error: |Traceback|out of memory", re.I)
 
 
 def starts(folder):
-    """(release, way, key, stage, lines) of every start that failed for want of memory."""
+    """(release, way, key, stage, lines, message, frames) of every start that failed for want of memory."""
     for version, way, end, frames in oraclelib.read_ends(folder):
-        stage = oraclelib.stage_of(frames)
+        stage = "host_memory" if "DefaultCPUAllocator" in (end.get("message") or "") else oraclelib.stage_of(frames)
         if stage and end["error"] and re.search(r"memory|KV cache", end.get("message") or ""):
             with open(os.path.join(folder, "%s-%s" % (version, way), end["key"] + ".log"), encoding="utf-8", errors="replace") as f:
-                yield version, way, end["key"], stage, f.read().split("\n")
+                yield version, way, end["key"], stage, f.read().split("\n"), end["message"], frames
 
 
 def rendered(version, row):
@@ -60,15 +62,26 @@ def allocations(folder):
         place = (version, way, tuple(frames[-4:]))
         seen[place] += 1
         if stage and seen[place] == 1:
-            yield version, way, "stack-%d" % len(seen), stage, rendered(version, row)
+            yield version, way, "stack-%d" % len(seen), stage, rendered(version, row), MESSAGE_OF, frames
 
 
-def cuts(lines, key):
+def said(message):
+    """The beginning of a failure's message, up to its first figure."""
+    return re.split(r"\d|%", message.split("\n")[0].split(": ", 1)[-1] or message)[0][:40]
+
+
+def shows(lines, message, frames):
+    """Does a cut hold anything of the failure: its message, or a function of the worker or of the model on its way?"""
+    way = {'%s", line' % p: f for p, f in frames if p.startswith(("vllm/v1/worker", "vllm/model_executor", "vllm/v1/core", "vllm/compilation"))}
+    return any(said(message) in line or any(p in line for p in way) for line in lines)
+
+
+def cuts(lines, key, message):
     """{(how, length): lines}"""
     lines = [line for line in lines if line.strip()]
     chance = random.Random(key)
-    message = next((i for i, line in enumerate(lines) if MESSAGE.search(line)), len(lines) - 1)
-    some = chance.choice([i for i, line in enumerate(lines) if TELLS.search(line)] or [len(lines) - 1])
+    message = next((i for i, line in enumerate(lines) if said(message) in line and "Error" in line), len(lines) - 1)
+    some = chance.choice([i for i, line in enumerate(lines) if TELLS.search(line) and "WARNING" not in line] or [len(lines) - 1])
     made = {}
     for length in LENGTHS:
         made["end", length] = lines[-length:]
@@ -83,7 +96,7 @@ def judge(binary, lines, stage, options, folder):
         f.write("\n".join(lines) + "\n")
     got = explainlib.answer_of(explainlib.incidents_of(binary, f.name, options))
     os.unlink(f.name)
-    if not got or got["phase"] == "unknown" or (got["phase"] == "not_oom" and got["confidence"] <= 0.5):
+    if not got or got["phase"] == "unknown" or got["phase_sure"] < SURE or (got["phase"] == "not_oom" and got["confidence"] <= 0.5):
         return "unknown", got and got["phase"], got
     return ("right" if got["phase"] == stage else "wrong"), got["phase"], got
 
@@ -117,16 +130,16 @@ def main():
     misses, decided = [], collections.defaultdict(lambda: [0, 0, set()])
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs = []
-        for version, way, key, stage, lines in (allocations if args.stacks else starts)(args.starts):
+        for version, way, key, stage, lines, message, frames in (allocations if args.stacks else starts)(args.starts):
             if (args.release and version not in args.release) or (args.way and way not in args.way):
                 continue
             name = "%s-%s/%s" % (version, way, key)
-            jobs.append((name, version, way, stage, "whole", 0, lines))
-            jobs += [(name, version, way, stage, how, length, cut) for (how, length), cut in cuts(lines, name).items()]
+            jobs.append((name, version, way, stage, "whole", 0, lines, True))
+            jobs += [(name, version, way, stage, how, length, cut, shows(cut, message, frames)) for (how, length), cut in cuts(lines, name, message).items()]
         answers = pool.map(lambda j: judge(args.binary, j[6], j[3], options, folder), jobs)
-        for (name, version, way, stage, how, length, lines), (result, phase, got) in zip(jobs, answers):
+        for (name, version, way, stage, how, length, lines, shown), (result, phase, got) in zip(jobs, answers):
             size = str(length) if length else "whole"
-            for table in ("all", "release " + version, "way " + way, "stage " + stage) + (("cut " + how,) if length else ()):
+            for table in ("all", "release " + version, "way " + way, "stage " + stage) + (("cut " + how,) if length else ()) + (("all shown",) if shown else ()):
                 tables[table][size, result] += 1
             if got and got["is_oom"]:
                 for what in ("verdict", "phase"):
