@@ -184,7 +184,7 @@ class _Tokens:
     def rank(self, ranked, drawn=()):
         """Log probabilities were asked for: the token that was drawn comes first, the others are any."""
         import torch
-        if ranked is None or ranked.logprob_token_ids is None:
+        if ranked is None or ranked.logprob_token_ids is None or not ranked.logprob_token_ids.numel():
             return
         ids = (3 + torch.arange(ranked.logprob_token_ids.shape[-1], device="cpu")).expand(ranked.logprob_token_ids.shape).clone()
         if len(ids) == len(drawn):
@@ -279,6 +279,14 @@ def watch_steps(module):
         finally:
             _steps.end(_steps.kind)
     module.GPUModelRunner.execute_model = executed
+    listed = getattr(module.GPUModelRunner, "_to_list", None)
+
+    def as_list(self, sampled_token_ids):
+        """Without asynchronous scheduling the V1 runner copies 32 bits into 64: a kernel converts them on the device, and none computed."""
+        listed(self, sampled_token_ids)
+        return _host(sampled_token_ids).tolist()
+    if listed:
+        module.GPUModelRunner._to_list = as_list
 
 
 class _Snapshot:
@@ -408,6 +416,7 @@ def accept(module):
             taken = int(_tokens.draw((1,), _Tokens.WORDS)) % (drafted + 1)
             drawn[row, taken + 1:] = -1
         write(ids, drawn)
+        _tokens.rank(getattr(output, "logprobs_tensors", None))
         return output
     module.RejectionSampler.forward = accepted
 

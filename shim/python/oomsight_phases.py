@@ -134,5 +134,25 @@ def loader(module):
     during(module, "process_weights_after_loading", always("quant_postprocess", "weights"))
 
 
+WOKEN = {"weights": "weights", "kv_cache": "KV cache", "cudagraph": "CUDA graphs"}
+
+
+def waking(module):
+    """vLLM's sleep mode: what wakes is mapped again for the owner it had, which the allocator keeps as a tag."""
+    create = module.create_and_map
+
+    @functools.wraps(create)
+    def created(handle):
+        data = module.CuMemAllocator.get_instance().pointer_to_data.get(handle[2])
+        before, owner = _now, WOKEN.get(getattr(data, "tag", None))
+        if owner and _now[0]:
+            enter(_now[0], owner)
+        result = create(handle)
+        if before[0]:
+            enter(*before)
+        return result
+    module.create_and_map = created
+
+
 HOOKS = {"vllm.v1.worker.gpu_worker": worker, "vllm.v1.worker.gpu_model_runner": runner, "vllm.v1.worker.gpu.model_runner": runner,
-         "vllm.model_executor.model_loader.utils": loader}
+         "vllm.model_executor.model_loader.utils": loader, "vllm.device_allocator.cumem": waking}

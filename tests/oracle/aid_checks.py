@@ -101,6 +101,40 @@ def sizes():
     check("what is too large to be computed is refused by name", "aten::_unique2" in refused, refused)
 
 
+class Runner:
+    def execute_model(self, scheduled):
+        return None
+
+    def _to_list(self, sampled_token_ids):
+        pinned = torch.empty(sampled_token_ids.shape, dtype=torch.int64, device="cpu")
+        pinned.copy_(sampled_token_ids)
+        return pinned.tolist()
+
+
+def listed():
+    aid.watch_steps(types.SimpleNamespace(GPUModelRunner=Runner))
+    ids = device(3, 1)
+    aid.write(ids, torch.tensor([[7], [8], [9]], dtype=torch.int32, device="cpu"))
+    seen = Runner()._to_list(ids)
+    check("tokens that an engine copies into another type are the same tokens", seen == [[7], [8], [9]], seen)
+
+
+def waking():
+    """Two blocks of a sleeping engine are mapped again, each for the owner it had."""
+    import oomsight_phases as phases
+    told, real = [], phases._enter
+    phases._enter, before = lambda phase, owner: told.append(owner.decode()), phases._now
+    phases._now = ("runtime_prefill", "activations")
+    blocks = {1: types.SimpleNamespace(tag="weights"), 2: types.SimpleNamespace(tag="kv_cache"), 3: types.SimpleNamespace(tag="other")}
+    allocator = types.SimpleNamespace(get_instance=lambda: types.SimpleNamespace(pointer_to_data=blocks))
+    module = types.SimpleNamespace(CuMemAllocator=allocator, create_and_map=lambda handle: None)
+    phases.waking(module)
+    for pointer in blocks:
+        module.create_and_map((0, 4096, pointer, 0))
+    check("what wakes belongs to whom it belonged", told == ["weights", "activations", "KV cache", "activations"], told)
+    phases._enter, phases._now = real, before
+
+
 def drafts():
     aid.accept(types.SimpleNamespace(RejectionSampler=RejectionSampler))
     rows = []
@@ -180,6 +214,6 @@ def history():
 if __name__ == "__main__":
     torch.cuda.init()
     aid._snapshot.begin(0, 1)  # before the first tensor, as in a worker
-    for part in (sizes, tokens, runner_v2, drafts, drafts_v2, steps, growth, runtime, history):
+    for part in (sizes, tokens, listed, waking, runner_v2, drafts, drafts_v2, steps, growth, runtime, history):
         part()
     sys.exit(1 if failed else 0)

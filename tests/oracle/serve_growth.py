@@ -78,8 +78,6 @@ class Samples(threading.Thread):
             self.seen.append((time.time(), now))
 
 
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
@@ -106,7 +104,7 @@ def main():
         samples = Samples(prefix)
         samples.start()
         outcome = engines.dryrun(binary, folder, ["--gpu", "L4", "--load", "1000" + options.load, "--load", "%d%s" % (options.requests, options.load)], command,
-                                 counted, 1200)
+                                 counted, 1200 + options.requests // 50)
         samples.over.set()
         samples.join()
     if not outcome.report or outcome.code:
@@ -123,7 +121,7 @@ def main():
     print(json.dumps({"release": options.release, "requests": mix["requests"], "answered": mix["answered"], "seconds": round(mix["seconds"], 1),
                       "held_bytes": [first[0], last[0]], "held_blocks": [first[1], last[1]], "blocks_taken": last[2] - first[2],
                       "bytes_a_request": round(per, 3), "calls": calls if isinstance(calls, int) else None,
-                      "device": [mix["device_first_bytes"], mix["device_last_bytes"]], "resident": [mix["host_first_bytes"], mix["host_last_bytes"]]}))
+                      "device": [mix["device_first_bytes"], mix["device_last_bytes"]], "resident": [mix["host_first_bytes"], mix["host_last_bytes"]], "growth": mix.get("growth")}))
     well = per < 100 and mix["answered"] == mix["requests"] and last[2] > 0
     print("%s %d requests: the stand-ins hold %d bytes more than before them, %.2f a request" % ("ok  " if well else "FAIL", mix["answered"], grown, per))
     return 0 if well else 1

@@ -3,7 +3,7 @@
     tests/oracle/serve_table.py BINARY [--release VERSION]... [--start NAME]... [--page docs/serving.md]
 
 A start is one engine; the ways of it are loads one after the other. Results are kept in tests/oracle/serving.jsonl, a line per start, the
-newest of a start wins; the page is written from them, and says which cells were not tried. The engines are those of OOMSIGHT_VENVS."""
+newest; the page is written from them, and says which cells were not tried. The engines are those of OOMSIGHT_VENVS."""
 import argparse
 import datetime
 import json
@@ -18,7 +18,7 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEPT = os.path.join(HERE, "serving.jsonl")
-RELEASES = ["0.11.0", "0.19.1", "0.24.0", "0.28.0", "0.32.0"]
+RELEASES = ["0.11.0", "0.19.1", "0.21.0", "0.24.0", "0.28.0", "0.30.0", "0.32.0"]
 FLAGS = ["--max-num-batched-tokens", "1024", "--max-num-seqs", "128", "--gpu-memory-utilization", "0.5"]
 PENALTIES = 'body={"frequency_penalty": 0.5, "presence_penalty": 0.5, "repetition_penalty": 1.1}'
 
@@ -164,7 +164,7 @@ def at_run_time(report):
     return most and {"phase": most["phase"], "bytes": most["peak_bytes"], "holds": {hold["owner"]: hold["bytes"] for hold in most["holds"]}}
 
 
-def tried(binary, version, folder, name, logs=None):
+def tried(binary, version, folder, name, logs=None, limit=600):
     model_name, gpu, flags, ways = STARTS[name]
     with tempfile.TemporaryDirectory() as scratch:
         flags = [word.replace("{SCRATCH}", scratch) for word in FLAGS + flags]
@@ -179,10 +179,10 @@ def tried(binary, version, folder, name, logs=None):
         loads = [load.replace("GRAMMAR", grammar(version)) for _, load in ways]
         env = {"VLLM_USE_V2_MODEL_RUNNER": name[1] == "2" and "1" or "0"} if name.endswith(" runner") else {}
         if name in ENDING:
-            outcome = engines.dryrun(binary, folder, ["--gpu", gpu], offline(name, model, loads[0], scratch), env, 1200)
+            outcome = engines.dryrun(binary, folder, ["--gpu", gpu], offline(name, model, loads[0], scratch), env, limit)
         else:
             words = [word for load in loads for word in ("--load", load)]
-            outcome = engines.dryrun(binary, folder, ["--gpu", gpu] + words, ["vllm", "serve", model] + flags, env, 1200)
+            outcome = engines.dryrun(binary, folder, ["--gpu", gpu] + words, ["vllm", "serve", model] + flags, env, limit)
     if logs:
         with open(os.path.join(logs, "%s-%s.log" % (version, name.replace(" ", "-"))), "w", encoding="utf-8") as f:
             f.write(outcome.log + json.dumps(outcome.report))
@@ -225,8 +225,11 @@ def row(version, name, cells, peak, plan, steps, code, error, seconds, **more):
 
 def keep(made):
     print(json.dumps(made), flush=True)
-    with open(KEPT, "a", encoding="utf-8") as f:
-        f.write(json.dumps(made) + "\n")
+    rows = read()
+    rows[made["release"], made["start"]] = made
+    with open(KEPT + ".new", "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(row) + "\n" for row in rows.values())
+    os.replace(KEPT + ".new", KEPT)
 
 
 def read():
@@ -351,6 +354,7 @@ def main():
     parser.add_argument("--start", action="append", choices=list(STARTS))
     parser.add_argument("--page")
     parser.add_argument("--logs", help="a folder for what the engines print")
+    parser.add_argument("--limit", type=int, default=600, help="seconds that a start may take")
     options = parser.parse_args()
     found, rows = engines.venvs(), read()
     for version in options.release or []:
@@ -358,7 +362,7 @@ def main():
             if version not in found:
                 print("no environment for", version)
                 continue
-            made = tried(os.path.abspath(options.binary), version, found[version], name, options.logs)
+            made = tried(os.path.abspath(options.binary), version, found[version], name, options.logs, options.limit)
             rows[version, name] = made
             keep(made)
     if options.page:
