@@ -1,6 +1,7 @@
 /* Engines by their words. */
 #include "facts/engine.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
@@ -49,6 +50,19 @@ const oos_engine_words *oos_engine_words_of(const char *const *words, size_t cou
     for (size_t i = 0; i < count && !found; i++)
         if (words[i][0] != '-') found = oos_engine_words_of_image(words[i]);
     return found;
+}
+
+const char *oos_engine_release(const char *label, char *buffer, size_t size)
+{
+    const oos_engine_words *engine = oos_engine_list;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        size_t const len = strlen(oos_engine_list[i].name);
+        if (strncmp(label, oos_engine_list[i].name, len) != 0 || label[len] != '=') continue;
+        engine = &oos_engine_list[i];
+        label += len + 1;
+    }
+    snprintf(buffer, size, "%s %s", engine->title, label);
+    return buffer;
 }
 
 bool oos_engine_named(const char *text)

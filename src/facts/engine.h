@@ -32,6 +32,9 @@ const oos_engine_words *oos_engine_words_of(const char *const *words, size_t cou
 /* The engine whose published image this is; NULL: none of them. */
 const oos_engine_words *oos_engine_words_of_image(const char *image);
 
+/* A release as a fleet names it, "0.32.0" or "sglang=0.5.23", as people call it: "vLLM 0.32.0". Cut to fit. */
+const char *oos_engine_release(const char *label, char *buffer, size_t size);
+
 /* Whether any engine's name stands in the text. */
 bool oos_engine_named(const char *text);
 

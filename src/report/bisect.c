@@ -35,7 +35,7 @@ static void put_steps(const oos_style *style, const oos_bisect_result *result)
 {
     char tokens[32], need[32];
     size_t left_out = 0;
-    oos_style_cell(style, 10, "vLLM");
+    oos_style_cell(style, 10, "release");
     oos_style_cell(style, 15, "answer");
     oos_style_cell(style, 20, "phase");
     oos_style_cell(style, -12, "needs GiB");

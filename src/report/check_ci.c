@@ -5,12 +5,12 @@
 static const char *title(const oos_checked *checked)
 {
     switch (oos_check_level(checked)) {
-    case OOS_LEVEL_ERROR: return "vLLM would not start";
-    case OOS_LEVEL_WARNING: return "vLLM starts with little to spare";
-    case OOS_LEVEL_NOTE: return "vLLM command could not be planned";
-    case OOS_LEVEL_OK: return "vLLM starts";
+    case OOS_LEVEL_ERROR: return "the engine would not start";
+    case OOS_LEVEL_WARNING: return "the engine starts with little to spare";
+    case OOS_LEVEL_NOTE: return "a command could not be planned";
+    case OOS_LEVEL_OK: return "the engine starts";
     }
-    return "vLLM";
+    return "";
 }
 
 void oos_report_check_github(oos_text *text, const oos_check_page *page)

@@ -1,5 +1,6 @@
 /* A matrix as JUnit XML, which every CI system shows: a suite per version and a case per cell of the grid; or, for two versions,
  * a case per change. A cell that sums several points fails when one of them does. */
+#include "facts/engine.h"
 #include "report/matrix.h"
 #include "base/shown.h"
 
@@ -96,8 +97,9 @@ static void put_version(oos_text *text, const oos_matrix_sum *sum, size_t versio
         const oos_matrix_cell *cell = &sum->cells[i * sum->version_count + version];
         if (oos_matrix_cell_total(cell)) counts[cell_outcome(cell)]++;
     }
-    oos_text_put(text, "  <testsuite name=\"vLLM ");
-    put_xml(text, sum->file->version_labels[version]);
+    char release[64];
+    oos_text_put(text, "  <testsuite name=\"");
+    put_xml(text, oos_engine_release(sum->file->version_labels[version], release, sizeof release));
     oos_text_printf(text, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n",
                     counts[0] + counts[1] + counts[2], counts[FAILED], counts[ERROR]);
     for (size_t r = 0; r < sum->row_count; r++)
@@ -111,8 +113,9 @@ static void put_version(oos_text *text, const oos_matrix_sum *sum, size_t versio
 static void put_diff(oos_text *text, const oos_matrix_sum *sum)
 {
     size_t const listed = sum->pair_counts[0] + sum->pair_counts[1] + sum->pair_counts[2];
-    oos_text_put(text, "  <testsuite name=\"vLLM ");
-    put_xml(text, sum->file->version_labels[0]);
+    char release[64];
+    oos_text_put(text, "  <testsuite name=\"");
+    put_xml(text, oos_engine_release(sum->file->version_labels[0], release, sizeof release));
     oos_text_put(text, " to ");
     put_xml(text, sum->file->version_labels[1]);
     oos_text_printf(text, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\">\n", listed + 1,

@@ -1,4 +1,5 @@
 /* A matrix for people: what came out in one sentence, then a table with a row per configuration and a column per version. */
+#include "facts/engine.h"
 #include "report/matrix.h"
 #include "report/words.h"
 
@@ -24,7 +25,10 @@ static void put_count(oos_text *text, uint64_t number)
 static void diff_sentence(const oos_matrix_sum *sum, oos_text *text)
 {
     const oomsight_matrix_tally *t = &sum->tally;
-    oos_text_printf(text, "vLLM %s -> %s ", sum->file->version_labels[0], sum->file->version_labels[1]);
+    char release[64];
+    oos_text_printf(text, "%s -> %s ",
+                    oos_engine_release(sum->file->version_labels[0], release, sizeof release),
+                    sum->file->version_labels[1]);
     if (t->broken) {
         oos_text_put(text, "breaks ");
         put_count(text, t->broken);
@@ -347,8 +351,9 @@ static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
                 if (!cell->why || told == PROBLEMS_MAX) continue;
                 oos_matrix_head const head = head_of(sum, &(line){r, c});
                 if (!told++) oos_style_put(style, "\n  no answer\n");
-                oos_style_put(style, "    %s on %s, %s, vLLM %s\n", head.model, head.gpu, head.flags,
-                              sum->file->version_labels[v]);
+                char release[64];
+                oos_style_put(style, "    %s on %s, %s, %s\n", head.model, head.gpu, head.flags,
+                              oos_engine_release(sum->file->version_labels[v], release, sizeof release));
                 oos_style_paragraph(style, 8, cell->why);
             }
 }
