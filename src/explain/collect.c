@@ -466,6 +466,7 @@ static void note_logger(oos_collector *c, const item *it)
     for (size_t i = 0; i < sizeof loggers / sizeof *loggers && c->signals->serving_signal != SIZE_MAX; i++)
         if (memmem(it->text.ptr, it->text.len, loggers[i], strlen(loggers[i])))
             oos_set_add(&c->open.signals, c->signals->serving_signal);
+    oos_traceback_logger(c->signals->frames, &c->open.stack, it->text);
 }
 
 static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)

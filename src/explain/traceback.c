@@ -1,8 +1,9 @@
-/* Three tables. What was recorded while real engines ran is known by module and function (data/explain/recorded.json, made by
+/* Four tables. What was recorded while real engines ran is known by module and function (data/explain/recorded.json, made by
  * tools/record_frames.py), and so is what calls what in the sources of every release (harvested.json, tools/harvest_frames.py;
  * without a module it holds for any file of an engine). The records by hand (frames.json) are looked at from the top and the
  * first that fits a frame wins: functions before modules, special before general. Where the last two speak, what both allow;
- * what was recorded is added. */
+ * what was recorded is added. Lines of the sources that log a traceback are known by their numbers (loggers.json,
+ * tools/harvest_loggers.py). */
 #include "explain/traceback.h"
 #include "base/ascii.h"
 #include "base/json.h"
@@ -39,6 +40,7 @@ struct oos_frames {
     record *list;
     size_t count;
     table recorded, harvested;
+    table loggers; /* by file and, instead of a function, line */
 };
 
 static oomsight_status stages_read(const json_t *words, oos_phase_set *ret_stages, oomsight_error *reterr)
@@ -151,6 +153,7 @@ oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oo
     frames->count = json_array_size(list);
     OOS_TRY(table_load(arena, data_dir, "explain/recorded.json", &frames->recorded, reterr));
     OOS_TRY(table_load(arena, data_dir, "explain/harvested.json", &frames->harvested, reterr));
+    OOS_TRY(table_load(arena, data_dir, "explain/loggers.json", &frames->loggers, reterr));
     *ret_frames = frames;
     return OOMSIGHT_OK;
 }
@@ -412,6 +415,20 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
     }
 }
 
+void oos_traceback_logger(const oos_frames *frames, oos_traceback *stack, oos_view line)
+{
+    const char *at = find(line, ".py:");
+    if (!at) return;
+    size_t const end = (size_t)(at - line.ptr) + 3;
+    size_t start = end, last = end + 1;
+    while (start && (oos_is_alnum(line.ptr[start - 1]) || strchr("._/", line.ptr[start - 1]))) start--;
+    while (last < line.len && oos_is_digit(line.ptr[last])) last++;
+    if (last == line.len || line.ptr[last] != ']') return;
+    oos_view const file = oos_view_slice(line, start, end - start),
+                   number = oos_view_slice(line, end + 1, last - end - 1);
+    stack->logged = common(stack->logged, seen_stages(&frames->loggers, file, number));
+}
+
 /* Of sets in the order of a stack, from the innermost: each narrows, unless it would leave nothing. */
 static oos_phase_set narrowed(oos_phase_set left, const oos_phase_set *sets, size_t count)
 {
@@ -423,7 +440,9 @@ static oos_phase_set narrowed(oos_phase_set left, const oos_phase_set *sets, siz
 oos_phase_set oos_traceback_stages(const oos_traceback *stack)
 {
     oos_phase_set const running = narrowed(0, stack->bounds, stack->count);
-    oos_phase_set left = common(running, stack->callee);
+    /* A number with no frame beside it may be that of another build. */
+    oos_phase_set const logged = stack->count || stack->callee ? stack->logged : 0;
+    oos_phase_set left = common(common(running, logged), stack->callee);
     left = narrowed(left, stack->frames, stack->count);
     return common(left, stack->method);
 }

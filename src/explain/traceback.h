@@ -26,6 +26,7 @@ typedef struct oos_traceback {
     oos_phase_set
         bounds[OOS_TRACEBACK_MAX]; /* of a frame that is a step of the engine itself; 0: it is none */
     oos_phase_set method;          /* of the worker's method that is said to have failed */
+    oos_phase_set logged;          /* of the loggers that print the traceback */
     oos_phase_set callee; /* of what the last frame's line of code calls: where a cut traceback went on */
     uint16_t count;
     bool dispatched; /* the last frame of an engine was one that passes a worker's method on */
@@ -35,6 +36,9 @@ typedef struct oos_traceback {
 
 /* Takes the frame of `line`, if it has one, or the method that it says has failed. `after`: what follows the line. */
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after);
+
+/* Takes the `[file.py:123]` in front of a line: where an engine logs a traceback it knows what it had called. */
+void oos_traceback_logger(const oos_frames *frames, oos_traceback *stack, oos_view line);
 
 /* The stages that all of the stack allows; 0: it says nothing. */
 oos_phase_set oos_traceback_stages(const oos_traceback *stack);
