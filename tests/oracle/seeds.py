@@ -12,6 +12,7 @@ import tempfile
 
 import engines
 import models
+import serve_table
 
 GIB, MIB = 1 << 30, 1 << 20
 HYBRID = ["--gpu-memory-utilization", "0.8", "--enable-prefix-caching", "--enable-chunked-prefill", "--language-model-only",
@@ -61,7 +62,19 @@ CASES = {
             BENCH + ["--gpu-memory-utilization", "0.796"],
             lambda r, log: r["verdict"] == "fails" and r["tried_bytes"] == 40 * MIB
             and near(r["child"]["private_pools_bytes"], 1.78 * GIB, 0.02 * GIB)),
+    # in its own form
+    "000-bench": ("0.11.0", A30 + ["--outside", "1476MiB"], "opt-2.7b",
+                  ["--tensor-parallel-size", "4", "--gpu-memory-utilization", "0.796", "--num-prompts", "200"],
+                  lambda r, log: r["verdict"] == "fails" and r["tried_bytes"] == 40 * MIB and r["phase"].startswith("runtime")),
 }
+
+
+def command(name, model, flags, scratch):
+    if not name.endswith("-bench"):
+        return ["vllm", "serve", model] + flags
+    lengths = ["--dataset-name", "random", "--random-input-len", "512", "--random-output-len", "256", "--input-len", "512", "--output-len", "256"]
+    return ["vllm", "bench", "throughput", "--model", model, "--tokenizer", serve_table.tokenizer(os.path.join(scratch, "tokenizer")),
+            "--load-format", "dummy"] + lengths + flags
 
 
 def summary(report):
@@ -100,8 +113,7 @@ def main():
             if version not in found:
                 print("skip %s: no vLLM %s in %s" % (name, version, engines.VENVS), flush=True)
                 continue
-            command = ["vllm", "serve", models.write(folder, model)] + flags
-            outcome = engines.dryrun(binary, found[version], device, command)
+            outcome = engines.dryrun(binary, found[version], device, command(name, models.write(folder, model), flags, folder))
             shown += 1
             right = bool(outcome.report) and holds(outcome.report, outcome.log)
             failed += not right

@@ -15,7 +15,7 @@ import engines
 import models
 
 CASES = {  # signal to the engine's core, loads, exit code, words in the log
-    "killed": (signal.SIGKILL, ["20000:64:16"], 1, ["of 20000 requests were answered", "failed"]),
+    "killed": (signal.SIGKILL, ["8:5000:8", "20000:64:16"], 1, ["0 of 8 requests were answered, 8 refused", "of 20000 requests were answered", "failed"]),
     "stopped": (signal.SIGSTOP, ["20000:64:16,hang=15"], 1, ["no step and no answer for 15 seconds"]),
     "refusing": (None, ["8:5000:8"], 1, ["0 of 8 requests were answered, 8 refused", "the first that was not: HTTP/1.1 400"]),
 }
