@@ -71,6 +71,8 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_unalloc_tenth,
         tried && cached >= tried && (cached >= total / 10 || (cached >= OOS_GIB && cached / 16 >= tried)));
     put(set, OOS_FACT_torch_empty, KNOWN(torch_allocated) && NUMBER(torch_allocated) < 64 * OOS_MIB);
+    put(set, OOS_FACT_card_full,
+        total && KNOWN(free) && NUMBER(free) < oos_min(oos_max(tried, 1), total / 20));
     put(set, OOS_FACT_unalloc_large, cached >= OOS_GIB);
     uint64_t const pools = NUMBER(private_pools);
     put(set, OOS_FACT_private_some, pools >= OOS_MIB);

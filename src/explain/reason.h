@@ -27,6 +27,7 @@
     X(private_large)    /* ... a tenth of the card: no graph pool is that large */                           \
     X(unalloc_tenth)    /* PyTorch caches a tenth of the card, or 16 times what was asked for */             \
     X(torch_empty)      /* PyTorch held nothing yet */                                                       \
+    X(card_full)        /* next to nothing of the card was free, less than was asked for */                  \
     X(torch_full)       /* live and pooled tensors fill 85 % */                                              \
     X(kv_negative)      /* the KV share came out zero or negative */                                         \
     X(budget_exceeded)  /* KV share negative, or weights and activations above the budget */                 \

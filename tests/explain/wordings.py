@@ -287,6 +287,10 @@ SENTENCES = {
     "shared memory": ("gpu-01:77:90 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-qwJzQ1 to 33030532 bytes", True, "distributed_init", {"shm_too_small"}),
     "no space": ("OSError: [Errno 28] No space left on device: '/dev/shm/psm_5030d6c2'", True, "distributed_init", {"shm_too_small"}),
     "bus error": ("Fatal Python error: Bus error", True, "distributed_init", {"shm_too_small"}),
+    "bus error of a data loader": ("ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).", True, "runtime_other", {"shm_too_small"}),
+    "TensorFlow's pinned memory": ("2026-01-02 03:04:05.123456: E tensorflow/stream_executor/cuda/cuda_driver.cc:893] failed to alloc 268435456 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: "
+                                   "out of memory", True, "host_memory", {"host_ram"}),
+    "TensorRT-LLM, no frames": ("[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mCudaStream->get()): out of memory", True, "weight_load", {"weights_exceed_gpu"}),
     "killed pod": ("    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137", True, "host_memory", {"host_ram"}),
     "kernel kill": ("[12345.678901] Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:98765432kB, anon-rss:61234567kB, file-rss:0kB", True, "host_memory", {"host_ram"}),
     "cgroup kill": ("Memory cgroup out of memory: Killed process 4242 (python3) total-vm:98765432kB", True, "host_memory", {"host_ram"}),
@@ -407,6 +411,12 @@ SENTENCES = {
     "illegal access": ("torch.AcceleratorError: CUDA error: an illegal memory access was encountered", False, "not_oom", {"kernel_fault"}),
     "wrapper": ("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': 1}", False, None, None),
     "dead": ("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.", False, None, None),
+    "on-chip memory of a TPU": ("RuntimeError: Bad StatusOr access: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space vmem. Used 24.10M of 16.00M "
+                                "vmem. Exceeded vmem capacity by 8.10M", False, "not_oom", {"bad_config"}),
+    "a node that is gone": ("(raylet) The node has been marked dead because the detector has missed too many heartbeats from it. This can happen when a (1) raylet crashes unexpectedly (OOM, "
+                            "preempted node, etc.)", False, "not_oom", None),
+    "LMCache's pool is full": ("[2026-01-02 03:04:05,678] LMCache WARNING: Failed to allocate memory for tensor(torch.Size([2, 32, 256, 1024]), torch.bfloat16) because no memory is "
+                               "available (memory_management.py:444:lmcache.v1.memory_management)", False, "not_oom", {"bad_config"}),
     "shared memory of a kernel": ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 114688, Hardware limit: 101376. Reducing block sizes or "
                                   "`num_stages` may help.", False, "not_oom", None),
     "registers of a kernel": ("ERROR:torch._inductor.select_algorithm:Exception No valid triton configs. OutOfMemoryError: out of resource: triton_mm Required: 262144 Hardware "
