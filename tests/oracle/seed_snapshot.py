@@ -43,10 +43,12 @@ def main():
             text = subprocess.run([binary, "replay", path], capture_output=True, text=True, check=False).stdout
             print(text)
             told = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-            advice = told.get("advice") or {}
-            print(json.dumps(advice))
-            checks["replay runs out where the engine did"] = done.returncode == 1
-            checks["replay names a split limit that loads cleanly"] = "max_split_size_mb" in json.dumps(advice)
+            lines = told.get("what_if") or []
+            checks["replay runs out where the engine did"] = done.returncode == 1 and told.get("reproduced") is True
+            limits = {line["settings"]["conf"]: line for line in lines if line["outcome"] == "ok" and not line["settings"]["sweep_ratio"]}
+            checks["another split limit loads cleanly"] = any(
+                conf.startswith("max_split_size_mb:") and conf != "max_split_size_mb:20" and line["peak_reserved_bytes"] < 130 * GIB for conf, line in limits.items())
+            checks["it says by itself what would have"] = bool(told.get("advice"))
     for sentence, right in checks.items():
         print("%s %s" % ("ok  " if right else "FAIL", sentence))
     if not all(checks.values()):
