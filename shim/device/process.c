@@ -13,7 +13,7 @@ static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t visible_once = PTHREAD_ONCE_INIT;
 static oos_segment *run; /* set once, read without a lock */
 static char run_path[512];
-static bool attach_failed, fork_handled, orphan;
+static bool attach_failed, fork_handled, orphan, forked;
 static oos_segment_process *slot;
 static uint32_t own_pid;
 static uint64_t own_start_ticks;
@@ -36,6 +36,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     orphan = orphan || (slot && slot->contexts);
+    forked = true;
     slot = NULL;
     own_pid = 0;
     pthread_mutex_unlock(&own_lock);
@@ -64,11 +65,24 @@ static void attach(void)
     oos_calls_attach();
 }
 
+/* A process that was forked and then given another run belongs to that one. */
+static void change(void)
+{
+    const char *path = getenv(OOS_SEGMENT_ENV);
+    forked = false;
+    if (orphan || !path || strcmp(path, run_path) == 0) return;
+    run = NULL; /* stays mapped: counters of calls may still lie in it */
+    attach_failed = false;
+    visible_once = (pthread_once_t)PTHREAD_ONCE_INIT;
+    visible_count = 0;
+}
+
 oos_segment *oos_run(void)
 {
     oos_segment *segment = __atomic_load_n(&run, __ATOMIC_ACQUIRE);
-    if (segment || __atomic_load_n(&attach_failed, __ATOMIC_RELAXED)) return segment;
+    if ((segment || __atomic_load_n(&attach_failed, __ATOMIC_RELAXED)) && !forked) return segment;
     pthread_mutex_lock(&attach_lock);
+    if (forked) change();
     if (!run && !attach_failed) attach();
     pthread_mutex_unlock(&attach_lock);
     return run;

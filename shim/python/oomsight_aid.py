@@ -63,9 +63,13 @@ def install(torch):
             host(out).copy_(result)
         return out
 
+    def one(value):
+        """A number, of any type: what is compared with it decides which way an engine goes."""
+        return not isinstance(value, torch.Tensor) or (type(value) is torch.Tensor and value.numel() == 1)
+
     def elementwise(overload, out_overload, dtype_of):
         def run(*args, **kwargs):
-            if all(map(small, args)):
+            if all(map(small, args)) or (dtype_of is truth and all(map(one, args))):
                 result = overload(*map(host, args), **kwargs)
                 if result.dtype in integers:
                     return put(result, device_of(args))

@@ -95,6 +95,10 @@ def sizing(module):
     @functools.wraps(profile)
     def profiled(self, pre_model_load_memory, *args, **kwargs):
         available = profile(self, pre_model_load_memory, *args, **kwargs)
+        import torch
+        stats = torch.cuda.memory_stats()
+        oomsight_aid.tell("at its second look: %d bytes in tensors, %d in segments, %d free" % (
+            held(), stats.get("reserved_bytes.all.current", 0), torch.cuda.mem_get_info()[0]))
         oomsight_aid.tell("measured available %d bytes" % available)
         share = module.get_schedule().mem_fraction_static
         oomsight_aid.tell("measured budget %d bytes" % int(pre_model_load_memory * share * 2**30))
@@ -115,6 +119,20 @@ def sampler(module):
     module.Sampler.forward = sampled
 
 
+def offsets(module):
+    """FlashInfer compares the rows that it is given with an offset that a kernel of the engine would have written."""
+    for name in ("BatchPrefillWithPagedKVCacheWrapper", "BatchPrefillWithRaggedKVCacheWrapper"):
+        cls = getattr(module, name, None)
+        if cls is None:
+            continue
+
+        def run(self, q, *args, _inner=cls.run, **kwargs):
+            if is_here():
+                self._qo_indptr_last = q.size(0)
+            return _inner(self, q, *args, **kwargs)
+        cls.run = run
+
+
 def scheduler(module):
     """It is ready when its loop begins."""
     for name in ("event_loop_normal", "event_loop_overlap", "event_loop_pp", "dispatch_event_loop", "run_event_loop"):
@@ -123,7 +141,7 @@ def scheduler(module):
 
 HOOKS = {"sglang.srt.distributed.bootstrap": groups, "sglang.srt.model_executor.model_runner": runner,
          "sglang.srt.mem_cache.kv_cache_configurator": sizing, "sglang.srt.layers.sampler": sampler,
-         "sglang.srt.managers.scheduler": scheduler, "sglang.kernels.jit.utils.compile.loader": unbuilt,
+         "flashinfer.prefill": offsets, "sglang.srt.managers.scheduler": scheduler, "sglang.kernels.jit.utils.compile.loader": unbuilt,
          "sglang.srt.mem_cache.memory_pool": request_table, "sglang.srt.model_executor.runner.decode_cuda_graph_runner": graphs,
          "sglang.srt.model_executor.runner.prefill_cuda_graph_runner": graphs, "sglang.srt.model_executor.cuda_graph_runner": graphs,
          "sglang.srt.model_executor.piecewise_cuda_graph_runner": graphs}

@@ -1,42 +1,119 @@
 #!/usr/bin/env python3
 """Dry starts of SGLang beside `plan` of the same command: static fraction, weights, tokens, peaks.
 
-    tests/oracle/sglang_beside.py BINARY [--missing] [--only WORD] [--results FILE] [--write docs/sglang.md] [VERSION...]
+    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only WORD] [--results FILE] [--write docs/sglang.md] [VERSION...]
 
 Each start is a line of sglang.jsonl, with the first words of its failure when there was none; the table is made of all lines and stands in
 the document between two marks. `given`: what plan says when it is told the memory that was free before loading. Environments are
 sglang-VERSION where those of the other engines are. Exit 77 without any."""
 import argparse
+import contextlib
+import copy
 import datetime
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 import engines
+import forked
+import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODELS = os.path.join(HERE, "..", "fixtures", "models")
+FIXTURES = os.path.join(HERE, "..", "fixtures", "models")
 BEGIN, END = "<!-- starts -->", "<!-- /starts -->"
+TURN_SECONDS = 150  # starts that follow one another in one turn at the machine
+IMPORTED = ("sglang.cli.serve", "sglang.launch_server", "sglang.srt.entrypoints.http_server", "sglang.srt.managers.scheduler",
+            "sglang.srt.managers.detokenizer_manager", "sglang.srt.model_executor.model_runner", "sglang.srt.models.registry")
 EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
+PLAIN = TRITON + EAGER
+DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
+
+
+def small(name, layers=2, **more):
+    """The geometry of a model with fewer layers and experts."""
+    config = copy.deepcopy(models.MODELS[name])
+    config["num_hidden_layers"] = layers
+    if "layer_types" in config:
+        config["layer_types"] = config["layer_types"][:layers]
+    for word in ("num_experts", "n_routed_experts", "num_local_experts"):
+        if word in config:
+            config[word] = min(config[word], 16)
+    config.update(more)
+    return config
+
+
+MODELS = {
+    "qwen2, 4 layers": small("qwen2.5-7b", 4), "qwen3, 4 layers": small("qwen3-4b", 4), "mistral, 4 layers": small("mistral-7b", 4),
+    "gemma2, 4 layers": small("gemma-2-9b", 4), "phi3, 4 layers": small("phi-3-mini", 4), "mixtral, 2 layers": small("mixtral-8x7b"),
+    "qwen3-moe, 4 layers": small("qwen3-30b-a3b", 4), "deepseek-v2, 4 layers": small("deepseek-v2-lite", 4),
+    "llama awq, 4 layers": small("llama-3.1-8b-awq", 4), "llama gptq, 4 layers": small("llama-3.1-8b-gptq", 4),
+    "llama fp8, 4 layers": small("llama-3.1-8b-fp8", 4), "gpt-oss mxfp4, 4 layers": small("gpt-oss-20b", 4),
+    "nemotron-h, 4 layers": small("nemotron-nano-9b", 4, hybrid_override_pattern="M-*-"), "qwen3-next, 4 layers": small("qwen3-next-80b", 4),
+    "llama-8b": models.MODELS["llama-3.1-8b"], "llama-8b awq": models.MODELS["llama-3.1-8b-awq"], "qwen3-8b": models.MODELS["qwen3-8b"],
+    "llama-1b": models.MODELS["llama-3.2-1b"], "deepseek-v2-lite": models.MODELS["deepseek-v2-lite"], "opt, 4 layers": small("opt-1.3b", 4),
+}
 # name, device, model, flags, more options of the dry run
 STARTS = [
-    ("eager", "4090", "small-llama", TRITON + EAGER),
-    ("graphs of decode, with requests", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"],
-     ["--load", "12:64-512:8"]),
-    ("eager, experts", "L40S", "small-moe", TRITON + EAGER),
-    ("eager, latent attention", "L40S", "small-latent", TRITON + EAGER),
-    ("eager, two ranks", "4090x2", "small-llama", TRITON + EAGER + ["--tp", "2"]),
-    ("eager, FP8 weights", "4090", "small-llama", TRITON + EAGER + ["--quantization", "fp8"]),
-    ("graphs", "4090", "small-llama", TRITON),
-    ("eager, FP8 cache", "4090", "small-llama", TRITON + EAGER + ["--kv-cache-dtype", "fp8_e4m3"]),
-    ("eager, fraction and context", "L40S", "small-llama", TRITON + EAGER + ["--mem-fraction-static", "0.7", "--context-length", "8192"]),
-    ("eager, sliding windows", "4090", "small-sliding", TRITON + EAGER),
-    ("eager, chunk of 2,048", "L4", "small-llama", TRITON + EAGER + ["--chunked-prefill-size", "2048"]),
-    ("eager, defaults", "4090", "small-llama", EAGER),
+    ("eager", "4090", "small-llama", PLAIN),
+    ("graphs of decode, with requests", "4090", "small-llama", DECODE, ["--load", "12:64-512:8"]),
+    ("eager, qwen2", "4090", "qwen2, 4 layers", PLAIN),
+    ("eager, qwen3", "4090", "qwen3, 4 layers", PLAIN),
+    ("eager, mistral", "4090", "mistral, 4 layers", PLAIN),
+    ("eager, gemma2", "4090", "gemma2, 4 layers", PLAIN),
+    ("eager, phi3", "4090", "phi3, 4 layers", PLAIN),
+    ("eager, experts of mixtral", "4090", "mixtral, 2 layers", PLAIN),
+    ("eager, experts of qwen3", "4090", "qwen3-moe, 4 layers", PLAIN),
+    ("eager, latent attention", "4090", "deepseek-v2, 4 layers", PLAIN),
+    ("eager, AWQ", "4090", "llama awq, 4 layers", PLAIN),
+    ("eager, GPTQ", "4090", "llama gptq, 4 layers", PLAIN),
+    ("eager, FP8 checkpoint", "4090", "llama fp8, 4 layers", PLAIN),
+    ("eager, FP8 weights", "4090", "small-llama", PLAIN + ["--quantization", "fp8"]),
+    ("eager, FP8 cache", "4090", "small-llama", PLAIN + ["--kv-cache-dtype", "fp8_e4m3"]),
+    ("eager, sliding windows", "4090", "small-sliding", PLAIN),
+    ("eager, tied embeddings", "4090", "llama-1b", PLAIN),
+    ("eager, opt", "4090", "opt, 4 layers", PLAIN),
+    ("graphs of decode, experts", "4090", "qwen3-moe, 4 layers", DECODE),
+    ("graphs of decode, latent attention", "4090", "deepseek-v2, 4 layers", DECODE),
+    ("eager, FlashInfer", "4090", "small-llama", EAGER),
+    ("eager, MXFP4", "4090", "gpt-oss mxfp4, 4 layers", PLAIN),
+    ("eager, hybrid of Mamba", "4090", "nemotron-h, 4 layers", PLAIN),
+    ("eager, hybrid of linear attention", "4090", "qwen3-next, 4 layers", PLAIN),
+    ("graphs of decode to 48", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph"]),
+    ("graphs of prefill and decode", "4090", "qwen3, 4 layers", TRITON + ["--cuda-graph-max-bs-prefill", "64", "--cuda-graph-max-bs-decode", "8"]),
+    ("eager, n-gram drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "4"]),
+    ("eager, two ranks", "4090x2", "small-llama", PLAIN + ["--tp", "2"]),
+    ("eager, two ranks, experts", "4090x2", "qwen3-moe, 4 layers", PLAIN + ["--tp", "2"]),
+    ("eager, two ranks, latent attention", "4090x2", "deepseek-v2, 4 layers", PLAIN + ["--tp", "2"]),
+    ("eager, attention replicated", "4090x2", "deepseek-v2, 4 layers", PLAIN + ["--tp", "2", "--dp-size", "2", "--enable-dp-attention"]),
+    ("eager, chunk of 2,048", "L4", "small-llama", PLAIN + ["--chunked-prefill-size", "2048"]),
+    ("eager, 16 requests", "L4", "qwen3, 4 layers", PLAIN + ["--max-running-requests", "16"]),
+    ("eager, whole AWQ", "L4", "llama-8b awq", PLAIN),
+    ("eager, fraction and context", "L40S", "small-llama", PLAIN + ["--mem-fraction-static", "0.7", "--context-length", "8192"]),
+    ("eager, experts", "L40S", "small-moe", PLAIN),
+    ("eager, latent attention, 12 layers", "L40S", "small-latent", PLAIN),
+    ("eager, pages of 64", "L40S", "small-llama", PLAIN + ["--page-size", "64"]),
+    ("eager, 20,000 tokens", "L40S", "small-llama", PLAIN + ["--max-total-tokens", "20000"]),
+    ("eager, whole", "A100-40", "llama-8b", PLAIN),
+    ("eager, whole, latent attention", "A100-40", "deepseek-v2-lite", PLAIN),
+    ("graphs of decode, whole", "H100", "qwen3-8b", DECODE),
+    ("eager, whole, 0.9", "H100", "llama-8b", PLAIN + ["--mem-fraction-static", "0.9"]),
 ]
+
+
+def place_of(folder, name):
+    """A fixture, or a folder with a config alone."""
+    if name not in MODELS:
+        return os.path.join(FIXTURES, name)
+    place = os.path.join(folder, re.sub(r"\W+", "-", name))
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(MODELS[name], f)
+    return place
 
 
 def key(record):
@@ -51,9 +128,9 @@ def environments():
     return found
 
 
-def planned(binary, version, gpu, model, flags, used=0):
+def planned(binary, version, gpu, place, flags, used=0):
     out = subprocess.run([binary, "plan", "--json", "--offline", "--gpu", gpu] + (["--gpu-used", str(used)] if used else []) +
-                         ["--engine", "sglang=" + version, "--", "sglang", "serve", os.path.join(MODELS, model)] + flags,
+                         ["--engine", "sglang=" + version, "--", "sglang", "serve", place] + flags,
                          stdout=subprocess.PIPE, check=False).stdout
     plan = json.loads(out)
     own = (plan.get("setup") or {}).get("own") or {}
@@ -73,28 +150,48 @@ def failure(outcome):
 
 def measured(outcome):
     report = outcome.report
+    second = re.search(r"at its second look: (\d+) bytes in tensors, (\d+) in segments, (\d+) free", outcome.log)
     told = re.search(r"free before loading (\d+) bytes, static fraction ([0-9.]+)", outcome.log)
     return {"verdict": report["verdict"], "fraction": float(told.group(2)) if told else None, "free": int(told.group(1)) if told else None,
-            "weights": report["weights_bytes"], "tokens": report["kv"]["tokens"], "seconds": round(outcome.seconds), "refused_calls": sorted(report["refused_calls"]),
+            "second_look": [int(n) for n in second.groups()] if second else None, "weights": report["weights_bytes"], "tokens": report["kv"]["tokens"], "seconds": round(outcome.seconds), "refused_calls": sorted(report["refused_calls"]),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in report["phases"]}}
 
 
-def start(binary, version, folder, timeout, name, gpu, model, flags, options=()):
-    outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", os.path.join(MODELS, model)] + flags, timeout=timeout)
-    record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(),
-              "plan": planned(binary, version, gpu, model, flags)}
-    if not outcome.report or outcome.report["verdict"] != "fits":
-        with open(os.path.join(os.environ.get("TMPDIR", "/tmp"), "sglang-failed.log"), "w", encoding="utf-8") as f:
-            f.write(outcome.log)
-        return dict(record, failed=failure(outcome))
-    record["dryrun"] = measured(outcome)
-    if outcome.report.get("load"):
-        record["load"], record["steps"] = outcome.report["load"], outcome.report["steps"]
-    if record["dryrun"]["free"]:
-        used = outcome.report["gpu"]["total_bytes"] - record["dryrun"]["free"] - record["plan"]["outside"]
+def start(binary, version, folder, programs, timeout, name, gpu, model, flags, options=()):
+    with tempfile.TemporaryDirectory() as models_folder:
+        place = place_of(models_folder, model)
+        outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", place] + flags,
+                                 {"PATH": programs + ":" + engines.environment(folder)["PATH"]}, timeout=timeout, waits=False)
+        record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(),
+                  "plan": planned(binary, version, gpu, place, flags)}
+        keep_log(version, name, outcome)
+        if not outcome.report or outcome.report["verdict"] != "fits":
+            return dict(record, failed=failure(outcome))
+        record["dryrun"] = measured(outcome)
+        if outcome.report.get("load"):
+            record["load"], record["steps"] = outcome.report["load"], outcome.report["steps"]
+        record["total"] = outcome.report["gpu"]["total_bytes"]
+        return beside(binary, record, place)
+
+
+def beside(binary, record, place):
+    """The record with what plan says of it."""
+    words = binary, record["version"], record["gpu"], place, record["flags"]
+    record["plan"] = planned(*words)
+    record.pop("given", None)
+    if record.get("dryrun") and record["dryrun"]["free"]:
+        used = record["total"] - record["dryrun"]["free"] - record["plan"]["outside"]
         if used >= 0:  # plan can be told of memory that is gone, not of more than it expects
-            record["given"] = planned(binary, version, gpu, model, flags, used)
+            record["given"] = planned(*words, used)
     return record
+
+
+def keep_log(version, name, outcome):
+    folder = os.environ.get("OOMSIGHT_SGLANG_LOGS")
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, re.sub(r"\W+", "-", version + " " + name) + ".log"), "w", encoding="utf-8") as f:
+            f.write(outcome.log + "\n" + json.dumps(outcome.report))
 
 
 def cell(value, scale=1, form="%.3f"):
@@ -128,29 +225,50 @@ def table(records):
     return head + lines + ([""] + ["Not started:", ""] + failed if failed else [])
 
 
+def started(binary, version, folder, gpu, cases, timeout):
+    """The starts on one device from one process; others get their turn between them."""
+    with contextlib.ExitStack() as stack:
+        with engines.turn():
+            programs = stack.enter_context(forked.Engine(binary, folder, engines.environment(folder), gpu, IMPORTED))
+        while cases:
+            with engines.turn():
+                end = time.time() + TURN_SECONDS
+                while cases and time.time() < end:
+                    yield start(binary, version, folder, programs, timeout, *cases.pop(0))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--replan", action="store_true", help="plan again, beside the starts that there are")
     parser.add_argument("--only")
     parser.add_argument("--results", default=os.path.join(HERE, "sglang.jsonl"))
     parser.add_argument("--write")
-    parser.add_argument("--timeout", type=int, default=600)
+    parser.add_argument("--timeout", type=int, default=240)
     args = parser.parse_intermixed_args()
     binary, found = os.path.abspath(args.binary), environments()
     records = engines.read_results(args.results, key)
     if not found and not records:
         return engines.SKIP
     for version in args.versions:
+        wanted = {}
         for case in STARTS:
-            name = case[0]
-            if version not in found or (args.missing and (version, name) in records) or (args.only and args.only not in name):
-                continue
-            record = records[version, name] = start(binary, version, found[version], args.timeout, *case)
-            print(version, name, record.get("failed") or record["dryrun"]["tokens"], flush=True)
-            with open(args.results, "w", encoding="utf-8") as f:
-                f.writelines(json.dumps(r) + "\n" for r in records.values())
+            if version in found and not (args.missing and (version, case[0]) in records) and (not args.only or args.only in case[0]):
+                wanted.setdefault(case[1], []).append(case)
+        for gpu, cases in wanted.items():
+            for record in started(binary, version, found[version], gpu, cases, args.timeout):
+                records[version, record["name"]] = record
+                print(version, record["name"], record.get("failed") or record["dryrun"]["tokens"], flush=True)
+                with open(args.results, "w", encoding="utf-8") as f:
+                    f.writelines(json.dumps(r) + "\n" for r in records.values())
+    if args.replan:
+        with tempfile.TemporaryDirectory() as folder:
+            for record in records.values():
+                beside(binary, record, place_of(folder, record["model"]))
+        with open(args.results, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(r) + "\n" for r in records.values())
     text = "\n".join(table(list(records.values())))
     if args.write:
         with open(args.write, encoding="utf-8") as f:

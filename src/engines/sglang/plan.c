@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4 };
+enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128 };
 
 /* What is known of one start while its phases are put together. */
 typedef struct work {
@@ -16,6 +16,7 @@ typedef struct work {
     sglang_pool pool;
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes;
+    uint64_t cached_bytes; /* rests of segments beside the weights */
 } work;
 
 /* ---- the setup that the parts of plan/ ask ---- */
@@ -88,14 +89,46 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
 
 /* ---- sizes ---- */
 
-/* The rotary tables stay in float32. */
-static void rotary_add(const oos_setup *setup, uint64_t bytes_each, oos_weights *weights)
+/* Rotary tables stay in float32, and are made longer when the weights are there: for the longest context and a margin
+ * (reserve_rope_cache_for_long_sequences). */
+static size_t tables_of(const oos_setup *setup, const sglang_rules *rules, oos_weights_table *ret_tables)
 {
-    for (size_t i = 0; i < setup->model->rope_count; i++) {
+    uint64_t const rows = oos_round_up(oos_add(setup->max_model_len, rules->rotary_margin), ROTARY_ALIGN);
+    size_t count = 0;
+    for (size_t i = 0; i < setup->model->rope_count && count < OOS_WEIGHTS_TABLES; i++) {
+        const oos_rope *rope = &setup->model->rope[i];
+        uint64_t const row = oos_mul(rope->rotary_dim, rules->rotary_bytes);
+        ret_tables[count++] =
+            (oos_weights_table){oos_mul(rope->max_position, row),
+                                rules->rotary_margin && rows > rope->max_position ? oos_mul(rows, row) : 0};
+    }
+    return count;
+}
+
+static void rotary_add(const oos_setup *setup, const oos_weights_table *tables, size_t count,
+                       oos_weights *weights)
+{
+    for (size_t i = 0; i < count; i++) {
         const oos_rope *rope = &setup->model->rope[i];
         oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
-        uint64_t const entries = oos_mul(rope->max_position, rope->rotary_dim);
-        oos_weights_add_built(weights, oos_mul(entries, oos_sub(bytes_each, oos_dtype_bytes(dtype))));
+        uint64_t const counted =
+            oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype));
+        uint64_t const bytes = tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes;
+        oos_weights_add_built(weights, oos_sub(bytes, counted));
+    }
+}
+
+/* Four scales of an attention layer, a block of the allocator each, are vLLM's: here they are made with a quantised cache only. */
+static void scales_drop(const oos_setup *setup, oos_weights *weights)
+{
+    enum { SCALES = 4 * 512 };
+    for (uint64_t i = 0; i < setup->model->layer_count; i++) {
+        oos_mixer const mixer = setup->model->attentions[setup->model->layers[i].attention].mixer;
+        if (mixer < OOS_MIXER_FULL || mixer > OOS_MIXER_CROSS) continue;
+        weights->buffer_bytes = oos_sub(weights->buffer_bytes, SCALES);
+        weights->loaded_bytes = oos_sub(weights->loaded_bytes, SCALES);
+        weights->loaded_low = oos_sub(weights->loaded_low, SCALES);
+        weights->loaded_high = oos_sub(weights->loaded_high, SCALES);
     }
 }
 
@@ -203,6 +236,13 @@ static oomsight_status weight_load(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, oos_limit_device(w->plan, 1), reterr);
 }
 
+/* The engine looks at what is free on the device, and there segments count whole. */
+static oos_amount cached(const work *w)
+{
+    return oos_amount_exact(w->cached_bytes, OOS_SOURCE_DERIVED,
+                            "free rests of the segments that hold the weights");
+}
+
 static oos_limit static_share(const work *w)
 {
     double const f = w->sglang->fraction > 0 ? w->sglang->fraction : 0;
@@ -222,8 +262,12 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     oos_moment_hold(moment, OOS_OWNER_ONE_REQUEST,
                     oos_amount_exact(oos_u64_from(w->pool.cell), OOS_SOURCE_DERIVED,
                                      "one token is enough for the engine to go on"));
+    oos_moment_hold(moment, OOS_OWNER_CACHED, cached(w));
     plan->budget_bytes = share.bytes;
     plan->non_kv = oos_weights_amount(&plan->weights);
+    plan->non_kv.bytes = oos_add(plan->non_kv.bytes, w->cached_bytes);
+    plan->non_kv.low = oos_add(plan->non_kv.low, w->cached_bytes);
+    plan->non_kv.high = oos_add(plan->non_kv.high, w->cached_bytes);
     pool_fill(w, (double)share.bytes - (double)plan->non_kv.bytes);
     OOS_TRY(oos_moment_close(moment, share, reterr));
     moment->ok = !plan->kv.refused;
@@ -256,6 +300,7 @@ static oos_amount settled(oos_amount amount)
 static void hold_static(oos_moment *moment, const work *w)
 {
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, settled(oos_weights_amount(&w->plan->weights)));
+    oos_moment_hold(moment, OOS_OWNER_CACHED, settled(cached(w)));
     oos_moment_hold(
         moment, OOS_OWNER_KV_CACHE,
         oos_amount_exact(pool_bytes(w), OOS_SOURCE_DERIVED, "tokens x bytes of a token, allocated once"));
@@ -435,7 +480,11 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     OOS_TRY(oos_weights_of_stage(w->arena, setup, 0, &plan->weights, reterr));
     *param_bytes = plan->weights.param_bytes;
     plan->stage_param_bytes = param_bytes;
-    rotary_add(setup, w->sglang->rules->rotary_bytes, &plan->weights);
+    oos_weights_table tables[OOS_WEIGHTS_TABLES];
+    size_t const table_count = tables_of(setup, w->sglang->rules, tables);
+    (void)oos_weights_cached(setup, 0, tables, table_count, &w->cached_bytes);
+    rotary_add(setup, tables, table_count, &plan->weights);
+    scales_drop(setup, &plan->weights);
     latent_add(setup, &plan->weights);
     *forward = *setup; /* layers run one operation at a time, in graphs and without */
     forward->eager = true;
