@@ -381,6 +381,8 @@ class Score:
                 ("outside torch", "kv_sizing", ("outside PyTorch", "communicators"), "non_torch_gib")):
             found = scorelib.rows(plan, phase, owners)
             less = kept if field == "activation" else 0
+            if field == "activation" and version_of(record) >= (0, 27, 0):  # ... with the graph estimate in it
+                less -= scorelib.hold(plan, "kv_sizing", "graph estimate") or 0
             if field == "graphs":  # what capture prints is less than what it takes where a warm-up left segments behind
                 less = (part(plan, "graphs_not_printed") or {"bytes": 0})["bytes"]
             planned = (sum(row["bytes"] for row in found) - less) / GIB if found else None

@@ -153,6 +153,7 @@ typedef struct oos_rope {
     double theta, factor;
     const char *type; /* "default", "yarn", ... */
     oos_dtype dtype;  /* of the table; UNKNOWN: the model's */
+    bool sections;    /* turns by sections (mrope), in a table of one times the length */
 } oos_rope;
 
 /* What the headers of the weight files add up to. Floats of 16 and 32 bits take the engine's dtype when loaded. */

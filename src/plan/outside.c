@@ -36,7 +36,7 @@ static oos_amount nccl_of(const oos_setup *setup)
 /* Experts in MXFP4 on Hopper with torch 2.8 (before, Marlin runs them): the layout is not swizzled, and Triton's kernel for it spills. CUDA keeps
  * the local memory of every thread that can be resident: 2,048 a multiprocessor. Two starts of GPT-OSS-120B with 0.11.0 on
  * one H100: 9.8 GiB outside PyTorch when it ran out, and 8.6 GiB less cache than the rest explains, 33 KiB a thread. */
-static uint64_t spill_of(const oos_setup *setup)
+static uint64_t mxfp4_spill(const oos_setup *setup)
 {
     if (setup->device.capability != 90 || setup->rules->torch_minor != 8) return 0;
     bool mxfp4 = false;
@@ -44,6 +44,18 @@ static uint64_t spill_of(const oos_setup *setup)
         mxfp4 = mxfp4 || setup->model->quants[i].kind == OOS_QUANT_MXFP4;
     uint64_t const units = setup->device.sms ? setup->device.sms : 132;
     return mxfp4 ? oos_mul(oos_mul(units, 2048), 33 * OOS_KIB) : 0;
+}
+
+/* Gated delta nets: from 0.18 the profile run tries every variant of their Triton kernels (_warmup_prefill_kernels), and on 12.x some of them
+ * spill; what they needed stays with the context, for 1,536 threads a multiprocessor. None of it on 8.x (0.19.0 to 0.27.1, four starts). */
+static uint64_t delta_spill(const oos_setup *setup)
+{
+    if (setup->device.capability / 10 != 12) return 0;
+    bool delta = false;
+    for (size_t i = 0; i < setup->model->attention_count; i++)
+        delta = delta || setup->model->attentions[i].mixer == OOS_MIXER_GDN;
+    uint64_t const units = setup->device.sms ? setup->device.sms : 170;
+    return delta ? oos_mul(oos_mul(units, 1536), setup->rules->delta_spill_bytes) : 0;
 }
 
 /* NCCL's buffers of the first large all-reduce on 9.0, from 0.11: 0.45 GiB at TP 2 (two starts of 0.12, one source), 0.5 at TP 4 (0.25,
@@ -80,11 +92,10 @@ static oos_amount growth_of(const oos_setup *setup)
         bytes = oos_add(bytes, 1536 * OOS_MIB);
         high = oos_add(high, 6 * OOS_GIB);
     }
-    uint64_t const spill = spill_of(setup);
-    return guess(
-        oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, spill),
-        spill ? "kernel images, library buffers, and what the spilling MXFP4 kernel keeps for each thread"
-              : "kernel images and library buffers of the profile run");
+    uint64_t const spill = oos_add(mxfp4_spill(setup), delta_spill(setup));
+    return guess(oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, spill),
+                 spill ? "kernel images, library buffers, and what spilling kernels keep for each thread"
+                       : "kernel images and library buffers of the profile run");
 }
 
 /* ---- serving ---- */

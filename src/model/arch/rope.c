@@ -68,6 +68,7 @@ oos_rope oos_rope_of(const oos_arch *a, const json_t *rope, uint64_t head_dim)
     uint64_t given;
     if (oos_json_u64(a->text, "rotary_dim", &given) && given <= head_dim) table.rotary_dim = given;
     table.max_position = rows_of(a, rope, positions);
+    table.sections = json_is_array(json_object_get(rope, "mrope_section"));
     return table;
 }
 
@@ -117,8 +118,10 @@ void oos_rope_mrope4(oos_arch *a)
 {
     const json_t *rope = oos_rope_config(a);
     oos_rope table = oos_rope_of(a, rope, a->model->head_dim);
-    if (json_is_array(json_object_get(rope, "mrope_section")) && strcmp(table.type, "yarn") != 0)
+    if (table.sections && strcmp(table.type, "yarn") != 0) {
         table.max_position = oos_mul(4, table.max_position);
+        table.sections = false;
+    }
     oos_rope_add(a, table);
 }
 

@@ -66,9 +66,16 @@ static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_perc
                       : oos_amount_guess(bytes, low, high, how);
 }
 
+/* A model that takes images is compiled from its input embeddings (gpu_model_runner.py _dummy_run, supports_mm_inputs): the embedding is
+ * outside of the compiled part and no compile copies it. Qwen3.8-27B on 0.29.0: 31.24 GiB of cache cold and warm. */
+static bool embeds_outside(const oos_setup *setup)
+{
+    return setup->multimodal && !setup->model->encoder_decoder;
+}
+
 static bool compiles(const oos_setup *setup)
 {
-    return setup->rules->cold_embeddings && !setup->eager && !setup->uncompiled &&
+    return setup->rules->cold_embeddings && !setup->eager && !setup->uncompiled && !embeds_outside(setup) &&
            !oos_activation_first_engine(setup);
 }
 

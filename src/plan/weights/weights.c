@@ -133,8 +133,9 @@ static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
     for (size_t i = 0; i < model->rope_count; i++) {
         const oos_rope *rope = &model->rope[i];
         oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
-        total_bytes = oos_add(total_bytes,
-                              oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype)));
+        uint64_t const rows =
+            oos_mul(rope->max_position, rope->sections && setup->rules->mrope_fourfold ? 4 : 1);
+        total_bytes = oos_add(total_bytes, oos_mul(oos_mul(rows, rope->rotary_dim), oos_dtype_bytes(dtype)));
     }
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
