@@ -46,6 +46,8 @@ def seen_in(folder, without):
 
 def closed(path, function, stages):
     """Of what runs in a forward, all of its stages; the encoder has two."""
+    if "logits_processor" in path or function == "compute_logits":
+        return (stages - {"runtime_prefill", "runtime_other", "compile"}) | SAMPLING
     if stages & FORWARD and ("/models/" in path or "/layers/" in path or "attention" in path or "compilation/" in path) and not stages & {"weight_load", "quant_postprocess"}:
         if stages == {"mm_profile"} or stages == {"mm_profile", "runtime_prefill"}:
             return {"mm_profile", "runtime_prefill"}

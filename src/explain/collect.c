@@ -449,6 +449,7 @@ static oos_says says(const oos_collector *c, item *it)
 static bool is_traceback(const oos_collector *c, const item *it)
 {
     char const level = it->log.level;
+    if (oos_view_starts(it->log.message, "Dumping ")) return false; /* the configuration, at ERROR level */
     if (level == 'E' || level == 'C') return true;
     if (level || memmem(it->text.ptr, it->text.len, "Warning:", 8)) return false;
     oos_view const message = it->log.message;

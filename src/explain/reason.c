@@ -213,7 +213,7 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
     oos_phase_set stages = ANYWHERE,
                   stack = incident->stack.ending ? 0 : oos_traceback_stages(&incident->stack);
     bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
-                         has(signals, set, "mark.failed_stats");
+                         has(signals, set, "mark.failed_input") || has(signals, set, "mark.failed_stats");
     /* A program that is no server loads, runs and ends. */
     narrow(&stages, oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program), A_PROGRAMS);
     narrow(&stages, stack != 0, stack);
@@ -289,11 +289,19 @@ static const phase_rule *named_frame(const oos_rules *rules, const oos_signal_se
     return NULL;
 }
 
-static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
+static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *found,
                        oos_incident *incident)
 {
     oos_phase_set stack;
-    oos_phase_set const stages = possible(signals, set, incident, &stack);
+    oos_phase_set const stages = possible(signals, found, incident, &stack);
+    oos_signal_set with = *found;
+    const oos_signal_set *set = &with;
+    if (stack && !(stack & ~(oos_phase_set)SERVING)) {
+        if (incident->stack.forward)
+            oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_forward);
+        else if (incident->stack.worker && incident->stack.closed)
+            oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_runner);
+    }
     bool const decided = stack && !(stack & (stack - 1));
     for (size_t i = 0; i < rules->phase_count; i++) {
         const phase_rule *rule = &rules->phases[i];

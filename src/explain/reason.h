@@ -42,7 +42,9 @@
     X(v1)              /* processes of the V1 engine */                                                      \
     X(last_marker)     /* the log told how far it got */                                                     \
     X(program)         /* a program on PyTorch without a budget of its own: no server's causes */            \
-    X(server)          /* an engine that shares the card out beforehand */
+    X(server)          /* an engine that shares the card out beforehand */                                   \
+    X(served_forward)  /* the stack is that of a served step, and has frames of the model */                 \
+    X(served_runner)   /* the stack is that of a served step, and ends in the worker itself */
 
 typedef struct oos_rules oos_rules;
 

@@ -284,6 +284,17 @@ static bool is_engines(oos_view path)
     return path.len == 0;
 }
 
+/* A file of a model or of what it computes with, in a function that is not its construction. */
+static bool is_model(oos_view path, oos_view function)
+{
+    static const char *const words[] = {"/models/",     "/layers/",    "attention/", "vllm/ir/",
+                                        "vllm/kernels", "_custom_ops", "flashinfer/"};
+    if (oos_view_is(function, "__init__")) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (find(path, words[i])) return true;
+    return false;
+}
+
 /* The stages in which a function of a module was seen; 0: never. */
 static oos_phase_set seen_stages(const table *all, oos_view path, oos_view function)
 {
@@ -411,6 +422,8 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         oos_phase_set const stages =
             stages_of(frames, stack, with_slashes(path, module, sizeof module), function, &bound);
         if (stages) push(stack, stages, bound);
+        stack->forward |= is_model(path, function);
+        if (is_engines(path)) stack->worker = find(path, "/worker/") != NULL;
         stack->callee = is_engines(path) ? code_stages(frames, first_line(after)) : 0;
     }
 }

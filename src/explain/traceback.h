@@ -30,6 +30,8 @@ typedef struct oos_traceback {
     oos_phase_set callee; /* of what the last frame's line of code calls: where a cut traceback went on */
     uint16_t count;
     bool dispatched; /* the last frame of an engine was one that passes a worker's method on */
+    bool forward;    /* has frames of a model, its layers or their kernels */
+    bool worker;     /* the last frame of an engine is one of its worker */
     bool closed;     /* the error's own line came: what follows is somebody else's */
     bool ending;     /* frames of a shutdown: a consequence, not a stage */
 } oos_traceback;

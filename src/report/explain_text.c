@@ -9,6 +9,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Below this a stage is a guess, and is called one. */
+#define PHASE_GUESSED 0.35
+
 static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
 {
     if (incident->is_oom)
@@ -22,7 +25,9 @@ static void put_headline(const oos_explain_page *page, const oos_style *style, c
     else
         oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
     if (incident->is_oom || incident->failed)
-        oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(incident->phase));
+        oos_style_ink(style, OOS_INK_BOLD,
+                      incident->phase_sure < PHASE_GUESSED ? ", perhaps in %s" : " in %s",
+                      oos_phase_word(incident->phase));
     if (incident->is_oom && incident->confidence < 0.5) oos_style_put(style, " (uncertain)");
     if (incident->count > 1) oos_style_put(style, ", %" PRIu64 " times", incident->count);
     oos_text_put(style->text, "\n");
