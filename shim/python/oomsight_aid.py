@@ -300,6 +300,7 @@ class _Snapshot:
 
     def __init__(self):
         self.path = self.mark = None
+        self.failed = False
 
     def begin(self, rank, ranks):
         path = os.environ.get("OOMSIGHT_SNAPSHOT")
@@ -310,7 +311,7 @@ class _Snapshot:
         import torch
         self.path = path if ranks <= 1 else "%s.rank%d" % (path, rank)
         torch.cuda.memory._record_memory_history(enabled="all", context="state", stacks="python", max_entries=self.EVENTS)
-        torch._C._cuda_attach_out_of_memory_observer(lambda *numbers: self.write())
+        torch._C._cuda_attach_out_of_memory_observer(lambda *numbers: self.fail())
         segment = os.environ["OOMSIGHT_SEGMENT"]
         self.mark = "%s.recording.%d" % (segment, os.getpid())
         with open(self.mark, "w", encoding="utf-8"):
@@ -339,10 +340,17 @@ class _Snapshot:
         except Exception as error:  # the engine goes on without it
             tell("no snapshot: %r" % (error,))
 
+    def fail(self):
+        """The state at the failure is kept, with the settings of that moment: vLLM changes them while it loads."""
+        if not self.failed:
+            self.failed = True
+            self.write()
+
     def finish(self):
         mark, self.mark = self.mark, None
         if mark:
-            self.write()
+            if not self.failed:
+                self.write()
             with contextlib.suppress(OSError):
                 os.unlink(mark)
 

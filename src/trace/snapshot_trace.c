@@ -6,7 +6,8 @@
  *   record_stream    a gap between free_requested and free_completed: a stream of its own waits for each such block
  *   capacity         reserved bytes plus device_free at an `oom`; else the most ever reserved, if there was pressure
  *   sticky back-end  an `oom` that reports less free memory than the same call had just given back
- *   what was before  a history that begins in mid-life frees blocks it never allocated: they are allocated first */
+ *   what was before  a history that begins in mid-life frees blocks it never allocated: they are allocated first
+ *   pool             entries of torch 2.11 and before do not tell it: the segment that holds the address at the end does */
 #include "trace/snapshot.h"
 
 #include <stdlib.h>
@@ -174,6 +175,44 @@ static bool add_earlier_blocks(converter *c)
     return oos_trace_builder_trace(c->builder)->event_count > before;
 }
 
+/* ---- whose pool ------------------------------------------------------------------------------------------------ */
+
+static int by_first(const void *left, const void *right)
+{
+    const span *a = left, *b = right;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Pools by the segments that are there at the end; one that was given back leaves its entries in the default pool. An
+ * `oom` has no address and is in the pool of what came before it. */
+static bool find_pools(oos_snapshot *s, uint8_t device)
+{
+    size_t count = 0, at = s->histories[device].first, end = at + s->histories[device].count;
+    span *spans = malloc((s->segment_count + 1) * sizeof *spans);
+    if (!spans) return false;
+    for (size_t i = 0; i < s->segment_count; i++) {
+        const oos_snapshot_segment *g = &s->segments[i];
+        if (g->device == device)
+            spans[count++] = (span){g->address, oos_add(g->address, g->bytes), g->stream, g->pool};
+    }
+    qsort(spans, count, sizeof *spans, by_first);
+    for (uint16_t last = 0; at < end; at++) {
+        oos_snapshot_entry *e = &s->entries[at];
+        size_t low = 0, high = count;
+        while (low < high) {
+            size_t const middle = low + (high - low) / 2;
+            if (spans[middle].first <= e->address)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bool const held = e->action != OOS_SNAPSHOT_OOM && low > 0 && e->address < spans[low - 1].end;
+        if (held || e->action == OOS_SNAPSHOT_OOM) last = e->pool = held ? spans[low - 1].pool : last;
+    }
+    free(spans);
+    return true;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------------------------- */
 
 static void add_malloc(converter *c, const oos_snapshot_entry *e, uint64_t name)
@@ -312,11 +351,11 @@ static bool convert_device(oos_snapshot *s, uint8_t device, oos_trace *trace)
     return !c.failed;
 }
 
-/* The release a snapshot's keys point to: pool_id came with 2.8, user_metadata with 2.10, host_segments with 2.15. */
+/* The release a snapshot's keys point to: user_metadata came with 2.10, pool_id after 2.11, host_segments with 2.15. */
 static oos_version torch_of(const oos_snapshot *s)
 {
     if (s->has_host) return OOS_VERSION(2, 15, 0);
-    if (s->has_metadata) return OOS_VERSION(2, 13, 0);
+    if (s->has_metadata) return s->has_pools ? OOS_VERSION(2, 13, 0) : OOS_VERSION(2, 11, 0);
     return s->has_pools ? OOS_VERSION(2, 9, 0) : OOS_VERSION(2, 5, 0);
 }
 
@@ -326,6 +365,7 @@ oomsight_status oos_snapshot_to_trace(oos_snapshot *s, oos_trace **ret_trace, oo
     trace->torch = torch_of(s);
     trace->settings = strdup(s->settings);
     bool done = trace->settings != NULL;
+    for (size_t i = 0; done && !s->has_pools && i < s->history_count; i++) done = find_pools(s, (uint8_t)i);
     for (size_t i = 0; done && i < s->history_count; i++) done = convert_device(s, (uint8_t)i, trace);
     if (!done) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the trace");
     if (trace->event_count == 0)

@@ -89,6 +89,24 @@ static void a_history_runs_to_its_own_end(void **state)
     oos_trace_free(trace);
 }
 
+static void a_pool_that_entries_do_not_tell_is_that_of_the_segment(void **state)
+{
+    (void)state;
+    oos_trace *trace = NULL;
+    oos_analysis *a = NULL;
+    oomsight_error error = {0};
+    char pooled[sizeof history];
+    memcpy(pooled, history, sizeof history);
+    strstr(pooled, "[0, 0]")[4] = '1';
+    assert_int_equal(read_bytes(pooled, sizeof pooled - 1, &trace, &error), OOMSIGHT_OK);
+    oos_analysis_params const params = {.what_if = false};
+    assert_int_equal(oos_analyse(trace, &params, &a, &error), OOMSIGHT_OK);
+    assert_true(a->reproduced.known && a->reproduced.value);
+    assert_true(a->outcome.oom && a->outcome.stranded_private_bytes == 15 * OOS_MIB);
+    oos_analysis_free(a);
+    oos_trace_free(trace);
+}
+
 static void a_trace_by_hand_reads_as_it_is_written(void **state)
 {
     (void)state;
@@ -121,6 +139,7 @@ int main(void)
         cmocka_unit_test(a_pickle_that_calls_or_builds_is_refused),
         cmocka_unit_test(a_pickle_that_is_cut_or_wrong_is_refused),
         cmocka_unit_test(a_history_runs_to_its_own_end),
+        cmocka_unit_test(a_pool_that_entries_do_not_tell_is_that_of_the_segment),
         cmocka_unit_test(a_trace_by_hand_reads_as_it_is_written),
         cmocka_unit_test(a_wrong_line_is_named),
     };
