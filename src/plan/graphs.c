@@ -75,8 +75,8 @@ static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
     const char *asked = setup->serve->quantization, *own = model->quant_method;
     uint64_t nodes = layer->moe ? 170 : 96;
     if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = 360;
-    if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA)
-        nodes = setup->rules->torch_minor >= 9 ? nodes + 30 : 550;
+    if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) /* their experts have a shared one beside them */
+        nodes = setup->rules->torch_minor >= 9 ? nodes + (layer->moe ? 90 : 30) : 550;
     if (setup->loras) nodes += 184;
     if ((asked && strcmp(asked, "bitsandbytes") == 0) || (own && strcmp(own, "bitsandbytes") == 0))
         nodes += 220;
