@@ -44,8 +44,9 @@ struct oos_collector {
     oos_arena *history_strings, *open_strings;
     char file[FILE_NAME_BYTES];
     uint64_t reported;
-    size_t serve_signal; /* index of "setup.serve" */
-    oos_rank *ranks;     /* of `open`; made when the first rank speaks */
+    uint64_t closed_line; /* of the message that closed the open incident's traceback */
+    size_t serve_signal;  /* index of "setup.serve" */
+    oos_rank *ranks;      /* of `open`; made when the first rank speaks */
     oos_bench *bench;
 };
 _Static_assert((int)OOS_BENCH_JOINED_BYTES >= (int)OOS_JOINED_MAX_BYTES, "a message fits the bench");
@@ -476,7 +477,12 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     if (it->muted) return;
     it->message = true;
     open_incident(c, it->raw, true);
-    if (c->open.stack.count) c->open.stack.closed = true;
+    /* A message that was found by joining lines may stand below: it comes again. */
+    bool const here = match->start < it->text.len;
+    if (c->open.stack.count && !c->open.stack.closed && here) {
+        c->open.stack.closed = true;
+        c->closed_line = it->raw->number;
+    }
     oos_set_add(&c->open.signals, index);
     note_logger(c, it);
     add_evidence(c, &c->open, it, signal, true);
@@ -657,8 +663,10 @@ static void on_signal(oos_collector *c, item *it, size_t index)
             oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message, it->raw->after);
             it->framed = true;
         }
-        /* What was running is told by the frames above the message; those below it are of another traceback. */
-        if (signal->kind == OOS_SIGNAL_FRAME && c->open.stack.closed) break;
+        /* What was running is told by the frames above the message, or beside it where all is one line; those below it are
+         * of another traceback. */
+        if (signal->kind == OOS_SIGNAL_FRAME && c->open.stack.closed && it->raw->number > c->closed_line)
+            break;
         oos_set_add(&c->open.signals, index);
         add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
         break;

@@ -193,21 +193,22 @@ STACKS = {
         "distributed_init", {"nccl_buffers", "gmu_too_high_leaves_no_headroom"}, ("driver", "AcceleratorError")),
 }
 
+# No release logs at these lines: what a line number tells of the stage (data/explain/loggers.json) is shown elsewhere.
 DRESSES = {
     "bare": "{}",
-    "0.8": "ERROR 05-23 09:31:47 [core.py:396] {}",
-    "engine core": "(EngineCore_DP0 pid=2150) ERROR 06-29 11:22:29 [core.py:1231] {}",
+    "0.8": "ERROR 05-23 09:31:47 [core.py:397] {}",
+    "engine core": "(EngineCore_DP0 pid=2150) ERROR 06-29 11:22:29 [core.py:1230] {}",
     "worker": "(Worker_TP1 pid=3264436) ERROR 07-14 09:50:23 [multiproc_executor.py:866] {}",
-    "old worker": "(VllmWorker rank=3 pid=3013) ERROR 03-20 03:14:59 [multiproc_executor.py:379] {}",
+    "old worker": "(VllmWorker rank=3 pid=3013) ERROR 03-20 03:14:59 [multiproc_executor.py:378] {}",
     "Ray": "(RayWorkerWrapper pid=206994, ip=10.0.0.2) ERROR 03-27 10:29:13 [worker_base.py:620] {}",
     "torchrun": "[rank0]: {}",
     "raw traceback": "(EngineCore pid=104) {}",
-    "compose": "vllm-1  | (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
-    "timestamped": "2026-06-09T14:01:54.604123456Z (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "compose": "vllm-1  | (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1137] {}",
+    "timestamped": "2026-06-09T14:01:54.604123456Z (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1137] {}",
     "build log": "[2025-12-13T19:54:35Z] (Worker_TP0 pid=9260) ERROR 12-13 11:54:35 [multiproc_executor.py:826] {}",
-    "syslog": "Nov 15 05:07:41 gpu-01 vllm[4242]: (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1136] {}",
-    "supervisor": "2026-06-09 14:01:54.604 [Info] (Process) (EngineCore_DP0 pid=74) ERROR 06-09 14:01:54 [core.py:1136] {}",
-    "colour": "\x1b[0;36m(EngineCore_DP0 pid=74)\x1b[0;0m ERROR 05-07 00:37:03 [core.py:1136] {}",
+    "syslog": "Nov 15 05:07:41 gpu-01 vllm[4242]: (EngineCore_DP0 pid=74) ERROR 05-07 00:37:03 [core.py:1137] {}",
+    "supervisor": "2026-06-09 14:01:54.604 [Info] (Process) (EngineCore_DP0 pid=74) ERROR 06-09 14:01:54 [core.py:1137] {}",
+    "colour": "\x1b[0;36m(EngineCore_DP0 pid=74)\x1b[0;0m ERROR 05-07 00:37:03 [core.py:1137] {}",
     "quoted": "> {}",
 }
 
@@ -238,7 +239,7 @@ def markdown(lines):
     return "\n".join(re.sub(r"\b__(\w+?)__\b", r"\1", line).lstrip() for line in lines)
 
 
-def paragraph(lines, prefix="(Worker_TP1 pid=77) ERROR 01-01 00:00:00 [multiproc_executor.py:822] "):
+def paragraph(lines, prefix="(Worker_TP1 pid=77) ERROR 01-01 00:00:00 [multiproc_executor.py:821] "):
     """All in one line, as some forms keep it; each line's prefix stays."""
     return " ".join(prefix + line.strip() for line in lines)
 
