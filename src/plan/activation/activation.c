@@ -86,9 +86,9 @@ bool oos_activation_compile_open(const oos_setup *setup)
 
 /* The first start compiles: Inductor times combined kernels on made-up arguments, and the first piece takes the whole
  * embedding (Gemma 2 9B on 0.32: 1750 MiB beside two hidden-wide tensors; Qwen3-8B on 0.19.1 and 0.24.0: 1220 MiB, 1 MiB
- * more than planned). To 0.31 it is charged twice, as a peak and
- * as a cached segment that free memory lacks: Qwen3-4B has 9,552 tokens fewer on 0.30, and 230,224 on 0.28, a dry start, of
- * which 230,208 are planned. A container and every first start are cold, so that is meant where nothing tells. */
+ * more than planned). From 0.27 to 0.31 it is charged twice, as a peak and as a cached segment that free memory lacks, if something that lives
+ * on was put into that segment: so with Qwen3-4B (9,552 tokens fewer on 0.30, and 230,224 on 0.28, a dry start, of which 230,208 are planned)
+ * and 8B, and not with Llama-3.1-8B and Qwen3-14B (dry starts of 0.28). What decides is not known, so the larger is meant. A container and every first start are cold, so that is meant where nothing tells. */
 static uint64_t cold_compile(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
