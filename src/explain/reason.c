@@ -216,6 +216,9 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
                          has(signals, set, "mark.failed_input") || has(signals, set, "mark.failed_stats");
     /* A program that is no server loads, runs and ends. */
     narrow(&stages, oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program), A_PROGRAMS);
+    /* While the engine is being made, whoever makes it, it does not serve. */
+    narrow(&stages, has(signals, set, "frame.engine_init") && !serving && !has(signals, set, "mark.ready"),
+           ANYWHERE & ~(oos_phase_set)SERVING);
     narrow(&stages, stack != 0, stack);
     /* What fails while everything is taken down is a consequence: it does not place anything. */
     if (incident->stack.ending)
@@ -289,6 +292,13 @@ static const phase_rule *named_frame(const oos_rules *rules, const oos_signal_se
     return NULL;
 }
 
+/* Where an allocation failed it was not arithmetic that refused. */
+static bool asked_device(const oos_signals *signals, const oos_signal_set *set)
+{
+    return has(signals, set, "torch.oom") || has(signals, set, "torch.words") ||
+           has(signals, set, "cuda.error");
+}
+
 static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *found,
                        oos_incident *incident)
 {
@@ -314,9 +324,12 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
             return true;
         }
         const oos_signal *place = rule->place ? first_of(signals, set, OOS_SIGNAL_PLACE) : NULL;
-        oos_phase const phase = rule->place                      ? (place ? place->phase : OOS_PHASE_COUNT)
-                                : rule->phase == OOS_PHASE_COUNT ? incident->furthest
-                                                                 : rule->phase;
+        oos_phase phase = rule->place                      ? (place ? place->phase : OOS_PHASE_COUNT)
+                          : rule->phase == OOS_PHASE_COUNT ? incident->furthest
+                                                           : rule->phase;
+        if (!rule->place && rule->phase == OOS_PHASE_COUNT && phase == OOS_PHASE_KV_SIZING &&
+            asked_device(signals, set))
+            phase = OOS_PHASE_KV_ALLOC;
         if (phase == OOS_PHASE_COUNT || (!rule->says && !(stages & OOS_PHASE_BIT(phase)))) continue;
         set_phase(incident, phase, rule->sure, rule->why, rule->id);
         return true;
@@ -324,11 +337,7 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
     if (stages == ANYWHERE || stages == A_PROGRAMS || incident->stack.ending) return false;
     double share;
     oos_phase_set left = stack ? stack : stages;
-    /* Where an allocation failed it was not arithmetic that refused. */
-    narrow(&left,
-           has(signals, set, "torch.oom") || has(signals, set, "torch.words") ||
-               has(signals, set, "cuda.error"),
-           ANYWHERE & ~(oos_phase_set)BIT(KV_SIZING));
+    narrow(&left, asked_device(signals, set), ANYWHERE & ~(oos_phase_set)BIT(KV_SIZING));
     oos_phase const phase = most_usual(left, &share);
     set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");
     return true;
