@@ -306,6 +306,8 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
     oos_phase_set const stages = possible(signals, found, incident, &stack);
     oos_signal_set with = *found;
     const oos_signal_set *set = &with;
+    if (stack && !(stack & SERVING) && incident->stack.forward)
+        oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_start_forward);
     if (stack && !(stack & ~(oos_phase_set)SERVING)) {
         if (incident->stack.forward)
             oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_forward);

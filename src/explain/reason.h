@@ -44,6 +44,7 @@
     X(program)         /* a program on PyTorch without a budget of its own: no server's causes */            \
     X(server)          /* an engine that shares the card out beforehand */                                   \
     X(served_forward)  /* the stack is that of a served step, and has frames of the model */                 \
+    X(start_forward)   /* the stack is that of a start, and has frames of the model */                       \
     X(served_runner)   /* the stack is that of a served step, and ends in the worker itself */
 
 typedef struct oos_rules oos_rules;

@@ -122,6 +122,7 @@ def main():
     parser.add_argument("--release", action="append")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--strict", action="store_true", help="exit 1 unless every whole log is right")
+    parser.add_argument("--cuts", nargs=2, type=float, metavar=("RIGHT", "WRONG"), help="exit 1 when at any length fewer percent are right or more are wrong")
     parser.add_argument("--rules", help="write the rules that the starts bear out to this file")
     parser.add_argument("--keep", help="folder for the cuts that are answered wrongly or not at all")
     args = parser.parse_args()
@@ -167,6 +168,10 @@ def main():
             cells.append("%5.1f %4.1f" % (100 * counts[size, "right"] / of, 100 * counts[size, "wrong"] / of) if of else "    -    -")
         print("%-26s %4d  %s" % (table, sum(counts["whole", r] for r in ("right", "wrong", "unknown")), "  ".join(cells)))
     whole = tables["all"]
+    for size in ("6", "10", "16") if args.cuts else ():
+        of = sum(whole[size, r] for r in ("right", "wrong", "unknown"))
+        if not of or whole[size, "right"] < args.cuts[0] / 100 * of or whole[size, "wrong"] > args.cuts[1] / 100 * of:
+            return 1
     return 1 if args.strict and (not whole["whole", "right"] or whole["whole", "wrong"] + whole["whole", "unknown"]) else 0
 
 
