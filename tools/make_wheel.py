@@ -100,9 +100,8 @@ def contents(build, info, data, platform):
             files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
     files[info + "/METADATA"] = ((METADATA % (version(), system(platform))).encode() + read(ROOT, "README.md"), False)
     files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % platform).encode(), False)
-    plugin = os.path.join(package, "vllm_plugin.py")
-    if os.path.exists(plugin):
-        files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n", False)
+    files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n\n"
+                                         b"[pytest11]\noomsight = oomsight.pytest_plugin\n", False)
     files[info + "/licenses/LICENSE"] = (read(ROOT, "LICENSE"), False)
     if platform == HERE:
         found = sbom.packages(build)

@@ -65,7 +65,7 @@ def install(torch):
 
     def one(value):
         """A number, of any type: what is compared with it decides which way an engine goes."""
-        return not isinstance(value, torch.Tensor) or (type(value) is torch.Tensor and value.numel() == 1)
+        return not isinstance(value, torch.Tensor) or (type(value) in (torch.Tensor, torch.nn.Parameter) and value.numel() == 1)
 
     def elementwise(overload, out_overload, dtype_of):
         def run(*args, **kwargs):

@@ -90,6 +90,8 @@ def sizes():
     check("unique finds the values that the engine wrote", found.cpu().tolist() == [-1, 0, 2] and counts.cpu().tolist() == [1, 3, 2], (found.cpu(), counts.cpu()))
     check("so does unique_consecutive", torch.unique_consecutive(kinds).cpu().tolist() == [0, 2, -1, 2, 0])
     check("bincount counts", torch.bincount(kinds[:3]).cpu().tolist() == [2, 0, 1])
+    scale = torch.nn.Parameter(torch.tensor(-1.0, device="cpu").to("cuda"), requires_grad=False)
+    check("one number is compared, whatever its type", bool(scale <= 0.0) and not bool(scale > 0.0) and bool(scale == scale))
     mask = torch.tensor([1, 0, 1], dtype=torch.bool, device="cpu").to("cuda")
     check("a mask selects as many as it has, of numbers that no kernel computed too",
           torch.masked_select(kinds[:3], mask).cpu().tolist() == [0, 2] and tuple(torch.masked_select(device(3, dtype=torch.float16), mask).shape) == (2,))

@@ -73,6 +73,8 @@ def resolve(count, seed):
     from sglang.srt.arg_groups.overrides import resolving_view
     from sglang.srt.server_args import prepare_server_args
 
+    import sglang.srt.arg_groups.pipeline  # noqa: F401: what resolving imports is imported before the first fork, or each takes a minute
+    import sglang.srt.configs.model_config  # noqa: F401
     import torch
     torch.cuda._is_in_bad_fork = lambda: False  # importing the engine asks the device; a stand-in outlives a fork
 

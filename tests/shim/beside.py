@@ -1,5 +1,5 @@
 """What stands beside the CUDA libraries in a dry run: nvidia-smi answers what engines ask it, a library that is opened by its path is the
-stand-in, and CuTe's runtime loads a kernel once and passes its calls on.    beside.py OOMSIGHT"""
+stand-in, CuTe's runtime loads a kernel once and passes its calls on, and a fork can be given another run.    beside.py OOMSIGHT"""
 import json
 import os
 import subprocess
@@ -56,6 +56,39 @@ expect(cute._cudaMalloc(ctypes.byref(at), 3 << 20), 0)
 expect(cute.CuteDSLRT_Function_Run(None, None), 801)
 '''
 
+# a process that has looked at its devices, and forks one that is given those of another run
+FORKED = r'''
+import ctypes, os, subprocess, sys, time
+runtime = ctypes.CDLL("libcudart.so." + sys.argv[2])
+def devices():
+    count = ctypes.c_int()
+    return runtime.cudaGetDeviceCount(ctypes.byref(count)), count.value
+first = devices()
+other = subprocess.Popen([sys.argv[1], "dryrun", "--quiet", "--cuda", sys.argv[2], "--gpu", "L4x3", "--", "sh", "-c", "echo $OOMSIGHT_SEGMENT > %s; read end" % sys.argv[3]],
+                         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+end = time.time() + 20
+while time.time() < end and not (os.path.exists(sys.argv[3]) and open(sys.argv[3]).read().endswith("\n")):
+    time.sleep(0.05)
+out, into = os.pipe()
+if os.fork() == 0:
+    same = devices()
+    os.write(into, repr(same).encode())
+    os._exit(0)
+os.wait()
+same = os.read(out, 100).decode()
+if os.fork() == 0:
+    os.environ["OOMSIGHT_SEGMENT"] = open(sys.argv[3]).read().strip()
+    at = ctypes.c_void_p()
+    os.write(into, repr(devices() + (runtime.cudaMalloc(ctypes.byref(at), 1 << 20),)).encode())
+    os._exit(0)
+os.wait()
+changed = os.read(out, 100).decode()
+other.stdin.close()
+other.wait()
+seen = first, same, changed, devices()
+seen == ((0, 2), "(0, 2)", "(0, 3, 0)", (0, 2)) or sys.exit(repr(seen))
+'''
+
 binary, failed = os.path.abspath(sys.argv[1]), 0
 for major in ("12", "13"):
     with tempfile.TemporaryDirectory() as scratch:
@@ -69,4 +102,9 @@ for major in ("12", "13"):
         if done.returncode or not counted:
             failed += 1
             print("CUDA %s: %d\n%s\n%s" % (major, done.returncode, done.stderr[-2000:], done.stdout[-1500:]))
+        done = subprocess.run([binary, "dryrun", "--gpu", "4090x2", "--cuda", major, "--", sys.executable, "-c", FORKED, binary, major,
+                               os.path.join(scratch, "segment")], capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed += 1
+            print("CUDA %s, forked: %d\n%s" % (major, done.returncode, done.stderr[-2000:]))
 sys.exit(1 if failed else 0)
