@@ -228,11 +228,12 @@ def table(records):
 def started(binary, version, folder, gpu, cases, timeout):
     """The starts on one device from one process; others get their turn between them."""
     with contextlib.ExitStack() as stack:
-        with engines.turn():
-            programs = stack.enter_context(forked.Engine(binary, folder, engines.environment(folder), gpu, IMPORTED))
+        programs = None
         while cases:
             with engines.turn():
                 end = time.time() + TURN_SECONDS
+                programs = programs or stack.enter_context(forked.Engine(binary, folder, engines.environment(folder), gpu, IMPORTED))
+                yield start(binary, version, folder, programs, timeout, *cases.pop(0))
                 while cases and time.time() < end:
                     yield start(binary, version, folder, programs, timeout, *cases.pop(0))
 
