@@ -161,6 +161,7 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph");
     r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
                      is_given(serve, "--disable-piecewise-cuda-graph");
+    r->prefill_named = !r->prefill_off && is_given(serve, "--cuda-graph-backend-prefill");
     r->every_batch = is_given(serve, "--disable-cuda-graph-padding");
     r->decode_batch =
         number_of(serve, is_given(serve, "--cuda-graph-max-bs-decode") ? "--cuda-graph-max-bs-decode"

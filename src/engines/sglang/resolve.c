@@ -63,6 +63,7 @@ uint64_t sglang_prefill_sizes(uint64_t most)
 
 static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
 {
+    enum { STAGES_PREFILL_TOKENS = 8192 }; /* captured at most where there are stages */
     const sglang_request *r = s->request;
     if (!r->decode_off)
         s->decode_graphs = r->decode_sizes.known ? r->decode_sizes.value
@@ -71,9 +72,12 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
     uint64_t const whole = s->chunk ? s->chunk : 0;
     uint64_t most =
         oos_u64_or(r->prefill_tokens, latent ? oos_min(s->rules->latent_prefill_tokens, whole) : whole);
+    if (!r->prefill_tokens.known && r->pp > 1) most = oos_min(most, STAGES_PREFILL_TOKENS);
     if (!r->prefill_tokens.known && r->tokens_most.known) most = oos_min(most, r->tokens_most.value);
     s->prefill_tokens = most;
-    bool const off = r->prefill_off || !s->rules->prefill_graphs || r->pp > 1 || multimodal;
+    /* stages turn it off unless its backend is named */
+    bool const off =
+        r->prefill_off || !s->rules->prefill_graphs || multimodal || (r->pp > 1 && !r->prefill_named);
     if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, sglang_prefill_sizes(most));
 }
 
@@ -109,6 +113,6 @@ void sglang_resolve(const sglang_request *request, const sglang_rules *rules, co
     s.reserve_mib = reserve_of(&s, model->mla);
     double const mib = (double)oos_max(1, s.device_mib);
     double const fraction = oos_f64_or(request->fraction, round3((mib - s.reserve_mib) / mib));
-    s.fraction = fraction > 1 ? 1 : fraction > -1 ? fraction : -1;
+    s.fraction = fraction > 1 ? 1 : fraction > -1000 ? fraction : -1000;
     *ret_setup = s;
 }
