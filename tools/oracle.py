@@ -208,7 +208,7 @@ def sweep_page(records, lines, tally):
     page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
     page += ["", "Every peak of a start that compiles has the copy of the embedding in it. Such a start keeps 16 MiB more than planned, the size of one hidden state of 2,048",
              "tokens; whether a start from a warm cache does, too, was not seen. On 0.28.0 free memory lacks the copy's segment as well for Qwen3-8B (1,188 MiB) and Qwen3-4B,",
-             "not for Llama-3.1-8B and Qwen3-14B (0): the plan charges it twice for all. Gated delta nets (4 layers of Qwen3-Next) did not end within their time on a busy machine."]
+             "not for Llama-3.1-8B and Qwen3-14B (0): docs/accuracy.md says why. Gated delta nets (4 layers of Qwen3-Next) did not end within their time on a busy machine."]
     return page + ["", "What differs, and nodes of a layer by mode (plan counts 9.6 for a dense layer and 17 for experts, one figure for both modes):", "", *told(records, lines, tally)]
 
 

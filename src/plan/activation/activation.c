@@ -86,16 +86,28 @@ bool oos_activation_compile_open(const oos_setup *setup)
 
 /* The first start compiles: Inductor times combined kernels on made-up arguments, and the first piece takes the whole
  * embedding (Gemma 2 9B on 0.32: 1750 MiB beside two hidden-wide tensors; Qwen3-8B on 0.19.1 and 0.24.0: 1220 MiB, 1 MiB
- * more than planned). From 0.27 to 0.31 it is charged twice, as a peak and as a cached segment that free memory lacks, if something that lives
- * on was put into that segment: so with Qwen3-4B (9,552 tokens fewer on 0.30, and 230,224 on 0.28, a dry start, of which 230,208 are planned)
- * and 8B, and not with Llama-3.1-8B and Qwen3-14B (dry starts of 0.28). What decides is not known, so the larger is meant. A container and every first start are cold, so that is meant where nothing tells. */
+ * more than planned). From 0.27 to 0.31 it is charged twice, as a peak and as a cached segment that free memory lacks, if cuBLAS puts its
+ * workspace there: 32 MiB find no other room (two starts on 12.0), 8 MiB on 8.x do where the 20 MiB segments that the weights share have as
+ * much left. Small models fill those with their matrices (twice: Qwen3-4B, a start of 0.30 and one of 0.28, dry, 230,224 tokens of 230,208
+ * planned; Qwen2.5-3B, dry, and as AWQ on 0.29), wider ones leave room (once: Llama-3.1-8B on 0.31, and dry as Qwen2.5-7B and Qwen3-14B; AWQ
+ * of 7B and 8B; but Qwen3-8B, dry, twice). A container and every first start are cold, so that is meant where nothing tells. */
+static uint64_t cold_copies(const oos_setup *setup)
+{
+    uint64_t const most = setup->rules->cold_embeddings;
+    return setup->device.capability / 10 == 8 && setup->model->hidden > 3072 ? oos_min(most, 1) : most;
+}
+
+static uint64_t cold_embedding(const oos_batch *batch)
+{
+    const oos_setup *setup = batch->setup;
+    return oos_mul(oos_mul(oos_per_rank(setup->model->vocab, setup->tp), setup->model->hidden), batch->item);
+}
+
 static uint64_t cold_compile(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
     if (!batch->first || !compiles(setup) || !oos_flag_or(setup->env->cold_compile, true)) return 0;
-    uint64_t const rows = oos_per_rank(setup->model->vocab, setup->tp);
-    uint64_t const embedding = oos_mul(oos_mul(rows, setup->model->hidden), batch->item);
-    return oos_add(oos_mul(setup->rules->cold_embeddings, embedding),
+    return oos_add(oos_mul(cold_copies(setup), cold_embedding(batch)),
                    oos_mul(oos_mul(2, setup->model->hidden), batch->column));
 }
 
@@ -179,6 +191,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         ret_activation->compile_bytes = peak;
         if (oos_activation_compile_open(setup)) /* from a warm cache: in the range, too */
             most->low = oos_min(most->low, oos_sub(warm, oos_add(warm / 20, 32 * OOS_MIB)));
+        if (cold_copies(setup) < setup->rules->cold_embeddings)
+            most->high = oos_add(most->high, cold_embedding(&batch));
     }
     return OOMSIGHT_OK;
 }
