@@ -75,6 +75,19 @@ def by_oracle(what):
         return set()
 
 
+ELSEWHERE = os.path.join(os.path.dirname(BORNE_OUT), "public_rules.json")
+
+
+def by_others(what):
+    """Rules that are right in reports of two or more repositories beside the corpora: one of them is another than the sample's. The
+    texts are not kept, the counts are."""
+    try:
+        with open(ELSEWHERE, encoding="utf-8") as file:
+            return {rule for rule, seen in json.load(file).get(what, {}).items() if seen["repositories"] >= 2}
+    except FileNotFoundError:
+        return set()
+
+
 def supporters(samples, what, name_of):
     """{rule: names of those in which it is right}"""
     where = collections.defaultdict(set)
@@ -90,11 +103,13 @@ def counted(samples, what):
     return [s for s in samples if s.explicit and (s.firm or what == "is_oom")]
 
 
-def support(samples, what):
+def support(samples, what, wide=False):
     """-> plain, supported, of: a sample is supported when its rule is also right on a sample of another repository, or a start
-    of the real engine bears it out."""
+    of the real engine bears it out; `wide`: also by reports of other repositories that are in no corpus."""
     base = counted(samples, what)
     where = supporters(samples, what, lambda s: s.repository)
+    for rule in by_others(what) if wide else ():
+        where[rule].add("elsewhere")
     plain = sum(s.right(what) for s in base)
     held = sum(s.right(what) and bool(where[s.rule(what)] - {s.repository}) for s in base)
     return plain, held, len(base)

@@ -130,6 +130,7 @@ def main():
 
 def measure_general(samples, binary):
     return {"support": {what: explainlib.support(samples, what) for what in ("is_oom", "phase", "cause")},
+            "wide_support": {what: explainlib.support(samples, what, wide=True) for what in ("is_oom", "phase", "cause")},
             "folds": {what: explainlib.folds(samples, what) for what in ("is_oom", "phase", "cause")},
             "lone_rules": {what: explainlib.lone_rules(samples, what) for what in ("phase", "cause")},
             "calibration": {what: explainlib.calibration(samples, what) for what in ("phase", "cause")},
@@ -143,6 +144,8 @@ def report_general(general):
     print("support: the deciding rule is also right in another repository")
     for what, (plain, held, of) in general["support"].items():
         print(f"  {what:<8} plain {plain}/{of} ({100 * plain / of:.1f} %), supported {held} ({100 * held / of:.1f} %), gap {100 * (plain - held) / of:.1f}")
+    for what, (plain, held, of) in general["wide_support"].items():
+        print(f"  {what:<8} with reports beside the corpora supported {held} ({100 * held / of:.1f} %), gap {100 * (plain - held) / of:.1f}")
     for what, (held, of) in general["folds"].items():
         print(f"  {what:<8} in five folds of repositories {held}/{of} ({100 * held / of:.1f} %)")
     for what, rules in general["lone_rules"].items():
@@ -171,6 +174,8 @@ def figures(tally, general):
     flat = {name: tally.share(name) for name in tally.total}
     for what, (_, held, of) in general["support"].items():
         flat["support_" + what] = held / of
+    for what, (_, held, of) in general["wide_support"].items():
+        flat["wide_support_" + what] = held / of
     lost = sum(len(l) for l, _, _, _ in general["mutation"].values())
     flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of, _ in general["mutation"].values()))
     flat["dress_kept"] = 1 - sum(len(l) + len(m) for l, m, _ in general["dress"].values()) / max(1, sum(of for _, _, of in general["dress"].values()))
