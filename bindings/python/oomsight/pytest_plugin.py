@@ -10,13 +10,13 @@ import pytest
 from ._command import command_path, environment
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("oomsight")
     group.addoption("--phantom", metavar="GPU", help="run on a stand-in device: L4, H100, A30x4, ...")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config):
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     gpu = early_config.known_args_namespace.phantom
     if not gpu or os.environ.get("OOMSIGHT_SEGMENT"):  # the second is this run already
         return
