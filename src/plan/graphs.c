@@ -59,8 +59,8 @@ static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *ba
 /* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device for dense layers (9.6) and
  * experts (17.0). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
  * source: 33 and 40); gated delta nets 55 before torch 2.9 (0.10.2, TP 2) and 3 more than attention since, their core being outside of the
- * pieces (0.19.0 to 0.29.0, five starts of five sources on L40S, 3090 and 12.0: 11 to 15 a dense layer), 18 more for LoRA and 22 more for
- * bitsandbytes (0.8.5 to 0.11.2, four sources). */
+ * pieces (0.19.0 to 0.29.0, five starts of five sources on L40S, 3090 and 12.0: 11 to 15 a dense layer); with experts 9 more than those have,
+ * fitted on the known starts and not counted; 18 more for LoRA and 22 more for bitsandbytes (0.8.5 to 0.11.2, four sources). */
 static bool mxfp4_experts(const oos_model *model)
 {
     for (size_t i = 0; i < model->quant_count; i++)

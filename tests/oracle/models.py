@@ -1,4 +1,5 @@
 """Model directories for dry runs: a config with the public geometry and nothing else. Weights are dummies by then."""
+import copy
 import json
 import os
 
@@ -194,6 +195,19 @@ MODELS = {
     "qwen3.6-27b-w4a16": qwen36_27b(W4A16),
     "qwen3.6-27b-autoround": qwen36_27b(AUTOROUND),
 }
+
+
+def small(name, layers=2, **more):
+    """The geometry of a model with fewer layers and experts."""
+    config = copy.deepcopy(MODELS[name])
+    config["num_hidden_layers"] = layers
+    if "layer_types" in config:
+        config["layer_types"] = config["layer_types"][:layers]
+    for key in ("num_experts", "n_routed_experts", "num_local_experts"):
+        if key in config:
+            config[key] = min(config[key], 16)
+    config.update(more)
+    return config
 
 
 def write(folder, name):

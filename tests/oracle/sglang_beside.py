@@ -8,7 +8,6 @@ the document between two marks. `given`: what plan says when it is told the memo
 sglang-VERSION where those of the other engines are. Exit 77 without any."""
 import argparse
 import contextlib
-import copy
 import datetime
 import json
 import os
@@ -21,6 +20,7 @@ import time
 import engines
 import forked
 import models
+from models import small
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(HERE, "..", "fixtures", "models")
@@ -32,19 +32,6 @@ EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
 PLAIN = TRITON + EAGER
 DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
-
-
-def small(name, layers=2, **more):
-    """The geometry of a model with fewer layers and experts."""
-    config = copy.deepcopy(models.MODELS[name])
-    config["num_hidden_layers"] = layers
-    if "layer_types" in config:
-        config["layer_types"] = config["layer_types"][:layers]
-    for word in ("num_experts", "n_routed_experts", "num_local_experts"):
-        if word in config:
-            config[word] = min(config[word], 16)
-    config.update(more)
-    return config
 
 
 MODELS = {

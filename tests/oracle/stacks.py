@@ -6,7 +6,6 @@ the device is made full. What is there already in OUT is left, so a call goes on
 with is in OUT/VERSION-WAY/KEY.json, its log, cleared of this program's own frames and paths, in KEY.log.
 tools/record_frames.py makes data of the stacks, score_failing.py scores `explain` on the logs."""
 import argparse
-import copy
 import json
 import os
 import random
@@ -16,25 +15,12 @@ import sys
 import time
 
 import engines
-import models
+from models import small
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 EAGER = {"max_model_len": 2048, "enforce_eager": True}
 GRAPHS = {"max_model_len": 2048, "max_num_seqs": 16, "compilation_config": {"mode": 0, "cudagraph_mode": "FULL", "cudagraph_capture_sizes": [1, 2, 4, 8]}}
-
-
-def small(name, layers=2, **more):
-    config = copy.deepcopy(models.MODELS[name])
-    config["num_hidden_layers"] = layers
-    if "layer_types" in config:
-        config["layer_types"] = config["layer_types"][:layers]
-    for key in ("num_experts", "n_routed_experts", "num_local_experts"):
-        if key in config:
-            config[key] = min(config[key], 16)
-    config.update(more)
-    return config
-
 
 # name -> config, settings, environment; a release that does not know a model or a setting fails at once and gives nothing.
 WAYS = {
