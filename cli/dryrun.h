@@ -118,11 +118,12 @@ typedef struct dryrun_process {
     pid_t pid, parent;
     uint64_t pages; /* resident */
     bool ended;     /* and waited for by nobody */
-    bool ours;      /* for whoever counts */
 } dryrun_process;
 bool dryrun_process_read(const char *name, dryrun_process *ret_process);
 /* Resident memory of a process and of all below it; pages that several share are counted for each. */
 uint64_t dryrun_resident_bytes(pid_t root);
+/* The same process by process, for the report. */
+void dryrun_host_look(pid_t root, oomsight_dryrun *dryrun);
 
 /* dryrun_snapshot.c: --snapshot. The whole path in the environment of the child, without an older file; false: told on stderr. */
 bool dryrun_snapshot_begin(const char *path);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define FIRST_SAMPLE_SECONDS 0.1
+#define HOST_LOOK_SECONDS 0.25 /* between two looks at the host's memory */
 
 enum {
     GRACE_SECONDS = 15,     /* between asking it to end and ending it */
@@ -323,7 +324,7 @@ static void stop(wish why, const dryrun_options *options, const pump *p, dryrun_
 static void pump_all(const dryrun_options *options, const dryrun_engine *engine, const char *segment_path,
                      pid_t pid, int fd, pump *p, dryrun_load_result *load_results, dryrun_result *result)
 {
-    double failed_at = 0, gone_at = 0;
+    double failed_at = 0, gone_at = 0, looked_at = 0;
     loading loads = {.options = options,
                      .engine = engine,
                      .dryrun = p->dryrun,
@@ -334,6 +335,10 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
                      .sample_seconds = FIRST_SAMPLE_SECONDS};
     for (;;) {
         int const some = pump_wait(p, &fd);
+        if (dryrun_now() - looked_at >= HOST_LOOK_SECONDS) {
+            looked_at = dryrun_now();
+            dryrun_host_look(pid, p->dryrun);
+        }
         bool const load_done = loading_done(&loads, p->state & OOMSIGHT_DRYRUN_READY);
         if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
         wish const next = decide(options, engine, p, load_done, &failed_at);

@@ -625,6 +625,18 @@ typedef struct oomsight_dryrun_moment {
     }
 OOMSIGHT_API void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment);
 
+/* A process of the command, and what it holds of the host's memory (/proc/PID/status). */
+typedef struct oomsight_dryrun_process {
+    uint32_t pid;
+    char name[16];
+    uint64_t resident_bytes; /* VmRSS */
+    uint64_t shared_bytes;   /* RssShmem: part of it, and counted for each process that has the page */
+} oomsight_dryrun_process;
+
+/* All processes of the command at this moment; of each phase the moment is kept at which most is resident. */
+OOMSIGHT_API void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes,
+                                       size_t count);
+
 /* Requests that were sent when it was ready, and what became of them. */
 typedef struct oomsight_dryrun_load {
     unsigned requests;

@@ -216,6 +216,16 @@ void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment
     ret_moment->size = size;
 }
 
+void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count)
+{
+    oos_dryrun_log *log = &dryrun->run.log;
+    if (!segment_is_whole(dryrun)) return;
+    oos_dryrun_log_told(log, dryrun->segment);
+    oos_host_moment **moment = &dryrun->run.hosts[log->phase];
+    if (!*moment) *moment = OOS_NEW(dryrun->arena, oos_host_moment);
+    if (*moment) oos_dryrun_host_take(dryrun->segment, processes, count, *moment);
+}
+
 /* Nothing in the segment can be believed: what the log said is all there is. */
 static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
 {

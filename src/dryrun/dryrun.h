@@ -72,11 +72,37 @@ static inline const char *oos_step_word(oos_step_part part)
     return words[part];
 }
 
+/* The order of a start, in which a plan has them too: communicators before the first look at free memory, the encoder before the
+ * model. */
+static inline oos_phase oos_dryrun_in_order(unsigned place)
+{
+    switch (place) {
+    case OOS_PHASE_INIT_FREE_MEMORY_CHECK: return OOS_PHASE_DISTRIBUTED_INIT;
+    case OOS_PHASE_DISTRIBUTED_INIT: return OOS_PHASE_INIT_FREE_MEMORY_CHECK;
+    case OOS_PHASE_PROFILE_RUN: return OOS_PHASE_MM_PROFILE;
+    case OOS_PHASE_MM_PROFILE: return OOS_PHASE_PROFILE_RUN;
+    default: return place;
+    }
+}
+
 /* What a load of requests grows by, in bytes a request; `span` is the requests it was judged on. */
 typedef struct oos_load_growth {
     bool known; /* false: too few samples */
     oos_slope device, host;
 } oos_load_growth;
+
+/* The host's memory at the moment of a phase at which most was resident. */
+enum { OOS_HOST_PROCESSES = 64 }; /* rows that are kept; the sums are of all */
+typedef struct oos_host_row {
+    oomsight_dryrun_process process;
+    uint64_t pinned_bytes; /* as it was asked for: the stand-in backs it when somebody writes */
+} oos_host_row;
+
+typedef struct oos_host_moment {
+    uint64_t resident_bytes, shared_bytes, pinned_bytes; /* of all processes; 0: nobody looked */
+    size_t process_count;
+    oos_host_row rows[OOS_HOST_PROCESSES]; /* the largest first */
+} oos_host_moment;
 
 typedef struct oos_call_count {
     const char *name;
@@ -95,7 +121,8 @@ typedef struct oos_dryrun {
     oos_call_count *calls, *refused,
         *unknown; /* by count, largest first; unknown: counted, nothing was done */
     size_t call_count, refused_count, unknown_count;
-    uint64_t reaped_count, graph_count, graph_node_count, failure_count, host_failure_count, pinned_bytes;
+    uint64_t reaped_count, graph_count, graph_node_count, failure_count, host_failure_count;
+    oos_host_moment *hosts[OOS_PHASE_COUNT]; /* NULL: not looked at in that phase */
     int child_exit;
     int child_signal; /* that ended it; 0: none */
     bool timed_out, interrupted;
@@ -120,6 +147,10 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch
 /* What is held and done at this moment, while others write. */
 void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
                       oomsight_dryrun_moment *ret_moment);
+
+/* One look at the host: kept when more is resident than at any other look of that phase. */
+void oos_dryrun_host_take(const oos_segment *segment, const oomsight_dryrun_process *processes, size_t count,
+                          oos_host_moment *moment);
 
 /* The peaks of steps that were left beside the segment; the largest of all processes. */
 void oos_dryrun_steps_read(const char *segment_path, oos_step_peak steps[OOS_STEP_PARTS]);

@@ -122,19 +122,6 @@ static oos_amount amount_of(const sums *all, oos_owner owner)
                                              : "model: no allocation call shows it");
 }
 
-/* The order of a start, in which a plan has them too: communicators before the first look at free memory, the encoder before the
- * model. */
-static oos_phase in_order(unsigned place)
-{
-    switch (place) {
-    case OOS_PHASE_INIT_FREE_MEMORY_CHECK: return OOS_PHASE_DISTRIBUTED_INIT;
-    case OOS_PHASE_DISTRIBUTED_INIT: return OOS_PHASE_INIT_FREE_MEMORY_CHECK;
-    case OOS_PHASE_PROFILE_RUN: return OOS_PHASE_MM_PROFILE;
-    case OOS_PHASE_MM_PROFILE: return OOS_PHASE_PROFILE_RUN;
-    default: return place;
-    }
-}
-
 static const oos_segment_device *fullest_of(const oos_segment *segment, oos_phase phase, uint32_t *ret_index)
 {
     *ret_index = 0;
@@ -192,7 +179,7 @@ static oomsight_status phases_read(oos_arena *arena, const oos_segment *segment,
     sums *all = OOS_NEW_ARRAY(arena, sums, OOS_PHASE_COUNT + 1); /* the last: what was kept */
     if (!all) return OOMSIGHT_NOMEM;
     for (unsigned place = 0; place < OOS_PHASE_COUNT; place++) {
-        oos_phase const phase = in_order(place);
+        oos_phase const phase = oos_dryrun_in_order(place);
         for (uint32_t d = 0; d < segment->device_count; d++)
             if (segment->devices[d].phase_peak_bytes[phase] > segment->devices[d].spec.total_bytes)
                 return OOMSIGHT_MALFORMED; /* no stand-in ever wrote that */

@@ -4,6 +4,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
@@ -21,6 +22,37 @@ void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
             ret_moment->calls += __atomic_load_n(&counters[i], __ATOMIC_RELAXED);
         munmap(counters, oos_segment_counters_bytes(library->call_count));
     }
+}
+
+static uint64_t pinned_of(const oos_segment *segment, uint32_t pid)
+{
+    for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
+        if (__atomic_load_n(&segment->processes[i].pid, __ATOMIC_RELAXED) == pid)
+            return __atomic_load_n(&segment->processes[i].pinned_bytes, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const oomsight_dryrun_process *x = &((const oos_host_row *)a)->process,
+                                  *y = &((const oos_host_row *)b)->process;
+    return x->resident_bytes < y->resident_bytes ? 1 : x->resident_bytes > y->resident_bytes ? -1 : 0;
+}
+
+void oos_dryrun_host_take(const oos_segment *segment, const oomsight_dryrun_process *processes, size_t count,
+                          oos_host_moment *moment)
+{
+    uint64_t resident = 0;
+    for (size_t i = 0; i < count; i++) resident = oos_add(resident, processes[i].resident_bytes);
+    if (resident <= moment->resident_bytes) return;
+    *moment = (oos_host_moment){.resident_bytes = resident, .process_count = count};
+    for (size_t i = 0; i < count; i++) {
+        oos_host_row const row = {processes[i], pinned_of(segment, processes[i].pid)};
+        moment->shared_bytes = oos_add(moment->shared_bytes, row.process.shared_bytes);
+        moment->pinned_bytes = oos_add(moment->pinned_bytes, row.pinned_bytes);
+        if (i < OOS_HOST_PROCESSES) moment->rows[i] = row;
+    }
+    qsort(moment->rows, oos_min(count, OOS_HOST_PROCESSES), sizeof *moment->rows, larger_first);
 }
 
 static void line_read(const char *line, oos_step_peak steps[OOS_STEP_PARTS])

@@ -116,6 +116,40 @@ static void put_steps(oos_json_writer *w, const oos_dryrun *run)
     oos_json_end_object(w);
 }
 
+static void put_host_process(oos_json_writer *w, const oos_host_row *row)
+{
+    oos_json_begin_object(w);
+    oos_json_field_u64(w, "pid", row->process.pid);
+    oos_json_field_str(w, "name", row->process.name);
+    oos_json_field_u64(w, "resident_bytes", row->process.resident_bytes);
+    oos_json_field_u64(w, "shared_bytes", row->process.shared_bytes);
+    oos_json_field_u64(w, "pinned_bytes", row->pinned_bytes);
+    oos_json_end_object(w);
+}
+
+static void put_host(oos_json_writer *w, const oos_dryrun *run)
+{
+    oos_json_key(w, "host");
+    oos_json_begin_array(w);
+    for (unsigned place = 0; place < OOS_PHASE_COUNT; place++) {
+        oos_phase const phase = oos_dryrun_in_order(place);
+        const oos_host_moment *moment = run->hosts[phase];
+        if (!moment || !moment->resident_bytes) continue;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "phase", oos_phase_word(phase));
+        oos_json_field_u64(w, "resident_bytes", moment->resident_bytes);
+        oos_json_field_u64(w, "shared_bytes", moment->shared_bytes);
+        oos_json_field_u64(w, "pinned_bytes", moment->pinned_bytes);
+        oos_json_key(w, "processes");
+        oos_json_begin_array(w);
+        for (size_t i = 0; i < moment->process_count && i < OOS_HOST_PROCESSES; i++)
+            put_host_process(w, &moment->rows[i]);
+        oos_json_end_array(w);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
 static void put_denied(oos_json_writer *w, const oos_dryrun *run)
 {
     oos_json_key(w, "denied");
@@ -197,6 +231,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_str(w, "compile_cache", run->log.compiled ? "cold" : run->log.from_cache ? "warm" : NULL);
     put_load(w, run);
     put_steps(w, run);
+    put_host(w, run);
     put_calls(w, "calls", run->calls, run->call_count);
     put_calls(w, "noop_calls", run->unknown, run->unknown_count);
     put_calls(w, "refused_calls", run->refused, run->refused_count);

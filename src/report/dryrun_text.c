@@ -189,6 +189,26 @@ static void put_steps(const oos_style *style, const oos_dryrun *run)
     }
 }
 
+/* The phase in which most of the host's memory was resident. */
+static void put_host(const oos_style *style, const oos_dryrun *run)
+{
+    const oos_host_moment *most = NULL;
+    oos_phase at = OOS_PHASE_COUNT;
+    for (unsigned place = 0; place < OOS_PHASE_COUNT; place++) {
+        oos_phase const phase = oos_dryrun_in_order(place);
+        const oos_host_moment *moment = run->hosts[phase];
+        if (!moment || (most && moment->resident_bytes <= most->resident_bytes)) continue;
+        most = moment;
+        at = phase;
+    }
+    if (!most || !run->phase_count) return; /* a program that used no device */
+    oos_style_put(
+        style,
+        "\n  host memory at most: %.2f GiB resident (%s; processes: %zu), %.2f of it shared; %.2f pinned\n",
+        oos_gib(most->resident_bytes), oos_phase_word(at), most->process_count, oos_gib(most->shared_bytes),
+        oos_gib(most->pinned_bytes));
+}
+
 void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
@@ -209,6 +229,7 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     if (shown) put_rows(&style, shown, params->explain);
     put_steps(&style, run);
     put_loads(&style, run);
+    put_host(&style, run);
     if (run->graph_count)
         oos_style_put(&style, "\n  %llu CUDA graphs with %llu nodes were made\n",
                       (unsigned long long)run->graph_count, (unsigned long long)run->graph_node_count);

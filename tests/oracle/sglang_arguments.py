@@ -6,6 +6,7 @@ any device of 8 to 288 GiB. A command that the engine refuses must be one that p
 show put in its place; `plan` is asked the same. Compared are the static fraction, the chunk of prefill, the largest captured batch and how
 many graphs there are of decode and prefill. Without an environment of SGLang: exit 77."""
 import argparse
+import importlib
 import json
 import os
 import random
@@ -67,16 +68,60 @@ def graphs(phase):
     return 0 if "disabled" in str(phase.backend).lower() else len(phase.bs or [])
 
 
+def resolver():
+    """What asks the engine, whichever release it is: words in, five figures out."""
+    from sglang.srt import server_args as module
+    try:  # since 0.5.20 resolving is a pipeline beside the class
+        import sglang.srt.arg_groups.pipeline  # noqa: F401
+        from sglang.srt.arg_groups import memory_hook as memory
+        from sglang.srt.arg_groups.overrides import resolving_view
+    except ImportError:
+        memory, resolving_view = module, None
+
+    def ask(mib, words):
+        memory.get_device_memory_capacity = lambda *_: float(mib)
+        args = module.prepare_server_args(words)
+        if resolving_view:
+            args.resolve_once()
+            args = resolving_view(args)
+        decode, prefill = args.cuda_graph_config.decode, args.cuda_graph_config.prefill
+        return [args.mem_fraction_static, args.chunked_prefill_size, decode.max_bs, graphs(decode), graphs(prefill)]
+    return ask
+
+
+def words_of(model, flags):
+    return ["--model-path", os.path.join(MODELS, model), *flags, "--load-format", "dummy", "--skip-tokenizer-init",
+            "--attention-backend", "triton", "--sampling-backend", "pytorch"]
+
+
+def warm(ask):
+    """What a first resolving imports, imported here: else each fork does it again."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        before = set(sys.modules)
+        ask(24564, words_of(DRAWN_MODELS[0], []))
+        with os.fdopen(theirs, "w") as f:
+            f.write(" ".join(name for name in list(sys.modules) if name not in before))
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as f:
+        names = f.read().split()
+    os.waitpid(child, 0)
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: BLE001 a name that is no module of its own
+            pass
+
+
 def resolve(count, seed):
     """Inside the engine's environment: one line of JSON for each case, in a child each, because resolving leaves traces."""
-    from sglang.srt.arg_groups import memory_hook
-    from sglang.srt.arg_groups.overrides import resolving_view
-    from sglang.srt.server_args import prepare_server_args
-
-    import sglang.srt.arg_groups.pipeline  # noqa: F401: what resolving imports is imported before the first fork, or each takes a minute
+    ask = resolver()
     import sglang.srt.configs.model_config  # noqa: F401
     import torch
     torch.cuda._is_in_bad_fork = lambda: False  # importing the engine asks the device; a stand-in outlives a fork
+    warm(ask)
 
     for number, (mib, model, flags) in enumerate(cases(count, seed)):
         sys.stdout.flush()
@@ -85,13 +130,7 @@ def resolve(count, seed):
             os.waitpid(child, 0)
             continue
         try:
-            memory_hook.get_device_memory_capacity = lambda *_: float(mib)
-            args = prepare_server_args(["--model-path", os.path.join(MODELS, model), *flags, "--load-format", "dummy", "--skip-tokenizer-init",
-                                        "--attention-backend", "triton", "--sampling-backend", "pytorch"])
-            args.resolve_once()
-            resolved = resolving_view(args)
-            decode, prefill = resolved.cuda_graph_config.decode, resolved.cuda_graph_config.prefill
-            answer = [resolved.mem_fraction_static, resolved.chunked_prefill_size, decode.max_bs, graphs(decode), graphs(prefill)]
+            answer = ask(mib, words_of(model, flags))
         except (ValueError, AssertionError, NotImplementedError, SystemExit) as error:  # it would not start; any other is a fault of this test
             answer = "%s: %s" % (type(error).__name__, str(error)[:200])
         print("\nRESOLVED", json.dumps([number, answer]), flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Dry starts of SGLang beside `plan` of the same command: static fraction, weights, tokens, peaks.
 
-    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only WORD] [--results FILE] [--write docs/sglang.md] [VERSION...]
+    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [--write docs/sglang.md] [VERSION...]
 
 Each start is a line of sglang.jsonl, with the first words of its failure when there was none; the table is made of all lines and stands in
 the document between two marks. `given`: what plan says when it is told the memory that was free before loading. Environments are
@@ -231,7 +231,7 @@ def main():
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--replan", action="store_true", help="plan again, beside the starts that there are")
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="starts whose name matches")
     parser.add_argument("--results", default=os.path.join(HERE, "sglang.jsonl"))
     parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=240)
@@ -243,7 +243,7 @@ def main():
     for version in args.versions:
         wanted = {}
         for case in STARTS:
-            if version in found and not (args.missing and (version, case[0]) in records) and (not args.only or args.only in case[0]):
+            if version in found and not (args.missing and (version, case[0]) in records) and (not args.only or re.search(args.only, case[0])):
                 wanted.setdefault(case[1], []).append(case)
         for gpu, cases in wanted.items():
             for record in started(binary, version, found[version], gpu, cases, args.timeout):
