@@ -76,6 +76,8 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
     if (engine->interpreter[0] && access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
+    setenv("EP_SUPPRESS_NCCL_CHECK", "1",
+           0); /* DeepEP compares the file of NCCL with the one it was built for */
     /* with a drafter the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
     if (drafts(engine)) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
 }
