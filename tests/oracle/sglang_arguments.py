@@ -6,6 +6,7 @@ any device of 8 to 288 GiB. A command that the engine refuses must be one that p
 show put in its place; `plan` is asked the same. Compared are the static fraction, the chunk of prefill, the largest captured batch and how
 many graphs there are of decode and prefill. Without an environment of SGLang: exit 77."""
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -35,7 +36,7 @@ DRAWN = (("--tp", (2, 4, 8)), ("--pp-size", (2,)), ("--chunked-prefill-size", (-
          ("--context-length", (1024, 4096, 8192)), ("--kv-cache-dtype", ("auto", "fp8_e4m3", "fp8_e5m2", "bfloat16")), ("--dtype", ("bfloat16", "float16")),
          ("--disable-radix-cache", None), ("--schedule-policy", ("lpm", "fcfs")), ("--schedule-conservativeness", (0.5, 1.2)), ("--enable-metrics", None),
          ("--stream-interval", (4,)), ("--swa-full-tokens-ratio", (0.5, 1.0)), ("--disable-overlap-schedule", None), ("--skip-server-warmup", None),
-         ("--cuda-graph-backend-decode", ("full", "disabled")), ("--cuda-graph-backend-prefill", ("tc_piecewise", "breakable", "disabled")))
+         ("--dp-size 2 --enable-dp-attention --tp", (2, 4, 8)), ("--cuda-graph-backend-decode", ("full", "disabled")), ("--cuda-graph-backend-prefill", ("tc_piecewise", "breakable", "disabled")))
 DRAWN_MODELS = ("small-llama", "small-latent", "small-moe", "small-sliding")
 
 
@@ -46,7 +47,7 @@ def drawn(count, seed):
         flags = []
         for flag, values in dice.sample(DRAWN, dice.randrange(1, 7)):
             value = dice.choice(values) if values else ()
-            flags += [flag] + [str(v) for v in (value if isinstance(value, tuple) else (value,))]
+            flags += flag.split() + [str(v) for v in (value if isinstance(value, tuple) else (value,))]
         yield mib, dice.choice(DRAWN_MODELS), flags
 
 
@@ -62,6 +63,9 @@ def cases(count=0, seed=0):
         yield mib, "small-sliding", []
     for flags in OTHERS:
         yield 81559, "small-llama", flags
+    for mib in DEVICES:
+        yield mib, "small-latent", ["--tp", "2", "--dp-size", "2", "--enable-dp-attention"]
+        yield mib, "small-llama", ["--tp", "4", "--dp-size", "4", "--enable-dp-attention", "--disable-cuda-graph"]
 
 
 def graphs(phase):
@@ -108,6 +112,8 @@ def warm(ask):
     with os.fdopen(ours) as f:
         names = f.read().split()
     os.waitpid(child, 0)
+    from sglang.srt import server_args
+    server_args.ServerArgs.add_cli_args(argparse.ArgumentParser())  # what is worked out once about its fields
     for name in names:
         try:
             importlib.import_module(name)
@@ -122,6 +128,8 @@ def resolve(count, seed):
     import torch
     torch.cuda._is_in_bad_fork = lambda: False  # importing the engine asks the device; a stand-in outlives a fork
     warm(ask)
+    gc.freeze()
+    gc.disable()  # or every fork copies all pages
 
     for number, (mib, model, flags) in enumerate(cases(count, seed)):
         sys.stdout.flush()

@@ -31,10 +31,18 @@ IMPORTED = ("sglang.cli.serve", "sglang.launch_server", "sglang.srt.entrypoints.
 EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
 PLAIN = TRITON + EAGER
+DRAFTS = ["--speculative-num-steps", "1", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "2"]
 DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
 
 
+def draft_of(fixture):
+    """The draft model of EAGLE for it: one layer of the same shape."""
+    with open(os.path.join(FIXTURES, fixture, "config.json"), encoding="utf-8") as f:
+        return dict(json.load(f), architectures=["LlamaForCausalLMEagle"], num_hidden_layers=1)
+
+
 MODELS = {
+    "small-llama's draft": draft_of("small-llama"),
     "qwen2, 4 layers": small("qwen2.5-7b", 4), "qwen3, 4 layers": small("qwen3-4b", 4), "mistral, 4 layers": small("mistral-7b", 4),
     "gemma2, 4 layers": small("gemma-2-9b", 4), "phi3, 4 layers": small("phi-3-mini", 4), "mixtral, 2 layers": small("mixtral-8x7b"),
     "qwen3-moe, 4 layers": small("qwen3-30b-a3b", 4), "deepseek-v2, 4 layers": small("deepseek-v2-lite", 4),
@@ -73,6 +81,8 @@ STARTS = [
     ("graphs of decode to 48", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph"]),
     ("graphs of prefill and decode", "4090", "qwen3, 4 layers", TRITON + ["--cuda-graph-max-bs-prefill", "64", "--cuda-graph-max-bs-decode", "8"]),
     ("eager, n-gram drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "4"]),
+    ("eager, EAGLE", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE", "--speculative-draft-model-path", "small-llama's draft"] + DRAFTS),
+    ("eager, MTP", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
     ("eager, two ranks", "4090x2", "small-llama", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, experts", "4090x2", "qwen3-moe, 4 layers", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, latent attention", "4090x2", "deepseek-v2, 4 layers", PLAIN + ["--tp", "2"]),
@@ -101,6 +111,11 @@ def place_of(folder, name):
     with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as f:
         json.dump(MODELS[name], f)
     return place
+
+
+def words_of(folder, flags):
+    """The flags with the place of a model where one is named."""
+    return [place_of(folder, word) if word in MODELS else word for word in flags]
 
 
 def key(record):
@@ -147,10 +162,11 @@ def measured(outcome):
 def start(binary, version, folder, programs, timeout, name, gpu, model, flags, options=()):
     with tempfile.TemporaryDirectory() as models_folder:
         place = place_of(models_folder, model)
-        outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", place] + flags,
+        words = words_of(models_folder, flags)
+        outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", place] + words,
                                  {"PATH": programs + ":" + engines.environment(folder)["PATH"]}, timeout=timeout, waits=False)
         record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(),
-                  "plan": planned(binary, version, gpu, place, flags)}
+                  "plan": planned(binary, version, gpu, place, words)}
         keep_log(version, name, outcome)
         if not outcome.report or outcome.report["verdict"] != "fits":
             return dict(record, failed=failure(outcome))
@@ -158,12 +174,12 @@ def start(binary, version, folder, programs, timeout, name, gpu, model, flags, o
         if outcome.report.get("load"):
             record["load"], record["steps"] = outcome.report["load"], outcome.report["steps"]
         record["total"] = outcome.report["gpu"]["total_bytes"]
-        return beside(binary, record, place)
+        return beside(binary, record, place, words)
 
 
-def beside(binary, record, place):
+def beside(binary, record, place, flags):
     """The record with what plan says of it."""
-    words = binary, record["version"], record["gpu"], place, record["flags"]
+    words = binary, record["version"], record["gpu"], place, flags
     record["plan"] = planned(*words)
     record.pop("given", None)
     if record.get("dryrun") and record["dryrun"]["free"]:
@@ -254,7 +270,7 @@ def main():
     if args.replan:
         with tempfile.TemporaryDirectory() as folder:
             for record in records.values():
-                beside(binary, record, place_of(folder, record["model"]))
+                beside(binary, record, place_of(folder, record["model"]), words_of(folder, record["flags"]))
         with open(args.results, "w", encoding="utf-8") as f:
             f.writelines(json.dumps(r) + "\n" for r in records.values())
     text = "\n".join(table(list(records.values())))

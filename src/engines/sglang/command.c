@@ -63,6 +63,7 @@ static const struct {
 } unread[] = {
     {"--speculative-algorithm", "", "a draft model, its pool and its graphs"},
     {"--enable-dp-attention", NULL, "attention that is replicated between ranks"},
+    {"--attn-dp-size", "1", "attention that is replicated between ranks"},
     {"--enable-lora", NULL, "adapters"},
     {"--lora-paths", "", "adapters"},
     {"--disaggregation-mode", "null", "prefill and decode in servers of their own"},
@@ -198,6 +199,9 @@ void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_reques
     };
     const char *chunk = value_of(serve, "--chunked-prefill-size");
     if (chunk && *chunk == '-') r.chunk = oos_u64_of(0);
+    uint64_t const replicas = oos_u64_or(number_of(serve, "--attn-dp-size"), 1);
+    if (replicas > 1) r.dp = replicas;
+    r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));
     r.sliding_by_requests = r.requests.known && is_given(serve, "--disable-radix-cache");
     graphs_read(serve, &r);
     r.unread = unread_of(arena, serve, &r);

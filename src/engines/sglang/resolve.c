@@ -70,16 +70,23 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
                            : r->every_batch      ? s->decode_batch
                                                  : sglang_decode_sizes(s->decode_batch, NULL, 0);
     uint64_t const whole = s->chunk ? s->chunk : 0;
-    uint64_t most =
-        oos_u64_or(r->prefill_tokens, latent ? oos_min(s->rules->latent_prefill_tokens, whole) : whole);
-    if (!r->prefill_tokens.known && r->pp > 1) most = oos_min(most, STAGES_PREFILL_TOKENS);
+    uint64_t const latent_most = s->rules->latent_prefill_in_chunk
+                                     ? oos_min(s->rules->latent_prefill_tokens, whole)
+                                     : s->rules->latent_prefill_tokens;
+    uint64_t most = oos_u64_or(r->prefill_tokens, latent ? latent_most : whole);
+    bool const stages = r->pp > 1 && s->rules->stages_bound_prefill;
+    if (!r->prefill_tokens.known && stages) most = oos_min(most, STAGES_PREFILL_TOKENS);
     if (!r->prefill_tokens.known && r->tokens_most.known) most = oos_min(most, r->tokens_most.value);
     s->prefill_tokens = most;
     /* stages turn it off unless its backend is named */
     bool const off =
-        r->prefill_off || !s->rules->prefill_graphs || multimodal || (r->pp > 1 && !r->prefill_named);
+        r->prefill_off || !s->rules->prefill_graphs || multimodal || (stages && !r->prefill_named);
     if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, sglang_prefill_sizes(most));
 }
+
+enum {
+    REPLICATED_LARGE = 300
+}; /* requests of a captured batch from which more is kept, where attention is replicated */
 
 /* What the engine keeps out of the static share for activations and graphs: a guess of its own, no measurement. */
 static double reserve_of(const sglang_setup *s, bool latent)
@@ -90,10 +97,24 @@ static double reserve_of(const sglang_setup *s, bool latent)
     double mib = rules->reserve_mib + (double)tokens * rules->reserve_token_mib +
                  (double)(r->tp * r->pp) * rules->reserve_rank_mib;
     if (!r->decode_off) mib += (double)s->decode_batch * rules->reserve_batch_mib;
+    if (r->replicated)
+        mib += (double)(s->decode_batch * r->dp) *
+               (rules->reserve_replicated_mib +
+                (s->decode_batch > REPLICATED_LARGE ? rules->reserve_replicated_large_mib : 0));
     if (s->prefill_graphs)
         mib += latent ? rules->reserve_latent_graphs_mib
                       : (double)s->prefill_graphs * rules->reserve_prefill_graph_mib;
     return s->device_mib > rules->large_device_mib ? fmax(mib, rules->reserve_large_mib) : mib;
+}
+
+/* Each replica has its share of a chunk, and captures no more; the reserve was for the whole. */
+static void replicate(sglang_setup *s)
+{
+    s->chunk /= s->request->dp;
+    if (!s->chunk || s->prefill_tokens <= s->chunk || s->request->prefill_tokens.known) return;
+    s->prefill_tokens = s->chunk;
+    if (s->prefill_graphs && !s->request->prefill_sizes.known)
+        s->prefill_graphs = sglang_prefill_sizes(s->chunk);
 }
 
 /* Python's round(x, 3) of a share between 0 and 1. */
@@ -111,6 +132,7 @@ void sglang_resolve(const sglang_request *request, const sglang_rules *rules, co
     size_by_tier(&s);
     size_graphs(&s, model->mla, model->multimodal);
     s.reserve_mib = reserve_of(&s, model->mla);
+    if (request->replicated) replicate(&s);
     double const mib = (double)oos_max(1, s.device_mib);
     double const fraction = oos_f64_or(request->fraction, round3((mib - s.reserve_mib) / mib));
     s.fraction = fraction > 1 ? 1 : fraction > -1000 ? fraction : -1000;

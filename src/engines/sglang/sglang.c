@@ -29,7 +29,7 @@ static uint64_t ranks(const oos_serve *serve)
     sglang_request request;
     sglang_request_read(arena, serve, &request);
     oos_arena_free(arena);
-    return oos_mul(oos_mul(request.tp, request.pp), request.dp);
+    return oos_mul(oos_mul(request.tp, request.pp), request.replicated ? 1 : request.dp);
 }
 
 static bool is_listed(const oos_rule_book *book, oos_version version)

@@ -34,6 +34,7 @@ typedef struct sglang_request {
     oos_u64 decode_batch, prefill_tokens; /* largest captured, --cuda-graph-max-bs-decode and -prefill */
     oos_u64 decode_sizes, prefill_sizes;  /* how many are named one by one */
     bool decode_off, prefill_off, every_batch, swa_off;
+    bool replicated;          /* attention, between `dp` of the ranks of `tp` */
     bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
     bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
     double swa_ratio;
