@@ -141,6 +141,7 @@ static bool show(const cli_options *given, const char *path, int pid, bool first
     oomsight_run *run = open_kept(path, pid);
     char *text = NULL, line[4096];
     if (!run) return false;
+    top_serving(run, pid);
     bool const shown = oomsight_run_render(run, &given->render, &text, &error) == OOMSIGHT_OK;
     command_of(pid, line, sizeof line);
     if (shown && given->render.format == OOMSIGHT_FORMAT_JSON)

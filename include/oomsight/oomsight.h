@@ -750,6 +750,8 @@ OOMSIGHT_API unsigned oomsight_run_bundles(const oomsight_run *run,
 OOMSIGHT_API int oomsight_run_launcher(const oomsight_run *run);
 /* Take down what is held now, `seconds` after the first time; call it every second or so, and renderings name what grows. */
 OOMSIGHT_API void oomsight_run_watch(oomsight_run *run, double seconds);
+/* What the engine answered to GET /metrics, as it came: renderings show its requests and how full its KV cache is. NULL: no answer. */
+OOMSIGHT_API void oomsight_run_serving(oomsight_run *run, const char *metrics, size_t len);
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
                                                                      const oomsight_render_params *params,
                                                                      char **ret_text, oomsight_error *reterr);

@@ -110,9 +110,15 @@ void oomsight_run_watch(oomsight_run *run, double seconds)
     free(state);
 }
 
+void oomsight_run_serving(oomsight_run *run, const char *metrics, size_t len)
+{
+    oos_serving_read((oos_view){metrics, metrics ? len : 0}, &run->serving);
+}
+
 static void told_of(const oomsight_run *run, oos_run_told *ret_told)
 {
     oos_run_read(run->segment, &ret_told->state);
+    ret_told->serving = run->serving;
     ret_told->growth_count =
         run->history ? oos_history_growth(run->history, &ret_told->state, ret_told->growth, OOS_GROWTHS_MAX)
                      : 0;
@@ -143,9 +149,9 @@ oomsight_status oomsight_run_render(const oomsight_run *run, const oomsight_rend
     if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the report");
     told_of(run, told);
     if (params->format == OOMSIGHT_FORMAT_JSON)
-        oos_report_run_json(&text, &told->state, told->growth, told->growth_count);
+        oos_report_run_json(&text, told);
     else
-        oos_report_run_text(&text, &told->state, told->growth, told->growth_count, params);
+        oos_report_run_text(&text, told, params);
     free(told);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

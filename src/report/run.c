@@ -96,8 +96,12 @@ static void put_refused(const oos_style *style, const oos_run_state *state)
 static void put_growth(const oos_style *style, const oos_growth *growth)
 {
     oos_text_put(style->text, "  ");
-    oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB an hour", oos_growth_word(growth->what),
-                  growth->slope.per / (1 << 20));
+    if (growth->owner < OOS_OWNER_COUNT)
+        oos_style_ink(style, OOS_INK_WARN, "%s (%s) grows by %.0f MiB an hour", oos_growth_word(growth->what),
+                      oos_owner_word(growth->owner), growth->slope.per / (1 << 20));
+    else
+        oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB an hour", oos_growth_word(growth->what),
+                      growth->slope.per / (1 << 20));
     oos_style_put(style, " (%.0f to %.0f, over %.1f h)", growth->slope.low / (1 << 20),
                   growth->slope.high / (1 << 20), growth->slope.span);
     if (growth->hours_to_limit > 0)
@@ -105,19 +109,33 @@ static void put_growth(const oos_style *style, const oos_growth *growth)
     oos_text_put(style->text, "\n");
 }
 
-void oos_report_run_text(oos_text *text, const oos_run_state *state, const oos_growth *growth,
-                         size_t growth_count, const oomsight_render_params *params)
+static void put_serving(const oos_style *style, const oos_serving *serving)
 {
+    if (serving->requests_known)
+        oos_style_put(style, "  requests: %llu running, %llu waiting\n", (unsigned long long)serving->running,
+                      (unsigned long long)serving->waiting);
+    if (serving->kv_known) {
+        oos_style_put(style, "  KV cache in use: %.1f %%  ", 100 * serving->kv_used);
+        oos_style_bar(style, (uint64_t)(serving->kv_used * 1000), 1000, style->width > 60 ? 40 : 20,
+                      OOS_INK_PLAIN);
+        oos_text_put(style->text, "\n");
+    }
+}
+
+void oos_report_run_text(oos_text *text, const oos_run_told *run, const oomsight_render_params *params)
+{
+    const oos_run_state *state = &run->state;
     oos_style const style = oos_style_of(text, params);
     if (state->phase < OOS_PHASE_COUNT) {
         oos_style_put(&style, state->lives ? "  phase: " : "  last phase: ");
         oos_style_ink(&style, OOS_INK_BOLD, "%s", oos_phase_word(state->phase));
         oos_text_put(text, "\n");
     }
+    put_serving(&style, &run->serving);
     if (!state->device_count) oos_style_put(&style, "No process of the run allocated memory on a device.\n");
     for (unsigned i = 0; i < state->device_count; i++) put_device(&style, &state->devices[i], state->lives);
     if (state->any_refused) put_refused(&style, state);
-    for (size_t i = 0; i < growth_count; i++) put_growth(&style, &growth[i]);
+    for (size_t i = 0; i < run->growth_count; i++) put_growth(&style, &run->growth[i]);
     if (state->pinned_peak_bytes)
         oos_style_put(&style, "  pinned host memory: %.2f GiB at most in one process\n",
                       oos_gib(state->pinned_peak_bytes));
@@ -204,6 +222,7 @@ static void put_growth_json(oos_json_writer *w, const oos_growth *growth)
     oos_json_begin_object(w);
     oos_json_field_str(w, "what", oos_growth_word(growth->what));
     oos_json_field_str(w, "bus_id", growth->bus_id);
+    oos_json_field_str(w, "owner", growth->owner < OOS_OWNER_COUNT ? oos_owner_word(growth->owner) : NULL);
     oos_json_field_u64(w, "bytes_per_hour", oos_u64_from(growth->slope.per));
     oos_json_field_u64(w, "low", oos_u64_from(growth->slope.low));
     oos_json_field_u64(w, "high", oos_u64_from(growth->slope.high));
@@ -216,9 +235,25 @@ static void put_growth_json(oos_json_writer *w, const oos_growth *growth)
     oos_json_end_object(w);
 }
 
-void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_growth *growth,
-                         size_t growth_count)
+static void put_serving_json(oos_json_writer *w, const oos_serving *serving)
 {
+    oos_json_key(w, "serving");
+    if (!serving->requests_known && !serving->kv_known) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_object(w);
+    if (serving->requests_known) {
+        oos_json_field_u64(w, "running", serving->running);
+        oos_json_field_u64(w, "waiting", serving->waiting);
+    }
+    if (serving->kv_known) oos_json_field_u64(w, "kv_used_permille", (uint64_t)(serving->kv_used * 1000));
+    oos_json_end_object(w);
+}
+
+void oos_report_run_json(oos_text *text, const oos_run_told *run)
+{
+    const oos_run_state *state = &run->state;
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.run/1");
@@ -247,8 +282,9 @@ void oos_report_run_json(oos_text *text, const oos_run_state *state, const oos_g
     oos_json_field_str(w, "bundle", state->bundle_path);
     oos_json_key(w, "growth");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < growth_count; i++) put_growth_json(w, &growth[i]);
+    for (size_t i = 0; i < run->growth_count; i++) put_growth_json(w, &run->growth[i]);
     oos_json_end_array(w);
+    put_serving_json(w, &run->serving);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
 }

@@ -21,7 +21,9 @@ const char *oos_growth_word(oos_growth_what what);
 
 typedef struct oos_growth {
     oos_growth_what what;
-    const char *bus_id;    /* NULL: of the host */
+    const char *bus_id; /* NULL: of the host */
+    unsigned
+        owner; /* of a device, by calls: whose part grows most; OOS_SEGMENT_OWNERS: nobody's does alone */
     oos_slope slope;       /* bytes, by hours */
     double hours_to_limit; /* at this slope; 0: there is no limit */
 } oos_growth;

@@ -66,6 +66,12 @@ def load(path):
     with open(path, encoding="utf-8") as f: return json.load(f)
 
 
+def holds(schema, value):
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    done = subprocess.run([sys.executable, root + "/tools/check_schema.py", "%s/data/schema/%s.schema.json" % (root, schema)], input=json.dumps(value), capture_output=True, text=True)
+    check("the schema of %s holds" % schema, done.returncode == 0, done.stdout + done.stderr)
+
+
 def the_output_is_passed_on_byte_for_byte(scratch):
     program = "import os, sys; [os.write(1 + (i & 1), bytes(range(256)) * 999 + str(i).encode()) for i in range(8)]; sys.exit(3)"
     plain = subprocess.run([sys.executable, "-c", program], capture_output=True)
@@ -116,6 +122,8 @@ def a_failure_leaves_a_bundle(scratch):
     replayed = subprocess.run([BINARY, "replay", folder + "/events.trace"], capture_output=True, text=True)
     check("replay reads the last events", "14 pieces of device memory taken" in replayed.stdout and "256.00 MiB" in replayed.stdout, replayed)
     run_json = load(report)
+    holds("run", run_json)
+    holds("bundle", bundle)
     check("the report names the bundle and the phase", run_json["bundle"] == folder and run_json["phase"] == "profile_run")
     check("the exit code is the command's", b"exit 7\n" in done.stderr, done.stderr)
 
@@ -159,6 +167,7 @@ def phases_and_owners_are_shown_while_it_runs(scratch):
     text = done.stderr.decode()
     runs = json.loads(text[text.index("[\n"):text.rindex("]") + 1]) if "[\n" in text else []
     mine = [entry["run"] for entry in runs if entry["run"]["phase"] == "kv_alloc"]
+    for entry in mine: holds("run", entry)
     check("top shows the phase and who holds what now", any(d["owners"] == {"weights": 512 * MIB, "KV cache": 1024 * MIB} for r in mine for d in r["devices"]),
           (text, done.stderr))
     with open(scratch + "/top.prom") as f: lines = f.read().splitlines()
@@ -168,6 +177,42 @@ def phases_and_owners_are_shown_while_it_runs(scratch):
     check("the same for Prometheus: every sample of a family that was declared, family by family", all(samples) and order == sorted(order) and len(set(families)) == len(families), lines)
     held = [sample.group(4) for sample in samples if sample.group(1) == "oomsight_run_held_bytes" and 'owner="KV cache"' in sample.group(3)]
     check("with the bytes of an owner", str(1024 * MIB) in held, lines)
+
+
+SERVER = """
+import socket, sys, time
+how, port = sys.argv[1], int(sys.argv[sys.argv.index("--port") + 1])
+place = socket.create_server(("127.0.0.1", port))
+print(flush=True)
+while True:
+    one, _ = place.accept()
+    one.recv(4096)
+    if how == "silent": time.sleep(5)
+    if how == "well": one.sendall(b'HTTP/1.0 200 OK\\r\\n\\r\\nvllm:num_requests_running{a="b"} 3.0\\nvllm:num_requests_waiting 12.0\\nvllm:kv_cache_usage_perc 0.421\\n')
+    if how == "refusing": one.sendall(b"HTTP/1.0 404 Not Found\\r\\n\\r\\nvllm:num_requests_running 3.0\\n")
+    try:
+        while how == "endless": one.sendall(b"vllm:num_requests_running 3.0 " * 999)
+    except OSError: pass
+    one.close()
+"""
+
+
+def top_shows_what_the_engine_says_of_itself(scratch):
+    import socket
+    for how, wanted in (("well", {"running": 3, "waiting": 12, "kv_used_permille": 421}), ("silent", None), ("refusing", None), ("endless", None)):
+        with socket.create_server(("127.0.0.1", 0)) as place: port = place.getsockname()[1]
+        command = subprocess.Popen([BINARY, "run", "--quiet", "--", sys.executable, "-c", SERVER, how, "serve", "--port", str(port)], stdout=subprocess.PIPE)
+        command.stdout.readline()
+        start = time.monotonic()
+        told = subprocess.run([BINARY, "top", "--once", "--json"], capture_output=True, text=True, timeout=60)
+        seconds = time.monotonic() - start
+        text = subprocess.run([BINARY, "top", "--once"], capture_output=True, text=True, timeout=60).stdout
+        mine = [entry["run"] for entry in json.loads(told.stdout) if entry["pid"] == command.pid]
+        check("a server that answers %s" % how, mine and mine[0]["serving"] == wanted and seconds < 20, (told, seconds))
+        check("... and for people", ("3 running, 12 waiting" in text and "42.1 %" in text) == bool(wanted), text)
+        for entry in mine: holds("run", entry)
+        command.terminate()
+        command.wait(20)
 
 
 def engines_divide_a_card(scratch):
@@ -239,7 +284,7 @@ def a_machine_of_one_memory_is_not_wedged(scratch):
 
 
 CASES = [a_machine_of_one_memory_is_not_wedged, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
-         who_asks_gets_a_bundle_and_old_ones_go, phases_and_owners_are_shown_while_it_runs]
+         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, phases_and_owners_are_shown_while_it_runs]
 
 
 def main():

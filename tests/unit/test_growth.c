@@ -37,7 +37,9 @@ static uint64_t noise(engine *e, uint64_t most)
     return most ? (e->random >> 8) % most : 0;
 }
 
-/* A second of a run: 10 GiB held after a minute of start-up, and whatever `more` says. */
+enum { WEIGHTS = 3, LEAKS = 7 }; /* two owners, whichever */
+
+/* A second of a run: 10 GiB held after a minute of start-up, and whatever `more` says, by an owner of its own. */
 typedef uint64_t (*more_function)(engine *, double minutes);
 
 static size_t serve(engine *e, double minutes, more_function calls, more_function host, oos_growth *ret_list)
@@ -45,7 +47,9 @@ static size_t serve(engine *e, double minutes, more_function calls, more_functio
     for (double second = 0; second <= minutes * 60; second++) {
         double const minute = second / 60;
         uint64_t const start = minute < 1 ? (uint64_t)(minute * 10 * 1024) * MIB : (uint64_t)10 << 30;
-        e->state.devices[0].held_bytes = start + (calls ? calls(e, minute) : 0);
+        e->state.devices[0].owners_now[WEIGHTS] = start;
+        e->state.devices[0].owners_now[LEAKS] = calls ? calls(e, minute) : 0;
+        e->state.devices[0].held_bytes = start + e->state.devices[0].owners_now[LEAKS];
         e->state.devices[0].outside_bytes = 600 * (uint64_t)MIB;
         oos_history_add(e->history, second / 3600, &e->state,
                         ((uint64_t)4 << 30) + (host ? host(e, minute) : 0));
@@ -89,6 +93,7 @@ static void a_leak_of_a_mebibyte_a_minute_is_found_within_twenty_minutes(void **
     oos_growth list[OOS_GROWTH_COUNT];
     assert_int_equal(serve(e, 20, leak, NULL, list), 1);
     assert_int_equal(list[0].what, OOS_GROWTH_CALLS);
+    assert_int_equal(list[0].owner, LEAKS);
     assert_string_equal(list[0].bus_id, "0000:01:00.0");
     assert_true(fabs(list[0].slope.per / MIB - 60) < 6);
     assert_true(list[0].slope.low <= list[0].slope.per && list[0].slope.per <= list[0].slope.high);
@@ -104,6 +109,7 @@ static void a_leak_of_the_host_is_told_apart_from_the_devices(void **state)
     assert_int_equal(serve(e, 40, wander, slow_leak_in_noise, list), 1);
     assert_int_equal(list[0].what, OOS_GROWTH_HOST);
     assert_null(list[0].bus_id);
+    assert_int_equal(list[0].owner, OOS_SEGMENT_OWNERS);
     assert_true(fabs(list[0].slope.per / MIB - 60) < 12);
     engine_free(e);
 }
@@ -128,6 +134,7 @@ static void days_fit_into_the_same_memory(void **state)
     oos_growth list[OOS_GROWTH_COUNT];
     assert_int_equal(serve(e, 60.0 * 24 * 3, leak, NULL, list), 1);
     assert_true(list[0].slope.span > 24 && list[0].slope.span <= 72);
+    assert_int_equal(list[0].owner, LEAKS);
     engine_free(e);
 }
 

@@ -1,0 +1,67 @@
+#include "run/serving.h"
+#include "base/locale.h"
+
+#include <string.h>
+
+typedef enum figure { RUNNING, WAITING, KV_USED } figure;
+
+/* Of each engine; a name ends before its labels or the value. */
+static const struct {
+    const char *name;
+    figure figure;
+} names[] = {
+    {"vllm:num_requests_running", RUNNING}, {"sglang:num_running_reqs", RUNNING},
+    {"vllm:num_requests_waiting", WAITING}, {"sglang:num_queue_reqs", WAITING},
+    {"vllm:kv_cache_usage_perc", KV_USED},  {"sglang:token_usage", KV_USED},
+};
+
+/* Behind the labels, whose words may be anything; false: no number that could be meant. */
+static bool value_of(oos_view line, size_t name_len, double *ret_value)
+{
+    const char *brace =
+        line.ptr[name_len] == '{' ? memrchr(line.ptr, '}', line.len) : line.ptr + name_len - 1;
+    char number[32], *end;
+    if (!brace) return false;
+    size_t const at = (size_t)(brace + 1 - line.ptr), len = line.len - at;
+    size_t const kept = len < sizeof number ? len : sizeof number - 1;
+    memcpy(number, line.ptr + at, kept);
+    number[kept] = '\0';
+    *ret_value = oos_real_read(number, &end);
+    return end != number && *ret_value >= 0 && *ret_value <= 1e12;
+}
+
+static void take(figure what, double value, oos_serving *serving)
+{
+    if (what == KV_USED) {
+        if (value > 1) return;
+        if (!serving->kv_known || value > serving->kv_used) serving->kv_used = value;
+        serving->kv_known = true;
+        return;
+    }
+    *(what == RUNNING ? &serving->running : &serving->waiting) += (uint64_t)value;
+    serving->requests_known = true;
+}
+
+static void line_read(oos_view line, oos_serving *serving)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t const len = strlen(names[i].name);
+        double value;
+        if (line.len <= len || memcmp(line.ptr, names[i].name, len) != 0) continue;
+        if (line.ptr[len] != '{' && line.ptr[len] != ' ') continue;
+        if (value_of(line, len, &value)) take(names[i].figure, value, serving);
+        return;
+    }
+}
+
+bool oos_serving_read(oos_view metrics, oos_serving *ret_serving)
+{
+    *ret_serving = (oos_serving){0};
+    for (size_t at = 0; at < metrics.len;) {
+        const char *start = metrics.ptr + at, *end = memchr(start, '\n', metrics.len - at);
+        size_t const len = end ? (size_t)(end - start) : metrics.len - at;
+        line_read((oos_view){start, len}, ret_serving);
+        at += len + 1;
+    }
+    return ret_serving->requests_known || ret_serving->kv_known;
+}
