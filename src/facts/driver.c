@@ -39,6 +39,7 @@ oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint
     driver.kernels_bytes = (driver.large ? 100 : 45) * OOS_MIB;
     driver.kernels_high = (driver.large ? 250 : 120) * OOS_MIB;
     driver.collective_bytes = oos_u64_or(seen->collective_bytes, (driver.nvlink ? 700 : 420) * OOS_MIB);
+    driver.communicator_bytes = (linked ? 512 : 136) * OOS_MIB;
     driver.communicators_high =
         (linked ? 1900 : 900) * OOS_MIB; /* also without NVLink: one start less is told right with 900 */
     put_context(&driver, seen);

@@ -12,6 +12,7 @@ typedef struct oos_driver {
     uint64_t kernel_bytes;                /* a kernel at its first launch */
     uint64_t kernels_bytes, kernels_high; /* all that a profile run loads */
     uint64_t collective_bytes;   /* a process that joins others, with all that its first collectives take */
+    uint64_t communicator_bytes; /* one of NCCL's, once it has reduced something */
     uint64_t communicators_high; /* the most that was seen when ranks had found one another */
     uint64_t graph_bytes, graph_node_bytes;
 } oos_driver;

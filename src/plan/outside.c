@@ -16,16 +16,31 @@ static oos_amount context_of(const oos_setup *setup)
                  "CUDA context of this device");
 }
 
-/* Communicators and the custom all-reduce buffers. Free memory at the start of TP 4, less a context: RTX PRO 6000 0.45
- * GiB, A30 0.9, GH200 1.9: NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over NVLink. Before
- * 0.11 they come after the engine's first look and count as its own growth; what was left unexplained there was 0.05
+/* One for every group of ranks (parallel_state.py): tensor parallel; experts, to 0.13 whatever the model; decode context; stages; replicas; and
+ * from 0.23 that of all ranks, which is made at once so that others can be split from it. */
+static uint64_t communicators_of(const oos_setup *setup)
+{
+    const oos_rules *rules = setup->rules;
+    uint64_t const ranks = oos_mul(setup->tp, setup->pp);
+    bool const experts = rules->experts_group_always || setup->model->moe.experts > 0;
+    return (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) + (setup->dcp > 1) +
+           (experts && oos_mul(setup->tp, setup->dp) > 1) + (rules->world_group_eager && ranks > 1);
+}
+
+/* Communicators and the custom all-reduce buffers. Free memory at the start of TP 4, less a context: 1.02 GiB of a dense model on H100 (0.25.0:
+ * two communicators), 1.50 of experts on GH200 and 2.00 with decode context parallelism (0.26: three and four), 1.88 on GB200 (three), 0.9 on
+ * A30 (0.11.0: two), 0.40 on RTX PRO 6000 (0.27.0: three). NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over
+ * NVLink. Before 0.11 they come after the engine's first look and count as its own growth; what was left unexplained there was 0.05
  * (A100 80 GB, TP 2) to 0.9 GiB (A100 40 GB, TP 2). */
 static oos_amount nccl_of(const oos_setup *setup)
 {
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    uint64_t const bytes = setup->rules->nccl_before_snapshot ? 500 * OOS_MIB : 200 * OOS_MIB;
-    return guess(bytes, 0, oos_setup_driver(setup).communicators_high,
+    oos_driver const driver = oos_setup_driver(setup);
+    uint64_t const bytes = setup->rules->nccl_before_snapshot
+                               ? oos_mul(communicators_of(setup), driver.communicator_bytes)
+                               : 200 * OOS_MIB;
+    return guess(bytes, 0, oos_max(driver.communicators_high, oos_mul(bytes, 5) / 4),
                  "NCCL communicators and all-reduce buffers");
 }
 

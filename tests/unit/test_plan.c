@@ -234,14 +234,17 @@ static void a_share_that_others_hold_is_refused_at_the_start(void **state)
     drop(&s);
 }
 
-/* A single rank talks to nobody. */
+/* A single rank talks to nobody; each group of ranks has a communicator, and from 0.23 all of them together. */
 static void one_gpu_has_no_communicators(void **state)
 {
     (void)state;
     start one = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
     start two = PLAN(LLAMA, "0.32.0", "h100x2", 0, "--max-model-len", "8192", "-tp", "2");
     assert_int_equal(one.plan->outside.nccl.bytes, 0);
-    assert_true(two.plan->outside.nccl.bytes > 0 && two.plan->outside.nccl.bytes < OOS_GIB);
+    start older = PLAN(LLAMA, "0.19.1", "h100x2", 0, "--max-model-len", "8192", "-tp", "2");
+    assert_int_equal(two.plan->outside.nccl.bytes, OOS_GIB);
+    assert_int_equal(older.plan->outside.nccl.bytes, OOS_GIB / 2);
+    drop(&older);
     assert_true(two.plan->weights.loaded_bytes < one.plan->weights.loaded_bytes * 51 / 100);
     drop(&one), drop(&two);
 }

@@ -491,6 +491,9 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     forward->max_num_seqs = oos_max(1, oos_min(setup->max_num_batched_tokens, w->sglang->decode_batch));
     OOS_TRY(oos_activation_of(w->arena, forward, &plan->backend, 0, &plan->activation, reterr));
     OOS_TRY(oos_outside_of(w->arena, forward, &plan->backend, 0, &plan->outside, reterr));
+    if (plan->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
+        plan->outside.nccl = oos_amount_guess(500 * OOS_MIB, 0, oos_setup_driver(setup).communicators_high,
+                                              "NCCL communicators and all-reduce buffers");
     graphs_of(w->sglang, setup->model->mla, &plan->graphs);
     w->pool = sglang_pool_of(w->sglang->request, setup);
     w->free = free_before(plan);

@@ -31,6 +31,18 @@ static bool sorts(const oos_batch *batch)
     }
 }
 
+/* With a drafter the older runner tries its rejection sampler next, on one draft token a request: logits of both rows, and the bonus rows once
+ * more, in the model's type (rule `rejection_logit_bytes`). */
+static uint64_t rejection(const oos_batch *batch, uint64_t logits)
+{
+    const oos_setup *setup = batch->setup;
+    uint64_t const each = setup->rules->rejection_logit_bytes;
+    if (!setup->speculative_tokens || !each) return 0;
+    uint64_t const few =
+        setup->rules->sampler != SAMPLER_IN_PLACE && batch->requests < 128 ? SORT_FEW - SORT : 0;
+    return oos_mul(logits, oos_add(oos_mul(3, batch->item), oos_add(each, few)));
+}
+
 uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low)
 {
     const oos_setup *setup = batch->setup;
@@ -50,7 +62,8 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low)
         return *ret_low;
     }
     uint64_t const sort = rows < 128 ? SORT_FEW : SORT;
-    uint64_t const whole = oos_add(bytes, oos_mul(logits, sorts(batch) ? sort : FUSED));
+    uint64_t const rejecting = oos_add(oos_mul(hidden, batch->item), rejection(batch, logits));
+    uint64_t const whole = oos_max(rejecting, oos_add(bytes, oos_mul(logits, sorts(batch) ? sort : FUSED)));
     *ret_low = oos_activation_sampler_open(setup) ? oos_add(bytes, oos_mul(logits, FUSED)) : whole;
     return whole;
 }
