@@ -495,8 +495,10 @@ def goals_of(score):
 
 def implied(constant, record, plan):
     """What the constant would have to be for this record, None where the record does not tell. `field` is a figure that
-    the constant enters once, additively; `where` restricts it to the records it stands for."""
-    measured = record["measured"]
+    the constant enters once, additively (`each`: so many times as the plan has it in `part`); `where` restricts it to the records it stands for."""
+    measured = dict(record["measured"])
+    if measured.get("startup_free_gib") and measured.get("total_gpu_memory_gib"):
+        measured["held_at_start_gib"] = measured["total_gpu_memory_gib"] - measured["startup_free_gib"]
     version = version_of(record)
     where = constant.get("where", {})
     gpu, setup = plan["gpu"], plan["setup"]
@@ -525,7 +527,8 @@ def implied(constant, record, plan):
     own = part(plan, constant["part"])
     if not found or not own:
         return None
-    return own["bytes"] / GIB + measured[constant["field"]] - sum(row["bytes"] for row in found) / GIB
+    whole = own["bytes"] / GIB + measured[constant["field"]] - sum(row["bytes"] for row in found) / GIB
+    return whole / max(1, round(own["bytes"] / GIB / constant["gib"])) if constant.get("each") else whole
 
 
 def median(values):

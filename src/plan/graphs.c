@@ -56,6 +56,22 @@ static uint64_t split_bytes(const oos_setup *setup, const oos_backend_choice *ba
     return oos_mul(oos_mul(rows, oos_mul(heads, setup->model->head_dim)), 32 * 4);
 }
 
+/* Sparse attention scores every position of the longest length for every row of a decode batch, in fp32, before it keeps the best: inside a
+ * FULL graph that stays in the pool (sparse_attn_indexer.py, fp8_paged_mqa_logits: rows x max_model_len). GLM-5.2 on GB200, 0.26.0: 512 rows
+ * of 819,200, 1.6 of the 4.1 GiB that its graphs take; the rest of it is not explained. */
+static uint64_t indexer_logits(const oos_setup *setup, graph_count count)
+{
+    const oos_model *model = setup->model;
+    uint64_t positions = 0;
+    if (count.full_sizes == 0) return 0;
+    for (size_t i = 0; i < model->attention_count; i++)
+        if (model->attentions[i].mixer == OOS_MIXER_MLA && model->attentions[i].indexer_dim > 0)
+            positions =
+                oos_max(positions, setup->max_model_len / oos_max(1, model->attentions[i].compress_ratio));
+    uint64_t const decode = oos_mul(setup->max_num_seqs, oos_add(1, setup->speculative_tokens));
+    return oos_mul(oos_mul(oos_min(setup->capture_top, decode), positions), 4);
+}
+
 /* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device for dense layers (9.6) and
  * experts (17.0). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
  * source: 33 and 40); gated delta nets 55 before torch 2.9 (0.10.2, TP 2) and 3 more than attention since, their core being outside of the
@@ -140,7 +156,8 @@ static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *ba
         count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
     uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
     uint64_t const begin = (setup->device.capability >= 100 ? 150 : 60) * OOS_MIB;
-    return oos_add(oos_add(pool, split_bytes(setup, backend, count)), begin);
+    uint64_t const attention = oos_add(split_bytes(setup, backend, count), indexer_logits(setup, count));
+    return oos_add(oos_add(pool, attention), begin);
 }
 
 /* FlashInfer: each metadata builder has a workspace, and a wrapper of 8 MiB for every whole graph. TensorRT-LLM's kernels on
