@@ -249,6 +249,19 @@ static void one_gpu_has_no_communicators(void **state)
     drop(&one), drop(&two);
 }
 
+/* The rejection sampler of the older runner holds 30 bytes of a logit where the sampler holds 14. */
+static void a_drafter_takes_logits(void **state)
+{
+    (void)state;
+    start plain = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-num-seqs", "256");
+    start drafts = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-num-seqs", "256", "--speculative-config",
+                        "{\"method\": \"ngram\", \"num_speculative_tokens\": 3, \"prompt_lookup_max\": 3}");
+    uint64_t const logits = 256 * plain.plan->setup->model->vocab;
+    assert_int_equal(drafts.plan->activation.sampler.bytes - plain.plan->activation.sampler.bytes,
+                     16 * logits);
+    drop(&plain), drop(&drafts);
+}
+
 /* The activation of a plan's setup with something changed in it. */
 static oos_activation activation_of(const start *s, const oos_setup *setup)
 {
@@ -496,6 +509,7 @@ int main(void)
         cmocka_unit_test(batch_defaults_follow_the_size_of_the_card),
         cmocka_unit_test(a_share_that_others_hold_is_refused_at_the_start),
         cmocka_unit_test(one_gpu_has_no_communicators),
+        cmocka_unit_test(a_drafter_takes_logits),
         cmocka_unit_test(rows_of_the_vocabulary_are_padded_to_64),
         cmocka_unit_test(a_lora_slot_is_an_a_and_a_b_for_every_matrix),
         cmocka_unit_test(several_changes_leave_a_context_of_2048),
