@@ -129,7 +129,14 @@ static int call_by_name(const char *name)
     return -1;
 }
 
-/* NULL: none of ours, or not to be had; then the real one answers. */
+static bool same_library(const void *one, const void *other)
+{
+    Dl_info first, second;
+    return !dladdr(one, &first) || !dladdr(other, &second) || first.dli_fbase == second.dli_fbase;
+}
+
+/* NULL: none of ours, or not to be had; then the real one answers. So it does for a second copy of the runtime (of cuda-python, say): a
+ * forwarder has one function behind it, and what that copy takes comes through the driver, where it is counted. */
 void *oos_guard_dlsym(void *handle, const char *name)
 {
     dlsym_find();
@@ -139,6 +146,9 @@ void *oos_guard_dlsym(void *handle, const char *name)
     if (!found) return NULL;
     if (is_forwarder(found)) /* our own export was met first: is there one behind it? */
         return oos_guard_next((oos_guard_call)call) == (void *)nowhere ? NULL : found;
+    const void *kept =
+        calls[call].library == OOS_GUARD_RUNTIME ? oos_guard_next((oos_guard_call)call) : found;
+    if (kept != (const void *)nowhere && !same_library(kept, found)) return NULL;
     next_keep((oos_guard_call)call, found);
     return (void *)calls[call].forwarder;
 }

@@ -4,6 +4,7 @@ one, of the newest engine that is installed; exit 77 without an engine.
     tests/oracle/test_run.py BINARY [--torch-only]
     tests/oracle/test_run.py BINARY --ways VERSION [WAY...]     eager, graphs, tp2, moe, hybrid, quantised: event by event
     tests/oracle/test_run.py BINARY --seed-002                  a 23 GiB slice of a larger card, on vLLM 0.19.1
+    tests/oracle/test_run.py BINARY --share VERSION             two engines on one card
     tests/oracle/test_run.py BINARY --torch VENV...             PyTorch programs, two settings of its allocator, event by event
     tests/oracle/test_run.py BINARY --sglang                    the same as a way, of SGLang"""
 import glob
@@ -92,6 +93,7 @@ WAYS = {
     "eager": ("A30", "opt-1.3b", ["--enforce-eager"]),
     "graphs": ("L40S", "llama-3.2-1b", ["--max-num-seqs", "16"]),
     "tp2": ("A30x2", "qwen2.5-7b", ["--tensor-parallel-size", "2", "--enforce-eager"]),
+    "tp2 in 12 GiB": ("A30x2", "qwen2.5-7b", ["--tensor-parallel-size", "2", "--enforce-eager"]),
     "moe": ("A100-80GB", "qwen3-30b-a3b", ["--enforce-eager"]),
     "hybrid": ("H100", "nemotron-nano-9b", ["--enforce-eager"]),
     "quantised": ("L4", "llama-3.1-8b-gptq", ["--enforce-eager"]),
@@ -136,7 +138,7 @@ def same_events(guard_path, device_path):
 def way(binary, folder, scratch, name, command, gpu):
     report, guard, device = (os.path.join(scratch, x) for x in ("run.json", "guard.trace", "device.trace"))
     words = [binary, "dryrun", "--json", "--gpu", gpu, "--trace", device, "--cuda", engines_cuda(folder), "--timeout", "560", "--",
-             binary, "run", "--report", report, "--trace", guard, "--no-bundle", "--"] + command
+             binary, "run", "--report", report, "--trace", guard, "--no-bundle"] + (["--budget", "12GiB"] if "12 GiB" in name else []) + ["--"] + command
     done = subprocess.run(words, capture_output=True, text=True, env=engines.environment(folder))
     run = read(report)
     if not run or not run["devices"] or not os.path.exists(guard): return done.stderr, {"%s ends with a report" % name: False}
@@ -147,7 +149,7 @@ def way(binary, folder, scratch, name, command, gpu):
           (name, verdict, count, processes, taken, run["phase"], " ".join("%.2f GiB" % (d["peak_bytes"] / GIB) for d in run["devices"])), flush=True)
     print("   ", {k: round(v / GIB, 2) for k, v in run["devices"][0]["owners_at_peak"].items()})
     return done.stderr, {"%s: every event is the stand-in's, to the byte" % name: same and count > 20, "%s: nothing was refused" % name: run["refused"] == 0,
-                         "%s: it starts" % name: verdict == "fits"}
+                         "%s: it starts" % name: verdict == "fits", "%s: it stays inside" % name: all(d["peak_bytes"] <= d["budget_bytes"] for d in run["devices"])}
 
 
 def one_way(version, name):
@@ -185,9 +187,47 @@ def seed_002(binary, folder, scratch):
     }
 
 
+ENGINE = """
+import os, sys, time
+os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+from vllm import LLM
+folder, mine, other = sys.argv[1:4]
+llm = LLM(folder + "/opt-125m", load_format="dummy", skip_tokenizer_init=True, enforce_eager=True, gpu_memory_utilization=0.9)
+open(folder + "/ready-" + mine, "w").close()
+print("Application startup complete", flush=True)
+until = time.time() + 400
+while not os.path.exists(folder + "/ready-" + other) and time.time() < until: time.sleep(0.2)
+os._exit(0 if time.time() < until else 1)
+"""
+
+
+def shared(binary, folder, scratch):
+    """One has 9 GiB, the other what it leaves; both fill nine tenths of theirs."""
+    models.write(scratch, "opt-125m")
+    with open(scratch + "/engine.py", "w", encoding="utf-8") as f: f.write(ENGINE)
+    run = '"$0" run --no-bundle --share %s' % os.path.basename(scratch)
+    script = 'cd %s; %s --budget 9GiB --report a.json -- python engine.py . a b & sleep 1; %s --report b.json -- python engine.py . b a; wait' % (scratch, run, run)
+    words = [binary, "dryrun", "--json", "--gpu", "L4", "--outside", "400MiB", "--cuda", engines_cuda(folder), "--timeout", "560", "--", "sh", "-c", script, binary]
+    done = subprocess.run(words, capture_output=True, text=True, env=engines.environment(folder))
+    a, b = read(scratch + "/a.json"), read(scratch + "/b.json")
+    try: device = json.loads(done.stdout)
+    except ValueError: device = None
+    if not device or not a or not b or not a["devices"] or not b["devices"]: return done.stderr, {"two engines end with a report": False}
+    one, two = a["devices"][0], b["devices"][0]
+    print("two engines on %.2f GiB: at most %.2f of %.2f and %.2f of %.2f" %
+          tuple(x / GIB for x in (one["total_bytes"], one["peak_bytes"], one["budget_bytes"], two["peak_bytes"], two["budget_bytes"])), flush=True)
+    return done.stderr, {
+        "both were there at once": os.path.exists(scratch + "/ready-a") and os.path.exists(scratch + "/ready-b"),
+        "each stays inside its part": one["peak_bytes"] <= one["budget_bytes"] == 9 * GIB and two["peak_bytes"] <= two["budget_bytes"],
+        "each fills its part": one["peak_bytes"] > 0.8 * one["budget_bytes"] and two["peak_bytes"] > 0.8 * two["budget_bytes"],
+        "together they stay inside the card": one["peak_bytes"] + two["peak_bytes"] <= one["total_bytes"] and device["child"]["failed_allocations"] == 0,
+        "nothing was refused": a["refused"] == b["refused"] == 0,
+    }
+
+
 def sglang(binary, folder, scratch):
     command = [folder + "/bin/python", "-m", "sglang.launch_server", "--model-path", models.write(scratch, "opt-125m"), "--load-format", "dummy",
-               "--skip-tokenizer-init", "--disable-cuda-graph"]
+               "--skip-tokenizer-init", "--disable-cuda-graph", "--attention-backend", "triton", "--sampling-backend", "pytorch"]
     return way(binary, folder, scratch, "SGLang", command, "L4")
 
 
@@ -218,6 +258,7 @@ def parts_of(words):
     if "--ways" in words:
         version, *wanted = words[words.index("--ways") + 1:]
         return [(one_way(version, name), engines.venvs()[version]) for name in wanted or WAYS]
+    if "--share" in words: return [(shared, engines.venvs()[words[-1]])]
     if "--seed-002" in words: return [(seed_002, engines.venvs()["0.19.1"])]
     if "--torch" in words:
         return [(churning(settings), os.path.join(engines.VENVS, name)) for name in words[words.index("--torch") + 1:]
@@ -238,7 +279,10 @@ def main():
     for part, folder in parts_of(sys.argv[2:]) or usual:
         with tempfile.TemporaryDirectory() as scratch: log, checks = part(binary, folder, scratch)
         for sentence, holds in checks.items(): print("%s %s" % ("ok  " if holds else "FAIL", sentence))
-        if not all(checks.values()): print(log[-4000:])
+        if not all(checks.values()):
+            print(log[-4000:])
+            if os.environ.get("OOMSIGHT_KEEP_LOGS"):
+                with open(os.path.join(os.environ["OOMSIGHT_KEEP_LOGS"], "test_run.log"), "w", encoding="utf-8") as f: f.write(log)
         good = good and all(checks.values())
     return 0 if good else 1
 

@@ -215,6 +215,37 @@ def top_shows_what_the_engine_says_of_itself(scratch):
         command.wait(20)
 
 
+DRAWN = CALLS + """
+import fcntl, json, pty, struct, subprocess, termios
+say('Starting to load model x'); at = take(512); say('GPU KV cache size: 4,096 tokens'); more = take(1024); say('there')
+shown = []
+for columns, plain in ((80, False), (200, False), (80, True)):
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    env = {**{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}, "TERM": "xterm-256color", **({"NO_COLOR": "1"} if plain else {})}
+    subprocess.run([%r, "top", "--once"], stdout=child, stderr=child, env=env)
+    os.close(child)
+    text = b""
+    try:
+        while True: text += os.read(parent, 65536)
+    except OSError: pass
+    shown.append([columns, plain, text.decode()])
+print("SHOWN", json.dumps(shown), flush=True)
+"""
+
+
+def top_in_a_terminal(scratch):
+    done = run(DRAWN % BINARY, "--quiet", "--budget", "4GiB")
+    line = next((x for x in done.stderr.decode().splitlines() if x.startswith("SHOWN ")), "SHOWN []")
+    shown = json.loads(line[6:])
+    check("top draws in three terminals", len(shown) == 3, done.stderr)
+    for columns, plain, text in shown:
+        bare = re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", text)
+        longest = max(map(len, bare.replace("\r", "").split("\n")))
+        check("%d columns%s: nothing is wider" % (columns, ", no colours" if plain else ""), longest <= columns and "KV cache" in bare and "GiB" in bare, (longest, text))
+        check("... and it has colours as asked", ("\x1b[" in text) != plain, text)
+
+
 def engines_divide_a_card(scratch):
     """Both inside one dry run: its device has 22.03 GiB (L4), and each of them a context of 400 MiB."""
     first = CALLS + """
@@ -284,7 +315,7 @@ def a_machine_of_one_memory_is_not_wedged(scratch):
 
 
 CASES = [a_machine_of_one_memory_is_not_wedged, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
-         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, phases_and_owners_are_shown_while_it_runs]
+         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, phases_and_owners_are_shown_while_it_runs]
 
 
 def main():

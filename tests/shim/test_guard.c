@@ -179,6 +179,31 @@ static void who_asks_for_a_function_by_name_is_counted_too(void **state)
     end();
 }
 
+/* In a fresh process: nobody has called cudaFree() before. */
+static int by_a_second_runtime(void *argument)
+{
+    (void)argument;
+    int (*give)(void *);
+    void *at;
+    EXPECT(cudaSetDevice(0) == 0 && cudaMalloc(&at, 64 * MIB) == 0);
+    void *second = dlopen(getenv("SECOND_RUNTIME"), RTLD_NOW | RTLD_LOCAL);
+    EXPECT(second);
+    void *address = dlsym(second, "cudaFree");
+    EXPECT(address);
+    memcpy(&give, &address, sizeof give);
+    EXPECT(give(NULL) == 801);
+    EXPECT(cudaFree(at) == 0 && runs.guard->devices[0].held_bytes == 0);
+    return 0;
+}
+
+static void a_second_runtime_answers_for_itself_alone(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, by_a_second_runtime, NULL), 0);
+    end();
+}
+
 static int take_and_wait(void *argument)
 {
     void *at;
@@ -326,6 +351,7 @@ int main(void)
         cmocka_unit_test(every_question_for_memory_shows_the_budget),
         cmocka_unit_test(memory_without_an_address_counts_until_nobody_holds_it),
         cmocka_unit_test(who_asks_for_a_function_by_name_is_counted_too),
+        cmocka_unit_test(a_second_runtime_answers_for_itself_alone),
         cmocka_unit_test(what_a_killed_process_held_is_free_again),
         cmocka_unit_test(without_its_segment_the_guard_is_not_there),
         cmocka_unit_test(pinned_memory_is_counted_and_the_host_keeps_its_reserve),
