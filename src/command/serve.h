@@ -160,6 +160,7 @@ typedef struct oos_serve {
     bool mm_limit_negative;            /* ... one of them is below */
     const char *media_wrong;           /* a key of --media-io-kwargs whose value is no object; NULL: none */
     oos_u64 mm_images, mm_videos, mm_audios;
+    oos_u64 mm_max_pixels;         /* of an image, in --mm-processor-kwargs */
     const char *hf_overrides_json; /* NULL: none */
 
     oos_serve_refusal refusal;

@@ -301,6 +301,19 @@ static oomsight_status mm_limits_read(oos_serve_reader *in, const json_t *value)
     return OOMSIGHT_OK;
 }
 
+/* {"max_pixels": N} or {"size": {"longest_edge": N}}, as Qwen's processors take it; also under "images_kwargs". */
+static oomsight_status mm_processor_read(oos_serve_reader *in, const json_t *value)
+{
+    uint64_t pixels;
+    const json_t *images = json_object_get(value, "images_kwargs");
+    const json_t *const from[] = {value, images, json_object_get(value, "size"),
+                                  json_object_get(images, "size")};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        if (oos_json_u64(from[i], i < 2 ? "max_pixels" : "longest_edge", &pixels) && pixels > 0)
+            in->serve->mm_max_pixels = oos_u64_of(pixels);
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status attention_read(oos_serve_reader *in, const json_t *value)
 {
     const char *backend;
@@ -426,9 +439,10 @@ oomsight_status oos_serve_finish_json(oos_serve_reader *in)
         oomsight_status (*read)(oos_serve_reader *, const json_t *);
         bool any; /* not only objects */
     } readers[] = {
-        {"--compilation-config", compilation_read, true}, {"--speculative-config", speculative_read, false},
-        {"--limit-mm-per-prompt", mm_limits_read, false}, {"--hf-overrides", overrides_read, true},
-        {"--attention-config", attention_read, false},    {"--rope-scaling", rope_read, false},
+        {"--compilation-config", compilation_read, true},   {"--speculative-config", speculative_read, false},
+        {"--limit-mm-per-prompt", mm_limits_read, false},   {"--hf-overrides", overrides_read, true},
+        {"--attention-config", attention_read, false},      {"--rope-scaling", rope_read, false},
+        {"--mm-processor-kwargs", mm_processor_read, true},
     };
     for (oos_serve_pending *p = in->pending; p; p = p->next)
         for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {

@@ -29,18 +29,21 @@ typedef struct field {
 #define STR(name, flag) FIELD(FIELD_STR, name, flag)
 #define OTHER(kind_, flag) {flag, sizeof(flag) - 1, kind_, 0},
 static const field fields[] = {
-    OOS_SERVE_MAP(U64, F64, YES, STR) OTHER(FIELD_JSON, "--compilation-config") OTHER(
-        FIELD_JSON, "--speculative-config") OTHER(FIELD_JSON, "--limit-mm-per-prompt")
-        OTHER(FIELD_JSON, "--hf-overrides") OTHER(FIELD_JSON, "--attention-config") OTHER(
-            FIELD_JSON, "--rope-scaling") OTHER(FIELD_SPECIAL, "--rope-theta") OTHER(FIELD_SPECIAL, "--model")
-            OTHER(FIELD_SPECIAL, "--task") OTHER(FIELD_SPECIAL, "--optimization-level")
-                OTHER(FIELD_SPECIAL, "--cuda-graph-sizes") OTHER(FIELD_SPECIAL, "--cudagraph-capture-sizes")
-                    OTHER(FIELD_SPECIAL, "--max-cudagraph-capture-size")
-                        OTHER(FIELD_SPECIAL, "--speculative-model")
-                            OTHER(FIELD_SPECIAL, "--num-speculative-tokens")
-                                OTHER(FIELD_SPECIAL, "--speculative-draft-tensor-parallel-size")
-                                    OTHER(FIELD_SPECIAL, "--spec-method") OTHER(FIELD_SPECIAL, "--spec-model")
-                                        OTHER(FIELD_SPECIAL, "--spec-tokens")};
+    OOS_SERVE_MAP(U64, F64, YES, STR) OTHER(FIELD_JSON, "--compilation-config")
+        OTHER(FIELD_JSON, "--speculative-config") OTHER(FIELD_JSON, "--limit-mm-per-prompt")
+            OTHER(FIELD_JSON, "--mm-processor-kwargs") OTHER(FIELD_JSON, "--hf-overrides")
+                OTHER(FIELD_JSON, "--attention-config") OTHER(FIELD_JSON, "--rope-scaling")
+                    OTHER(FIELD_SPECIAL, "--rope-theta") OTHER(FIELD_SPECIAL, "--model")
+                        OTHER(FIELD_SPECIAL, "--task") OTHER(FIELD_SPECIAL, "--optimization-level")
+                            OTHER(FIELD_SPECIAL, "--cuda-graph-sizes") OTHER(FIELD_SPECIAL,
+                                                                             "--cudagraph-capture-sizes")
+                                OTHER(FIELD_SPECIAL, "--max-cudagraph-capture-size")
+                                    OTHER(FIELD_SPECIAL, "--speculative-model")
+                                        OTHER(FIELD_SPECIAL, "--num-speculative-tokens")
+                                            OTHER(FIELD_SPECIAL, "--speculative-draft-tensor-parallel-size")
+                                                OTHER(FIELD_SPECIAL, "--spec-method")
+                                                    OTHER(FIELD_SPECIAL, "--spec-model")
+                                                        OTHER(FIELD_SPECIAL, "--spec-tokens")};
 #undef FIELD
 #undef U64
 #undef F64

@@ -436,3 +436,12 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const
     *ret_model = model;
     return OOMSIGHT_OK;
 }
+
+const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *layer, const char *name)
+{
+    for (uint32_t i = 0; i < layer->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
+        if (matrix->name && strcmp(matrix->name, name) == 0) return matrix;
+    }
+    return NULL;
+}

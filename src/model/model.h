@@ -228,6 +228,9 @@ typedef struct oos_model {
 oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view config, oos_view quant,
                                oos_model *ret_model, oomsight_error *reterr);
 
+/* The matrix of that name in a layer; NULL: it has none. */
+const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *layer, const char *name);
+
 /* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
  * is the JSON of --hf-overrides, NULL for none. */
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,

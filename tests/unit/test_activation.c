@@ -367,6 +367,41 @@ static void a_video_claims_its_time_stamps(void **state)
     end(&s);
 }
 
+/* Qwen2.5-VL with 128,000 tokens: a video of 14 frames (0.23.0 said 114,688 tokens), of 12 beside an image to 0.10.1; images and frames
+ * as small as --mm-processor-kwargs says. Frames of Omni are made smaller. */
+static void a_video_has_as_many_frames_as_the_length(void **state)
+{
+    (void)state;
+    static const struct {
+        oos_version version;
+        const char *type;
+        uint64_t pixels, length, tokens;
+    } cases[] = {{OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 128000, 7 * 16384},
+                 {OOS_VERSION(0, 10, 0), "qwen2_5_vl", 0, 128000, 6 * 16384},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 8192, 16384},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 1003520, 128000, 7 * 1280},
+                 {OOS_VERSION(0, 21, 0), "qwen2_5_omni", 0, 8192, 768},
+                 {OOS_VERSION(0, 19, 0), "qwen3_5", 1003520, 4096, 6 * 1280}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start s;
+        begin(&s, cases[i].version);
+        s.setup.v2_runner = false;
+        s.setup.multimodal = true;
+        s.setup.max_model_len = cases[i].length;
+        s.setup.max_num_batched_tokens = 8192;
+        if (cases[i].pixels) s.serve.mm_max_pixels = oos_u64_of(cases[i].pixels);
+        s.model.model_type = cases[i].type;
+        s.model.vision = (oos_vision){.present = true,
+                                      .hidden = 1280,
+                                      .intermediate = 3420,
+                                      .patch = 14,
+                                      .merge = 2,
+                                      .out_hidden = 3584};
+        assert_int_equal(activation_of(&s).encoder_cache.bytes, cases[i].tokens * 3584 * 2);
+        end(&s);
+    }
+}
+
 /* GLM-5.2 on 0.26.0: 40 lengths of 819,200 tokens of 132 bytes were seen beside the sampler (6.31 GiB). With an fp8_ds_mla
  * cache FLASHMLA_SPARSE takes 5 lengths of 1,152 bytes and the queries of a batch when its layers are built. */
 static void sparse_attention_shares_one_workspace(void **state)
@@ -663,6 +698,7 @@ int main(void)
         cmocka_unit_test(queries_of_the_encoder_are_rotated_in_fp32_to_0_12),
         cmocka_unit_test(frames_of_gemma_4_run_one_by_one_to_0_21),
         cmocka_unit_test(a_video_claims_its_time_stamps),
+        cmocka_unit_test(a_video_has_as_many_frames_as_the_length),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),
         cmocka_unit_test(a_cold_compile_cache_holds_the_embedding_again),

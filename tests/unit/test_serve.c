@@ -417,6 +417,10 @@ static void limits_of_pictures_are_read_from_json_and_pairs(void **state)
     assert_true(serve.mm_limits_given && !serve.mm_all_zero);
     assert_true(serve.mm_images.value == 4 && serve.mm_videos.known && serve.mm_videos.value == 0);
     assert_false(serve.mm_audios.known);
+    READ(newest, "vllm|serve|m|--mm-processor-kwargs|{\"max_pixels\": 1003520}");
+    assert_int_equal(serve.mm_max_pixels.value, 1003520);
+    READ(newest, "vllm|serve|m|--mm-processor-kwargs|{\"size\": {\"longest_edge\": 5}}");
+    assert_int_equal(serve.mm_max_pixels.value, 5);
     READ(newest, "vllm|serve|m|--limit-mm-per-prompt|image=0,video=0"); /* JSON only, since 0.10 */
     assert_non_null(serve.refusal.sentence);
     READ(OOS_VERSION(0, 8, 0), "vllm|serve|m|--limit-mm-per-prompt|image=0,video=0");

@@ -111,15 +111,6 @@ static uint64_t cold_compile(const oos_batch *batch)
                    oos_mul(oos_mul(2, setup->model->hidden), batch->column));
 }
 
-/* Qwen's processors may profile a video instead, whose frames are made smaller than it claims (0.10.2, Omni: no more than
- * 1.4 GiB where images would take 2.9). */
-static uint64_t encoder_low(const oos_batch *batch, uint64_t encoder)
-{
-    bool const video = oos_model_type_is(batch->setup, "qwen2") && batch->setup->max_model_len >= 32768 &&
-                       oos_u64_or(batch->setup->serve->mm_videos, 1) > 0;
-    return video ? 0 : encoder / 100 * 85;
-}
-
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr)
 {
@@ -183,8 +174,8 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         uint64_t const rest = oos_max(oos_max(in_layers, in_sampler), in_compile),
                        beside = oos_add(oos_add(outputs, copied), cublas);
         if (in_encoder > rest)
-            most->low = oos_min(
-                most->low, oos_max(oos_sub(rest, rest / 20), oos_add(encoder_low(&batch, encoder), beside)));
+            most->low =
+                oos_min(most->low, oos_max(oos_sub(rest, rest / 20), oos_add(encoder / 100 * 85, beside)));
         most->high = oos_max(most->high, oos_add(ret_activation->encoder.high, beside));
     }
     if (peak > warm) {

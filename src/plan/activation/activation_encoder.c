@@ -12,22 +12,41 @@ static item plain(uint64_t tokens)
     return (item){tokens, tokens};
 }
 
-/* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging. A video of Qwen3-VL has the pixels
- * of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time stamps. Gemma 4 profiles with a
- * video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens (63 items
- * in 16,384); towers of fixed size say it themselves. */
+/* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging, or what --mm-processor-kwargs says. */
+static uint64_t qwen_image(const oos_setup *setup)
+{
+    const oos_vision *vision = &setup->model->vision;
+    uint64_t const side = oos_mul(vision->patch, oos_max(1, vision->merge));
+    oos_u64 const pixels = setup->serve->mm_max_pixels;
+    return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side)) : 16384;
+}
+
+/* Frames of the dummy video of Qwen 2 and 2.5, two to a token: as many of the largest image as the length has room for. */
+static uint64_t qwen_frame_pairs(const oos_setup *setup, uint64_t image)
+{
+    uint64_t const room =
+        setup->rules->video_beside_image ? oos_sub(setup->max_model_len, image) : setup->max_model_len;
+    return oos_max(1, oos_min(setup->rules->video_frames / 2, room / image));
+}
+
+/* A video of Qwen3-VL has the pixels of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time
+ * stamps. Frames of Qwen 2 VL and 2.5 VL keep the size of the largest image (their processors' saved limit holds for both), those
+ * of Omni are made smaller, to 768 tokens (0.10.2 and 0.21, two starts; its video processor has a limit of its own). Gemma 4
+ * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens
+ * (63 items in 16,384); towers of fixed size say it themselves. */
 static item largest_item(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
-    if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted &&
-        oos_u64_or(setup->serve->mm_videos, 1) > 0)
+    bool const videos = oos_u64_or(setup->serve->mm_videos, 1) > 0;
+    uint64_t const image = qwen_image(setup), pairs = qwen_frame_pairs(setup, image);
+    if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted && videos &&
+        !setup->serve->mm_max_pixels.known)
         return (item){12288 * 25 / 2, 12288};
-    /* a video of two frames for every 16,384 tokens of the length; that the processor makes each frame smaller, to 768 tokens, rests
-     * on one start and was not read in its source */
-    uint64_t const pairs = setup->max_model_len / 16384;
-    if (oos_model_type_is(setup, "qwen2_5_omni") && pairs > 1 && oos_u64_or(setup->serve->mm_videos, 1) > 0)
-        return (item){oos_mul(pairs, 16384), oos_mul(pairs, 768)};
-    if (oos_model_type_is(setup, "qwen")) return plain(16384);
+    if (oos_model_type_is(setup, "qwen2_5_omni") && videos)
+        return (item){oos_mul(pairs, image), oos_mul(pairs, oos_min(image, 768))};
+    if ((oos_model_type_is(setup, "qwen2_vl") || oos_model_type_is(setup, "qwen2_5_vl")) && videos)
+        return plain(oos_mul(pairs, image));
+    if (oos_model_type_is(setup, "qwen")) return plain(image);
     if (oos_model_type_is(setup, "gemma4") && oos_u64_or(setup->serve->mm_videos, 1) > 0) return plain(2496);
     if (oos_model_type_is(setup, "gemma3") && vision->max_image_tokens)
         return (item){oos_add(vision->max_image_tokens, 4), vision->max_image_tokens};

@@ -45,13 +45,8 @@ static uint64_t per_layer_inputs(const oos_batch *batch)
 {
     const oos_model *model = batch->setup->model;
     if (model->layer_count == 0 || !oos_model_type_is(batch->setup, "gemma")) return 0;
-    const oos_layer *layer = &model->layers[0];
-    for (uint32_t i = 0; i < layer->matrix_count; i++) {
-        const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
-        if (matrix->name && strcmp(matrix->name, "per_layer_input_gate") == 0)
-            return oos_mul(oos_mul(oos_mul(2, matrix->out), model->layer_count), batch->column);
-    }
-    return 0;
+    const oos_matrix *gate = oos_layer_matrix(model, &model->layers[0], "per_layer_input_gate");
+    return gate ? oos_mul(oos_mul(oos_mul(2, gate->out), model->layer_count), batch->column) : 0;
 }
 
 /* Quantised products have kernels of their own; without matrices it is not known and assumed. */

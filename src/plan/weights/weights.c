@@ -45,35 +45,39 @@ static uint64_t unfolded_bytes(const sum *s, const oos_matrix *matrix, const oos
     return oos_mul(oos_mul(p.rows, p.columns), s->cut.dtype_bytes);
 }
 
+/* One matrix, `times` times over. Returns the bytes of one as created. */
+static uint64_t matrix_add(sum *s, const oos_matrix *matrix, uint64_t times, total *into)
+{
+    const oos_quant *quant = &s->model->quants[s->cut.unquantised ? 0 : matrix->quant];
+    uint64_t tensors[OOS_TENSORS_MAX], created = 0, loaded = 0, waste = 0, largest = 0;
+    size_t const created_count = oos_tensors_created(&s->cut, matrix, quant, tensors);
+    for (size_t t = 0; t < created_count; t++) {
+        created = oos_add(created, tensors[t]);
+        largest = oos_max(largest, tensors[t]);
+    }
+    size_t const loaded_count = oos_tensors_change(&s->cut, matrix, quant)
+                                    ? oos_tensors_loaded(&s->cut, matrix, quant, tensors)
+                                    : created_count;
+    for (size_t t = 0; t < loaded_count; t++) {
+        loaded = oos_add(loaded, tensors[t]);
+        waste = oos_add(waste, oos_block_waste(&s->cut, tensors[t]));
+    }
+    loaded = oos_add(loaded, unfolded_bytes(s, matrix, quant));
+    if (oos_is_repacked(&s->cut, matrix, quant)) into->repack = oos_max(into->repack, largest);
+    into->created = oos_add(into->created, oos_mul(times, created));
+    into->loaded = oos_add(into->loaded, oos_mul(times, loaded));
+    into->waste = oos_add(into->waste, oos_mul(times, waste));
+    part_add(s->weights, matrix->module, oos_mul(times, created));
+    return created;
+}
+
 /* Matrices [first, first + count), `times` times over. */
 static void range_add(sum *s, uint64_t first, uint64_t count, uint64_t times, total *into)
 {
     uint64_t layer = 0;
     if (times == 0) return;
-    for (uint64_t i = first; i < first + count; i++) {
-        const oos_matrix *matrix = &s->model->matrices[i];
-        const oos_quant *quant = &s->model->quants[s->cut.unquantised ? 0 : matrix->quant];
-        uint64_t tensors[OOS_TENSORS_MAX], created = 0, loaded = 0, waste = 0, largest = 0;
-        size_t const created_count = oos_tensors_created(&s->cut, matrix, quant, tensors);
-        for (size_t t = 0; t < created_count; t++) {
-            created = oos_add(created, tensors[t]);
-            largest = oos_max(largest, tensors[t]);
-        }
-        size_t const loaded_count = oos_tensors_change(&s->cut, matrix, quant)
-                                        ? oos_tensors_loaded(&s->cut, matrix, quant, tensors)
-                                        : created_count;
-        for (size_t t = 0; t < loaded_count; t++) {
-            loaded = oos_add(loaded, tensors[t]);
-            waste = oos_add(waste, oos_block_waste(&s->cut, tensors[t]));
-        }
-        loaded = oos_add(loaded, unfolded_bytes(s, matrix, quant));
-        if (oos_is_repacked(&s->cut, matrix, quant)) into->repack = oos_max(into->repack, largest);
-        layer = oos_add(layer, created);
-        into->created = oos_add(into->created, oos_mul(times, created));
-        into->loaded = oos_add(into->loaded, oos_mul(times, loaded));
-        into->waste = oos_add(into->waste, oos_mul(times, waste));
-        part_add(s->weights, matrix->module, oos_mul(times, created));
-    }
+    for (uint64_t i = first; i < first + count; i++)
+        layer = oos_add(layer, matrix_add(s, &s->model->matrices[i], times, into));
     into->layer = oos_max(into->layer, layer);
 }
 
@@ -124,11 +128,23 @@ static oomsight_status stage_add(oos_arena *arena, const oos_setup *setup, sum *
 
 /* ---- buffers ---- */
 
+/* What a multimodal model keeps for every token of a batch: the levels of features that join the first layers (Qwen3-VL,
+ * deepstack_input_embeds), the inputs of all layers (Gemma 3n and 4, per_layer_embeddings, though no image comes). */
+static uint64_t batch_buffer_bytes(const oos_setup *setup)
+{
+    const oos_model *model = setup->model;
+    if (!model->vision.present || model->layer_count == 0) return 0;
+    uint64_t columns = setup->multimodal ? oos_mul(model->vision.deepstack, model->hidden) : 0;
+    const oos_matrix *gate = oos_layer_matrix(model, &model->layers[0], "per_layer_input_gate");
+    if (gate) columns = oos_add(columns, oos_mul(gate->out, model->layer_count));
+    return oos_mul(oos_mul(setup->max_num_batched_tokens, columns), oos_dtype_bytes(setup->dtype));
+}
+
 /* Rotary tables, four fp32 scales per attention layer, and which experts are here. */
 static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
 {
     const oos_model *model = setup->model;
-    uint64_t total_bytes = 0, first;
+    uint64_t total_bytes = batch_buffer_bytes(setup), first;
     uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
     for (size_t i = 0; i < model->rope_count; i++) {
         const oos_rope *rope = &model->rope[i];
@@ -332,6 +348,24 @@ static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *i
     into->loaded = oos_add(into->loaded, bytes);
 }
 
+/* Layers that read the cache of an earlier one had keys and values of their own all the same in earlier releases, as their files do. */
+static void shared_kv_add(const oos_setup *setup, sum *s, uint64_t stage, total *into)
+{
+    const oos_model *model = setup->model;
+    uint64_t first;
+    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    if (!setup->rules || !setup->rules->shared_layers_keep_kv) return;
+    for (uint64_t i = first; i < first + count; i++) {
+        const oos_attention *a = &model->attentions[model->layers[i].attention];
+        const oos_matrix *q =
+            a->shares_kv ? oos_layer_matrix(model, &model->layers[i], "self_attn.q_proj") : NULL;
+        if (!q) continue;
+        oos_matrix both = *q;
+        both.out = oos_mul(2, oos_mul(oos_max(a->kv_heads, setup->tp), a->head_dim));
+        (void)matrix_add(s, &both, 1, into);
+    }
+}
+
 static uint64_t times(uint64_t bytes, double factor)
 {
     return oos_u64_from((double)bytes * factor);
@@ -363,6 +397,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, u
     bool const last_stage = stage + 1 >= setup->pp;
     OOS_TRY(stage_add(arena, setup, &s, stage, &own, reterr));
     if (last_stage) untied_head_add(setup, &s.cut, &own);
+    shared_kv_add(setup, &s, stage, &own);
     OOS_TRY(weigh_by_headers(arena, setup, &own, &weights, reterr));
     if (last_stage && setup->draft)
         OOS_TRY(draft_add(arena, setup, &draft, reterr));
