@@ -16,15 +16,18 @@ static void put_context(oos_driver *driver, const oos_driver_costs *seen)
 }
 
 /* A graph 64 KiB and a node 12: nine starts of 0.10.1 and 0.11.0 on A100, L40S and H100 of two sources, all within 15 %; from torch 2.9
- * half of both on 9.0 and above (eleven starts of 0.12 to 0.27), and as before on 8.x (0.11.2 L4, 0.16.0 L40S). A quarter on 10.x: one
- * start of 0.20.2 left next to nothing for them. */
+ * half of both on 9.0 (eleven starts of 0.12 to 0.27), two thirds on 12.x (seven of six sources, 0.18 to 0.28), and as before on 8.x (0.11.2
+ * L4, 0.16.0 L40S). A quarter on 10.x: one start of 0.20.2 left next to nothing for them. */
 static void put_graphs(oos_driver *driver, unsigned capability, const oos_driver_costs *seen,
                        uint64_t torch_minor)
 {
     bool const newer = torch_minor == 0 || torch_minor >= 9;
-    uint64_t const part = newer && capability / 10 == 10 ? 4 : newer && capability >= 90 ? 2 : 1;
-    driver->graph_bytes = oos_u64_or(seen->graph_bytes, 64 * OOS_KIB / part);
-    driver->graph_node_bytes = oos_u64_or(seen->graph_node_bytes, 12 * OOS_KIB / part);
+    unsigned const twelfths = !newer || capability < 90 ? 12
+                              : capability / 10 == 10   ? 3
+                              : capability < 100        ? 6
+                                                        : 8;
+    driver->graph_bytes = oos_u64_or(seen->graph_bytes, 64 * OOS_KIB * twelfths / 12);
+    driver->graph_node_bytes = oos_u64_or(seen->graph_node_bytes, OOS_KIB * twelfths);
 }
 
 /* Kernels, read on starts without communicators: L4 0.02, T4 0.03 - 0.05, L40S 0.04, A100 0.09, V100 0.09, H100 0.07 - 0.13 GiB, over some

@@ -150,7 +150,7 @@ static void encoder_outputs_are_held_while_serving(void **state)
 {
     (void)state;
     start s =
-        PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "32768", "--max-num-batched-tokens", "16384");
+        PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "16384", "--max-num-batched-tokens", "16384");
     assert_int_equal(held(serving(s.plan), "encoder outputs"), 16384ull * 3584 * 2);
     assert_int_equal(held(phase_of(s.plan, OOS_PHASE_PROFILE_RUN), "encoder outputs"), 16384ull * 3584 * 2);
     drop(&s);
@@ -372,7 +372,7 @@ static void what_was_measured_of_a_graph_on_such_a_device_goes_before_the_fit(vo
 static void encoder_outputs_are_part_of_the_peak_of_the_sampler(void **state)
 {
     (void)state;
-    start s = PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "32768", "--max-num-batched-tokens",
+    start s = PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "16384", "--max-num-batched-tokens",
                    "2048", "--max-num-seqs", "2048", "--enforce-eager");
     oos_setup setup = *s.plan->setup;
     oos_activation const with = activation_of(&s, &setup);
