@@ -209,7 +209,8 @@ static void a_range_is_as_wide_as_its_widest_row(void **state)
     drop(&s);
 }
 
-/* EngineArgs.get_batch_defaults: 2048 tokens for a server on a small card, 8192 on a big one (70 GiB and more). */
+/* EngineArgs.get_batch_defaults: 2048 tokens for a server on a small card, 8192 on a big one (70 GiB and more); NVML
+ * knows no size of a memory that is shared with the host, and the engine takes the small ones. */
 static void batch_defaults_follow_the_size_of_the_card(void **state)
 {
     (void)state;
@@ -219,7 +220,10 @@ static void batch_defaults_follow_the_size_of_the_card(void **state)
     assert_int_equal(small.plan->setup->max_num_seqs, 256);
     assert_int_equal(big.plan->setup->max_num_batched_tokens, 8192);
     assert_int_equal(big.plan->setup->max_num_seqs, 1024);
-    drop(&small), drop(&big);
+    start shared = PLAN(LLAMA, "0.19.1", "gb10", 0, "--max-model-len", "8192");
+    assert_int_equal(shared.plan->setup->max_num_batched_tokens, 2048);
+    assert_int_equal(shared.plan->setup->max_num_seqs, 256);
+    drop(&small), drop(&big), drop(&shared);
 }
 
 /* request_memory(), since 0.9.1: the share must be free when the engine looks. */

@@ -3,11 +3,17 @@
 #include "plan/setup/setup_parts.h"
 #include "base/ascii.h"
 
+/* NVML has no total of a memory shared with the host (GB10, Thor): the engine takes the error for a small card. */
+static uint64_t bytes_seen(const oos_setup *setup)
+{
+    return setup->device.unified ? 0 : setup->device.nvml_total_bytes;
+}
+
 /* EngineArgs.get_batch_defaults / _set_default_args_v1 */
 static bool is_big(const oos_setup *setup)
 {
     const char *name = setup->device.name;
-    bool const large = setup->device.nvml_total_bytes >= 70 * OOS_GIB;
+    bool const large = bytes_seen(setup) >= 70 * OOS_GIB;
     switch (setup->rules->big_gpu_test) {
     case 0: return oos_holds(name, "h100") || oos_holds(name, "h200");
     case 1: return large;
@@ -18,14 +24,14 @@ static bool is_big(const oos_setup *setup)
 static uint64_t default_tokens(const oos_setup *setup)
 {
     bool const server = setup->serve->usage == OOS_USAGE_SERVER;
-    if (setup->rules->huge_gpu_tier && setup->device.nvml_total_bytes >= 160 * OOS_GIB) return 16384;
+    if (setup->rules->huge_gpu_tier && bytes_seen(setup) >= 160 * OOS_GIB) return 16384;
     if (is_big(setup)) return server ? 8192 : 16384;
     return server ? 2048 : 8192;
 }
 
 static uint64_t default_seqs(const oos_setup *setup)
 {
-    bool const huge = setup->rules->huge_gpu_tier && setup->device.nvml_total_bytes >= 160 * OOS_GIB;
+    bool const huge = setup->rules->huge_gpu_tier && bytes_seen(setup) >= 160 * OOS_GIB;
     return huge || is_big(setup) ? 1024 : setup->rules->small_gpu_max_num_seqs;
 }
 
