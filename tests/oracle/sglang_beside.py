@@ -205,6 +205,24 @@ def off(mine, theirs):
     return "-" if not mine or not theirs else "%+.2f %%" % (100 * (mine - theirs) / theirs)
 
 
+def summary(records):
+    """How far they are apart, in one sentence."""
+    started = [(r["dryrun"], r["plan"], r.get("given") or {}) for r in records if "dryrun" in r]
+    tokens = [abs(plan["tokens"] / dry["tokens"] - 1) for dry, plan, _ in started if plan["tokens"]]
+    given = [abs(again["tokens"] / dry["tokens"] - 1) for dry, _, again in started if again.get("tokens")]
+    peaks = [abs(plan["peaks"][busiest(dry)] / dry["peaks"][busiest(dry)] - 1) for dry, plan, _ in started if busiest(dry) in plan["peaks"]]
+    heavier = [abs(plan["weights"] - dry["weights"]) for dry, plan, _ in started]
+    return ("The static fraction is equal in %d of %d, weights to the byte in %d and within 1 MiB in %d; tokens are within 0.1 %% in %d of %d and at most %.2f %% off (the others: `plan` "
+            "says that it can't tell), given the free memory within 0.1 %% in %d of %d; the busiest instant is at most %.1f %% off." % (
+                sum(dry["fraction"] == plan["fraction"] for dry, plan, _ in started), len(started), heavier.count(0), sum(h <= 2**20 for h in heavier),
+                sum(t <= 0.001 for t in tokens), len(tokens), 100 * max(tokens, default=0), sum(g <= 0.001 for g in given), len(given), 100 * max(peaks, default=0)))
+
+
+def busiest(dry):
+    """The phase of a start in which most is held."""
+    return max((p for p in dry["peaks"] if not p.startswith("runtime")), key=lambda p: dry["peaks"][p])
+
+
 def table(records):
     lines = ["| release | start | fraction | weights, planned GiB | tokens, planned | off | given the free memory | busiest while starting, planned GiB |",
              "| --- | --- | --: | --: | --: | --: | --: | --: |"]
@@ -216,7 +234,7 @@ def table(records):
                 record["version"], record["name"], record["model"], " ".join(record["flags"]), record["date"], record["failed"]["error"],
                 "; refused: " + ", ".join(record["failed"]["refused_calls"]) if record["failed"]["refused_calls"] else ""))
             continue
-        peak = max((p for p in dry["peaks"] if not p.startswith("runtime")), key=lambda p: dry["peaks"][p])
+        peak = busiest(dry)
         lines.append("| %s | %s (`%s`, %s) | %s, %s | %s, %s | %s, %s | %s | %s | %s, %s (%s) |" % (
             record["version"], record["name"], record["model"], record["gpu"], cell(dry["fraction"]), cell(plan["fraction"]),
             cell(dry["weights"], 2**30, "%.4f"), cell(plan["weights"], 2**30, "%.4f"), cell(dry["tokens"], 1, "%d"), cell(plan["tokens"], 1, "%d"),
@@ -224,7 +242,7 @@ def table(records):
             cell(plan["peaks"].get(peak), 2**30, "%.2f"), peak))
     dates = sorted({r["date"] for r in records})
     count = sum(1 for r in records if "dryrun" in r)
-    head = ["%d of %d starts came to their end (%s)." % (count, len(records), " to ".join(dates[:1] + dates[1:][-1:])), ""]
+    head = ["%d of %d starts came to their end (%s)." % (count, len(records), " to ".join(dates[:1] + dates[1:][-1:])), summary(records), ""]
     return head + lines + ([""] + ["Not started:", ""] + failed if failed else [])
 
 

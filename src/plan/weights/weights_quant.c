@@ -18,6 +18,7 @@ oos_cut oos_cut_of(const oos_setup *setup)
     const char *format = setup->serve ? setup->serve->load_format : NULL;
     const char *conf = setup->env ? setup->env->alloc_conf : NULL;
     bool const plain = !model->quant_method;
+    bool const by_triton = rules && rules->mxfp4_by_triton && setup->device.capability < 100;
     return (oos_cut){.tp = tp,
                      /* without expert parallelism the experts are cut over the data-parallel ranks too */
                      .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, setup->dp)),
@@ -27,7 +28,9 @@ oos_cut oos_cut_of(const oos_setup *setup)
                      .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
                      .online_bnb = plain && (is(asked, "bitsandbytes") || is(format, "bitsandbytes")),
                      .unquantised = model->quant_by_flag && !asked,
-                     .triton_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 8),
+                     .triton_mxfp4 =
+                         by_triton || (setup->device.capability == 90 && (!rules || rules->torch_minor >= 8)),
+                     .wide_mxfp4_bias = by_triton,
                      .swizzled_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 9),
                      .keeps_scales = rules && rules->mxfp4_keeps_scales,
                      .nested_constants = rules && !rules->bnb_unfolds_constants,
@@ -275,7 +278,8 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
             l.bytes[1] = 0; /* no zero points */
         if (quant->spare_scale && !matrix->expert) l.count--;
     }
-    if (matrix->bias) put(&l, oos_mul(p.rows, own_dtype_bytes(cut, matrix)));
+    bool const wide = cut->wide_mxfp4_bias && matrix->expert && quant->kind == OOS_QUANT_MXFP4;
+    if (matrix->bias) put(&l, oos_mul(p.rows, wide ? 4 : own_dtype_bytes(cut, matrix)));
     return l.count;
 }
 

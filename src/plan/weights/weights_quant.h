@@ -13,7 +13,8 @@ typedef struct oos_cut {
     bool online_fp8;       /* weights that are not quantised become FP8 while loading */
     bool online_bnb;       /* ... or bitsandbytes' 4 bits */
     bool unquantised;      /* the checkpoint's scheme is not applied: nothing the engine knows asks for it */
-    bool triton_mxfp4;     /* experts in MXFP4 are padded for Triton's kernel on Hopper */
+    bool triton_mxfp4;     /* experts in MXFP4 are padded for Triton's kernel on Hopper, or anywhere */
+    bool wide_mxfp4_bias;  /* and have biases in fp32 after loading */
     bool swizzled_mxfp4;   /* experts in MXFP4 go through Triton's Hopper layout */
     bool keeps_scales;     /* ... and the scales they came with stay */
     bool nested_constants; /* bitsandbytes: constants that are quantised again stay so */
