@@ -38,7 +38,7 @@ DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode",
 def draft_of(fixture):
     """The draft model of EAGLE for it: one layer of the same shape."""
     with open(os.path.join(FIXTURES, fixture, "config.json"), encoding="utf-8") as f:
-        return dict(json.load(f), architectures=["LlamaForCausalLMEagle"], num_hidden_layers=1)
+        return dict(json.load(f), architectures=["LlamaForCausalLMEagle"], num_hidden_layers=1, tie_word_embeddings=False)
 
 
 MODELS = {

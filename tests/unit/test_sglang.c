@@ -170,6 +170,8 @@ static void defaults_are_what_the_engine_resolves(void **state)
         {81559, llama, "--disable-cuda-graph-padding", 0.83, 8192, 256},
         {45457, llama, "", 0.841, 4096, 32}, /* printed in its log */
         {24564, latent, "--tp 2 --dp-size 2 --enable-dp-attention --disable-cuda-graph", 0.707, 2048, 48},
+        {40960, latent, "--tp 2 --dp-size 2 --enable-dp-attention", 0.787, 2048,
+         32}, /* 0.7875 is below a half */
     };
     for (size_t i = 0; i < sizeof resolved / sizeof *resolved; i++) {
         char *text = NULL;

@@ -117,10 +117,12 @@ static void replicate(sglang_setup *s)
         s->prefill_graphs = sglang_prefill_sizes(s->chunk);
 }
 
-/* Python's round(x, 3) of a share between 0 and 1. */
+/* Python's round(x, 3) of a share: of the number that x is, where the product only looks like a half. */
 static double round3(double share)
 {
-    return rint(share * 1000) / 1000;
+    double const product = share * 1000, rest = fma(share, 1000, -product);
+    if (product - floor(product) != 0.5 || rest == 0) return rint(product) / 1000;
+    return (rest > 0 ? ceil(product) : floor(product)) / 1000;
 }
 
 void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
