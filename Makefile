@@ -18,8 +18,8 @@ coverage:               ## which lines tests and corpora reach, by folder (clang
 	@tools/coverage.py
 mutants:                ## change one line at a time: which test notices? about an hour
 	@tools/mutants.py --markdown
-oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n: that release, installed, swept, docs/releases/x.md
-	@if [ -n "$(VERSION)" ]; then tools/oracle.py release $(B)/cli/oomsight --vllm $(VERSION) --minutes $(or $(MINUTES),60); c=$$?; [ $$c -eq 77 ] || exit $$c; exit 0; fi; rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
+oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n MODELS=dir: that release, installed, asked, swept, docs/releases/x.md
+	@if [ -n "$(VERSION)" ]; then tools/oracle.py release $(B)/cli/oomsight --vllm $(VERSION) --minutes $(or $(MINUTES),60) $(if $(MODELS),--models $(MODELS)); c=$$?; [ $$c -eq 77 ] || exit $$c; exit 0; fi; rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
 sabotage: all           ## 200 signals at random times to all processes of dry runs; nothing may be left. SEED=N
 	@python3 tests/shim/sabotage.py $(B)/cli/oomsight --signals 200 $(if $(SEED),--seed $(SEED))
 seeds: all              ## the reported cases, raised again by the engines of those versions

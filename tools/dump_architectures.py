@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Which release of vLLM knows which architecture: data/engines/vllm/architectures.json from the registries of many releases.
 
-    tools/dump_architectures.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
+    tools/dump_architectures.py OUT [--table FILE] [--git REPOSITORY] [VERSION=FOLDER...]
 
-REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Only names and the releases that
+FILE is an earlier OUT, so that one new release can be added alone. REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Only names and the releases that
 have them are kept. A release between two that were read has what the older of them has.
 """
 import ast
@@ -66,14 +66,28 @@ def served_by(python, names):
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+def from_table(path):
+    """({release: names}, served) of an earlier output."""
+    with open(path, encoding="utf-8") as file:
+        table = json.load(file)
+    found = {version: set() for version in table["versions"]}
+    for name, spans in table["architectures"].items():
+        for version, names in found.items():
+            if any(key_of(since) <= key_of(version) and (until is None or key_of(version) <= key_of(until)) for since, until in spans):
+                names.add(name)
+    return found, table["served"]
+
+
 def main():
-    out, arguments, found, pythons = sys.argv[1], sys.argv[2:], {}, []
+    out, arguments, found, pythons, served = sys.argv[1], sys.argv[2:], {}, [], []
     while arguments:
         word = arguments.pop(0)
         if word == "--git":
             found.update(from_git(arguments.pop(0)))
         elif word == "--transformers":
             pythons.append(arguments.pop(0))
+        elif word == "--table":
+            found, served = from_table(arguments.pop(0))
         else:
             version, _, folder = word.partition("=")
             with open(os.path.join(folder, PATH), encoding="utf-8") as file:
@@ -81,7 +95,7 @@ def main():
     versions = sorted(found, key=key_of)
     names = sorted(set().union(*found.values()))
     went = [name for name in names if name not in found[versions[-1]]]
-    served = sorted(set.intersection(*(served_by(python, went) for python in pythons))) if pythons else []
+    served = sorted(set.intersection(*(served_by(python, went) for python in pythons))) if pythons else served
     lines = [f'{json.dumps(name)}: {json.dumps(stretches(versions, lambda v, n=name: n in found[v]))}' for name in names]
     with open(out, "w", encoding="utf-8") as file:
         file.write('{"schema": "oomsight.engine-architectures/1", "engine": "vllm",\n')

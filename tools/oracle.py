@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """The real engine in bulk: many small starts on a device that is not there, what they took, and what `plan` says of each.
 
-    tools/oracle.py sweep BINARY --vllm X [--out FILE] [--gpus h100,l40s] [--layers 2,4] [--only WORD] [--minutes N] [--eager]
+    tools/oracle.py sweep BINARY --vllm X [--out FILE] [--gpus h100,l40s] [--layers 2,4] [--models DIR] [--tokens N] [--only WORD] [--minutes N] [--eager]
     tools/oracle.py compare BINARY [RESULTS.jsonl...] [--page FILE]
-    tools/oracle.py release BINARY --vllm X [--out FILE] [--page FILE] [--minutes N]
+    tools/oracle.py release BINARY --vllm X [--models DIR] [--commands N] [--out FILE] [--page FILE] [--minutes N]
 
 sweep starts each model of tests/oracle/models.py with that many layers on each device, all from one process that has imported the engine
 (oracle_zygote.py), and appends a line per start: graphs and their nodes by mode, private pools, activation peak, workspace, what stays,
 bytes asked for and taken while loading, KV pages, backend. Starts whose key is in FILE already are left out, so it can be ended and
 taken up again. compare plans the same starts and prints what differs, and nodes per layer (the difference of two numbers of layers).
-release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags with
-data/engines/vllm/flags.json, sweeps for N minutes, compares, and writes the page. Nothing is fitted on these starts, so every key
+release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags, defaults
+and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Nothing is fitted on these starts, so every key
 counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
 
 import argparse
+import glob
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import dump_architectures
 import scorelib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +33,7 @@ import engines  # noqa: E402
 import models  # noqa: E402
 
 BOUND = 0.02
+MOST_LAYERS = 16
 FREE_BYTES = 20 << 30
 LENGTH, TOKENS, REQUESTS = 4096, 2048, 256
 # Classes that differ in their kernels, most common first: an early end has seen what matters.
@@ -39,54 +42,105 @@ SWEPT = ["qwen3-8b", "llama-3.1-8b-awq", "qwen3-30b-a3b", "llama-3.1-8b-fp8", "g
          "jamba-mini"]
 
 
+def parts(config):
+    """Where layers are counted: the config itself, and a language model inside of it."""
+    return [part for part in (config, *(config.get(key) or {} for key in ("text_config", "llm_config", "thinker_config"))) if "num_hidden_layers" in part]
+
+
+def by_layer(part, count):
+    """(holder, key) of every list or pattern with a word for each layer."""
+    for holder in (part, *(value for value in part.values() if isinstance(value, dict))):
+        for key, value in holder.items():
+            if isinstance(value, list) and len(value) in (count, count + 1) or key == "hybrid_override_pattern":
+                yield holder, key
+
+
 def cut(config, layers):
     """The same config with its first layers only."""
     config = json.loads(json.dumps(config))
-    for part in (config, config.get("text_config", {})):
-        if "num_hidden_layers" not in part:
-            continue
+    for part in parts(config):
+        count = part["num_hidden_layers"]
+        for holder, key in list(by_layer(part, count)):
+            holder[key] = holder[key][:layers + len(holder[key]) - count]
+        linear = part.get("linear_attn_config") or {}
+        for key in ("full_attn_layers", "kda_layers"):  # these name layers, from 1
+            if key in linear:
+                linear[key] = [layer for layer in linear[key] if layer <= layers]
         part["num_hidden_layers"] = layers
-        for key in ("layer_types", "hybrid_override_pattern"):
-            if key in part:
-                part[key] = part[key][:layers]
     return config
 
 
-def layers_of(name, wanted):
+def least_layers(config):
+    """The shortest stretch from the first layer on that has every kind of layer, two at least."""
+    least = 2
+    for part in parts(config):
+        count = part["num_hidden_layers"]
+        for holder, key in by_layer(part, count):
+            words = [json.dumps(word) for word in holder[key]][:count]
+            least = max(least, 1 + max(words.index(word) for word in set(words)))
+        for key in ("full_attention_interval", "sliding_window_pattern", "_sliding_window_pattern", "attn_layer_period", "interleave_moe_layer_step"):
+            least = max(least, part.get(key) if isinstance(part.get(key), int) else 0)
+        dense = part.get("first_k_dense_replace")
+        least = max(least, dense + 1 if isinstance(dense, int) and dense < count else 0, min((part.get("linear_attn_config") or {}).get("full_attn_layers") or [0]))
+        if str(part.get("model_type")).startswith("gemma3"):  # every sixth layer looks at all tokens, whether the config says so or not
+            least = 6
+    return min(least, count, MOST_LAYERS) if parts(config) else None
+
+
+def config_of(name, folder):
+    """The config of a model of the tests, or of FOLDER/NAME/config.json. None: there is none."""
+    if name in models.MODELS:
+        return models.MODELS[name]
+    path = os.path.join(folder or "", name, "config.json")
+    if not folder or not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def layers_of(name, config, wanted):
     """Hybrids need a stretch that has each kind of layer."""
-    least = {"qwen3-next-80b": 4, "nemotron-nano-9b": 16, "jamba-mini": 8}.get(name)
-    return [count * least // min(wanted) for count in wanted] if least else wanted
+    least = {"qwen3-next-80b": 4, "nemotron-nano-9b": 16, "jamba-mini": 8}.get(name) or least_layers(config)
+    return [count * least // min(wanted) for count in wanted] if least else []
 
 
-def key_of(version, name, layers, gpu, eager, requests=REQUESTS):
+def text_only(config):
+    return ["image", "video", "audio"] if any(key in config for key in ("vision_config", "audio_config", "thinker_config")) else []
+
+
+def key_of(version, name, layers, gpu, eager, requests=REQUESTS, tokens=TOKENS):
     mode = "eager" if eager else "graphs"
-    return "/".join([version, name, str(layers), gpu, mode if requests == REQUESTS else f"{mode}-{requests}"])
+    parts_ = [version, name, str(layers), gpu, mode if requests == REQUESTS else f"{mode}-{requests}"]
+    return "/".join(parts_ + ([str(tokens)] if tokens != TOKENS else []))
 
 
 def parts_of(key):
-    version, name, layers, gpu, mode = key.split("/")
+    version, name, layers, gpu, mode = key.split("/")[:5]
     return version, name, int(layers), gpu, mode.startswith("eager")
 
 
-def write_model(folder, name, layers):
+def write_model(folder, name, config, layers):
     path = os.path.join(folder, f"{name}-{layers}")
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(cut(models.MODELS[name], layers), file)
+        json.dump(cut(config, layers), file)
     return path
 
 
 def jobs_of(args, folder, gpu, done):
     jobs = []
-    for name in SWEPT:
-        for layers in layers_of(name, args.layers):
-            key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests)
+    for name in sorted(os.listdir(args.models)) if args.models else SWEPT:
+        config = config_of(name, args.models)
+        for layers in layers_of(name, config, args.layers) if config else []:
+            key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests, args.tokens)
             if key in done or (args.only and args.only not in key):
                 continue
-            engine = {"max_model_len": LENGTH, "max_num_batched_tokens": TOKENS, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}
+            engine = {"max_model_len": LENGTH, "max_num_batched_tokens": args.tokens, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}
             if args.eager:
                 engine["enforce_eager"] = True
-            jobs.append({"key": key, "model": write_model(folder, name, layers), "engine": engine})
+            if text_only(config):
+                engine["limit_mm_per_prompt"] = {kind: 0 for kind in text_only(config)}
+            jobs.append({"key": key, "model": write_model(folder, name, config, layers), "engine": engine})
     return jobs
 
 
@@ -114,19 +168,30 @@ def sweep(args):
             subprocess.run(words, env=env, cwd=folder, stdout=subprocess.DEVNULL, check=False)
     records = kept(args.out)
     print(f"{sum(record['ok'] for record in records)} of {len(records)} starts have figures; "
-          f"{sum(record.get('seconds', 0) for record in records):.0f} s of engine time in {args.out}")
+          f"{sum(record.get('seconds') or 0 for record in records):.0f} s of engine time in {args.out}")
     return 0
 
 
 # ---- beside plan ----
 
-def planned(planner, folder, record):
+def planned(planner, folder, record, source):
     version, name, layers, gpu, eager = parts_of(record["key"])
-    command = ["vllm", "serve", write_model(folder, name, layers), "--max-model-len", str(LENGTH), "--max-num-batched-tokens", str(TOKENS),
+    config = config_of(name, source)
+    if not config:
+        return None, None
+    command = ["vllm", "serve", write_model(folder, name, config, layers), "--max-model-len", str(LENGTH),
+               "--max-num-batched-tokens", str(record.get("max_num_batched_tokens", TOKENS)),
                "--max-num-seqs", str(record.get("max_num_seqs", REQUESTS)), "--gpu-memory-utilization", "0.9"] + (["--enforce-eager"] if eager else [])
+    if text_only(config):
+        command += ["--limit-mm-per-prompt", json.dumps({kind: 0 for kind in text_only(config)})]
     # A start that found the model compiled is the other of two plans.
     cache = [] if record.get("compiled") else ["--env", "VLLM_CACHE_ROOT=kept"]
     return planner.plan(["--vllm", version, "--gpu", gpu, *cache], command)
+
+
+def backend_of(seen, foreseen):
+    """Hybrids have one for each kind of layer: the planned one, if it is among them."""
+    return foreseen if foreseen in (seen or []) else seen[0] if seen else None
 
 
 def figures(record, plan):
@@ -134,7 +199,7 @@ def figures(record, plan):
     rows = [("weights", record.get("weights_printed_bytes") or record.get("weights_bytes"), plan["weights_bytes"]),
             ("KV page", record["groups"][0]["page_bytes"] if record.get("groups") else None, plan["kv"]["page_bytes"]),
             ("graph sizes", record.get("capture_sizes") or 0, plan["setup"]["cudagraph_capture_sizes"]),
-            ("backend", (record.get("backends") or [None])[0], plan["attention_backend"])]
+            ("backend", backend_of(record.get("backends"), plan["attention_backend"]), plan["attention_backend"])]
     # From 0.27 on the engine's figure has its estimate of graphs in it, and leaves out what stays; the plan's row is the peak with what stays.
     other = record["retained_bytes"] - (record.get("estimate_bytes") or 0) if record.get("consumed_bytes") else 0
     if record.get("peak_bytes"):
@@ -147,8 +212,11 @@ def near(seen, foreseen):
     return seen == foreseen if isinstance(seen, str) else abs(seen - foreseen) <= BOUND * max(abs(seen), 1)
 
 
+OUTSIDE = {"PIECEWISE": 1, "FULL": 2}  # nodes that no layer has: two starts that differ in layers alone show them (17 and 33, 24 and 46)
+
+
 def nodes_per_layer(records):
-    """{(version, model, gpu, mode): nodes a layer and size} from pairs that differ in layers alone."""
+    """{(version, model, gpu, mode): nodes a layer and size}: the slope of two starts that differ in layers alone, or one start less OUTSIDE."""
     seen, found = {}, {}
     for record in records:
         version, name, layers, gpu, _ = parts_of(record["key"])
@@ -158,21 +226,35 @@ def nodes_per_layer(records):
                 sizes = capture["graphs"] if capture["sizes"] == 1 else capture["sizes"]
                 seen.setdefault((version, name, gpu, mode[6:]), {})[layers] = capture["nodes"] / max(1, sizes)
     for key, by_layers in seen.items():
-        if len(by_layers) >= 2:
-            few, many = min(by_layers), max(by_layers)
+        few, many = min(by_layers), max(by_layers)
+        if few < many:
             found[key] = (by_layers[many] - by_layers[few]) / (many - few)
+        elif key[3] in OUTSIDE:
+            found[key] = (by_layers[few] - OUTSIDE[key[3]]) / few
     return found
 
 
-def beside(binary, records):
-    """-> (lines of a table, tally {name: [near, all]})"""
+def nodes_told(records):
+    """A row for each model, release and device."""
+    nodes, rows = nodes_per_layer(records), {}
+    for (version, name, gpu, mode), count in nodes.items():
+        rows.setdefault((name, gpu, tuple(version_key(version)), version), {})[mode] = count
+    return ["| model | device | release | pieces | whole |", "| --- | --- | --- | ---: | ---: |"] + [
+        f"| {name} | {gpu} | {version} | " + " | ".join(format(modes[mode], ".1f") if mode in modes else "" for mode in OUTSIDE) + " |"
+        for (name, gpu, _, version), modes in sorted(rows.items())]
+
+
+def beside(binary, records, source):
+    """-> (lines of a table, tally {name: [near, all]}); a model that is neither of the tests nor in the folder `source` is left out."""
     planner, tally, lines = scorelib.Planner(os.path.abspath(binary)), {}, []
     with tempfile.TemporaryDirectory() as folder:
         for record in records:
             if not record.get("ok"):
                 lines.append(f"| {record['key']} | did not start: {record.get('error', '')[:80]} | | |")
                 continue
-            plan, why = planned(planner, folder, record)
+            plan, why = planned(planner, folder, record, source)
+            if not plan and not why:
+                continue
             if not plan:
                 lines.append(f"| {record['key']} | no plan: {why} | | |")
                 continue
@@ -189,17 +271,16 @@ def beside(binary, records):
 def told(records, lines, tally):
     out = ["| start | figure | engine | plan |", "| --- | --- | ---: | ---: |", *lines, ""]
     out.append("; ".join(f"{name} {near_} of {all_}" for name, (near_, all_) in tally.items()) + f" within {BOUND:.0%}")
-    for (version, name, gpu, mode), nodes in sorted(nodes_per_layer(records).items()):
-        out.append(f"- {version} {name} on {gpu}, {mode}: {nodes:g} nodes a layer and size")
-    return out
+    return out + (["", "Nodes of a layer, by mode:", "", *nodes_told(records)] if nodes_per_layer(records) else [])
 
 
 def sweep_page(records, lines, tally):
     releases = sorted({parts_of(record["key"])[0] for record in records}, key=version_key)
     page = ["# Small starts of the real engine beside plan", "",
-            "Written by `tools/oracle.py compare build/cli/oomsight --page docs/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real engine on a",
-            "device that is not there (`tools/oracle.py sweep`). Nothing is fitted on these starts: every key is held back.", "",
-            f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds', 0) for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
+            "Written by `tools/oracle.py compare build/cli/oomsight --models DIR --page docs/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real",
+            "engine on a device that is not there (`tools/oracle.py sweep`). DIR has the config.json of each model that the tests lack; without it those starts are left out. Of these",
+            "starts only the nodes of a layer went into `plan` (src/plan/graphs.c); every other key is held back.", "",
+            f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds') or 0 for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
             "| release | starts | with graphs | models |", "| --- | ---: | ---: | ---: |"]
     for release_ in releases:
         own = [parts_of(record["key"]) for record in records if parts_of(record["key"])[0] == release_]
@@ -209,12 +290,12 @@ def sweep_page(records, lines, tally):
     page += ["", "Every peak of a start that compiles has the copy of the embedding in it. On 0.32.0 the profile run splits no block from 20 MiB on, so cuBLAS, which asks for 32 MiB on 9.0,",
              "is given a freed block of 48 MiB (2,048 tokens of the MLP's width) whole: 16 MiB more than planned are kept, seen in the allocator; no block fits so with 8,192 tokens, or on 8.x (8 MiB). On 0.28.0 free memory lacks the copy's segment as well for Qwen3-8B (1,188 MiB) and Qwen3-4B,",
              "not for Llama-3.1-8B and Qwen3-14B (0): docs/accuracy.md says why. Gated delta nets (4 layers of Qwen3-Next) did not end within their time on a busy machine."]
-    return page + ["", "What differs, and nodes of a layer by mode (plan counts 9.6 for a dense layer and 17 for experts, one figure for both modes):", "", *told(records, lines, tally)]
+    return page + ["", "What differs by more:", "", *told(records, lines, tally)]
 
 
 def compare(args):
     records = [record for path in args.results for record in scorelib.read_lines(path)]
-    lines, tally = beside(args.binary, records)
+    lines, tally = beside(args.binary, records, args.models)
     print("\n".join(told(records, lines, tally)))
     if args.page:
         with open(args.page, "w", encoding="utf-8") as file:
@@ -263,16 +344,16 @@ def object_in(text):
         return None
 
 
-def names_in(dump):
-    """Option words of what dump_flags.py printed; None: it printed no table."""
+def options_in(dump):
+    """{option word: default} of what dump_flags.py printed; None: it printed no table."""
     table = object_in(dump)
-    return {name for option in table["options"] for name in option["names"]} if table else None
+    return {name: option.get("default") for option in table["options"] for name in option["names"]} if table else None
 
 
 def flags_of(home):
     dumped = subprocess.run([os.path.join(home, "bin", "python"), os.path.join(HERE, "dump_flags.py")], capture_output=True, text=True,
                             env=engines.environment(home), check=False)
-    return names_in(dumped.stdout) if dumped.returncode == 0 else None
+    return options_in(dumped.stdout) if dumped.returncode == 0 else None
 
 
 def version_key(text):
@@ -280,19 +361,58 @@ def version_key(text):
 
 
 def flags_known(version):
+    """{option word: default} of the data at that release."""
     with open(os.path.join(ROOT, "data", "engines", "vllm", "flags.json"), encoding="utf-8") as file:
         table = json.load(file)
     key = version_key(version)
-    found = set()
+    found = {}
     for flag in table["flags"]:
         if version_key(flag["since"]) > key or ("until" in flag and key > version_key(flag["until"])):
             continue
-        names = flag["names"]
+        names, default = flag["names"], flag.get("default")
         for change in flag.get("changes", []):  # in order of releases
             if version_key(change["since"]) <= key:
-                names = change.get("names", names)
-        found |= set(names)
+                names, default = change.get("names", names), change.get("default", default)
+        found.update({name: default for name in names})
     return found
+
+
+def listed(names):
+    return ", ".join(f"`{name}`" for name in sorted(names)) or "none"
+
+
+def flags_told(seen, known, before):
+    if not seen:
+        return ["The parser could not be dumped."]
+    old = set(before)
+    moved = [f"`{name}` {json.dumps(before[name])} -> {json.dumps(seen[name])}" for name in sorted(set(seen) & old) if seen[name] != before[name]]
+    return [f"{len(seen)} option words; not in data/engines/vllm/flags.json: {listed(set(seen) - set(known))}; there and not in the release: "
+            f"{listed(set(known) - set(seen))}; another default than there: {listed(name for name in set(seen) & set(known) if seen[name] != known[name])}.",
+            "", f"New since the release before: {listed(set(seen) - old)}. Gone: {listed(old - set(seen))}. Defaults that moved: {'; '.join(moved) or 'none'}."]
+
+
+def architectures_told(home, version):
+    """The registry of the release beside the data: what a plan would call unknown, or take for served."""
+    found = glob.glob(os.path.join(home, "lib", "python3*", "site-packages", "vllm", dump_architectures.PATH))
+    if not found:
+        return "The registry was not found."
+    with open(found[0], encoding="utf-8") as file:
+        seen = dump_architectures.architectures(file.read())
+    with open(os.path.join(ROOT, "data", "engines", "vllm", "architectures.json"), encoding="utf-8") as file:
+        table, key = json.load(file)["architectures"], version_key(version)
+    known = {name for name, spans in table.items() if any(version_key(since) <= key and (until is None or key <= version_key(until)) for since, until in spans)}
+    return f"{len(seen)} architectures; not in data/engines/vllm/architectures.json: {listed(seen - known)}; there and not in the release: {listed(known - seen)}."
+
+
+def arguments_told(args):
+    """Drawn commands put to the release's parser and configuration, and to plan: the classes of difference, and the shares."""
+    if not args.models or not args.commands:
+        return ["Not asked: --models DIR and --commands N do."]
+    script = os.path.join(ROOT, "tests", "oracle", "arguments.py")
+    asked = subprocess.run([sys.executable, script, args.binary, "--vllm", args.vllm, "--count", str(args.commands), "--seed", args.vllm,
+                            "--models", args.models, "--devices", "h100x8", "--show", "0"], capture_output=True, text=True, check=False)
+    lines = asked.stdout.strip().split("\n")
+    return ["- " + line.strip() for line in lines] if lines[0] else ["The engine did not answer."]
 
 
 def release(args):
@@ -304,18 +424,17 @@ def release(args):
         if subprocess.run([os.path.join(HERE, "engine_venv.sh"), args.vllm], check=False).returncode:
             return engines.SKIP
     began, home = time.time(), engines.venvs()[args.vllm]
-    seen, known = flags_of(home), flags_known(args.vllm)
+    before = release_before(args.vllm)
+    flags = flags_told(flags_of(home), flags_known(args.vllm), flags_known(before) if before else {})
+    arguments = arguments_told(args)
     code = sweep(args)
     records = [record for record in kept(args.out) if record["key"].startswith(args.vllm + "/")]
-    lines, tally = beside(args.binary, records)
+    lines, tally = beside(args.binary, records, args.models)
     page = [f"# vLLM {args.vllm}", "", ("The release started on a device that is not there" if records else "Flags of the release, which was not started,") +
             f" and what `plan` says of it; `make oracle VERSION={args.vllm}` rewrites this page.", "",
-            "## Flags", ""]
-    page += [f"{len(seen)} option words; not in data/engines/vllm/flags.json: {', '.join(sorted(seen - known)) or 'none'}; there and not in the "
-             f"release: {', '.join(sorted(known - seen)) or 'none'}."] if seen else ["The parser could not be dumped."]
-    page += ["", "## Starts", ""] + (["None was made yet."] if not records else [f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds', 0) for r in records):.0f} s of engine time. "
+            "## Flags", "", *flags, "", "## Architectures", "", architectures_told(home, args.vllm), "", "## Arguments", "", *arguments]
+    page += ["", "## Starts", ""] + (["None was made yet."] if not records else [f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds') or 0 for r in records):.0f} s of engine time. "
              f"What differs from the plan by more than {BOUND:.0%}:", ""] + told(records, lines, tally))
-    before = release_before(args.vllm)
     if before:
         asked, moved = models_moved(args.binary, args.vllm, before)
         page += ["", "## Models", "", f"{asked} models in common use, planned on one H100 with {before} and {args.vllm}; verdict, phase, KV tokens or activation peak "
@@ -338,6 +457,9 @@ def main():
     parser.add_argument("--gpus", default="h100", type=lambda text: text.split(","))
     parser.add_argument("--layers", default="2,4", type=lambda text: [int(part) for part in text.split(",")])
     parser.add_argument("--requests", default=REQUESTS, type=int, help="max_num_seqs: few make few graphs, so more starts an hour")
+    parser.add_argument("--tokens", default=TOKENS, type=int, help="max_num_batched_tokens")
+    parser.add_argument("--models", help="a folder of folders with a config.json: those models instead of the tests'")
+    parser.add_argument("--commands", default=200, type=int, help="of release: commands that are drawn and put to its parser")
     parser.add_argument("--only")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--eager", action="store_true")

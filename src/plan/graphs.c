@@ -15,6 +15,16 @@ typedef struct graph_count {
     uint64_t sizes, full_sizes;
 } graph_count;
 
+/* Pieces end at every mixer; a layer that is an MLP or experts alone (Nemotron-H) ends none: 15 layers with 9 mixers were 10 pieces of a size. */
+static uint64_t pieces_of(const oos_setup *setup)
+{
+    const oos_model *model = setup->model;
+    uint64_t mixers = 0;
+    for (size_t i = 0; i < model->layer_count; i++)
+        if (model->attentions[model->layers[i].attention].mixer != OOS_MIXER_NONE) mixers++;
+    return oos_add(oos_cdiv(mixers, oos_max(1, setup->pp)), 1);
+}
+
 static graph_count count_graphs(const oos_setup *setup)
 {
     graph_count count = {0};
@@ -39,7 +49,7 @@ static graph_count count_graphs(const oos_setup *setup)
     count.sizes = pieces ? oos_mul(setup->capture_count, loras) : 0;
     count.full_sizes =
         whole ? oos_mul(setup->graph_mode == OOS_GRAPH_FULL ? setup->capture_count : full, loras) : 0;
-    count.pieces = oos_mul(count.sizes, oos_add(layers, 1));
+    count.pieces = oos_mul(count.sizes, pieces_of(setup));
     count.whole = oos_mul(count.full_sizes, layers);
     return count;
 }
@@ -72,15 +82,28 @@ static uint64_t indexer_logits(const oos_setup *setup, graph_count count)
     return oos_mul(oos_mul(oos_min(setup->capture_top, decode), positions), 4);
 }
 
-/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device for dense layers (9.6) and
- * experts (17.0). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
+/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device (docs/sweep.md has the counts by mode) for
+ * dense layers (9.6, half for the mixer and half for the MLP), experts (17.0; from 0.28 on 15.0) and latent attention (4.7 more than attention,
+ * from 0.28 on 3.3). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
  * source: 33 and 40); gated delta nets 55 before torch 2.9 (0.10.2, TP 2) and 3 more than attention since, their core being outside of the
  * pieces (0.19.0 to 0.29.0, five starts of five sources on L40S, 3090 and 12.0: 11 to 15 a dense layer); with experts 9 more than those have,
- * fitted on the known starts and not counted; 18 more for LoRA and 22 more for bitsandbytes (0.8.5 to 0.11.2, four sources). */
+ * fitted on the known starts (4 layers of Qwen3-Next, counted: 21 and 23 a layer in the two modes); 18 more for LoRA and 22 more for
+ * bitsandbytes (0.8.5 to 0.11.2, four sources). */
 static bool mxfp4_experts(const oos_model *model)
 {
     for (size_t i = 0; i < model->quant_count; i++)
         if (model->quants[i].kind == OOS_QUANT_MXFP4) return true;
+    return false;
+}
+
+/* A layer of Nemotron-H or of a plain Mamba is a mixer, an MLP or experts alone. */
+static bool has_feed(const oos_model *model, const oos_layer *layer)
+{
+    if (layer->moe || layer->matrix_count == 0) return true;
+    for (uint32_t i = 0; i < layer->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
+        if (matrix->module && strcmp(matrix->module, "mlp") == 0) return true;
+    }
     return false;
 }
 
@@ -89,7 +112,10 @@ static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
     const oos_model *model = setup->model;
     oos_mixer const mixer = model->attentions[layer->attention].mixer;
     const char *asked = setup->serve->quantization, *own = model->quant_method;
-    uint64_t nodes = layer->moe ? 170 : 96;
+    bool const fewer = setup->rules->fewer_nodes;
+    uint64_t nodes = !layer->moe ? 96 : fewer ? 150 : 170;
+    if (mixer == OOS_MIXER_NONE || !has_feed(model, layer)) nodes -= 48;
+    if (mixer == OOS_MIXER_MLA) nodes += fewer ? 33 : 47;
     if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = 360;
     if (layer->moe && oos_layer_matrix(model, layer, "mlp.gate_up_proj")) nodes += 60; /* Gemma 4: both */
     if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) /* their experts have a shared one beside them */
@@ -223,8 +249,7 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
         ret_graphs->taken = guess(first_engine_bytes(setup, count), 60, 250, "graphs of every size x layers");
         return;
     }
-    uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
-    uint64_t const piece = size_bytes(setup, oos_add(layers, 1)), full = size_bytes(setup, 1);
+    uint64_t const piece = size_bytes(setup, pieces_of(setup)), full = size_bytes(setup, 1);
     bool before;
     uint64_t const wrappers = wrapper_bytes(setup, backend, count, oos_max(1, builders), &before);
     uint64_t const pool = torch_bytes(setup, backend, count);

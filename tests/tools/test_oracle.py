@@ -29,17 +29,34 @@ class Oracle(unittest.TestCase):
     def test_a_key_is_read_back(self):
         self.assertEqual(oracle.parts_of(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", False)), ("0.32.0", "qwen3-8b", 4, "h100", False))
         self.assertEqual(oracle.parts_of(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True, 16)), ("0.32.0", "qwen3-8b", 4, "h100", True))
+        self.assertEqual(oracle.parts_of(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True, tokens=8192)), ("0.32.0", "qwen3-8b", 4, "h100", True))
         self.assertNotEqual(oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True, 16), oracle.key_of("0.32.0", "qwen3-8b", 4, "h100", True))
 
     def test_every_swept_model_is_there_and_hybrids_keep_each_kind_of_layer(self):
         for name in oracle.SWEPT:
             self.assertIn(name, oracle.models.MODELS)
-        pattern = oracle.cut(oracle.models.MODELS["nemotron-nano-9b"], oracle.layers_of("nemotron-nano-9b", [2, 4])[0])["hybrid_override_pattern"]
+        pattern = oracle.cut(oracle.models.MODELS["nemotron-nano-9b"], oracle.layers_of("nemotron-nano-9b", oracle.models.MODELS["nemotron-nano-9b"], [2, 4])[0])["hybrid_override_pattern"]
         self.assertEqual(set(pattern), set("M-*"))
+
+    def test_a_stretch_has_every_kind_of_layer(self):
+        self.assertEqual(oracle.least_layers({"num_hidden_layers": 8, "layer_types": list("aaabaaab")}), 4)
+        self.assertEqual(oracle.least_layers({"num_hidden_layers": 8, "first_k_dense_replace": 3}), 4)
+        self.assertEqual(oracle.least_layers({"text_config": {"num_hidden_layers": 8, "full_attention_interval": 4}}), 4)
+        self.assertEqual(oracle.least_layers({"num_hidden_layers": 1}), 1)
+        self.assertIsNone(oracle.least_layers({"no": "layers"}))
+        cut = oracle.cut({"num_hidden_layers": 8, "linear_attn_config": {"full_attn_layers": [4, 8], "kda_layers": [1, 2, 3, 5, 6, 7]}}, 4)
+        self.assertEqual(cut["linear_attn_config"], {"full_attn_layers": [4], "kda_layers": [1, 2, 3]})
+
+    def test_defaults_that_moved_and_flags_that_came_are_told(self):
+        told = " ".join(oracle.flags_told({"--a": 2, "--b": 1}, {"--a": 2, "--c": 0}, {"--a": 1, "--c": 0}))
+        self.assertIn("`--a` 1 -> 2", told)
+        self.assertIn("New since the release before: `--b`", told)
+        self.assertIn("Gone: `--c`", told)
 
     def test_nodes_of_a_layer_are_the_difference_of_two_starts(self):
         found = oracle.nodes_per_layer([record(2, 17), record(4, 33)])
         self.assertEqual(found, {("0.32.0", "qwen3-8b", "h100", "PIECEWISE"): 8})
+        self.assertEqual(oracle.nodes_per_layer([record(2, 17)]), found)
 
     def test_from_0_27_on_what_stays_is_added_to_the_engines_peak_and_its_estimate_taken_off(self):
         plan = {"weights_bytes": 1, "kv": {"page_bytes": 1}, "setup": {"cudagraph_capture_sizes": 0}, "attention_backend": "X", "phases": [
@@ -50,11 +67,11 @@ class Oracle(unittest.TestCase):
         self.assertEqual([row for row in earlier if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
 
     def test_what_an_engine_logs_around_an_object_is_no_part_of_it(self):
-        dump = '{\n "options": [{"names": ["--model", "-m"]}]}\n'
-        self.assertEqual(oracle.names_in("INFO a {b}\nWARNING c\n" + dump + "0.30.0: 1 options\n"), {"--model", "-m"})
-        self.assertEqual(oracle.names_in(dump), {"--model", "-m"})
-        self.assertIsNone(oracle.names_in("INFO nothing"))
-        self.assertIsNone(oracle.names_in("INFO cut\n{ "))
+        dump = '{\n "options": [{"names": ["--model", "-m"], "default": "x"}]}\n'
+        self.assertEqual(oracle.options_in("INFO a {b}\nWARNING c\n" + dump + "0.30.0: 1 options\n"), {"--model": "x", "-m": "x"})
+        self.assertEqual(oracle.options_in(dump), {"--model": "x", "-m": "x"})
+        self.assertIsNone(oracle.options_in("INFO nothing"))
+        self.assertIsNone(oracle.options_in("INFO cut\n{ "))
 
     def test_the_words_of_a_flag_are_those_of_its_release(self):
         self.assertIn("-ep", oracle.flags_known("0.30.0"))
