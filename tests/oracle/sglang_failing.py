@@ -41,7 +41,7 @@ def places(total, dice):
         yield dice.randint(late, total)
 
 
-def make(binary, version, folder, keep, end, dice):
+def make(binary, version, folder, keep, seconds, dice):
     survived = 0
     env = engines.environment(folder)
     with contextlib.ExitStack() as stack:
@@ -54,7 +54,7 @@ def make(binary, version, folder, keep, end, dice):
                 return engines.dryrun(binary, folder, ["--gpu", "4090", "--fail-after", str(number)],
                                       ["sglang", "serve", sglang_beside.place_of(place, model)] + flags,
                                       {"PATH": programs + ":" + env["PATH"]}, timeout=120, waits=False)
-        numbers = {}
+        numbers, end = {}, time.time() + seconds  # without what importing takes
         while time.time() < end:
             for way, model, flags in WAYS:
                 if way not in numbers:
@@ -125,7 +125,7 @@ def main():
         if not found:
             return engines.SKIP
         dice = random.Random(args.seed)
-        survived = sum(make(binary, version, found[version], args.keep, time.time() + args.seconds, dice) for version in args.versions or list(found))
+        survived = sum(make(binary, version, found[version], args.keep, args.seconds, dice) for version in args.versions or list(found))
         print("%d starts survived" % survived)
     score(binary, args.keep, args.half)
     return 0
