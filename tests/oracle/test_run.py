@@ -121,18 +121,19 @@ def events(path):
 
 
 def same_events(guard_path, device_path):
-    """The guard's events against the stand-in's, of every process on every device: each size at each address, in the order of that address.
+    """The guard's events against the stand-in's of the same process (`run --trace` writes the one that holds most): each size at each address, in the order of that address.
     The stand-in also writes down, with no bytes, graphs that are given back."""
     def by_address(found):
         table = {}
-        for where, list_of in found.items():
+        for (pid, _), list_of in found.items():
             for kind, address, size in list_of:
-                if kind in (MALLOC, FREE) and size: table.setdefault((*where, address), []).append((kind, size))
+                if kind in (MALLOC, FREE) and size and pid in traced: table.setdefault((pid, address), []).append((kind, size))
         return table
     ours, theirs = events(guard_path), events(device_path)
+    traced = {pid for pid, _ in ours}
     mine = by_address(ours)
     taken = sum(size for list_of in mine.values() for kind, size in list_of if kind == MALLOC)
-    return mine == by_address(theirs), sum(map(len, ours.values())), taken, len({pid for pid, _ in ours})
+    return mine == by_address(theirs), sum(map(len, ours.values())), taken
 
 
 def way(binary, folder, scratch, name, command, gpu):
@@ -142,11 +143,11 @@ def way(binary, folder, scratch, name, command, gpu):
     done = subprocess.run(words, capture_output=True, text=True, env=engines.environment(folder))
     run = read(report)
     if not run or not run["devices"] or not os.path.exists(guard): return done.stderr, {"%s ends with a report" % name: False}
-    same, count, taken, processes = same_events(guard, device)
+    same, count, taken = same_events(guard, device)
     try: verdict = json.loads(done.stdout)["verdict"]
     except ValueError: verdict = "no report"
-    print("%s: %s, %d events of %d processes, %d bytes taken, phase %s, at most %s" %
-          (name, verdict, count, processes, taken, run["phase"], " ".join("%.2f GiB" % (d["peak_bytes"] / GIB) for d in run["devices"])), flush=True)
+    print("%s: %s, %d events, %d bytes taken, phase %s, at most %s" %
+          (name, verdict, count, taken, run["phase"], " ".join("%.2f GiB" % (d["peak_bytes"] / GIB) for d in run["devices"])), flush=True)
     print("   ", {k: round(v / GIB, 2) for k, v in run["devices"][0]["owners_at_peak"].items()})
     return done.stderr, {"%s: every event is the stand-in's, to the byte" % name: same and count > 20, "%s: nothing was refused" % name: run["refused"] == 0,
                          "%s: it starts" % name: verdict == "fits", "%s: it stays inside" % name: all(d["peak_bytes"] <= d["budget_bytes"] for d in run["devices"])}
