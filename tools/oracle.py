@@ -289,7 +289,7 @@ def sweep_page(records, lines, tally):
     page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
     page += ["", "Every peak of a start that compiles has the copy of the embedding in it. On 0.32.0 the profile run splits no block from 20 MiB on, so cuBLAS, which asks for 32 MiB on 9.0,",
              "is given a freed block of 48 MiB (2,048 tokens of the MLP's width) whole: 16 MiB more than planned are kept, seen in the allocator; no block fits so with 8,192 tokens, or on 8.x (8 MiB). On 0.28.0 free memory lacks the copy's segment as well for Qwen3-8B (1,188 MiB) and Qwen3-4B,",
-             "not for Llama-3.1-8B and Qwen3-14B (0): docs/accuracy.md says why. Gated delta nets (4 layers of Qwen3-Next) did not end within their time on a busy machine."]
+             "not for Llama-3.1-8B and Qwen3-14B (0): docs/accuracy.md says why."]
     return page + ["", "What differs by more:", "", *told(records, lines, tally)]
 
 

@@ -669,6 +669,40 @@ static void mxfp4_experts_on_hopper_have_many_nodes(void **state)
     end(&s);
 }
 
+/* Two layers that are an MLP alone (Nemotron-H): half of their nodes, and each size has two pieces less. */
+static void a_layer_without_a_mixer_ends_no_piece(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 12, 0));
+    with_graphs(&s);
+    uint64_t const both = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    s.attentions[1].mixer = OOS_MIXER_NONE;
+    s.layers[1].attention = s.layers[3].attention = 1;
+    assert_int_equal(both - graphs_of(&s, "FLASH_ATTN", 1).taken.bytes,
+                     (4 * (38 - 28) * 6 + 2 * 2 * 32) * OOS_KIB);
+    end(&s);
+}
+
+/* Experts lost two kernels a layer with 0.28, latent attention has more than attention. */
+static void nodes_of_experts_and_of_latent_attention(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 12, 0));
+    with_graphs(&s);
+    uint64_t const dense = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    uint64_t const before = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    assert_int_equal(before - dense, 4 * (68 - 38) * 6 * OOS_KIB);
+    s.rules.fewer_nodes = true;
+    uint64_t const experts = graphs_of(&s, "FLASH_ATTN", 1).taken.bytes;
+    assert_int_equal(before - experts, 4 * (68 - 60) * 6 * OOS_KIB);
+    for (size_t i = 0; i < 2; i++) s.attentions[i].mixer = OOS_MIXER_MLA;
+    assert_int_equal(graphs_of(&s, "FLASH_ATTN", 1).taken.bytes - experts, 4 * (73 - 60) * 6 * OOS_KIB);
+    end(&s);
+}
+
 /* Every group of the cache has a FlashInfer workspace, and a wrapper for each whole graph. */
 static void flashinfer_takes_a_workspace_for_every_group(void **state)
 {
@@ -711,6 +745,8 @@ int main(void)
         cmocka_unit_test(hopper_takes_more_outside_torch_from_0_18_to_0_20),
         cmocka_unit_test(what_capture_prints_is_less_by_the_forward_before_it),
         cmocka_unit_test(mxfp4_experts_on_hopper_have_many_nodes),
+        cmocka_unit_test(a_layer_without_a_mixer_ends_no_piece),
+        cmocka_unit_test(nodes_of_experts_and_of_latent_attention),
         cmocka_unit_test(flashinfer_takes_a_workspace_for_every_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
