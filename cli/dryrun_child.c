@@ -73,7 +73,8 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
     snprintf(programs, sizeof programs, "%s/..", folder);
     environment_put_front("PATH", programs); /* nvidia-smi */
     snprintf(python, sizeof python, "%s/../python", folder);
-    if (engine->interpreter[0] && access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
+    /* also when the command is no Python: a script or `oomsight run` may start one */
+    if (access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
     setenv("VLLM_NO_USAGE_STATS", "1", 0);
     setenv("EP_SUPPRESS_NCCL_CHECK", "1",

@@ -3,7 +3,7 @@ one, of the newest engine that is installed; exit 77 without an engine.
 
     tests/oracle/test_run.py BINARY [--torch-only]
     tests/oracle/test_run.py BINARY --ways VERSION [WAY...]     eager, graphs, tp2, moe, hybrid, quantised: event by event
-    tests/oracle/test_run.py BINARY --seed-002                  a 23 GiB slice of a larger card, on vLLM 0.19.1; took over 20 GB of host memory
+    tests/oracle/test_run.py BINARY --seed-002                  a 23 GiB slice of a larger card, on vLLM 0.19.1
     tests/oracle/test_run.py BINARY --share VERSION             two engines on one card
     tests/oracle/test_run.py BINARY --torch VENV...             PyTorch programs, two settings of its allocator, event by event
     tests/oracle/test_run.py BINARY --sglang                    the same as a way, of SGLang"""
