@@ -134,6 +134,8 @@ const char *segment_folder(void); /* where shared segments are kept */
 void environment_put_front(const char *name,
                            const char *value); /* of a list with colons; without memory the value alone */
 double seconds_since_boot(void);               /* counted while the machine sleeps, too */
+/* cmd_top.c: the words of a process, each with its zero, as many as fit; the number of bytes */
+size_t top_words(int pid, char *ret_words, size_t capacity);
 /* top_serving.c: what the engine of a run says of itself, where it answers */
 void top_serving(oomsight_run *run, int pid);
 /* Behind the guard: a program that tries it (cli/selftest.c). */

@@ -14,19 +14,25 @@
 
 enum { KEPT_MAX = 64, PATH_BYTES = 800, DUMP_SECONDS = 70 };
 
+size_t top_words(int pid, char *ret_words, size_t capacity)
+{
+    char path[64];
+    size_t len = 0;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t some; fd >= 0 && (some = read(fd, ret_words + len, capacity - 1 - len)) > 0;)
+        len += (size_t)some;
+    if (fd >= 0) close(fd);
+    ret_words[len] = '\0';
+    return len;
+}
+
 /* The words that it was started with, for people: one line, cut. */
 static void command_of(int pid, char *ret_line, size_t capacity)
 {
-    char path[64];
-    ret_line[0] = '\0';
-    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    int const fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    ssize_t const len = read(fd, ret_line, capacity - 1);
-    close(fd);
-    for (ssize_t i = 0; i < len; i++)
+    size_t const len = top_words(pid, ret_line, capacity);
+    for (size_t i = 0; i < len; i++)
         if (!ret_line[i]) ret_line[i] = ' ';
-    ret_line[len > 0 ? len : 0] = '\0';
 }
 
 /* A file of ours whose launcher lives; one whose launcher is gone is removed. */

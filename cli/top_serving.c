@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +26,7 @@ static unsigned port_of(int pid)
     static char words[WORDS_BYTES];
     unsigned port = 0, usual = 0;
     bool inside = false; /* behind the words of `oomsight run` */
-    size_t len = 0;
-    snprintf(words, sizeof words, "/proc/%d/cmdline", pid);
-    int const fd = open(words, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    for (ssize_t some; len < sizeof words - 1 && (some = read(fd, words + len, sizeof words - 1 - len)) > 0;)
-        len += (size_t)some;
-    close(fd);
-    words[len] = '\0';
+    size_t const len = top_words(pid, words, sizeof words);
     for (const char *word = words, *before = ""; word < words + len;
          before = word, word += strlen(word) + 1) {
         if (!inside) {

@@ -10,8 +10,8 @@ sweep starts each model of tests/oracle/models.py with that many layers on each 
 bytes asked for and taken while loading, KV pages, backend. Starts whose key is in FILE already are left out, so it can be ended and
 taken up again. compare plans the same starts and prints what differs, and nodes per layer (the difference of two numbers of layers).
 release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags, defaults
-and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Nothing is fitted on these starts, so every key
-counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
+and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Of these starts
+the nodes of a layer were taken into src/plan/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
 
 import argparse
 import glob
@@ -98,9 +98,9 @@ def config_of(name, folder):
         return json.load(file)
 
 
-def layers_of(name, config, wanted):
+def layers_of(config, wanted):
     """Hybrids need a stretch that has each kind of layer."""
-    least = {"qwen3-next-80b": 4, "nemotron-nano-9b": 16, "jamba-mini": 8}.get(name) or least_layers(config)
+    least = least_layers(config)
     return [count * least // min(wanted) for count in wanted] if least else []
 
 
@@ -131,7 +131,7 @@ def jobs_of(args, folder, gpu, done):
     jobs = []
     for name in sorted(os.listdir(args.models)) if args.models else SWEPT:
         config = config_of(name, args.models)
-        for layers in layers_of(name, config, args.layers) if config else []:
+        for layers in layers_of(config, args.layers) if config else []:
             key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests, args.tokens)
             if key in done or (args.only and args.only not in key):
                 continue

@@ -18,9 +18,7 @@ import engines
 import models
 
 CALLS = 200000
-PROGRAM = """import ctypes, sys
-import torch
-import vllm._custom_ops
+HEAP = """import ctypes
 
 
 class Heap(ctypes.Structure):
@@ -29,6 +27,18 @@ class Heap(ctypes.Structure):
 
 libc = ctypes.CDLL(None)
 libc.mallinfo2.restype = Heap
+
+
+def heap_bytes():
+    heap = libc.mallinfo2()
+    return heap.uordblks + heap.hblkhd
+
+
+"""
+PROGRAM = HEAP + """import sys
+import torch
+import vllm._custom_ops
+
 key = torch.empty(1, 4, 64, device="cuda", dtype=torch.float16)
 cache, slots, scale = torch.empty(2, 8, 16, 4, 64, device="cuda", dtype=torch.float16), torch.zeros(1, dtype=torch.int64, device="cuda"), torch.ones(1, device="cuda")
 
@@ -36,8 +46,7 @@ cache, slots, scale = torch.empty(2, 8, 16, 4, 64, device="cuda", dtype=torch.fl
 def call(count):
     for _ in range(count):
         torch.ops._C_cache_ops.reshape_and_cache_flash(key, key, cache[0], cache[1], slots, "auto", scale, scale)
-    heap = libc.mallinfo2()
-    return heap.uordblks + heap.hblkhd
+    return heap_bytes()
 
 
 count = int(sys.argv[1])
@@ -45,17 +54,10 @@ call(1000)
 first = call(1000)
 print("LEFT %.2f" % ((call(count) - first) / count), flush=True)
 """
-SITES = """import ctypes, gc, json, os, sys, tracemalloc
+SITES = HEAP + """import gc, json, os, sys, tracemalloc
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 from vllm import LLM, SamplingParams
 
-
-class Heap(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
-
-
-libc = ctypes.CDLL(None)
-libc.mallinfo2.restype = Heap
 PROMPT, ANSWER, ROUND = 512, 8, 50
 llm = LLM(sys.argv[1], skip_tokenizer_init=True, load_format="dummy", enforce_eager=True, max_num_seqs=16, max_num_batched_tokens=4096, gpu_memory_utilization=0.5,
           num_gpu_blocks_override=700)
@@ -75,8 +77,7 @@ def serve(count):
         llm.generate(prompts, SamplingParams(max_tokens=ANSWER, ignore_eos=True, detokenize=False), use_tqdm=False)
     sent += count
     gc.collect()
-    heap = libc.mallinfo2()
-    return heap.uordblks + heap.hblkhd
+    return heap_bytes()
 
 
 llm.llm_engine.step = counted

@@ -35,7 +35,7 @@ class Oracle(unittest.TestCase):
     def test_every_swept_model_is_there_and_hybrids_keep_each_kind_of_layer(self):
         for name in oracle.SWEPT:
             self.assertIn(name, oracle.models.MODELS)
-        pattern = oracle.cut(oracle.models.MODELS["nemotron-nano-9b"], oracle.layers_of("nemotron-nano-9b", oracle.models.MODELS["nemotron-nano-9b"], [2, 4])[0])["hybrid_override_pattern"]
+        pattern = oracle.cut(oracle.models.MODELS["nemotron-nano-9b"], oracle.layers_of(oracle.models.MODELS["nemotron-nano-9b"], [2, 4])[0])["hybrid_override_pattern"]
         self.assertEqual(set(pattern), set("M-*"))
 
     def test_a_stretch_has_every_kind_of_layer(self):
