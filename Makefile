@@ -5,21 +5,22 @@ B ?= build
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
 $(B)/build.ninja:
-	@meson setup $(B) >/dev/null
-check: all              ## unit, golden and CLI tests
-	@meson test -C $(B) --print-errorlogs --num-processes 2
+	@tools/setup.sh $(B)
+check:                  ## unit, golden and CLI tests, in a build that walks its invariants
+	@test -f build-check/build.ninja || tools/setup.sh build-check -Dchecks=true
+	@ninja -C build-check -j2 && meson test -C build-check --print-errorlogs --num-processes 2
 asan:                   ## the same under ASan and UBSan
-	@test -f build-asan/build.ninja || CC=clang meson setup build-asan -Db_sanitize=address,undefined -Dbuildtype=debug >/dev/null
+	@test -f build-asan/build.ninja || CC=clang tools/setup.sh build-asan -Db_sanitize=address,undefined -Dbuildtype=debug
 	@ninja -C build-asan -j2 && meson test -C build-asan --print-errorlogs --num-processes 2
 fuzz:                   ## fuzz one target: make fuzz T=config RUNS=100000
-	@test -f build-fuzz/build.ninja || CC=clang meson setup build-fuzz -Dfuzz=true -Ddefault_library=static -Db_sanitize=address,undefined -Dbuildtype=debugoptimized >/dev/null
+	@test -f build-fuzz/build.ninja || CC=clang tools/setup.sh build-fuzz -Dfuzz=true -Ddefault_library=static -Db_sanitize=address,undefined -Dbuildtype=debugoptimized
 	@ninja -C build-fuzz -j2 && tools/fuzz.sh build-fuzz $(T) $(RUNS)
 coverage:               ## which lines tests and corpora reach, by folder (clang, llvm)
 	@tools/coverage.py
-mutants:                ## change one line at a time: which test notices? about an hour
-	@tools/mutants.py --markdown
+mutants:                ## change one line at a time: which test notices? half an hour
+	@tools/mutants.py
 oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n MODELS=dir: that release, installed, asked, swept, docs/releases/x.md
-	@if [ -n "$(VERSION)" ]; then tools/oracle.py release $(B)/cli/oomsight --vllm $(VERSION) --minutes $(or $(MINUTES),60) $(if $(MODELS),--models $(MODELS)); c=$$?; [ $$c -eq 77 ] || exit $$c; exit 0; fi; rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
+	@if [ -n "$(VERSION)" ]; then tools/oracle.py release $(B)/cli/oomsight --vllm $(VERSION) --minutes $(or $(MINUTES),60) $(if $(MODELS),--models $(MODELS)); c=$$?; [ $$c -eq 77 ] || exit $$c; exit 0; fi; rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py test_sglang_plan.py test_vision.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
 sabotage: all           ## 200 signals at random times to all processes of dry runs; nothing may be left. SEED=N
 	@python3 tests/shim/sabotage.py $(B)/cli/oomsight --signals 200 $(if $(SEED),--seed $(SEED))
 seeds: all              ## the reported cases, raised again by the engines of those versions
@@ -35,7 +36,7 @@ matrix-oracle: all      ## twelve dry starts over two versions by the pool and b
 fleet: all              ## a thousand pods followed for a while, with twenty kills; prints lag, processor time, memory
 	@python3 tests/explain/fleet.py $(B)/cli/oomsight --pods 1000 --incidents 200 --kills 20 --seconds 80
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
-	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write
+	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write && tools/format_pages.py $(B)/cli/oomsight --write
 app:                    ## the page that needs no install, in build/app: WebAssembly by PyPI's ziglang
 	@tools/app.sh build-wasm build/app
 space: app              ## the page as a static Space of Hugging Face, in build/space

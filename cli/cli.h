@@ -26,7 +26,8 @@ enum {
     KB = 1 << 12,
     REDACT = 1 << 13,
     COMPLETION = 1 << 14,
-    EVERY = (1 << 15) - 1,
+    WHAT = 1 << 15,
+    EVERY = (1 << 16) - 1,
     ANSWERS = EVERY & ~(RUN | TOP | REDACT | COMPLETION), /* they write one, in a form that can be chosen */
 };
 enum { ANY = INT_MAX - 1, BEHIND = INT_MAX };
@@ -131,6 +132,8 @@ void command_missing(const cli_options *given); /* says what it takes besides op
 
 /* cli/launch.c */
 const char *segment_folder(void); /* where shared segments are kept */
+/* Files of runs in it, removing those that dead launchers left behind. Each path is to be freed. */
+size_t run_segments(char **ret_paths, size_t most);
 void environment_put_front(const char *name,
                            const char *value); /* of a list with colons; without memory the value alone */
 double seconds_since_boot(void);               /* counted while the machine sleeps, too */

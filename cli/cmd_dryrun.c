@@ -121,6 +121,15 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
         ending.load_answered += loads[i].answered + loads[i].aborted;
     }
     if (oomsight_dryrun_end(dryrun, &ending, &error) != OOMSIGHT_OK) return fail_with(&error);
+    if (options->given->report) {
+        cli_options to_file = *options->given;
+        to_file.render.format = OOMSIGHT_FORMAT_JSON;
+        to_file.output = to_file.report;
+        oomsight_status const told = oomsight_dryrun_render(dryrun, &to_file.render, &text, &error);
+        int const written = output_give(&to_file, told, text, &error);
+        if (written != EXIT_FITS) return written;
+        text = NULL;
+    }
     oomsight_status const status = oomsight_dryrun_render(dryrun, &options->given->render, &text, &error);
     int const code = output_give(options->given, status, text, &error);
     if (code != EXIT_FITS) return code;
@@ -159,8 +168,13 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
     int code = dryrun_engine_find(&options, scratch, &engine);
     if (dryrun_interrupted()) code = 128 + dryrun_interrupted();
     if (code) goto out;
+    bool const told = options.params.engine_version != NULL; /* on the command line */
     if (engine.version[0]) options.params.engine_version = engine.version;
     options.params.engine = engine.name;
+    if (!engine.name && !told) { /* any program; an engine in it says so itself */
+        options.params.engine = "torch";
+        options.params.engine_version = engine.torch[0] ? engine.torch : NULL;
+    }
     if (oomsight_data_open(options.given->data, &data, &error) != OOMSIGHT_OK) {
         code = fail_with(&error);
         goto out;

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { EXIT_NOT_LIMITED = 125 }; /* as env(1) and timeout(1): it is ours, not the command's */
+
 static bool take_budget(const char *value, oomsight_run_params *params)
 {
     char *end;
@@ -22,7 +24,8 @@ static bool take_budget(const char *value, oomsight_run_params *params)
     if (*end == '\0' && share > 0 && share <= 1 && strchr(value, '.'))
         return params->budget_millionths = (unsigned)(share * 1e6 + 0.5), true;
     if (oomsight_size_parse(value, &params->budget_bytes) && params->budget_bytes) return true;
-    complain("oomsight run: '%s' is no budget (20GiB, 24564MiB, or a share such as 0.6)", value);
+    complain("oomsight run: '%s' is no budget: a size with its unit, such as 20GiB, or a share such as 0.6",
+             value);
     return false;
 }
 
@@ -45,6 +48,14 @@ static void segment_name(char *ret_path, size_t capacity)
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(ret_path, capacity, "%s/" RUN_SEGMENT_PREFIX "%d-%llx", segment_folder(), (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+}
+
+/* What was left behind by launchers that were killed takes room that we, and NCCL, need. */
+static void leftovers_remove(void)
+{
+    char *paths[256];
+    size_t const count = run_segments(paths, sizeof paths / sizeof *paths);
+    for (size_t i = 0; i < count; i++) free(paths[i]);
 }
 
 static void child_exec(const cli_options *given, const char *guard, const char *segment_path)
@@ -142,12 +153,35 @@ static void pass_some(run_output *output, const sigset_t *mask)
         if (ready[i].revents) run_output_pass(&output->streams[i], output);
 }
 
+/* Often at the start, when processes come, and seldom later. */
+static void look_around(oomsight_run *run, pid_t pid, double now, double *next)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    if (now < *next) return;
+    *next = now + (now < 10 ? 0.2 : now < 120 ? 1 : 5);
+    if (oomsight_run_look(run, (int)pid, &text, &error) != OOMSIGHT_OK || !text) return;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) complain("oomsight run: %s", line);
+    oomsight_text_free(text);
+}
+
+/* A limit that was asked for and is not in force is an error, whatever the command says; an error of its own is told as it is. */
+static int limit_judge(const oomsight_run *run, int code)
+{
+    oomsight_run_limit const limit = oomsight_run_limited(run);
+    if (limit == OOMSIGHT_RUN_NO_LIMIT || limit == OOMSIGHT_RUN_LIMIT_IN_FORCE) return code;
+    complain("oomsight run: the limit was not in force: %s",
+             limit == OOMSIGHT_RUN_LIMIT_FOR_NOBODY ? "no process of the command came to the guard"
+                                                    : "a process used CUDA and was not counted");
+    return code ? code : EXIT_NOT_LIMITED;
+}
+
 /* Until the command has ended: its exit code. */
 static int attend(const cli_options *given, pid_t pid, run_output *output, oomsight_run *run,
                   run_bundle *bundle, run_turn *turn, const sigset_t *mask)
 {
     double const start = seconds_since_boot();
-    double watched = -1;
+    double watched = -1, look = 0;
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         pass_some(output, mask);
@@ -155,12 +189,14 @@ static int attend(const cli_options *given, pid_t pid, run_output *output, oomsi
         if (bundle_asked) bundle_asked = 0, bundle->asked = true;
         double const now = seconds_since_boot() - start;
         if (now - watched >= 1) oomsight_run_watch(run, watched = now);
+        look_around(run, pid, now, &look);
         run_bundle_look(bundle, given, output, run, false);
         run_turn_look(turn, output->said);
     }
     run_turn_end(turn);
     child_pid = 0;
     run_output_end(output);
+    look_around(run, 0, look, &look); /* what the guard itself has told */
     run_bundle_look(bundle, given, output, run, true);
     run_bundle_finish(bundle, run);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -197,7 +233,7 @@ static int guarded(const cli_options *given, const char *guard, const char *segm
     signals_taken();
     int const code = attend(given, pid, &output, run, &bundle, turn, &before);
     report(given, run);
-    return code;
+    return limit_judge(run, code);
 }
 
 /* A program of our own, without the guard and then as any other command. */
@@ -232,6 +268,32 @@ static bool take_limits(const cli_options *given, oomsight_run_params *params)
     return false;
 }
 
+static void budget_compare(const oomsight_run_params *params, const oomsight_run *run)
+{
+    uint64_t const device = oomsight_run_device_bytes(run);
+    if (device && params->budget_bytes > device)
+        complain("oomsight run: --budget %.2f GiB is more than the %.2f GiB of the smallest device: there "
+                 "the device is the limit",
+                 (double)params->budget_bytes / 0x1p30, (double)device / 0x1p30);
+}
+
+/* The guard has no place for its figures. A limit that could not be in force is an error; without one the command is what matters. */
+static int without_guard(const cli_options *given, const oomsight_error *error)
+{
+    bool const limited = given->budget || given->unified.text || given->share;
+    if (limited) {
+        fail_with(error);
+        complain("oomsight run: the limit cannot be put in force, and the command was not started");
+        return EXIT_NOT_LIMITED;
+    }
+    complain("oomsight run: %s", error->text);
+    complain("oomsight run: the command runs WITHOUT the guard: nothing is counted, and there is no report "
+             "and no bundle");
+    execvp(given->words[0], given->words);
+    complain("oomsight run: '%s' cannot be started: %s", given->words[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
+
 int cmd_run(cli_options *given)
 {
     char guard[600], segment_path[600];
@@ -250,9 +312,11 @@ int cmd_run(cli_options *given)
     handle(SIGUSR2, ask_bundle); /* whoever finds the segment may ask */
     run_turn turn = {.lock = -1};
     if (given->share && !run_turn_take(&turn, given->share)) return EXIT_USAGE;
+    leftovers_remove();
     segment_name(segment_path, sizeof segment_path);
     params.segment_path = segment_path;
-    if (oomsight_run_create(&params, &run, &error) != OOMSIGHT_OK) return fail_with(&error);
+    if (oomsight_run_create(&params, &run, &error) != OOMSIGHT_OK) return without_guard(given, &error);
+    budget_compare(&params, run);
     int code = given->share ? run_share_join(run, given->share) : 0;
     if (code == 0) code = guarded(given, guard, segment_path, run, &turn);
     oomsight_run_free(run);

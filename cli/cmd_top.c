@@ -1,7 +1,6 @@
 /* oomsight top: what runs under `oomsight run` on this machine, and what it holds. */
-#include "cli.h"
+#include "top.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,18 +34,6 @@ static void command_of(int pid, char *ret_line, size_t capacity)
         if (!ret_line[i]) ret_line[i] = ' ';
 }
 
-/* A file of ours whose launcher lives; one whose launcher is gone is removed. */
-static bool is_live(const char *path, const char *name, int *ret_pid)
-{
-    struct stat info;
-    *ret_pid = atoi(name + strlen(RUN_SEGMENT_PREFIX));
-    if (*ret_pid <= 0 || lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid())
-        return false;
-    if (kill(*ret_pid, 0) == 0) return true;
-    unlink(path);
-    return false;
-}
-
 /* Runs stay open between two drawings, so that growth can be told. */
 typedef struct kept_run {
     char path[PATH_BYTES];
@@ -58,7 +45,8 @@ typedef struct kept_run {
 
 static kept_run kept[KEPT_MAX];
 
-static oomsight_run *open_kept(const char *path, int pid)
+/* NULL: no segment of ours, or its launcher is gone. */
+static oomsight_run *open_kept(const char *path)
 {
     oomsight_error error = {0};
     kept_run *place = NULL;
@@ -73,38 +61,45 @@ static oomsight_run *open_kept(const char *path, int pid)
         snprintf(place->path, sizeof place->path, "%s", path);
         place->since = seconds_since_boot();
     }
+    place->pid = oomsight_run_launcher(place->run);
+    if (!place->pid) return NULL; /* not drawn: it is closed with the next */
     place->drawn = true;
-    place->pid = pid;
     oomsight_run_watch(place->run, seconds_since_boot() - place->since);
     return place->run;
 }
 
-/* Beside the file and over it: whoever reads it never sees half of it. */
+/* A new file beside it that nobody can have put there, moved over it: whoever reads it never sees half of it, and a link in its place
+ * goes. Its readers are other users. */
+static bool text_write(const char *path, const char *text)
+{
+    char fresh[PATH_BYTES];
+    int const name = snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
+    int const fd = name > 0 && (size_t)name < sizeof fresh ? mkostemp(fresh, O_CLOEXEC) : -1;
+    if (fd < 0) return false;
+    FILE *file = fchmod(fd, 0644) == 0 ? fdopen(fd, "w") : NULL;
+    if (!file) close(fd);
+    bool good = file && fputs(text, file) >= 0;
+    good = file && fclose(file) == 0 && good && rename(fresh, path) == 0;
+    if (!good) unlink(fresh);
+    return good;
+}
+
 static bool metrics_write(const char *path)
 {
     oomsight_run *runs[KEPT_MAX];
     oomsight_error error = {0};
     int pids[KEPT_MAX];
     size_t count = 0;
-    char *text = NULL, fresh[PATH_BYTES];
+    char *text = NULL;
     for (size_t i = 0; i < KEPT_MAX; i++) {
         if (!kept[i].run) continue;
         pids[count] = kept[i].pid;
         runs[count++] = kept[i].run;
     }
-    bool good = oomsight_run_metrics(runs, pids, count, &text, &error) == OOMSIGHT_OK;
-    if (!good) fail_with(&error);
-    snprintf(fresh, sizeof fresh, "%s.%d.tmp", path, (int)getpid());
-    FILE *file = good ? fopen(fresh, "we") : NULL;
-    if (file) {
-        good = fputs(text, file) >= 0;
-        good = fclose(file) == 0 && good && rename(fresh, path) == 0;
-    } else
-        good = false;
-    if (!good && text) {
-        complain("oomsight top: %s: %s", path, strerror(errno));
-        unlink(fresh);
-    }
+    if (oomsight_run_metrics(runs, pids, count, &text, &error) != OOMSIGHT_OK)
+        return fail_with(&error), false;
+    bool const good = text_write(path, text);
+    if (!good) complain("oomsight top: %s: %s", path, strerror(errno));
     oomsight_text_free(text);
     return good;
 }
@@ -121,14 +116,12 @@ static void close_gone(void)
 }
 
 /* Ask whoever started it, and wait until it is written. */
-static bool dump(const cli_options *given, const char *path, int pid)
+static bool dump(const cli_options *given, oomsight_run *run, int pid)
 {
-    oomsight_run *run = open_kept(path, pid);
     const char *place = "";
-    if (!run || (given->word_count && atoi(given->words[0]) != pid)) return false;
+    if (given->word_count && atoi(given->words[0]) != pid) return false;
     unsigned const before = oomsight_run_bundles(run, &place);
-    int const launcher = oomsight_run_launcher(run);
-    if (!launcher || kill(launcher, SIGUSR2) != 0) return false;
+    if (kill(pid, SIGUSR2) != 0) return false;
     for (unsigned tenths = 0; tenths < 10 * DUMP_SECONDS; tenths++) {
         struct timespec const pause = {.tv_nsec = 100000000};
         if (oomsight_run_bundles(run, &place) != before) {
@@ -141,51 +134,66 @@ static bool dump(const cli_options *given, const char *path, int pid)
     return false;
 }
 
-static bool show(const cli_options *given, const char *path, int pid, bool first)
+static bool show(const cli_options *given, oomsight_run *run, int pid, bool first, FILE *out)
 {
     oomsight_error error = {0};
-    oomsight_run *run = open_kept(path, pid);
     char *text = NULL, line[4096];
-    if (!run) return false;
     top_serving(run, pid);
     bool const shown = oomsight_run_render(run, &given->render, &text, &error) == OOMSIGHT_OK;
     command_of(pid, line, sizeof line);
     if (shown && given->render.format == OOMSIGHT_FORMAT_JSON)
-        printf("%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
+        fprintf(out, "%s{\"pid\": %d, \"run\": %s}", first ? "" : ",\n", pid, text);
     else if (shown) {
         char *clean = NULL;
         const char *behind =
             strstr(line, " -- "); /* the words of `oomsight run` itself are told in figures */
         unsigned const columns = given->render.width;
         if (oomsight_text_redact(behind ? behind + 4 : line, &clean, &error) == OOMSIGHT_OK)
-            printf("%-8d%.*s\n", pid, columns > 20 ? (int)columns - 9 : 200, clean);
+            fprintf(out, "%-8d%.*s\n", pid, columns > 20 ? (int)columns - 9 : 200, clean);
         oomsight_text_free(clean);
-        printf("%s\n", text);
+        fprintf(out, "%s\n", text);
     }
     oomsight_text_free(text);
     return shown;
 }
 
-static unsigned draw(const cli_options *given, bool shown)
+/* `texts`: a place for what is shown of each, or NULL: it is printed. */
+static unsigned draw(const cli_options *given, bool shown, char **texts)
 {
-    const char *folder = segment_folder();
     unsigned count = 0;
-    DIR *place = opendir(folder);
-    if (!place) return 0;
-    for (const struct dirent *entry; (entry = readdir(place));) {
-        char path[PATH_BYTES];
-        int pid;
-        if (strncmp(entry->d_name, RUN_SEGMENT_PREFIX, strlen(RUN_SEGMENT_PREFIX)) != 0) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (!is_live(path, entry->d_name, &pid)) continue;
-        if (given->dump ? dump(given, path, pid)
-            : shown     ? show(given, path, pid, count == 0)
-                        : open_kept(path, pid) != NULL)
-            count++;
+    char *paths[KEPT_MAX];
+    size_t const found = run_segments(paths, KEPT_MAX);
+    for (size_t i = 0; i < found; i++) {
+        oomsight_run *run = open_kept(paths[i]);
+        int const pid = run ? oomsight_run_launcher(run) : 0;
+        size_t len;
+        FILE *out = texts && pid && shown ? open_memstream(&texts[count], &len) : stdout;
+        bool const done =
+            pid && out &&
+            (given->dump ? dump(given, run, pid) : !shown || show(given, run, pid, count == 0, out));
+        if (out && out != stdout) {
+            fclose(out);
+            if (!done) free(texts[count]);
+        }
+        if (done) count++;
+        free(paths[i]);
     }
-    closedir(place);
     close_gone();
     return count;
+}
+
+/* A screen: from the top, over what was there, with the size that it has now. */
+static void draw_screen(cli_options *given)
+{
+    char *texts[KEPT_MAX];
+    unsigned rows, columns;
+    top_screen_size(&rows, &columns);
+    if (!getenv("COLUMNS")) given->render.width = columns < 120 ? columns : 120;
+    unsigned const count = draw(given, true, texts);
+    fputs("\033[H\033[J", stdout);
+    top_screen_put(texts, count, rows, columns);
+    if (!count) puts("nothing runs under 'oomsight run' here");
+    for (unsigned i = 0; i < count; i++) free(texts[i]);
 }
 
 int cmd_top(cli_options *given)
@@ -195,26 +203,27 @@ int cmd_top(cli_options *given)
         return EXIT_USAGE;
     }
     if (given->dump) {
-        if (draw(given, false)) return 0;
+        if (draw(given, false, NULL)) return 0;
         complain("oomsight top: nothing runs under 'oomsight run' here that could write a bundle");
         return EXIT_INPUT;
     }
     bool const json = given->render.format == OOMSIGHT_FORMAT_JSON;
     if (json) {
         puts("[");
-        draw(given, true);
+        draw(given, true, NULL);
         puts("]");
         return !given->metrics_file || metrics_write(given->metrics_file) ? 0 : EXIT_INPUT;
     }
-    for (;;) {
-        bool const terminal = isatty(STDOUT_FILENO),
-                   again = !given->once && (terminal || given->metrics_file);
-        bool const shown = terminal || !again;                /* else it only keeps the file */
-        if (again && terminal) fputs("\033[H\033[J", stdout); /* from the top, over what was there */
-        if (!draw(given, shown) && shown) puts("nothing runs under 'oomsight run' here");
+    bool const terminal = isatty(STDOUT_FILENO), again = !given->once && (terminal || given->metrics_file);
+    if (again && terminal) top_screen_begin();
+    do {
+        bool const shown = !again; /* else a screen, or it only keeps the file */
+        if (again && terminal)
+            draw_screen(given);
+        else if (!draw(given, shown, NULL) && shown)
+            puts("nothing runs under 'oomsight run' here");
         fflush(stdout);
         if (given->metrics_file && !metrics_write(given->metrics_file)) return EXIT_INPUT;
-        if (!again) return 0;
-        sleep((unsigned)number_or(given->every, 2));
-    }
+    } while (again && top_screen_wait(number_or(given->every, 2)));
+    return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 /* What --load asks for (dryrun_mix.c). */
@@ -26,14 +27,21 @@ typedef struct dryrun_mix {
     double prefix_ratio;  /* of each prompt; the same in all */
     unsigned logprobs;    /* 0: none */
     unsigned seed;
-    unsigned hang_seconds; /* without an answer and without a call of the engine: it hangs */
-    const char *body;      /* more JSON for each request, with its closing bracket; NULL: none */
+    unsigned hang_seconds;              /* without an answer and without a call of the engine: it hangs */
+    unsigned image_width, image_height; /* of the image in each request, which is a chat then; 0: none */
+    const char *body;                   /* more JSON for each request, with its closing bracket; NULL: none */
 } dryrun_mix;
 
 /* False: told on stderr. `value` must outlive the mix. */
 bool dryrun_mix_read(const char *value, dryrun_mix *ret_mix);
 dryrun_lengths dryrun_mix_lengths(const dryrun_mix *mix, unsigned number);
 bool dryrun_mix_aborts(const dryrun_mix *mix, unsigned number);
+
+/* dryrun_image.c: an image of that size as a data URL; false: no memory. Its smallest row has room for the number. */
+bool dryrun_image_put(FILE *out, unsigned width, unsigned height, unsigned number);
+
+/* Where requests of this kind are posted. */
+const char *dryrun_mix_path(const dryrun_mix *mix);
 
 /* The body of request `number`, to be given to free(); NULL: no memory. */
 char *dryrun_mix_body(const dryrun_mix *mix, const char *model, unsigned number, size_t *ret_len);
@@ -68,6 +76,7 @@ typedef struct dryrun_engine {
     char cuda_version[16]; /* as torch says it */
     const char *name;      /* of the engine; NULL: none that is known */
     char version[32];      /* "": it was not found */
+    char torch[32];        /* version of PyTorch */
     bool serves;           /* it will say that it is ready, and go on */
     unsigned port;         /* of the server */
     const char *model;     /* the word of the command; NULL: none */

@@ -98,6 +98,7 @@ static bool machine_enter(const char *segment_path)
     uid_t const user = geteuid();
     gid_t const group = getegid();
     snprintf(meminfo, sizeof meminfo, "%s.meminfo", segment_path);
+    if (access(meminfo, R_OK) != 0) return true; /* host and device are apart */
     if (unshare(CLONE_NEWNS) != 0) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
         map_write("/proc/self/setgroups", "deny");
@@ -112,7 +113,7 @@ static bool machine_enter(const char *segment_path)
 
 /* A group of its own, so that it can be ended whole; what it leaves behind comes to us. */
 static pid_t child_start(const dryrun_engine *engine, const char *segment_path, const char *folder,
-                         bool machine, int output)
+                         bool asked, int output)
 {
     pid_t const parent = getpid(), pid = fork();
     if (pid != 0) return pid;
@@ -122,9 +123,10 @@ static pid_t child_start(const dryrun_engine *engine, const char *segment_path, 
     environment_set(engine, segment_path, folder);
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    if (machine && !machine_enter(segment_path)) {
-        complain("oomsight dryrun: --machine: this system allows no mount of our own: %s", strerror(errno));
-        _exit(126);
+    if (!machine_enter(segment_path)) {
+        complain("oomsight dryrun: %s: this system allows no mount of our own: %s",
+                 asked ? "--machine" : "/proc/meminfo is that of this machine", strerror(errno));
+        if (asked) _exit(126);
     }
     execvp(engine->command[0], engine->command);
     complain("oomsight dryrun: '%s' cannot be started: %s", engine->command[0], strerror(errno));
@@ -197,7 +199,7 @@ static wish decide(const dryrun_options *options, const dryrun_engine *engine, c
     if (DRYRUN_SECONDS(options) > 0 && now - options->started > DRYRUN_SECONDS(options)) return STOP_TIME;
     if ((p->state & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED)) && *failed_at == 0)
         *failed_at = now;
-    if (*failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
+    if (engine->serves && *failed_at > 0 && now - *failed_at > AFTERMATH_SECONDS) return STOP_AFTERMATH;
     if ((p->state & OOMSIGHT_DRYRUN_REACHED) && *failed_at == 0) return STOP_READY;
     if (engine->serves && (p->state & OOMSIGHT_DRYRUN_READY) && !options->given->serve && load_done)
         return STOP_READY;

@@ -35,13 +35,15 @@ static const dialect dialects[] = {
     {"sglang", "sglang.", "launch_server", {"--model-path", "--model"}, "--tokenizer-path"},
 };
 
-/* Prints "cuda 13.0" and "engine 0.32.0"; a missing package prints nothing. */
+/* Prints "cuda 13.0", "torch 2.13.0" and "engine 0.32.0"; a missing package prints nothing. */
 static const char probe[] =
     "import importlib.util as u, importlib.metadata as m, re, os\n"
     "s = u.find_spec('torch')\n"
     "t = open(os.path.join(os.path.dirname(s.origin), 'version.py')).read() if s else ''\n"
     "c = re.search(r\"^cuda[^=]*= ['\\\"]([0-9.]+)\", t, re.M)\n"
     "print('cuda', c.group(1) if c else '')\n"
+    "v = re.search(r\"^__version__[^=]*= ['\\\"]([0-9.]+)\", t, re.M)\n"
+    "print('torch', v.group(1) if v else '')\n"
     "import sys\n"
     "try: print('engine', m.version(sys.argv[1]))\n"
     "except m.PackageNotFoundError: pass\n";
@@ -131,8 +133,10 @@ static void ask_interpreter(dryrun_engine *engine)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
     }
-    const char *cuda = strstr(text, "cuda "), *found = strstr(text, "engine ");
+    const char *cuda = strstr(text, "cuda "), *found = strstr(text, "engine "),
+               *torch = strstr(text, "torch ");
     if (cuda) sscanf(cuda, "cuda %15[0-9.]", engine->cuda_version);
+    if (torch) sscanf(torch, "torch %31[0-9.]", engine->torch);
     if (found) sscanf(found, "engine %31[^\n ]", engine->version);
     engine->cuda_major = (unsigned)strtoul(engine->cuda_version, NULL, 10);
 }

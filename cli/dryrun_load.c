@@ -28,11 +28,10 @@ static char *request_make(const dryrun_mix *mix, const dryrun_engine *engine, un
     size_t body_len = 0;
     char *body = dryrun_mix_body(mix, served_name(engine), number, &body_len);
     if (!body) return NULL;
-    int const len =
-        asprintf(&whole,
-                 "POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                 "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-                 body_len, body);
+    int const len = asprintf(&whole,
+                             "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                             "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                             dryrun_mix_path(mix), body_len, body);
     free(body);
     if (len < 0) return NULL;
     *ret_len = (size_t)len;

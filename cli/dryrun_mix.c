@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TOKENS = 10000000 };
+enum { MOST_TOKENS = 10000000, MOST_PIXELS = 8192 }; /* of a side */
 
 /* SplitMix64: a number from a seed and a place, without a state. */
 static uint64_t mixed(uint64_t seed, uint64_t at)
@@ -79,6 +79,9 @@ static bool word_read(const char **at, dryrun_mix *mix)
     if (word_begins(at, "logprobs=")) return number_read(at, 1000, &mix->logprobs);
     if (word_begins(at, "seed=")) return number_read(at, 1000000000, &mix->seed);
     if (word_begins(at, "hang=")) return number_read(at, 86400, &mix->hang_seconds);
+    if (word_begins(at, "image="))
+        return number_read(at, MOST_PIXELS, &mix->image_width) && *(*at)++ == 'x' &&
+               number_read(at, MOST_PIXELS, &mix->image_height);
     if (!word_begins(at, "body={")) return false;
     mix->body = *at; /* the last word: a comma in it is its own */
     size_t const len = strlen(*at);
@@ -180,6 +183,24 @@ static void put_prompt(FILE *out, const dryrun_mix *mix, unsigned number, unsign
         fprintf(out, "%s%u", i ? "," : "", 3 + (unsigned)(mixed(i < shared ? all : own, i) % 997u));
 }
 
+const char *dryrun_mix_path(const dryrun_mix *mix)
+{
+    return mix->image_width ? "/v1/chat/completions" : "/v1/completions";
+}
+
+/* Words of the stub tokenizer, about a token each, and an image: how many tokens that is only the engine knows. */
+static bool put_chat(FILE *out, const dryrun_mix *mix, unsigned number, unsigned tokens)
+{
+    fputs("\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"",
+          out);
+    bool const done = dryrun_image_put(out, mix->image_width, mix->image_height, number);
+    fputs("\"}},{\"type\":\"text\",\"text\":\"", out);
+    for (unsigned i = 0; i < tokens; i++)
+        fprintf(out, "%sw%u", i ? " " : "", 3 + (unsigned)(mixed(mix->seed + number, i) % 997u));
+    fputs("\"}]}]", out);
+    return done;
+}
+
 char *dryrun_mix_body(const dryrun_mix *mix, const char *model, unsigned number, size_t *ret_len)
 {
     char *body = NULL;
@@ -191,13 +212,22 @@ char *dryrun_mix_body(const dryrun_mix *mix, const char *model, unsigned number,
         if (*model == '"' || *model == '\\') fputc('\\', out);
         fputc(*model, out);
     }
-    fputs("\",\"prompt\":[", out);
-    put_prompt(out, mix, number, lengths.input);
-    fprintf(out, "],\"max_tokens\":%u,\"temperature\":1.0,\"ignore_eos\":true", lengths.output);
-    if (mix->logprobs) fprintf(out, ",\"logprobs\":%u", mix->logprobs);
+    bool whole = true;
+    fputs("\",", out);
+    if (mix->image_width)
+        whole = put_chat(out, mix, number, lengths.input);
+    else {
+        fputs("\"prompt\":[", out);
+        put_prompt(out, mix, number, lengths.input);
+        fputs("]", out);
+    }
+    fprintf(out, ",\"max_tokens\":%u,\"temperature\":1.0,\"ignore_eos\":true", lengths.output);
+    if (mix->logprobs)
+        fprintf(out, mix->image_width ? ",\"logprobs\":true,\"top_logprobs\":%u" : ",\"logprobs\":%u",
+                mix->logprobs);
     if (dryrun_mix_aborts(mix, number)) fputs(",\"stream\":true", out);
     fprintf(out, "%s%s", mix->body ? "," : "}", mix->body ? mix->body : ""); /* it brings its bracket */
-    if (fclose(out) == 0) return body;
+    if (fclose(out) == 0 && whole) return body;
     free(body);
     return NULL;
 }

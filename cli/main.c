@@ -33,9 +33,9 @@ static int print_help(FILE *out)
     for (size_t i = 0; i < command_count; i++)
         if (!example_of(commands[i].name))
             fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n'oomsight COMMAND --help' tells more. Exit: 0 fits / nothing found, 1 does not fit / OOM found, "
-          "2 wrong\n"
-          "usage, 3 an input could not be read, 4 our own fault.\n",
+    fputs("\n'oomsight COMMAND --help' tells more.\n"
+          "Exit codes: 0 it starts or nothing was found, 1 it does not start or an out-of-memory was found,\n"
+          "2 wrong usage, 3 an input could not be read, 4 our own fault.\n",
           out);
     return out == stdout ? EXIT_FITS : EXIT_USAGE;
 }

@@ -213,7 +213,8 @@ static bool take_value(const command *which, const option_row *row, const char *
     case OPTION_SIZE:
         ((size_option *)to)->text = value;
         if (oomsight_size_parse(value, &((size_option *)to)->bytes)) return true;
-        complain("oomsight %s: %s takes a size such as 23.5GiB, not '%s'", which->name, row->word, value);
+        complain("oomsight %s: %s takes a size with its unit, such as 23.5GiB, not '%s'", which->name,
+                 row->word, value);
         return false;
     case OPTION_COUNT:
     case OPTION_NUMBER:
@@ -292,9 +293,10 @@ static void print_help(const command *which);
 int options_read(const command *which, int argc, char **argv, cli_options *ret_given)
 {
     *ret_given = (cli_options){.command = which, .words = argv, .render = OOMSIGHT_RENDER_PARAMS_INIT};
+    bool names = false; /* behind two dashes everything is a name */
     for (int at = 0; at < argc;) {
-        bool const ends = strcmp(argv[at], "--") == 0;
-        if (ends || argv[at][0] != '-' || !argv[at][1]) {
+        bool const ends = !names && strcmp(argv[at], "--") == 0;
+        if (ends || names || argv[at][0] != '-' || !argv[at][1]) {
             if (which->most == BEHIND) {
                 ret_given->words = argv + at + ends;
                 ret_given->word_count = argc - at - ends;
@@ -302,8 +304,14 @@ int options_read(const command *which, int argc, char **argv, cli_options *ret_g
             }
             if (which->most == 0 && !ends) return tell_unknown(which, argv[at]), EXIT_USAGE;
             if (!ends) argv[ret_given->word_count++] = argv[at];
+            names |= ends;
             at++;
             continue;
+        }
+        if (which->most > 0 && which->most != BEHIND && access(argv[at], F_OK) == 0) {
+            complain("oomsight %s: '%s' is an option and also a file here: put -- before the names of files",
+                     which->name, argv[at]);
+            return EXIT_USAGE;
         }
         const option_row *row = option_find(which, argv[at]);
         if (!row) return tell_unknown(which, argv[at]), EXIT_USAGE;

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* What the command printed: how it began, and the last of it. */
+/* What the command printed, without secrets: how it began, and the last of it. */
 enum { RUN_LOG_HEAD = 128 << 10, RUN_LOG_TAIL = 512 << 10 };
 typedef struct run_log {
     char head[RUN_LOG_HEAD], tail[RUN_LOG_TAIL];
@@ -22,6 +22,7 @@ typedef struct run_stream {
     bool terminal;
     char line[RUN_LINE];
     size_t len;
+    oomsight_redactor *redactor; /* between it and the log; NULL: nothing of it is kept */
 } run_stream;
 
 typedef struct run_output {

@@ -122,35 +122,32 @@ static void put_text(const folder *f, const char *name, const char *text)
     file_done(f, name, file);
 }
 
-/* How it began and the last of it, in one piece; zeros become blanks. */
-static char *log_text(const run_log *log)
-{
-    static const char gap[] = "\n[...]\n";
-    size_t const tail = log->tail_count < sizeof log->tail ? (size_t)log->tail_count : sizeof log->tail;
-    bool const cut = log->tail_count > sizeof log->tail;
-    char *text = malloc(log->head_len + sizeof gap + tail + 1);
-    if (!text) return NULL;
-    size_t len = log->head_len;
-    memcpy(text, log->head, len);
-    if (cut) memcpy(text + len, gap, sizeof gap - 1);
-    len += cut ? sizeof gap - 1 : 0;
-    for (size_t i = 0; i < tail; i++)
-        text[len++] = log->tail[(log->tail_count - tail + i) % sizeof log->tail];
-    for (size_t i = 0; i < len; i++)
-        if (!text[i]) text[i] = ' ';
-    text[len] = '\0';
-    return text;
-}
-
+/* How it began, the last of it, and the lines that have not ended yet. Secrets are hidden already. */
 static bool put_log(const folder *f)
 {
-    oomsight_error error;
-    char *shown = NULL, *text = f->output->log.head_len ? log_text(&f->output->log) : NULL;
-    bool const there = text && oomsight_text_redact(text, &shown, &error) == OOMSIGHT_OK;
-    if (there) put_text(f, "log.txt", shown);
-    oomsight_text_free(shown);
-    free(text);
-    return there;
+    const run_log *log = &f->output->log;
+    uint64_t const kept = sizeof log->tail, first = log->tail_count > kept ? log->tail_count - kept : 0;
+    FILE *file = file_make(f, "log.txt");
+    if (!file) return false;
+    bool some = log->head_len > 0;
+    char path[PATH_BYTES];
+    fwrite(log->head, 1, log->head_len, file);
+    if (first) fputs("\n[...]\n", file);
+    for (uint64_t i = first; i < log->tail_count; i++) fputc(log->tail[i % kept], file);
+    for (unsigned i = 0; i < f->output->count; i++) {
+        oomsight_error error;
+        char *rest = NULL;
+        oomsight_redactor *redactor = f->output->streams[i].redactor;
+        if (redactor && oomsight_redactor_feed(redactor, NULL, 0, &rest, &error) == OOMSIGHT_OK) {
+            some |= rest[0] != '\0';
+            fputs(rest, file);
+        }
+        oomsight_text_free(rest);
+    }
+    file_done(f, "log.txt", file);
+    snprintf(path, sizeof path, "%s/log.txt", f->path);
+    if (!some) unlink(path);
+    return some;
 }
 
 static void put_measured(const folder *f)

@@ -20,6 +20,17 @@ static void log_add(run_log *log, const char *bytes, size_t len)
     for (size_t i = first; i < len; i++) log->tail[log->tail_count++ % sizeof log->tail] = bytes[i];
 }
 
+/* Hidden before it is cut: where a private key or a quoted value begins may be far before what is kept of it. */
+static void log_pass(run_log *log, run_stream *s, const char *bytes, size_t len)
+{
+    oomsight_error error;
+    char *shown = NULL;
+    if (!s->redactor && oomsight_redactor_create(&s->redactor, &error) != OOMSIGHT_OK) return;
+    if (oomsight_redactor_feed(s->redactor, bytes, len, &shown, &error) == OOMSIGHT_OK)
+        log_add(log, shown, strlen(shown));
+    oomsight_text_free(shown);
+}
+
 static void window_copy(int from, int to)
 {
     struct winsize size;
@@ -139,7 +150,7 @@ void run_output_pass(run_stream *s, run_output *output)
         stream_close(s);
         return;
     }
-    log_add(&output->log, bytes, (size_t)got);
+    log_pass(&output->log, s, bytes, (size_t)got);
     for (ssize_t i = 0; i < got; i++) line_add(s, output, bytes[i]);
 }
 

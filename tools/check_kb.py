@@ -3,10 +3,12 @@
 
 A fix of a vLLM record must name flags of data/engines/vllm/flags.json (or variables of env.json) that exist in every version the
 record is about (versions.introduced up to versions.fixed), or say from when (`since`) and until when (`until`) it can be used; explain
-leaves out what the logged version does not have. Standard library only."""
+leaves out what the logged version does not have. Every record names the causes it explains, and nothing that helps stands among what
+does not: neither the flag in the same direction, nor what the flag does. Standard library only."""
 import glob
 import json
 import os
+import re
 import sys
 
 
@@ -29,12 +31,64 @@ def spans(data):
     return found, flags["versions"]
 
 
+# What a flag does, in the words of an action.
+EFFECTS = {"--max-num-seqs": r"(?:fewer|less) (?:concurrent )?requests", "--max-model-len": r"short\w* (?:context|prompts?|requests?)",
+           "--tensor-parallel-size": r"more (?:gpus|devices|cards)", "--enforce-eager": r"(?:no|without) (?:cuda )?graphs"}
+
+
+def direction(word, default):
+    """-1, 0 or 1: a share below the default, none, or above it; None: a share, and no default to compare it with."""
+    if "higher" in word:
+        return 1
+    if "lower" in word:
+        return -1
+    share = re.fullmatch(r"0\.\d+", word.split("|")[-1].rstrip("}"))
+    if not share:
+        return 0
+    return None if default is None else 1 if float(share.group()) >= default else -1
+
+
+def meant(change, default):
+    """[(flag or variable, direction)]"""
+    words = " ".join(change).split()
+    names = [w.split("=")[0].rstrip(",") for w in words if re.match(r"--[a-z]|[A-Z][A-Z_]{5,}", w)]
+    way = direction(change[1] if len(change) > 1 else change[0], default)
+    return [(name, way) for name in names]
+
+
+def both_ways(fixes, dead_ends, default=None):
+    """What stands in both lists: [(in the one, in the other)], of a record (with the default share) or of an answer."""
+    found = []
+    for fix in fixes:
+        for dead in dead_ends:
+            said, helps = " ".join(dead["change"]).lower(), meant(fix["change"], default)
+            if fix["change"][0].startswith("drop "):
+                continue
+            for name, way in helps:
+                same = [w for n, w in meant(dead["change"], default) if n == name]
+                if any(w == 0 or way == 0 or w == way for w in same) and not (name == "--compilation-config" and fix["change"] != dead["change"]):
+                    found.append((" ".join(fix["change"]), " ".join(dead["change"])))
+                elif name in EFFECTS and re.search(EFFECTS[name], said):
+                    found.append((" ".join(fix["change"]), said))
+    return found
+
+
+def contradictions(record):
+    if not record["when"].get("cause"):
+        yield "names no cause: its advice may be that of another"
+    for one, other in both_ways(record["fixes"], record["dead_ends"], 0.9):
+        yield "'%s' helps, and '%s' does not" % (one, other)
+
+
 def main():
     data = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
     found, versions = spans(data)
     bad = checked = 0
     for path in sorted(glob.glob(os.path.join(data, "kb", "**", "*.json"), recursive=True)):
         record = json.load(open(path, encoding="utf-8"))
+        for wrong in contradictions(record):
+            bad += 1
+            print("%s: %s" % (record["id"], wrong))
         if record["versions"]["engine"] != "vllm":
             continue
         for advice in record["fixes"]:
@@ -52,7 +106,7 @@ def main():
                 if not about or missing:
                     bad += 1
                     print("%s: %s: not in %s (known %s)" % (record["id"], name, ", ".join(missing[:1] + missing[-1:]) or "any version", found.get(name)))
-    print("%d flags advised, %d not everywhere they are advised for" % (checked, bad))
+    print("%d flags advised, %d problems" % (checked, bad))
     return 1 if bad else 0
 
 

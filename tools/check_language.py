@@ -8,6 +8,7 @@ import concurrent.futures
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -40,7 +41,7 @@ def english(text):
 def commands(models):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "golden", "*", "command"))):
         words = [w.replace("../", os.path.join(ROOT, "tests") + "/", 1) if w.startswith("../") else w
-                 for w in open(path, encoding="utf-8").read().split()]
+                 for w in shlex.split(open(path, encoding="utf-8").read())]
         for more in ([], ["--explain"], ["--format", "md"]):
             yield words[:1] + more + words[1:]
     for log in sorted(glob.glob(os.path.join(FIXTURES, "kb", "*", "*", "*.log"))):
@@ -65,7 +66,7 @@ def commands(models):
     yield ["plan", "--offline", "--engine", "sglang=0.5.20", "--gpu", "4090", "--", llama]
     yield ["gpus"]
     yield ["kb", "list"]
-    for model in sorted(glob.glob(os.path.join(models, "*"))) if models else []:
+    for model in sorted(glob.glob(os.path.join(models, "*", ""))) if models else []:
         for device in (["--gpu", "T4"], ["--gpu", "4090", "--gpu-used", "3GiB"], ["--gpu", "H200"], ["--gpu", "GB10"]):
             yield ["plan", "--explain"] + device + ["--", "vllm", "serve", model]
         yield ["plan", "--vllm", "0.11.0,0.19.1,0.32.0", "--gpu", "A100", "--", "vllm", "serve", model]
@@ -83,6 +84,8 @@ def main():
         answers = list(pool.map(lambda words: both(binary, words), asked))
     for words, (chinese, plain) in zip(asked, answers):
         texts += 1
+        if not chinese.strip() or not plain.strip():
+            seen.setdefault("nothing is printed", words)
         for line in english(chinese):
             seen.setdefault(line, words)
         if sorted(re.findall(r"\d+\.\d+", chinese)) != sorted(re.findall(r"\d+\.\d+", plain)):

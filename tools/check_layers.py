@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Fail on an #include that points against the arrows of docs/architecture.md, on a circle of folders and on a crowded one. Standard library only."""
+"""Fail on an #include that points against the arrows of docs/architecture.md, on a circle of layers, and when what tools/ratchets.json counts
+has grown: releases, engines and models named outside their place, the share of a tree of src/. Standard library only.
+
+    check_layers.py [ROOT] [--write]      --write lowers what has become less"""
+import json
+import math
 import os
 import re
 import sys
@@ -47,6 +52,9 @@ def check(root, path):
                 continue
             seen = found.group(1).split("/")[0]
             if parts[0] == "src":
+                if parts[1] not in MAY_SEE:
+                    yield "%s: %s has no place among the layers" % (os.path.relpath(path, root), "/".join(parts[:2]))
+                    return
                 allowed = MAY_SEE[parts[1]] | {parts[1]}
             elif parts[0] == "shim":
                 allowed = {"base", "calls", "device", "phantom", "guard"}
@@ -58,58 +66,121 @@ def check(root, path):
                 yield "%s:%d: %s may not include %s" % (os.path.relpath(path, root), number, "/".join(parts[:2]), found.group(1))
 
 
-# Code asks rules, never releases, and knows models by their layers, never by their names. What is left of either, in all: it may become
-# less, never more.
-LEFT = {"OOS_VERSION(": 0, "oos_model_type_is(": 26}
+# What is counted may become less, never more: tools/ratchets.json has the most that is allowed of each (and what other checks count).
+# `--write` lowers a number that has become less and never raises one.
+RATCHETS = os.path.join("tools", "ratchets.json")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+HASH_COMMENT = re.compile(r"^\s*#.*$", re.M)
+
+
+def files(root, tops, ends):
+    """(path from the root, text without comments) of each source file."""
+    for top in tops:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith(ends):
+                    path = os.path.relpath(os.path.join(folder, name), root)
+                    with open(os.path.join(folder, name), encoding="utf-8") as f:
+                        text = f.read()
+                    yield path, HASH_COMMENT.sub("", text) if name.endswith(".py") else COMMENT.sub(lambda c: "\n" * c.group().count("\n"), text)
+
+
+# Code asks rules, never releases.
 ASKS_NOBODY = ("src/facts/", "src/trace/", "src/replay/", "src/model/")  # they say what a release, or a model, is
 
 
-def seams(root):
-    found = {mark: [] for mark in LEFT}
-    for folder, _, names in os.walk(os.path.join(root, "src")):
-        for name in sorted(names):
-            path = os.path.relpath(os.path.join(folder, name), root)
-            if not name.endswith((".c", ".h")) or path.startswith(ASKS_NOBODY):
-                continue
-            with open(os.path.join(folder, name), encoding="utf-8") as f:
-                text = f.read()
-            for mark in LEFT:
-                found[mark] += [path] * text.count(mark)
-    for mark, most in LEFT.items():
-        if len(found[mark]) > most:
-            yield "%s) stands %d times, at most %d: a rule or a trait of the model says it (%s)" % (
-                mark, len(found[mark]), most, ", ".join(sorted(set(found[mark]))))
+def releases(root):
+    return [path for path, code in files(root, ["src"], (".c", ".h")) if not path.startswith(ASKS_NOBODY)
+            for _ in range(code.count("OOS_VERSION("))]
 
 
-# Code that names an engine, in words of its own or of others, outside the folder of that engine and the list of engines: lines, comments
-# left out. It may become less, never more.
-ENGINE = re.compile(r"\bv(?:llm|LLM)|\bVLLM|\bsglang|\bSGLang|\bSGLANG|lmdeploy|text_generation")
+# Code that names an engine outside the folder of that engine and the list of engines, by its name or by its place in the list: lines.
+# A file that has the engine in its own name is that engine's.
+ENGINE = re.compile(r"(?i)vllm|sglang|lmdeploy|text_generation|\boos_engine_list\s*\[\s*\d")
 KNOWS_ENGINES = ("src/engines/", "src/facts/engine.")
-ENGINE_LINES = 95  # 90 when this was written
 
 
-def named(root):
-    """[(folder, lines)] that name an engine."""
-    count = {}
+def engine_lines(root, tops):
+    return [path for path, code in files(root, tops, (".c", ".h", ".def", ".py"))
+            if not path.startswith(KNOWS_ENGINES) and not ENGINE.search(os.path.basename(path))
+            for line in (code.split("\n") if ENGINE.search(code) else ()) if ENGINE.search(line)]
+
+
+# Models are known by their layers, not by their names: string literals that are the name of a model, or the beginning of one. The names
+# are the architectures that vLLM registers, as they are and in the spelling of config.json.
+LITERAL = re.compile(r'"([A-Za-z][A-Za-z0-9_]*)"')
+NAMES_OF = re.compile(r"(For(CausalLM|ConditionalGeneration|\w+)|LMHeadModel|Model|ChatModel)$")
+NOT_A_MODEL = {"mamba", "mamba2", "model", "phi", "step", "steps", "bert", "transformers", "medusa", "eagle", "eagle3", "audio",
+               "embed", "embedding", "extra", "openai", "extracthiddenstates", "mlpspeculator"}
+
+
+def model_names(root):
+    with open(os.path.join(root, "data", "engines", "vllm", "architectures.json"), encoding="utf-8") as f:
+        stems = {NAMES_OF.sub("", name).replace("_", "").lower() for name in json.load(f)["architectures"]}
+    stems = {s for s in stems if len(s) > 2}
+    beginnings = {s[:n] for s in stems for n in range(5, len(s) + 1)}
+
+    def is_model(literal):
+        plain = literal.replace("_", "").lower()
+        if len(plain) < 4 or plain in NOT_A_MODEL:
+            return False
+        stem = NAMES_OF.sub("", literal).replace("_", "").lower()
+        return stem in stems or plain in beginnings
+    return [path + ": " + word for path, code in files(root, ["src"], (".c", ".h", ".def")) if not path.startswith(("src/model/", "src/facts/"))
+            for word in LITERAL.findall(code) if is_model(word)]
+
+
+def shares(root):
+    """{tree below src: per cent of the lines of src}, whole trees and not their leaf folders."""
+    lines = {}
     for folder, _, names in os.walk(os.path.join(root, "src")):
-        for name in sorted(names):
-            path = os.path.relpath(os.path.join(folder, name), root)
-            if not name.endswith((".c", ".h", ".def")) or path.startswith(KNOWS_ENGINES):
-                continue
-            with open(os.path.join(folder, name), encoding="utf-8") as f:
-                code = re.sub(r"/\*.*?\*/", lambda c: "\n" * c.group().count("\n"), f.read(), flags=re.S)
-            lines = sum(1 for line in code.split("\n") if ENGINE.search(line))
-            if lines:
-                part = "/".join(path.split(os.sep)[:2])
-                count[part] = count.get(part, 0) + lines
-    return count
+        tree = os.path.relpath(folder, root).replace(os.sep, "/").split("/")[1:2]
+        for name in names:
+            if tree and name.endswith((".c", ".h", ".def")):
+                with open(os.path.join(folder, name), encoding="utf-8") as f:
+                    lines[tree[0]] = lines.get(tree[0], 0) + sum(1 for _ in f)
+    return {tree: 100 * count / sum(lines.values()) for tree, count in lines.items()}
 
 
-def outside_their_folder(root):
-    count = named(root)
-    if sum(count.values()) > ENGINE_LINES:
-        yield "%d lines name an engine outside its folder, at most %d: %s" % (
-            sum(count.values()), ENGINE_LINES, ", ".join("%s %d" % c for c in sorted(count.items())))
+CROWDED = 15  # per cent of src/: more than that is several subjects under one name
+
+
+def counts(root):
+    """{what is counted: (how much there is now, what to say of it)}"""
+    def told(found):
+        by = {}
+        for path in found:
+            part = "/".join(path.split(": ")[0].split("/")[:2])
+            by[part] = by.get(part, 0) + 1
+        return len(found), ", ".join("%s %d" % one for one in sorted(by.items()))
+    result = {
+        "releases named": told(releases(root)),
+        "engine lines in src": told(engine_lines(root, ["src"])),
+        "engine lines in cli": told(engine_lines(root, ["cli"])),
+        "engine lines in bindings": told(engine_lines(root, ["bindings"])),
+        "engine lines in shim/python": told(engine_lines(root, ["shim/python"])),
+        "model names": told(model_names(root)),
+    }
+    for tree, share in shares(root).items():
+        if share > CROWDED:
+            result["per cent of src in src/%s" % tree] = (math.ceil(10 * share) / 10, "split it, or take lines out: the limit is %d" % CROWDED)
+    return result
+
+
+def above(root, write=False):
+    path = os.path.join(root, RATCHETS)
+    with open(path, encoding="utf-8") as f:
+        allowed = json.load(f)
+    now = counts(root)
+    for what, (count, words) in sorted(now.items()):
+        if what not in allowed:
+            yield "%s: %s, and %s allows none (%s)" % (what, count, RATCHETS, words)
+        elif count > allowed[what]:
+            yield "%s: %s, at most %s (%s)" % (what, count, allowed[what], words)
+    if write:
+        lower = {what: min(most, now[what][0]) if what in now else most for what, most in allowed.items() if what in now or not what.startswith("per cent")}
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(json.dumps(lower, indent=2) + "\n")
 
 
 def circles():
@@ -124,23 +195,11 @@ def circles():
             yield "%s sees itself through other layers" % layer
 
 
-def crowded(root):
-    """A folder with more than 15 % of the lines of src/ is several subjects under one name."""
-    lines = {}
-    for folder, _, names in os.walk(os.path.join(root, "src")):
-        for name in names:
-            if name.endswith((".c", ".h", ".def")):
-                with open(os.path.join(folder, name), encoding="utf-8") as f:
-                    lines[folder] = lines.get(folder, 0) + sum(1 for _ in f)
-    for folder, count in sorted(lines.items()):
-        if count > 0.15 * sum(lines.values()):
-            yield "%s: %d lines, more than 15 % of src/" % (os.path.relpath(folder, root), count)
-
-
 def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    bad = list(findings(root)) + list(circles()) + list(crowded(root)) + list(seams(root)) + list(outside_their_folder(root))
-    print("\n".join(bad) if bad else "layers: every arrow points the right way")
+    words = [w for w in sys.argv[1:] if w != "--write"]
+    root = words[0] if words else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    bad = list(findings(root)) + list(circles()) + list(above(root, "--write" in sys.argv))
+    print("\n".join(bad) if bad else "layers: every arrow points the right way, nothing grew")
     return 1 if bad else 0
 
 

@@ -49,7 +49,8 @@ def values(text):
 def main():
     with open(sys.argv[1], encoding="utf-8") as f:
         schema = json.load(f)
-    bad = [line for value in values(sys.stdin.read()) for line in check(value, schema, schema, "$")]
+    given = values(sys.stdin.read())
+    bad = [line for value in given for line in check(value, schema, schema, "$")] if given else ["nothing to check"]
     print("\n".join(bad) if bad else "matches the schema")
     return 1 if bad else 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What each release of vLLM says of its own arguments, read out of its source: bounds of numbers, quantisation methods with the
-least capability and the types they take, names of attention backends. Writes data/engines/vllm/arguments.json.
+least capability and the types they take, names of attention backends, models that can draft for
+themselves, reasoning parsers. Writes data/engines/vllm/arguments.json.
 
     tools/dump_arguments.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
 
@@ -222,6 +223,28 @@ def backends(release):
     return {}
 
 
+def drafts(release):
+    """Types and architectures that hf_config_override() of SpeculativeConfig asks for: what none of them names has no MTP layers
+    of its own for this release. A name may come with a condition; then it is here all the same."""
+    for path in ("config/speculative.py", "config/__init__.py", "config.py"):
+        for node in ast.walk(release.tree(path) or ast.Module([], [])):
+            if isinstance(node, ast.FunctionDef) and node.name == "hf_config_override":
+                asked = [test for test in ast.walk(node) if isinstance(test, ast.Compare)]
+                return {word.value: {} for test in asked for word in ast.walk(test)
+                        if isinstance(word, ast.Constant) and isinstance(word.value, str)}
+    return {}
+
+
+def reasoning(release):
+    """Names of reasoning parsers, of releases whose configuration looks for them."""
+    if "get_reasoning_parser" not in (release.read("config/reasoning.py") or ""):
+        return {}
+    for node in ast.walk(release.tree("reasoning/__init__.py") or ast.Module([], [])):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict):
+            return {key.value: {} for key in node.value.keys if isinstance(key, ast.Constant)}
+    return {}
+
+
 def series(read, kind):
     """{name: [{"since": version, ...}]}: a step where something changed, {"since": version, "gone": true} where it went."""
     out = {}
@@ -254,12 +277,13 @@ def main():
         sys.exit(__doc__)
     found = {}
     for version, release in releases(sys.argv[2:]):
-        found[version] = {"bounds": bounds(release), "quantization": quantization(release), "backends": backends(release)}
+        found[version] = {"bounds": bounds(release), "quantization": quantization(release), "backends": backends(release),
+                          "drafts": drafts(release), "reasoning": reasoning(release)}
     read = sorted(found.items(), key=lambda item: key_of(item[0]))
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         out.write('{"schema": "oomsight.engine-arguments/1", "engine": "vllm",\n')
         out.write(f'"versions": {json.dumps([version for version, _ in read])},\n"parts": {json.dumps(PARTS)}')
-        for kind in ("bounds", "quantization", "backends"):
+        for kind in ("bounds", "quantization", "backends", "drafts", "reasoning"):
             lines = [f"{json.dumps(name)}: {json.dumps(steps)}" for name, steps in series(read, kind).items()]
             out.write(f',\n"{kind}": {{\n' + ",\n".join(lines) + "\n}")
             print(f"{kind}: {len(lines)}")

@@ -2,6 +2,7 @@
 # A virtual environment with one engine for the oracle tests, kept outside the checkout and made once:
 #     tools/engine_venv.sh VERSION [vllm|sglang]
 # With uv on PATH files are linked from its cache: releases that share their PyTorch share its gigabytes, and one is made in a minute.
+# Bytecode is compiled once, here: a start of an engine takes half the processor time by it.
 # Uses what is there in OOMSIGHT_VENVS (default ~/.cache/oomsight/venvs). Exit 77 when it cannot be made.
 set -u
 version=$1; engine=${2:-vllm}; home=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}; folder=$home/$engine-$version
@@ -11,7 +12,7 @@ if [ "${free_kib:-0}" -lt 15000000 ] && [ -d "$(dirname "$home")" ]; then echo "
 install() {
     # uv would take a cuda-python from before there was cuda-bindings, whose files lie over those: then FlashInfer does not import.
     echo "cuda-python>=12.8" >"$folder/constraints.txt"
-    if command -v uv >/dev/null; then set -- uv pip install -q --python "$folder/bin/python" -c "$folder/constraints.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
+    if command -v uv >/dev/null; then set -- uv pip install -q --compile-bytecode --python "$folder/bin/python" -c "$folder/constraints.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
     timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
 }
 mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "$engine==$version" && touch "$folder/.ready" && exit 0

@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 
+from check_kb import both_ways
 from scorelib import fail, read_lines
 
 ANY_WORD = re.compile(r"memory|\boom\b|alloc|vram|kv.?cache|\bno room\b|\d ?[KMGT]i?B\b", re.I)  # without one of these a reader cannot tell either
@@ -317,6 +318,8 @@ def invariants(samples, binary):
                         wrong["advice refuted"].append(f"{name}: {flag} {value}: {why}")
                     if engine not in ("vllm", "vllm-ascend", "") and flag in flags and engine not in ("sglang",):
                         wrong["flags of another engine"].append(f"{name} ({engine}): {flag}")
+            for one, other in both_ways(incident["fixes"], incident["dead_ends"]):
+                wrong["advice both ways"].append(f"{name}: {one} / {other}")
             held = sum(row["bytes"] for row in incident["ledger"])
             total, free = incident["numbers"]["total_bytes"], incident["numbers"]["free_bytes"]
             if held and total and free is not None and incident["phase"] != "init_free_memory_check" and abs(held - (total - free)) > 1 << 20:

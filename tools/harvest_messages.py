@@ -198,6 +198,20 @@ def walk_files(folder):
                 yield os.path.normpath(os.path.join(relative, name)), function, sentence
 
 
+def new_against(path, rows):
+    """Sentences of which no known format holds the words; placeholders do not count, nor do lines of source."""
+    def words(text):
+        return re.sub(r"\{[^{}]*\}|[^A-Za-z]+", " ", text.split("INTERNAL ASSERT")[0]).lower().strip()
+    with open(path, encoding="utf-8") as file:
+        data = json.load(file)
+    known = [words(row["format"]) for row in data["messages"] + data["exceptions"]]
+    new = [row for row in rows if not any(words(row["text"]) in have for have in known)]
+    for row in new:
+        print("%s %s: %s" % (row["source"], row["until"], row["text"]))
+    print("harvest_messages: %d of %d sentences are in no format" % (len(new), len(rows)))
+    return 1 if new else 0
+
+
 def version_key(version):
     return [int(p) for p in re.findall(r"\d+", version)]
 
@@ -207,6 +221,7 @@ def main():
     parser.add_argument("sources", nargs="*", metavar="NAME[@VERSION]=FOLDER")
     parser.add_argument("--binary", action="append", default=[], metavar="NAME[@VERSION]=FILE")
     parser.add_argument("--out")
+    parser.add_argument("--against", metavar="FILE", help="print what no format of tests/explain/messages.json holds, and fail")
     args = parser.parse_args()
     table = {}
     for source, binary in [(s, False) for s in args.sources] + [(s, True) for s in args.binary]:
@@ -225,6 +240,8 @@ def main():
     for row in sorted(table.values(), key=lambda r: (r["source"], r["file"], r["text"])):
         versions = sorted(filter(None, row.pop("versions")), key=version_key)
         rows.append({**row, "since": versions[0] if versions else "", "until": versions[-1] if versions else ""})
+    if args.against:
+        return new_against(args.against, rows)
     text = "[\n" + ",\n".join("  " + json.dumps(r, ensure_ascii=False) for r in rows) + "\n]\n"
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
@@ -235,4 +252,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -56,6 +56,23 @@ def rewritten(program, text, command):
     return re.sub(r"(\.SH OPTIONS(?: OF ([A-Z]+))?\n).*?(?=\.SH )", put, text, flags=re.S)
 
 
+def without_page(program, folder):
+    """Commands of --help that have no page, and pages and texts that word the exit codes otherwise."""
+    help_text = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    wrong = 0
+    for command in re.findall(r"^  ([a-z]+)  +\S", help_text, re.M):
+        if command != "completion" and not os.path.exists(os.path.join(folder, "oomsight-%s.1" % command)):
+            print("docs/man/oomsight-%s.1 is missing" % command)
+            wrong += 1
+    codes = " ".join(re.search(r"Exit codes: (.*?fault\.)", help_text, re.S).group(1).split())
+    for name in ("README.md", "docs/man/oomsight.1"):
+        with open(os.path.join(ROOT, name)) as f:
+            if codes not in " ".join(f.read().split()):
+                print("%s does not say: %s" % (name, codes))
+                wrong += 1
+    return wrong
+
+
 def main():
     program, write = sys.argv[1], "--write" in sys.argv
     wrong = 0
@@ -74,6 +91,7 @@ def main():
         elif new != text:
             print("%s: its options are not those of 'oomsight %s --help': make golden" % (name, command.group(1)))
             wrong += 1
+    wrong += without_page(program, folder)
     return 1 if wrong else 0
 
 

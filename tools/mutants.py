@@ -1,36 +1,56 @@
 #!/usr/bin/env python3
-"""Would a test notice? Each mutant of tests/mutants.txt is one changed line of src/; the tree is copied, the change made, what it
-touches is built again, and the tests run until one fails.
+"""Would a test notice? Each mutant of tests/mutants.txt is one changed line of the code or of its data; in one copy of the tree the change is
+made, what it touches is built again, and the tests that are named beside it run until one fails.
 
-    mutants.py [--only WORD] [--all] [--oracle] [--jobs N] [--markdown] [--list] [--keep DIR]
+    mutants.py [--only WORD] [--part SHARE] [--seed N] [--learn] [--jobs N] [--list] [--keep DIR]
 
-Tests of meaning are asked first: unit, property, the promises of the fuzz corpora, and with --oracle what is measured against data beside
-the checkout. Only what passes them is given to tests of text (golden reports, outputs in documents), which one regeneration would
-accept. --all asks every kind whatever the first ones say. Exit 1: fewer than the goal are caught, or a mutant no longer fits the code."""
-import argparse, collections, os, pathlib, re, shutil, subprocess, sys, tempfile
+--part 0.1 takes a random tenth, with the seed it prints; MUTANTS=all in the environment takes all of them whatever --part says. --learn finds
+the test for mutants that name none and writes it into the list. --list runs nothing: which there are, and which no longer fit the code.
+Exit 1: a mutant survives that is not marked, more than one in twenty are marked, or one no longer fits or does not build."""
+import argparse, collections, json, os, pathlib, random, re, shutil, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIST = ROOT / 'tests/mutants.txt'
 GOAL = 0.95
-MEANING = ('unit', 'property', 'promise', 'oracle')
-TEXT = ('golden', 'documents')
-Mutant = collections.namedtuple('Mutant', 'name file old new')
+FIRST = {'plan': 'plan activation kv weights backend arguments', 'replay': 'sim set snapshot', 'explain': 'explain reason follow loginput', 'log': 'loginput',
+         'follow': 'follow', 'ledger': 'ledger', 'guard': 'shim guard', 'data': 'rules facts'}
+SLOW_LAST = ('golden',)  # asked when no test of one module notices
+Mutant = collections.namedtuple('Mutant', 'name file old new tests survives line')
 
 
 def read_list(path):
-    """Blocks: '## file', then '# name', '- old', '+ new' (a lone '+' removes the line)."""
-    mutants, file, name, old = [], None, None, None
+    """Blocks: '## file', then '# name', '- old', '+ new' (a lone '+' removes the piece). '~ a, b' names the tests: below '##' those of
+    the file, below '#' those of one mutant. '! reason' marks one that survives."""
+    mutants, file, of_file = [], None, []
+    name = old = survives = None
+    tests = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.startswith('## '): file = line[3:].strip()
-        elif line.startswith('# ') and file: name = line[2:].strip()
+        if line.startswith('## '):
+            file, of_file, name, old = line[3:].strip(), [], None, None
+        elif line.startswith('# ') and file:
+            name, tests, survives = line[2:].strip(), [], None
+        elif line.startswith('~ '):
+            given = [t.strip() for t in line[2:].split(',')]
+            if name: tests = given
+            else: of_file = given
+        elif line.startswith('! '): survives = line[2:].strip()
         elif line.startswith('- '): old = line[2:]
         elif line.startswith('+'):
             if not (file and name and old): sys.exit(f'{path}:{number}: a change without its line')
-            mutants.append(Mutant(name, file, old, line[2:]))
-            name = old = None
+            mutants.append(Mutant(name, file, old, line[2:], tests or of_file, survives, number))
+            name = old = survives = None
+            tests = []
     return mutants
 
 
-def run(command, cwd, timeout=600):
+def stale(root, mutant):
+    """How many lines have the piece, where that is not one; else None."""
+    path = root / mutant.file
+    count = sum(mutant.old in line for line in path.read_text().splitlines()) if path.is_file() else 0
+    return None if count == 1 else count
+
+
+def run(command, cwd, timeout=900):
     done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout)
     return done.returncode, done.stdout.decode(errors='replace')
 
@@ -45,7 +65,7 @@ class Tree:
                                stdout=subprocess.PIPE).stdout.decode().split('\0')
         there = [n for n in names if n and (ROOT / n).is_file()]
         tar = subprocess.Popen(['tar', '-c', '--null', '-T', '-'], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        unpack = subprocess.Popen(['tar', '-x'], cwd=self.root, stdin=tar.stdout)
+        unpack = subprocess.Popen(['tar', '-x', '-m'], cwd=self.root, stdin=tar.stdout)
         tar.stdin.write('\0'.join(there).encode())
         tar.stdin.close()
         if unpack.wait() or tar.wait(): sys.exit('the tree could not be copied')
@@ -55,124 +75,115 @@ class Tree:
         changed = re.sub(r"(shared_library\('oomsight_objects'.*?)\n  pic: true,", r'\1', changed, flags=re.S)
         if changed.count("shared_library('oomsight_objects'") != 1: sys.exit('src/meson.build has another form: teach tools/mutants.py')
         recipe.write_text(changed)
-        options = ['-Dbuildtype=plain', '-Ddebug=false', '-Doptimization=1', '-Dc_args=-fvisibility=default']
-        if shutil.which('ld.lld'): options.append('-Dc_link_args=-fuse-ld=lld')
-        code, out = run(['meson', 'setup', 'build', *options], self.root)
+        if not (self.build / 'build.ninja').exists():
+            options = ['-Dbuildtype=plain', '-Ddebug=false', '-Doptimization=1', '-Dchecks=true', '-Dc_args=-fvisibility=default']
+            if shutil.which('ld.lld'): options.append('-Dc_link_args=-fuse-ld=lld')
+            code, out = run(['meson', 'setup', 'build', *options], self.root)
+        else: code, out = run(['ninja', '-C', 'build', 'build.ninja'], self.root)
         if code: sys.exit(out)
-        listed = re.findall(r'^(\S+): c_LINKER', run(['ninja', '-C', 'build', '-t', 'targets', 'all'], self.root)[1], re.M)
-        # Unit tests that need a program around them are left out.
-        self.units = [t for t in listed if t.startswith('tests/unit/test_') and not t.endswith('test_hub')]
-        self.replays = [t for t in listed if t.startswith('tests/fuzz/replay_')]
-        shared = ROOT.parent / 'shared'
-        self.shared = shared if (shared / 'golden').is_dir() else None
-        self.library = next(t for t in listed if t.startswith('src/liboomsight_objects.so'))
+        files = {t['id']: [os.path.relpath(f, self.build) for f in t['filename']] for t in json.loads(run(['meson', 'introspect', 'build', '--targets'], self.root)[1])}
+        self.tests = {}
+        for test in json.loads(run(['meson', 'introspect', 'build', '--tests'], self.root)[1]):
+            needs = [f for d in test['depends'] for f in files.get(d, [])]
+            self.tests[test['name']] = test, sorted(set(needs) | {'cli/oomsight'} if not needs or test['suite'] != ['oomsight:unit'] else needs)
 
-    def compile(self, kind):
-        """What the tests of a kind run, and no more."""
-        targets = {'unit': self.units, 'promise': self.replays, 'property': ['cli/oomsight', self.library]}.get(kind, ['cli/oomsight'])
-        return run(['ninja', '-C', 'build', '-j', self.jobs, *targets], self.root)
+    def compile(self, test):
+        return run(['ninja', '-C', 'build', '-j', self.jobs, *self.tests[test][1]], self.root)
 
-    def first_failing(self, programs):
-        """(name, words) of programs; the first that ends with anything but 0."""
-        env = dict(os.environ, OOMSIGHT_FIXTURES=str(self.root / 'tests/fixtures'))
-        for name, words in programs:
-            try:
-                done = subprocess.run([str(w) for w in words], cwd=self.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=150)
-            except subprocess.TimeoutExpired:
-                return [name]
-            if done.returncode: return [name]
-        return []
+    def fails(self, name):
+        """Whether a test fails; one that is skipped did not look."""
+        test = self.tests[name][0]
+        try:
+            done = subprocess.run(test['cmd'], cwd=test['workdir'] or self.build, env=dict(os.environ, **test['env']), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=max(60, min(300, test['timeout'])))
+        except subprocess.TimeoutExpired:
+            return True
+        return done.returncode not in (0, 77)
 
-    def ask(self, kind, part):
-        """What of this kind fails: a name, or nothing. Tests that name the part of the code are asked first."""
-        oomsight, golden = self.build / 'cli/oomsight', self.shared / 'golden' if self.shared else None
-        if kind == 'unit':
-            near = {'plan': 'plan activation kv weights backend', 'replay': 'sim set snapshot', 'explain': 'explain follow loginput'}[part].split()
-            units = sorted(self.units, key=lambda t: (near + [t[len('tests/unit/test_'):]]).index(t[len('tests/unit/test_'):]))
-            return self.first_failing((os.path.basename(t), [self.build / t]) for t in units)
-        if kind == 'promise':
-            return self.first_failing((os.path.basename(t), [self.build / t, f'tests/fuzz/corpus/{t.split("replay_")[-1]}']) for t in self.replays)
-        if kind == 'property':
-            if part != 'plan': return []
-            return self.first_failing([('properties of plans', [sys.executable, 'tests/plan/properties.py', oomsight, self.build / self.library, '--count', '60'])])
-        if kind == 'oracle':
-            if not golden: return []
-            asked = {'plan': (('seeds', ['tools/check_seeds.py', oomsight, golden / 'models']), ('geometry', ['tools/score_geometry.py', oomsight, golden / 'geometry.jsonl'])),
-                     'replay': (('allocator', ['tools/score_replay.py', oomsight, golden / 'allocator']), ('snapshots', ['tools/score_snapshots.py', oomsight, golden / 'snapshots'])),
-                     'explain': (('seeds of explain', ['tools/check_seeds_explain.py', oomsight, self.shared / 'phantom-logs', golden / 'models']),)}
-            return self.first_failing((name, [sys.executable, *words]) for name, words in asked[part])
-        if kind == 'golden': return self.first_failing([('golden', ['tools/golden.sh', self.build])])
-        return self.first_failing([('documents', [sys.executable, 'tools/check_docs.py', oomsight])])
+    def near(self, mutant):
+        """Tests to ask for a mutant that names none: of its part first, then every other unit test and corpus, then reports."""
+        parts = mutant.file.split('/')
+        first = [FIRST[p] for p in parts if p in FIRST]
+        first = ['shim guard'] if 'guard' in parts else ' '.join(first[:1]).split()
+        unit = [n for n, (t, needs) in self.tests.items() if t['suite'] == ['oomsight:unit'] and t['cmd'][0].startswith(str(self.build / 'tests/unit'))]
+        corpora = [n for n, (t, _) in self.tests.items() if t['suite'] == ['oomsight:fuzz']]
+        return [n for n in dict.fromkeys([*first, *unit, *corpora, *SLOW_LAST]) if n in self.tests]
 
 
-def judge(tree, mutant, kinds, everything):
-    """(kind, names) of what notices it; kind None: nothing does."""
+def judge(tree, mutant, tests):
+    """The test that notices it, None when none does, or ('stale'|'build'|'unknown', words)."""
+    count = stale(tree.root, mutant)
+    if count is not None: return 'stale', f'{count} lines have it'
+    unknown = [t for t in tests if t not in tree.tests]
+    if unknown: return 'unknown', f'no test is called {unknown[0]}'
     path = tree.root / mutant.file
     before = path.read_text()
-    lines = [line for line in before.splitlines() if mutant.old in line]
-    if len(lines) != 1: return 'stale', [f'{len(lines)} lines have it']
     path.write_text(before.replace(mutant.old, mutant.new, 1))
     try:
-        caught = []
-        for kind in kinds:
-            code, out = tree.compile(kind)
-            if code: return 'build', re.findall(r'error: (.*)', out)[:1]
-            names = tree.ask(kind, mutant.file.split('/')[1])
-            if names: caught.append((kind, names))
-            if caught and not everything: break
-        if not caught: return None, []
-        return caught[0][0], [f'{k}: {", ".join(n)}' for k, n in caught]
+        for test in tests:
+            code, out = tree.compile(test)
+            if code: return 'build', (re.findall(r'error: (.*)', out) or [out[-300:]])[0]
+            if tree.fails(test): return test
+        return None
     finally:
         path.write_text(before)
+
+
+def learn(mutant, test):
+    """The test, written into the list in front of the mutant's change."""
+    lines = LIST.read_text().split('\n')
+    at = next(n for n, line in enumerate(lines) if line == f'# {mutant.name}' and lines[n + 1].startswith('- ' + mutant.old))
+    lines.insert(at + 1, f'~ {test}')
+    LIST.write_text('\n'.join(lines))
+
+
+def chosen(mutants, part, seed):
+    if part >= 1 or os.environ.get('MUTANTS') == 'all': return mutants
+    return random.Random(seed).sample(mutants, max(1, -(-len(mutants) * int(part * 100) // 100)))
 
 
 def main():
     parser = argparse.ArgumentParser(description='mutation check')
     parser.add_argument('--only', default='', help='mutants whose name or file has this word')
-    parser.add_argument('--all', action='store_true', help='ask every kind of test')
-    parser.add_argument('--oracle', action='store_true', help='with data beside the checkout: its oracles too')
+    parser.add_argument('--part', type=float, default=1, help='a random share of them')
+    parser.add_argument('--seed', type=int, default=random.randrange(1 << 32))
+    parser.add_argument('--learn', action='store_true', help='find the test for those that name none')
     parser.add_argument('--jobs', type=int, default=2)
-    parser.add_argument('--markdown', action='store_true', help='a table at the end')
     parser.add_argument('--list', action='store_true', help='say which there are, and which no longer fit the code')
     parser.add_argument('--keep', help='a folder for the copy, kept for the next run')
     args = parser.parse_args()
-    mutants = [m for m in read_list(ROOT / 'tests/mutants.txt') if args.only in m.name or args.only in m.file]
+    everything = read_list(LIST)
+    marked = sum(m.survives is not None for m in everything)
+    if marked > (1 - GOAL) * len(everything): sys.exit(f'{marked} of {len(everything)} mutants are marked as surviving: at most one in twenty')
+    mutants = [m for m in everything if args.only in m.name or args.only in m.file]
     if args.list:
-        stale = 0
-        for m in mutants:
-            count = sum(m.old in line for line in (ROOT / m.file).read_text().splitlines())
-            stale += count != 1
-            print(f'{m.file}: {m.name}{"" if count == 1 else f"  STALE: {count} lines have it"}')
-        print(f'{len(mutants)} mutants, {stale} stale')
-        return 1 if stale else 0
+        old = [(m, stale(ROOT, m)) for m in mutants]
+        for m, count in old: print(f'{m.file}: {m.name}{"" if count is None else f"  STALE: {count} lines have it"}')
+        print(f'{len(mutants)} mutants, {sum(c is not None for _, c in old)} stale, {marked} known to survive')
+        return 1 if any(c is not None for _, c in old) else 0
+    mutants = chosen(mutants, args.part, args.seed)
+    if args.learn: mutants = [m for m in mutants if not m.tests]
+    print(f'{len(mutants)} of {len(everything)} mutants, seed {args.seed}', flush=True)
     with tempfile.TemporaryDirectory(prefix='mutants-') as scratch:
         if args.keep: os.makedirs(args.keep, exist_ok=True)
         tree = Tree(args.keep or scratch, args.jobs)
-        kinds = [k for k in MEANING + TEXT if k != 'oracle' or args.oracle and tree.shared]
-        for kind in kinds:
-            code, out = tree.compile(kind)
+        for test in sorted({t for m in mutants for t in m.tests if t in tree.tests}):
+            code, out = tree.compile(test)
             if code: sys.exit(out[-3000:])
-            for part in ('plan', 'replay', 'explain') if kind == 'oracle' else ('plan',):
-                names = tree.ask(kind, part)
-                if names: sys.exit(f'without any change this fails: {kind}: {", ".join(names)}')
-        print(f'asked: {", ".join(kinds)}', flush=True)
+            if tree.fails(test): sys.exit(f'without any change this fails: {test}')
         results = []
         for mutant in mutants:
-            kind, names = judge(tree, mutant, kinds, args.all)
-            results.append((mutant, kind, names))
-            print(f'{kind or "NOT CAUGHT":12}{mutant.file}: {mutant.name}  [{"; ".join(names)}]', flush=True)
-    counts = collections.Counter('nothing' if kind is None else kind for _, kind, _ in results)
-    judged = [r for r in results if r[1] not in ('stale', 'build')]
-    caught = [r for r in judged if r[1]]
-    meaning = sum(counts[k] for k in MEANING)
-    if args.markdown:
-        print('\n| part | mutants | caught | by meaning | by text alone |\n| --- | --- | --- | --- | --- |')
-        for part in ('plan', 'explain', 'replay'):
-            of = [kind for m, kind, _ in judged if m.file.startswith(f'src/{part}/')]
-            print(f'| {part} | {len(of)} | {sum(k is not None for k in of)} | {sum(k in MEANING for k in of)} | {sum(k in TEXT for k in of)} |')
-    print(f'{len(judged)} mutants: {len(caught)} caught ({100 * len(caught) // max(1, len(judged))} %), {meaning} by tests of meaning, '
-          f'{len(caught) - meaning} by text alone, {counts["nothing"]} by nothing; {counts["stale"]} stale, {counts["build"]} do not build')
-    return 0 if len(caught) >= GOAL * len(judged) and not counts['stale'] and not counts['build'] else 1
+            found = judge(tree, mutant, mutant.tests or tree.near(mutant))
+            results.append((mutant, found))
+            words = 'SURVIVES' if found is None else f'{found[0]}: {found[1]}' if isinstance(found, tuple) else found
+            print(f'{words:16}  {mutant.file}: {mutant.name}{f"  (known: {mutant.survives})" if found is None and mutant.survives else ""}', flush=True)
+            if args.learn and isinstance(found, str): learn(mutant, found)
+    unfit = [m for m, found in results if isinstance(found, tuple)]
+    killed = [m for m, found in results if isinstance(found, str)]
+    new = [m for m, found in results if found is None and not m.survives]
+    print(f'{len(killed)} of {len(results)} mutants killed ({100 * len(killed) // max(1, len(results))} %), {len(results) - len(killed) - len(unfit)} survive, '
+          f'{len(new)} of them not known to, {len(unfit)} unfit')
+    return 1 if new or unfit else 0
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 # A tarball (bin lib share) and a Debian package out of a portable build: package.sh BUILD_DIR OUT_DIR. Equal builds give equal
 # bytes: fixed order, owner and times.
 set -eu
+umask 022 # who unpacks it must be able to read it
 build=$1; out=$2; root=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" "$root/meson.build")
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
@@ -14,6 +15,7 @@ for shell in bash:bash-completion/completions/oomsight zsh:zsh/vendor-completion
     mkdir -p "$(dirname "$tree/share/${shell#*:}")"
     "$oomsight" completion "${shell%%:*}" >"$tree/share/${shell#*:}"
 done
+sed -i 's,^prefix=.*,prefix=${pcfiledir}/../..,' "$tree/lib/pkgconfig/oomsight.pc" # unpacked anywhere
 sed -i '/^\(Requires\|Libs\)\.private:/d' "$tree/lib/pkgconfig/oomsight.pc" # linked in: who links with it needs none of them
 mkdir -p "$tree/share/doc/oomsight"
 cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$tree/share/doc/oomsight/"

@@ -3,16 +3,17 @@
 # most, and nothing of this machine's paths stays in the files, so that two builds are equal.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd); dir=$1
+case $root in *[[:space:]]*) echo "portable.sh: the compiler's flags take no path with a space: $root" >&2; exit 1 ;; esac
 stubs=$(mkdir -p "$dir-glibc" && cd "$dir-glibc" && pwd)
 "$root/tools/glibc_stub.py" "$stubs" 2.17
 # What runs while building is built for this machine.
-[ -f "$dir-native/build.ninja" ] || CC=gcc meson setup "$dir-native" "$root" >/dev/null
+[ -f "$dir-native/build.ninja" ] || CC=gcc "$root/tools/setup.sh" "$dir-native" "$root"
 ninja -C "$dir-native" -j2 src/precompile
 native=$(cd "$dir-native" && pwd)/src/precompile
 if [ ! -f "$dir/build.ninja" ]; then
     CC=gcc CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
         LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,--gc-sections" \
-        meson setup "$dir" "$root" -Dportable=true "-Dprecompile=$native" -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
-        -Db_asneeded=false --prefix /usr --libdir lib >/dev/null
+        "$root/tools/setup.sh" "$dir" "$root" -Dportable=true "-Dprecompile=$native" -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
+        -Db_asneeded=false --prefix /usr --libdir lib
 fi
 ninja -C "$dir" -j2

@@ -7,10 +7,11 @@ Each measured start is planned; the probability that the plan gives is put besid
 judged (an input is missing in the source) are left out, as in score_truth.py. The Brier score is the mean squared error of the
 probability; the base rate answers with the share of starts in the data."""
 import argparse
+import os
 import sys
 
 import scorelib
-from score_truth import Devices, command_of, options_of, version_of, UNFAIR
+from score_truth import Devices, command_of, is_fair, options_of, version_of
 
 BINS = ((0.0, 0.05), (0.05, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 0.95), (0.95, 1.01))
 
@@ -21,11 +22,11 @@ def answers(planner, paths, models):
     for path in paths:
         for record in scorelib.read_lines(path):
             version = version_of(record)
-            if not version or version < (0, 8, 0) or not record.get("config") or UNFAIR.get("outcome") in (record.get("unfair") or ()):
+            if not version or version < (0, 8, 0) or not record.get("config") or not is_fair(record, "outcome"):
                 continue
             options = options_of(record, devices)
             plan = options and planner.plan(options, command_of(record, models))[0]
-            if plan and plan["phase"] != "arguments":  # not the command that ran: score_truth.py says why
+            if plan and plan["phase"] != "arguments" and plan["probability"] is not None:  # not the command that ran: score_truth.py says why
                 yield record["id"], path, plan, record["outcome"] == "ok", record["outcome"]
 
 
@@ -40,7 +41,8 @@ def main():
     parser.add_argument("--models")
     parser.add_argument("--all", action="store_true", help="every record")
     args = parser.parse_args()
-    rows = list(answers(scorelib.Planner(args.binary), args.data, scorelib.models_beside(args.data[0], args.models)))
+    rows = list(answers(scorelib.Planner(args.binary), args.data, 
+                        os.pathsep.join(dict.fromkeys(scorelib.models_beside(path, args.models) for path in args.data))))
     if args.all:
         for who, _, plan, started, outcome in sorted(rows, key=lambda row: row[2]["probability"]):
             print(f"{who} {plan['probability']:.3f} {plan['verdict']} {plan['phase'] or '-'} / {outcome}")

@@ -24,7 +24,7 @@ PEAK_GOAL = 0.85
 
 
 def command_of(record, models):
-    words = [f"model={models}/{record['model']}", f"enforce_eager={'True' if record.get('eager') else 'False'}"]
+    words = [f"model={scorelib.config_path(models, record['model'])}", f"enforce_eager={'True' if record.get('eager') else 'False'}"]
     for key, value in record["flags"].items():
         words.append(f"{key}={value if isinstance(value, (bool, int, float, str)) else json.dumps(value)}")
     if "gpu_memory_utilization" not in record["flags"] and record.get("gpu_memory_utilization") is not None:

@@ -203,7 +203,7 @@ def figures(tally, general):
     flat["mutation_kept"] = 1 - lost / max(1, sum(of for _, _, of, _ in general["mutation"].values()))
     flat["dress_kept"] = 1 - sum(len(l) + len(m) for l, m, _ in general["dress"].values()) / max(1, sum(of for _, _, of in general["dress"].values()))
     flat["mutation_never_sure"] = float(not any(sure for _, sure, _, _ in general["mutation"].values()))
-    for name in ("advice refuted", "flags of another engine", "ledger does not add up", "not memory, and quotes it"):
+    for name in ("advice refuted", "advice both ways", "flags of another engine", "ledger does not add up", "not memory, and quotes it"):
         flat["no " + name] = float(not general["invariants"].get(name))
     return flat
 

@@ -134,7 +134,7 @@ def is_state_backend(name):
 
 def engine_line(planner, models, record):
     line, inputs = Line(record), record["inputs"]
-    model_dir = os.path.join(models, inputs["model"])
+    model_dir = scorelib.config_path(models, inputs["model"])
     plan, why = planner.plan(device_words(inputs) + ["--vllm", record["vllm"]], engine_words(inputs, model_dir))
     if plan is None:
         line.failed(why)

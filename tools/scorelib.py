@@ -22,14 +22,24 @@ def read_lines(path):
 
 
 def models_beside(data_path, given):
-    """Where the config directories are: --models, else golden/models next to or above the data."""
+    """Where the config directories are: --models (several with a colon between them), else NAME-models beside NAME.jsonl, then
+    golden/models next to or above the data."""
     if given:
         return given
     here = os.path.dirname(os.path.abspath(data_path))
-    for folder in (os.path.join(here, "models"), os.path.join(here, "..", "golden", "models")):
-        if os.path.isdir(folder):
-            return os.path.normpath(folder)
-    fail("no model configs beside the data; use --models DIR")
+    own = os.path.splitext(os.path.basename(data_path))[0] + "-models"
+    folders = (os.path.join(here, own), os.path.join(here, "models"), os.path.join(here, "..", "golden", "models"))
+    found = [os.path.normpath(folder) for folder in folders if os.path.isdir(folder)]
+    if not found:
+        fail("no model configs beside the data; use --models DIR")
+    return os.pathsep.join(found)
+
+
+def config_path(models, name):
+    """The first of the folders that has a config of this name."""
+    folders = models.split(os.pathsep)
+    return next((os.path.join(folder, name) for folder in folders if os.path.isdir(os.path.join(folder, name))),
+                os.path.join(folders[-1], name))
 
 
 class Planner:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documentation as a site: site.py BINARY OUT
+"""The documentation as a site: site.py BINARY OUT [PAGE]
 
 Gathers docs/, the README as the first page, the public headers, and one page per record of the knowledge base, and runs
 mkdocs over them; a link that leads nowhere fails. mkdocs and its theme are taken from the environment of this Python
@@ -119,6 +119,7 @@ def settings(folder, out):
 
 def main():
     binary, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    planted = sys.argv[3] if len(sys.argv) > 3 else None  # a page to put in: the test plants a dead link
     with tempfile.TemporaryDirectory() as work:
         folder = os.path.join(work, "docs")
         shutil.copytree(os.path.join(ROOT, "docs"), folder, ignore=shutil.ignore_patterns("man"))
@@ -126,10 +127,15 @@ def main():
         manuals(folder)
         records(folder, binary)
         headers(folder)
+        if planted:
+            shutil.copy(planted, os.path.join(folder, "guides"))
         config = os.path.join(work, "mkdocs.yml")
         with open(config, "w") as f:
             json.dump(settings(folder, out), f)  # JSON is YAML
-        done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", config])
+        # Without --quiet: it hides the warnings that --strict counts, so that dead links pass.
+        done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", config], capture_output=True, text=True)
+        if done.returncode:
+            print(done.stdout + done.stderr)
     if done.returncode == 0:
         pages = sum(name.endswith(".html") for _, _, names in os.walk(out) for name in names)
         print("site: %d pages in %s" % (pages, os.path.relpath(out)))

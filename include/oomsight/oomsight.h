@@ -82,7 +82,8 @@ OOMSIGHT_API const char *oomsight_status_text(oomsight_status status);
 /* "0.1.0" */
 OOMSIGHT_API const char *oomsight_version(void);
 
-/* `23.5GiB`, `24GB`, `24564MiB`, plain bytes. 0 when `word` is no size: then *ret_bytes is untouched. */
+/* `23.5GiB`, `24GB`, `24564MiB`, `0`, plain bytes from 1 MiB on: 24 alone could be anything. 0 when `word` is no size: then *ret_bytes is
+ * untouched. */
 OOMSIGHT_API int oomsight_size_parse(const char *word, uint64_t *ret_bytes);
 
 /* ---- data: GPUs, engine versions, flags ------------------------------------------------------------------------ */
@@ -136,6 +137,19 @@ OOMSIGHT_API void oomsight_text_free(char *text); /* NULL is fine */
  * oomsight_text_free(). */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_text_redact(const char *text, char **ret_text,
                                                                       oomsight_error *reterr);
+
+/* The same for text that comes in pieces: what a line says of the next one is remembered, so that a private key or a value
+ * below its name is hidden wherever the text was cut. Holds one line, and of a long one 32 KiB. */
+typedef struct oomsight_redactor oomsight_redactor;
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_redactor_create(oomsight_redactor **ret_redactor,
+                                                                          oomsight_error *reterr);
+/* *ret_text is what can be shown by now, often nothing: the rest comes with a later call. `len` 0: nothing more comes, all
+ * that is left is in *ret_text, and the redactor is new again. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_redactor_feed(oomsight_redactor *redactor,
+                                                                        const char *bytes, size_t len,
+                                                                        char **ret_text,
+                                                                        oomsight_error *reterr);
+OOMSIGHT_API void oomsight_redactor_free(oomsight_redactor *redactor); /* NULL is fine */
 
 /* A sentence of this library, an error for example, in `language` ("en", "zh"; NULL: as the environment says). What is not
  * known stays as it is. *ret_text is the caller's, to be given to oomsight_text_free(). */
@@ -275,7 +289,8 @@ OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
 OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
 /* Of a plan for every GPU ("all"): on how many it likely starts. -1: it was made for one. */
 OOMSIGHT_API int oomsight_plan_choices(const oomsight_plan *plan);
-OOMSIGHT_API double oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1 */
+OOMSIGHT_API double
+oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1; -1: can't tell */
 
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
  * is. NULL: there is none. They live as long as the plan. */
@@ -588,9 +603,11 @@ typedef struct oomsight_dryrun_params {
     const char *engine_version; /* for the report; may be NULL */
     const char *trace_path;     /* NULL: no trace */
     const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
-    uint64_t machine_bytes;     /* host and device share one memory of this size; 0: they do not */
-    const char *engine;         /* its name, for the report; NULL: the first that is known */
-    uint64_t fail_after;        /* the device allocation of this number is denied; 0: none */
+    uint64_t
+        machine_bytes; /* host and device share one memory of this size; 0: only if it is such a device */
+    const char *
+        engine; /* its name, for the report; NULL: the first that is known; "torch": a program that is none */
+    uint64_t fail_after; /* the device allocation of this number is denied; 0: none */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
@@ -746,6 +763,22 @@ OOMSIGHT_API uint64_t oomsight_run_budget(const oomsight_run *run); /* of the fu
 OOMSIGHT_API void oomsight_run_bundle_set(oomsight_run *run, const char *path);
 OOMSIGHT_API unsigned oomsight_run_bundles(const oomsight_run *run,
                                            const char **ret_path); /* how many so far */
+/* A file that a launcher left behind: a segment of ours whose launcher is gone, and so is every process in it. 1: it may be removed. */
+OOMSIGHT_API int oomsight_run_abandoned(const char *segment_path);
+/* Of the smallest device that NVML names; 0: it names none. */
+OOMSIGHT_API uint64_t oomsight_run_device_bytes(const oomsight_run *run);
+/* Looks at the processes below `pid`: those that use CUDA and are not counted by the guard are named in report and metrics. On OOMSIGHT_OK
+ * *ret_text has a line for each that was not told before, or is NULL; to be given to oomsight_text_free(). Call it every second or so. */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_look(oomsight_run *run, int pid,
+                                                                   char **ret_text, oomsight_error *reterr);
+/* Of the budget or reserve. */
+typedef enum oomsight_run_limit {
+    OOMSIGHT_RUN_NO_LIMIT,
+    OOMSIGHT_RUN_LIMIT_IN_FORCE,
+    OOMSIGHT_RUN_LIMIT_NOT_FOR_ALL, /* a process is known that is not counted */
+    OOMSIGHT_RUN_LIMIT_FOR_NOBODY   /* no process came to the guard */
+} oomsight_run_limit;
+OOMSIGHT_API oomsight_run_limit oomsight_run_limited(const oomsight_run *run);
 /* The process that made the segment and answers SIGUSR2 with a bundle; 0: it is no more. */
 OOMSIGHT_API int oomsight_run_launcher(const oomsight_run *run);
 /* Take down what is held now, `seconds` after the first time; call it every second or so, and renderings name what grows. */
@@ -772,7 +805,7 @@ typedef struct oomsight_check oomsight_check;
 typedef struct oomsight_check_params {
     size_t size;
     const oomsight_data *data; /* must outlive the call; NULL is an error */
-    const char *const *paths;  /* files; must live until the call returns */
+    const char *const *paths;  /* files and folders, "-": standard input; must live until the call returns */
     size_t path_count;
     const char *gpu; /* for commands whose file declares none; may be NULL */
     uint64_t gpu_total_bytes, gpu_used_bytes;
@@ -795,17 +828,30 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create(const oom
                                                                        oomsight_error *reterr);
 OOMSIGHT_API void oomsight_check_free(oomsight_check *check); /* NULL is fine */
 
-OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);   /* commands found */
+/* Commands found, and parts of files that were not looked at: a document, a container of another engine, a file too large. */
+OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);
 OOMSIGHT_API size_t oomsight_check_failing(const oomsight_check *check); /* of them: do not start */
-/* Commands that only likely start, and files that name the engine and were not understood. */
+/* Of them: commands that only likely start, and what was not looked at. */
 OOMSIGHT_API size_t oomsight_check_doubtful(const oomsight_check *check);
-OOMSIGHT_API size_t oomsight_check_unplanned(const oomsight_check *check); /* of them: could not be planned */
+/* Of them: commands that could not be planned, and what was not looked at. A gate passes when this and failing are 0. */
+OOMSIGHT_API size_t oomsight_check_unplanned(const oomsight_check *check);
 
 /* Text, JSON, annotations of a GitHub job, or SARIF. */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_render(const oomsight_check *check,
                                                                        const oomsight_render_params *params,
                                                                        char **ret_text,
                                                                        oomsight_error *reterr);
+
+/* ---- what is it? ------------------------------------------------------------------------------------------------- */
+
+/* What a text is that somebody pasted or dropped, as text or JSON: a command or manifest (for a check), a model's config, a memory
+ * snapshot or trace (for a replay), a log (for an explanation), a command of an engine that is not planned, nothing. `path` may be
+ * "-"; the first 16 MiB are looked at. *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_what_render(const oomsight_data *data,
+                                                                      const char *path,
+                                                                      const oomsight_render_params *params,
+                                                                      char **ret_text,
+                                                                      oomsight_error *reterr);
 
 /* ---- matrix ---------------------------------------------------------------------------------------------------- */
 

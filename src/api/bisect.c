@@ -105,18 +105,22 @@ static bool alike(const oos_bisect_step *one, const oos_bisect_step *other)
            (one->phase && other->phase && strcmp(one->phase, other->phase) == 0);
 }
 
-/* Where it came to be as it is at the newer end; where both ends are alike, the first release that is not. */
+/* Where it came to be as it is at the newer end; where both ends are alike, the first turn towards what was asked for: the loss from
+ * good to bad, else the first release that is not like the one before it. */
 static void find_answer(oomsight_bisect *bisect, size_t first, size_t last)
 {
     oos_bisect_result *result = &bisect->result;
     const oos_bisect_step *steps = bisect->steps;
     bool const verdict = steps[first].starts != steps[last].starts;
     bool const differ = !alike(&steps[first], &steps[last]);
+    bool found_asked = false;
     for (size_t i = first; i < last;) {
         size_t const next = answered_from(bisect, i + 1, 1);
         bool const turned = steps[i].starts != steps[next].starts;
         bool const here = verdict ? turned : !alike(&steps[i], &steps[next]);
-        if (here && (differ || result->moved == OOS_BISECT_NOTHING)) {
+        bool const asked = turned && steps[next].starts == result->newer_is_good;
+        if (here && (differ || result->moved == OOS_BISECT_NOTHING || (asked && !found_asked))) {
+            found_asked = asked;
             result->moved = turned ? OOS_BISECT_ANSWER : OOS_BISECT_PHASE;
             result->before = i;
             result->found = next;

@@ -1,179 +1,127 @@
-/* The public side of check: commands found in files, each given to plan. */
-#include "api/api.h"
-#include "facts/instance.h"
+/* The public side of check: files and folders read, commands found in them, each given to plan. What is not looked at is told. */
+#include "api/check.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "command/found.h"
-#include "command/serve.h"
-#include "report/check.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { CHECKED_MAX = 4096, FILE_LIMIT = 4 << 20, FOLDER_MAX = 4096, DEPTH_MAX = 16, APPLIED_MAX = 1024 };
+enum { FILE_LIMIT = 16 << 20, DEPTH_MAX = 32, BEGINNING_BYTES = 4096 };
 
-struct oomsight_check {
-    oos_arena *arena;
-    oos_checked *list;
-    oomsight_plan **plans; /* beside the list, NULL where there is none */
-    oomsight_model **models;
-    size_t count, files, unread;
-    const char **applied; /* files that were read as patches of a kustomization */
-    size_t applied_count;
-};
-
-/* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
-static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
-                                    const oos_found *found)
+bool oos_check_grow(oos_arena *arena, void **list, size_t count, size_t *room, size_t item_bytes)
 {
-    oos_serve serve = {0};
-    oos_engine_env env = {0};
-    oomsight_model *model = NULL;
-    const oos_engine_words *named = oos_engine_words_of(found->words, found->count);
-    const oos_engine *engine = oos_engine_find(named ? named : &oos_engine_list[0]);
-    const oos_engine_facts *facts;
-    const oos_version *versions;
-    if (!params->models_dir || oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK) return NULL;
-    size_t const count = oos_rule_book_versions(facts->rules, &versions);
-    oos_version version = versions[count - 1];
-    if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
-    if (oos_rule_book_reaches(facts->rules, version, NULL) != OOMSIGHT_OK ||
-        oos_serve_read_as(engine->dialect, arena, found->words, found->count, &facts->flags, version, &serve,
-                          &env, NULL) != OOMSIGHT_OK ||
-        !serve.model)
-        return NULL;
-    const char *slash = strrchr(serve.model, '/');
-    const char *names[] = {serve.model, slash && slash[1] ? slash + 1 : serve.model};
-    for (size_t i = 0; i < 2 && !model; i++) {
-        const char *path = oos_arena_format(arena, "%s/%s", params->models_dir, names[i]);
-        if (path && oos_file_is_dir(path) &&
-            oos_api_model_open(params->data, path, 0, serve.hf_overrides_json, &model, NULL) != OOMSIGHT_OK)
-            model = NULL;
-    }
-    return model;
+    if (count < *room) return true;
+    size_t const more = *room ? *room * 2 : 16;
+    void *larger = oos_arena_take_array(arena, more, item_bytes);
+    if (!larger) return false;
+    if (count) memcpy(larger, *list, count * item_bytes);
+    *list = larger;
+    *room = more;
+    return true;
 }
 
-static const char *problem_words(oos_arena *arena, const oomsight_error *error)
+oos_checked *oos_check_next(oomsight_check *check)
+{
+    if (!oos_check_grow(check->arena, (void **)&check->list, check->count, &check->room, sizeof *check->list))
+        return NULL;
+    return &check->list[check->count++];
+}
+
+/* A file, or a place in it, that was not looked at. */
+static void doubt_one(oomsight_check *check, const char *path, uint32_t line, oos_level level,
+                      const char *problem)
+{
+    oos_found *found = OOS_NEW(check->arena, oos_found);
+    oos_checked *checked = found ? oos_check_next(check) : NULL;
+    if (!checked) return;
+    *found = (oos_found){.line = line, .kind = "file"};
+    *checked =
+        (oos_checked){.path = path, .found = found, .problem = problem, .doubt = true, .doubt_level = level};
+}
+
+static void list_add(oos_arena *arena, const char ***list, size_t *count, size_t *room, const char *word)
+{
+    const char *copy = oos_arena_copy(arena, oos_view_of(word));
+    if (copy && oos_check_grow(arena, (void **)list, *count, room, sizeof **list)) (*list)[(*count)++] = copy;
+}
+
+static const char *error_words(oos_arena *arena, const oomsight_error *error)
 {
     return error->path[0] ? oos_arena_format(arena, "%s: %s", error->path, error->text)
                           : oos_arena_format(arena, "%s", error->text);
 }
 
-/* What a selector says, when that is a device we know. */
-static const char *gpu_hinted(const oomsight_data *data, const char *hint)
+static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_params *params,
+                                   oos_arena *arena, const char *path, oos_view bytes, oomsight_error *reterr)
 {
-    uint64_t ignored;
-    return hint && oos_gpus_find(&data->gpus, oos_view_of(hint), &ignored) ? hint : NULL;
+    const oos_found *list;
+    size_t count;
+    oos_found_doubt doubt;
+    check->device_count = 0;
+    OOS_TRY(oos_found_read_at(arena, path, bytes, &list, &count, &doubt, reterr));
+    for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k]);
+    for (size_t k = 0; k < doubt.applied_count; k++)
+        list_add(check->arena, &check->applied, &check->applied_count, &check->applied_room,
+                 doubt.applied[k]);
+    for (size_t k = 0; k < doubt.skip_count; k++)
+        doubt_one(check, path, doubt.skips[k].line,
+                  doubt.skips[k].broken ? OOS_LEVEL_ERROR : OOS_LEVEL_WARNING,
+                  oos_arena_copy(check->arena, oos_view_of(doubt.skips[k].what)));
+    if (doubt.mentions)
+        doubt_one(check, path, doubt.line, OOS_LEVEL_WARNING,
+                  oos_arena_format(check->arena, "names %s, but no command that starts it was understood",
+                                   doubt.mentions));
+    for (size_t k = 0; k < doubt.named_count; k++)
+        list_add(check->arena, &check->named, &check->named_count, &check->named_room, doubt.named[k]);
+    return OOMSIGHT_OK;
 }
 
-/* The machine's GPU, or the slice of one: of the device that is named, else of the first that has such a profile. */
-static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, const oos_found *found,
-                                const char *named)
+/* The text of standard input, up to the limit. */
+static oomsight_status input_read(oos_arena *arena, oos_view *ret_bytes, oomsight_error *reterr)
 {
-    uint64_t ignored;
-    if (!named && found->machine &&
-        oos_instance_gpu(arena, data->dir, found->machine, &named, NULL) != OOMSIGHT_OK)
-        named = NULL;
-    if (!found->slice) return named;
-    const oos_gpu *whole = named ? oos_gpus_find(&data->gpus, oos_view_of(named), &ignored) : NULL;
-    for (size_t i = 0; i < data->gpus.count; i++) {
-        const oos_gpu *gpu = &data->gpus.list[i];
-        bool const of_it = !whole || (strncmp(gpu->name, whole->name, strlen(whole->name)) == 0 &&
-                                      strncmp(gpu->name + strlen(whole->name), " MIG ", 5) == 0);
-        if (gpu->slice && of_it && strcmp(gpu->slice, found->slice) == 0) return gpu->name;
-    }
-    return named;
-}
-
-/* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. */
-static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
-{
-    const char *times = gpu ? strrchr(gpu, 'x') : NULL;
-    bool const counted = times && times[1] && strspn(times + 1, "0123456789") == strlen(times + 1);
-    if (!gpu || counted || count == 0) return gpu;
-    return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
-}
-
-static void check_one(oomsight_check *check, const oomsight_check_params *params, const char *path,
-                      const oos_found *found)
-{
-    if (check->count == CHECKED_MAX) return;
-    size_t const at = check->count++;
-    oos_checked *checked = &check->list[at];
-    *checked = (oos_checked){.path = path, .found = found};
-    if (found->unknown) {
-        checked->problem = oos_arena_format(check->arena, "%s is not set in this file", found->unknown);
-        return;
-    }
-    oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
-    oomsight_error error = {0};
-    check->models[at] = model_beside(check->arena, params, found);
-    plan_params.data = params->data;
-    plan_params.model = check->models[at];
-    plan_params.command = found->words;
-    plan_params.command_count = found->count;
-    const char *hinted = gpu_hinted(params->data, found->gpu_hint);
-    const char *told = found->gpu ? found->gpu : params->gpu ? params->gpu : hinted;
-    const char *named = found->gpu ? found->gpu : gpu_of_place(check->arena, params->data, found, told);
-    plan_params.gpu = gpu_words(check->arena, named, found->gpus);
-    plan_params.gpu_total_bytes = found->gpu || named != params->gpu ? 0 : params->gpu_total_bytes;
-    if (found->gpu_total) (void)oomsight_size_parse(found->gpu_total, &plan_params.gpu_total_bytes);
-    plan_params.gpu_used_bytes = params->gpu_used_bytes;
-    plan_params.gpu_used_known = params->gpu_used_known;
-    plan_params.compute_capability = params->compute_capability;
-    const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
-    bool const first = !engine || engine == &oos_engine_list[0]; /* whose release --vllm says */
-    plan_params.engine_version = found->engine_version ? found->engine_version
-                                 : first               ? params->engine_version
-                                                       : NULL;
-    plan_params.allow_hub = params->allow_hub;
-    if (oomsight_plan_create(&plan_params, &check->plans[at], &error) != OOMSIGHT_OK) {
-        checked->problem = problem_words(check->arena, &error);
-        return;
-    }
-    checked->plan = oos_api_plan(check->plans[at]);
-    checked->best_flags = oomsight_plan_best_flags(check->plans[at]);
-    checked->best_command = oomsight_plan_best_command(check->plans[at]);
-}
-
-/* A file, or a place in it, that nothing could be made of. */
-static void doubt_one(oomsight_check *check, const char *path, uint32_t line, oos_level level,
-                      const char *problem)
-{
-    oos_found *found = OOS_NEW(check->arena, oos_found);
-    if (check->count == CHECKED_MAX || !found) return;
-    *found = (oos_found){.line = line, .kind = "file"};
-    check->list[check->count++] =
-        (oos_checked){.path = path, .found = found, .problem = problem, .doubt = true, .doubt_level = level};
+    oos_text text = {0};
+    char part[64 << 10];
+    ssize_t got;
+    while ((got = read(STDIN_FILENO, part, sizeof part)) > 0 && text.len <= FILE_LIMIT)
+        oos_text_add(&text, (oos_view){part, (size_t)got});
+    const char *copy =
+        text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr ? text.ptr : "", text.len});
+    *ret_bytes = (oos_view){copy ? copy : "", text.len};
+    oos_text_free(&text);
+    if (!copy) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for standard input");
+    if (got < 0) return oos_fail(reterr, OOMSIGHT_IO, "standard input cannot be read");
+    if (ret_bytes->len > FILE_LIMIT)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED,
+                        "standard input has more than 16 MiB and was not looked at");
+    if (ret_bytes->len == 0) return oos_fail(reterr, OOMSIGHT_MALFORMED, "standard input is empty");
+    return OOMSIGHT_OK;
 }
 
 static oomsight_status check_file(oomsight_check *check, const oomsight_check_params *params,
                                   const char *path, oomsight_error *reterr)
 {
     oos_view bytes;
-    const oos_found *list;
-    size_t count;
-    oos_found_doubt doubt;
     oomsight_error error = {0};
+    oos_arena *arena = oos_arena_create(64 << 10); /* of this file: what is kept is copied */
+    if (!arena) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     check->files++;
-    oomsight_status const status = oos_file_read(check->arena, path, FILE_LIMIT, &bytes, &error);
-    if (status == OOMSIGHT_NOMEM) return oos_fail(reterr, status, "no memory for a check");
-    if (status != OOMSIGHT_OK) { /* the others are looked at all the same */
-        check->unread++;
-        doubt_one(check, path, 0, OOS_LEVEL_NOTE, problem_words(check->arena, &error));
-        return OOMSIGHT_OK;
+    list_add(check->arena, &check->looked, &check->looked_count, &check->looked_room, path);
+    oomsight_status status = strcmp(path, "-") == 0 ? input_read(arena, &bytes, &error)
+                                                    : oos_file_read(arena, path, FILE_LIMIT, &bytes, &error);
+    if (status == OOMSIGHT_OK) {
+        status = check_bytes(check, params, arena, path, bytes, reterr);
+    } else if (status == OOMSIGHT_NOMEM) {
+        status = oos_fail(reterr, status, "no memory for a check");
+    } else { /* the others are looked at all the same */
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, error_words(check->arena, &error));
+        status = OOMSIGHT_OK;
     }
-    OOS_TRY(oos_found_read_at(check->arena, path, bytes, &list, &count, &doubt, reterr));
-    for (size_t k = 0; k < count; k++) check_one(check, params, path, &list[k]);
-    for (size_t k = 0; k < doubt.applied_count && check->applied_count < APPLIED_MAX; k++)
-        check->applied[check->applied_count++] = doubt.applied[k];
-    if (doubt.broken)
-        doubt_one(check, path, doubt.line, OOS_LEVEL_ERROR, doubt.broken);
-    else if (doubt.mentions)
-        doubt_one(check, path, doubt.line, OOS_LEVEL_WARNING,
-                  "names vLLM, but no command that starts it was understood");
-    return OOMSIGHT_OK;
+    oos_arena_free(arena);
+    return status;
 }
 
 static int by_name(const void *a, const void *b)
@@ -181,35 +129,70 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every file of a folder, by name; not what git, package managers and editors keep, and no links. */
+/* What version control and package managers keep beside a project. */
+static bool is_left_out(const char *name)
+{
+    static const char *const names[] = {".",           "..",   ".git",  ".hg", ".svn", "node_modules",
+                                        "__pycache__", "venv", ".venv", ".tox"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* A file that is too large matters when it is text. */
+static bool begins_as_text(const char *path)
+{
+    char bytes[BEGINNING_BYTES];
+    FILE *file = fopen(path, "re");
+    if (!file) return true;
+    size_t const got = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    return !memchr(bytes, '\0', got);
+}
+
+static oomsight_status check_folder(oomsight_check *check, const oomsight_check_params *params,
+                                    const char *path, unsigned depth, oomsight_error *reterr);
+
+static oomsight_status check_entry(oomsight_check *check, const oomsight_check_params *params,
+                                   const char *path, unsigned depth, oomsight_error *reterr)
+{
+    struct stat what, aim;
+    if (lstat(path, &what) != 0 || stat(path, &aim) != 0) {
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "it cannot be read");
+    } else if (S_ISLNK(what.st_mode) && S_ISDIR(aim.st_mode)) {
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "a link to a folder was not looked at");
+    } else if (S_ISDIR(aim.st_mode)) {
+        return check_folder(check, params, path, depth + 1, reterr);
+    } else if (S_ISREG(aim.st_mode) && aim.st_size <= FILE_LIMIT) {
+        return check_file(check, params, path, reterr);
+    } else if (S_ISREG(aim.st_mode) && begins_as_text(path)) {
+        check->files++;
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "it has more than 16 MiB and was not looked at");
+    }
+    return OOMSIGHT_OK;
+}
+
+/* Every file of a folder, by name. Links to files are read, links to folders are told. */
 static oomsight_status check_folder(oomsight_check *check, const oomsight_check_params *params,
                                     const char *path, unsigned depth, oomsight_error *reterr)
 {
-    static const char *const left_out[] = {"node_modules", "__pycache__", "venv", "build", "dist"};
-    const char **names = OOS_NEW_ARRAY(check->arena, const char *, FOLDER_MAX);
-    size_t count = 0;
-    DIR *folder = names && depth < DEPTH_MAX ? opendir(path) : NULL;
+    const char **names = NULL;
+    size_t count = 0, room = 0;
+    DIR *folder = depth < DEPTH_MAX ? opendir(path) : NULL;
     if (!folder) {
-        check->unread++;
-        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "this folder cannot be read");
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE,
+                  depth < DEPTH_MAX ? "this folder cannot be read"
+                                    : "this folder lies more than 32 levels deep and was not looked at");
         return OOMSIGHT_OK;
     }
-    for (const struct dirent *entry; count < FOLDER_MAX && (entry = readdir(folder));) {
-        bool out = entry->d_name[0] == '.';
-        for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-            out |= strcmp(entry->d_name, left_out[i]) == 0;
-        if (!out) names[count++] = oos_arena_copy(check->arena, oos_view_of(entry->d_name));
-    }
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (!is_left_out(entry->d_name)) list_add(check->arena, &names, &count, &room, entry->d_name);
     (void)closedir(folder);
-    qsort(names, count, sizeof *names, by_name);
+    if (count) qsort(names, count, sizeof *names, by_name);
     for (size_t i = 0; i < count; i++) {
-        struct stat what;
         const char *inner = oos_arena_format(check->arena, "%s/%s", path, names[i]);
         if (!inner) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
-        if (lstat(inner, &what) != 0) continue;
-        if (S_ISDIR(what.st_mode)) OOS_TRY(check_folder(check, params, inner, depth + 1, reterr));
-        if (S_ISREG(what.st_mode) && what.st_size <= FILE_LIMIT)
-            OOS_TRY(check_file(check, params, inner, reterr));
+        OOS_TRY(check_entry(check, params, inner, depth, reterr));
     }
     return OOMSIGHT_OK;
 }
@@ -231,29 +214,34 @@ static void applied_leave_out(oomsight_check *check)
                            k < check->applied_count;
              k++)
             out = is_same_file(check->list[i].path, check->applied[k]);
-        if (out) continue;
-        check->plans[kept] = check->plans[i];
-        check->models[kept] = check->models[i];
-        check->list[kept++] = check->list[i];
+        if (!out) check->list[kept++] = check->list[i];
     }
     check->count = kept;
+}
+
+/* Files that a kustomization takes as they are, and that nobody gave. */
+static oomsight_status check_named(oomsight_check *check, const oomsight_check_params *params,
+                                   oomsight_error *reterr)
+{
+    for (size_t i = 0; i < check->named_count; i++) {
+        bool looked = false;
+        for (size_t k = 0; k < check->looked_count && !looked; k++)
+            looked = is_same_file(check->named[i], check->looked[k]);
+        if (!looked) OOS_TRY(check_file(check, params, check->named[i], reterr));
+    }
+    return OOMSIGHT_OK;
 }
 
 static oomsight_status check_fill(oomsight_check *check, const oomsight_check_params *params,
                                   oomsight_error *reterr)
 {
-    check->list = OOS_NEW_ARRAY(check->arena, oos_checked, CHECKED_MAX);
-    check->plans = OOS_NEW_ARRAY(check->arena, oomsight_plan *, CHECKED_MAX);
-    check->models = OOS_NEW_ARRAY(check->arena, oomsight_model *, CHECKED_MAX);
-    check->applied = OOS_NEW_ARRAY(check->arena, const char *, APPLIED_MAX);
-    if (!check->list || !check->plans || !check->models || !check->applied)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     for (size_t i = 0; i < params->path_count; i++) {
         const char *path = oos_arena_copy(check->arena, oos_view_of(params->paths[i]));
         if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
         OOS_TRY(oos_file_is_dir(path) ? check_folder(check, params, path, 0, reterr)
                                       : check_file(check, params, path, reterr));
     }
+    OOS_TRY(check_named(check, params, reterr));
     applied_leave_out(check);
     return OOMSIGHT_OK;
 }
@@ -282,10 +270,7 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
 void oomsight_check_free(oomsight_check *check)
 {
     if (!check) return;
-    for (size_t i = 0; i < check->count; i++) {
-        oomsight_plan_free(check->plans[i]);
-        oomsight_model_close(check->models[i]);
-    }
+    oos_check_forget(check);
     oos_arena_free(check->arena);
 }
 
@@ -313,7 +298,10 @@ size_t oomsight_check_doubtful(const oomsight_check *check)
 
 size_t oomsight_check_unplanned(const oomsight_check *check)
 {
-    return count_level(check, OOS_LEVEL_NOTE);
+    size_t count = count_level(check, OOS_LEVEL_NOTE);
+    for (size_t i = 0; i < check->count; i++)
+        count += check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING;
+    return count;
 }
 
 oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,

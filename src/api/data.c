@@ -1,6 +1,7 @@
 /* Public handles of data and models, and what serves every command. */
 #include "api/api.h"
 #include "base/place.h"
+#include "base/secret.h"
 #include "base/shown.h"
 #include "base/text.h"
 #include "model/locate.h"
@@ -21,7 +22,7 @@ void oomsight_text_free(char *text)
 
 int oomsight_size_parse(const char *word, uint64_t *ret_bytes)
 {
-    return oos_size_parse(oos_view_of(word), ret_bytes);
+    return oos_size_given(oos_view_of(word), ret_bytes);
 }
 
 oomsight_status oomsight_words(const char *language, const char *english, char **ret_text,
@@ -96,6 +97,20 @@ void oomsight_data_close(oomsight_data *data)
     oos_arena_free(data->arena);
 }
 
+/* Every engine with the releases that are known of it. */
+static oomsight_status engines_render(const oomsight_data *data, const oomsight_render_params *params,
+                                      oos_text *text, oomsight_error *reterr)
+{
+    const oos_rule_book *books[OOS_ENGINE_COUNT];
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine_facts *facts;
+        OOS_TRY(oos_api_facts(data, oos_engine_find(&oos_engine_list[i]), &facts, reterr));
+        books[i] = facts->rules;
+    }
+    oos_report_engines(text, books, params);
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oomsight_data_render(const oomsight_data *data, const char *what,
                                      const oomsight_render_params *params, char **ret_text,
                                      oomsight_error *reterr)
@@ -105,7 +120,7 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
     if (strcmp(what, "gpus") == 0)
         oos_report_gpus(&text, &data->gpus, params);
     else if (strcmp(what, "engines") == 0)
-        oos_report_engines(&text, oos_api_first_facts(data)->rules, params);
+        OOS_TRY(engines_render(data, params, &text, reterr));
     else if (!oos_report_words(&text, what, &data->gpus, oos_api_first_facts(data)->rules,
                                &oos_api_first_facts(data)->flags))
         return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
@@ -117,6 +132,39 @@ oomsight_status oomsight_text_redact(const char *text, char **ret_text, oomsight
     oos_text shown = {0};
     oos_shown_put(&shown, oos_view_of(text), true);
     return oos_text_take(&shown, ret_text, reterr);
+}
+
+struct oomsight_redactor {
+    oos_redactor own;
+};
+
+oomsight_status oomsight_redactor_create(oomsight_redactor **ret_redactor, oomsight_error *reterr)
+{
+    oomsight_redactor *made = calloc(1, sizeof *made);
+    if (!made) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to hide secrets");
+    *ret_redactor = made;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_redactor_feed(oomsight_redactor *redactor, const char *bytes, size_t len,
+                                       char **ret_text, oomsight_error *reterr)
+{
+    oos_text hidden = {0}, shown = {0};
+    if (len)
+        oos_redactor_feed(&redactor->own, (oos_view){bytes, len}, &hidden);
+    else
+        oos_redactor_finish(&redactor->own, &hidden);
+    oos_text_put(&shown, "");
+    oos_shown_escape(&shown, (oos_view){hidden.ptr, hidden.len}, true);
+    shown.failed |= hidden.failed;
+    oos_text_free(&hidden);
+    return oos_text_take(&shown, ret_text, reterr);
+}
+
+void oomsight_redactor_free(oomsight_redactor *redactor)
+{
+    if (redactor) oos_redactor_free(&redactor->own);
+    free(redactor);
 }
 
 oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, int allow_hub,

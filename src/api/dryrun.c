@@ -74,12 +74,22 @@ static oomsight_status trace_begin(oomsight_dryrun *dryrun, const char *path, oo
     return fits ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be written", path);
 }
 
+static bool is_program(const oomsight_dryrun_params *params)
+{
+    return params->engine && strcmp(params->engine, oos_dryrun_program.name) == 0;
+}
+
 /* Of the release that is started; 0: not known. */
 static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
 {
     oos_version version;
     oos_rules rules;
     bool beyond;
+    if (is_program(params)) /* its version is that of PyTorch */
+        return params->engine_version && oos_version_parse(oos_view_of(params->engine_version), &version) &&
+                       version >> 32 == 2
+                   ? version >> 16 & 0xffff
+                   : 0;
     if (params->engine && oos_engine_words_find(params->engine) != oos_engine_list) return 0;
     if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
         oos_rules_of(oos_api_first_facts(params->data)->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
@@ -97,6 +107,13 @@ static oomsight_status machine_begin(oomsight_dryrun *dryrun, uint64_t machine_b
     return oos_place_write(path, text, (size_t)len, reterr);
 }
 
+/* Host and device share one memory: as it was said, or because this device has no other. */
+static uint64_t machine_of(const oomsight_dryrun_params *params, const oos_gpu *gpu, uint64_t count)
+{
+    if (params->machine_bytes) return params->machine_bytes;
+    return gpu->memory == OOS_MEMORY_UNIFIED && count == 1 && !params->slice_bytes ? gpu->total_bytes : 0;
+}
+
 static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryrun_params *params,
                                     oomsight_error *reterr)
 {
@@ -107,12 +124,13 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     if (count < 1 || count > OOS_SEGMENT_DEVICES)
         return oos_fail(reterr, OOMSIGHT_USAGE, "%llu devices: a dry run has 1 to %d",
                         (unsigned long long)count, OOS_SEGMENT_DEVICES);
+    uint64_t const machine_bytes = machine_of(params, &gpu, count);
     oos_device_spec specs[OOS_SEGMENT_DEVICES];
     oos_u64 const outside = {params->outside_known != 0, params->outside_bytes};
     for (uint64_t i = 0; i < count; i++) {
         oos_dryrun_device(&gpu, outside, torch_minor_of(params), &specs[i]);
         specs[i].others_bytes = params->gpu_used_bytes;
-        if (params->machine_bytes) specs[i].unified = 1;
+        if (machine_bytes) specs[i].unified = 1;
         if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
             specs[i].property_bytes = gpu.total_bytes;
             specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;
@@ -129,8 +147,9 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
     dryrun->segment->owner =
         OOS_OWNER_UNACCOUNTED; /* until an engine says where it is: any program may be run */
+    if (dryrun->run.log.program) dryrun->segment->phase = OOS_PHASE_RUNTIME_OTHER;
     dryrun->segment->fail_after = params->fail_after;
-    if (params->machine_bytes) OOS_TRY(machine_begin(dryrun, params->machine_bytes, reterr));
+    if (machine_bytes) OOS_TRY(machine_begin(dryrun, machine_bytes, reterr));
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;
 }
 
@@ -161,6 +180,11 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     dryrun->run.engine = params->engine ? oos_engine_words_find(params->engine) : NULL;
     if (!dryrun->run.engine) dryrun->run.engine = oos_engine_list;
     dryrun->run.log.ready_line = dryrun->run.engine->ready;
+    if (is_program(params)) {
+        dryrun->run.engine = &oos_dryrun_program;
+        dryrun->run.log.program = true;
+        dryrun->run.log.phase = OOS_PHASE_RUNTIME_OTHER;
+    }
     if (params->engine_version)
         dryrun->run.engine_version = oos_arena_copy(arena, oos_view_of(params->engine_version));
     oomsight_status status = until_read(params->until, &dryrun->until, reterr);
@@ -270,6 +294,10 @@ oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryr
         dryrun->run.loads = loads;
         dryrun->run.growths = growths;
         dryrun->run.load_count = ending.load_count;
+    }
+    if (dryrun->run.log.engine && dryrun->run.engine != dryrun->run.log.engine) {
+        dryrun->run.engine = dryrun->run.log.engine;
+        dryrun->run.engine_version = dryrun->run.log.engine_version;
     }
     if (oos_segment_open(dryrun->path, &again) == OOS_SEGMENT_OK) {
         oos_segment_close(again);

@@ -32,7 +32,8 @@ static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_byt
 /* Boards of one size show the same totals over drivers: the name is a fact only where no other board may show this one. */
 static bool is_only_one(const oomsight_data *data, const oos_gpu *guess, uint64_t total_bytes)
 {
-    uint64_t const rounding = 8 * OOS_MIB; /* two decimals of a GiB, and then some */
+    /* Drivers show the same card with totals a hundredth apart: an RTX 4090 has 23.52 or 23.64 GiB. */
+    uint64_t const rounding = total_bytes / 100;
     for (size_t i = 0; i < data->gpus.count; i++) {
         const oos_gpu *gpu = &data->gpus.list[i];
         if (gpu != guess && !gpu->slice && total_bytes + rounding >= gpu->total_low &&
@@ -73,21 +74,44 @@ static bool kv_agrees(const oos_incident *incident, const oos_plan *plan, double
     return none ? planned <= slack : fabs(planned - *ret_read) <= slack;
 }
 
+/* What the log tells of the command, and of the release that it is for. */
+static bool command_of(oos_arena *arena, const oomsight_data *data, const oos_incident *incident,
+                       oos_logged_command *ret_command)
+{
+    const oos_engine_words *words = incident->engine ? oos_engine_words_find(incident->engine) : NULL;
+    const oos_engine *engine = words ? oos_engine_find(words) : NULL;
+    const oos_engine_facts *facts;
+    oos_logged_command command = {0};
+    if (!engine) return false;
+    if (engine->logged && incident->setup.args && oos_api_facts(data, engine, &facts, NULL) == OOMSIGHT_OK &&
+        engine->logged(arena, &facts->flags, incident->setup.args, ret_command))
+        return true;
+    oos_setup_text setup = incident->setup;
+    if (engine->logged) setup.args = NULL;
+    command.words = OOS_NEW_ARRAY(arena, const char *, OOS_COMMAND_WORDS_MAX);
+    if (!command.words || !oos_command_words(arena, &setup, command.words, &command.count)) return false;
+    *ret_command = command;
+    return true;
+}
+
 static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
                       const oos_incident *incident, oos_incident_notes *notes)
 {
-    const char **words = OOS_NEW_ARRAY(arena, const char *, OOS_COMMAND_WORDS_MAX);
-    size_t count = 0;
-    if (!incident->is_oom || !incident->engine || strcmp(incident->engine, "vllm") != 0 || !words ||
-        !oos_known(incident, OOS_NUMBER_total) || !oos_command_words(arena, &incident->setup, words, &count))
+    oos_logged_command command;
+    char release[32];
+    if (!incident->is_oom || !oos_known(incident, OOS_NUMBER_total) ||
+        !command_of(arena, data, incident, &command))
         return;
+    oos_version_print(command.version, release, sizeof release);
     oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
     plan_params.data = data;
-    plan_params.command = words;
-    plan_params.command_count = count;
+    plan_params.command = command.words;
+    plan_params.command_count = command.count;
     plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
     plan_params.gpu_total_bytes = oos_value(incident, OOS_NUMBER_total);
-    plan_params.engine_version = incident->setup.version;
+    plan_params.engine_version = incident->setup.version ? incident->setup.version
+                                 : command.version       ? release
+                                                         : NULL;
     plan_params.allow_hub = allow_hub;
     oomsight_plan *plan = NULL;
     if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;

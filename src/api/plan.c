@@ -4,8 +4,10 @@
 #include "base/check.h"
 #include "base/shown.h"
 #include "base/text.h"
+#include "command/variables.h"
 #include "command/wrapped.h"
 #include "engines/translate.h"
+#include "plan/doubt.h"
 #include "report/html.h"
 #include "report/plan.h"
 
@@ -174,6 +176,15 @@ static oomsight_status device_find(const oomsight_plan_params *params, const oos
     return OOMSIGHT_OK;
 }
 
+/* Of another program nothing is known, so nothing is planned. */
+static oomsight_status engine_is_planned(const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    const char *other = oos_engine_other_of(words, word_count);
+    if (!other) return OOMSIGHT_OK;
+    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "the command starts %s, which is not planned here (%s are)",
+                    other, oos_engine_titles());
+}
+
 /* The engine that is asked for, or the one whose command it is. */
 static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_params *params,
                                    const char *const *words, size_t word_count, oomsight_error *reterr)
@@ -181,7 +192,8 @@ static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_para
     const oos_engine_words *named =
         params->engine ? oos_engine_words_find(params->engine) : oos_engine_words_of(words, word_count);
     if (params->engine && !named)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'", params->engine);
+        return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'; %s are planned", params->engine,
+                        oos_engine_titles());
     plan->engine = oos_engine_find(named ? named : &oos_engine_list[0]);
     return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
 }
@@ -282,25 +294,34 @@ static oomsight_status words_translate(oomsight_plan *plan, const oomsight_plan_
 /* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
 static oomsight_status version_find(const oomsight_plan_params *params, const oos_rule_book *book,
                                     const char *image_version, const char *installed_version,
-                                    oos_version *ret_version, const char **ret_assumed, const char **ret_note,
-                                    oomsight_error *reterr)
+                                    oos_version *ret_version, const char **ret_assumed,
+                                    const char **ret_newer, oomsight_error *reterr)
 {
     const oos_version *versions;
     size_t const count = oos_rule_book_versions(book, &versions);
     oos_version version = versions[count - 1];
-    if (!params->engine_version) {
+    const char *given = params->engine_version;
+    bool const moving = given && (strcmp(given, "latest") == 0 || strcmp(given, "nightly") == 0);
+    if (!given || moving) {
         *ret_assumed = "the newest known";
-        if (image_version && oos_version_parse(oos_view_of(image_version), &version))
+        if (moving)
+            given = NULL;
+        else if (image_version && oos_version_parse(oos_view_of(image_version), &version))
             *ret_assumed = "by the tag of the image";
         else if (installed_version && oos_version_parse(oos_view_of(installed_version), &version))
             *ret_assumed = "as installed here";
     }
-    if (params->engine_version && !oos_version_parse(oos_view_of(params->engine_version), &version))
-        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1",
-                        params->engine_version);
+    if (given && !oos_version_parse(oos_view_of(given), &version))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1, latest or nightly",
+                        given);
+    if (given && strchr(given, ','))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s': a plan is for one version", given);
     OOS_TRY(oos_rule_book_reaches(book, version, reterr));
     if (version > versions[count - 1])
-        *ret_note = "this version is newer than any known here: the rules of the newest known one are used";
+        *ret_newer = "This version is newer than any known here: the rules of the newest known one are used.";
+    else if (moving && strcmp(params->engine_version, "nightly") == 0)
+        *ret_newer =
+            "A nightly build is newer than any known here: the rules of the newest known release are used.";
     *ret_version = version;
     return OOMSIGHT_OK;
 }
@@ -404,6 +425,15 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, cons
                                 plan->plan.asked));
     if (plan->start.model && plan->start.model->from_catalogue)
         assume(&plan->plan, list, "the model's config of the catalogue");
+    uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
+    uint64_t const each = count / oos_max(1, plan->plan.setup->pp);
+    if (count > ranks && plan->plan.setup->dp <= 1)
+        assume(&plan->plan, list,
+               oos_arena_format(
+                   plan->arena,
+                   (each & (each - 1)) == 0 ? "%llu of %llu GPUs (--tensor-parallel-size %llu uses all)"
+                                            : "%llu of %llu GPUs",
+                   (unsigned long long)ranks, (unsigned long long)count, (unsigned long long)each));
     if (release)
         assume(&plan->plan, list,
                oos_arena_format(plan->arena, "%s %s, %s", plan->plan.engine->title, plan->plan.engine_version,
@@ -411,15 +441,35 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const char *gpu, cons
     return OOMSIGHT_OK;
 }
 
+/* What becomes of each environment variable that does not enter the plan. */
+static void variables_note(oomsight_plan *plan, const char **notes, size_t *count)
+{
+    char version[32];
+    oos_version_print(plan->start.version, version, sizeof version);
+    for (size_t i = 0; i < plan->env.variable_count; i++) {
+        const oos_given_variable *v = &plan->env.variables[i];
+        if (v->effect == OOS_ENV_ABSENT)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s is no variable of %s %s: it has no effect%s", v->name,
+                                  plan->engine->words->title, version,
+                                  v->logged ? ", and the engine logs it as unknown" : ""));
+        else if (v->effect == OOS_ENV_UNMODELLED && v->why)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s can move memory but is not modelled (%s)", v->name,
+                                  v->why));
+        else if (v->effect == OOS_ENV_UNMODELLED)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s: whether it moves memory is not known", v->name));
+    }
+}
+
 /* What is not modelled, what the user may have mistyped. */
-static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own, size_t own_count,
-                                    oomsight_error *reterr)
+static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
 {
     const char **notes = OOS_NEW_ARRAY(plan->arena, const char *, NOTES_MAX);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     size_t count = 0;
     const oos_setup *setup = plan->plan.setup;
-    for (size_t i = 0; i < own_count; i++) note(notes, &count, own[i]);
     for (size_t i = 0; i < plan->translation.left_out_count; i++)
         note(notes, &count, plan->translation.left_out[i]);
     for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
@@ -433,6 +483,9 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
              oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
                               (unsigned long long)(setup->tp * setup->pp * setup->dp),
                               (unsigned long long)setup->device.count));
+    if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
+        note(notes, &count,
+             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader");
     for (size_t i = 0; i < plan->serve.flag_count; i++) {
         const oos_given_flag *flag = &plan->serve.flags[i];
         if (flag->effect == OOS_FLAG_UNKNOWN)
@@ -446,6 +499,7 @@ static oomsight_status notes_gather(oomsight_plan *plan, const char *const *own,
             note(notes, &count, oos_arena_format(plan->arena, "%s: no effect on memory", flag->name));
         if (flag->note) note(notes, &count, oos_arena_format(plan->arena, "%s: %s", flag->name, flag->note));
     }
+    variables_note(plan, notes, &count);
     plan->plan.notes = notes;
     plan->plan.note_count = count;
     return OOMSIGHT_OK;
@@ -460,13 +514,11 @@ static const char *command_form(oomsight_plan *plan, const oomsight_plan_params 
     size_t const from =
         params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
     const char *inner = oos_serve_whole(plan->arena, words, word_count, from, &plan->serve, fix->change,
-                                        fix->change_count, fix->without);
+                                        fix->change_count, fix->leave_out, fix->leave_out_count);
     if (!wrapped || !inner) return inner;
     oos_text text = {0};
-    for (size_t i = 0; i < line; i++) {
-        oos_serve_quote(&text, oos_shown(plan->arena, params->command[i]));
-        oos_text_put(&text, " ");
-    }
+    oos_command_put(plan->arena, &text, params->command, line);
+    oos_text_put(&text, " ");
     oos_serve_quote(&text, inner);
     const char *copy = text.failed ? NULL : oos_arena_copy(plan->arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);
@@ -474,21 +526,112 @@ static const char *command_form(oomsight_plan *plan, const oomsight_plan_params 
 }
 
 static oomsight_status flags_form(oomsight_plan *plan, const oomsight_plan_params *params,
-                                  const char *const *words, size_t word_count, oomsight_error *reterr)
+                                  const char *const *words, size_t word_count, oos_fix *fixes,
+                                  oomsight_error *reterr)
 {
     size_t const count = plan->plan.fix_count;
-    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, count + 1);
     plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
-    if (!plan->fix_flags || !fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     for (size_t i = 0; i < count; i++) {
-        fixes[i] = plan->plan.fixes[i];
         fixes[i].command = command_form(plan, params, words, word_count, &fixes[i]);
         plan->fix_flags[i] = oos_report_plan_change(plan->arena, &fixes[i]);
         if (!plan->fix_flags[i] || !fixes[i].command)
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     }
-    plan->plan.fixes = fixes;
     return OOMSIGHT_OK;
+}
+
+/* What would help; for every GPU: which of them it takes, and that is the answer, so it is never left out. */
+static oomsight_status search(oomsight_plan *plan, const oomsight_plan_params *params, oomsight_error *reterr)
+{
+    bool const every = is_every_gpu(params);
+    if (params->skip_fixes && !every) return OOMSIGHT_OK;
+    if (every && !plan->engine->choose)
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for vLLM");
+    oos_arena *scratch = oos_arena_create(64 << 10);
+    if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
+    oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(
+        plan->arena, scratch, &plan->start, plan->facts, &params->data->gpus, &plan->plan, reterr);
+    oos_arena_free(scratch);
+    return status;
+}
+
+/* GPUs that the release's PyTorch has code for; of others none is offered. */
+static size_t runnable(const oomsight_plan *plan, const oos_gpus *gpus, oos_need_gpu *list, size_t count)
+{
+    const oos_torch_build *build = oos_torch_find(&plan->facts->torch, plan->plan.setup->rules->torch_minor);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ignored;
+        const oos_gpu *gpu = oos_gpus_find(gpus, oos_view_of(list[i].gpu), &ignored);
+        oos_torch_support const support = gpu && gpu->memory != OOS_MEMORY_UNIFIED
+                                              ? oos_torch_supports(build, gpu->capability)
+                                              : OOS_TORCH_WHEEL;
+        if (support == OOS_TORCH_NONE || (support == OOS_TORCH_OTHER && gpu->capability < build->sm[0]))
+            continue;
+        list[kept] = list[i];
+        if (plan->plan.doubt_count && list[kept].verdict == OOMSIGHT_VERDICT_FITS)
+            list[kept].verdict = OOMSIGHT_VERDICT_TIGHT;
+        kept++;
+    }
+    return kept;
+}
+
+/* Of a plan for every GPU the answer is that of the best of them, not of the one that was tried first. */
+static void answer_of_choices(oos_plan *plan)
+{
+    const oos_need_gpu *best = NULL;
+    for (size_t i = 0; i < plan->choice_count; i++)
+        if (!best || plan->choices[i].probability > best->probability) best = &plan->choices[i];
+    if (!best) return;
+    plan->verdict = best->verdict;
+    plan->probability = best->probability;
+    plan->kv.tokens = best->kv_tokens;
+    plan->phase = OOS_PHASE_COUNT;
+    plan->doubt_count = 0;
+}
+
+static oomsight_status offers_settle(oomsight_plan *plan, const oos_gpus *gpus, oomsight_error *reterr)
+{
+    oos_plan *p = &plan->plan;
+    if (p->choices) {
+        oos_need_gpu *list = OOS_NEW_ARRAY(plan->arena, oos_need_gpu, p->choice_count + 1);
+        if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the choices");
+        for (size_t i = 0; i < p->choice_count; i++) list[i] = p->choices[i];
+        p->choice_count = runnable(plan, gpus, list, p->choice_count);
+        p->choices = list;
+        answer_of_choices(p);
+    }
+    if (p->needs) {
+        oos_needs *needs = OOS_NEW(plan->arena, oos_needs);
+        if (!needs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the needs");
+        *needs = *p->needs;
+        needs->gpu_count = runnable(plan, gpus, needs->gpus, needs->gpu_count);
+        p->needs = needs;
+    }
+    return OOMSIGHT_OK;
+}
+
+/* What is certain, when everything is known that was said: the plan, its fixes and what else is offered. */
+static oomsight_status settle(oomsight_plan *plan, const oomsight_plan_params *params, const char *newer,
+                              const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    oos_doubt_facts const facts = {
+        .torch = &plan->facts->torch,
+        .title = plan->plan.engine->title,
+        .release = plan->plan.engine_version,
+        .measured = oos_rule_book_measured(plan->facts->rules, plan->start.version),
+        .newer = newer,
+    };
+    OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
+    OOS_TRY(offers_settle(plan, &params->data->gpus, reterr));
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.fix_count + 1);
+    if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    for (size_t i = 0; i < plan->plan.fix_count; i++) fixes[i] = plan->plan.fixes[i];
+    oos_doubts_apply(&plan->plan, fixes);
+    plan->plan.fixes = fixes;
+    oos_assert(oos_plan_is_sound(&plan->plan));
+    return flags_form(plan, params, words, word_count, fixes, reterr);
 }
 
 static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params *params,
@@ -496,21 +639,26 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
 {
     const char *const *words = NULL;
     size_t word_count = 0;
-    const char *own_note = NULL, *release = NULL, *gpu_note = NULL, *held = NULL;
+    const char *newer = NULL, *release = NULL, *gpu_note = NULL, *held = NULL;
     const oos_machine *machine = params->machine ? &params->machine->machine : NULL;
     OOS_TRY(command_words(plan->arena, params, &words, &word_count, reterr));
     if (!oos_wrapped_open(plan->arena, words, word_count, &words, &word_count))
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
     bool const elsewhere = oos_wrapped_container(words, word_count);
     oos_device_facts *device = &plan->start.device;
+    OOS_TRY(engine_is_planned(words, word_count, reterr));
     OOS_TRY(engine_find(plan, params, words, word_count, reterr));
     if (params->engine || is_model_alone(words, word_count))
         OOS_TRY(words_translate(plan, params, &words, &word_count, reterr));
     OOS_TRY(version_find(
         params, plan->facts->rules, oos_wrapped_version(plan->arena, words, word_count),
         machine && !elsewhere ? oos_installed_version(&machine->installed, plan->engine->words->name) : NULL,
-        &plan->start.version, &release, &own_note, reterr));
+        &plan->start.version, &release, &newer, reterr));
     OOS_TRY(device_find(params, machine, device, &gpu_note, reterr));
+    if (params->gpu && oos_gpus_is_size(oos_view_of(params->gpu)))
+        gpu_note = oos_arena_format(plan->arena,
+                                    "%s: the card of that size that shows the least; --gpu NAME tells which",
+                                    params->gpu);
     OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, words, word_count, &plan->facts->flags,
                               plan->start.version, &plan->serve, &plan->env, reterr));
     if (machine && !params->gpu && !params->gpu_total_bytes) {
@@ -529,23 +677,11 @@ static oomsight_status plan_fill(oomsight_plan *plan, const oomsight_plan_params
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));
     if (!plan->plan.engine_version) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the version");
     if (plan->translation.count)
-        plan->plan.asked = oos_serve_whole(plan->arena, words, word_count, 0, &plan->serve, NULL, 0, NULL);
+        plan->plan.asked = oos_serve_whole(plan->arena, words, word_count, 0, &plan->serve, NULL, 0, NULL, 0);
     OOS_TRY(assumed_gather(plan, gpu_note, held, release, reterr));
-    OOS_TRY(notes_gather(plan, &own_note, 1, reterr));
-    if (params->skip_fixes) return OOMSIGHT_OK;
-
-    oos_arena *scratch = oos_arena_create(64 << 10);
-    if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    bool const every = is_every_gpu(params);
-    if (every && !plan->engine->choose) {
-        oos_arena_free(scratch);
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for vLLM");
-    }
-    oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(
-        plan->arena, scratch, &plan->start, plan->facts, &params->data->gpus, &plan->plan, reterr);
-    oos_arena_free(scratch);
-    oos_assert(status != OOMSIGHT_OK || oos_plan_is_sound(&plan->plan));
-    return status == OOMSIGHT_OK ? flags_form(plan, params, words, word_count, reterr) : status;
+    OOS_TRY(notes_gather(plan, reterr));
+    OOS_TRY(search(plan, params, reterr));
+    return settle(plan, params, newer, words, word_count, reterr);
 }
 
 oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsight_plan **ret_plan,
@@ -631,7 +767,7 @@ uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
 
 const char *oomsight_plan_best_flags(const oomsight_plan *plan)
 {
-    if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return "";
+    if (oos_plan_needs_nothing(&plan->plan)) return "";
     for (size_t i = 0; i < plan->plan.fix_count; i++) /* what is taken out is no flag to add */
         if (!plan->plan.fixes[i].without && plan->plan.fixes[i].change_count) return plan->fix_flags[i];
     return NULL;
@@ -732,7 +868,7 @@ const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *r
 {
     static const char *const none[] = {NULL};
     *ret_count = 0;
-    if (plan->plan.verdict == OOMSIGHT_VERDICT_FITS) return none;
+    if (oos_plan_needs_nothing(&plan->plan)) return none;
     for (size_t i = 0; i < plan->plan.fix_count; i++) {
         const oos_fix *fix = &plan->plan.fixes[i];
         if (!survives_shell(fix)) continue;

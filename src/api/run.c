@@ -3,14 +3,22 @@
 #include "base/text.h"
 #include "report/run.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { YOUNG_SECONDS = 60 }; /* in which a segment may still be without its launcher */
 
 static oomsight_status opened(oos_segment_status status, const char *path, oomsight_error *reterr)
 {
     if (status == OOS_SEGMENT_OK) return OOMSIGHT_OK;
     if (status == OOS_SEGMENT_CORRUPT)
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "%s: not the segment of a run", path);
+    if (status == OOS_SEGMENT_FOREIGN)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: not a plain file of this user alone", path);
     if (status == OOS_SEGMENT_NO_ROOM)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment", path,
                         (unsigned long long)oos_segment_file_bytes() >> 10);
@@ -27,17 +35,23 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
         return oos_fail(reterr, OOMSIGHT_USAGE, "a budget is at most the whole device");
     oomsight_run *run = calloc(1, sizeof *run);
     if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
+    run->alive = -1;
     oos_device_spec specs[OOS_SEGMENT_DEVICES];
     unsigned const count = oos_run_devices_before(specs, OOS_SEGMENT_DEVICES);
     oos_dryrun_log_init(&run->log, NULL);
     oomsight_status status =
         OOS_WHOLE_STATUS(params, opened(oos_segment_create(params->segment_path, specs, count, &run->segment),
                                         params->segment_path, reterr));
-    if (status == OOMSIGHT_OK) status = oos_line_reader_create(NULL, &run->log.reader, reterr);
+    if (status == OOMSIGHT_OK) {
+        status = oos_line_reader_create(NULL, &run->log.reader, reterr);
+        if (status != OOMSIGHT_OK) unlink(params->segment_path);
+    }
     if (status != OOMSIGHT_OK) {
         oomsight_run_free(run);
         return status;
     }
+    run->alive = open(params->segment_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (run->alive >= 0) flock(run->alive, LOCK_EX | LOCK_NB);
     run->segment->budget_bytes = params->budget_bytes;
     run->segment->budget_millionths = params->budget_bytes ? 0 : params->budget_millionths;
     run->segment->reserve_bytes = params->reserve_bytes;
@@ -54,6 +68,7 @@ oomsight_status oomsight_run_open(const char *segment_path, oomsight_run **ret_r
 {
     oomsight_run *run = calloc(1, sizeof *run);
     if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
+    run->alive = -1;
     oomsight_status const status =
         opened(oos_segment_open(segment_path, &run->segment), segment_path, reterr);
     if (status != OOMSIGHT_OK) {
@@ -70,6 +85,8 @@ void oomsight_run_free(oomsight_run *run)
     if (run->segment && run->path[0])
         run->segment->launcher_pid = 0; /* those who share with it see that it is over */
     oos_segment_close(run->segment);
+    if (run->alive >= 0) close(run->alive);
+    oos_family_free(run->family);
     oos_history_free(run->history);
     oos_line_reader_free(run->log.reader);
     free(run);
@@ -91,6 +108,70 @@ unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len)
     return (log->ready ? OOMSIGHT_DRYRUN_READY : 0u) | (log->ran_out ? OOMSIGHT_DRYRUN_OUT_OF_MEMORY : 0u) |
            (log->refused ? OOMSIGHT_DRYRUN_REFUSED : 0u) |
            (run->segment->phase_told ? OOMSIGHT_RUN_ENGINE : 0u);
+}
+
+/* ---- what was left behind ---- */
+
+/* Nobody who lives has its lock, in whatever container he is. */
+static bool unlocked(const char *path, struct stat *ret_info)
+{
+    int const fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool const free = fd >= 0 && fstat(fd, ret_info) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (fd >= 0) close(fd);
+    return free;
+}
+
+int oomsight_run_abandoned(const char *segment_path)
+{
+    struct stat info;
+    oos_segment *segment;
+    if (!unlocked(segment_path, &info) || info.st_uid != geteuid() || !S_ISREG(info.st_mode)) return false;
+    bool const old = time(NULL) - info.st_mtime > YOUNG_SECONDS;
+    oos_segment_status const status = oos_segment_open(segment_path, &segment);
+    if (status != OOS_SEGMENT_OK)
+        return status == OOS_SEGMENT_CORRUPT && old; /* cut short, or of a release that is gone */
+    bool left = (segment->launcher_pid || old) && !oos_segment_launched(segment);
+    for (unsigned i = 0; left && i < OOS_SEGMENT_PROCESSES; i++) {
+        const oos_segment_process *process = &segment->processes[i];
+        left = !process->pid || oos_process_start_ticks(process->pid) != process->start_ticks;
+    }
+    oos_segment_close(segment);
+    return left;
+}
+
+/* ---- who is not counted ---- */
+
+uint64_t oomsight_run_device_bytes(const oomsight_run *run)
+{
+    return oos_run_smallest(run->segment);
+}
+
+oomsight_status oomsight_run_look(oomsight_run *run, int pid, char **ret_text, oomsight_error *reterr)
+{
+    oos_text text = {0};
+    *ret_text = NULL;
+    if (!run->family) run->family = oos_family_create();
+    if (!run->family) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to look at processes");
+    if (pid > 0) oos_family_look(run->family, run->segment, (uint32_t)pid);
+    while (run->told_unseen < OOS_SEGMENT_UNSEEN) {
+        const oos_segment_unseen *entry = &run->segment->unseen[run->told_unseen];
+        uint32_t const unseen = __atomic_load_n(&entry->pid, __ATOMIC_ACQUIRE);
+        if (!unseen) break;
+        oos_text_printf(&text, "process %u (%.15s) is not counted: %s\n", unseen, entry->name,
+                        oos_unseen_word(entry->why));
+        run->told_unseen++;
+    }
+    return text.len ? oos_text_take(&text, ret_text, reterr) : OOMSIGHT_OK;
+}
+
+oomsight_run_limit oomsight_run_limited(const oomsight_run *run)
+{
+    oos_run_state *state = malloc(sizeof *state);
+    if (!state) return OOMSIGHT_RUN_LIMIT_NOT_FOR_ALL;
+    oos_run_read(run->segment, state);
+    oomsight_run_limit const limit = state->limit;
+    free(state);
+    return limit;
 }
 
 int oomsight_run_launcher(const oomsight_run *run)

@@ -128,6 +128,15 @@ static void put_plan(oos_json_writer *w, const json_t *plan)
     oos_json_end_object(w);
 }
 
+/* A log that does not show a cause says nothing against the one that we know: the limit of the run itself. */
+static const char *cause_of(const json_t *incident, const oos_run_state *state)
+{
+    const char *cause = NULL, *by = oos_run_refused_by(state);
+    if (!oos_json_str(incident, "cause", &cause)) cause = NULL;
+    if (!by || (cause && strcmp(cause, "insufficient_info") != 0)) return cause;
+    return strcmp(by, "budget") == 0 ? "run_budget" : strcmp(by, "reserve") == 0 ? "run_reserve" : cause;
+}
+
 static void put_bundle(oos_text *text, oos_arena *arena, const oos_run_state *state, const char *folder,
                        const char *why)
 {
@@ -146,7 +155,8 @@ static void put_bundle(oos_text *text, oos_arena *arena, const oos_run_state *st
     oos_json_key(w, "rank");
     oos_json_put_null(w);
     oos_json_field_str(w, "phase", phase);
-    put_word_of(w, incident, "cause");
+    oos_json_field_str(w, "cause", cause_of(incident, state));
+    oos_json_field_str(w, "refused_by", oos_run_refused_by(state));
     if (state->any_refused)
         oos_json_field_u64(w, "tried_bytes", state->first_refused.bytes);
     else

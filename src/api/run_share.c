@@ -20,7 +20,7 @@ static uint64_t claim_of(const oos_segment *segment, uint64_t total_bytes)
 }
 
 /* The smallest device that NVML told of, or CUDA to a process of the run, which shows less; 0: none. */
-static uint64_t total_of(const oos_segment *segment)
+uint64_t oos_run_smallest(const oos_segment *segment)
 {
     uint64_t least = 0;
     for (uint32_t i = 0; i < segment->device_count && i < OOS_SEGMENT_DEVICES; i++) {
@@ -68,7 +68,8 @@ static bool join(oomsight_run *run, const char *path, const char *name, uint64_t
     oos_segment *other;
     if (oos_segment_open(path, &other) != OOS_SEGMENT_OK) return false;
     bool joined = strncmp(other->share, name, sizeof other->share) == 0 && oos_segment_launched(other);
-    if (joined && total_of(other) && total_of(other) < *total) *total = total_of(other);
+    if (joined && oos_run_smallest(other) && oos_run_smallest(other) < *total)
+        *total = oos_run_smallest(other);
     *ret_budget = joined ? claim_of(other, *total) : 0;
     joined = joined && introduce(run->segment, other, path, true) &&
              introduce(other, run->segment, run->path, false);
@@ -80,7 +81,7 @@ oomsight_status oomsight_run_share(oomsight_run *run, const char *name, const ch
                                    size_t path_count, oomsight_error *reterr)
 {
     oos_segment *segment = run->segment;
-    uint64_t total = total_of(segment), others = 0, budget;
+    uint64_t total = oos_run_smallest(segment), others = 0, budget;
     size_t const len = strlen(name);
     if (!len || len >= sizeof segment->share ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != len)

@@ -87,7 +87,7 @@ void oos_arena_free(oos_arena *arena)
     free(arena);
 }
 
-void *oos_arena_take(oos_arena *arena, size_t bytes)
+void *oos_arena_take_raw(oos_arena *arena, size_t bytes)
 {
     size_t const align = alignof(max_align_t);
     if (bytes > SIZE_MAX - align) return NULL;
@@ -102,7 +102,13 @@ void *oos_arena_take(oos_arena *arena, size_t bytes)
     }
     void *at = b->bytes + b->used;
     b->used += bytes;
-    memset(at, 0, bytes);
+    return at;
+}
+
+void *oos_arena_take(oos_arena *arena, size_t bytes)
+{
+    void *at = oos_arena_take_raw(arena, bytes);
+    if (at) memset(at, 0, bytes);
     return at;
 }
 

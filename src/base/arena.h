@@ -15,6 +15,8 @@ void oos_arena_free(oos_arena *arena);                 /* NULL is fine */
 void oos_arena_reset(oos_arena *arena);                /* forget everything, keep the first block */
 
 void *oos_arena_take(oos_arena *arena, size_t bytes); /* zeroed, aligned for any type */
+void *oos_arena_take_raw(oos_arena *arena,
+                         size_t bytes); /* ... not zeroed: for what is written whole at once */
 void *oos_arena_take_array(oos_arena *arena, size_t count, size_t item_bytes);
 
 /* How often this thread was denied memory so far, here or in a growing text. Code in between may go on without a note or a row: the

@@ -34,7 +34,8 @@ char *oos_json_text(const json_t *value, size_t flags)
 oomsight_status oos_json_load(oos_arena *arena, oos_view bytes, json_t **ret_root, oomsight_error *reterr)
 {
     json_error_t why;
-    json_t *root = parse(bytes, JSON_DECODE_ANY, &why);
+    json_t *root = oos_json_parse_plain(bytes);
+    if (!root) root = parse(bytes, JSON_DECODE_ANY, &why);
     if (!root) {
         oomsight_status const status = oos_fail(reterr, OOMSIGHT_MALFORMED, "not JSON: %s", why.text);
         if (reterr && why.line > 0) reterr->line = (uint32_t)why.line;

@@ -20,6 +20,9 @@ oomsight_status oos_json_load(oos_arena *arena, oos_view bytes, json_t **ret_roo
 json_t *oos_json_parse(oos_view bytes, size_t flags);
 char *oos_json_text(const json_t *value, size_t flags);
 
+/* The same of a file without anything unusual; NULL: Jansson is to be asked. */
+json_t *oos_json_parse_plain(oos_view bytes);
+
 /* NULL object is fine: nothing is there. */
 bool oos_json_u64(const json_t *object, const char *key, uint64_t *ret_value);
 bool oos_json_f64(const json_t *object, const char *key, double *ret_value);

@@ -146,6 +146,16 @@ static bool skip_number(oos_scan *scan)
     return true;
 }
 
+oos_view oos_scan_string_or_none(oos_scan *scan)
+{
+    oos_view raw = {"", 0};
+    if (oos_scan_peek(scan) == OOS_SCAN_STRING)
+        oos_scan_string(scan, &raw);
+    else
+        oos_scan_skip(scan, NULL);
+    return raw;
+}
+
 bool oos_scan_skip(oos_scan *scan, oos_view *ret_raw)
 {
     bool object[DEPTH_MAX];

@@ -34,6 +34,7 @@ bool oos_scan_item(oos_scan *scan);
 
 /* Values. The view of a string is what stands between the quotes, escapes and all; oos_scan_text() makes text of it. */
 bool oos_scan_string(oos_scan *scan, oos_view *ret_raw);
+oos_view oos_scan_string_or_none(oos_scan *scan);        /* empty where the value is no string */
 bool oos_scan_u64(oos_scan *scan, uint64_t *ret_number); /* digits only, below 2^64 */
 bool oos_scan_skip(oos_scan *scan, oos_view *ret_raw);   /* any value; `ret_raw` may be NULL */
 

@@ -1,500 +1,270 @@
-/* Finding secrets in text. One pass from left to right; what is looked at ahead is bounded by the line, so that hostile
- * input costs no more than its length times a small number. */
-#include "base/secret.h"
-#include "base/ascii.h"
+/* The redactor: text passes, and secrets in it become `***`. It works line by line; what a line says of the next one (a key whose value
+ * stands below it, a private key that has begun) is its state. A line is scanned once, every look ahead is bounded, and of a line
+ * without end 32 KiB are held: a megabyte of the worst input takes less than half a second. Where secrets are in a line is left to the files
+ * secret_*.c beside this one. */
+#include "base/secret_parts.h"
 
-#define HIDDEN "***"
-enum { NAME_MAX_BYTES = 80, SEGMENTS_MAX = 12 };
+#include <stdlib.h>
 
-/* Where in a text a secret was found, and what of it may be seen. */
-typedef struct finding {
-    size_t from, to; /* the bytes to be replaced */
-    size_t rest;     /* where to look on */
-} finding;
+enum { HELD_MAX = 4096 };
 
-static oos_view between(oos_view text, size_t from, size_t to)
+/* ---- what the eye sees ---- */
+
+static int hex(char c)
 {
-    return oos_view_slice(text, from, to > from ? to - from : 0);
+    return oos_is_digit(c)        ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
-static bool is_name_byte(char c)
+/* A byte as an address writes it, `%3D`. Blanks and `&` stay as they are: they would end a value that goes on. */
+static char decoded(oos_view text, size_t at)
 {
-    return oos_is_alnum(c) || c == '_' || c == '-' || c == '.';
+    if (text.ptr[at] != '%' || text.len - at < 3) return '\0';
+    int const high = hex(text.ptr[at + 1]), low = hex(text.ptr[at + 2]);
+    int const c = high < 0 || low < 0 ? 0 : high * 16 + low;
+    return c > 0x20 && c < 0x7f && c != '&' && c != '%' ? (char)c : '\0';
 }
 
-/* ---- names ---- */
-
-typedef struct segments {
-    oos_view list[SEGMENTS_MAX];
-    size_t count;
-} segments;
-
-/* `clientSecret`, `HF_TOKEN`, `--api-key` -> client, secret. Longer names keep their last segments. */
-static segments split(oos_view name)
+/* Bytes at `at` that nobody sees: colours and other commands to a terminal, characters without width. */
+static size_t unseen(oos_view text, size_t at)
 {
-    segments s = {0};
-    size_t from = 0;
-    for (size_t i = 0; i <= name.len; i++) {
-        bool const separator = i == name.len || !oos_is_alnum(name.ptr[i]);
-        bool const hump = !separator && i > from && name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' &&
-                          name.ptr[i - 1] >= 'a' && name.ptr[i - 1] <= 'z';
-        if (!separator && !hump) continue;
-        if (i > from) {
-            if (s.count == SEGMENTS_MAX) memmove(s.list, s.list + 1, --s.count * sizeof *s.list);
-            s.list[s.count++] = between(name, from, i);
-        }
-        from = separator ? i + 1 : i;
+    static const char *const widthless[] = {
+        "\xe2\x80\x8b", "\xe2\x80\x8c", "\xe2\x80\x8d", "\xe2\x81\xa0", "\xef\xbb\xbf", "\xc2\xad", NULL};
+    unsigned char const c = (unsigned char)text.ptr[at];
+    if (c == 0x1b && at + 1 < text.len && text.ptr[at + 1] == '[') {
+        size_t end = at + 2;
+        while (end < text.len && end - at < 32 &&
+               (oos_is_digit(text.ptr[end]) || oos_secret_in_set(text.ptr[end], ";?:")))
+            end++;
+        return end < text.len && oos_is_alpha(text.ptr[end]) ? end + 1 - at : 0;
     }
-    return s;
+    if (c < 0xc2) return 0;
+    for (size_t i = 0; widthless[i]; i++)
+        if (oos_secret_starts_at(text, at, widthless[i])) return strlen(widthless[i]);
+    return 0;
 }
 
-static bool is(oos_view segment, const char *word)
+static bool is_clean(oos_view text)
 {
-    return strlen(word) == segment.len && oos_same_start(segment.ptr, word, segment.len);
-}
-
-static bool is_among(oos_view segment, const char *const *words)
-{
-    for (; *words; words++)
-        if (is(segment, *words)) return true;
-    return false;
-}
-
-/* How much a name says. A weak one needs a value that looks like a secret, a numberless one any that is no number. */
-typedef enum name_kind { NAME_PLAIN, NAME_WEAK, NAME_NUMBERLESS, NAME_SURE } name_kind;
-
-static name_kind token_kind(const segments *s)
-{
-    /* Tokens of a vocabulary, not of a person. */
-    static const char *const vocabulary[] = {
-        "eos",   "bos",     "pad",    "unk",     "sep",   "cls",    "mask",   "per", "image", "video",
-        "audio", "special", "next",   "first",   "last",  "each",   "start",  "end", "max",   "min",
-        "think", "stop",    "one",    "draft",   "every", "vision", "prompt", "new", "input", "output",
-        "extra", "added",   "tool",   "decoder", "boi",   "eoi",    "a",      "of",  "any",   "sot",
-        "eot",   "time",    "single", "bytes",   "fim",   "chat",   NULL};
-    if (s->count == 1) return NAME_WEAK;
-    return is_among(s->list[s->count - 2], vocabulary) ? NAME_PLAIN : NAME_NUMBERLESS;
-}
-
-static name_kind key_kind(const segments *s)
-{
-    static const char *const before[] = {
-        "api",  "access",  "secret",       "private", "auth",    "encryption", "signing",
-        "ssh",  "master",  "account",      "admin",   "deploy",  "service",    "license",
-        "hmac", "session", "subscription", "shared",  "storage", "client",     "server",
-        "user", "app",     "application",  "openai",  "wandb",   NULL};
-    return s->count > 1 && is_among(s->list[s->count - 2], before) ? NAME_NUMBERLESS : NAME_PLAIN;
-}
-
-static name_kind kind_of_name(oos_view name)
-{
-    static const char *const sure[] = {"password",   "passwd",      "passphrase", "passcode",
-                                       "secret",     "secrets",     "cookie",     "cookies",
-                                       "credential", "credentials", "apikey",     "authorization",
-                                       "apitoken",   "authtoken",   "accesskey",  "secretkey",
-                                       "privatekey", "accesstoken", NULL};
-    /* Behind these it is a name, a place or a number of a secret. */
-    static const char *const about[] = {
-        "name",  "names",  "ref",     "refs",    "file",     "path",    "dir",       "type",
-        "count", "len",    "size",    "limit",   "index",    "url",     "uri",       "mode",
-        "ttl",   "expiry", "expires", "enabled", "required", "version", "namespace", "provider",
-        "hash",  "length", "manager", "engine",  "store",    "class",   NULL};
-    static const char *const owners[] = {"db",    "user",     "smtp",  "mysql", "redis", "root",
-                                         "admin", "postgres", "mongo", "proxy", NULL};
-    if (name.len < 3 || name.len > NAME_MAX_BYTES) return NAME_PLAIN;
-    segments const s = split(name);
-    if (s.count == 0) return NAME_PLAIN;
-    oos_view const last = s.list[s.count - 1];
-    if (is_among(last, about)) return NAME_PLAIN;
-    for (size_t i = 0; i < s.count; i++)
-        if (is_among(s.list[i], sure)) return NAME_SURE;
-    if (is(last, "token")) return token_kind(&s);
-    if (is(last, "key") || is(last, "keys")) return key_kind(&s);
-    if (is(last, "id") && s.count > 2 && is(s.list[s.count - 2], "key"))
-        return NAME_NUMBERLESS; /* AWS_ACCESS_KEY_ID */
-    if (is(last, "pwd") && s.count > 1) return NAME_SURE;
-    if (is(last, "pass") && s.count > 1 && is_among(s.list[s.count - 2], owners)) return NAME_SURE;
-    if (is(last, "bearer")) return NAME_WEAK;
-    return NAME_PLAIN;
-}
-
-bool oos_secret_name(oos_view name)
-{
-    return kind_of_name(name) != NAME_PLAIN;
-}
-
-/* In addresses more names are used, and nothing there is prose. */
-static name_kind kind_of_parameter(oos_view name)
-{
-    static const char *const words[] = {"key",  "sig", "signature",  "auth", "token",
-                                        "code", "sas", "credential", NULL};
-    segments const s = split(name);
-    if (s.count && is_among(s.list[s.count - 1], words)) return NAME_SURE;
-    return kind_of_name(name);
-}
-
-/* ---- shapes ---- */
-
-typedef struct shape {
-    const char *prefix;
-    const char *more; /* bytes beside letters and digits */
-    unsigned least;   /* bytes behind the prefix */
-    bool mixed;       /* a digit or capital must be among them: the prefix alone is a word */
-} shape;
-
-static const shape shapes[] = {
-    {"hf_", "", 16, false},         {"api_org_", "", 16, false},
-    {"sk-", "-_", 16, true},        {"sk_live_", "", 12, false},
-    {"sk_test_", "", 12, false},    {"rk_live_", "", 12, false},
-    {"ghp_", "", 16, false},        {"gho_", "", 16, false},
-    {"ghu_", "", 16, false},        {"ghs_", "", 16, false},
-    {"ghr_", "", 16, false},        {"github_pat_", "_", 16, false},
-    {"glpat-", "-_", 16, false},    {"gldt-", "-_", 16, false},
-    {"glcbt-", "-_", 16, false},    {"AKIA", "", 16, false},
-    {"ASIA", "", 16, false},        {"xoxb-", "-", 10, false},
-    {"xoxp-", "-", 10, false},      {"xoxa-", "-", 10, false},
-    {"xoxr-", "-", 10, false},      {"xoxs-", "-", 10, false},
-    {"xapp-", "-", 10, false},      {"nvapi-", "-_", 16, false},
-    {"AIza", "-_", 30, false},      {"ya29.", "-_.", 16, false},
-    {"pypi-", "-_", 32, true},      {"npm_", "", 30, false},
-    {"dckr_pat_", "-_", 16, false}, {"dop_v1_", "", 32, false},
-    {"r8_", "", 30, false},         {"gsk_", "", 20, false},
-    {"tgp_v1_", "-_", 16, false},   {"SG.", "-_.", 32, true},
-    {"hvs.", "-_", 20, true},       {"xai-", "", 20, true},
-    {"pplx-", "", 20, true},        {"AGE-SECRET-KEY-", "", 20, false},
-    {"ms-", "-", 32, true},         {"wandb_v1_", "_", 16, false},
-    {"lsv2_", "_", 16, false},      {"csk-", "", 20, true},
-};
-
-static size_t run_of(oos_view text, size_t at, const char *more, bool *ret_mixed)
-{
-    size_t len = 0;
-    *ret_mixed = false;
-    for (; at + len < text.len; len++) {
-        char const c = text.ptr[at + len];
-        if (!oos_is_alnum(c) && !(c && strchr(more, c))) break;
-        *ret_mixed |= oos_is_digit(c) || (c >= 'A' && c <= 'Z');
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char const c = (unsigned char)text.ptr[i];
+        if ((c == 0x1b || c >= 0xc2) && unseen(text, i)) return false;
+        if (c == '%' && decoded(text, i)) return false;
     }
-    return len;
-}
-
-/* Three parts of base64 with points between, the first a JSON object. */
-static bool jwt_at(oos_view text, size_t at, finding *ret_finding)
-{
-    bool mixed;
-    if (text.len - at < 20 || memcmp(text.ptr + at, "eyJ", 3) != 0) return false;
-    size_t const first = run_of(text, at, "-_", &mixed);
-    if (first < 10 || at + first >= text.len || text.ptr[at + first] != '.') return false;
-    size_t const rest = run_of(text, at + first + 1, "-_.=", &mixed);
-    if (rest < 4) return false;
-    *ret_finding = (finding){at + 3, at + first + 1 + rest, at + first + 1 + rest};
     return true;
 }
 
-static bool starts_at(oos_view text, size_t at, const char *words)
+/* The line as it is read, and where each byte of it stood. False: no memory. */
+static bool clean(oos_redactor *r, oos_view text)
 {
-    size_t const len = strlen(words);
-    return text.len - at >= len && memcmp(text.ptr + at, words, len) == 0;
-}
-
-/* A private key, from its first line to its last. */
-static bool pem_at(oos_view text, size_t at, finding *ret_finding)
-{
-    static const char begin[] = "-----BEGIN ", end[] = "PRIVATE KEY-----";
-    if (!starts_at(text, at, begin)) return false;
-    oos_view const rest = oos_view_slice(text, at, text.len);
-    const char *head = memmem(rest.ptr, rest.len < 80 ? rest.len : 80, end, sizeof end - 1);
-    if (!head) return false;
-    size_t const from = at + (size_t)(head - rest.ptr) + sizeof end - 1;
-    const char *tail = from < text.len ? memmem(text.ptr + from, text.len - from, "-----END ", 9) : NULL;
-    size_t const to = tail ? (size_t)(tail - text.ptr) : text.len;
-    *ret_finding = (finding){from, to, to};
-    return to > from;
-}
-
-static bool webhook_at(oos_view text, size_t at, finding *ret_finding)
-{
-    static const char *const places[] = {"hooks.slack.com/services/", "discord.com/api/webhooks/", NULL};
-    bool mixed;
-    for (size_t i = 0; places[i]; i++) {
-        if (!starts_at(text, at, places[i])) continue;
-        size_t const from = at + strlen(places[i]), len = run_of(text, from, "/-_", &mixed);
-        *ret_finding = (finding){from, from + len, from + len};
-        return len > 0;
-    }
-    return false;
-}
-
-static bool shape_at(oos_view text, size_t at, finding *ret_finding)
-{
-    static const char first_letters[] = "hasrgAxnydpteSLmwlcHDEB-";
-    if (!strchr(first_letters, text.ptr[at]) || !text.ptr[at]) return false;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        if (shapes[i].prefix[0] != text.ptr[at] || !starts_at(text, at, shapes[i].prefix)) continue;
-        bool mixed;
-        size_t const from = at + strlen(shapes[i].prefix), len = run_of(text, from, shapes[i].more, &mixed);
-        if (len < shapes[i].least || (shapes[i].mixed && !mixed)) continue;
-        *ret_finding = (finding){from, from + len, from + len};
-        return true;
-    }
-    return jwt_at(text, at, ret_finding) || pem_at(text, at, ret_finding) ||
-           webhook_at(text, at, ret_finding);
-}
-
-/* ---- values behind names ---- */
-
-/* `$HF_TOKEN`, `${X}`, `$(cmd)`, `{{ x }}`, `<token>`, `%s`, `***`: not the secret, but where it would stand. */
-static bool is_reference(oos_view value)
-{
-    if (value.len == 0) return true;
-    char const c = value.ptr[0], next = value.len > 1 ? value.ptr[1] : '\0';
-    if (c == '$' && (next == '{' || next == '(')) return true;
-    if (c == '$') {
-        size_t i = 1;
-        while (i < value.len && (oos_is_alnum(value.ptr[i]) || value.ptr[i] == '_')) i++;
-        return i == value.len && i > 1 && !oos_is_digit(next);
-    }
-    return c == '<' || (c == '{' && next == '{') || (c == '%' && value.len <= 3) ||
-           oos_view_starts(value, HIDDEN);
-}
-
-/* What stands behind such a name in a sentence or as "there is none". */
-static bool is_stop_word(oos_view value)
-{
-    static const char *const words[] = {
-        "none",    "null",     "true",    "false",    "yes",       "no",     "is",       "was",
-        "not",     "are",      "and",     "or",       "if",        "for",    "to",       "in",
-        "on",      "from",     "with",    "must",     "may",       "should", "expected", "required",
-        "missing", "invalid",  "unset",   "nil",      "undefined", "empty",  "str",      "string",
-        "the",     "has",      "can",     "cannot",   "could",     "of",     "by",       "as",
-        "auto",    "optional", "default", "redacted", "bearer",    NULL};
-    return is_among(value, words);
-}
-
-static bool is_number(oos_view value)
-{
-    size_t i = 0;
-    while (i < value.len && (oos_is_digit(value.ptr[i]) || (value.ptr[i] && strchr(".,+-_", value.ptr[i]))))
-        i++;
-    return i == value.len || (i > 0 && value.len - i <= 2); /* 8192, 1.5k, 20%, 0x is not */
-}
-
-static bool looks_random(oos_view value)
-{
-    bool digit = false, letter = false;
-    for (size_t i = 0; i < value.len; i++) {
-        digit |= oos_is_digit(value.ptr[i]);
-        letter |= oos_is_alpha(value.ptr[i]);
-    }
-    return value.len >= 8 && digit && letter;
-}
-
-static bool is_value(name_kind kind, oos_view value, bool quoted)
-{
-    if (is_reference(value) || (!quoted && is_stop_word(value))) return false;
-    if (quoted && (is(value, "none") || is(value, "null"))) return false;
-    switch (kind) {
-    case NAME_PLAIN: return false;
-    case NAME_WEAK: return looks_random(value) || (quoted && value.len >= 8 && !is_number(value));
-    case NAME_NUMBERLESS: return !is_number(value);
-    case NAME_SURE: return true;
-    }
-    return false;
-}
-
-static size_t skip_spaces(oos_view text, size_t at)
-{
-    while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
-    return at;
-}
-
-/* A quotation mark, with the backslashes of a text inside a text before it: its bytes, 0 when there is none. */
-static size_t quote_at(oos_view text, size_t at)
-{
-    size_t len = 0;
-    while (at + len < text.len && text.ptr[at + len] == '\\' && len < 4) len++;
-    return at + len < text.len && strchr("\"'`", text.ptr[at + len]) && text.ptr[at + len] ? len + 1 : 0;
-}
-
-/* Between name and value: `=`, ` : `, `": "`, `", "` behind a flag, `", "value": "` behind a name that is a value itself.
- * 0: nothing that joins them. */
-static size_t join_at(oos_view text, size_t at, bool flag)
-{
-    size_t end = at + quote_at(text, at);
-    size_t const after_quote = end;
-    end = skip_spaces(text, end);
-    bool const spaced = end > after_quote;
-    bool const comma = end < text.len && text.ptr[end] == ',';
-    if (end < text.len && (text.ptr[end] == '=' || text.ptr[end] == ':')) {
-        if (starts_at(text, end, "://")) return 0;
-        end += text.len - end > 1 && (text.ptr[end + 1] == '=' || text.ptr[end + 1] == '>') ? 2 : 1;
-        return skip_spaces(text, end);
-    }
-    if (flag && (spaced || comma)) return skip_spaces(text, end + comma);
-    if (!comma && !spaced) return 0;
-    size_t word = skip_spaces(text, end + comma);
-    word += quote_at(text, word);
-    if (!starts_at(text, word, "value")) return 0;
-    word += 5;
-    word += quote_at(text, word);
-    word = skip_spaces(text, word);
-    if (word >= text.len || (text.ptr[word] != ':' && text.ptr[word] != '=')) return 0;
-    return skip_spaces(text, word + 1);
-}
-
-static size_t line_end(oos_view text, size_t at)
-{
-    const char *end = at < text.len ? memchr(text.ptr + at, '\n', text.len - at) : NULL;
-    return end ? (size_t)(end - text.ptr) : text.len;
-}
-
-/* The bytes of a value that begins at `at`, and what closes it. */
-static finding value_at(oos_view text, size_t at, bool whole_line, bool *ret_quoted)
-{
-    size_t const quote = quote_at(text, at);
-    *ret_quoted = quote > 0;
-    if (quote) {
-        char const mark = text.ptr[at + quote - 1];
-        size_t const from = at + quote;
-        for (size_t i = from; i < text.len; i++) {
-            if (text.ptr[i] != mark) continue;
-            size_t slashes = 0;
-            while (slashes < i - from && text.ptr[i - slashes - 1] == '\\') slashes++;
-            if (slashes > quote - 1 && slashes % 2 != (quote - 1) % 2) continue; /* an escaped one inside */
-            return (finding){from, i - (slashes < quote - 1 ? slashes : quote - 1), i + 1};
-        }
-        return (finding){from, text.len, text.len};
-    }
-    size_t end = at;
-    if (whole_line) {
-        while (end < text.len && !strchr("\r\n\"'`", text.ptr[end])) end++;
-    } else {
-        while (end < text.len && text.ptr[end] && !strchr(" \t\r\n\"'`,;)]}>&|", text.ptr[end])) end++;
-    }
-    return (finding){at, end, end};
-}
-
-/* `['one', 'two']`: all of it up to the bracket that closes it, or the end of the line. */
-static bool list_at(oos_view text, size_t at, finding *ret_finding)
-{
-    if (at >= text.len || text.ptr[at] != '[') return false;
-    size_t const end = line_end(text, at);
-    const char *close = memchr(text.ptr + at, ']', end - at);
-    size_t const to = close ? (size_t)(close - text.ptr) : end;
-    *ret_finding = (finding){at + 1, to, to};
-    return to > at + 1;
-}
-
-static bool is_scheme(oos_view word)
-{
-    static const char *const words[] = {"bearer", "basic", "token", "negotiate", "digest", "apikey", NULL};
-    return is_among(word, words);
-}
-
-/* Behind a name at [from, at): the value that has to go. */
-static bool value_behind(oos_view text, size_t from, size_t at, bool parameter, finding *ret_finding)
-{
-    oos_view const name = between(text, from, at);
-    bool const flag = text.ptr[from] == '-';
-    name_kind const kind = parameter ? kind_of_parameter(name) : kind_of_name(name);
-    if (kind == NAME_PLAIN) return false;
-    size_t const begin = join_at(text, at, flag);
-    if (begin == 0 || begin >= text.len) return false;
-    if (flag && text.ptr[begin] == '-') return false;
-    if (list_at(text, begin, ret_finding)) return true;
-    segments const s = split(name);
-    bool const cookie = is(s.list[s.count - 1], "cookie");
-    bool quoted;
-    finding value = value_at(text, begin, cookie && !parameter, &quoted);
-    /* `Authorization: Bearer x`: the scheme stays. */
-    size_t blank = value.from;
-    while (blank < value.to && text.ptr[blank] != ' ') blank++;
-    if (is_scheme(between(text, value.from, blank))) {
-        size_t const next = skip_spaces(text, blank);
-        if (quoted && next < value.to)
-            value.from = next;
-        else if (!quoted && next > blank)
-            value = value_at(text, next, false, &quoted);
-    }
-    if (!is_value(kind, between(text, value.from, value.to), quoted)) return false;
-    *ret_finding = value;
-    return value.to > value.from;
-}
-
-/* `Bearer x` without a header before it. */
-static bool bearer_at(oos_view text, size_t from, size_t at, finding *ret_finding)
-{
-    bool quoted;
-    if (!is(between(text, from, at), "bearer")) return false;
-    size_t const next = skip_spaces(text, at);
-    if (next == at) return false;
-    finding const value = value_at(text, next, false, &quoted);
-    oos_view const word = between(text, value.from, value.to);
-    if (word.len < 8 || is_stop_word(word) || is_reference(word)) return false;
-    *ret_finding = value;
-    return true;
-}
-
-/* `://user:password@`, `://token@`; `at` stands on the colon. A short name alone is no secret: `ssh://git@host`. */
-static bool login_at(oos_view text, size_t at, finding *ret_finding)
-{
-    if (!starts_at(text, at, "://")) return false;
-    size_t const from = at + 3;
-    size_t end = from, mark = 0, colon = 0;
-    for (; end < text.len && text.ptr[end] && !strchr("/?# \t\r\n\"'`<>", text.ptr[end]); end++) {
-        if (text.ptr[end] == '@') mark = end;
-        if (text.ptr[end] == ':' && !colon) colon = end;
-    }
-    if (!mark || mark == from) return false;
-    bool const password = colon && colon < mark;
-    if (!password && mark - from < 16) return false;
-    size_t const start = password ? colon + 1 : from;
-    if (is_reference(between(text, start, mark))) return false;
-    *ret_finding = (finding){start, mark, mark};
-    return mark > start;
-}
-
-/* The next secret at or behind `at`. */
-static bool find(oos_view text, size_t at, finding *ret_finding)
-{
-    for (size_t i = at; i < text.len;) {
-        char const c = text.ptr[i];
-        if (c == ':' && login_at(text, i, ret_finding)) return true;
-        if (!is_name_byte(c)) {
-            i++;
+    r->clean.len = r->places.len = 0;
+    for (size_t i = 0; i < text.len;) {
+        size_t const skip = unseen(text, i);
+        if (skip) {
+            i += skip;
             continue;
         }
+        char const c = decoded(text, i);
+        uint32_t const place = (uint32_t)i;
+        oos_text_add(&r->clean, (oos_view){c ? &c : text.ptr + i, 1});
+        oos_text_add(&r->places, (oos_view){(const char *)&place, sizeof place});
+        i += c ? 3 : 1;
+    }
+    uint32_t const end = (uint32_t)text.len;
+    oos_text_add(&r->places, (oos_view){(const char *)&end, sizeof end});
+    return !r->clean.failed && !r->places.failed;
+}
+
+/* ---- a line ---- */
+
+static void put(oos_redactor *r, const oos_secret_scan *scan, oos_view raw, size_t to, oos_text *out)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < to;) {
         size_t end = i;
-        while (end < text.len && is_name_byte(text.ptr[end])) end++;
-        for (size_t k = i; k < end; k++)
-            if ((k == i || !oos_is_alnum(text.ptr[k - 1])) && end - k >= 8 && shape_at(text, k, ret_finding))
-                return true;
-        if (end - i <= NAME_MAX_BYTES) {
-            bool const parameter = i > 0 && (text.ptr[i - 1] == '?' || text.ptr[i - 1] == '&');
-            if (value_behind(text, i, end, parameter, ret_finding)) return true;
-            if (bearer_at(text, i, end, ret_finding)) return true;
-        }
+        while (end < to && scan->hidden[end] == scan->hidden[i]) end++;
+        size_t const next = scan->places ? scan->places[end] : end;
+        if (!scan->hidden[i])
+            oos_text_add(out, oos_secret_between(raw, at, next));
+        else if (!(r->dotted && i == 0))
+            oos_text_put(out, OOS_HIDDEN);
+        at = next;
         i = end;
     }
-    return false;
+    if (at < raw.len && to == scan->text.len)
+        oos_text_add(out, oos_view_slice(raw, at, raw.len)); /* unseen */
+}
+
+/* One line without its end, or with `whole` false as much of a long one as can be decided: returns how many of its bytes. */
+static size_t scan_text(oos_redactor *r, oos_view raw, bool whole, oos_text *out)
+{
+    bool const same = is_clean(raw);
+    if (!same && !clean(r, raw)) {
+        r->found = true;
+        if (out) out->failed = true;
+        return raw.len;
+    }
+    oos_secret_scan scan = {.text = same ? raw : (oos_view){r->clean.ptr ? r->clean.ptr : "", r->clean.len},
+                            .places = same ? NULL : (const uint32_t *)(const void *)r->places.ptr,
+                            .whole = whole,
+                            .state = &r->state};
+    scan.limit = whole                              ? scan.text.len
+                 : scan.text.len > OOS_SECRET_AHEAD ? scan.text.len - OOS_SECRET_AHEAD
+                                                    : 0;
+    if (out) {
+        r->hidden.len = 0;
+        static const char zeros[512];
+        for (size_t left = scan.text.len; left; left -= left < 512 ? left : 512)
+            oos_text_add(&r->hidden, (oos_view){zeros, left < 512 ? left : 512});
+        if (r->hidden.failed) {
+            out->failed = true;
+            return raw.len;
+        }
+        scan.hidden = (unsigned char *)r->hidden.ptr;
+    }
+    size_t at = oos_secret_line_begin(&scan);
+    if (at == SIZE_MAX) at = scan.text.len;
+    at = oos_secret_scan_words(&scan, at);
+    if (whole) oos_secret_line_end(&scan);
+    size_t taken = whole ? raw.len : scan.places ? scan.places[at] : at;
+    if (!whole) /* not within a character */
+        while (taken < raw.len && ((unsigned char)raw.ptr[taken] & 0xc0) == 0x80 && at < scan.text.len)
+            taken++, at++;
+    r->found |= scan.found;
+    if (out && scan.found)
+        put(r, &scan, raw, at, out);
+    else if (out)
+        oos_text_add(out, oos_view_slice(raw, 0, taken));
+    r->dotted = !whole && out && at > 0 && scan.hidden[at - 1];
+    r->state.before = whole ? '\0' : taken ? raw.ptr[taken - 1] : r->state.before;
+    return taken;
+}
+
+static void line_scan(oos_redactor *r, oos_view line, oos_text *out)
+{
+    size_t len = line.len;
+    while (len > 0 && (line.ptr[len - 1] == '\n' || line.ptr[len - 1] == '\r')) len--;
+    scan_text(r, oos_view_slice(line, 0, len), true, out);
+    if (out) oos_text_add(out, oos_view_slice(line, len, line.len));
+}
+
+static void held_release(oos_redactor *r, oos_view next, oos_text *out)
+{
+    if (!r->held.len) return;
+    oos_name_kind const kind = oos_secret_named_by(next);
+    if (kind) {
+        r->state.pair.kind = kind;
+        r->state.pair.lines = 1;
+        r->state.pair.below = true;
+    }
+    oos_text held = r->held;
+    r->held.len = 0;
+    line_scan(r, (oos_view){held.ptr, held.len}, out);
+}
+
+/* A complete line. `value: x` waits for the next one, which may say whose value it is. */
+static void line_take(oos_redactor *r, oos_view line, bool last, oos_text *out)
+{
+    const oos_secret_state *state = &r->state;
+    held_release(r, line, out);
+    bool const waits = !last && line.len <= HELD_MAX && !state->pair.kind && !state->before &&
+                       !state->open.kind && !state->block.form && !state->key.open &&
+                       oos_secret_is_value_line(line);
+    if (!waits) {
+        line_scan(r, line, out);
+        return;
+    }
+    oos_text_add(&r->held, line);
+    if (r->held.failed && out) out->failed = true;
+}
+
+static void piece_take(oos_redactor *r, oos_text *out)
+{
+    oos_view const piece = {r->line.ptr, r->line.len};
+    held_release(r, (oos_view){"", 0}, out);
+    size_t const taken = scan_text(r, piece, false, out);
+    memmove(r->line.ptr, r->line.ptr + taken, piece.len - taken);
+    r->line.len -= taken;
+}
+
+void oos_redactor_feed(oos_redactor *r, oos_view piece, oos_text *to)
+{
+    while (piece.len) {
+        const char *newline = memchr(piece.ptr, '\n', piece.len);
+        size_t const line = newline ? (size_t)(newline - piece.ptr) + 1 : piece.len,
+                     room = OOS_SECRET_PIECE - r->line.len;
+        if (!r->line.len && newline && line <= OOS_SECRET_PIECE) {
+            line_take(r, oos_view_slice(piece, 0, line), false, to);
+            piece = oos_view_slice(piece, line, piece.len);
+            continue;
+        }
+        size_t const len = line < room ? line : room;
+        oos_text_add(&r->line, oos_view_slice(piece, 0, len));
+        if (r->line.failed) {
+            if (to) to->failed = true;
+            return;
+        }
+        if (newline && len == line) {
+            line_take(r, (oos_view){r->line.ptr, r->line.len}, false, to);
+            r->line.len = 0;
+        } else if (r->line.len == OOS_SECRET_PIECE)
+            piece_take(r, to);
+        piece = oos_view_slice(piece, len, piece.len);
+    }
+}
+
+void oos_redactor_free(oos_redactor *r)
+{
+    oos_text *const texts[] = {&r->line, &r->held, &r->clean, &r->places, &r->hidden};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) oos_text_free(texts[i]);
+    *r = (oos_redactor){0};
+}
+
+void oos_redactor_finish(oos_redactor *r, oos_text *to)
+{
+    if (r->line.len)
+        line_take(r, (oos_view){r->line.ptr, r->line.len}, true, to);
+    else
+        held_release(r, (oos_view){"", 0}, to);
+    oos_redactor_free(r);
+}
+
+/* ---- texts that are there ---- */
+
+static void text_take(oos_redactor *r, oos_view text, oos_text *to)
+{
+    size_t lines = text.len; /* those that are complete */
+    while (lines > 0 && text.ptr[lines - 1] != '\n') lines--;
+    if (text.len - lines > OOS_SECRET_PIECE) {
+        oos_redactor_feed(r, text, to);
+        return;
+    }
+    oos_redactor_feed(r, oos_view_slice(text, 0, lines), to);
+    if (text.len > lines)
+        line_take(r, oos_view_slice(text, lines, text.len), true, to); /* need not be copied */
 }
 
 bool oos_secret_inside(oos_view text)
 {
-    finding found;
-    return find(text, 0, &found);
+    oos_redactor r = {0};
+    text_take(&r, text, NULL);
+    if (r.line.len)
+        line_take(&r, (oos_view){r.line.ptr, r.line.len}, true, NULL);
+    else
+        held_release(&r, (oos_view){"", 0}, NULL);
+    bool const found = r.found;
+    oos_redactor_free(&r);
+    return found;
 }
 
 void oos_secret_hide(oos_text *to, oos_view text)
 {
-    finding found;
-    size_t at = 0;
-    while (find(text, at, &found)) {
-        oos_text_add(to, between(text, at, found.from));
-        oos_text_put(to, HIDDEN);
-        at = found.to;
-    }
-    oos_text_add(to, oos_view_slice(text, at, text.len));
+    oos_redactor r = {0};
+    oos_text_add(to, (oos_view){"", 0}); /* an empty text is a text */
+    text_take(&r, text, to);
+    oos_redactor_finish(&r, to);
 }
 
 const char *oos_secret_hidden(oos_arena *arena, const char *text)
@@ -512,12 +282,12 @@ static const char *assignment_hidden(oos_arena *arena, const char *word)
 {
     const char *equals = strchr(word, '=');
     size_t len = 0;
-    while (is_name_byte(word[len])) len++;
+    while (oos_secret_name_byte(word[len])) len++;
     if (!equals || len == 0 || word + len != equals) return NULL;
-    name_kind kind = kind_of_name((oos_view){word, len});
-    if (kind == NAME_WEAK) kind = NAME_NUMBERLESS; /* TOKEN=x is no prose */
-    if (!is_value(kind, oos_view_of(equals + 1), false)) return NULL;
-    return oos_arena_format(arena, "%.*s" HIDDEN, (int)len + 1, word);
+    oos_name_kind kind = oos_secret_kind((oos_view){word, len});
+    if (kind == OOS_NAME_WEAK) kind = OOS_NAME_NUMBERLESS; /* TOKEN=x is no prose */
+    if (!oos_secret_value_counts(kind, oos_view_of(equals + 1), false)) return NULL;
+    return oos_arena_format(arena, "%.*s" OOS_HIDDEN, (int)len + 1, word);
 }
 
 const char *const *oos_secret_hidden_words(oos_arena *arena, const char *const *words, size_t count)
@@ -528,7 +298,7 @@ const char *const *oos_secret_hidden_words(oos_arena *arena, const char *const *
         const char *word = words[i], *shown;
         bool const flag = word[0] == '-' && word[1];
         if (behind && !flag)
-            shown = is_reference(oos_view_of(word)) ? word : HIDDEN;
+            shown = oos_secret_is_reference(oos_view_of(word)) ? word : OOS_HIDDEN;
         else if (!(shown = assignment_hidden(arena, word)))
             shown = oos_secret_hidden(arena, word);
         behind = flag ? !strchr(word, '=') && oos_secret_name(oos_view_of(word)) : behind && list;
@@ -539,7 +309,7 @@ const char *const *oos_secret_hidden_words(oos_arena *arena, const char *const *
             if (!copy) return NULL;
             memcpy(copy, words, count * sizeof *copy);
         }
-        copy[i] = shown ? shown : HIDDEN;
+        copy[i] = shown ? shown : OOS_HIDDEN;
     }
     return copy ? copy : words;
 }

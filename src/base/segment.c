@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(offsetof(oos_segment, graph_count) == 112 && (int)OOS_SEGMENT_VERSION == 5,
+_Static_assert(offsetof(oos_segment, graph_count) == 112 && (int)OOS_SEGMENT_VERSION == 6,
                "tools/oracle_zygote.py reads it there");
 
 static const char magic[8] = {'O', 'O', 'M', 'S', 'G', 'H', 'T', '\n'};
@@ -26,6 +26,16 @@ const char *oos_use_word(oos_use use)
 #undef WORD
     };
     return (unsigned)use < OOS_USE_COUNT ? words[use] : "?";
+}
+
+const char *oos_unseen_word(oos_unseen why)
+{
+    static const char *const words[] = {
+#define WORD(name, word) word,
+        OOS_UNSEEN_MAP(WORD)
+#undef WORD
+    };
+    return (unsigned)why < OOS_UNSEEN_COUNT ? words[why] : "?";
 }
 
 /* Counters come behind the structure, one page-aligned run per library. */
@@ -82,13 +92,25 @@ static bool plausible(const oos_segment *segment, off_t size)
     return true;
 }
 
+/* -1: there is none; -2: it is not a plain file of ours alone. A second name of it could be anybody's. */
+static int open_ours(const char *path, struct stat *ret_info)
+{
+    int const fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return errno == ELOOP ? -2 : -1;
+    if (fstat(fd, ret_info) == 0 && S_ISREG(ret_info->st_mode) && ret_info->st_uid == geteuid() &&
+        !(ret_info->st_mode & 077) && ret_info->st_nlink <= 1)
+        return fd;
+    close(fd);
+    return -2;
+}
+
 oos_segment_status oos_segment_open(const char *path, oos_segment **ret_segment)
 {
-    int const fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0) return OOS_SEGMENT_ABSENT;
     struct stat info;
+    int const fd = open_ours(path, &info);
+    if (fd < 0) return fd == -2 ? OOS_SEGMENT_FOREIGN : OOS_SEGMENT_ABSENT;
     oos_segment *segment = MAP_FAILED;
-    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof *segment)
+    if (info.st_size >= (off_t)sizeof *segment)
         segment = mmap(NULL, sizeof *segment, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (segment == MAP_FAILED) return OOS_SEGMENT_CORRUPT;
@@ -117,7 +139,8 @@ int oos_meminfo_text(char *ret_text, size_t capacity, uint64_t total_bytes, uint
 
 uint64_t *oos_segment_counters(const char *path, const oos_segment_library *library)
 {
-    int const fd = open(path, O_RDWR | O_CLOEXEC);
+    struct stat info;
+    int const fd = open_ours(path, &info);
     if (fd < 0) return NULL;
     void *at = mmap(NULL, oos_segment_counters_bytes(library->call_count), PROT_READ | PROT_WRITE, MAP_SHARED,
                     fd, (off_t)library->counters_offset);
@@ -186,6 +209,31 @@ bool oos_segment_launched(const oos_segment *segment)
     return pid && alive(pid, segment->launcher_start_ticks);
 }
 
+static void name_read(uint32_t pid, char ret_name[16])
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%u/comm", pid);
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t const len = fd < 0 ? 0 : read(fd, ret_name, 15);
+    if (fd >= 0) close(fd);
+    ret_name[len > 0 ? len : 0] = '\0';
+    ret_name[strcspn(ret_name, "\n")] = '\0';
+}
+
+void oos_segment_unseen_put(oos_segment *segment, uint32_t pid, oos_unseen why)
+{
+    for (unsigned i = 0; i < OOS_SEGMENT_UNSEEN; i++)
+        if (__atomic_load_n(&segment->unseen[i].pid, __ATOMIC_ACQUIRE) == pid &&
+            segment->unseen[i].why == (uint32_t)why)
+            return;
+    if (__atomic_load_n(&segment->unseen_count, __ATOMIC_RELAXED) >= OOS_SEGMENT_UNSEEN) return;
+    uint64_t const place = __atomic_fetch_add(&segment->unseen_count, 1, __ATOMIC_RELAXED);
+    if (place >= OOS_SEGMENT_UNSEEN) return;
+    segment->unseen[place].why = (uint32_t)why;
+    name_read(pid, segment->unseen[place].name);
+    __atomic_store_n(&segment->unseen[place].pid, pid, __ATOMIC_RELEASE);
+}
+
 unsigned oos_segment_reap(oos_segment *segment)
 {
     unsigned dead = 0;
@@ -216,6 +264,7 @@ oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, u
                 segment->processes[i].start_ticks = own_start_ticks;
                 segment->processes[i].told = 0;
                 segment->processes[i].pid = own_pid;
+                segment->claimed_count++;
                 return &segment->processes[i];
             }
         if (!oos_segment_reap(segment)) break;

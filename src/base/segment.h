@@ -21,7 +21,7 @@
     "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
-    OOS_SEGMENT_VERSION = 5,
+    OOS_SEGMENT_VERSION = 6,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
@@ -30,6 +30,7 @@ enum {
     OOS_SEGMENT_OWNERS = 31,
     OOS_SEGMENT_FAILURES = 32,
     OOS_SEGMENT_PEERS = 8,
+    OOS_SEGMENT_UNSEEN = 16,
     OOS_SEGMENT_EVENTS = 16384, /* allocations and frees that a guarded run remembers */
     OOS_SEGMENT_PAGE = 65536    /* counters are mapped over the libraries' own: largest page size we meet */
 };
@@ -111,6 +112,32 @@ typedef struct oos_segment_failure {
     uint32_t unused;
 } oos_segment_failure;
 
+/* Why a process of a guarded run is not counted, or no longer. The guard says the first four of itself, the launcher the others. */
+#define OOS_UNSEEN_MAP(X)                                                                                    \
+    X(LOCK, "another process of the run has held the guard's lock for two seconds or more")                  \
+    X(PLACE, "the guard has no place for more processes")                                                    \
+    X(TABLE, "there was no memory to keep what it holds")                                                    \
+    X(DEVICE, "its device has no address on the bus, or there are more than 16")                             \
+    X(NO_GUARD, "the guard is not loaded in it: something on the way drops LD_PRELOAD, such as env -i")      \
+    X(OTHER_USER, "it runs as another user, and the guard's file belongs to the user who started it")        \
+    X(NO_FILE, "OOMSIGHT_GUARD does not reach it: something on the way drops it")                            \
+    X(HIDDEN, "it runs as another user, and whether it uses a device cannot be seen")
+
+typedef enum oos_unseen {
+#define OOS_UNSEEN_ENUM(name, word) OOS_UNSEEN_##name,
+    OOS_UNSEEN_MAP(OOS_UNSEEN_ENUM)
+#undef OOS_UNSEEN_ENUM
+        OOS_UNSEEN_COUNT
+} oos_unseen;
+
+const char *oos_unseen_word(oos_unseen why);
+
+typedef struct oos_segment_unseen {
+    uint32_t pid; /* 0: not written yet */
+    uint32_t why;
+    char name[16]; /* as /proc/PID/comm has it */
+} oos_segment_unseen;
+
 typedef struct oos_segment_library {
     char soname[40];
     uint32_t first_call, call_count;
@@ -166,7 +193,10 @@ typedef struct oos_segment {
     oos_segment_peer peers[OOS_SEGMENT_PEERS];
     oos_segment_failure failures[OOS_SEGMENT_FAILURES];
     oos_segment_failure first_failure; /* under the guard */
-    uint64_t event_count;              /* ever; the last OOS_SEGMENT_EVENTS are kept, without a lock */
+    uint64_t claimed_count;            /* processes that ever had a place */
+    uint64_t unseen_count; /* under the guard: processes that are not counted; at most as many are kept */
+    oos_segment_unseen unseen[OOS_SEGMENT_UNSEEN];
+    uint64_t event_count; /* ever; the last OOS_SEGMENT_EVENTS are kept, without a lock */
     oos_segment_device devices[OOS_SEGMENT_DEVICES];
     oos_segment_process processes[OOS_SEGMENT_PROCESSES];
     oos_segment_library libraries[OOS_SEGMENT_LIBRARIES];
@@ -177,6 +207,7 @@ typedef struct oos_segment {
 typedef enum oos_segment_status {
     OOS_SEGMENT_OK,
     OOS_SEGMENT_ABSENT,  /* the file cannot be opened */
+    OOS_SEGMENT_FOREIGN, /* it is not a plain file of ours alone */
     OOS_SEGMENT_CORRUPT, /* it is not a segment of this version, or its figures make no sense */
     OOS_SEGMENT_NO_ROOM
 } oos_segment_status;
@@ -187,7 +218,8 @@ uint64_t oos_segment_file_bytes(void);
 oos_segment_status oos_segment_create(const char *path, const oos_device_spec *specs, uint32_t device_count,
                                       oos_segment **ret_segment);
 
-/* Map an existing one. Everything read from it later is checked again where it is used as an index. */
+/* Map an existing one: a plain file, no link, of this user and for nobody else to read or write, because whoever can cut it short ends
+ * every process that has it mapped. Everything read from it later is checked again where it is used as an index. */
 oos_segment_status oos_segment_open(const char *path, oos_segment **ret_segment);
 void oos_segment_close(oos_segment *segment); /* unmaps; the file stays */
 
@@ -203,6 +235,9 @@ void oos_segment_lock(oos_segment *segment, uint32_t own_pid, uint64_t own_start
 /* False: somebody who lives has held it for some seconds. */
 bool oos_segment_lock_soon(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks);
 void oos_segment_unlock(oos_segment *segment);
+
+/* A process that is not counted, told once for each reason. No lock is needed. */
+void oos_segment_unseen_put(oos_segment *segment, uint32_t pid, oos_unseen why);
 
 /* Under the lock: give back what dead processes held. Returns how many there were. */
 unsigned oos_segment_reap(oos_segment *segment);

@@ -62,7 +62,7 @@ static size_t plain_run(oos_view words, size_t at, bool lines)
     return i - at;
 }
 
-static void put_escaped(oos_text *text, oos_view words, bool lines)
+void oos_shown_escape(oos_text *text, oos_view words, bool lines)
 {
     for (size_t at = 0; at < words.len;) {
         size_t const plain = plain_run(words, at, lines);
@@ -89,12 +89,12 @@ bool oos_shown_is_plain(oos_view words, bool lines)
 void oos_shown_put(oos_text *text, oos_view words, bool lines)
 {
     if (!oos_secret_inside(words)) {
-        put_escaped(text, words, lines);
+        oos_shown_escape(text, words, lines);
         return;
     }
     oos_text hidden = {0};
     oos_secret_hide(&hidden, words);
-    put_escaped(text, (oos_view){hidden.ptr, hidden.len}, lines);
+    oos_shown_escape(text, (oos_view){hidden.ptr, hidden.len}, lines);
     text->failed |= hidden.failed;
     oos_text_free(&hidden);
 }

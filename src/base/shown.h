@@ -19,6 +19,9 @@ unsigned oos_utf8_code(const char *at, size_t len);
 /* Append `words`. `lines`: line breaks are our own and stay. */
 void oos_shown_put(oos_text *text, oos_view words, bool lines);
 
+/* The same for words that hold no secrets, or no more. */
+void oos_shown_escape(oos_text *text, oos_view words, bool lines);
+
 /* Nothing would change. */
 bool oos_shown_is_plain(oos_view words, bool lines);
 

@@ -51,6 +51,17 @@ bool oos_size_parse(oos_view word, uint64_t *ret_bytes)
     return true;
 }
 
+bool oos_size_given(oos_view word, uint64_t *ret_bytes)
+{
+    uint64_t bytes;
+    if (!oos_size_parse(word, &bytes)) return false;
+    char const last = word.ptr[word.len - 1];
+    bool const bare = oos_is_digit(last) || last == '.' || last == ' ';
+    if (bare && bytes > 0 && bytes < OOS_MIB) return false;
+    *ret_bytes = bytes;
+    return true;
+}
+
 void oos_size_print(uint64_t bytes, char *ret_text, size_t capacity)
 {
     if (bytes <= 1024)

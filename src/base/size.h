@@ -85,6 +85,9 @@ static inline uint64_t oos_max(uint64_t a, uint64_t b)
 /* `24564MiB`, `23.5GiB`, `24GB`, `1024`; case and a space before the unit do not matter. */
 bool oos_size_parse(oos_view word, uint64_t *ret_bytes);
 
+/* ... as people give it: a number without a unit is 0, or so many bytes that nobody can mean GiB or MiB: 1 MiB and more. */
+bool oos_size_given(oos_view word, uint64_t *ret_bytes);
+
 /* As PyTorch prints sizes: `512 bytes`, `20.00 MiB`, `1.56 GiB`. */
 void oos_size_print(uint64_t bytes, char *ret_text, size_t capacity);
 

@@ -22,7 +22,7 @@ static inline oos_view oos_view_slice(oos_view view, size_t start, size_t len)
 {
     if (start > view.len) start = view.len;
     if (len > view.len - start) len = view.len - start;
-    return (oos_view){view.ptr + start, len};
+    return (oos_view){start ? view.ptr + start : view.ptr, len};
 }
 
 static inline bool oos_view_equal(oos_view a, oos_view b)

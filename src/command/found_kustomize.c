@@ -10,8 +10,7 @@
 
 enum {
     BYTES_MAX = 256 << 10,
-    BRACKETS_MAX = 1000,
-    DOCUMENTS_MAX = 64,
+    DOCUMENTS_MAX = 1024,
     BASES_MAX = 4, /* a base of a base */
     DEPTH_MAX = 24,
     NODES_MAX = 20000,
@@ -23,6 +22,7 @@ enum {
 typedef struct resource {
     yaml_document_t *document;
     oos_view text; /* of the document, for what selectors say */
+    const char *path;
     const char *gpu;
     const char *machine; /* by a patch; NULL */
     bool changed;
@@ -69,7 +69,7 @@ static yaml_document_t *document_next(layers *all, yaml_parser_t *parser)
 
 static bool parser_open(layers *all, yaml_parser_t *parser, oos_view text)
 {
-    if (!oos_yaml_is_bounded(text, BYTES_MAX, BRACKETS_MAX)) {
+    if (text.len > BYTES_MAX || !oos_yaml_is_linear(text, NODES_MAX)) {
         all->doubtful = true;
         return false;
     }
@@ -389,7 +389,9 @@ static void patch_apply(layers *all, oos_view text, const patch_target *named)
         target = (patch_target){
             oos_tree_text(&tree, oos_tree_get(&tree, root, "kind")),
             oos_tree_text(&tree, oos_tree_get(&tree, oos_tree_get(&tree, root, "metadata"), "name"))};
-    const char *gpu = oos_finder_gpu(finder->arena, text), *machine = oos_finder_machine(finder->arena, text);
+    bool sure;
+    const char *gpu = oos_finder_gpu(finder->arena, text, &sure),
+               *machine = oos_finder_machine(finder->arena, text);
     for (size_t i = 0; i < all->count; i++) {
         resource *one = &all->list[i];
         if (!is_target(finder, one, target)) continue;
@@ -488,8 +490,10 @@ static void resource_read(layers *all, const char *folder, const char *name, uns
              all->count < DOCUMENTS_MAX && (document = document_next(all, &parser));)
             all->list[all->count++] = (resource){
                 .document = document,
+                .path = path,
                 .text = oos_lines_between(bytes, document->start_mark.line, document->end_mark.line)};
         yaml_parser_delete(&parser);
+        if (all->count == DOCUMENTS_MAX) all->doubtful = true;
         return;
     }
     for (size_t i = 0;
@@ -538,6 +542,14 @@ static uint32_t layer_read(layers *all, const char *path, oos_view bytes, unsign
     return line;
 }
 
+/* Whether another document of its file was changed: then the file is not read as it lies there. */
+static bool is_mixed(const layers *all, const resource *one)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].changed && strcmp(all->list[i].path, one->path) == 0) return true;
+    return false;
+}
+
 void oos_finder_kustomization(oos_finder *finder, oos_view text)
 {
     layers all = {.finder = finder, .list = OOS_NEW_ARRAY(finder->arena, resource, DOCUMENTS_MAX)};
@@ -550,12 +562,14 @@ void oos_finder_kustomization(oos_finder *finder, oos_view text)
     for (size_t i = 0; line && i < all.count; i++) {
         const resource *one = &all.list[i];
         size_t const first = finder->count;
-        if (!one->changed) continue;
+        if (!one->changed && !is_mixed(&all, one)) continue;
         oos_finder_document(finder, one->document);
-        const char *gpu = one->gpu ? one->gpu : oos_finder_gpu(finder->arena, one->text),
+        bool sure = true;
+        const char *gpu = one->gpu ? one->gpu : oos_finder_gpu(finder->arena, one->text, &sure),
                    *machine = one->machine ? one->machine : oos_finder_machine(finder->arena, one->text);
         for (size_t k = first; k < finder->count; k++) {
             finder->list[k].gpu_hint = gpu;
+            finder->list[k].gpu_is_sure = sure;
             finder->list[k].machine = machine;
             finder->list[k].line = line;
         }
@@ -565,6 +579,11 @@ void oos_finder_kustomization(oos_finder *finder, oos_view text)
     finder->doubted = found && !whole ? line : 0;
     if (!whole) finder->count = before;
     if (!whole || !found) finder->applied.count = 0;
+    for (size_t i = 0; i < all.count; i++)
+        if (!all.list[i].changed && !is_mixed(&all, &all.list[i]))
+            oos_words_add(finder->arena, &finder->named, all.list[i].path, 0);
+    if (!found && all.doubtful)
+        oos_finder_skip(finder, line ? line : 1, "what this kustomization names could not be read whole");
     if (found) return;
     finder->kind = "container"; /* a whole container may stand in a patch */
     oos_finder_yaml(finder, text);

@@ -4,37 +4,58 @@
 
 #include "command/found.h"
 
-enum { OOS_FOUND_MAX = 256, OOS_WORDS_MAX = 1024, OOS_VARIABLES_MAX = 256, OOS_SHELL_DEPTH = 4 };
+/* A file of a stranger takes no more than this. What lies behind a limit is told, see oos_finder_skip(). */
+enum {
+    OOS_FOUND_MAX = 20000,    /* commands of a file */
+    OOS_WORDS_MAX = 1024,     /* words of a command */
+    OOS_VARIABLES_MAX = 1024, /* that a text sets */
+    OOS_SHELL_DEPTH = 4,      /* a shell in a shell */
+    OOS_WORD_MAX = 64 << 10   /* bytes of a word with its variables put in */
+};
 
 /* A list of words; each has the line it began on. */
 typedef struct oos_words {
     const char **list;
     uint32_t *lines;
-    size_t count;
+    size_t count, room;
+    bool full; /* there were more than OOS_WORDS_MAX */
 } oos_words;
 
 typedef struct oos_variable {
     const char *name;
     const char *const *words; /* one for a plain variable, any number for an array */
     size_t count;
+    uint32_t hash;
 } oos_variable;
 
 typedef struct oos_finder {
     oos_arena *arena;
     oos_found *list;
-    size_t count;
+    size_t count, room;
+    oos_found_skip *skips;
+    size_t skip_count, skip_room;
+    uint64_t spent_bytes, most_bytes; /* made or walked for the file, and how many may be */
+    bool stopped; /* a limit was reached: the rest of the file is not read, and that is told */
     const char *kind;
     oos_variable *variables;
     size_t variable_count;
     const char *unknown; /* a variable of the words being read that is not set */
     bool failed;         /* out of memory */
-    const char *broken;  /* what stops a reader of this kind of file, NULL */
-    uint32_t broken_line;
+    bool pasted;         /* a text without a name, see command/pasted.h */
+    bool asks;           /* a command of ours that only asks about a start was seen */
+    const char
+        *other;      /* a server of models that a command or container starts and that is not planned; NULL */
+    uint32_t shares; /* of the place that is being read, see oos_found */
+    uint32_t group;  /* the last number given to commands that run beside each other */
     bool by_document;    /* what a selector says holds for the document it stands in, and was read */
     const char *path;    /* the file, if others beside it may be read; NULL */
     oos_words applied;   /* files that were read as patches of this one */
+    oos_words named;     /* files that it takes as they are */
     uint32_t doubted;    /* the line of what keeps commands from being told whole; 0: nothing does */
-    uint32_t first_line; /* YAML inside of YAML: the line it begins behind; 0: the file itself */
+    uint32_t first_line; /* a document of YAML: the line it begins behind */
+    bool inside;         /* YAML inside of YAML is being read */
+    bool templates;      /* a document cannot be read before it is rendered */
+    uint32_t line;       /* that a reader is at, for what is told without one */
 } oos_finder;
 
 /* What is known of the place a command stands in. Any may be NULL or 0. */
@@ -44,12 +65,28 @@ typedef struct oos_place {
     const oos_words *environment; /* NAME=value */
     uint64_t gpus;
     const char *slice; /* the MIG profile that is asked for */
+    const char *devices;
+    uint32_t shares;
+    uint64_t host_limit_bytes;
 } oos_place;
 
 bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_t line);
 
-/* Keep the words as a command, if they start the engine. */
-void oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place);
+/* Tell that something was not looked at. */
+void oos_finder_skip(oos_finder *finder, uint32_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* ... and with it everything behind it. */
+void oos_finder_stop(oos_finder *finder, uint32_t line, const char *why);
+/* Count what is made of the file. False: it is too much, and reading ends. */
+bool oos_finder_spend(oos_finder *finder, uint32_t line, size_t bytes);
+
+/* Keep the words as a command, if they start the engine; true: they do, or it is told why they are not kept. */
+bool oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place);
+/* Keep words that are known to start it. Returns true. */
+bool oos_finder_keep(oos_finder *finder, const oos_words *whole, oos_found found);
+/* A container: its image is an engine's, so that words that start none are not passed over in silence. */
+void oos_finder_container(oos_finder *finder, const oos_words *words, const oos_place *place, uint32_t line,
+                          size_t before);
 
 /* Shell text: every simple command in it is offered. */
 void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
@@ -72,7 +109,7 @@ const char *oos_finder_release(oos_arena *arena,
                                oos_view text); /* of the vLLM that is installed first; NULL */
 uint64_t oos_finder_slurm(oos_view text);      /* GPUs that a job asks for, of all its nodes; 0: not said */
 void oos_finder_hcl(oos_finder *finder, oos_view text);
-/* The device that a selector or a Slurm line of the file names; NULL: none does. */
-const char *oos_finder_gpu(oos_arena *arena, oos_view text);
+/* The device that a selector or a Slurm line of the file names; NULL: none does. *ret_sure: the key names devices only. */
+const char *oos_finder_gpu(oos_arena *arena, oos_view text, bool *ret_sure);
 
 #endif

@@ -10,11 +10,13 @@ typedef struct shell {
     uint32_t line;
     oos_text word; /* the word being read */
     bool in_word;
+    bool cut;             /* it grew past OOS_WORD_MAX: the command is not looked at */
     const char *here_end; /* the end of a here document that begins on the next line, NULL */
 } shell;
 
 static const char *copy(oos_finder *finder, oos_view text)
 {
+    if (!oos_finder_spend(finder, 0, text.len + 16)) return "";
     const char *made = oos_arena_copy(finder->arena, text);
     if (!made) finder->failed = true;
     return made ? made : "";
@@ -22,19 +24,31 @@ static const char *copy(oos_finder *finder, oos_view text)
 
 /* ---- variables ------------------------------------------------------------------------------------------------- */
 
+static uint32_t hash_of(oos_view name)
+{
+    uint32_t hash = 2166136261U; /* FNV-1a */
+    for (size_t i = 0; i < name.len; i++) hash = (hash ^ (unsigned char)name.ptr[i]) * 16777619U;
+    return hash;
+}
+
 static const oos_variable *variable_find(const oos_finder *finder, oos_view name)
 {
+    uint32_t const hash = hash_of(name);
     for (size_t i = finder->variable_count; i > 0; i--)
-        if (oos_view_is(name, finder->variables[i - 1].name)) return &finder->variables[i - 1];
+        if (finder->variables[i - 1].hash == hash && oos_view_is(name, finder->variables[i - 1].name))
+            return &finder->variables[i - 1];
     return NULL;
 }
 
 void oos_finder_set(oos_finder *finder, const char *name, const char *const *words, size_t count)
 {
     oos_variable *known = (oos_variable *)(uintptr_t)variable_find(finder, oos_view_of(name));
-    if (!known && finder->variable_count == OOS_VARIABLES_MAX) return;
+    if (!known && finder->variable_count == OOS_VARIABLES_MAX) {
+        oos_finder_stop(finder, 0, "it sets more than 1,024 variables");
+        return;
+    }
     if (!known) known = &finder->variables[finder->variable_count++];
-    *known = (oos_variable){.name = name, .words = words, .count = count};
+    *known = (oos_variable){.name = name, .words = words, .count = count, .hash = hash_of(oos_view_of(name))};
 }
 
 void oos_finder_set_assignment(oos_finder *finder, const char *assignment)
@@ -51,12 +65,22 @@ void oos_finder_set_assignment(oos_finder *finder, const char *assignment)
 static void word_put(shell *s, const char *text, size_t len)
 {
     s->in_word = true;
+    if (s->word.len + len > OOS_WORD_MAX) {
+        s->cut = true;
+        return;
+    }
     oos_text_add(&s->word, (oos_view){text, len});
 }
 
 static void word_end(shell *s, oos_words *words, uint32_t line)
 {
     if (!s->in_word) return;
+    if (words->count == OOS_WORDS_MAX) {
+        words->full = true;
+        s->word.len = 0;
+        s->in_word = false;
+        return;
+    }
     const char *made = copy(s->finder, (oos_view){s->word.ptr ? s->word.ptr : "", s->word.len});
     oos_words_add(s->finder->arena, words, made, line);
     s->word.len = 0;
@@ -84,11 +108,12 @@ static const char *balanced(const char *at, const char *end, char open, char clo
 /* A value without quotes is taken apart at its spaces. */
 static void put_value(shell *s, oos_words *words, const char *value, bool quoted, uint32_t line)
 {
+    if (!oos_finder_spend(s->finder, line, strlen(value) + 16)) return;
     if (quoted) {
         word_put(s, value, strlen(value));
         return;
     }
-    while (*value) {
+    while (*value && !s->finder->stopped) {
         size_t const len = strcspn(value, " \t\n"), gap = strspn(value + len, " \t\n");
         if (len) word_put(s, value, len);
         if (gap) word_end(s, words, line);
@@ -98,7 +123,7 @@ static void put_value(shell *s, oos_words *words, const char *value, bool quoted
 
 static void put_variable(shell *s, oos_words *words, const oos_variable *known, bool quoted, uint32_t line)
 {
-    for (size_t i = 0; i < known->count; i++) {
+    for (size_t i = 0; i < known->count && !s->finder->stopped; i++) {
         if (i) word_end(s, words, line);
         put_value(s, words, known->words[i], quoted || known->count > 1, line);
     }
@@ -213,8 +238,9 @@ static void skip_here_document(shell *s)
 static char take_command(shell *s, oos_words *words)
 {
     uint32_t line = s->line;
-    while (s->at < s->end) {
+    while (s->at < s->end && !s->finder->stopped) {
         char const c = *s->at;
+        s->finder->line = s->line;
         if (!s->in_word) line = s->line;
         if (c == '\\' && s->at + 1 < s->end) {
             bool const crlf = s->at[1] == '\r' && s->at + 2 < s->end && s->at[2] == '\n';
@@ -278,12 +304,14 @@ static bool is_word(const char *word, const char *const *list)
 static void take_array(shell *s, const char *assignment)
 {
     oos_words items = {0};
-    while (s->at < s->end) {
+    while (s->at < s->end && !s->finder->stopped) {
         char const ended = take_command(s, &items);
         if (ended == ')' || ended == 0) break;
     }
     size_t len = strlen(assignment);
     while (len && (assignment[len - 1] == '=' || assignment[len - 1] == '+')) len--;
+    if (items.full)
+        oos_finder_skip(s->finder, s->line, "an array of more than 1,024 words was not looked at");
     oos_finder_set(s->finder, copy(s->finder, (oos_view){assignment, len}), items.list, items.count);
 }
 
@@ -311,16 +339,50 @@ static size_t script_index(const oos_words *words)
     return SIZE_MAX;
 }
 
+static bool is_detached(const oos_words *words)
+{
+    static const char *const programs[] = {"docker", "podman", "nerdctl", NULL};
+    bool detached = false;
+    for (size_t i = 1; i < words->count && is_word(words->list[0], programs); i++)
+        detached |= strcmp(words->list[i], "-d") == 0 || strcmp(words->list[i], "--detach") == 0;
+    return detached;
+}
+
+/* A command, with those that still run beside it: what was put into the background runs until somebody waits for it or ends it. */
+static void offer_beside(oos_finder *finder, const oos_words *words, oos_place *place, uint32_t *beside,
+                         bool background)
+{
+    static const char *const enders[] = {"wait", "kill", "pkill", "killall", "docker", "podman", NULL},
+                             *const elsewhere[] = {"srun", "mpirun", "ssh", "kubectl", NULL};
+    bool const detached = is_detached(words);
+    if (!detached && is_word(words->list[0], enders) &&
+        (words->count < 2 || strcmp(words->list[1], "run") != 0))
+        *beside = 0;
+    if ((background || detached) && !*beside && !place->shares) *beside = ++finder->group;
+    uint32_t const outer = place->shares;
+    if (*beside && !is_word(words->list[0], elsewhere)) place->shares = *beside;
+    oos_finder_offer(finder, words, place);
+    place->shares = outer;
+}
+
 void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
                       const oos_place *place)
 {
     shell s = {.finder = finder, .at = text.ptr, .end = text.ptr + text.len, .line = line};
     oos_place commands = place ? *place : (oos_place){0};
     commands.arguments = false; /* a script names its programs */
-    while (s.at < s.end && !finder->failed) {
+    uint32_t beside = 0;        /* commands that go on in the background, and what is started beside them */
+    while (s.at < s.end && !finder->failed && !finder->stopped) {
         oos_words words = {0};
         finder->unknown = NULL;
+        s.cut = false;
         char const ended = take_command(&s, &words);
+        if (finder->failed || finder->stopped) break;
+        if (s.cut) {
+            oos_finder_skip(finder, words.count ? words.lines[0] : s.line,
+                            "a word of more than 64 KiB, with its variables put in, was not looked at");
+            continue;
+        }
         const char *last = words.count ? words.list[words.count - 1] : "";
         if (ended == '(' && is_assignment(last) && last[strlen(last) - 1] == '=') {
             take_array(&s, last);
@@ -331,17 +393,24 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
         if (script != SIZE_MAX && depth < OOS_SHELL_DEPTH)
             oos_finder_shell(finder, oos_view_of(words.list[script]), words.lines[script], depth + 1,
                              &commands);
+        else if (script != SIZE_MAX)
+            oos_finder_skip(finder, words.lines[0], "a shell inside %d others was not looked at",
+                            OOS_SHELL_DEPTH);
         else
-            oos_finder_offer(finder, &words, &commands);
+            offer_beside(finder, &words, &commands, &beside, ended == '&' && (s.at == s.end || *s.at != '&'));
     }
     finder->unknown = NULL;
+    finder->failed |= s.word.failed;
     oos_text_free(&s.word);
 }
 
 void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_words *words)
 {
     shell s = {.finder = finder, .at = text.ptr, .end = text.ptr + text.len, .line = line};
-    while (s.at < s.end && take_command(&s, words) != 0) {
+    while (s.at < s.end && !finder->stopped && take_command(&s, words) != 0) {
     }
+    if (s.cut)
+        oos_finder_skip(finder, line,
+                        "a word of more than 64 KiB, with its variables put in, was not looked at");
     oos_text_free(&s.word);
 }

@@ -2,21 +2,36 @@
  * taken as a shell would take it. And the device, by the words that cluster files name it with. */
 #include "base/ascii.h"
 #include "command/found_parts.h"
+#include "facts/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-static uint32_t line_of(oos_view text, size_t at)
+/* Lines counted while a text is read forward: its length once, however many places are asked for. */
+typedef struct place_at {
+    oos_view text;
+    size_t at, line_start;
+    uint32_t line;
+} place_at;
+
+static uint32_t line_of(place_at *place, size_t at)
 {
-    uint32_t line = 1;
-    for (size_t i = 0; i < at; i++) line += text.ptr[i] == '\n';
-    return line;
+    if (at < place->at) *place = (place_at){.text = place->text, .line = 1};
+    for (; place->at < at; place->at++)
+        if (place->text.ptr[place->at] == '\n') {
+            place->line++;
+            place->line_start = place->at + 1;
+        }
+    return place->line;
 }
 
-static bool in_comment(oos_view text, size_t at)
+static bool in_comment(place_at *place, size_t at)
 {
-    while (at > 0 && text.ptr[at - 1] != '\n') at--;
-    while (at < text.len && (text.ptr[at] == ' ' || text.ptr[at] == '\t')) at++;
-    return at < text.len && (text.ptr[at] == '#' || text.ptr[at] == ';');
+    (void)line_of(place, at);
+    size_t first = place->line_start;
+    oos_view const text = place->text;
+    while (first < at && (text.ptr[first] == ' ' || text.ptr[first] == '\t')) first++;
+    return first < text.len && (text.ptr[first] == '#' || text.ptr[first] == ';');
 }
 
 /* The end of a command that begins at `at`: that of its line, of the quotes around it, or of a block of lines that go on. */
@@ -44,59 +59,70 @@ static bool begins(oos_view text, size_t at)
 static void take_text(oos_finder *finder, oos_view text, const char *mark)
 {
     size_t const len = strlen(mark);
-    for (size_t at = 0; at + len < text.len;) {
+    place_at place = {.text = text, .line = 1};
+    for (size_t at = 0; at + len < text.len && !finder->stopped;) {
         const char *found = memmem(text.ptr + at, text.len - at, mark, len);
         if (!found) return;
         size_t from = (size_t)(found - text.ptr);
         at = from + len;
-        if (in_comment(text, from) || !begins(text, from)) continue;
+        if (in_comment(&place, from) || !begins(text, from)) continue;
         char const before = from ? text.ptr[from - 1] : '\n';
         char const quote = before == '"' || before == '\'' ? before : 0;
         size_t const end = command_end(text, at, quote);
         size_t model = at;
         while (model < end && oos_is_space(text.ptr[model])) model++;
         if (model == end) continue; /* it is only spoken of */
-        oos_finder_shell(finder, oos_view_slice(text, from, end - from), line_of(text, from), 0, NULL);
+        oos_finder_shell(finder, oos_view_slice(text, from, end - from), line_of(&place, from), 0, NULL);
         at = end;
     }
 }
 
-/* "vllm", "serve", "org/model", ...: the quoted words up to the bracket. */
-static void take_list(oos_finder *finder, oos_view text)
+/* The quoted words from `at` up to the bracket; returns where they end. */
+static size_t quoted_words(oos_finder *finder, oos_view text, size_t at, uint32_t line, oos_words *words)
 {
-    static const char *const marks[] = {"\"vllm\"", "'vllm'", "\"vllm.entrypoints", "\"--model\""};
-    for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
-        const char *found = memmem(text.ptr ? text.ptr : "", text.len, marks[k], strlen(marks[k]));
-        if (!found) continue;
-        size_t at = (size_t)(found - text.ptr);
-        uint32_t const line = line_of(text, at);
-        oos_words words = {0};
-        if (k >= 2)
-            oos_words_add(finder->arena, &words, "python", line),
-                oos_words_add(finder->arena, &words, "-m", line);
-        if (k == 3) oos_words_add(finder->arena, &words, "vllm.entrypoints.openai.api_server", line);
-        while (at < text.len && text.ptr[at] != ']' && words.count < OOS_WORDS_MAX) {
-            char const quote = text.ptr[at];
-            if (quote != '"' && quote != '\'') {
-                at++;
-                continue;
-            }
-            const char *close = memchr(text.ptr + at + 1, quote, text.len - at - 1);
-            if (!close) break;
-            size_t const end = (size_t)(close - text.ptr);
-            oos_words_add(finder->arena, &words,
-                          oos_arena_copy(finder->arena, oos_view_slice(text, at + 1, end - at - 1)), line);
-            at = end + 1;
+    while (at < text.len && text.ptr[at] != ']' && !words->full) {
+        char const quote = text.ptr[at];
+        if (quote != '"' && quote != '\'') {
+            at++;
+            continue;
         }
+        const char *close = memchr(text.ptr + at + 1, quote, text.len - at - 1);
+        if (!close) return text.len;
+        size_t const end = (size_t)(close - text.ptr);
+        if (!oos_finder_spend(finder, line, end - at + 16)) return text.len;
+        oos_words_add(finder->arena, words,
+                      oos_arena_copy(finder->arena, oos_view_slice(text, at + 1, end - at - 1)), line);
+        at = end + 1;
+    }
+    return at;
+}
+
+/* "vllm", "serve", "org/model", ...: each list of quoted words that begins with a mark; `module`: the words are behind `-m`. */
+static void take_list(oos_finder *finder, oos_view text, const char *mark, const char *module)
+{
+    place_at place = {.text = text, .line = 1};
+    for (size_t at = 0; at < text.len && !finder->stopped;) {
+        const char *found = memmem(text.ptr + at, text.len - at, mark, strlen(mark));
+        if (!found) return;
+        size_t const from = (size_t)(found - text.ptr);
+        uint32_t const line = line_of(&place, from);
+        oos_words words = {0};
+        if (module) {
+            oos_words_add(finder->arena, &words, "python", line);
+            oos_words_add(finder->arena, &words, "-m", line);
+            if (*module) oos_words_add(finder->arena, &words, module, line);
+        }
+        at = quoted_words(finder, text, from, line, &words);
+        if (at == from) at++;
         oos_finder_offer(finder, &words, NULL);
-        return;
     }
 }
 
 /* LLM(model="...", ...): balanced brackets, as one word. */
 static void take_python(oos_finder *finder, oos_view text)
 {
-    for (size_t at = 0; at + 4 < text.len;) {
+    place_at place = {.text = text, .line = 1};
+    for (size_t at = 0; at + 4 < text.len && !finder->stopped;) {
         const char *found = memmem(text.ptr + at, text.len - at, "LLM(", 4);
         if (!found) return;
         size_t const from = (size_t)(found - text.ptr);
@@ -105,25 +131,44 @@ static void take_python(oos_finder *finder, oos_view text)
         if (from && (oos_is_alnum(text.ptr[from - 1]) || text.ptr[from - 1] == '_')) continue;
         for (; end < text.len && depth; end++)
             depth += (size_t)(text.ptr[end] == '(') - (size_t)(text.ptr[end] == ')');
-        char *call = oos_arena_copy(finder->arena, oos_view_slice(text, from, end - from));
-        if (!call || finder->count == OOS_FOUND_MAX) return;
-        for (char *c = call; *c; c++)
+        at = end;
+        uint32_t const line = line_of(&place, from);
+        if (end - from > OOS_WORD_MAX) {
+            oos_finder_skip(finder, line, "a call of LLM(...) of more than 64 KiB was not looked at");
+            continue;
+        }
+        char *call = oos_finder_spend(finder, line, end - from)
+                         ? oos_arena_copy(finder->arena, oos_view_slice(text, from, end - from))
+                         : NULL;
+        oos_words words = {0};
+        for (char *c = call; c && *c; c++)
             if (*c == '\n' || *c == '\t') *c = ' ';
-        const char **words = OOS_NEW_ARRAY(finder->arena, const char *, 1);
-        if (!words) return;
-        words[0] = call;
-        finder->list[finder->count++] = (oos_found){
-            .words = words, .shown = words, .count = 1, .line = line_of(text, from), .kind = "Python"};
+        if (oos_words_add(finder->arena, &words, call, line))
+            oos_finder_keep(finder, &words, (oos_found){.line = line, .kind = "Python"});
     }
 }
 
 void oos_finder_anywhere(oos_finder *finder, oos_view text)
 {
-    take_text(finder, text, "vllm serve ");
-    if (finder->count == 0) take_text(finder, text, "python -m vllm.entrypoints");
-    if (finder->count == 0) take_text(finder, text, "python3 -m vllm.entrypoints");
-    if (finder->count == 0) take_list(finder, text);
-    if (finder->count == 0) take_python(finder, text);
+    static const char *const pythons[] = {"python", "python3"};
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine_words *engine = &oos_engine_list[i];
+        char mark[64];
+        snprintf(mark, sizeof mark, "%s serve ", engine->name);
+        take_text(finder, text, mark);
+        for (size_t k = 0; k < 2; k++) {
+            snprintf(mark, sizeof mark, "%s -m %s", pythons[k], engine->module);
+            take_text(finder, text, mark);
+        }
+        snprintf(mark, sizeof mark, "\"%s\"", engine->name);
+        take_list(finder, text, mark, NULL);
+        mark[0] = mark[strlen(mark) - 1] = '\'';
+        take_list(finder, text, mark, NULL);
+        snprintf(mark, sizeof mark, "\"%s", engine->module);
+        take_list(finder, text, mark, "");
+    }
+    if (finder->count == 0) take_list(finder, text, "\"--model\"", "vllm.entrypoints.openai.api_server");
+    take_python(finder, text);
 }
 
 /* ---- the device ----------------------------------------------------------------------------------------------------- */
@@ -139,7 +184,16 @@ static const char *value_behind(oos_arena *arena, oos_view text, const char *key
     return end > from ? oos_arena_copy(arena, oos_view_slice(text, from, end - from)) : NULL;
 }
 
-const char *oos_finder_gpu(oos_arena *arena, oos_view text)
+/* `operator: In` of an affinity: the first of its values; anything else says what the device is not. */
+static const char *value_of_affinity(oos_arena *arena, oos_view text, const char *selector)
+{
+    const char *found = memmem(text.ptr, text.len, selector, strlen(selector));
+    oos_view const rest = oos_view_slice(text, (size_t)(found - text.ptr), text.len);
+    const char *relation = value_behind(arena, rest, "operator");
+    return relation && strcmp(relation, "In") == 0 ? value_behind(arena, rest, "values") : NULL;
+}
+
+const char *oos_finder_gpu(oos_arena *arena, oos_view text, bool *ret_sure)
 {
     static const char *const selectors[] = {"nvidia.com/gpu.product",
                                             "cloud.google.com/gke-accelerator",
@@ -150,8 +204,11 @@ const char *oos_finder_gpu(oos_arena *arena, oos_view text)
                                             "gpu="};
     for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++) {
         const char *value = value_behind(arena, text, selectors[i]);
+        if (value && strcmp(value, "operator") == 0) value = value_of_affinity(arena, text, selectors[i]);
+        *ret_sure = i < 3;
         if (value && !oos_is_digit(*value)) return strncmp(value, "nvidia-", 7) == 0 ? value + 7 : value;
     }
+    *ret_sure = false;
     return NULL;
 }
 
@@ -241,25 +298,30 @@ void oos_finder_hcl(oos_finder *finder, oos_view text)
 {
     static const char *const lists[] = {"args", "command"};
     size_t next = 0;
-    for (size_t at; (at = setting(text, "image", next)) != SIZE_MAX;) {
+    place_at lines = {.text = text, .line = 1};
+    for (size_t at; !finder->stopped && (at = setting(text, "image", next)) != SIZE_MAX;) {
         size_t end = at;
         const char *image = quoted(finder->arena, text, at, &end);
-        if (!image) return;
+        if (!image || !oos_finder_spend(finder, line_of(&lines, at), strlen(image) + 64)) return;
         next = end;
+        uint32_t const line = line_of(&lines, at);
+        size_t const before = finder->count + finder->skip_count;
         size_t const other = setting(text, "image", end), last = other == SIZE_MAX ? text.len : other;
         oos_words words = {0};
         for (size_t i = 0; i < 2 && words.count == 0; i++) { /* behind the image, before the next one */
-            size_t from = setting(text, lists[i], end);
-            if (from == SIZE_MAX || from > last) continue;
+            size_t from = setting(oos_view_slice(text, 0, last), lists[i], end);
+            if (from == SIZE_MAX) continue;
             while (from < last && (text.ptr[from] == ' ' || text.ptr[from] == '\t')) from++;
             if (from >= last || text.ptr[from] != '[') continue;
             const char *close = memchr(text.ptr + from, ']', text.len - from);
             size_t const stop = close ? (size_t)(close - text.ptr) : text.len;
             for (const char *word;
-                 from < stop && (word = quoted(finder->arena, oos_view_slice(text, 0, stop), from, &from));)
-                oos_words_add(finder->arena, &words, word, line_of(text, from));
+                 from < stop && !words.full && oos_finder_spend(finder, line, 32) &&
+                 (word = quoted(finder->arena, oos_view_slice(text, 0, stop), from, &from));)
+                oos_words_add(finder->arena, &words, word, line_of(&lines, from));
         }
         oos_place const place = {.image = image, .arguments = true};
         if (words.count) oos_finder_offer(finder, &words, &place);
+        oos_finder_container(finder, &words, &place, line, before);
     }
 }

@@ -2,18 +2,14 @@
  * A container is a mapping with an image and a command, wherever it stands. Templates are no YAML and hold none. */
 #include "command/found_yaml.h"
 #include "base/ascii.h"
+#include "base/locale.h"
 #include "base/size.h"
+#include "facts/engine.h"
 
 #include <stdlib.h>
 
-/* libyaml's time grows with the square of both, see yaml.c. */
-enum {
-    YAML_MAX_BYTES = 256 << 10,
-    BRACKETS_MAX = 1000,
-    DEPTH_MAX = 48,
-    NODES_MAX = 20000,
-    DOCUMENTS_MAX = 64
-};
+/* Of one document; a file may hold any number. */
+enum { DOCUMENT_MAX_BYTES = 8 << 20, DEPTH_MAX = 48, NODES_MAX = 300000 };
 
 yaml_node_t *oos_tree_get(const oos_tree *t, const yaml_node_t *map, const char *key)
 {
@@ -29,6 +25,7 @@ yaml_node_t *oos_tree_get(const oos_tree *t, const yaml_node_t *map, const char 
 const char *oos_tree_text(const oos_tree *t, const yaml_node_t *node)
 {
     if (!node || node->type != YAML_SCALAR_NODE) return NULL;
+    if (!oos_finder_spend(t->finder, oos_tree_line(t, node), node->data.scalar.length + 16)) return "";
     const char *copy = oos_arena_copy(t->finder->arena, oos_view_of((const char *)node->data.scalar.value));
     if (!copy) t->finder->failed = true;
     return copy;
@@ -109,21 +106,69 @@ void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_words *envir
     }
 }
 
-uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container)
+/* The devices that a compose service reserves: the first entry of the list; NULL: none. */
+static const yaml_node_t *reserved(const oos_tree *t, const yaml_node_t *container)
 {
-    const yaml_node_t *resources = oos_tree_get(t, container, "resources");
-    uint64_t const limit = oos_tree_number(
-        oos_tree_text(t, oos_tree_get(t, oos_tree_get(t, resources, "limits"), "nvidia.com/gpu")));
-    if (limit) return limit;
     const yaml_node_t *devices = oos_tree_get(
         t,
         oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, container, "deploy"), "resources"), "reservations"),
         "devices");
     if (!devices || devices->type != YAML_SEQUENCE_NODE ||
         devices->data.sequence.items.start == devices->data.sequence.items.top)
-        return 0;
-    const yaml_node_t *first = yaml_document_get_node(t->document, *devices->data.sequence.items.start);
-    return oos_tree_number(oos_tree_text(t, oos_tree_get(t, first, "count")));
+        return NULL;
+    return yaml_document_get_node(t->document, *devices->data.sequence.items.start);
+}
+
+uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container)
+{
+    const yaml_node_t *resources = oos_tree_get(t, container, "resources");
+    uint64_t const limit = oos_tree_number(
+        oos_tree_text(t, oos_tree_get(t, oos_tree_get(t, resources, "limits"), "nvidia.com/gpu")));
+    if (limit) return limit;
+    const yaml_node_t *first = reserved(t, container);
+    return first ? oos_tree_number(oos_tree_text(t, oos_tree_get(t, first, "count"))) : 0;
+}
+
+/* device_ids of a compose service, joined: "0,1"; NULL: it does not say. */
+static const char *device_ids(const oos_tree *t, const yaml_node_t *container)
+{
+    const yaml_node_t *ids = oos_tree_get(t, reserved(t, container), "device_ids");
+    const char *joined = NULL;
+    if (!ids || ids->type != YAML_SEQUENCE_NODE) return NULL;
+    for (yaml_node_item_t *item = ids->data.sequence.items.start;
+         item < ids->data.sequence.items.top && !t->finder->stopped; item++) {
+        const char *id = oos_tree_text(t, yaml_document_get_node(t->document, *item));
+        if (id && joined && !oos_finder_spend(t->finder, 0, strlen(joined))) return joined;
+        if (id) joined = joined ? oos_arena_format(t->finder->arena, "%s,%s", joined, id) : id;
+    }
+    return joined;
+}
+
+/* "16Gi" and "16G" of Kubernetes; "16g" of compose, where every unit is binary. 0: no size. */
+static uint64_t memory_size(const char *text, bool compose)
+{
+    static const char units[] = "kmgt";
+    char *end = NULL;
+    double value = text ? oos_real_read(text, &end) : 0;
+    if (!text || end == text || !(value > 0)) return 0;
+    const char *unit = *end ? strchr(units, oos_is_alpha(*end) ? *end | 0x20 : '?') : NULL;
+    bool const binary = compose || (*end && (end[1] == 'i'));
+    if (*end == 'm' && !compose) return 0; /* thousandths of a byte: nobody means it */
+    for (long i = unit ? unit - units + 1 : 0; i > 0; i--) value *= binary ? 1024 : 1000;
+    return value < 0x1p62 ? (uint64_t)value : 0;
+}
+
+/* The limit on a container's memory. 0: none. */
+static uint64_t host_limit(const oos_tree *t, const yaml_node_t *node)
+{
+    const yaml_node_t *pod = oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, node, "resources"), "limits"),
+                                          "memory"),
+                      *service = oos_tree_get(t, node, "mem_limit");
+    if (!service)
+        service = oos_tree_get(
+            t, oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, node, "deploy"), "resources"), "limits"),
+            "memory");
+    return pod ? memory_size(oos_tree_text(t, pod), false) : memory_size(oos_tree_text(t, service), true);
 }
 
 /* A limit on nvidia.com/mig-1g.10gb: its profile; NULL: there is none. */
@@ -140,32 +185,43 @@ static const char *slice_of(const oos_tree *t, const yaml_node_t *container)
     return NULL;
 }
 
+/* A pod's container that has GPUs of its own. */
+static bool is_alone(const oos_tree *t, const yaml_node_t *node)
+{
+    return oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, node, "resources"), "limits"), "nvidia.com/gpu") ||
+           slice_of(t, node);
+}
+
 /* A container: entrypoint and command in compose, command and args in Kubernetes. */
 static void offer_container(oos_tree *t, const yaml_node_t *node, const char *key)
 {
     oos_words words = {0}, environment = {0};
     const yaml_node_t *entrypoint = oos_tree_get(t, node, "entrypoint"),
                       *command = oos_tree_get(t, node, "command"), *args = oos_tree_get(t, node, "args");
-    if (!entrypoint && !command && !args) return;
     oos_finder *finder = t->finder;
-    size_t const outer = finder->variable_count;
+    size_t const outer = finder->variable_count, before = finder->count + finder->skip_count;
     finder->unknown = NULL;
     oos_tree_environment(t, oos_tree_get(t, node, "environment"), &environment);
     oos_tree_environment(t, oos_tree_get(t, node, "env"), &environment);
     const char *name = oos_tree_text(t, oos_tree_get(t, node, "name")),
                *image = oos_tree_text(t, oos_tree_get(t, node, "image"));
+    if (!name && key && *key) name = oos_arena_copy(finder->arena, oos_view_of(key));
     oos_words image_words = {0}; /* an image may have variables too: repo/vllm-openai:${TAG:-v0.19.1} */
     if (image) oos_finder_split(finder, oos_view_of(image), 1, &image_words);
     finder->unknown = NULL;
     oos_tree_words(t, entrypoint, &words);
     oos_tree_words(t, command, &words);
     oos_tree_words(t, args, &words);
-    oos_place const place = {.name = name ? name : key,
+    const char *ids = device_ids(t, node);
+    oos_place const place = {.name = name,
                              .image = image_words.count == 1 ? image_words.list[0] : image,
                              .arguments = true,
                              .environment = &environment,
-                             .gpus = oos_tree_gpus(t, node) * oos_max(1, t->nodes),
-                             .slice = slice_of(t, node)};
+                             .gpus = ids ? 0 : oos_tree_gpus(t, node) * oos_max(1, t->nodes),
+                             .slice = slice_of(t, node),
+                             .devices = ids,
+                             .shares = is_alone(t, node) ? 0 : finder->shares,
+                             .host_limit_bytes = host_limit(t, node)};
     oos_words expanded = {0}; /* Kubernetes puts $(NAME) into words of a list */
     bool const script = words.count >= 3 && strstr(words.list[0], "sh") && words.list[1][0] == '-' &&
                         strchr(words.list[1], 'c');
@@ -179,8 +235,9 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
             oos_words_add(finder->arena, &expanded, one.count == 1 ? one.list[0] : words.list[i],
                           words.lines[i]);
         }
-        oos_finder_offer(finder, &expanded, &place);
+        if (expanded.count) oos_finder_offer(finder, &expanded, &place);
     }
+    oos_finder_container(finder, &words, &place, oos_tree_line(t, node), before);
     finder->variable_count = outer;
 }
 
@@ -246,33 +303,102 @@ static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
 }
 
 /* YAML inside of YAML: serveConfigV2 of a RayService, values of an Argo CD application. */
-static void embedded(oos_tree *t, const yaml_node_t *node, unsigned depth)
+static bool embedded(oos_tree *t, const yaml_node_t *node)
 {
     static const char *const marks[] = {"llm_configs:", "modelSpec:", "image:", "modelArtifacts:"};
     const char *text = (const char *)node->data.scalar.value;
     bool ours = false;
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) ours |= strstr(text, marks[i]) != NULL;
-    if (!ours || !strchr(text, '\n') || depth > DEPTH_MAX || t->finder->first_line) return;
-    const char *copy = oos_tree_text(t, node), *broken = t->finder->broken;
-    t->finder->first_line = (uint32_t)node->start_mark.line + 1;
+    if (!ours || !strchr(text, '\n') || t->finder->inside) return false;
+    const char *copy = oos_tree_text(t, node);
+    size_t const before = t->finder->count, skips = t->finder->skip_count;
+    uint32_t const outer = t->finder->first_line;
+    t->finder->first_line = oos_tree_line(t, node);
+    t->finder->inside = true;
     if (copy) oos_finder_yaml(t->finder, oos_view_of(copy));
-    t->finder->first_line = 0;
-    t->finder->broken = broken; /* a text that only looks like YAML is nobody's mistake */
+    t->finder->inside = false;
+    t->finder->first_line = outer;
+    /* a text that only looks like YAML is nobody's mistake */
+    if (t->finder->skip_count > skips && t->finder->skips[skips].broken) t->finder->skip_count = skips;
+    return t->finder->count > before;
+}
+
+/* A script of a config map or of a step: text of several lines, or under a key that says so. */
+static void embedded_script(oos_tree *t, const yaml_node_t *node, const char *key)
+{
+    static const char *const keys[] = {"run", "script", "before_script", "cmd", "exec", "shell"};
+    const char *text = (const char *)node->data.scalar.value;
+    bool const lines = strchr(text, '\n') != NULL;
+    bool script = lines, names = false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) script |= strcmp(key, keys[i]) == 0;
+    for (size_t i = 0; script && i < OOS_ENGINE_COUNT; i++) {
+        const char *at = strstr(text, oos_engine_list[i].name);
+        for (; at && !names; at = strstr(at + 1, oos_engine_list[i].name))
+            names = strncmp(at + strlen(oos_engine_list[i].name), " serve ", 7) == 0;
+        names |= strstr(text, oos_engine_list[i].module) != NULL;
+    }
+    if (!names) return;
+    const char *copy = oos_tree_text(t, node), *kind = t->finder->kind;
+    t->finder->kind = "shell script";
+    oos_finder_shell(t->finder, oos_view_of(copy), oos_tree_line(t, node) + lines, 0, NULL);
+    t->finder->kind = kind;
+}
+
+static bool is_containers(const char *key)
+{
+    return strcmp(key, "containers") == 0 || strcmp(key, "initContainers") == 0;
+}
+
+static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned depth);
+
+/* The values of a mapping; those that a container's command was made of are done with. */
+static void walk_mapping(oos_tree *t, const yaml_node_t *node, unsigned depth, bool offered)
+{
+    uint32_t const outer = t->finder->shares;
+    for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+         pair++) {
+        const yaml_node_t *name = yaml_document_get_node(t->document, pair->key);
+        const char *key = name && name->type == YAML_SCALAR_NODE ? (const char *)name->data.scalar.value : "";
+        bool const done = offered && (strcmp(key, "command") == 0 || strcmp(key, "args") == 0 ||
+                                      strcmp(key, "entrypoint") == 0);
+        bool const together = strcmp(key, "containers") == 0 || (depth == 0 && strcmp(key, "services") == 0);
+        t->finder->shares = together ? ++t->finder->group : outer;
+        if (!done) walk(t, yaml_document_get_node(t->document, pair->value), key, depth + 1);
+        t->finder->shares = outer;
+    }
 }
 
 static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned depth)
 {
-    if (!node || depth > DEPTH_MAX || t->visited++ > NODES_MAX || t->finder->failed) return;
+    if (!node || t->finder->failed || t->finder->stopped) return;
+    if (depth > DEPTH_MAX) {
+        if (!t->too_deep)
+            oos_finder_skip(t->finder, oos_tree_line(t, node),
+                            "what lies more than %d levels deep was not looked at", DEPTH_MAX);
+        t->too_deep = true;
+        return;
+    }
+    if (t->visited++ > NODES_MAX) {
+        oos_finder_stop(t->finder, oos_tree_line(t, node), "it unfolds to more than 300,000 values");
+        return;
+    }
     if (node->type == YAML_SEQUENCE_NODE) {
         for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
              item++) {
             const yaml_node_t *entry = yaml_document_get_node(t->document, *item);
+            bool const bare = is_containers(key) && entry && entry->type == YAML_MAPPING_NODE &&
+                              !oos_tree_get(t, entry, "image");
             if (strcmp(key, "modelSpec") == 0 && oos_tree_get(t, entry, "modelURL"))
                 offer_model_spec(t, entry);
-            walk(t, entry, "", depth + 1);
+            if (bare) offer_container(t, entry, NULL);
+            if (bare) /* a container without an image */
+                walk_mapping(t, entry, depth + 1, true);
+            else
+                walk(t, entry, entry && entry->type == YAML_SCALAR_NODE ? key : "", depth + 1);
         }
     } else if (node->type == YAML_SCALAR_NODE) {
-        embedded(t, node, depth);
+        if (!oos_finder_spend(t->finder, oos_tree_line(t, node), node->data.scalar.length + 16)) return;
+        if (!embedded(t, node)) embedded_script(t, node, key);
     } else if (node->type == YAML_MAPPING_NODE) {
         size_t const before = t->finder->count;
         const char *group =
@@ -280,13 +406,10 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
         if (group) t->nodes = oos_min(oos_tree_number(group), 1024);
         oos_finder_values(t, node, depth == 0);
         if (t->finder->count > before) return; /* the containers in it belong to what was read */
-        if (oos_tree_get(t, node, "image") || oos_tree_get(t, node, "build"))
-            offer_container(t, node, *key ? key : NULL);
-        for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
-             pair++) {
-            const char *name = oos_tree_text(t, yaml_document_get_node(t->document, pair->key));
-            walk(t, yaml_document_get_node(t->document, pair->value), name ? name : "", depth + 1);
-        }
+        const yaml_node_t *image = oos_tree_get(t, node, "image");
+        bool const container = (image && image->type == YAML_SCALAR_NODE) || oos_tree_get(t, node, "build");
+        if (container) offer_container(t, node, *key ? key : NULL);
+        walk_mapping(t, node, depth, container);
     }
 }
 
@@ -314,42 +437,110 @@ oos_view oos_lines_between(oos_view text, size_t from, size_t to)
 /* A selector of one document says nothing of the next. */
 static void document_hints(oos_finder *finder, oos_view text, size_t before)
 {
-    const char *gpu = oos_finder_gpu(finder->arena, text), *machine = oos_finder_machine(finder->arena, text);
+    bool sure = false;
+    if (finder->count == before) return;
+    const char *gpu = oos_finder_gpu(finder->arena, text, &sure),
+               *machine = oos_finder_machine(finder->arena, text);
     for (size_t i = before; i < finder->count; i++) {
-        if (!finder->list[i].gpu_hint) finder->list[i].gpu_hint = gpu;
+        if (!finder->list[i].gpu_hint) {
+            finder->list[i].gpu_hint = gpu;
+            finder->list[i].gpu_is_sure = sure;
+        }
         if (!finder->list[i].machine) finder->list[i].machine = machine;
     }
-    finder->by_document |= finder->count > before;
+    finder->by_document = true;
+}
+
+/* Where the document at the beginning of a text ends: before the next line of three dashes or behind one of three dots. Lines of
+ * directives and comments belong to the dashes behind them. These lines end a document wherever they stand, in a quoted text, too. */
+static size_t document_end(oos_view text)
+{
+    bool begun = false;
+    for (size_t at = 0; at < text.len;) {
+        const char *stop = memchr(text.ptr + at, '\n', text.len - at);
+        size_t const end = stop ? (size_t)(stop - text.ptr) + 1 : text.len;
+        oos_view const line = oos_view_slice(text, at, end - at);
+        bool const marks = line.len >= 3 && (line.len == 3 || oos_is_space(line.ptr[3]));
+        if (marks && memcmp(line.ptr, "...", 3) == 0) return end;
+        if (marks && memcmp(line.ptr, "---", 3) == 0) {
+            if (begun) return at;
+            begun = true;
+        }
+        size_t first = 0;
+        while (first < line.len && oos_is_space(line.ptr[first])) first++;
+        if (first < line.len && line.ptr[first] != '#' && line.ptr[0] != '%') begun = true;
+        at = end;
+    }
+    return text.len;
+}
+
+static bool parser_open(oos_finder *finder, yaml_parser_t *parser, oos_view text)
+{
+    if (!yaml_parser_initialize(parser)) {
+        finder->failed = true;
+        return false;
+    }
+    yaml_parser_set_input_string(parser, (const unsigned char *)text.ptr, text.len);
+    return true;
+}
+
+static void broken(oos_finder *finder, const yaml_parser_t *parser)
+{
+    size_t const at = finder->skip_count;
+    oos_finder_skip(finder, finder->first_line + (uint32_t)parser->problem_mark.line + 1, "broken YAML: %s",
+                    parser->problem ? parser->problem : "it cannot be read");
+    if (finder->skip_count > at) finder->skips[at].broken = true;
+}
+
+/* What was rendered by nobody: `image: {{ .Values.image }}`. */
+static bool is_template(oos_view text)
+{
+    return text.len && memmem(text.ptr, text.len, "{{", 2);
+}
+
+static void read_document(oos_finder *finder, oos_view text)
+{
+    yaml_parser_t parser;
+    yaml_document_t document;
+    size_t const before = finder->count;
+    if (text.len > DOCUMENT_MAX_BYTES) {
+        oos_finder_skip(finder, finder->first_line + 1, "a document of more than 8 MiB was not looked at");
+        return;
+    }
+    if (!oos_yaml_is_linear(text, NODES_MAX)) {
+        oos_finder_skip(
+            finder, finder->first_line + 1,
+            "a document of too many values, anchors or brackets within brackets was not looked at");
+        return;
+    }
+    if (!parser_open(finder, &parser, text)) return;
+    if (!yaml_parser_load(&parser, &document)) {
+        if (!is_template(text))
+            broken(finder, &parser);
+        else if (memmem(text.ptr, text.len, "image:", 6) || memmem(text.ptr, text.len, "containers:", 11))
+            finder->templates = true;
+    } else {
+        if (yaml_document_get_root_node(&document)) oos_finder_document(finder, &document);
+        yaml_document_delete(&document);
+        document_hints(finder, text, before);
+    }
+    yaml_parser_delete(&parser);
 }
 
 void oos_finder_yaml(oos_finder *finder, oos_view text)
 {
-    yaml_parser_t parser;
-    bool const named = memmem(text.ptr ? text.ptr : "", text.len, "vllm", 4) != NULL;
-    bool const is_template = memmem(text.ptr ? text.ptr : "", text.len, "{{", 2) != NULL;
-    if (!oos_yaml_is_bounded(text, YAML_MAX_BYTES, BRACKETS_MAX) || (!named && is_template)) return;
-    if (!yaml_parser_initialize(&parser)) {
-        finder->failed = true;
-        return;
+    uint32_t const outer = finder->first_line;
+    size_t const before = finder->count;
+    while (text.len && !finder->failed && !finder->stopped) {
+        size_t const end = document_end(text);
+        read_document(finder, oos_view_slice(text, 0, end));
+        for (size_t i = 0; i < end; i++) finder->first_line += text.ptr[i] == '\n';
+        text = oos_view_slice(text, end, text.len - end);
     }
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text.ptr, text.len);
-    for (unsigned i = 0; i < DOCUMENTS_MAX; i++) {
-        yaml_document_t document;
-        if (!yaml_parser_load(&parser, &document)) {
-            if (is_template) break;
-            finder->broken = oos_arena_format(finder->arena, "broken YAML: %s",
-                                              parser.problem ? parser.problem : "it cannot be read");
-            finder->broken_line = (uint32_t)parser.problem_mark.line + 1;
-            break;
-        }
-        const yaml_node_t *root = yaml_document_get_root_node(&document);
-        size_t const before = finder->count;
-        if (root) oos_finder_document(finder, &document);
-        if (root)
-            document_hints(finder, oos_lines_between(text, document.start_mark.line, document.end_mark.line),
-                           before);
-        yaml_document_delete(&document);
-        if (!root) break;
-    }
-    yaml_parser_delete(&parser);
+    finder->first_line = outer;
+    if (finder->templates && finder->count == before)
+        oos_finder_skip(finder, 1,
+                        "a template that was not looked at: give what it is rendered to "
+                        "(helm template ... | oomsight check -)");
+    finder->templates = false;
 }

@@ -9,6 +9,7 @@ typedef struct oos_tree {
     oos_finder *finder;
     yaml_document_t *document;
     unsigned visited;
+    bool too_deep;
     uint64_t nodes; /* of the group that a LeaderWorkerSet starts as one; 0: one */
 } oos_tree;
 

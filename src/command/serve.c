@@ -36,6 +36,11 @@ oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const c
     return in->serve->refusal.sentence && in->serve->refusal.flag ? OOMSIGHT_OK : nomem(in);
 }
 
+bool oos_serve_newer(const oos_serve_reader *in)
+{
+    return in->version > in->table->versions[in->table->version_count - 1];
+}
+
 /* argparse names what it did not understand when everything else is read. */
 static oomsight_status unrecognized_end(oos_serve_reader *in)
 {
@@ -51,9 +56,13 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
         if (more < 0 || (size_t)more >= sizeof text - len) break;
         len += (size_t)more;
     }
-    if (!first && in->stray_of)
-        return oos_serve_refuse(in, in->stray_of, in->stray, "unrecognized arguments: %.80s", in->stray);
-    if (!first || in->python) return OOMSIGHT_OK;
+    if (!first && in->stray_of) {
+        bool const mine = !in->serve->refusal.sentence;
+        OOS_TRY(oos_serve_refuse(in, in->stray_of, in->stray, "unrecognized arguments: %.80s", in->stray));
+        if (mine) in->serve->refusal.nearest = in->stray_meant;
+        return OOMSIGHT_OK;
+    }
+    if (!first || in->python || oos_serve_newer(in)) return OOMSIGHT_OK;
     bool const mine = !in->serve->refusal.sentence;
     oomsight_status const status =
         oos_serve_refuse(in, text + 1, first->value, "unrecognized arguments:%s", text);
@@ -106,7 +115,8 @@ static oomsight_status dotted_number(oos_serve_reader *in, cursor *c, const oos_
         return OOMSIGHT_OK;
     }
     *ret_value = NULL;
-    return oos_serve_refuse(in, record->name, number, "argument %s: expected one argument", record->name);
+    return oos_serve_refuse(in, record->name, number, "argument %s: expected one argument",
+                            oos_serve_argument(in, record));
 }
 
 /* The words that belong to a flag, joined by spaces. NULL with least 0: none. */
@@ -123,7 +133,7 @@ static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_fl
                                 least == 1                     ? "argument %s: expected one argument"
                                 : most == OOS_FLAG_VALUES_MANY ? "argument %s: expected at least one argument"
                                                                : "argument %s: expected more arguments",
-                                record->name);
+                                oos_serve_argument(in, record));
     }
     *ret_value = NULL;
     if (count == 1) {
@@ -164,15 +174,36 @@ static oomsight_status unknown_take(oos_serve_reader *in, cursor *c, oos_view ke
     return OOMSIGHT_OK;
 }
 
+/* Releases with --optimization-level: whatever is glued to -O is the level, and a number from 0 to 3 behind it; else nobody knows -O. */
+static oomsight_status level_of(oos_serve_reader *in, cursor *c, const char *word, oos_flag_hit level)
+{
+    const char *rest = word + 2;
+    oos_compilation *graphs = &in->serve->compilation;
+    if (*rest == '.' && strchr(rest, '=')) { /* taken for a level, and meant otherwise */
+        size_t const len = strcspn(rest, "=");
+        graphs->optimization_level = oos_u64_of(UINT64_MAX);
+        graphs->level_flag = oos_arena_format(in->arena, "--compilation-config%.*s", (int)len, rest);
+        graphs->level_value = rest + len + 1;
+        if (!graphs->level_flag) return nomem(in);
+        oos_serve_note(in, (oos_given_flag){.name = graphs->level_flag, .value = graphs->level_value});
+        return OOMSIGHT_OK;
+    }
+    if (*rest) return oos_serve_take(in, level, *rest == '=' ? rest + 1 : rest);
+    const char *next = c->at < c->count ? c->words[c->at] : "";
+    if (*next < '0' || *next > '3' || next[1]) return unknown_take(in, c, oos_view_of(word), NULL);
+    c->at++;
+    return oos_serve_take(in, level, next);
+}
+
 /* -O3, -O=3, -O 3, -O.level=3: the level of compilation, or from the version that has --optimization-level, that. */
 static oomsight_status level_take(oos_serve_reader *in, cursor *c, const char *word)
 {
     oos_flag_hit const config = oos_flags_find(in->table, oos_view_of("--compilation-config"), in->version);
     oos_flag_hit const level = oos_flags_find(in->table, oos_view_of("--optimization-level"), in->version);
     oos_flag_hit const alias = oos_flags_find(in->table, oos_view_of("-O"), in->version);
-    bool const old = alias.record && alias.here;
     const char *rest = word + 2;
     if (!config.record) return unknown_take(in, c, (oos_view){word, 2}, *rest ? rest : NULL);
+    if (!(alias.record && alias.here) && level.record && level.here) return level_of(in, c, word, level);
     if (*rest == '.') {
         const char *equals = strchr(rest, '=');
         char *keys = oos_arena_copy(in->arena, (oos_view){rest + 1, strcspn(rest + 1, "=")});
@@ -187,8 +218,7 @@ static oomsight_status level_take(oos_serve_reader *in, cursor *c, const char *w
         rest = c->words[c->at++];
     }
     if (*rest == '{') return oos_serve_take(in, config, rest);
-    if (old || !level.record) return oos_serve_take_dotted(in, config, "level", rest);
-    return oos_serve_take(in, level, rest);
+    return oos_serve_take_dotted(in, config, "level", rest);
 }
 
 /* -n4: one letter with its value behind it. */
@@ -202,6 +232,49 @@ static oos_flag_hit find_glued(oos_serve_reader *in, oos_view key, const char **
     return hit;
 }
 
+/* `--switch=value`: argparse stops there. What was meant is the switch itself, or its twin. */
+static oomsight_status explicit_refuse(oos_serve_reader *in, oos_flag_hit hit, const char *value)
+{
+    const oos_flag_record *record = hit.record;
+    bool const first = !in->serve->refusal.sentence;
+    OOS_TRY(oos_serve_refuse(in, record->name, value, "argument %s: ignored explicit argument '%.80s'",
+                             oos_serve_argument(in, record), value));
+    if (first) in->serve->refusal.nearest = oos_serve_switch_meant(hit, value);
+    return OOMSIGHT_OK;
+}
+
+/* The spellings of this release that begin with the word, as many as a line holds. */
+static const char *beginnings(oos_serve_reader *in, oos_view key)
+{
+    oos_text list = {0};
+    for (size_t i = 0; i < in->table->count && list.len < 240; i++) {
+        const oos_flag_record *record = &in->table->list[i];
+        for (size_t k = 0; k <= record->alias_count; k++) {
+            const char *name = k ? record->aliases[k - 1] : record->name;
+            oos_flag_hit const hit = oos_flags_find(in->table, oos_view_of(name), in->version);
+            if ((strlen(name) < key.len || memcmp(name, key.ptr, key.len) != 0) || !hit.here) continue;
+            oos_text_printf(&list, "%s%s", list.len ? ", " : "", name);
+        }
+    }
+    const char *copy = oos_arena_copy(in->arena, (oos_view){list.ptr ? list.ptr : "", list.len});
+    oos_text_free(&list);
+    return copy ? copy : "";
+}
+
+/* argparse looks at all words for this before it reads any of them. */
+static oomsight_status ambiguous_refuse(oos_serve_reader *in, cursor *c, oos_view key, const char *value)
+{
+    const char *word = c->words[c->at - 1];
+    OOS_TRY(unknown_take(in, c, key, value));
+    oos_version below, above;
+    oos_flags_neighbours(in->table, in->version, &below, &above);
+    if (in->ambiguous || below != in->version) return OOMSIGHT_OK; /* its own parser was not read */
+    in->ambiguous = true;
+    in->serve->refusal = (oos_serve_refusal){0};
+    return oos_serve_refuse(in, in->flags[in->flag_count - 1].name, value,
+                            "ambiguous option: %.80s could match %s", word, beginnings(in, key));
+}
+
 static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
 {
     const char *word = c->words[c->at++];
@@ -212,9 +285,10 @@ static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
     const char *value = word[len] ? word + len + 1 : NULL;
     oos_view const key = {word, len}, base = {word, dot ? dot : len};
 
-    bool several = false;
+    bool several = false, ignored;
     oos_flag_hit hit = in->bench ? oos_flags_find(in->table, base, in->version)
                                  : oos_flags_find_start(in->table, base, in->version, &several);
+    if (several) return ambiguous_refuse(in, c, key, value);
     if (!hit.record && !value) hit = find_glued(in, base, &value);
     if (!hit.record || (dot && hit.form->kind != OOS_FLAG_KIND_JSON)) return unknown_take(in, c, key, value);
     if (dot) {
@@ -225,12 +299,12 @@ static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
         return oos_serve_take_dotted(in, hit, keys, value);
     }
     const oos_flag_form *form = hit.form;
+    if (value && form->most_values == 0 && hit.here) OOS_TRY(explicit_refuse(in, hit, value));
     if (!value) {
         OOS_TRY(values_take(in, c, hit.record, form->least_values, form->most_values, &value));
         if (!value && form->least_values) return OOMSIGHT_OK; /* refused */
         /* `--enable-x true` where the engine takes no value: it would stop at the word, and people do write it */
-        if (form->most_values == 0 && c->at < c->count &&
-            (strcmp(c->words[c->at], "true") == 0 || strcmp(c->words[c->at], "false") == 0))
+        if (form->most_values == 0 && c->at < c->count && oos_serve_truth(c->words[c->at], &ignored))
             value = c->words[c->at++];
     }
     return oos_serve_take(in, hit, value);
@@ -246,6 +320,12 @@ static void place_keep(oos_serve_reader *in, size_t first_flag, bool refused, si
     if (!refused && r->sentence) r->first_word = (uint32_t)from, r->word_count = count;
 }
 
+/* `-O 3` as one word: the engine looks for -O before argparse does. */
+static bool is_level(const oos_serve_reader *in, const char *word)
+{
+    return in->dialect->typed && word[0] == '-' && word[1] == 'O';
+}
+
 static oomsight_status words_read(oos_serve_reader *in, const char *const *words, size_t from, size_t count)
 {
     cursor c = {words, count, from};
@@ -253,7 +333,7 @@ static oomsight_status words_read(oos_serve_reader *in, const char *const *words
         const char *word = c.words[c.at];
         size_t const start = c.at, flags = in->flag_count;
         bool const refused = in->serve->refusal.sentence != NULL;
-        if (flag_like(word)) {
+        if (flag_like(word) || is_level(in, word)) {
             if (word[1] == '-' && word[2] == '\0')
                 c.at++;
             else
@@ -550,7 +630,7 @@ oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, 
         .reterr = reterr,
     };
     if (!copy) return nomem(&in);
-    OOS_TRY(oos_serve_enter(dialect, arena, copy, word_count, &entry, &env, reterr));
+    OOS_TRY(oos_serve_enter(&in, copy, word_count, &entry, &env));
     serve.usage = entry.usage;
     in.bench = entry.bench;
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/text.h"
-#include "facts/flags.h"
+#include "facts/env.h"
 
 /* Who asks: the engine's defaults differ. */
 typedef enum oos_usage { OOS_USAGE_SERVER, OOS_USAGE_LLM_CLASS } oos_usage;
@@ -49,16 +49,20 @@ typedef struct oos_compilation {
     const char
         *cudagraph_mode; /* "NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"; NULL */
     oos_u64 level;       /* level / mode as a number, and -O where it means that */
-    oos_u64 optimization_level; /* --optimization-level, and -O from the version that has it */
+    oos_u64
+        optimization_level; /* --optimization-level, and -O from the version that has it; of no number UINT64_MAX */
+    const char *level_flag,
+        *level_value; /* what `-O.key=value` meant, which such a version takes for a level; NULL */
 } oos_compilation;
 
 /* What the engine's own parser stops at, the first of it; sentence NULL: nothing. */
 typedef struct oos_serve_refusal {
-    const char *sentence;            /* as the parser says it */
-    const char *flag;                /* as given, or canonical where it is known */
-    const char *nearest;             /* the closest known spelling of an unknown flag, or NULL */
-    const char *value;               /* NULL: none */
-    bool unrecognized;               /* nobody takes these words; `flag` is all of them */
+    const char *sentence; /* as the parser says it */
+    const char *flag;     /* as given, or canonical where it is known */
+    const char
+        *nearest;      /* the closest known spelling of an unknown flag, or the switch that was meant; NULL */
+    const char *value; /* NULL: none */
+    bool unrecognized; /* nobody takes these words; `flag` is all of them */
     uint32_t first_word, word_count; /* where it stopped; count 0: when all words were read */
 } oos_serve_refusal;
 
@@ -158,6 +162,7 @@ typedef struct oos_serve {
     oos_speculative speculative;
     bool mm_limits_given, mm_all_zero; /* --limit-mm-per-prompt; all that it names are zero */
     bool mm_limit_negative;            /* ... one of them is below */
+    oos_u64 redundant_experts;         /* in --eplb-config */
     const char *media_wrong;           /* a key of --media-io-kwargs whose value is no object; NULL: none */
     oos_u64 mm_images, mm_videos, mm_audios;
     oos_u64 mm_max_pixels;         /* of an image, in --mm-processor-kwargs */
@@ -169,7 +174,20 @@ typedef struct oos_serve {
     oos_serve_words words; /* count 0: none to be read again, as of LLM(...) */
 } oos_serve;
 
-/* Environment variables the engine would see that move memory. */
+/* A variable as given, and what it means for memory at the release. Its value is not kept: it may be a secret. */
+typedef struct oos_given_variable {
+    const char *name;
+    oos_env_effect effect;
+    bool own;        /* has a beginning that the engine's variables have */
+    bool listed;     /* in the release's own table of variables */
+    bool logged;     /* of one that is absent: the engine logs it as unknown */
+    const char *why; /* what it moves, for one that is not modelled; NULL: nobody has looked */
+    oos_flag on;     /* of a value that says yes or no */
+} oos_given_variable;
+
+enum { OOS_VARIABLES_MAX = 4096 };
+
+/* Environment variables the engine would see: those that move memory, typed, and the list of all that were given. */
 typedef struct oos_engine_env {
     const char *attention_backend;      /* VLLM_ATTENTION_BACKEND */
     oos_flag estimate_cudagraphs;       /* VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS */
@@ -181,12 +199,14 @@ typedef struct oos_engine_env {
     const char *pp_layer_partition;     /* VLLM_PP_LAYER_PARTITION */
     bool image;                         /* the command starts a published image (vllm/vllm-openai) */
     oos_flag cold_compile; /* VLLM_DISABLE_COMPILE_CACHE says cold, VLLM_CACHE_ROOT that a cache is kept */
-    oos_flag allow_long_length; /* VLLM_ALLOW_LONG_MAX_MODEL_LEN */
-    oos_flag rust_frontend;     /* VLLM_USE_RUST_FRONTEND */
+    oos_flag allow_long_length;          /* VLLM_ALLOW_LONG_MAX_MODEL_LEN */
+    oos_flag rust_frontend;              /* VLLM_USE_RUST_FRONTEND */
+    const oos_given_variable *variables; /* each name once, as it was given last */
+    size_t variable_count;
 } oos_engine_env;
 
-/* One "NAME=value" word into `env`; names that do not move memory are passed over. The value is copied. */
-void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment);
+/* One "NAME=value" word into `env`; true: the plan takes it into account. The value is copied. */
+bool oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment);
 
 /* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
  * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
@@ -200,6 +220,9 @@ oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_
                                const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
                                oos_engine_env *ret_env, oomsight_error *reterr);
 
+/* A variable as it was given last; NULL: it was not. */
+const oos_given_variable *oos_engine_env_given(const oos_engine_env *env, const char *name);
+
 /* A flag as it was given last, by its canonical spelling; NULL: it was not. */
 const oos_given_flag *oos_serve_given(const oos_serve *serve, const char *flag);
 
@@ -211,12 +234,14 @@ void oos_serve_quote(oos_text *text, const char *word);
  * out. NULL: no memory. */
 const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,
                             const oos_serve *serve, const char *const *change, size_t change_count,
-                            const char *without);
+                            const char *const *without, size_t without_count);
 
 /* A changed command, for planning again: `flag` left out, or its whole number set as the last word. The words are read again,
  * so that everything the flag had its part in is as the engine would find it. Where there are no words the fields are changed.
  * False: it cannot be done, or there is no memory. */
 bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag);
 bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uint64_t value);
+bool oos_serve_give(oos_arena *arena, oos_serve *serve, const char *flag,
+                    const char *text); /* NULL: a switch */
 
 #endif

@@ -111,16 +111,22 @@ static bool field_set_u64(oos_serve *serve, const char *flag, uint64_t value)
     return true;
 }
 
-bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uint64_t value)
+bool oos_serve_give(oos_arena *arena, oos_serve *serve, const char *flag, const char *text)
 {
     oos_serve_words words = serve->words;
-    if (words.count == 0) return field_set_u64(serve, flag, value);
+    if (words.count == 0) return false;
     const char **list = OOS_NEW_ARRAY(arena, const char *, words.count + 2);
-    char *number = oos_arena_format(arena, "%llu", (unsigned long long)value);
-    if (!list || !number) return false;
+    if (!list) return false;
     memcpy(list, words.list, words.count * sizeof *list);
     list[words.count++] = flag;
-    list[words.count++] = number;
+    if (text) list[words.count++] = text;
     words.list = list;
     return oos_serve_read_words(arena, serve, &words, serve, NULL) == OOMSIGHT_OK;
+}
+
+bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uint64_t value)
+{
+    if (serve->words.count == 0) return field_set_u64(serve, flag, value);
+    char *number = oos_arena_format(arena, "%llu", (unsigned long long)value);
+    return number && oos_serve_give(arena, serve, flag, number);
 }

@@ -1,6 +1,8 @@
 /* How a command starts the engine: which word is its entry, who asks, and what environment stands before it. */
 #include "command/serve_parts.h"
 #include "base/ascii.h"
+#include "base/scan.h"
+#include "facts/engine.h"
 
 #include <stdlib.h>
 
@@ -32,10 +34,11 @@ static oos_flag switch_of(const char *value)
     return (oos_flag){true, !off};
 }
 
-void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment)
+bool oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment)
 {
     size_t len;
-    if (!upper_name(assignment, &len)) return;
+    bool taken = false;
+    if (!upper_name(assignment, &len)) return false;
     oos_view const name = {assignment, len};
     const char *value = assignment + len + 1;
     static const struct {
@@ -57,20 +60,83 @@ void oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assig
           {"VLLM_PP_LAYER_PARTITION", offsetof(oos_engine_env, pp_layer_partition)},
       };
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
-        if (oos_view_is(name, switches[i].name))
+        if (oos_view_is(name, switches[i].name)) {
             *(oos_flag *)((char *)env + switches[i].offset) = switch_of(value);
+            taken = true;
+        }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (oos_view_is(name, texts[i].name))
+        if (oos_view_is(name, texts[i].name)) {
             *(const char **)((char *)env + texts[i].offset) = oos_arena_copy(arena, oos_view_of(value));
-    if (oos_view_is(name, "VLLM_DISABLE_COMPILE_CACHE") && switch_of(value).value)
-        env->cold_compile = (oos_flag){true, true};
-    if (oos_view_is(name, "VLLM_CACHE_ROOT") && !env->cold_compile.known)
-        env->cold_compile = (oos_flag){true, false};
+            taken = true;
+        }
+    static const char *const cache[] = {"VLLM_DISABLE_COMPILE_CACHE", "VLLM_CACHE_ROOT"};
+    bool const disabled = oos_view_is(name, cache[0]), root = oos_view_is(name, cache[1]);
+    if (disabled && switch_of(value).value) env->cold_compile = (oos_flag){true, true};
+    if (root && !env->cold_compile.known) env->cold_compile = (oos_flag){true, false};
     bool negative;
     uint64_t bytes;
     if (oos_view_is(name, "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE") &&
-        oos_serve_int(NULL, value, &negative, &bytes) && !negative)
+        oos_serve_int(NULL, value, &negative, &bytes) && !negative) {
         env->flashinfer_workspace_bytes = oos_u64_of(bytes);
+        taken = true;
+    }
+    return taken || disabled || root;
+}
+
+static oos_flag yes_or_no(const char *value)
+{
+    static const char *const yes[] = {"1", "true", "yes", "y"}, *const no[] = {"0", "false", "no", "n"};
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+        if (oos_same(value, yes[i])) return (oos_flag){true, true};
+        if (oos_same(value, no[i])) return (oos_flag){true, false};
+    }
+    return (oos_flag){0};
+}
+
+const oos_given_variable *oos_engine_env_given(const oos_engine_env *env, const char *name)
+{
+    for (size_t i = 0; i < env->variable_count; i++)
+        if (strcmp(env->variables[i].name, name) == 0) return &env->variables[i];
+    return NULL;
+}
+
+/* One NAME=value word: typed where the release knows the name, and noted. */
+static bool variable_take(oos_serve_reader *in, oos_engine_env *env, oos_given_variable *list,
+                          const char *word)
+{
+    oos_view const name = {word, strcspn(word, "=")};
+    oos_env_hit const hit = oos_env_find(in->table, name, word + name.len + 1, in->version);
+    oos_given_variable given = {
+        .effect = hit.effect, .own = hit.own, .listed = hit.listed, .logged = hit.logged};
+    given.name = oos_arena_copy(in->arena, name);
+    given.on = yes_or_no(word + name.len + 1);
+    if (hit.why.len) given.why = oos_scan_text(in->arena, hit.why);
+    if (!given.name || (hit.why.len && !given.why)) return false;
+    if (hit.effect != OOS_ENV_ABSENT && oos_engine_env_set(in->arena, env, word))
+        given.effect = OOS_ENV_MODELLED;
+    size_t at = 0;
+    while (at < env->variable_count && strcmp(list[at].name, given.name) != 0) at++;
+    list[at] = given;
+    if (at == env->variable_count) env->variable_count++;
+    return true;
+}
+
+/* All of them, up to the word that starts the engine. */
+static oomsight_status variables_take(oos_serve_reader *in, const char *const *words, size_t count,
+                                      oos_engine_env *env)
+{
+    size_t given = 0, ignored;
+    for (size_t i = 0; i < count; i++) given += upper_name(words[i], &ignored);
+    if (given == 0) return OOMSIGHT_OK;
+    if (given > OOS_VARIABLES_MAX)
+        return oos_fail(in->reterr, OOMSIGHT_USAGE, "%zu environment variables are more than %d", given,
+                        OOS_VARIABLES_MAX);
+    oos_given_variable *list = OOS_NEW_ARRAY(in->arena, oos_given_variable, given);
+    env->variables = list;
+    bool fine = list != NULL;
+    for (size_t i = 0; fine && i < count; i++)
+        if (upper_name(words[i], &ignored)) fine = variable_take(in, env, list, words[i]);
+    return fine ? OOMSIGHT_OK : oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for the environment");
 }
 
 /* The last part of a path, and whether `name` ends it. */
@@ -142,21 +208,20 @@ const oos_dialect oos_dialect_vllm = {
     .typed = true,
 };
 
-oomsight_status oos_serve_enter(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
-                                size_t count, oos_serve_entry *ret_entry, oos_engine_env *env,
-                                oomsight_error *reterr)
+oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, size_t count,
+                                oos_serve_entry *ret_entry, oos_engine_env *env)
 {
+    const oos_dialect *dialect = in->dialect;
+    oomsight_error *reterr = in->reterr;
     oos_serve_entry entry = {.usage = OOS_USAGE_SERVER};
     size_t at = 0, ignored;
     bool found = false;
     if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `vllm serve MODEL ...`");
     for (; at < count && !found; at++) {
         if (strstr(words[at], "vllm-openai")) env->image = true;
-        if (upper_name(words[at], &ignored))
-            oos_engine_env_set(arena, env, words[at]);
-        else
-            found = dialect->entry_at(words, count, at, &entry);
+        if (!upper_name(words[at], &ignored)) found = dialect->entry_at(words, count, at, &entry);
     }
+    OOS_TRY(variables_take(in, words, at, env));
     /* model=x tensor_parallel_size=4; only when nothing else is there, for an environment may have such names too */
     for (at = 0; dialect->typed && at < count && !found; at++)
         if (lower_name(words[at])) {
@@ -164,8 +229,8 @@ oomsight_status oos_serve_enter(const oos_dialect *dialect, oos_arena *arena, co
             found = true;
         }
     if (!found)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "`%.80s` is not a command that starts %s", words[0],
-                        dialect->expected);
+        return oos_fail(reterr, OOMSIGHT_USAGE, "`%.80s` is not a command that starts %s (planned here: %s)",
+                        words[0], dialect->expected, oos_engine_titles());
     if (entry.client)
         return oos_fail(
             reterr, OOMSIGHT_USAGE,

@@ -239,7 +239,7 @@ static void speculative_check(oos_serve_reader *in, const json_t *value)
     oos_flag_key key;
     const char *name;
     json_t *item;
-    if (!hit.record || !hit.here) return;
+    if (!hit.record || !hit.here || oos_serve_newer(in)) return;
     if (s->method && oos_flag_key_find(in->table, hit.record, oos_view_of("method"), in->version, &key))
         s->method_wrong = !oos_flag_key_takes(&key, oos_view_of(s->method));
     if (!other.record || !other.form->strict) return;
@@ -425,8 +425,11 @@ oomsight_status oos_serve_check_json(oos_serve_reader *in, oos_flag_hit hit, con
     if (status == OOMSIGHT_OK) return oos_serve_check_keys(in, hit, value);
     if (oos_serve_has_class(in, hit))
         return oos_serve_refuse(in, hit.record->name, text,
-                                "argument %s: Invalid JSON: %s at line 1 column 2", hit.record->name,
-                                *text == '{' ? "key must be a string" : "expected value");
+                                "argument %s: Invalid JSON: %s at line 1 column %d", hit.record->name,
+                                *text == '\0'  ? "EOF while parsing a value"
+                                : *text == '{' ? "key must be a string"
+                                               : "expected value",
+                                *text ? 2 : 0);
     return oos_serve_refuse(in, hit.record->name, text,
                             "argument %s: Value %.80s cannot be converted to <function loads>",
                             hit.record->name, text);

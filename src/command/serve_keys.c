@@ -38,6 +38,40 @@ static const char *wrong_kind(const oos_flag_key *key, const json_t *value)
                                    : "Input should be a valid string";
 }
 
+/* A word that is none of those that the key takes. Classes with a reading of their own are left to it. */
+static oomsight_status check_word(oos_serve_reader *in, const char *flag, const oos_flag_key *key,
+                                  const char *name, const json_t *value)
+{
+    static const char *const own[] = {"--compilation-config", "--speculative-config", "--attention-config"};
+    const char *word = json_string_value(value);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(flag, own[i]) == 0) return OOMSIGHT_OK;
+    if (!word || oos_serve_newer(in) || oos_flag_key_takes(key, oos_view_of(word))) return OOMSIGHT_OK;
+    return oos_serve_refuse(in, flag, NULL, "argument %s: %s: Input should be one of %.*s", flag, name,
+                            (int)(key->choices.len < 200 ? key->choices.len : 200), key->choices.ptr);
+}
+
+/* Keys one level down, where the table has any of them. */
+static oomsight_status check_nested(oos_serve_reader *in, oos_flag_hit hit, const char *outer,
+                                    const json_t *value)
+{
+    const char *name;
+    json_t *item;
+    oos_flag_key key;
+    if (oos_serve_newer(in) || !oos_flag_key_nests(in->table, hit.record, oos_view_of(outer), in->version))
+        return OOMSIGHT_OK;
+    json_object_foreach((json_t *)value, name, item)
+    {
+        char *whole = oos_arena_format(in->arena, "%s.%s", outer, name);
+        if (!whole) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a key");
+        if (!oos_flag_key_find(in->table, hit.record, oos_view_of(whole), in->version, &key))
+            return oos_serve_refuse(in, hit.record->name, NULL,
+                                    "argument %s: %.80s: Unexpected keyword argument", hit.record->name,
+                                    whole);
+    }
+    return OOMSIGHT_OK;
+}
+
 /* Read as a plain object and turned into a class later: what is in it stops the start all the same. */
 static bool made_later(const char *flag)
 {
@@ -52,24 +86,49 @@ bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit)
     return hit.record->forms[hit.record->form_count - 1].strict && in->version > in->table->dotted_since;
 }
 
+/* KVTransferConfig, when it is made: the same in every release */
+static oomsight_status check_roles(oos_serve_reader *in, const char *flag, const json_t *value)
+{
+    static const char roles[] = "'kv_producer', 'kv_both', 'kv_consumer'";
+    const json_t *connector = json_object_get(value, "kv_connector"),
+                 *role = json_object_get(value, "kv_role");
+    const char *word = json_string_value(role);
+    if (word && strcmp(word, "kv_producer") != 0 && strcmp(word, "kv_both") != 0 &&
+        strcmp(word, "kv_consumer") != 0)
+        return oos_serve_refuse(in, flag, NULL, "argument %s: kv_role: Input should be %s", flag, roles);
+    if (!connector || json_is_null(connector) || (role && !json_is_null(role))) return OOMSIGHT_OK;
+    return oos_serve_refuse(
+        in, flag, NULL,
+        "argument %s: Value error, Please specify kv_role when kv_connector is set, supported roles are %s",
+        flag, roles);
+}
+
 oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, const json_t *value)
 {
     const char *flag = hit.record->name, *name, *wrong;
     json_t *item;
     oos_flag_key key;
     bool const every = hit.form->strict || made_later(flag);
+    const json_t *spare = json_object_get(value, "num_redundant_experts");
+    if (hit.here && strcmp(flag, "--eplb-config") == 0 && json_is_integer(spare) &&
+        json_integer_value(spare) >= 0)
+        in->serve->redundant_experts = oos_u64_of((uint64_t)json_integer_value(spare));
+    if (hit.here && !in->python && strcmp(flag, "--kv-transfer-config") == 0)
+        OOS_TRY(check_roles(in, flag, value));
     if ((!every && !oos_serve_has_class(in, hit)) || !hit.here || in->python) return OOMSIGHT_OK;
     if (!json_is_object(value))
         return oos_serve_refuse(in, flag, NULL, "argument %s: Input should be an object", flag);
     json_object_foreach((json_t *)value, name, item)
     {
         bool const known = oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key);
-        if (!known && !every) continue; /* passed over */
+        if (!known && (!every || oos_serve_newer(in))) continue; /* passed over, or perhaps known */
         if (!known)
             return oos_serve_refuse(in, flag, NULL, "argument %s: %.80s: Unexpected keyword argument", flag,
                                     name);
         wrong = wrong_kind(&key, item);
         if (wrong) return oos_serve_refuse(in, flag, NULL, "argument %s: %s: %s", flag, name, wrong);
+        OOS_TRY(check_word(in, flag, &key, name, item));
+        if (every && json_is_object(item)) OOS_TRY(check_nested(in, hit, name, item));
     }
     return OOMSIGHT_OK;
 }

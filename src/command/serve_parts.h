@@ -25,22 +25,26 @@ typedef struct oos_serve_reader {
     size_t flag_count, flag_capacity;
     const char *positional, *model_option;
     oos_serve_pending *pending;
-    json_t *rope; /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
-    bool bench;   /* flags we do not know may be the benchmark's own */
-    bool python;  /* LLM(...) */
+    json_t *rope;   /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
+    bool bench;     /* flags we do not know may be the benchmark's own */
+    bool python;    /* LLM(...) */
+    bool ambiguous; /* a beginning of several flags was met */
     const char *stray_of, *stray; /* a switch that was given a value, and the value; NULL: none */
+    const char *stray_meant;      /* the switch that says it; NULL: nothing does */
     bool
         from_words; /* flags are noted with their place among the words of the command, from `first_word` on */
     size_t first_word;
 } oos_serve_reader;
 
-oomsight_status oos_serve_enter(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
-                                size_t count, oos_serve_entry *ret_entry, oos_engine_env *env,
-                                oomsight_error *reterr);
+oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, size_t count,
+                                oos_serve_entry *ret_entry, oos_engine_env *env);
 
 /* A command read from its words, with the entry and the notes of `old`. */
 oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, const oos_serve_words *words,
                                      oos_serve *ret_serve, oomsight_error *reterr);
+
+/* Is the release newer than all whose parser was read? Then a name that they do not know is not thereby refused. */
+bool oos_serve_newer(const oos_serve_reader *in);
 
 /* Note a flag. The list was taken large enough for every word. */
 void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
@@ -49,8 +53,17 @@ void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
 oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* A flag as argparse names it in its complaints: all of its spellings, "--tensor-parallel-size/-tp". */
+const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record);
+
 /* A known flag with its value (NULL: none), typed and noted. */
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value);
+
+/* A word for yes or no. */
+bool oos_serve_truth(const char *word, bool *ret_value);
+
+/* The switch that says what `--switch=value` means: itself or its twin; NULL: the flag left out, or nobody knows. */
+const char *oos_serve_switch_meant(oos_flag_hit hit, const char *value);
 
 /* `flag.key.key value` of a JSON flag. */
 oomsight_status oos_serve_take_dotted(oos_serve_reader *in, oos_flag_hit hit, const char *keys,

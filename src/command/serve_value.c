@@ -1,6 +1,7 @@
 /* Values of flags: which field of oos_serve a flag fills, and how its text becomes a number. JSON values are left to
  * serve_json.c. */
 #include "command/serve_parts.h"
+#include "base/ascii.h"
 #include "base/locale.h"
 
 #include <math.h>
@@ -91,9 +92,22 @@ static bool suffix_factor(char suffix, uint64_t *ret_factor)
     return true;
 }
 
+/* Python's int() and float() take white space on both sides. */
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool only_space(const char *text)
+{
+    while (is_space(*text)) text++;
+    return *text == '\0';
+}
+
 bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negative, uint64_t *ret_value)
 {
     uint64_t number = 0, factor;
+    while (is_space(*text)) text++;
     bool const negative = *text == '-';
     if (*text == '-' || *text == '+') text++;
     const char *first = text;
@@ -106,7 +120,7 @@ bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negati
     if (text == first) return false;
     *ret_negative = negative;
     *ret_value = number;
-    if (*text == '\0') return true;
+    if (only_space(text)) return true;
 
     double fraction = 0, place = 1;
     bool const whole = *text != '.';
@@ -115,7 +129,7 @@ bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negati
         if (!digit(*text)) return false;
         for (; digit(*text); text++) fraction += (*text - '0') * (place /= 10);
     }
-    if (negative || !*text || text[1] != '\0' || !form || !strchr(form->suffixes, *text) ||
+    if (negative || !*text || !only_space(text + 1) || !form || !strchr(form->suffixes, *text) ||
         !suffix_factor(*text, &factor))
         return false;
     if (whole) return !__builtin_mul_overflow(number, factor, ret_value);
@@ -133,6 +147,7 @@ bool oos_serve_float(const char *text, double *ret_value)
                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     uint64_t mantissa = 0;
     unsigned digits = 0, places = 0;
+    while (is_space(*text)) text++;
     bool const negative = *text == '-';
     const char *at = text + (*text == '-' || *text == '+');
     bool point = false;
@@ -147,14 +162,14 @@ bool oos_serve_float(const char *text, double *ret_value)
     }
     if (digits == 0) return false;
     double value;
-    if (*at == '\0' && digits <= 15) {
+    if (only_space(at) && digits <= 15) {
         value = (double)mantissa / tens[places];
         if (negative) value = -value;
     } else {
         char *end;
-        if (*at != '\0' && *at != 'e' && *at != 'E') return false;
+        if (!only_space(at) && *at != 'e' && *at != 'E') return false;
         value = oos_real_read(text, &end);
-        if (*end != '\0') return false;
+        if (!only_space(end)) return false;
     }
     if (!isfinite(value)) return false;
     *ret_value = value;
@@ -190,6 +205,16 @@ static bool binary_fraction(const char *text)
            strchr(text, '.');
 }
 
+const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record)
+{
+    const char *all = record->name;
+    if (in->python) return all;
+    if (record->negative) all = oos_arena_format(in->arena, "%s/%s", all, record->negative);
+    for (size_t i = 0; all && i < record->alias_count; i++)
+        all = oos_arena_format(in->arena, "%s/%s", all, record->aliases[i]);
+    return all ? all : record->name;
+}
+
 /* `form` may be NULL. A flag that also takes nothing at all is read by another function, which says it otherwise. */
 static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const oos_flag_form *form,
                              const char *wanted, const char *given)
@@ -200,14 +225,14 @@ static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record
             in, record->name, given,
             "argument %s: Decimals are not allowed with binary suffixes like %c. Did you mean "
             "to use %.*s%c instead?",
-            record->name, suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
+            oos_serve_argument(in, record), suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
     }
     if (form && form->nullable && !*form->suffixes && form->kind != OOS_FLAG_KIND_SWITCH)
         return oos_serve_refuse(in, record->name, given,
-                                "argument %s: Value %.80s cannot be converted to <class '%s'>.", record->name,
-                                given, wanted);
-    return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'", record->name,
-                            wanted, given);
+                                "argument %s: Value %.80s cannot be converted to <class '%s'>.",
+                                oos_serve_argument(in, record), given, wanted);
+    return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'",
+                            oos_serve_argument(in, record), wanted, given);
 }
 
 static bool among(const oos_flag_form *form, const char *value)
@@ -215,6 +240,12 @@ static bool among(const oos_flag_form *form, const char *value)
     for (size_t i = 0; i < form->choice_count; i++) {
         const char *choice = form->choices[i];
         bool same = strcmp(choice, value) == 0;
+        if (!same && digit(*choice)) { /* compared as numbers */
+            bool negative;
+            uint64_t is, wanted;
+            same = oos_serve_int(NULL, value, &negative, &is) && !negative &&
+                   oos_serve_int(NULL, choice, &negative, &wanted) && is == wanted;
+        }
         if (!same && form->folds) {
             size_t k = 0;
             for (; value[k] && choice[k]; k++) {
@@ -248,7 +279,7 @@ static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, cons
 static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
     const oos_flag_form *form = hit.form;
-    if (form->choice_count == 0 || among(form, value)) return OOMSIGHT_OK;
+    if (form->choice_count == 0 || among(form, value) || oos_serve_newer(in)) return OOMSIGHT_OK;
     if (form->nullable && strcmp(value, "None") == 0) return OOMSIGHT_OK;
     if (form->kind == OOS_FLAG_KIND_LIST) return OOMSIGHT_OK; /* several words, each a choice */
     char list[320];
@@ -269,25 +300,25 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
     }
     list[len] = '\0';
     return oos_serve_refuse(in, hit.record->name, value,
-                            "argument %s: invalid choice: '%.80s' (choose from %s)", hit.record->name, value,
-                            list);
+                            "argument %s: invalid choice: '%.80s' (choose from %s)",
+                            oos_serve_argument(in, hit.record), value, list);
 }
 
-static bool truth(const char *word, bool *ret_value)
+bool oos_serve_truth(const char *word, bool *ret_value)
 {
-    static const char *const yes[] = {"true", "True", "1", "yes"}, *const no[] = {"false", "False", "0",
-                                                                                  "no"};
+    static const char *const yes[] = {"true", "1", "yes", "on"}, *const no[] = {"false", "0", "no", "off"};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
-        if (strcmp(word, yes[i]) == 0) {
-            *ret_value = true;
-            return true;
-        }
-        if (strcmp(word, no[i]) == 0) {
-            *ret_value = false;
-            return true;
-        }
+        *ret_value = oos_same(word, yes[i]);
+        if (*ret_value || oos_same(word, no[i])) return true;
     }
     return false;
+}
+
+const char *oos_serve_switch_meant(oos_flag_hit hit, const char *value)
+{
+    bool said;
+    if (!oos_serve_truth(value, &said)) return NULL;
+    return said == !hit.negated ? hit.record->name : hit.record->negative;
 }
 
 /* ---- setting --------------------------------------------------------------------------------------------------- */
@@ -361,8 +392,10 @@ static oomsight_status special_read(oos_serve_reader *in, oos_flag_hit hit, cons
     } else if (strcmp(name, "--task") == 0) {
         serve->runner = runner_of_task(text);
     } else if (strcmp(name, "--optimization-level") == 0) {
-        if (strcmp(text, "None") == 0) return OOMSIGHT_OK;
-        return u64_read(in, hit, *text == 'O' ? text + 1 : text, &serve->compilation.optimization_level);
+        bool negative;
+        uint64_t level;
+        bool const number = oos_serve_int(NULL, *text == 'O' ? text + 1 : text, &negative, &level);
+        serve->compilation.optimization_level = oos_u64_of(number && !negative ? level : UINT64_MAX);
     } else if (strcmp(name, "--max-cudagraph-capture-size") == 0) {
         return u64_read(in, hit, text, &serve->compilation.max_capture_size);
     } else if (strstr(name, "-sizes")) {
@@ -478,11 +511,15 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     bool on = !hit.negated;
     if (hit.form->kind == OOS_FLAG_KIND_SWITCH && value) {
         bool said;
-        if (!truth(value, &said)) return wrong(in, hit.record, hit.form, "bool", value);
+        if (!oos_serve_truth(value, &said)) {
+            said = true;
+            OOS_TRY(wrong(in, hit.record, hit.form, "bool", value)); /* unless it was refused as a value */
+        }
         on = said == on;
         if (hit.form->most_values == 0 && !in->python && !in->stray_of) {
             in->stray_of = hit.record->name; /* told when everything else is read */
             in->stray = value;
+            in->stray_meant = oos_serve_switch_meant(hit, value);
         }
     } else if (value) {
         OOS_TRY(choice_check(in, hit, value));

@@ -1,7 +1,7 @@
 /* A command printed again with other flags, as a shell or Python takes it. */
 #include "base/ascii.h"
-#include "base/secret.h"
 #include "base/shown.h"
+#include "command/variables.h"
 #include "command/serve.h"
 
 #include <string.h>
@@ -47,13 +47,15 @@ typedef struct edit {
     const oos_serve *serve;
     const char *const *change;
     size_t change_count;
-    const char *without;
+    const char *const *without;
+    size_t without_count;
 } edit;
 
 /* Left out, or given anew by the change. */
 static bool is_replaced(const edit *e, const char *flag)
 {
-    if (e->without && same_flag(flag, e->without)) return true;
+    for (size_t i = 0; i < e->without_count; i++)
+        if (same_flag(flag, e->without[i])) return true;
     for (size_t i = 0; i < e->change_count; i++)
         if (e->change[i][0] == '-' && same_flag(flag, e->change[i])) return true;
     return false;
@@ -119,13 +121,8 @@ static const char *shell_command(oos_arena *arena, const char *const *words, siz
     }
     for (size_t i = 0; i < e->change_count; i++)
         if (!is_assignment(e->change[i])) out[at++] = e->change[i];
-    const char *const *shown = oos_secret_hidden_words(arena, out, at);
-    if (!shown) return NULL;
     oos_text text = {0};
-    for (size_t i = 0; i < at; i++) {
-        if (i) oos_text_put(&text, " ");
-        oos_serve_quote(&text, shown[i]);
-    }
+    oos_command_put(arena, &text, out, at);
     const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);
     return copy ? oos_shown(arena, copy) : NULL;
@@ -177,9 +174,9 @@ static const char *python_command(oos_arena *arena, const edit *e)
 
 const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,
                             const oos_serve *serve, const char *const *change, size_t change_count,
-                            const char *without)
+                            const char *const *without, size_t without_count)
 {
-    edit const e = {.serve = serve, .change = change, .change_count = change_count, .without = without};
+    edit const e = {serve, change, change_count, without, without_count};
     if (serve->program && strcmp(serve->program, "LLM") == 0) return python_command(arena, &e);
     return shell_command(arena, words, word_count, from, &e);
 }

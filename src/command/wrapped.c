@@ -131,9 +131,11 @@ bool oos_wrapped_container(const char *const *words, size_t count)
 {
     static const char *const programs[] = {"docker", "podman",  "nerdctl", "apptainer", "singularity",
                                            "enroot", "kubectl", "ctr",     "lxc",       "ssh"};
-    for (size_t i = 0; i < count && words[i][0] != '-'; i++)
+    for (size_t i = 0; i < count && words[i][0] != '-'; i++) {
+        const char *word = last_part(words[i]);
         for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
-            if (strcmp(last_part(words[i]), programs[k]) == 0) return true;
+            if (word[0] == programs[k][0] && strcmp(word, programs[k]) == 0) return true;
+    }
     return false;
 }
 

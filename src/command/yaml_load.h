@@ -7,6 +7,10 @@
 
 #include <yaml.h>
 
+/* Whether libyaml reads the text in time that grows with its length: the square of brackets within brackets and of anchors is
+ * what it takes. Neither may be many, nor values more than `most_values`. */
+bool oos_yaml_is_linear(oos_view text, size_t most_values);
+
 bool oos_yaml_is_bounded(oos_view bytes, size_t most_bytes, size_t most_brackets);
 
 /* `kind`: "config", "matrix", for the words of a refusal. The document is the caller's, to be given to

@@ -22,14 +22,19 @@ typedef struct oos_dryrun_log {
     oos_phase phase; /* as far as the log tells, or the processes themselves */
     bool told;       /* the processes do: lines that begin a phase are not looked for */
     oos_phase told_phase;
+    bool program;                   /* no engine so far: it has no phases */
+    const oos_engine_words *engine; /* that a process says it is; NULL: none has said */
+    char engine_version[32];
     const char *ready_line; /* what it prints then */
     bool ready;             /* it accepts requests */
     bool compiled;          /* graphs were compiled: the cache did not have them */
     bool from_cache;        /* compiled graphs were found in the cache */
     bool ran_out;           /* it printed an out-of-memory error of the device */
+    bool recovered;         /* and became ready after it */
     bool refused;           /* the engine itself said no: KV cache too small, memory not free */
     char message[512];      /* the first such line */
     char error[512];        /* the first exception after it was ready that is not of memory */
+    char start_error[512];  /* the last one before */
     char backend[32];       /* attention backend */
     oos_phase failed;       /* phase of that line; OOS_PHASE_COUNT: none */
     oos_u64 tried_bytes;    /* "Tried to allocate" */
@@ -41,6 +46,9 @@ typedef struct oos_dryrun_log {
         graph_estimate_bytes; /* of the rank with the smallest cache, where the module was loaded */
     oos_f64 max_concurrency;
 } oos_dryrun_log;
+
+/* What reports call a program that is no engine: "torch". */
+extern const oos_engine_words oos_dryrun_program;
 
 /* The reader stays the caller's. */
 void oos_dryrun_log_init(oos_dryrun_log *log, oos_line_reader *reader);
@@ -122,6 +130,7 @@ typedef struct oos_dryrun {
         *unknown; /* by count, largest first; unknown: counted, nothing was done */
     size_t call_count, refused_count, unknown_count;
     uint64_t reaped_count, graph_count, graph_node_count, failure_count, host_failure_count;
+    uint64_t failed_most_bytes;              /* of the refused allocations that are kept, the largest */
     oos_host_moment *hosts[OOS_PHASE_COUNT]; /* NULL: not looked at in that phase */
     int child_exit;
     int child_signal; /* that ended it; 0: none */

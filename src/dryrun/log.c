@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const oos_engine_words oos_dryrun_program = {.name = "torch", .title = "PyTorch"};
+
 void oos_dryrun_log_init(oos_dryrun_log *log, oos_line_reader *reader)
 {
     *log = (oos_dryrun_log){.reader = reader,
@@ -53,6 +55,22 @@ static void take_measured(oos_dryrun_log *log, oos_view line)
     if (strcmp(text, "available") == 0) keep_smallest(&log->kv_available, bytes, true);
     if (strcmp(text, "budget") == 0) log->budget_bytes = bytes;
     if (strcmp(text, "graph estimate") == 0) log->graph_estimate_bytes = bytes;
+}
+
+/* "engine vllm 0.32.0": a process has come to a function of that engine, whatever the command was. */
+static void take_engine(oos_dryrun_log *log, oos_view line)
+{
+    static const char says[] = "oomsight dryrun: engine ";
+    char text[128], name[32], version[sizeof log->engine_version];
+    const char *at = find(line, says);
+    if (!at || log->engine) return;
+    oos_view const rest = oos_view_slice(line, (size_t)(at - line.ptr) + sizeof says - 1, line.len);
+    snprintf(text, sizeof text, "%.*s", (int)oos_min(rest.len, sizeof text - 1), rest.ptr);
+    if (sscanf(text, "%31s %31s", name, version) != 2 || !oos_engine_words_find(name)) return;
+    log->engine = oos_engine_words_find(name);
+    log->ready_line = log->engine->ready;
+    log->program = false;
+    memcpy(log->engine_version, version, sizeof version);
 }
 
 static void keep_message(oos_dryrun_log *log, oos_view line, const char *from)
@@ -112,7 +130,8 @@ static void take_mark(oos_dryrun_log *log, const oos_signal *signal)
                             : signal->kind == OOS_SIGNAL_READY ? OOS_PHASE_RUNTIME_PREFILL
                             : signal->kind == OOS_SIGNAL_MARKER && !signal->quiet ? signal->phase
                                                                                   : OOS_PHASE_COUNT;
-    if (!log->told && phase <= OOS_PHASE_RUNTIME_PREFILL && phase > log->phase && !is_trial(log, phase))
+    oos_phase const now = log->program ? OOS_PHASE_ENV : log->phase;
+    if (!log->told && phase <= OOS_PHASE_RUNTIME_PREFILL && phase > now && !is_trial(log, phase))
         log->phase = phase;
 }
 
@@ -153,6 +172,7 @@ static void take_failure(const reading *r)
     if (r->oom && !r->muted && !find(r->line, "except torch")) { /* source in a traceback */
         bool const first = !log->ran_out || !log->tried_bytes.known;
         log->ran_out = true;
+        log->recovered = false;
         if (log->failed == OOS_PHASE_COUNT) log->failed = log->phase;
         if (!first) return;
         if (r->tried.known) {
@@ -170,20 +190,23 @@ static void take_failure(const reading *r)
     }
 }
 
-/* An engine that dies while it serves: the exception it began with, not those that follow from it. */
+/* An engine that dies while it serves: the exception it began with, not those that follow from it. One that does not start: the last,
+ * because a start logs some that it goes on from. */
 static void take_error(oos_dryrun_log *log, oos_view line)
 {
-    static const char *const follow[] = {"EngineDeadError", "EngineCore encountered", "Internal Server Error",
-                                         "InternalServerError", "oomsight dryrun:"};
+    static const char *const follow[] = {
+        "EngineDeadError",  "EngineCore encountered", "Internal Server Error", "InternalServerError",
+        "oomsight dryrun:", "initialization failed",  "Initialization failed"};
     const char *at = find(line, "Error: ");
-    if (!log->ready || log->error[0] || !at) return;
+    char *kept = log->ready ? log->error : log->start_error;
+    if ((log->ready && log->error[0]) || !at) return;
     for (size_t i = 0; i < sizeof follow / sizeof *follow; i++)
         if (find(line, follow[i])) return;
     while (at > line.ptr && at[-1] != ' ') at--; /* its whole name */
     size_t len = (size_t)(line.ptr + line.len - at);
     if (len >= sizeof log->error) len = sizeof log->error - 1;
-    memcpy(log->error, at, len);
-    log->error[len] = '\0';
+    memcpy(kept, at, len);
+    kept[len] = '\0';
 }
 
 void oos_dryrun_log_told(oos_dryrun_log *log, const oos_segment *segment)
@@ -212,7 +235,11 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
     if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&
         find(line, "oomsight dryrun: out of memory in the sampler"))
         log->phase = OOS_PHASE_RUNTIME_SAMPLER;
-    if (find(line, log->ready_line)) log->ready = true;
+    if (find(line, log->ready_line)) {
+        log->ready = true;
+        log->recovered = log->ran_out;
+    }
+    take_engine(log, line);
     take_measured(log, line);
     take_failure(&r);
     take_error(log, line);

@@ -262,6 +262,7 @@ static void failure_sharpen(const oos_segment *segment, oos_dryrun *run)
     for (uint64_t i = 0; i < kept; i++) {
         const oos_segment_failure *failure = &segment->failures[i];
         if (failure->host) run->host_failure_count++;
+        run->failed_most_bytes = oos_max(run->failed_most_bytes, failure->bytes);
         if (!run->log.tried_bytes.known) continue;
         oos_size_print(run->log.tried_bytes.value, printed, sizeof printed);
         oos_size_print(failure->bytes, known, sizeof known);
@@ -296,6 +297,12 @@ static bool went_well(const oos_dryrun *run)
     return !stopped && !run->child_signal && run->child_exit == 0;
 }
 
+/* It was refused memory, said so, and went on all the same: an engine that became ready after it, a program that ended well. */
+static bool outlived(const oos_dryrun *run)
+{
+    return went_well(run) && (run->log.recovered || run->log.program);
+}
+
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,
                                 oos_dryrun *run)
 {
@@ -312,10 +319,14 @@ oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, co
     run->denied = segment->denied.pid ? &segment->denied : NULL;
     run->denied_call = oos_use_word((oos_use)(segment->denied.use % OOS_USE_COUNT));
     run->wedged = segment->wedged != 0;
-    run->verdict = run->log.ran_out || run->wedged ? OOMSIGHT_VERDICT_FAILS
-                   : run->log.refused              ? OOMSIGHT_VERDICT_REFUSED
-                   : went_well(run)                ? OOMSIGHT_VERDICT_FITS
-                                                   : OOMSIGHT_VERDICT_UNKNOWN;
+    bool const ran_out = run->log.ran_out && !outlived(run);
+    if (run->log.ran_out && !ran_out) run->log.failed = OOS_PHASE_COUNT;
+    run->verdict = ran_out || run->wedged ? OOMSIGHT_VERDICT_FAILS
+                   : run->log.refused     ? OOMSIGHT_VERDICT_REFUSED
+                   : went_well(run)       ? OOMSIGHT_VERDICT_FITS
+                                          : OOMSIGHT_VERDICT_UNKNOWN;
+    if (run->verdict == OOMSIGHT_VERDICT_UNKNOWN && !run->log.error[0])
+        memcpy(run->log.error, run->log.start_error, sizeof run->log.error);
     oomsight_status const status = phases_read(arena, segment, run);
     return status == OOMSIGHT_OK ? calls_read(arena, segment, segment_path, run) : status;
 }

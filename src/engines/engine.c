@@ -16,6 +16,7 @@ oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine
     oos_engine_facts facts;
     OOS_TRY(engine->book_load(arena, data_dir, &facts.rules, reterr));
     OOS_TRY(oos_flags_load(arena, data_dir, engine->words->name, &facts.flags, reterr));
+    OOS_TRY(oos_torch_load(arena, data_dir, &facts.torch, reterr));
     *ret_facts = facts;
     return OOMSIGHT_OK;
 }

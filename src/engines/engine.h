@@ -6,11 +6,13 @@
  *   book_load  its releases and their rules            data/engines/NAME/rules.json
  *   plan       defaults, phases, budget and pool       into an oos_plan, with the parts of plan/ that it can use
  *   solve      levers: what would help                 each offered only after it was planned again
+ *   logged     its own list of arguments in a log      a command again
  */
 #ifndef OOS_ENGINES_ENGINE_H
 #define OOS_ENGINES_ENGINE_H
 
 #include "facts/engine.h"
+#include "facts/torch.h"
 #include "plan/solve/solve.h"
 
 /* What one start is planned from. */
@@ -27,7 +29,15 @@ typedef struct oos_start {
 typedef struct oos_engine_facts {
     oos_flag_table flags;
     oos_rule_book *rules;
+    oos_torch_builds torch;
 } oos_engine_facts;
+
+/* The command behind the list of arguments that an engine prints when it starts. */
+typedef struct oos_logged_command {
+    const char **words;
+    size_t count;
+    oos_version version; /* 0: the list does not tell */
+} oos_logged_command;
 
 typedef struct oos_engine {
     const oos_engine_words *words;
@@ -46,6 +56,9 @@ typedef struct oos_engine {
     oomsight_status (*choose)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                               const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                               oomsight_error *reterr);
+    /* False: the text is no such list, or is cut off. NULL: the log's command is read by explain/command.h. */
+    bool (*logged)(oos_arena *arena, const oos_flag_table *flags, const char *text,
+                   oos_logged_command *ret_command);
 } oos_engine;
 
 extern const oos_engine oos_engine_vllm, oos_engine_sglang;

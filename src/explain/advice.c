@@ -3,6 +3,8 @@
 #include "explain/advice.h"
 #include "base/ascii.h"
 #include "base/locale.h"
+#include "explain/facts.h"
+#include "explain/setup.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,41 +13,27 @@
 #define NUMBER(name) oos_value(incident, OOS_NUMBER_##name)
 #define KNOWN(name) oos_known(incident, OOS_NUMBER_##name)
 
-typedef oos_advice_fate settle(const oos_incident *incident, const char *word, char *value);
+/* vLLM 0.8.0 to 0.32.0 has the one or the other as its default: whichever makes the change the larger. */
+#define LOW_DEFAULT_SHARE 0.9
+#define HIGH_DEFAULT_SHARE 0.92
 
-/* `key=0.8`, `'key': 0.8`, `--key 0.8` in one of the texts that engines print of their set-up. */
-static bool read_after(const char *text, const char *key, double *ret_value)
-{
-    size_t const len = strlen(key);
-    for (const char *at = text; at && *at; at++) {
-        size_t i = 0;
-        while (i < len && (at[i] == key[i] || (key[i] == '_' && at[i] == '-'))) i++;
-        if (i < len) continue;
-        at += len;
-        while (*at && strchr("=:'\" ", *at)) at++;
-        char *end;
-        double const value = oos_real_read(at, &end);
-        if (end == at || !isfinite(value)) return false;
-        *ret_value = value;
-        return true;
-    }
-    return false;
-}
+typedef oos_advice_fate settle(const oos_incident *incident, const char *word, char *value);
 
 static bool printed(const oos_incident *incident, const char *key, double *ret_value)
 {
-    const oos_setup_text *setup = &incident->setup;
-    return read_after(setup->command, key, ret_value) || read_after(setup->args, key, ret_value) ||
-           read_after(setup->config, key, ret_value);
+    return oos_setup_value(&incident->setup, key, ret_value);
 }
 
-static bool current_share(const oos_incident *incident, double *ret_share)
+static bool current_share(const oos_incident *incident, double otherwise, double *ret_share)
 {
     if (KNOWN(gmu)) {
         *ret_share = (double)NUMBER(gmu) / 1e6;
         return *ret_share <= 1; /* a log may say anything */
     }
-    return printed(incident, "gpu_memory_utilization", ret_share) && *ret_share > 0 && *ret_share <= 1;
+    if (printed(incident, "gpu_memory_utilization", ret_share)) return *ret_share > 0 && *ret_share <= 1;
+    /* What the engine prints as not default, or a whole command, does not have it: the default holds. */
+    *ret_share = otherwise;
+    return incident->setup.args || incident->setup.command;
 }
 
 static oos_advice_fate fill_share(char *value, double share)
@@ -84,7 +72,7 @@ static oos_advice_fate lower_share(const oos_incident *incident, char *value)
         return fits >= 0.1 ? fill_share(value, fits) : OOS_ADVICE_DROPPED;
     }
     double const missing = missing_share(incident);
-    if (!current_share(incident, &now)) return fill_word(value, "lower");
+    if (!current_share(incident, LOW_DEFAULT_SHARE, &now)) return fill_word(value, OOS_ADVICE_LOWER);
     double const then = now - (missing > 0.02 ? missing : 0.05);
     return then >= 0.2 ? fill_share(value, then) : OOS_ADVICE_DROPPED;
 }
@@ -103,22 +91,48 @@ static oos_advice_fate higher_share(const oos_incident *incident, char *value)
 {
     enum { HIGHEST = 97 };
     double now, most = HIGHEST / 100.0;
-    bool const known = current_share(incident, &now);
+    bool const known = current_share(incident, HIGH_DEFAULT_SHARE, &now);
     double const missing = kv_missing_share(incident);
     if (known && missing >= 0) most = ceil((now + missing) * 100 + 0.5) / 100;
     /* Of a card that is not known, the few hundredths that may be left are a few GiB at most. */
     bool const far = KNOWN(kv_needed) && KNOWN(kv_available) &&
                      oos_sub(NUMBER(kv_needed), NUMBER(kv_available)) > 4 * OOS_GIB;
     if (!known)
-        return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(value, "higher");
+        return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED
+                                                     : fill_word(value, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;
     return most <= HIGHEST / 100.0 + 1e-9 && most > now ? fill_share(value, most) : OOS_ADVICE_DROPPED;
 }
 
+/* A cache whose size was given by hand knows no budget. */
+static bool is_given(const oos_incident *incident)
+{
+    double bytes;
+    return oos_setup_bytes(&incident->setup, "kv_cache_memory_bytes", &bytes);
+}
+
 static oos_advice_fate settle_share(const oos_incident *incident, const char *word, char *value)
 {
+    if (is_given(incident) && incident->phase != OOS_PHASE_INIT_FREE_MEMORY_CHECK) return OOS_ADVICE_DROPPED;
     bool const raise = strcmp(word, "0.95") == 0;
     return raise ? higher_share(incident, value) : lower_share(incident, value);
+}
+
+/* Of an engine whose weights and pool share a fraction of what is free: "{least}" is the engine's own word for it, in hundredths. */
+static oos_advice_fate settle_static(const oos_incident *incident, const char *word, char *value)
+{
+    double now = 0;
+    if (KNOWN(static_fraction))
+        now = (double)NUMBER(static_fraction) / 1e6;
+    else
+        printed(incident, "mem_fraction_static", &now);
+    double const least = ceil((double)NUMBER(least_fraction) / 1e4 - 1e-6) / 100;
+    if (word[0] == '{')
+        return KNOWN(least_fraction) && least <= 0.97 ? fill_share(value, least) : OOS_ADVICE_DROPPED;
+    if (strcmp(word, "higher") == 0) return KNOWN(least_fraction) ? OOS_ADVICE_DROPPED : OOS_ADVICE_AS_IT_IS;
+    double const missing = missing_share(incident), then = now - (missing > 0.02 ? missing : 0.05);
+    if (!(now > 0 && now <= 1)) return fill_word(value, "lower");
+    return then >= 0.2 ? fill_share(value, then) : OOS_ADVICE_DROPPED;
 }
 
 /* The length that fits what there is: the engine's own word, else in proportion. */
@@ -136,7 +150,8 @@ static oos_advice_fate settle_length(const oos_incident *incident, const char *w
         fits = oos_u64_from((double)now * (double)NUMBER(kv_available) / (double)NUMBER(kv_needed)) / STEP *
                STEP;
     if (!fits && KNOWN(kv_needed) && KNOWN(kv_available)) return OOS_ADVICE_DROPPED;
-    if (!fits) return now > STEP * 2 ? fill_count(value, now / 2 / STEP * STEP) : fill_word(value, "lower");
+    if (!fits)
+        return now > STEP * 2 ? fill_count(value, now / 2 / STEP * STEP) : fill_word(value, OOS_ADVICE_LOWER);
     return now && fits >= now ? OOS_ADVICE_DROPPED : fill_count(value, fits);
 }
 
@@ -155,7 +170,7 @@ static oos_advice_fate settle_requests(const oos_incident *incident, const char 
     if (!now && printed(incident, "max_num_seqs", &given) && given >= 1) now = (uint64_t)given;
     if (word[0] == '{') { /* as many as there are state blocks */
         uint64_t const blocks = NUMBER(state_blocks);
-        if (!blocks) return fill_word(value, "lower");
+        if (!blocks) return fill_word(value, OOS_ADVICE_LOWER);
         return now && blocks >= now ? OOS_ADVICE_DROPPED : fill_count(value, blocks);
     }
     return below(now, word, value);
@@ -191,7 +206,8 @@ static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const ch
     (void)word;
     uint64_t const lack = oos_add(oos_sub(NUMBER(tried), NUMBER(free)), OOS_GIB / 4);
     uint64_t fits = KNOWN(kv_available) && KNOWN(tried) ? oos_sub(NUMBER(kv_available), lack) : 0;
-    if (!KNOWN(kv_available) && KNOWN(total) && (KNOWN(weights) || KNOWN(torch_allocated)))
+    bool const anew = !KNOWN(kv_available) || is_given(incident);
+    if (anew && KNOWN(total) && (KNOWN(weights) || KNOWN(torch_allocated)))
         fits = oos_sub(NUMBER(total) / 100 * 85,
                        oos_add(KNOWN(weights) ? NUMBER(weights) : NUMBER(torch_allocated), OOS_GIB));
     return fits >= OOS_GIB / 4 ? fill_count(value, fits / OOS_MIB * OOS_MIB) : OOS_ADVICE_DROPPED;
@@ -226,6 +242,28 @@ static oos_advice_fate settle_quantised(const oos_incident *incident, const char
     return OOS_ADVICE_AS_IT_IS;
 }
 
+static bool says(const oos_incident *incident, const char *word)
+{
+    return oos_holds(incident->setup.args, word) || oos_holds(incident->setup.config, word) ||
+           oos_holds(incident->setup.command, word);
+}
+
+/* Segments that grow help where enough is cached in pieces. Buffers of the custom all-reduce cannot lie in them: capture ends in a crash
+ * (vllm#43923), so of several ranks only those without it. */
+static oos_advice_fate settle_segments(const oos_incident *incident, const char *word, char *value)
+{
+    (void)word;
+    (void)value;
+    double ranks = 0;
+    uint64_t const cached = oos_facts_cached(incident);
+    if (!KNOWN(tried) || cached < NUMBER(tried)) return OOS_ADVICE_DROPPED;
+    if (!printed(incident, "tensor_parallel_size", &ranks) || ranks < 1) ranks = (double)incident->rank_count;
+    bool const without = says(incident, "disable_custom_all_reduce=True") ||
+                         says(incident, "disable_custom_all_reduce': True") ||
+                         says(incident, "--disable-custom-all-reduce");
+    return ranks < 2 || without ? OOS_ADVICE_AS_IT_IS : OOS_ADVICE_DROPPED;
+}
+
 /* A flag, and none of the container's. */
 static bool is_engine_flag(const char *change)
 {
@@ -239,11 +277,17 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
     static const struct {
         const char *flag;
         settle *how;
-    } flags[] = {{"--gpu-memory-utilization", settle_share},  {"--max-model-len", settle_length},
-                 {"--max-num-seqs", settle_requests},         {"--max-num-batched-tokens", settle_batch},
-                 {"--tensor-parallel-size", settle_ranks},    {"--kv-cache-dtype", settle_cache_type},
-                 {"--enforce-eager", settle_eager},           {"--kv-cache-memory-bytes", settle_cache_bytes},
-                 {"a quantised checkpoint", settle_quantised}};
+    } flags[] = {{"--gpu-memory-utilization", settle_share},
+                 {"--max-model-len", settle_length},
+                 {"--max-num-seqs", settle_requests},
+                 {"--max-num-batched-tokens", settle_batch},
+                 {"--tensor-parallel-size", settle_ranks},
+                 {"--kv-cache-dtype", settle_cache_type},
+                 {"--enforce-eager", settle_eager},
+                 {"--kv-cache-memory-bytes", settle_cache_bytes},
+                 {"a quantised checkpoint", settle_quantised},
+                 {"--mem-fraction-static", settle_static},
+                 {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", settle_segments}};
     if (!incident || !incident->record) return OOS_ADVICE_AS_IT_IS;
     bool const tried =
         advice < incident->record->fixes || advice >= incident->record->fixes + incident->record->fix_count;
@@ -257,4 +301,12 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
             return tried ? OOS_ADVICE_AS_IT_IS /* what was tried in vain is told as it was tried */
                          : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
     return OOS_ADVICE_AS_IT_IS;
+}
+
+const char *oos_advice_direction(const oos_advice *advice, const oos_incident *incident)
+{
+    char value[OOS_ADVICE_VALUE_BYTES];
+    if (oos_advice_settle(advice, incident, value) != OOS_ADVICE_FILLED) return NULL;
+    if (strcmp(value, OOS_ADVICE_LOWER) == 0) return OOS_ADVICE_LOWER;
+    return strcmp(value, OOS_ADVICE_HIGHER) == 0 ? OOS_ADVICE_HIGHER : NULL;
 }

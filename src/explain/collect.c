@@ -4,8 +4,10 @@
 #include "explain/collect.h"
 #include "base/ascii.h"
 #include "explain/grammar.h"
+#include "explain/native.h"
 #include "explain/number.h"
 #include "explain/paste.h"
+#include "log/usertext.h"
 #include "log/window.h"
 #include "log/logline.h"
 
@@ -17,6 +19,7 @@ enum {
     FILE_NAME_BYTES = 256,
     EVIDENCE_MAX_BYTES = 1024,
     SETUP_MAX_BYTES = 8 << 10,
+    ARGS_MAX_BYTES = 32 << 10, /* of an engine that prints all of its arguments, defaults included */
     HISTORY_EVIDENCE = 10,
     CUT_LEAST_BYTES = 24, /* of a sentence that was cut off */
     CUT_LEAST_WORD_BYTES = 14,
@@ -31,6 +34,10 @@ struct oos_collector {
     oos_incident before; /* the history when the open incident began */
     bool is_open;
     bool told;        /* the open incident was handed out when nothing more seemed to come */
+    bool at_top;      /* of a text: nothing of an engine's log came yet */
+    bool from_top;    /* the open incident began there */
+    bool aside;       /* `kept` is an error, or a title, above the log that it is about */
+    bool same_again;  /* ... and the log told it, too */
     bool passed_on;   /* the open one followed upon such, and may be nothing but that one, passed on */
     uint32_t part;    /* files that the text was rotated into */
     uint64_t touched; /* signs of failure, counted */
@@ -41,11 +48,17 @@ struct oos_collector {
     uint64_t from_message; /* numbers of `open` that a failure message gave */
     bool message_complete; /* the first message gave all its figures */
     /* What the history and the open incident quote. Both are small by their limits, and forgotten with them. */
-    oos_arena *history_strings, *open_strings;
+    oos_arena *history_strings, *open_strings, *kept_strings;
+    oos_incident kept;
+    int64_t top_time, below_time; /* of an incident at the top, and of the log below it */
     char file[FILE_NAME_BYTES];
     uint64_t reported;
     uint64_t closed_line; /* of the message that closed the open incident's traceback */
     size_t serve_signal;  /* index of "setup.serve" */
+    size_t user_signal;   /* index of "user.text" */
+    uint64_t user_line;   /* the last line that logs a request */
+    uint64_t user_until;  /* the last line that a user wrote */
+    bool loud;            /* a frame, a death or a line of level ERROR is part of the open incident */
     oos_rank *ranks;      /* of `open`; made when the first rank speaks */
     oos_bench *bench;
 };
@@ -94,8 +107,9 @@ oomsight_status oos_collector_create(const oos_signals *signals, oos_bench *benc
     if (c) {
         c->history_strings = oos_arena_create(STRINGS_BYTES);
         c->open_strings = oos_arena_create(STRINGS_BYTES);
+        c->kept_strings = oos_arena_create(STRINGS_BYTES);
     }
-    if (!c || !c->history_strings || !c->open_strings) {
+    if (!c || !c->history_strings || !c->open_strings || !c->kept_strings) {
         oos_collector_free(c);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     }
@@ -103,6 +117,7 @@ oomsight_status oos_collector_create(const oos_signals *signals, oos_bench *benc
     c->bench = bench;
     c->time = OOS_TIME_NONE;
     c->serve_signal = oos_signals_find(signals, "setup.serve");
+    c->user_signal = oos_signals_find(signals, "user.text");
     c->on_incident = on_incident;
     c->context = context;
     incident_clear(&c->history, NULL);
@@ -130,8 +145,9 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
         to->evidence_count--;
     }
     oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
-    to->evidence[to->evidence_count++] = (oos_evidence){
-        it->raw->number, keep_string(strings, it->text, EVIDENCE_MAX_BYTES), signal->id, decides};
+    to->evidence[to->evidence_count++] =
+        (oos_evidence){it->raw->number, keep_string(strings, it->text, EVIDENCE_MAX_BYTES), signal->id,
+                       decides, signal->whole};
 }
 
 static void report(oos_collector *c, oos_incident *incident)
@@ -148,16 +164,94 @@ static bool has_kind(const oos_collector *c, const oos_signal_set *set, oos_sign
     return false;
 }
 
+static bool tells_memory(const oos_collector *c)
+{
+    return has_kind(c, &c->open.signals, OOS_SIGNAL_OOM) || has_kind(c, &c->open.signals, OOS_SIGNAL_PART) ||
+           has_kind(c, &c->open.signals, OOS_SIGNAL_REFUSAL) ||
+           has_kind(c, &c->open.signals, OOS_SIGNAL_HOST);
+}
+
+static int64_t clock_of(const oos_hit_line *line)
+{
+    return line->time != OOS_TIME_NONE ? line->time : oos_logtime_read(line->text, oos_logtime_now());
+}
+
+/* The text begins with the failure, which shows no stage, and what follows it is not later by its clock: an error pasted above its
+ * log, or a title. */
+static bool stands_above(const oos_collector *c)
+{
+    bool const later =
+        c->top_time != OOS_TIME_NONE && c->below_time != OOS_TIME_NONE && c->below_time > c->top_time;
+    return c->from_top && !later && c->open.last_marker == OOS_PHASE_COUNT &&
+           !oos_traceback_stages(&c->open.stack);
+}
+
+/* What the log below it tells: how far the engine got, what it was, its figures. */
+static void read_on(const oos_collector *c, oos_incident *to)
+{
+    const oos_incident *below = &c->history;
+    if (below->last_marker == OOS_PHASE_COUNT) return;
+    to->read_on = true;
+    to->last_marker = below->last_marker;
+    to->last_marker_line = below->last_marker_line;
+    to->furthest = below->furthest;
+    to->old_shape |= below->old_shape;
+    to->v1 |= below->v1;
+    oos_set_join(&to->signals, &below->signals);
+    for (size_t i = 0; i < OOS_NUMBER_COUNT; i++)
+        if (!to->numbers[i].known) to->numbers[i] = below->numbers[i];
+}
+
+static oos_setup_text setup_copy(oos_arena *strings, const oos_setup_text *setup)
+{
+    oos_setup_text copy = *setup;
+    const char **fields[] = {&copy.version, &copy.torch,  &copy.model,  &copy.gpu,
+                             &copy.args,    &copy.config, &copy.command};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (*fields[i]) *fields[i] = keep_string(strings, oos_view_of(*fields[i]), ARGS_MAX_BYTES);
+    return copy;
+}
+
+/* The log that the open incident stands above begins: whether it says the same is told by its end. */
+static void set_aside(oos_collector *c)
+{
+    if (c->aside || !c->is_open || c->told || !tells_memory(c) || !stands_above(c)) return;
+    c->kept = c->open;
+    c->kept.ranks = NULL;
+    c->kept.rank_count = 0;
+    c->kept.setup = setup_copy(c->kept_strings, &c->open.setup);
+    for (size_t i = 0; i < c->kept.evidence_count; i++)
+        c->kept.evidence[i].text =
+            keep_string(c->kept_strings, oos_view_of(c->open.evidence[i].text), EVIDENCE_MAX_BYTES);
+    c->aside = true;
+    c->is_open = c->same_again = false;
+}
+
+/* Said once where the log says it, too. */
+static void give_back(oos_collector *c)
+{
+    if (c->aside && !c->same_again) {
+        read_on(c, &c->kept);
+        report(c, &c->kept);
+    }
+    c->aside = false;
+    oos_arena_reset(c->kept_strings);
+}
+
 static void close_incident(oos_collector *c)
 {
     if (!c->is_open) return;
     c->is_open = false;
     if (c->told || c->passed_on) return;
-    bool const memory =
-        has_kind(c, &c->open.signals, OOS_SIGNAL_OOM) || has_kind(c, &c->open.signals, OOS_SIGNAL_PART) ||
-        has_kind(c, &c->open.signals, OOS_SIGNAL_REFUSAL) || has_kind(c, &c->open.signals, OOS_SIGNAL_HOST);
+    bool const memory = tells_memory(c);
+    if (memory && stands_above(c)) read_on(c, &c->open);
+    const oos_number *above = &c->kept.numbers[OOS_NUMBER_tried], *own = &c->open.numbers[OOS_NUMBER_tried];
+    if (memory && c->aside && (!above->known || (own->known && own->value == above->value)))
+        c->same_again = true;
     bool const said = memory || has_kind(c, &c->open.signals, OOS_SIGNAL_FAULT) ||
                       has_kind(c, &c->open.signals, OOS_SIGNAL_FRAME);
+    /* Words without any of these, and the engine serves on: somebody talks of a failure. */
+    if (!c->loud && c->went_on) return;
     bool const worked =
         c->open.last_marker >= OOS_PHASE_RUNTIME_PREFILL && c->open.last_marker != OOS_PHASE_COUNT;
     /* A traceback after which the engine went on was caught by somebody; "died unexpectedly" alone, after serving, is
@@ -169,6 +263,9 @@ static void close_incident(oos_collector *c)
 static void open_incident(oos_collector *c, const oos_hit_line *line, bool message)
 {
     bool const follows = c->is_open && c->told && !c->went_on && !message;
+    /* Above a log that has no start: what it told so far is what came before its own failure. */
+    if (c->is_open && !c->told && !c->from_message && stands_above(c)) read_on(c, &c->open);
+    if (c->is_open && c->went_on) set_aside(c);
     if (c->is_open && (c->went_on || c->told)) close_incident(c);
     c->touched++;
     if (!c->is_open) {
@@ -183,7 +280,10 @@ static void open_incident(oos_collector *c, const oos_hit_line *line, bool messa
         c->open.first_time = c->time;
         c->open.failed = true;
         c->is_open = true;
-        c->went_on = c->message_complete = c->told = false;
+        c->went_on = c->message_complete = c->told = c->loud = false;
+        c->from_top = c->at_top;
+        c->top_time = c->at_top ? clock_of(line) : OOS_TIME_NONE;
+        c->below_time = OOS_TIME_NONE;
         c->passed_on = follows;
         c->served = 0;
         c->from_message = 0;
@@ -208,6 +308,7 @@ void oos_collector_free(oos_collector *c)
     if (!c) return;
     oos_arena_free(c->history_strings);
     oos_arena_free(c->open_strings);
+    oos_arena_free(c->kept_strings);
     free(c->ranks);
     free(c);
 }
@@ -216,6 +317,7 @@ void oos_collector_settle(oos_collector *c)
 {
     uint64_t const before = c->reported;
     bool const passed_on = c->passed_on;
+    if (!c->is_open && c->aside) give_back(c);
     if (!c->is_open || c->told) return;
     close_incident(c);
     c->is_open = c->told = c->reported > before || passed_on;
@@ -225,6 +327,7 @@ void oos_collector_settle(oos_collector *c)
 void oos_collector_part(oos_collector *c)
 {
     c->part++;
+    c->user_line = c->user_until = 0;
 }
 
 oos_collector_point oos_collector_at(const oos_collector *c)
@@ -252,20 +355,24 @@ const oos_incident *oos_collector_history(const oos_collector *c)
 void oos_collector_file(oos_collector *c, const char *name)
 {
     snprintf(c->file, sizeof c->file, "%s", name ? name : "");
-    c->is_open = c->told = c->passed_on = false;
+    c->is_open = c->told = c->passed_on = c->aside = false;
+    c->at_top = true;
     c->time = OOS_TIME_NONE;
+    c->user_line = c->user_until = 0;
     oos_arena_reset(c->history_strings);
     oos_arena_reset(c->open_strings);
     incident_clear(&c->history, c->file);
     c->reported = 0;
 }
 
-void oos_collector_end(oos_collector *c, uint64_t lines)
+void oos_collector_end(oos_collector *c, uint64_t lines, bool binary)
 {
     close_incident(c);
+    give_back(c);
     if (c->reported == 0) {
         c->history.first_line = lines ? 1 : 0;
         c->history.last_line = lines;
+        c->history.binary = binary;
         report(c, &c->history);
     }
 }
@@ -283,7 +390,7 @@ static void take_text(oos_collector *c, const oos_capture *capture)
                   {"text_command", &c->history.setup.command}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
-            *fields[i].to = keep_string(c->history_strings, capture->text, SETUP_MAX_BYTES);
+            *fields[i].to = keep_string(c->history_strings, capture->text, ARGS_MAX_BYTES);
     if (c->is_open) c->open.setup = c->history.setup;
 }
 
@@ -373,6 +480,17 @@ static void take_captures(oos_collector *c, const item *it, const oos_match *mat
             take_text(c, capture);
         else if (oos_number_read(capture, it->raw->number, &id, &number))
             take_number(c, message ? &c->open : &c->history, message, id, &number);
+    }
+}
+
+/* What an allocator says before it tries again. The message that may follow has the request itself, and wins. */
+static void take_warned(oos_collector *c, const item *it, const oos_match *match)
+{
+    for (size_t i = 0; i < match->count; i++) {
+        oos_number_id id;
+        oos_number number;
+        if (oos_number_read(&match->captures[i], it->raw->number, &id, &number))
+            take_number(c, &c->open, false, id, &number);
     }
 }
 
@@ -471,12 +589,28 @@ static void note_logger(oos_collector *c, const item *it)
     oos_traceback_logger(c->signals->frames, &c->open.stack, it->text);
 }
 
+/* An item of a list, a row of a table. */
+static bool is_listed(oos_view text)
+{
+    while (text.len && text.ptr[0] == ' ') text = oos_view_slice(text, 1, SIZE_MAX);
+    return oos_view_starts(text, "- ") || oos_view_starts(text, "* ") || oos_view_starts(text, "|");
+}
+
+/* Words of a message in a document, and nothing that shows that it was printed. */
+static bool is_mention(const oos_collector *c, const item *it, const oos_match *match)
+{
+    return it->raw->document && !it->log.labelled && !(c->is_open && c->open.stack.count) &&
+           (match->count < 2 || match->start >= it->text.len || is_listed(it->text));
+}
+
 static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)
 {
     const oos_signal *signal = &c->signals->list[index];
-    if (it->muted) return;
+    if (it->muted || is_mention(c, it, match)) return;
     it->message = true;
     open_incident(c, it->raw, true);
+    c->loud |= it->log.level == 'E' || it->log.level == 'C' || signal->kind == OOS_SIGNAL_REFUSAL ||
+               signal->kind == OOS_SIGNAL_HOST;
     /* A message that was found by joining lines may stand below: it comes again. */
     bool const here = match->start < it->text.len;
     if (c->open.stack.count && !c->open.stack.closed && here) {
@@ -488,6 +622,8 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     add_evidence(c, &c->open, it, signal, true);
     if (signal->repeat)
         take_processes(c, it, signal, joined(c, it));
+    else if (signal->quiet)
+        take_warned(c, it, match);
     else
         take_captures(c, it, match, true);
     take_rank(c, it, match);
@@ -536,6 +672,14 @@ static bool names_fault(const oos_collector *c, const item *it)
     return false;
 }
 
+/* An illegal access, an assertion or a time-out was told before: what comes after it is its consequence. */
+static bool after_hard_fault(const oos_collector *c)
+{
+    for (size_t i = 0; c->is_open && i < c->signals->count; i++)
+        if (c->signals->list[i].hard && oos_set_has(&c->open.signals, i)) return true;
+    return false;
+}
+
 /* A sentence that nobody listed: its grammar decides. Progress and advice are not failures. Whoever knew the sentence, what it
  * is about ("failed to load the model: out of memory") is kept. */
 static void on_words(oos_collector *c, item *it)
@@ -543,7 +687,7 @@ static void on_words(oos_collector *c, item *it)
     char const level = it->log.level;
     if (it->muted || level == 'I' || level == 'D') return;
     oos_match const none = {0};
-    if (!it->message && names_fault(c, it)) return;
+    if (!it->message && (names_fault(c, it) || after_hard_fault(c))) return;
     if (says(c, it) != OOS_SAYS_LACK || c->signals->lack_signal == SIZE_MAX) return;
     if (!it->message) on_message(c, it, c->signals->lack_signal, &none);
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
@@ -558,9 +702,17 @@ static void note_furthest(oos_incident *incident, oos_phase phase)
     if (incident->furthest == OOS_PHASE_COUNT || phase > incident->furthest) incident->furthest = phase;
 }
 
+/* A line of an engine's log. */
+static void below_top(oos_collector *c, const oos_hit_line *line)
+{
+    c->at_top = false;
+    if (c->is_open && c->from_top) c->below_time = clock_of(line);
+}
+
 static void on_progress(oos_collector *c, item *it, size_t index, const oos_match *match)
 {
     const oos_signal *signal = &c->signals->list[index];
+    below_top(c, it->raw);
     oos_set_add(&c->history.signals, index);
     take_captures(c, it, match, false);
     if (!signal->quiet && signal->phase != OOS_PHASE_COUNT) {
@@ -579,16 +731,6 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
     if (signal->pattern) add_evidence(c, &c->history, it, signal, false);
 }
 
-static oos_setup_text setup_copy(oos_arena *strings, const oos_setup_text *setup)
-{
-    oos_setup_text copy = *setup;
-    const char **fields[] = {&copy.version, &copy.torch,  &copy.model,  &copy.gpu,
-                             &copy.args,    &copy.config, &copy.command};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (*fields[i]) *fields[i] = keep_string(strings, oos_view_of(*fields[i]), SETUP_MAX_BYTES);
-    return copy;
-}
-
 void oos_collector_resume(oos_collector *c, const oos_incident *history, bool told)
 {
     oos_arena_reset(c->history_strings);
@@ -598,17 +740,20 @@ void oos_collector_resume(oos_collector *c, const oos_incident *history, bool to
     for (size_t i = 0; i < history->evidence_count; i++)
         c->history.evidence[i].text =
             keep_string(c->history_strings, oos_view_of(history->evidence[i].text), EVIDENCE_MAX_BYTES);
+    c->at_top = false;
     if (told) {
         c->before = c->open = c->history;
         c->is_open = c->told = true;
     }
 }
 
-static void on_start(oos_collector *c)
+static void on_start(oos_collector *c, const oos_hit_line *line)
 {
     /* The server and each of its engines announce themselves; only the first word after work or failure is a start. */
     bool const worked = c->is_open || c->history.last_marker != OOS_PHASE_COUNT;
+    below_top(c, line);
     if (!worked) return;
+    set_aside(c);
     close_incident(c);
     /* The set-up was printed just before, or is valid for the whole paste; the rest is forgotten. Its strings pass through
      * the other pool, which is free now. */
@@ -658,6 +803,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
         open_incident(c, it->raw, false);
+        c->loud = true;
         if (signal->kind != OOS_SIGNAL_FAULT && !it->framed) {
             note_logger(c, it);
             oos_traceback_take(c->signals->frames, &c->open.stack, it->log.message, it->raw->after);
@@ -672,7 +818,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
         break;
     case OOS_SIGNAL_MARKER:
     case OOS_SIGNAL_READY: on_progress(c, it, index, &match); break;
-    case OOS_SIGNAL_START: on_start(c); break;
+    case OOS_SIGNAL_START: on_start(c, it->raw); break;
     case OOS_SIGNAL_ENGINE:
     case OOS_SIGNAL_HINT:
     case OOS_SIGNAL_SETUP:
@@ -750,11 +896,41 @@ static void add_parts(const oos_collector *c, oos_signal_set *candidates)
         if (c->signals->list[i].piece) oos_set_add(candidates, i);
 }
 
+/* A name in a backtrace says what ran, not what happened. */
+static void drop_sentences(const oos_collector *c, oos_signal_set *candidates)
+{
+    for (size_t i = 0; i < c->signals->count; i++) {
+        oos_signal_kind const kind = c->signals->list[i].kind;
+        if (oos_signal_is_message(kind) || kind == OOS_SIGNAL_WORDING || kind == OOS_SIGNAL_FAULT)
+            oos_set_remove(candidates, i);
+    }
+}
+
+static bool is_shown_traceback(oos_view message)
+{
+    return memmem(message.ptr, message.len, "File \"", 6) || oos_view_starts(message, "Traceback (");
+}
+
+/* A document quotes: a line of it is evidence where it has the shape of a log or stands in a traceback. A message with two figures
+ * was not made up for an example's sake; on_message() looks at that. */
+static void drop_quotes(const oos_collector *c, const item *it, oos_signal_set *candidates)
+{
+    if (it->log.labelled || (c->is_open && c->open.stack.count)) return;
+    bool const traceback = is_shown_traceback(it->log.message);
+    for (size_t i = 0; i < c->signals->count; i++) {
+        oos_signal_kind const kind = c->signals->list[i].kind;
+        if (!oos_signal_is_message(kind) && !(traceback && kind == OOS_SIGNAL_FRAME))
+            oos_set_remove(candidates, i);
+    }
+}
+
 /* What this program printed, in a log that it follows: quoted failures are no failures. */
 static bool is_our_own(oos_view text)
 {
-    static const char opening[] = "{\"schema\": \"oomsight.", evidence[] = "\"decides\": ";
-    return oos_view_starts(text, opening) || memmem(text.ptr, text.len, evidence, sizeof evidence - 1);
+    static const char opening[] = "{\"schema\": \"oomsight.",
+                      evidence[] = "\"decides\": ", foreseen[] = "The engine will say: ";
+    return oos_view_starts(text, opening) || memmem(text.ptr, text.len, evidence, sizeof evidence - 1) ||
+           memmem(text.ptr, text.len, foreseen, sizeof foreseen - 1);
 }
 
 /* Without the marks of a reply that quotes it. */
@@ -764,19 +940,65 @@ static oos_view unquoted(oos_view text)
     return text;
 }
 
-void oos_collector_line(void *collector, const oos_hit_line *raw)
+static bool has_literal_of(const oos_collector *c, const oos_hit_line *raw, size_t index)
+{
+    const oos_signals *s = c->signals;
+    for (size_t i = 0; i < raw->literal_count; i++)
+        for (uint32_t o = s->first[raw->literals[i]]; o < s->first[raw->literals[i] + 1]; o++)
+            if (s->owners[o] == index) return true;
+    return false;
+}
+
+/* The rest of a prompt, on lines of its own or beyond what is looked at of a long one. */
+static bool is_users(const oos_collector *c, const oos_hit_line *raw)
+{
+    return raw->number <= c->user_until || (raw->torn && raw->number == c->user_line);
+}
+
+static size_t behind_lines(oos_view text, size_t lines)
+{
+    size_t at = 0;
+    for (; lines && at < text.len; lines--) {
+        const char *end = memchr(text.ptr + at + 1, '\n', text.len - at - 1);
+        at = end ? (size_t)(end - text.ptr) : text.len;
+    }
+    return at;
+}
+
+/* What a user wrote is taken out of the line, and with it the signals that only it held. */
+static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t len)
+{
+    size_t lines;
+    it->text =
+        unquoted((oos_view){c->bench->line, oos_usertext_mask(c->bench->line, len, raw->after, &lines)});
+    c->user_line = raw->number;
+    c->user_until = lines ? raw->number + lines : c->user_until;
+    raw->after = oos_view_slice(raw->after, behind_lines(raw->after, lines), SIZE_MAX);
+    for (size_t i = 0; i < c->signals->count; i++)
+        if (oos_set_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
+            oos_set_remove(&it->candidates, i);
+}
+
+void oos_collector_line(void *collector, const oos_hit_line *given)
 {
     oos_collector *c = collector;
+    oos_hit_line here = *given, *raw = &here;
     item it = {.raw = raw};
-    if (!gather(c, raw, &it.candidates) || is_our_own(raw->text)) return;
+    if (is_users(c, raw)) return;
+    bool const request = has_literal_of(c, raw, c->user_signal);
+    if ((!gather(c, raw, &it.candidates) && !request) || is_our_own(raw->text)) return;
     c->version++;
     oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
-    it.text = unquoted((oos_view){c->bench->line, oos_logline_uncolour(line, c->bench->line)});
+    size_t const len = oos_logline_uncolour(line, c->bench->line);
+    it.text = unquoted((oos_view){c->bench->line, len});
+    if (request) take_request(c, &it, raw, len);
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     note_shape(&c->history, &it.log);
     if (c->is_open) note_shape(&c->open, &it.log);
 
+    if (oos_native_is_frame(it.log.message)) drop_sentences(c, &it.candidates);
+    if (raw->document) drop_quotes(c, &it, &it.candidates);
     if (is_allocator_message(c, &it.candidates)) add_parts(c, &it.candidates);
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
         for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)

@@ -21,7 +21,8 @@ void oos_collector_line(void *collector, const oos_hit_line *line);  /* to be gi
 /* Nothing more for now: what is open is told. What still comes of it (somebody passes the failure on) is not told again. */
 void oos_collector_settle(oos_collector *collector);
 void oos_collector_part(oos_collector *collector); /* the text goes on in another file, with lines from 1 */
-void oos_collector_end(oos_collector *collector, uint64_t lines); /* the file is over */
+/* The file is over. `binary`: it was no text. */
+void oos_collector_end(oos_collector *collector, uint64_t lines, bool binary);
 
 /* Where a collector stands, to go on from there: with the lines behind `incident` to come again if one is open. */
 typedef struct oos_collector_point {

@@ -1,6 +1,7 @@
 /* `non-default args: {'model': 'x', 'max_model_len': 16384, 'speculative_config': {...}}` is a Python dict: keys become
  * flags, True becomes a switch, a nested dict becomes JSON. A command line is split as a shell would. */
 #include "explain/command.h"
+#include "command/logged.h"
 
 typedef struct words {
     oos_arena *arena;
@@ -47,45 +48,6 @@ static void split_shell(words *w, const char *line)
 
 /* ---- a Python dict ---- */
 
-typedef struct dict {
-    const char *at;
-} dict;
-
-static void skip(dict *d)
-{
-    while (*d->at == ' ' || *d->at == ',' || *d->at == ':') d->at++;
-}
-
-/* One value as text for a command line; JSON for a nested one. False: the text ends or is no dict. */
-static bool value_read(dict *d, char *out, size_t capacity, bool *ret_nested)
-{
-    size_t len = 0;
-    skip(d);
-    *ret_nested = *d->at == '{' || *d->at == '[';
-    if (*d->at == '\'' || *d->at == '"') {
-        char const quote = *d->at++;
-        for (; *d->at && *d->at != quote; d->at++)
-            if (len + 1 < capacity) out[len++] = *d->at;
-        if (!*d->at++) return false;
-    } else {
-        int depth = 0;
-        for (; *d->at && (depth || (*d->at != ',' && *d->at != '}' && *d->at != ']')); d->at++) {
-            depth += (*d->at == '{' || *d->at == '[') - (*d->at == '}' || *d->at == ']');
-            /* Python's spelling of JSON: single quotes, True, False, None. */
-            const char *piece = *d->at == '\'' ? "\"" : NULL;
-            size_t eaten = 1;
-            if (*ret_nested && strncmp(d->at, "True", 4) == 0) piece = "true", eaten = 4;
-            if (*ret_nested && strncmp(d->at, "False", 5) == 0) piece = "false", eaten = 5;
-            if (*ret_nested && strncmp(d->at, "None", 4) == 0) piece = "null", eaten = 4;
-            oos_view const text = piece ? oos_view_of(piece) : (oos_view){d->at, 1};
-            for (size_t i = 0; i < text.len && len + 1 < capacity; i++) out[len++] = text.ptr[i];
-            d->at += eaten - 1;
-        }
-    }
-    out[len] = '\0';
-    return true;
-}
-
 static void flag_add(words *w, const char *key, const char *value)
 {
     char flag[128] = "--";
@@ -98,20 +60,17 @@ static void flag_add(words *w, const char *key, const char *value)
 
 static bool dict_read(words *w, const char *text)
 {
-    char key[128], value[2048], model[1024] = "";
-    bool nested;
+    char model[1024] = "";
     size_t const first = w->count;
-    dict d = {text + 1};
-    for (skip(&d); *d.at && *d.at != '}'; skip(&d)) {
-        if (!value_read(&d, key, sizeof key, &nested) || nested ||
-            !value_read(&d, value, sizeof value, &nested))
-            return false;
-        if (strcmp(key, "model") == 0 || (strcmp(key, "model_tag") == 0 && !*model))
-            memcpy(model, value, strnlen(value, sizeof model - 1) + 1);
-        else if (strcmp(key, "model_tag") != 0)
-            flag_add(w, key, value);
+    oos_logged list;
+    for (oos_logged_open(text, &list); oos_logged_next(&list);) {
+        if (strcmp(list.key, "model") == 0 || (strcmp(list.key, "model_tag") == 0 && !*model))
+            memcpy(model, list.value, strnlen(list.value, sizeof model - 1) + 1);
+        else if (strcmp(list.key, "model_tag") != 0)
+            flag_add(w, list.key, list.value);
         if (w->failed) return false;
     }
+    if (list.broken) return false;
     if (!*model || w->count + 3 > OOS_COMMAND_WORDS_MAX) return false;
     memmove(w->list + first + 3, w->list + first, (w->count - first) * sizeof *w->list);
     w->list[first] = "vllm";

@@ -139,12 +139,11 @@ static oomsight_status end_file(oos_explainer *r, oomsight_error *reterr)
     oos_linescan_result result;
     oomsight_status const status = oos_linescan_finish(r->scan, &result, reterr);
     if (status == OOMSIGHT_OK) {
-        oos_collector_end(r->collector, result.lines);
+        oos_collector_end(r->collector, result.lines, result.binary);
         r->explanation->lines += result.lines;
         r->explanation->bytes += result.bytes;
         r->explanation->cut_hits |= result.cut_hits;
         r->explanation->cut_lines |= result.cut_lines;
-        r->explanation->binary |= result.binary;
         r->explanation->cleaned |= result.cleaned;
     }
     oos_linescan_close(r->scan);

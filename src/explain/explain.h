@@ -26,7 +26,6 @@ typedef struct oos_explanation {
     uint64_t dropped; /* incidents beyond that */
     uint64_t lines, bytes;
     bool cut_hits, cut_lines;
-    bool binary;      /* an input was no text */
     unsigned cleaned; /* OOS_CLEAN_* */
     oos_logstream_cut stream_cut;
 } oos_explanation;

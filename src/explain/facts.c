@@ -2,6 +2,7 @@
  * private pools; "reserved but unallocated" is what the default pool caches; the process figure is NVML's, so it also
  * counts the context, libraries and graphs. */
 #include "explain/facts.h"
+#include "explain/setup.h"
 
 _Static_assert(OOS_FACT_COUNT <= 128, "facts share a set with the signals");
 
@@ -42,6 +43,13 @@ static void put(oos_signal_set *set, oos_fact fact, bool holds)
     if (holds) oos_set_add(set, OOS_SIGNALS_MAX + (size_t)fact);
 }
 
+uint64_t oos_facts_cached(const oos_incident *incident)
+{
+    return KNOWN(reserved_unallocated) ? NUMBER(reserved_unallocated)
+           : KNOWN(reserved_total)     ? oos_sub(NUMBER(reserved_total), NUMBER(torch_allocated))
+                                       : 0;
+}
+
 static void device_facts(const oos_incident *incident, oos_signal_set *set)
 {
     uint64_t const total = NUMBER(total), tried = NUMBER(tried);
@@ -64,15 +72,16 @@ static void device_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_others_most, others_known && others >= total / 10 * 4);
     put(set, OOS_FACT_torch_full, total && NUMBER(torch_allocated) >= total / 100 * 85);
 
-    uint64_t const cached = KNOWN(reserved_unallocated) ? NUMBER(reserved_unallocated)
-                            : KNOWN(reserved_total) ? oos_sub(NUMBER(reserved_total), NUMBER(torch_allocated))
-                                                    : 0;
+    uint64_t const cached = oos_facts_cached(incident);
     put(set, OOS_FACT_unalloc_ge_tried, tried && cached >= tried);
     put(set, OOS_FACT_unalloc_tenth,
         tried && cached >= tried && (cached >= total / 10 || (cached >= OOS_GIB && cached / 16 >= tried)));
     put(set, OOS_FACT_torch_empty, KNOWN(torch_allocated) && NUMBER(torch_allocated) < 64 * OOS_MIB);
     put(set, OOS_FACT_card_full,
         total && KNOWN(free) && NUMBER(free) < oos_min(oos_max(tried, 1), total / 20));
+    put(set, OOS_FACT_device_small,
+        total && tried > total && KNOWN(torch_allocated) && NUMBER(torch_allocated) < 64 * OOS_MIB &&
+            NUMBER(free) >= total / 10 * 9);
     put(set, OOS_FACT_unalloc_large, cached >= OOS_GIB);
     uint64_t const pools = NUMBER(private_pools);
     put(set, OOS_FACT_private_some, pools >= OOS_MIB);
@@ -97,6 +106,12 @@ static void budget_facts(const oos_incident *incident, oos_signal_set *set)
         total && KNOWN(initial_usage) &&
             oos_sub(NUMBER(initial_usage), oos_add(weights, OOS_GIB)) > total / 5);
     put(set, OOS_FACT_non_torch_large, NUMBER(non_torch) >= 2 * OOS_GIB);
+    put(set, OOS_FACT_pool_le_free,
+        KNOWN(pool_wanted) && KNOWN(pool_free) && NUMBER(pool_wanted) <= NUMBER(pool_free));
+    double given;
+    bool const by_hand = oos_setup_bytes(&incident->setup, "kv_cache_memory_bytes", &given);
+    put(set, OOS_FACT_kv_given, by_hand);
+    put(set, OOS_FACT_kv_given_large, by_hand && total && given > (double)oos_sub(total, weights));
 
     uint64_t const used = oos_sub(total, NUMBER(startup_free));
     bool const at_start = total && KNOWN(startup_free);
@@ -113,4 +128,9 @@ void oos_facts_find(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_old_shape, incident->old_shape);
     put(set, OOS_FACT_v1, incident->v1);
     put(set, OOS_FACT_last_marker, incident->last_marker != OOS_PHASE_COUNT);
+    put(set, OOS_FACT_serving_last,
+        incident->last_marker >= OOS_PHASE_RUNTIME_PREFILL &&
+            incident->last_marker <= OOS_PHASE_RUNTIME_OTHER);
+    put(set, OOS_FACT_read_on, incident->read_on);
+    put(set, OOS_FACT_forward_past_kv, incident->stack.forward && incident->furthest == OOS_PHASE_KV_ALLOC);
 }

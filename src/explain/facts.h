@@ -19,4 +19,7 @@ void oos_facts_find(const oos_incident *incident, oos_signal_set *set);
 /* What other processes held, by the message's own list or by subtraction. */
 bool oos_facts_others(const oos_incident *incident, uint64_t *ret_bytes);
 
+/* What PyTorch holds and has not given out; 0: not known. */
+uint64_t oos_facts_cached(const oos_incident *incident);
+
 #endif

@@ -3,6 +3,7 @@
 #include "explain/grammar.h"
 #include "base/json.h"
 #include "base/size.h"
+#include "explain/native.h"
 #include "facts/data.h"
 
 enum { TEXT_MAX_BYTES = 1200 };
@@ -55,7 +56,8 @@ static oomsight_status phrases_read(oos_arena *arena, const json_t *root, oos_gr
                  {"of_load", TOPICS * OOS_TOPIC_LOAD},
                  {"of_graph", TOPICS * OOS_TOPIC_GRAPH},
                  {"of_comm", TOPICS * OOS_TOPIC_COMM},
-                 {"of_serve", TOPICS * OOS_TOPIC_SERVE}};
+                 {"of_serve", TOPICS * OOS_TOPIC_SERVE},
+                 {"of_prefill", TOPICS * OOS_TOPIC_PREFILL}};
     size_t count = 0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         count += json_array_size(json_object_get(root, kinds[k].key));
@@ -119,13 +121,33 @@ static size_t count_sizes(const char *text)
     return count;
 }
 
+/* The first two letters of every word of a sentence. Most phrases begin with a pair that is not there. */
+typedef struct {
+    uint32_t second[32]; /* by the first letter, one bit for each second letter */
+} openings;
+
+static openings openings_of(const char *text, size_t len)
+{
+    openings it = {0};
+    for (size_t i = 0; i + 2 < len; i++)
+        if (text[i] == ' ') it.second[text[i + 1] & 31] |= UINT32_C(1) << (text[i + 2] & 31);
+    return it;
+}
+
+static bool may_hold(const openings *it, const phrase *p)
+{
+    return p->len < 3 || it->second[p->text[1] & 31] & UINT32_C(1) << (p->text[2] & 31);
+}
+
 /* One sentence, in small letters, words between single spaces, a space at either end. */
 static oos_says sentence_says(const oos_grammar *grammar, const char *text, size_t len, unsigned *ret_topics)
 {
     unsigned found = 0;
     size_t lack_at = len, advice_at = len;
+    openings const words = openings_of(text, len);
     for (size_t i = 0; i < grammar->count; i++) {
         const phrase *p = &grammar->phrases[i];
+        if (!may_hold(&words, p)) continue;
         const char *at = memmem(text, len, p->text, p->len);
         if (!at) continue;
         found |= p->means;
@@ -175,13 +197,20 @@ static size_t source_path(oos_view text)
     return 0;
 }
 
+/* Length of what names a place in a program. */
+static size_t no_words(oos_view text)
+{
+    size_t const path = source_path(text);
+    return path ? path : oos_native_name(text);
+}
+
 /* The next sentence of `text` from *at on, as sentence_says() wants it. Dots between digits are kept. */
 static size_t next_sentence(oos_view text, size_t *at, char *to)
 {
     size_t len = 0;
     to[len++] = ' ';
     for (; *at < text.len && len + 4 < TEXT_MAX_BYTES; (*at)++) {
-        if (to[len - 1] == ' ') *at += source_path(oos_view_slice(text, *at, SIZE_MAX));
+        if (to[len - 1] == ' ') *at += no_words(oos_view_slice(text, *at, SIZE_MAX));
         if (*at >= text.len) break;
         char const c = text.ptr[*at], next = *at + 1 < text.len ? text.ptr[*at + 1] : ' ';
         bool const word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) ||

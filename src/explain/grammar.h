@@ -22,8 +22,9 @@ enum {
     OOS_TOPIC_LOAD = 8,
     OOS_TOPIC_GRAPH = 16,
     OOS_TOPIC_COMM = 32,  /* communicators */
-    OOS_TOPIC_SERVE = 64, /* a request, a batch, a prefill */
-    OOS_TOPIC_COUNT = 7
+    OOS_TOPIC_SERVE = 64, /* a request, a batch, a decode step */
+    OOS_TOPIC_PREFILL = 128,
+    OOS_TOPIC_COUNT = 8
 };
 
 typedef struct oos_grammar oos_grammar;

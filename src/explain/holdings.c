@@ -40,11 +40,11 @@ static uint64_t named_rows(holder *of, uint64_t live)
     bool const cached = of->phase > OOS_PHASE_KV_ALLOC && of->phase < OOS_PHASE_SLEEP_WAKE;
     uint64_t const kv = cached ? NUMBER(kv_available) : 0;
     if (weights && weights <= live) {
-        row(of, OOS_OWNER_WEIGHTS, weights, OOS_SOURCE_READ, "Model loading took");
+        row(of, OOS_OWNER_WEIGHTS, weights, OOS_SOURCE_READ, "the weights that the log gives");
         live -= weights;
     }
     if (kv && kv <= live) {
-        row(of, OOS_OWNER_KV_CACHE, kv, OOS_SOURCE_READ, "Available KV cache memory");
+        row(of, OOS_OWNER_KV_CACHE, kv, OOS_SOURCE_READ, "the KV cache that the log gives");
         live -= kv;
     }
     if (of->phase == OOS_PHASE_CUDAGRAPH_PROFILE && KNOWN(tried) && NUMBER(tried)) {

@@ -52,7 +52,13 @@
     X(sleep_used, "sleep_used_bytes", B)                                                                     \
     X(host_wanted, "host_wanted_bytes", B)                                                                   \
     X(host_total, "host_total_bytes", B)                                                                     \
-    X(swap_space, "swap_space_bytes", B)
+    X(swap_space, "swap_space_bytes", B)                                                                     \
+    X(pool_wanted, "pool_wanted_tokens", N)                                                                  \
+    X(pool_free, "pool_free_tokens", N)                                                                      \
+    X(ready_free, "ready_free_bytes", B)                                                                     \
+    X(cudagraph_prefill, "cudagraph_prefill_bytes", B)                                                       \
+    X(static_fraction, "mem_fraction_static", R)                                                             \
+    X(least_fraction, "least_mem_fraction_static", R)
 
 typedef enum oos_number_id {
 #define OOS_NUMBER_ENUM(name, key, unit) OOS_NUMBER_##name,
@@ -74,6 +80,7 @@ typedef struct oos_evidence {
     const char *text;   /* cut to a readable length */
     const char *signal; /* id */
     bool decides;       /* states the failure, as against its surroundings */
+    bool whole;         /* is the engine's own answer */
 } oos_evidence;
 
 /* One of several processes that failed, by its own message. */
@@ -111,8 +118,10 @@ typedef struct oos_incident {
     oos_phase last_marker; /* OOS_PHASE_COUNT: none */
     uint64_t last_marker_line;
     bool failed;    /* a failure of some kind was seen */
+    bool read_on;   /* its text begins with the failure: how far the engine got is told below it */
     bool old_shape; /* lines of vLLM before 0.8 */
     bool v1;        /* lines of the V1 engine's processes */
+    bool binary;    /* the input was no text */
     uint64_t count; /* equal incidents */
 
     /* concluded */

@@ -1,6 +1,7 @@
 /* Units are binary throughout: vLLM prints GiB also where an old message says GB (lifecycle of 0.8.0 to 0.8.3), and
  * PyTorch never prints anything else. */
 #include "explain/number.h"
+#include "base/ascii.h"
 #include "base/locale.h"
 
 #include <math.h>
@@ -74,10 +75,29 @@ bool oos_number_size(oos_view text, oos_number *ret_number)
     return decimal(oos_view_slice(text, 0, digits), factor, ret_number);
 }
 
+/* "K size: 8.12 GB, V size: 8.12": every figure, added up, in GiB. */
+static bool sum_of(oos_view text, oos_number *ret_number)
+{
+    oos_number sum = {.line = ret_number->line};
+    for (size_t at = 0; at < text.len;) {
+        size_t end = at;
+        oos_number one = {0};
+        while (end < text.len && (oos_is_digit(text.ptr[end]) || text.ptr[end] == '.')) end++;
+        if (end > at && decimal(oos_view_slice(text, at, end - at), 0x1p30, &one)) {
+            sum.known = true;
+            sum.value = oos_add(sum.value, one.value);
+        }
+        at = end > at ? end : at + 1;
+    }
+    *ret_number = sum;
+    return sum.known;
+}
+
 static bool value_of(oos_view text, const char *unit, oos_number *ret_number)
 {
     if (strcmp(unit, "size") == 0) return oos_number_size(text, ret_number);
     if (strcmp(unit, "gib") == 0) return decimal(text, 0x1p30, ret_number);
+    if (strcmp(unit, "gibs") == 0) return sum_of(text, ret_number);
     if (strcmp(unit, "mib") == 0) return decimal(text, 0x1p20, ret_number);
     if (strcmp(unit, "ratio") == 0) return decimal(text, 1e6, ret_number);
     if (strcmp(unit, "n") == 0 || strcmp(unit, "bytes") == 0) return decimal(text, 1, ret_number);

@@ -3,6 +3,9 @@
  * expanded; what is not understood ends the command. */
 #include "explain/paste.h"
 #include "base/size.h"
+#include "facts/engine.h"
+
+#include <stdio.h>
 
 typedef struct out {
     char *to;
@@ -196,6 +199,17 @@ size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacit
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         const char *at = find(line, shells[i]);
         if (at) return shell_command(from(line, at), after, &o);
+    }
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        char starts[2][64];
+        snprintf(starts[0], sizeof starts[0], "%s serve ", oos_engine_list[i].name);
+        snprintf(starts[1], sizeof starts[1], "-m %s", oos_engine_list[i].module);
+        for (size_t k = 0; k < 2; k++) {
+            const char *at = find(line, starts[k]);
+            if (!at) continue;
+            if (k) put(&o, oos_view_of("python3 "));
+            return shell_command(from(line, at), after, &o);
+        }
     }
     const char *call = find(line, "LLM(");
     return call ? python_call(from(line, call), after, &o) : 0;

@@ -18,6 +18,7 @@ typedef struct phase_rule {
     bool says;       /* rests on what the engine itself says: nothing narrows it */
     double sure;
     const char *id, *why;
+    const json_t *of; /* what it says of one engine, by the engine's name; NULL: of all the same */
 } phase_rule;
 
 typedef struct cause_rule {
@@ -29,6 +30,7 @@ typedef struct cause_rule {
     size_t also_count;
     double sure;
     const char *id, *why, *ask;
+    const json_t *of; /* as above */
 } cause_rule;
 
 enum { USUAL_MAX = 4 };
@@ -42,7 +44,15 @@ struct oos_rules {
     cause_rule *causes, *extras;
     size_t phase_count, cause_count, extra_count;
     const char *usual[OOS_PHASE_COUNT][USUAL_MAX]; /* causes of a stage, the most frequent first */
+    const json_t *never;                           /* stages that an engine does not have, by its name */
 };
+
+/* What a rule says, in the words of the engine where it has its own. */
+static const char *said_of(const json_t *of, const char *engine, const char *key, const char *otherwise)
+{
+    const json_t *own = engine ? json_object_get(json_object_get(of, engine), key) : NULL;
+    return own ? json_string_value(own) : otherwise; /* null: the engine has nothing to say of it */
+}
 
 static oomsight_status phase_rule_read(const oos_signals *signals, const json_t *json, phase_rule *ret_rule,
                                        oomsight_error *reterr)
@@ -57,6 +67,7 @@ static oomsight_status phase_rule_read(const oos_signals *signals, const json_t 
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
+    rule.of = json_object_get(json, "of");
     OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
     *ret_rule = rule;
     return OOMSIGHT_OK;
@@ -86,6 +97,7 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
     oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
     oos_json_str(json, "ask", &rule.ask);
+    rule.of = json_object_get(json, "of");
     OOS_TRY(oos_condition_read(signals, json, &rule.when, reterr));
     *ret_rule = rule;
     return OOMSIGHT_OK;
@@ -142,6 +154,7 @@ oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos
                              &rules->cause_count, reterr));
     OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "extras"), "add", &rules->extras,
                              &rules->extra_count, reterr));
+    rules->never = json_object_get(phases, "never");
     OOS_TRY(usual_causes_read(json_object_get(causes, "usual"), rules, reterr));
     *ret_rules = rules;
     return OOMSIGHT_OK;
@@ -206,16 +219,51 @@ static void narrow(oos_phase_set *stages, bool holds, oos_phase_set to)
     if (holds && *stages & to) *stages &= to;
 }
 
+static bool has_fact(const oos_signal_set *set, oos_fact fact)
+{
+    return oos_set_has(set, OOS_SIGNALS_MAX + (size_t)fact);
+}
+
+/* The engine said that it is up, or worked on requests. */
+static bool was_serving(const oos_signals *signals, const oos_signal_set *set, const oos_incident *incident)
+{
+    return has(signals, set, "mark.ready") || incident->furthest == OOS_PHASE_RUNTIME_PREFILL ||
+           incident->furthest == OOS_PHASE_RUNTIME_SAMPLER || incident->furthest == OOS_PHASE_RUNTIME_OTHER;
+}
+
+/* The stages that the frames leave. The line of source that logged them differs from build to build: an engine that is up outweighs it. */
+static oos_phase_set stack_stages(const oos_incident *incident, bool up)
+{
+    oos_traceback stack = incident->stack;
+    if (stack.ending) return 0;
+    if (up) stack.logged = 0;
+    return oos_traceback_stages(&stack);
+}
+
+/* An engine that measures nothing has no stage in which it does. */
+static oos_phase_set stages_of(const oos_rules *rules, const char *engine)
+{
+    const json_t *list = engine ? json_object_get(rules->never, engine) : NULL;
+    oos_phase_set stages = ANYWHERE;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        oos_phase phase;
+        if (word && oos_phase_named(word, &phase)) stages &= ~OOS_PHASE_BIT(phase);
+    }
+    return stages;
+}
+
 /* The stack first, then what the wrappers say, then how far the engine had got; what contradicts is left aside. */
-static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *set,
+static oos_phase_set possible(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
                               const oos_incident *incident, oos_phase_set *ret_stack)
 {
-    oos_phase_set stages = ANYWHERE,
-                  stack = incident->stack.ending ? 0 : oos_traceback_stages(&incident->stack);
+    bool const up = was_serving(signals, set, incident);
+    oos_phase_set stages = stages_of(rules, incident->engine), stack = stack_stages(incident, up);
     bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
-                         has(signals, set, "mark.failed_input") || has(signals, set, "mark.failed_stats");
+                         has(signals, set, "mark.failed_input") || has(signals, set, "mark.failed_stats") ||
+                         has(signals, set, "frame.request");
     /* A program that is no server loads, runs and ends. */
-    narrow(&stages, oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program), A_PROGRAMS);
+    narrow(&stages, has_fact(set, OOS_FACT_program), A_PROGRAMS);
     /* While the engine is being made, whoever makes it, it does not serve. */
     narrow(&stages, has(signals, set, "frame.engine_init") && !serving && !has(signals, set, "mark.ready"),
            ANYWHERE & ~(oos_phase_set)SERVING);
@@ -227,6 +275,9 @@ static oos_phase_set possible(const oos_signals *signals, const oos_signal_set *
     narrow(&stages, has(signals, set, "wrap.startup") && !serving, ANYWHERE & ~(oos_phase_set)SERVING);
     narrow(&stages, has(signals, set, "mark.ready"), SERVING);
     if (incident->furthest != OOS_PHASE_COUNT) narrow(&stages, true, from_there_on(incident->furthest));
+    /* No weight and no part of the KV cache is larger than the device it was placed on. */
+    narrow(&stages, has_fact(set, OOS_FACT_tried_gt_total) || has_fact(set, OOS_FACT_tried_huge),
+           ANYWHERE & ~(oos_phase_set)(BIT(WEIGHT_LOAD) | BIT(QUANT_POSTPROCESS) | BIT(KV_ALLOC)));
     *ret_stack = stack ? stages & stack : 0;
     return stages;
 }
@@ -303,7 +354,7 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
                        oos_incident *incident)
 {
     oos_phase_set stack;
-    oos_phase_set const stages = possible(signals, found, incident, &stack);
+    oos_phase_set const stages = possible(signals, rules, found, incident, &stack);
     oos_signal_set with = *found;
     const oos_signal_set *set = &with;
     if (stack && !(stack & SERVING) && incident->stack.forward)
@@ -322,7 +373,9 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
             if (!decided) continue;
             oos_phase const phase = (oos_phase)__builtin_ctz(stack);
             const phase_rule *named = named_frame(rules, set, phase);
-            set_phase(incident, phase, rule->sure, named ? named->why : rule->why, stack_rule(phase));
+            if (named) rule = named;
+            set_phase(incident, phase, rules->phases[i].sure,
+                      said_of(rule->of, incident->engine, "why", rule->why), stack_rule(phase));
             return true;
         }
         const oos_signal *place = rule->place ? first_of(signals, set, OOS_SIGNAL_PLACE) : NULL;
@@ -333,10 +386,14 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
             asked_device(signals, set))
             phase = OOS_PHASE_KV_ALLOC;
         if (phase == OOS_PHASE_COUNT || (!rule->says && !(stages & OOS_PHASE_BIT(phase)))) continue;
-        set_phase(incident, phase, rule->sure, rule->why, rule->id);
+        set_phase(incident, phase, rule->sure, said_of(rule->of, incident->engine, "why", rule->why),
+                  rule->id);
         return true;
     }
-    if (stages == ANYWHERE || stages == A_PROGRAMS || incident->stack.ending) return false;
+    /* The kernel's log has a clock and an order of its own. */
+    if (stages == stages_of(rules, incident->engine) || stages == A_PROGRAMS || incident->stack.ending ||
+        has(signals, set, "nvrm.oom"))
+        return false;
     double share;
     oos_phase_set left = stack ? stack : stages;
     narrow(&left, asked_device(signals, set), ANYWHERE & ~(oos_phase_set)BIT(KV_SIZING));
@@ -347,7 +404,7 @@ static bool find_phase(const oos_signals *signals, const oos_rules *rules, const
 
 static bool is_program_set(const oos_signal_set *set)
 {
-    return oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_program);
+    return has_fact(set, OOS_FACT_program);
 }
 
 /* Of servers that share the card out beforehand; another program has no such setting. */
@@ -365,17 +422,41 @@ static bool is_servers(const char *cause)
     return false;
 }
 
+/* What the printed figures rule out, whichever rule would name it. */
+static bool is_refuted(const char *cause, const oos_signal_set *set)
+{
+    bool const above_all = has_fact(set, OOS_FACT_tried_gt_total) || has_fact(set, OOS_FACT_tried_huge);
+    bool const room = has_fact(set, OOS_FACT_pool_le_free), given = has_fact(set, OOS_FACT_kv_given_large);
+    const struct {
+        bool holds;
+        const char *cause;
+    } refuted[] = {
+        /* Nothing that makes room gives more than the device has. */
+        {above_all, "gmu_too_high_leaves_no_headroom"},
+        {above_all, "other_process_holds_memory"},
+        {above_all, "fragmentation"},
+        {room, "context_too_long_for_kv"},
+        {room, "gmu_too_low"},
+        /* No budget enters a cache whose size was given. */
+        {given, "gmu_too_high_leaves_no_headroom"},
+        {given, "gmu_too_low"},
+    };
+    for (size_t i = 0; i < sizeof refuted / sizeof *refuted; i++)
+        if (refuted[i].holds && strcmp(cause, refuted[i].cause) == 0) return true;
+    return false;
+}
+
 static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase phase)
 {
     bool here = rule->phase_count == 0;
-    if (is_program_set(set) && is_servers(rule->cause)) return false;
+    if ((is_program_set(set) && is_servers(rule->cause)) || is_refuted(rule->cause, set)) return false;
     for (size_t i = 0; i < rule->phase_count; i++) here |= rule->phases[i] == phase;
     return here && oos_condition_holds(&rule->when, set);
 }
 
-static void add_also(oos_incident *incident, const char *cause, bool program)
+static void add_also(oos_incident *incident, const char *cause, const oos_signal_set *set)
 {
-    if (program && is_servers(cause)) return;
+    if ((is_program_set(set) && is_servers(cause)) || is_refuted(cause, set)) return;
     if (incident->also_count == OOS_ALSO_MAX || strcmp(incident->cause, cause) == 0) return;
     for (size_t i = 0; i < incident->also_count; i++)
         if (strcmp(incident->also[i], cause) == 0) return;
@@ -392,9 +473,9 @@ static void find_cause(const oos_signals *signals, const oos_rules *rules, const
         if (applies(&rules->causes[i], set, incident->phase)) found = &rules->causes[i];
     incident->cause = found ? found->cause : "insufficient_info";
     incident->cause_sure = found ? found->sure : 0.2;
-    incident->cause_why = found ? found->why : "";
+    incident->cause_why = found ? said_of(found->of, incident->engine, "why", found->why) : "";
     incident->cause_rule = found ? found->id : "";
-    incident->ask = found ? found->ask : NULL;
+    incident->ask = found ? said_of(found->of, incident->engine, "ask", found->ask) : NULL;
     /* Where the place alone gave the stage, it gives the cause, too. */
     if (place && place->cause && strcmp(incident->phase_rule, PLACE_RULE) == 0 &&
         !(program && is_servers(place->cause))) {
@@ -403,14 +484,13 @@ static void find_cause(const oos_signals *signals, const oos_rules *rules, const
         incident->cause_sure = PLACE_SURE;
         incident->cause_why = "the source of the sentence tells what it was for";
         incident->cause_rule = place->id;
-        if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, program);
+        if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, set);
     }
     for (size_t i = 0; i < rules->extra_count; i++)
-        if (applies(&rules->extras[i], set, incident->phase))
-            add_also(incident, rules->extras[i].cause, program);
-    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], program);
+        if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause, set);
+    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], set);
     for (size_t i = 0; incident->cause_sure < GUESSED && i < USUAL_MAX; i++)
-        if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], program);
+        if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], set);
 }
 
 static const char *engine_of(const oos_signals *signals, const oos_incident *incident,
@@ -440,6 +520,7 @@ static bool is_program(const oos_signals *signals, const oos_signal_set *set, co
 {
     if (engine && strcmp(engine, "transformers") == 0) return true;
     if (engine && strcmp(engine, "pytorch") != 0) return false;
+    if (has(signals, set, "frame.request")) return false;
     return has(signals, set, "engine.pytorch") || has(signals, set, "frame.file") ||
            has(signals, set, "frame.train") || has(signals, set, "torch.old") ||
            has(signals, set, "torch.async");
@@ -522,6 +603,27 @@ static const oos_signal *first_said(const oos_signals *signals, const oos_signal
     return said;
 }
 
+/* Rules that are as often wrong as right name nothing: the answer is "unknown", and what would decide it. */
+#define TELLING 0.4
+
+static bool abstain_from_phase(oos_incident *incident)
+{
+    if (incident->phase_sure >= TELLING) return true;
+    incident->phase = OOS_PHASE_UNKNOWN;
+    return false;
+}
+
+/* What was suggested stays as possible. */
+static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set)
+{
+    const char *suggested = incident->cause;
+    if (incident->cause_sure >= TELLING || strcmp(suggested, "insufficient_info") == 0) return;
+    incident->cause = "insufficient_info";
+    if (incident->also_count == OOS_ALSO_MAX) incident->also_count--;
+    add_also(incident, suggested, set);
+    if (!incident->ask) incident->ask = "the full log from the start of the engine";
+}
+
 void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident)
 {
     oos_signal_set set = incident->signals;
@@ -535,23 +637,30 @@ void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";
     const oos_signal *said = first_said(signals, &set);
     bool const stated = said;
-    bool const refused = incident->failed && oos_set_has(&set, OOS_SIGNALS_MAX + OOS_FACT_kv_negative);
+    /* A cache below zero bytes is refused by the very next call; models without a cache go on and say so. */
+    bool const below_zero = oos_known(incident, OOS_NUMBER_kv_available) &&
+                            incident->numbers[OOS_NUMBER_kv_available].negative &&
+                            !was_serving(signals, &set, incident) && !has(signals, &set, "mark.captured");
+    bool const refused = has_fact(&set, OOS_FACT_kv_negative) && (incident->failed || below_zero);
     incident->is_oom = stated || refused || is_suspected(signals, &set);
     incident->verdict_rule = said               ? said->id
                              : refused          ? "fact.kv_negative"
                              : incident->is_oom ? "suspected"
                                                 : "";
     if (incident->is_oom) {
+        bool const suspected = !stated && !refused;
         if (!find_phase(signals, rules, &set, incident)) {
             incident->phase_sure = 0.2;
             incident->phase_why = "nothing in the text shows a stage";
         }
+        if (suspected) incident->phase_sure *= 0.6;
+        bool const placed = abstain_from_phase(incident);
         find_cause(signals, rules, &set, incident);
-        if (!stated && !refused) {
-            incident->phase_sure *= 0.6;
-            incident->cause_sure *= 0.6;
-            incident->ask = "the last lines of the traceback, which name the error";
-        }
+        if (suspected) incident->cause_sure *= 0.6;
+        abstain_from_cause(incident, &set);
+        if (!placed && !incident->ask)
+            incident->ask = "the lines before the failure, from the start of the engine";
+        if (suspected) incident->ask = "the last lines of the traceback, which name the error";
     } else {
         conclude_quiet(signals, rules, &set, incident);
     }

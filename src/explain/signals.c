@@ -49,6 +49,8 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     oos_json_bool(object, "cheap", &signal.cheap);
     oos_json_bool(object, "quiet", &signal.quiet);
     oos_json_bool(object, "vague", &signal.vague);
+    oos_json_bool(object, "hard", &signal.hard);
+    oos_json_bool(object, "whole", &signal.whole);
     signal.cuttable = signal.regex && !strstr(signal.regex, ".*") && !strstr(signal.regex, "[^");
     oos_json_bool(object, "piece", &signal.piece);
     signal.piece |= signal.kind == OOS_SIGNAL_PART;
@@ -155,8 +157,9 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     OOS_TRY(index_literals(arena, list, &signals, reterr));
     OOS_TRY(oos_frames_load(arena, data_dir, &signals.frames, reterr));
     OOS_TRY(oos_grammar_load(arena, data_dir, &signals.grammar, reterr));
-    static const char *const topics[OOS_TOPIC_COUNT] = {
-        "words.kv", "words.shared", "words.host", "words.load", "words.graph", "words.comm", "words.serve"};
+    static const char *const topics[OOS_TOPIC_COUNT] = {"words.kv",    "words.shared", "words.host",
+                                                        "words.load",  "words.graph",  "words.comm",
+                                                        "words.serve", "words.prefill"};
     signals.lack_signal = oos_signals_find(&signals, "words.lack");
     signals.serving_signal = oos_signals_find(&signals, "wrap.runtime");
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)

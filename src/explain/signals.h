@@ -56,6 +56,8 @@ typedef struct oos_signal {
     bool cheap;         /* so frequent that nothing but its presence is noted */
     bool quiet;         /* figures only: does not move the phase */
     bool vague;         /* of a fault: names no reason, so a line that speaks of memory is not its own */
+    bool hard;          /* of a fault: what follows it says nothing of its own reason in unlisted words */
+    bool whole;         /* the sentence is the engine's own answer: it is shown whole */
     const char *unless; /* a signal in whose company this one is a consequence */
     bool cuttable;      /* the beginning of its sentence is enough: no part of it is left open */
     bool
@@ -75,7 +77,7 @@ typedef struct oos_signals {
     const oos_frames *frames;
     size_t lack_signal;      /* index of "words.lack" */
     size_t serving_signal;   /* a logger that speaks only while requests are served */
-    size_t topic_signals[7]; /* of "words.kv" and the other topics of grammar.h */
+    size_t topic_signals[8]; /* of "words.kv" and the other topics of grammar.h */
 } oos_signals;
 
 /* A set of signals and facts. */

@@ -33,7 +33,7 @@ typedef struct table {
 } table;
 
 struct oos_argument_facts {
-    table architectures, bounds, methods, backends;
+    table architectures, bounds, methods, backends, drafts, reasoning;
     const oos_version *versions; /* whose registry was read */
     size_t version_count;
     oos_view
@@ -245,6 +245,10 @@ static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
         steps_read(in, &facts->methods);
     else if (oos_view_is(key, "backends"))
         steps_read(in, &facts->backends);
+    else if (oos_view_is(key, "drafts"))
+        steps_read(in, &facts->drafts);
+    else if (oos_view_is(key, "reasoning"))
+        steps_read(in, &facts->reasoning);
     else
         oos_scan_skip(&in->scan, NULL);
 }
@@ -331,9 +335,9 @@ oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts
     size_t const count = e ? stretches_read(e, stretches) : 0;
     if (count == 0) return OOS_ARCHITECTURE_UNHEARD;
     oos_version before = 0, after = UINT64_MAX;
-    for (size_t i = 0; i < facts->version_count; i++) {
+    for (size_t i = 0; i < facts->version_count && after == UINT64_MAX; i++) { /* oldest first */
         if (facts->versions[i] <= version) before = facts->versions[i];
-        if (facts->versions[i] >= version && after == UINT64_MAX) after = facts->versions[i];
+        if (facts->versions[i] >= version) after = facts->versions[i];
     }
     bool const was = before && in_stretch(stretches, count, before);
     bool const will = after == UINT64_MAX ? was : in_stretch(stretches, count, after);
@@ -360,17 +364,14 @@ static const step *step_at(const table *t, oos_view name, oos_version version)
     return found->gone ? NULL : found;
 }
 
-bool oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version,
-                     oos_bounds *ret_bounds)
+const oos_bounds *oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version)
 {
     char name[64]; /* "--max-num-seqs" is kept as max_num_seqs */
     size_t len = 0;
-    if (strncmp(flag, "--", 2) != 0) return false;
+    if (strncmp(flag, "--", 2) != 0) return NULL;
     for (const char *at = flag + 2; *at && len < sizeof name; at++) name[len++] = *at == '-' ? '_' : *at;
     const step *found = facts ? step_at(&facts->bounds, (oos_view){name, len}, version) : NULL;
-    if (!found || version < found->since) return false;
-    *ret_bounds = found->bounds;
-    return true;
+    return found && version >= found->since ? &found->bounds : NULL;
 }
 
 bool oos_quant_method_find(const oos_argument_facts *facts, const char *name, oos_version version,
@@ -389,7 +390,29 @@ bool oos_quant_method_gone(const oos_argument_facts *facts, const char *name, oo
     return gone;
 }
 
+bool oos_arguments_reach(const oos_argument_facts *facts, oos_version version)
+{
+    return facts && facts->version_count && version <= facts->versions[facts->version_count - 1];
+}
+
 bool oos_backend_name_known(const oos_argument_facts *facts, const char *name, oos_version version)
 {
-    return !facts || step_at(&facts->backends, oos_view_of(name), version);
+    return !oos_arguments_reach(facts, version) || step_at(&facts->backends, oos_view_of(name), version);
+}
+
+bool oos_drafts_for_itself(const oos_argument_facts *facts, const char *type, const char *architecture,
+                           oos_version version)
+{
+    if (!oos_arguments_reach(facts, version)) return true;
+    return (type && step_at(&facts->drafts, oos_view_of(type), version)) ||
+           (architecture && step_at(&facts->drafts, oos_view_of(architecture), version));
+}
+
+bool oos_reasoning_parser_known(const oos_argument_facts *facts, const char *name, oos_version version)
+{
+    if (!oos_arguments_reach(facts, version) || step_at(&facts->reasoning, oos_view_of(name), version))
+        return true;
+    for (size_t i = 0; i < facts->reasoning.count; i++)
+        if (step_at(&facts->reasoning, facts->reasoning.list[i].name, version)) return false;
+    return true; /* its configuration does not look */
 }

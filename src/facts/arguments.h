@@ -41,13 +41,19 @@ oomsight_status oos_argument_facts_load(oos_arena *arena, const char *data_dir, 
  * had (GONE). */
 oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts, const char *name,
                                                  oos_version version, oos_version *ret_other);
-/* By the canonical spelling, "--max-num-seqs". */
-bool oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version,
-                     oos_bounds *ret_bounds);
+/* By the canonical spelling, "--max-num-seqs". NULL: it has none. */
+const oos_bounds *oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version);
 /* False: not a method of that release. The second: an earlier release had it. */
 bool oos_quant_method_find(const oos_argument_facts *facts, const char *name, oos_version version,
                            oos_quant_method *ret_method);
 bool oos_quant_method_gone(const oos_argument_facts *facts, const char *name, oos_version version);
+/* False: releases as new as that were not read, so that a name they do not know may be known there. */
+bool oos_arguments_reach(const oos_argument_facts *facts, oos_version version);
+/* False only where the release was read: what is not known is not refused. */
 bool oos_backend_name_known(const oos_argument_facts *facts, const char *name, oos_version version);
+bool oos_reasoning_parser_known(const oos_argument_facts *facts, const char *name, oos_version version);
+/* May a model of this type or architecture have MTP layers of its own that the release drafts with? */
+bool oos_drafts_for_itself(const oos_argument_facts *facts, const char *type, const char *architecture,
+                           oos_version version);
 
 #endif

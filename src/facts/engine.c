@@ -65,6 +65,72 @@ const char *oos_engine_release(const char *label, char *buffer, size_t size)
     return buffer;
 }
 
+const char *oos_engine_other(const char *word)
+{
+    static const struct {
+        const char *title, *word;
+    } others[] = {
+#define OTHER(title, word) {title, word},
+#include "facts/engine_other.def"
+    };
+    for (size_t i = 0; word && i < sizeof others / sizeof *others; i++)
+        if (strstr(word, others[i].word)) return others[i].title;
+    return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "org/name" with nothing but flags behind it is a model; "bin/name serve" and "/usr/bin/name" are programs. */
+static bool is_model_id(const char *word, const char *next)
+{
+    return strchr(word, '/') && word[0] != '/' && word[0] != '.' && (!next || next[0] == '-');
+}
+
+static const char *taken_over(const oos_engine_words *engine, const char *const *words, size_t count)
+{
+    static const struct {
+        const char *title, *name, *flag;
+    } flags[] = {
+#define OTHER_FLAG(title, name, flag) {title, name, flag},
+#include "facts/engine_other.def"
+    };
+    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+        for (size_t i = 0; strcmp(engine->name, flags[k].name) == 0 && i < count; i++)
+            if (strcmp(words[i], flags[k].flag) == 0) return flags[k].title;
+    return NULL;
+}
+
+const char *oos_engine_other_of(const char *const *words, size_t count)
+{
+    const oos_engine_words *engine = oos_engine_words_of(words, count);
+    if (engine) return taken_over(engine, words, count);
+    size_t at = 0;
+    while (at < count && strchr(words[at], '=')) at++;
+    if (at == count) return NULL;
+    const char *next = at + 1 < count ? words[at + 1] : NULL, *program = base_name(words[at]);
+    if (is_model_id(words[at], next)) return NULL;
+    const char *other = oos_engine_other(program);
+    bool const container = next && (strcmp(next, "run") == 0 || strcmp(next, "create") == 0);
+    for (size_t i = at + 1; i < count && !other; i++)
+        if (container ? words[i][0] != '-' && strchr(words[i], '/') : strcmp(words[i - 1], "-m") == 0)
+            other = oos_engine_other(words[i]);
+    return other;
+}
+
+const char *oos_engine_titles(void)
+{
+    static const char titles[] =
+#define ENGINE(name, title, module, image, image_serves, ready) ", " title
+#include "facts/engine.def"
+#undef ENGINE
+        ;
+    return titles + 2;
+}
+
 bool oos_engine_named(const char *text)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)

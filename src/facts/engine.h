@@ -35,6 +35,16 @@ const oos_engine_words *oos_engine_words_of_image(const char *image);
 /* A release as a fleet names it, "0.32.0" or "sglang=0.5.23", as people call it: "vLLM 0.32.0". Cut to fit. */
 const char *oos_engine_release(const char *label, char *buffer, size_t size);
 
+/* A server of models that is not planned, by the name of a program or an image: "llama.cpp"; NULL: none is known. */
+const char *oos_engine_other(const char *word);
+
+/* The server that a command starts and that is not planned: by its program, a Python module, an image, or the flag with which it takes
+ * over another engine's command; NULL: none is known. */
+const char *oos_engine_other_of(const char *const *words, size_t count);
+
+/* Every engine that is planned: "vLLM, SGLang". */
+const char *oos_engine_titles(void);
+
 /* Whether any engine's name stands in the text. */
 bool oos_engine_named(const char *text);
 

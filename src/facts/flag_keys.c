@@ -8,26 +8,10 @@ typedef struct draft {
     oos_view kind, choices;
 } draft;
 
-static oos_view string_read(oos_scan *scan)
-{
-    oos_view raw = {"", 0};
-    if (oos_scan_peek(scan) == OOS_SCAN_STRING)
-        oos_scan_string(scan, &raw);
-    else
-        oos_scan_skip(scan, NULL);
-    return raw;
-}
-
-static oos_version version_read(oos_scan *scan)
-{
-    oos_version version = 0;
-    return oos_version_parse(string_read(scan), &version) ? version : 0;
-}
-
 static bool field_read(oos_scan *scan, oos_view key, draft *d)
 {
     if (oos_view_is(key, "kind")) {
-        d->kind = string_read(scan);
+        d->kind = oos_scan_string_or_none(scan);
     } else if (oos_view_is(key, "choices")) {
         bool const list = oos_scan_peek(scan) == OOS_SCAN_ARRAY;
         oos_scan_skip(scan, &d->choices);
@@ -48,7 +32,7 @@ static void changes_read(oos_scan scan, oos_version version, draft *d)
         oos_version since = 0;
         while (oos_scan_key(&scan, &key)) {
             if (oos_view_is(key, "since"))
-                since = version_read(&scan);
+                since = oos_version_scan(&scan);
             else if (!field_read(&scan, key, &changed))
                 oos_scan_skip(&scan, NULL);
         }
@@ -78,8 +62,8 @@ static unsigned kinds_of(oos_view words)
     return found;
 }
 
-/* One record; true: it is the key, and the releases around the version have it. */
-static bool key_read(oos_scan *scan, oos_view name, oos_version below, oos_version above,
+/* One record; true: it is the key, or a key inside it, and the releases around the version have it. */
+static bool key_read(oos_scan *scan, oos_view name, bool nested, oos_version below, oos_version above,
                      oos_flag_key *ret_key)
 {
     draft d = {.until = UINT64_MAX, .kind = {"", 0}, .choices = {"", 0}};
@@ -88,11 +72,11 @@ static bool key_read(oos_scan *scan, oos_view name, oos_version below, oos_versi
     if (!oos_scan_open(scan, '{')) return false;
     while (oos_scan_key(scan, &key)) {
         if (oos_view_is(key, "name")) {
-            own = string_read(scan);
+            own = oos_scan_string_or_none(scan);
         } else if (oos_view_is(key, "since")) {
-            d.since = version_read(scan);
+            d.since = oos_version_scan(scan);
         } else if (oos_view_is(key, "until")) {
-            d.until = version_read(scan);
+            d.until = oos_version_scan(scan);
         } else if (oos_view_is(key, "changes")) {
             oos_scan_peek(scan);
             changes = *scan;
@@ -101,22 +85,37 @@ static bool key_read(oos_scan *scan, oos_view name, oos_version below, oos_versi
             oos_scan_skip(scan, NULL);
         }
     }
-    if (!oos_view_equal(own, name) || d.since > above || d.until < below) return false;
+    bool const inside = nested && own.len > name.len + 1 && memcmp(own.ptr, name.ptr, name.len) == 0 &&
+                        own.ptr[name.len] == '.';
+    if ((nested ? !inside : !oos_view_equal(own, name)) || d.since > above || d.until < below) return false;
     if (changes.at) changes_read(changes, below, &d);
     *ret_key = (oos_flag_key){.kinds = kinds_of(d.kind), .choices = d.choices};
     return true;
 }
 
-bool oos_flag_key_find(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
-                       oos_version version, oos_flag_key *ret_key)
+static bool find(const oos_flag_table *table, const oos_flag_record *record, oos_view name, bool nested,
+                 oos_version version, oos_flag_key *ret_key)
 {
     oos_scan scan = oos_scan_begin(record->json_keys);
     oos_version below, above;
     if (record->json_keys.len == 0 || !oos_scan_open(&scan, '[')) return false;
     oos_flags_neighbours(table, version, &below, &above);
     while (oos_scan_item(&scan))
-        if (key_read(&scan, name, below, above, ret_key)) return true;
+        if (key_read(&scan, name, nested, below, above, ret_key)) return true;
     return false;
+}
+
+bool oos_flag_key_find(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
+                       oos_version version, oos_flag_key *ret_key)
+{
+    return find(table, record, name, false, version, ret_key);
+}
+
+bool oos_flag_key_nests(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
+                        oos_version version)
+{
+    oos_flag_key ignored;
+    return find(table, record, name, true, version, &ignored);
 }
 
 bool oos_flag_key_takes(const oos_flag_key *key, oos_view word)

@@ -438,11 +438,14 @@ oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const cha
 {
     oos_view bytes, key;
     char *path = oos_arena_format(arena, "engines/%s/flags.json", engine);
+    char *beside = oos_arena_format(arena, "engines/%s/env.json", engine);
     spelling_index *index = OOS_NEW(arena, spelling_index);
-    if (!path || !index) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
+    if (!path || !beside || !index) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
 
-    oos_flag_table table = {.index = index};
+    oos_flag_table table = {.index = index, .variables = {"", 0}};
+    (void)oos_data_read(arena, data_dir, beside, &table.variables,
+                        NULL); /* without it no variable is known */
     loader in = {.arena = arena, .scan = oos_scan_begin(bytes), .index = index};
     if (oos_scan_open(&in.scan, '{'))
         while (!in.bad && !in.nomem && oos_scan_key(&in.scan, &key)) {
@@ -524,7 +527,7 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view word, oo
     oos_version below, above;
     *ret_several = false;
     oos_flag_hit const exact = oos_flags_find(table, word, version);
-    if (exact.record || !index || word.len < 3 || word.ptr[1] != '-') return exact;
+    if ((exact.record && exact.here) || !index || word.len < 3 || word.ptr[1] != '-') return exact;
     oos_flags_neighbours(table, version, &below, &above);
     for (size_t i = 0; i < index->count; i++) {
         const spelling *s = &index->list[i];
@@ -535,7 +538,7 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view word, oo
         }
         best = s;
     }
-    return best ? hit_of(table, best, below, above) : (oos_flag_hit){0};
+    return best ? hit_of(table, best, below, above) : exact; /* exact: a flag of another release */
 }
 
 /* Letters that one word has and the other lacks: no number of edits below half of it will do. */

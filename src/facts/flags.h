@@ -56,6 +56,7 @@ typedef struct oos_flag_table {
     size_t count;
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
+    oos_view variables;       /* the engine's env.json, see facts/env.h; empty: there is none */
     oos_version dotted_since; /* `--flag.key value` is taken from here on */
     const void *index;        /* private: hash over every spelling */
 } oos_flag_table;
@@ -101,6 +102,9 @@ void oos_flags_neighbours(const oos_flag_table *table, oos_version version, oos_
 /* A key by its name, dots for nested ones; false: neither that version nor, where it was not dumped, its neighbours have it. */
 bool oos_flag_key_find(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
                        oos_version version, oos_flag_key *ret_key);
+/* Has the table keys inside this one? */
+bool oos_flag_key_nests(const oos_flag_table *table, const oos_flag_record *record, oos_view name,
+                        oos_version version);
 bool oos_flag_key_takes(const oos_flag_key *key, oos_view word);
 
 /* The closest spelling known at that version, or NULL when nothing is close. */

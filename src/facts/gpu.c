@@ -25,7 +25,7 @@ enum { ALIASES_MAX = 32, SLICES_MAX = 32 };
 /* One object on its way in: a device or a MIG profile. */
 typedef struct draft {
     oos_gpu gpu;
-    oos_view name, profile, capability, source, memory;
+    oos_view name, profile, capability, source, memory, kind;
     oos_view aliases[ALIASES_MAX];
     size_t alias_count;
     oos_view slices[SLICES_MAX]; /* the text of each profile */
@@ -92,6 +92,8 @@ static bool draft_scan(oos_view text, draft *d)
             oos_scan_string(&scan, &d->capability);
         else if (oos_view_is(key, "total_source"))
             oos_scan_string(&scan, &d->source);
+        else if (oos_view_is(key, "class"))
+            oos_scan_string(&scan, &d->kind);
         else if (oos_view_is(key, "memory_kind"))
             oos_scan_string(&scan, &d->memory);
         else if (oos_view_is(key, "total_bytes"))
@@ -132,6 +134,14 @@ static bool totals_settle(draft *d)
     return d->has_total && d->gpu.total_bytes < (uint64_t)1 << 53;
 }
 
+static oos_gpu_class class_of(oos_view word)
+{
+    static const char *const words[] = {"datacentre", "consumer", "workstation", "laptop", "embedded"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (oos_view_is(word, words[i])) return (oos_gpu_class)i;
+    return OOS_GPU_DATACENTRE;
+}
+
 static oomsight_status gpu_settle(oos_arena *arena, draft *d, oomsight_error *reterr)
 {
     oos_gpu *gpu = &d->gpu;
@@ -146,6 +156,7 @@ static oomsight_status gpu_settle(oos_arena *arena, draft *d, oomsight_error *re
     gpu->memory = oos_view_is(d->memory, "unified") ? OOS_MEMORY_UNIFIED
                   : oos_view_is(d->memory, "hbm")   ? OOS_MEMORY_HBM
                                                     : OOS_MEMORY_GDDR;
+    gpu->kind = class_of(d->kind);
     if (!d->has_nvml) gpu->nvml_total_bytes = gpu->total_bytes;
     const char **aliases = OOS_NEW_ARRAY(arena, const char *, d->alias_count);
     gpu->name = oos_scan_text(arena, d->name);
@@ -283,12 +294,46 @@ static const oos_gpu *find_plain(const oos_gpus *gpus, const char *wanted)
     return found ? found->gpu : NULL;
 }
 
+/* "24gb" as printed on a box: of the cards that have so much, less up to 7 % that ECC takes, the one that shows the least. */
+static const oos_gpu *find_size(const oos_gpus *gpus, const char *wanted)
+{
+    char *end;
+    unsigned long const size = strtoul(wanted, &end, 10);
+    if (end == wanted || size < 1 || size > 4096 || (strcmp(end, "gb") != 0 && strcmp(end, "gib") != 0))
+        return NULL;
+    uint64_t const most = size * OOS_GIB + OOS_GIB / 2, least = size * OOS_GIB / 100 * 93;
+    const oos_gpu *best = NULL;
+    for (size_t i = 0; i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        if (gpu->slice || gpu->memory == OOS_MEMORY_UNIFIED || gpu->nvml_total_bytes < least ||
+            gpu->nvml_total_bytes > most)
+            continue;
+        if (!best || gpu->total_bytes < best->total_bytes) best = gpu;
+    }
+    return best;
+}
+
+bool oos_gpus_is_size(oos_view word)
+{
+    size_t at = 0;
+    while (at < word.len && oos_is_digit(word.ptr[at])) at++;
+    while (at < word.len && word.ptr[at] == ' ') at++;
+    return at > 0 && word.len - at >= 2 && oos_lower(word.ptr[at]) == 'g' &&
+           (oos_lower(word.ptr[at + 1]) == 'b' || oos_lower(word.ptr[at + 1]) == 'i');
+}
+
+static const oos_gpu *find_name(const oos_gpus *gpus, const char *wanted)
+{
+    const oos_gpu *gpu = find_plain(gpus, wanted);
+    return gpu ? gpu : find_size(gpus, wanted);
+}
+
 const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_count)
 {
     char wanted[128];
     plain(word, wanted, sizeof wanted);
     *ret_count = 1;
-    const oos_gpu *gpu = find_plain(gpus, wanted);
+    const oos_gpu *gpu = find_name(gpus, wanted);
     if (gpu) return gpu;
 
     /* "A30x4": digits behind the last x */
@@ -298,7 +343,7 @@ const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_
         unsigned long const count = strtoul(x + 1, &end, 10);
         if (*end == '\0' && count >= 1 && count <= 4096) {
             *x = '\0';
-            gpu = find_plain(gpus, wanted);
+            gpu = find_name(gpus, wanted);
             if (gpu) {
                 *ret_count = count;
                 return gpu;
@@ -310,7 +355,7 @@ const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_
     char *end;
     unsigned long const count = strtoul(wanted, &end, 10);
     if (end != wanted && *end == 'x' && count >= 1 && count <= 4096) {
-        gpu = find_plain(gpus, end + 1);
+        gpu = find_name(gpus, end + 1);
         if (gpu) *ret_count = count;
     }
     return gpu;

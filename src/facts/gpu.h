@@ -17,6 +17,14 @@ typedef struct oos_driver_costs {
     oos_u64 collective_bytes;              /* a communicator of two ranks */
 } oos_driver_costs;
 
+typedef enum oos_gpu_class {
+    OOS_GPU_DATACENTRE,
+    OOS_GPU_CONSUMER,
+    OOS_GPU_WORKSTATION,
+    OOS_GPU_LAPTOP,
+    OOS_GPU_EMBEDDED
+} oos_gpu_class;
+
 typedef struct oos_gpu {
     const char *name; /* as CUDA prints it */
     const char *const *aliases;
@@ -27,6 +35,7 @@ typedef struct oos_gpu {
     unsigned capability;                         /* compute capability as 10 * major + minor: 90, 120 */
     unsigned sms;
     oos_memory_kind memory;
+    oos_gpu_class kind;
     oos_driver_costs costs;
     const char *slice; /* MIG profile name, NULL for the whole device */
 } oos_gpu;
@@ -47,8 +56,12 @@ typedef struct oos_gpus {
 oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *ret_gpus,
                               oomsight_error *reterr);
 
-/* By name or alias, case, spaces and dashes do not matter. `word` may carry a count: "A30x4", "4xA30". */
+/* By name or alias, case, spaces and dashes do not matter; or by the size on the box, "24GB": the card of that size that shows the least.
+ * `word` may carry a count: "A30x4", "4xA30". */
 const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_count);
+
+/* Is it a size and no name? */
+bool oos_gpus_is_size(oos_view word);
 
 /* Up to `most` names that resemble a word we do not know. */
 size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_names, size_t most);

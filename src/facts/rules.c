@@ -5,6 +5,9 @@
 #include "base/json.h"
 #include "facts/data.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
 static const oos_rule_place places[] = {
 #define REAL(name) {#name, offsetof(oos_rules, name), OOS_RULE_REAL},
 #define WHOLE(name) {#name, offsetof(oos_rules, name), OOS_RULE_WHOLE},
@@ -30,7 +33,11 @@ struct oos_rule_book {
     size_t rule_count;
     oos_version *versions;
     size_t version_count;
+    oos_version *measured;
+    size_t measured_count;
     oos_argument_facts *facts;
+    _Atomic(oos_rules *)
+        *filled; /* of each release, when it was first asked for; NULL: not an engine of oos_rules */
 };
 
 static oomsight_status version_of(const json_t *value, oos_version *ret_version, oomsight_error *reterr)
@@ -68,19 +75,25 @@ static oomsight_status steps_read(oos_arena *arena, const json_t *list, rule_ste
     return OOMSIGHT_OK;
 }
 
+static oomsight_status versions_read(oos_arena *arena, const json_t *list, oos_version **ret_versions,
+                                     size_t *ret_count, oomsight_error *reterr)
+{
+    size_t const count = json_array_size(list);
+    oos_version *versions = OOS_NEW_ARRAY(arena, oos_version, count);
+    if (!versions) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    for (size_t i = 0; i < count; i++) OOS_TRY(version_of(json_array_get(list, i), &versions[i], reterr));
+    *ret_versions = versions;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status rule_read(oos_arena *arena, const json_t *object, oos_rule_book *book,
                                  oomsight_error *reterr)
 {
-    const json_t *versions = json_object_get(object, "versions");
-    if (versions) {
-        size_t const count = json_array_size(versions);
-        book->versions = OOS_NEW_ARRAY(arena, oos_version, count);
-        if (!book->versions) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
-        for (size_t i = 0; i < count; i++)
-            OOS_TRY(version_of(json_array_get(versions, i), &book->versions[i], reterr));
-        book->version_count = count;
-        return OOMSIGHT_OK;
-    }
+    const json_t *versions = json_object_get(object, "versions"),
+                 *measured = json_object_get(object, "measured");
+    if (versions) return versions_read(arena, versions, &book->versions, &book->version_count, reterr);
+    if (measured) return versions_read(arena, measured, &book->measured, &book->measured_count, reterr);
     const char *name = "";
     oos_json_str(object, "rule", &name);
     for (size_t i = 0; i < book->rule_count; i++)
@@ -115,6 +128,12 @@ oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, co
     return OOMSIGHT_OK;
 }
 
+static void filled_free(void *thing)
+{
+    oos_rule_book *book = thing;
+    for (size_t i = 0; i < book->version_count; i++) free(atomic_load(&book->filled[i]));
+}
+
 oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
                                    oos_rule_book **ret_book, oomsight_error *reterr)
 {
@@ -122,6 +141,9 @@ oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const
     OOS_TRY(oos_rule_book_load_of(arena, data_dir, engine, places, sizeof places / sizeof *places, &book,
                                   reterr));
     OOS_TRY(oos_argument_facts_load(arena, data_dir, engine, &book->facts, reterr));
+    book->filled = oos_arena_take_array(arena, book->version_count, sizeof *book->filled);
+    if (!book->filled || !oos_arena_adopt(arena, filled_free, book))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
     *ret_book = book;
     return OOMSIGHT_OK;
 }
@@ -155,12 +177,57 @@ oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, v
     return OOMSIGHT_OK;
 }
 
+bool oos_rule_book_measured(const oos_rule_book *book, oos_version version)
+{
+    for (size_t i = 0; i < book->measured_count; i++)
+        if (book->measured[i] == version) return true;
+    return false;
+}
+
+static oomsight_status rules_make(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
+                                  bool *ret_beyond, oomsight_error *reterr)
+{
+    *ret_rules = (oos_rules){
+        .version = version, .facts = book->facts, .measured = oos_rule_book_measured(book, version)};
+    return oos_rules_fill(book, version, ret_rules, ret_beyond, reterr);
+}
+
+/* Where the rules of a release are kept; NULL: none of the list, or nothing is kept. */
+static _Atomic(oos_rules *) *place_of(const oos_rule_book *book, oos_version version)
+{
+    size_t low = 0, high = book->filled ? book->version_count : 0;
+    while (low < high) {
+        size_t const middle = (low + high) / 2;
+        if (book->versions[middle] == version) return &book->filled[middle];
+        if (book->versions[middle] < version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* Any thread may be the first to ask: whoever comes second throws its own away. */
+static void keep(_Atomic(oos_rules *) *place, const oos_rules *rules)
+{
+    oos_rules *copy = malloc(sizeof *copy), *none = NULL;
+    if (!copy) return;
+    *copy = *rules;
+    if (!atomic_compare_exchange_strong(place, &none, copy)) free(copy);
+}
+
 oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
                              bool *ret_beyond, oomsight_error *reterr)
 {
-    oos_rules rules = {.version = version, .facts = book->facts};
-    OOS_TRY(oos_rules_fill(book, version, &rules, ret_beyond, reterr));
-    *ret_rules = rules;
+    _Atomic(oos_rules *) *place = place_of(book, version);
+    const oos_rules *known = place ? atomic_load(place) : NULL;
+    *ret_beyond = false; /* what is kept is of a release of the list */
+    if (known) {
+        *ret_rules = *known;
+        return OOMSIGHT_OK;
+    }
+    OOS_TRY(rules_make(book, version, ret_rules, ret_beyond, reterr));
+    if (place) keep(place, ret_rules);
     return OOMSIGHT_OK;
 }
 

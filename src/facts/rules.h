@@ -11,6 +11,7 @@
 typedef struct oos_rules {
     oos_version version;
     const oos_argument_facts *facts; /* NULL: none */
+    bool measured;                   /* starts of this release were set beside its rules */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
@@ -49,6 +50,9 @@ oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos
 
 /* Fails where the version is older than the first one known. */
 oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version version, oomsight_error *reterr);
+
+/* Whether starts of this very release were set beside the rules: one between two that were is not known by them. */
+bool oos_rule_book_measured(const oos_rule_book *book, oos_version version);
 
 /* Releases the book names, oldest first. */
 size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions);

@@ -2,7 +2,7 @@
 #include "facts/version.h"
 #include "base/ascii.h"
 
-#include <stdio.h>
+#include <string.h>
 
 bool oos_version_parse(oos_view text, oos_version *ret_version)
 {
@@ -29,10 +29,34 @@ bool oos_version_parse(oos_view text, oos_version *ret_version)
     return true;
 }
 
+static char *number_print(char *at, unsigned number)
+{
+    char digits[10];
+    size_t count = 0;
+    do digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    while (count) *at++ = digits[--count];
+    return at;
+}
+
+oos_version oos_version_scan(oos_scan *scan)
+{
+    oos_version version = 0;
+    return oos_version_parse(oos_scan_string_or_none(scan), &version) ? version : 0;
+}
+
 void oos_version_print(oos_version version, char *ret_text, size_t capacity)
 {
     bool const dev = (version & 0xffff) == 0xffff || (version >> 16 & 0xffff) == 0xffff;
     if (dev) version++;
-    snprintf(ret_text, capacity, "%u.%u.%u%s", (unsigned)(version >> 32), (unsigned)(version >> 16 & 0xffff),
-             (unsigned)(version & 0xffff), dev ? ".dev" : "");
+    char text[32], *at = text; /* by hand: every plan prints one */
+    at = number_print(at, (unsigned)(version >> 32));
+    *at++ = '.';
+    at = number_print(at, (unsigned)(version >> 16 & 0xffff));
+    *at++ = '.';
+    at = number_print(at, (unsigned)(version & 0xffff));
+    if (dev) memcpy(at, ".dev", 4), at += 4;
+    size_t const len = (size_t)(at - text), room = capacity ? capacity - 1 : 0;
+    memcpy(ret_text, text, len < room ? len : room);
+    if (capacity) ret_text[len < room ? len : room] = '\0';
 }

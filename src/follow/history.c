@@ -118,8 +118,8 @@ static void read_evidence(oos_arena *arena, const oos_signals *signals, const js
         size_t const signal = id ? oos_signals_find(signals, id) : SIZE_MAX;
         char *copy = text && signal != SIZE_MAX ? oos_arena_copy(arena, oos_view_of(text)) : NULL;
         if (!copy || history->evidence_count == OOS_EVIDENCE_MAX) continue;
-        history->evidence[history->evidence_count++] =
-            (oos_evidence){whole(item, "line"), copy, signals->list[signal].id, false};
+        history->evidence[history->evidence_count++] = (oos_evidence){
+            whole(item, "line"), copy, signals->list[signal].id, false, signals->list[signal].whole};
     }
 }
 

@@ -110,7 +110,7 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount 
         return OOMSIGHT_OVERFLOW;
     if (amount.bytes == 0 && amount.high == 0) return OOMSIGHT_OK;
 
-    oos_hold *row = OOS_NEW(ledger->arena, oos_hold);
+    oos_hold *row = oos_arena_take_raw(ledger->arena, sizeof *row);
     if (!row) return OOMSIGHT_NOMEM;
     *row = (oos_hold){.owner = owner, .amount = amount};
 
@@ -122,6 +122,24 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount 
     ledger->held_bytes = held_bytes;
     ledger->held_low = held_low;
     ledger->held_high = held_high;
+    oos_assert(oos_ledger_is_sound(ledger));
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_ledger_copy(oos_ledger *ledger, const oos_ledger *of)
+{
+    size_t count = 0;
+    for (const oos_hold *row = of->first; row; row = row->next) count++;
+    if (count == 0) return OOMSIGHT_OK;
+    oos_hold *rows = oos_arena_take_raw(ledger->arena, count * sizeof *rows), *at = rows;
+    if (!rows) return OOMSIGHT_NOMEM;
+    for (const oos_hold *row = of->first; row; row = row->next, at++) {
+        *at = *row;
+        at->next = row->next ? at + 1 : NULL;
+    }
+    ledger->first = rows;
+    ledger->last = at - 1;
+    ledger->held_bytes = of->held_bytes, ledger->held_low = of->held_low, ledger->held_high = of->held_high;
     oos_assert(oos_ledger_is_sound(ledger));
     return OOMSIGHT_OK;
 }

@@ -85,6 +85,9 @@ void oos_ledger_init(oos_ledger *ledger, oos_arena *arena);
  * carry a range. On failure nothing has changed. */
 oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount amount);
 
+/* The same rows in another ledger, which is still empty: where many moments begin alike. */
+oomsight_status oos_ledger_copy(oos_ledger *ledger, const oos_ledger *of);
+
 uint64_t oos_ledger_bytes(const oos_ledger *ledger, oos_owner owner); /* of all its rows */
 
 bool oos_ledger_is_sound(

@@ -7,7 +7,8 @@
 #include "match/literals.h"
 
 enum {
-    OOS_LINE_MAX_BYTES = 16 << 10, /* lines are cut to this many bytes on either side of their first hit */
+    /* Lines are cut to this many bytes on either side of their first hit; an engine prints 19 KiB of arguments on one. */
+    OOS_LINE_MAX_BYTES = 32 << 10,
     OOS_BENCH_READ_BYTES = 512 << 10,
     OOS_BENCH_AFTER_BYTES = 4 << 10,
     OOS_BENCH_KEEP_BYTES = OOS_LINE_MAX_BYTES * 2 + OOS_BENCH_AFTER_BYTES,

@@ -6,6 +6,7 @@
 #include "log/scan.h"
 #include "base/size.h"
 #include "log/clean.h"
+#include "log/sniff.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ struct oos_linescan {
     oos_linescan_result result;
     size_t head; /* bytes at the start of the window that wait for the decision how to read them */
     bool decided, cleans;
+    bool document;
     oos_cleaner cleaner;
     oos_scan_origin origin;
     uint64_t read_bytes;  /* of the file, from the origin */
@@ -105,13 +107,15 @@ static void hand_on(oos_linescan *w, bool last)
         const oos_line_place *place = place_of(w, w->lines + 1), *next = place_of(w, w->lines + 2);
         oos_hit_line const line = {.number = w->lines + 1,
                                    .text = {w->bytes + start, end - start},
+                                   .torn = start > 0 && !ends_line(w->bytes[start - 1]),
+                                   .document = w->document,
                                    .after = {w->bytes + end, oos_min(w->len - end, OOS_BENCH_AFTER_BYTES)},
                                    .literals = literals,
                                    .literal_count = count,
                                    .first_byte = place ? place->byte : 0,
                                    .end_byte = next ? next->byte : w->origin.byte + w->read_bytes,
                                    .time = place ? place->time : OOS_TIME_NONE};
-        w->on_line(w->context, &line);
+        if (!w->result.binary) w->on_line(w->context, &line);
     }
 }
 
@@ -187,21 +191,15 @@ static oomsight_status scan_raw(oos_linescan *w, size_t count, bool last, oomsig
     return clean->len ? scan_text(w, (oos_view){clean->ptr, clean->len}, reterr) : OOMSIGHT_OK;
 }
 
-/* Texts hold no NUL bytes, or a few where a disk was full. */
-static bool is_binary(const char *bytes, size_t count)
-{
-    size_t zeros = 0;
-    for (size_t i = 0; i < count; i++) zeros += bytes[i] == '\0';
-    return zeros > 8 && zeros > count / 50;
-}
-
-/* The first bytes decide whether the text has to be cleaned. */
+/* The first bytes decide whether it is a log, and whether it has to be cleaned. What still grows is read in any case: its first
+ * bytes may be few. */
 static oomsight_status decide(oos_linescan *w, oomsight_error *reterr)
 {
     size_t const head = w->head;
     w->decided = true;
     w->head = 0;
-    w->result.binary = is_binary(w->bytes, head);
+    w->result.binary = !w->origin.growing && oos_sniff_binary((oos_view){w->bytes, head}, head < SNIFF_BYTES);
+    w->document = !w->origin.growing && oos_sniff_document((oos_view){w->bytes, head});
     w->result.cleaned = w->result.binary ? 0 : oos_clean_sniff((oos_view){w->bytes, head});
     if (!w->result.cleaned) return head ? scan_tail(w, head, reterr) : OOMSIGHT_OK;
     w->cleans = true;

@@ -11,6 +11,8 @@ enum { OOS_LINE_HITS_MAX = 64 };
 typedef struct oos_hit_line {
     uint64_t number; /* from 1, as an editor counts */
     oos_view text;   /* without its end; may hold colour codes */
+    bool torn;       /* not from its beginning: the line is longer than what is looked at */
+    bool document;   /* of a text that is no log: see sniff.h */
     oos_view after;  /* some bytes that follow the line, at least the next few lines if there are any */
     const uint32_t *literals;
     size_t literal_count;
@@ -28,7 +30,7 @@ typedef struct oos_scan_origin {
 typedef struct oos_linescan_result {
     uint64_t lines, bytes;
     bool cut_hits, cut_lines; /* more hits in a block, or longer lines, than are looked at */
-    bool binary;              /* no text at all */
+    bool binary;              /* no text at all: nothing of it was handed on */
     unsigned cleaned;         /* OOS_CLEAN_*: what had to be undone */
 } oos_linescan_result;
 

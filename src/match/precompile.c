@@ -1,4 +1,4 @@
-/* precompile SIGNALS.json: writes the literals of the signals, compiled, as C to standard output. Runs while the library is
+/* precompile SIGNALS.json TEMPLATES.json: writes the literals of the signals, compiled, as C to standard output. Runs while the library is
  * built and is no part of it. Compiled for the plainest processor, which was measured to scan as fast as for the one at hand
  * (1.75 and 1.80 GB/s), so that the library may move to another machine. */
 #include "match/precompiled.h"
@@ -11,10 +11,10 @@
 
 enum { WORDS_MAX = 4096 };
 
-/* Distinct words in order of first use, as explain/signals.c numbers them. */
-static size_t words_of(const json_t *list, const char **words)
+/* Distinct words in order of first use, as explain/signals.c numbers them: `count` are there already. */
+static size_t words_add(const json_t *list, const char **words, size_t count)
 {
-    size_t count = 0, at, inner;
+    size_t at, inner;
     json_t *signal, *word;
     json_array_foreach(list, at, signal)
     {
@@ -23,7 +23,8 @@ static size_t words_of(const json_t *list, const char **words)
             const char *text = json_string_value(word);
             size_t known = 0;
             while (known < count && strcmp(words[known], text) != 0) known++;
-            if (known == count && count < WORDS_MAX) words[count++] = text;
+            if (known == WORDS_MAX) exit(1);
+            if (known == count) words[count++] = text;
         }
     }
     return count;
@@ -34,9 +35,14 @@ int main(int argc, char **argv)
     static const char *words[WORDS_MAX];
     static unsigned flags[WORDS_MAX], ids[WORDS_MAX];
     static size_t lengths[WORDS_MAX];
-    json_t *root = argc == 2 ? json_load_file(argv[1], 0, NULL) : NULL;
-    if (!root) return 1;
-    size_t const count = words_of(json_object_get(root, "signals"), words);
+    json_t *root[8];
+    size_t count = 0;
+    if (argc < 2 || argc > 8) return 1;
+    for (int i = 1; i < argc; i++) {
+        root[i - 1] = json_load_file(argv[i], 0, NULL);
+        if (!root[i - 1]) return 1;
+        count = words_add(json_object_get(root[i - 1], "signals"), words, count);
+    }
     for (size_t i = 0; i < count; i++) {
         ids[i] = (unsigned)i;
         flags[i] = HS_FLAG_CASELESS;
@@ -59,6 +65,6 @@ int main(int argc, char **argv)
     puts("\n};");
     free(bytes);
     hs_free_database(database);
-    json_decref(root);
+    for (int i = 1; i < argc; i++) json_decref(root[i - 1]);
     return 0;
 }

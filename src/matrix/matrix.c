@@ -150,9 +150,9 @@ static oomsight_status size_field(oos_matrix_reader *in, const yaml_node_t *map,
 {
     const char *word = NULL;
     OOS_TRY(field(in, map, key, &word));
-    if (!word || oos_size_parse(oos_view_of(word), ret_bytes)) return OOMSIGHT_OK;
-    return oos_matrix_wrong(in, oos_matrix_get(in, map, key), "'%.60s' is no size (23.5GiB, 24GB, bytes)",
-                            word);
+    if (!word || oos_size_given(oos_view_of(word), ret_bytes)) return OOMSIGHT_OK;
+    return oos_matrix_wrong(in, oos_matrix_get(in, map, key),
+                            "'%.60s' is no size with its unit, such as 23.5GiB", word);
 }
 
 static oomsight_status gpu_read(oos_matrix_reader *in, const yaml_node_t *node, oos_matrix_gpu *gpu)

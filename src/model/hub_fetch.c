@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { AT_ONCE = 8, REDIRECTS_MAX = 5, POLL_MS = 1000 };
+enum { AT_ONCE = 8, REDIRECTS_MAX = 5, POLL_MS = 1000, SLOWEST = 1000 /* bytes a second */ };
 
 /* ---- the library ----------------------------------------------------------------------------------------------- */
 
@@ -168,7 +168,7 @@ static bool transfer_arm(transfer *t)
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_USERAGENT, "oomsight/" OOMSIGHT_VERSION);
     SET(CURLOPT_CONNECTTIMEOUT, options->timeout_s);
-    SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    SET(CURLOPT_LOW_SPEED_LIMIT, (long)SLOWEST);
     SET(CURLOPT_LOW_SPEED_TIME, options->timeout_s);
     SET(CURLOPT_ERRORBUFFER, t->why);
     SET(CURLOPT_WRITEFUNCTION, on_body);
@@ -200,12 +200,20 @@ static int transfer_redirect(transfer *t)
     return 1;
 }
 
+static oomsight_status too_slow(const char *url, oomsight_error *reterr)
+{
+    return oos_fail(reterr, OOMSIGHT_NETWORK,
+                    "%.300s sends too slowly and was given up (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS waits longer)",
+                    url);
+}
+
 static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_error *reterr)
 {
     if (t->nomem) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a download");
     if (t->too_long)
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "%.300s is longer than %zu bytes", t->fetch->url,
                         t->fetch->limit_bytes);
+    if (code == CURLE_OPERATION_TIMEDOUT && t->len) return too_slow(t->options->endpoint, reterr);
     const char *why = t->why[0] ? t->why : curl.curl_easy_strerror(code);
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,
@@ -313,11 +321,7 @@ static oomsight_status run(session *s, oomsight_error *reterr)
             if (message->msg == CURLMSG_DONE) OOS_TRY(finished(s, message, reterr));
         if (!s->running) break;
         int const wait_ms = patience(s->options);
-        if (wait_ms < 0)
-            return oos_fail(reterr, OOMSIGHT_NETWORK,
-                            "%.300s sends too slowly and was given up (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS "
-                            "waits longer)",
-                            s->options->endpoint);
+        if (wait_ms < 0) return too_slow(s->options->endpoint, reterr);
         curl.curl_multi_wait(s->multi, NULL, 0, wait_ms, NULL);
     }
     return OOMSIGHT_OK;

@@ -21,7 +21,7 @@ typedef struct oos_fetch {
 typedef struct oos_fetch_options {
     const char *endpoint; /* "https://huggingface.co": the token goes to this host and to no other */
     const char *token;    /* NULL: none */
-    long timeout_s;       /* to connect, and without a byte */
+    long timeout_s;       /* to connect, and with less than a kilobyte a second */
     int64_t deadline_ms;  /* of CLOCK_MONOTONIC: what has not come by then does not come; 0: none */
 } oos_fetch_options;
 

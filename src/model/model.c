@@ -241,9 +241,27 @@ static void length_with_rope(oos_arch *a, const json_t *rope)
     m->max_position = scaled(m->max_position, factor);
 }
 
+/* SGLang 0.5.23, get_context_length(): the first of these keys, times a factor that is not already in it. */
+static uint64_t stated_length(const oos_arch *a)
+{
+    static const char *const keys[] = {"max_sequence_length", "seq_length", "max_seq_len", "model_max_length",
+                                       "max_position_embeddings"};
+    const json_t *rope = oos_rope_config(a);
+    const char *type = rope ? oos_rope_type(rope) : "";
+    double factor = 1;
+    uint64_t length = 0, original;
+    bool const counted = rope && (oos_json_u64(rope, "original_max_position_embeddings", &original) ||
+                                  strcmp(type, "llama3") == 0);
+    if (rope && !counted) (void)oos_json_f64(rope, "factor", &factor);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (oos_json_u64(a->text, keys[i], &length)) return scaled(length, factor);
+    return 2048;
+}
+
 static void longest_length(oos_arch *a)
 {
     oos_model *m = a->model;
+    m->stated_length = stated_length(a);
     m->max_position = derived_length(a);
     if (m->max_position == 0) {
         m->max_position = 2048; /* the engine's own fallback */

@@ -178,7 +178,9 @@ typedef struct oos_model {
     uint64_t max_position; /* what the engine derives as the longest max_model_len */
     uint64_t
         max_position_yarn; /* with YaRN, what it derived before 0.30: original length x factor; 0: as above */
-    bool max_position_assumed;     /* the config states none: any length is taken */
+    bool max_position_assumed; /* the config states none: any length is taken */
+    uint64_t
+        stated_length; /* the first length that the text part states, times a rope factor that names no original length */
     uint64_t max_position_default; /* LongRoPE: the shorter default when no length is given; 0: as above */
     bool tied;                     /* lm_head shares the embedding */
     bool tied_by_wrapper;          /* ... only by the default of the wrapper's class */

@@ -17,7 +17,9 @@ static bool moments_are_sound(const oos_plan *plan)
 static bool verdict_is_sound(const oos_plan *plan)
 {
     bool const fits = plan->verdict == OOMSIGHT_VERDICT_FITS;
-    if (fits != (plan->phase == OOS_PHASE_COUNT)) return plan->verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    if (plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return plan->probability < 0;
+    if (fits != (plan->phase == OOS_PHASE_COUNT))
+        return plan->verdict == OOMSIGHT_VERDICT_TIGHT && plan->doubt_count > 0;
     for (size_t i = 0; fits && i < plan->phase_count; i++)
         if (!plan->phases[i].ok || plan->phases[i].tight) return false;
     return plan->probability >= 0 && plan->probability <= 1;
@@ -29,7 +31,7 @@ static bool fixes_are_sound(const oos_plan *plan)
     for (size_t i = 0; i < plan->fix_count; i++) {
         const oos_fix *fix = &plan->fixes[i];
         if (fix->change_count == 0 && !fix->without) return false;
-        if (fix->probability < 0 || fix->probability > 1) return false;
+        if (fix->probability > 1) return false;
         if (fix->verdict == OOMSIGHT_VERDICT_FITS && fix->phase != OOS_PHASE_COUNT) return false;
     }
     return true;

@@ -35,6 +35,7 @@ static void doubt(oos_plan *plan, const oos_plan *other)
     if (plan->verdict != OOMSIGHT_VERDICT_FITS || oos_plan_likely(other)) return;
     plan->verdict = OOMSIGHT_VERDICT_TIGHT;
     plan->phase = other->phase;
+    plan->phase_probability = other->phase_probability;
     plan->chance = other->chance;
     plan->probability = other->probability;
     plan->why = other->why;
@@ -45,24 +46,27 @@ static void doubt(oos_plan *plan, const oos_plan *other)
     }
 }
 
-oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, const char *kv_layers_json,
-                               oomsight_error *reterr)
+oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     way ways[OOS_FORKS_MAX];
     if (plan->refusal.sentence) return OOMSIGHT_OK; /* refused whichever way */
     size_t const count = ways_of(plan->setup, ways);
     oos_fork *forks = OOS_NEW_ARRAY(arena, oos_fork, count + 1);
     if (!forks) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");
+    oos_plan others[OOS_FORKS_MAX]; /* each of the plan as it is before any of them doubts it */
     for (size_t i = 0; i < count; i++) {
         oos_setup setup = *plan->setup;
         setup.env = &ways[i].env;
-        oos_plan *other = OOS_NEW(arena, oos_plan);
-        if (!other) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");
-        OOS_TRY(oos_plan_make(arena, &setup, kv_layers_json, other, reterr));
+        OOS_TRY(oos_plan_other_way(arena, plan, &setup, &others[i], reterr));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const oos_plan *other = &others[i];
         forks[i] = (oos_fork){.meant = ways[i].meant,
                               .other = ways[i].other,
                               .closed_by = ways[i].closed_by,
+                              .kv_bytes = plan->kv.available_bytes,
                               .kv_tokens = plan->kv.tokens,
+                              .other_kv_bytes = other->kv.available_bytes,
                               .verdict = plan->verdict,
                               .other_kv_tokens = other->kv.tokens,
                               .other_verdict = other->verdict};

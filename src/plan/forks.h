@@ -5,7 +5,6 @@
 #include "plan/plan.h"
 
 /* Fills plan->forks. A plan that fits only one of the ways no longer says that it fits. */
-oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, const char *kv_layers_json,
-                               oomsight_error *reterr);
+oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 
 #endif

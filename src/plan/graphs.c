@@ -126,20 +126,43 @@ static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
     return nodes;
 }
 
+/* Nodes of the layers, each kind of them counted once. */
+typedef struct kinds {
+    const oos_layer *layers[8];
+    uint64_t nodes[8];
+    size_t count;
+} kinds;
+
+static uint64_t kind_nodes(kinds *seen, const oos_setup *setup, const oos_layer *layer)
+{
+    for (size_t i = 0; i < seen->count; i++) {
+        const oos_layer *other = seen->layers[i];
+        if (other->shape == layer->shape && other->attention == layer->attention && other->moe == layer->moe)
+            return seen->nodes[i];
+    }
+    uint64_t const nodes = layer_nodes(setup, layer);
+    if (seen->count == sizeof seen->nodes / sizeof *seen->nodes) return nodes;
+    seen->layers[seen->count] = layer;
+    seen->nodes[seen->count++] = nodes;
+    return nodes;
+}
+
 static uint64_t stage_nodes(const oos_setup *setup)
 {
     uint64_t nodes = 0;
+    kinds seen;
+    seen.count = 0;
     for (size_t i = 0; i < setup->model->layer_count; i++)
-        nodes += layer_nodes(setup, &setup->model->layers[i]);
+        nodes += kind_nodes(&seen, setup, &setup->model->layers[i]);
     return nodes / 10 / oos_max(1, setup->pp);
 }
 
 /* custom_all_reduce.py: two GPUs that reach each other (GeForce cards do not, _can_p2p), or NVLink between all of them, in one node, and not
  * switched off. */
-static bool custom_all_reduce(const oos_setup *setup)
+static bool custom_all_reduce(const oos_setup *setup, bool nvlink)
 {
     if (oos_flag_or(setup->serve->disable_custom_all_reduce, false) || setup->tp > 8) return false;
-    if (oos_setup_driver(setup).nvlink) return true;
+    if (nvlink) return true;
     return setup->tp == 2 && !(setup->device.name && strstr(setup->device.name, "GeForce"));
 }
 
@@ -155,7 +178,7 @@ static cost cost_of(const oos_setup *setup)
 {
     oos_driver const driver = oos_setup_driver(setup);
     cost c = {.graph = driver.graph_bytes, .node = driver.graph_node_bytes};
-    bool const custom = custom_all_reduce(setup), newer = setup->rules->torch_minor >= 9;
+    bool const custom = custom_all_reduce(setup, driver.nvlink), newer = setup->rules->torch_minor >= 9;
     c.collective = (custom ? 40 : newer ? 120 : 200) * OOS_KIB;
     bool const large =
         setup->device.capability / 10 == 8 || (setup->device.capability == 90 && !driver.nvlink);
@@ -164,13 +187,11 @@ static cost cost_of(const oos_setup *setup)
     return c;
 }
 
-/* Of one size: the pieces between attentions, and a whole decode graph. */
-static uint64_t size_bytes(const oos_setup *setup, uint64_t graphs)
+/* Of one size, `stage` nodes in all: the pieces between attentions, and a whole decode graph. */
+static uint64_t size_bytes(const oos_setup *setup, cost c, uint64_t stage, uint64_t graphs)
 {
-    cost const c = cost_of(setup);
     uint64_t const layers = oos_cdiv(setup->model->layer_count, setup->pp);
-    uint64_t const nodes =
-        oos_add(oos_mul(stage_nodes(setup), c.node), oos_mul(oos_mul(2, layers), c.collective));
+    uint64_t const nodes = oos_add(oos_mul(stage, c.node), oos_mul(oos_mul(2, layers), c.collective));
     return oos_add(oos_mul(graphs, c.graph), nodes);
 }
 
@@ -250,15 +271,20 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
         ret_graphs->taken = guess(first_engine_bytes(setup, count), 60, 250, "graphs of every size x layers");
         return;
     }
-    uint64_t const piece = size_bytes(setup, pieces_of(setup)), full = size_bytes(setup, 1);
+    uint64_t const stage = stage_nodes(setup);
+    cost const c = cost_of(setup);
+    uint64_t const piece = size_bytes(setup, c, stage, pieces_of(setup)),
+                   full = size_bytes(setup, c, stage, 1);
     bool before;
     uint64_t const wrappers = wrapper_bytes(setup, backend, count, oos_max(1, builders), &before);
     uint64_t const pool = torch_bytes(setup, backend, count);
     uint64_t const first = oos_add(pool, before ? 0 : wrappers);
     uint64_t const objects = oos_add(oos_mul(count.sizes, piece), oos_mul(count.full_sizes, full));
     bool const wanders = setup->device.unified; /* there the engine reads the host's free memory */
+    unsigned const most =
+        setup->device.capability / 10 == 10 ? 300 : 160; /* one start on 10.x: up to the bytes of 9.0 */
     ret_graphs->taken = guess(oos_add(objects, oos_add(pool, wrappers)), wanders ? 10 : 65,
-                              wanders ? 300 : 160, "graphs, their nodes, and the pool of the largest size");
+                              wanders ? 300 : most, "graphs, their nodes, and the pool of the largest size");
     if (estimates(setup))
         ret_graphs->estimate =
             guess(estimate(setup, count, first, piece, full), wanders ? 20 : 65, wanders ? 600 : 150,

@@ -24,6 +24,14 @@ oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase)
     return moment;
 }
 
+oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase, const oos_ledger *rows)
+{
+    oos_moment *moment = &plan->phases[plan->phase_count++];
+    oos_moment_init(moment, arena, phase);
+    if (oos_ledger_copy(&moment->ledger, rows) != OOMSIGHT_OK) moment->peak_bytes = UINT64_MAX;
+    return moment;
+}
+
 oos_limit oos_limit_device(const oos_plan *plan, double share)
 {
     const oos_device_facts *device = &plan->setup->device;

@@ -8,6 +8,9 @@
 oos_amount oos_moment_others(const oos_plan *plan); /* held by others on the device */
 oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase);
 
+/* ... with the rows of another phase. */
+oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase, const oos_ledger *rows);
+
 /* The device. `share` is how much of a byte more on it this phase has to itself: all of it while loading, what the budget
  * leaves once the cache grows with the device. */
 oos_limit oos_limit_device(const oos_plan *plan, double share);

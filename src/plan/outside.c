@@ -9,10 +9,9 @@ static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char 
 }
 
 /* Driver, context and the modules loaded at start. */
-static oos_amount context_of(const oos_setup *setup)
+static oos_amount context_of(const oos_driver *driver)
 {
-    oos_driver const driver = oos_setup_driver(setup);
-    return guess(driver.context_bytes, driver.context_low, driver.context_high,
+    return guess(driver->context_bytes, driver->context_low, driver->context_high,
                  "CUDA context of this device");
 }
 
@@ -32,15 +31,14 @@ static uint64_t communicators_of(const oos_setup *setup)
  * A30 (0.11.0: two), 0.40 on RTX PRO 6000 (0.27.0: three). NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over
  * NVLink. Before 0.11 they come after the engine's first look and count as its own growth; what was left unexplained there was 0.05
  * (A100 80 GB, TP 2) to 0.9 GiB (A100 40 GB, TP 2). */
-static oos_amount nccl_of(const oos_setup *setup)
+static oos_amount nccl_of(const oos_setup *setup, const oos_driver *driver)
 {
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
-    oos_driver const driver = oos_setup_driver(setup);
     uint64_t const bytes = setup->rules->nccl_before_snapshot
-                               ? oos_mul(communicators_of(setup), driver.communicator_bytes)
+                               ? oos_mul(communicators_of(setup), driver->communicator_bytes)
                                : 200 * OOS_MIB;
-    return guess(bytes, 0, oos_max(driver.communicators_high, oos_mul(bytes, 5) / 4),
+    return guess(bytes, 0, oos_max(driver->communicators_high, oos_mul(bytes, 5) / 4),
                  "NCCL communicators and all-reduce buffers");
 }
 
@@ -90,10 +88,9 @@ static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
     return bytes;
 }
 
-static oos_amount growth_of(const oos_setup *setup)
+static oos_amount growth_of(const oos_setup *setup, const oos_driver *driver)
 {
-    oos_driver const driver = oos_setup_driver(setup);
-    uint64_t bytes = driver.kernels_bytes, high = driver.kernels_high;
+    uint64_t bytes = driver->kernels_bytes, high = driver->kernels_high;
     uint64_t low = 0, collectives_high;
     uint64_t const collectives = collectives_of(setup, &collectives_high);
     if (setup->device.capability == 90) {
@@ -108,7 +105,7 @@ static oos_amount growth_of(const oos_setup *setup)
         high = oos_add(high, 7 * OOS_GIB);
     }
     uint64_t const spill = oos_add(mxfp4_spill(setup), delta_spill(setup));
-    return guess(oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, spill),
+    return guess(oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, oos_mul(spill, 3) / 2),
                  spill ? "kernel images, library buffers, and what spilling kernels keep for each thread"
                        : "kernel images and library buffers of the profile run");
 }
@@ -154,13 +151,20 @@ static oos_amount runtime_of(const oos_setup *setup, const oos_backend_choice *b
                  "attention workspaces, kernels first used under load, fragmentation");
 }
 
+void oos_outside_serving(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
+                         oos_outside *outside)
+{
+    outside->runtime_growth = runtime_of(setup, backend, kv_tokens, &outside->runtime_cause);
+}
+
 oomsight_status oos_outside_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                uint64_t kv_tokens, oos_outside *ret_outside, oomsight_error *reterr)
 {
     (void)arena, (void)reterr;
-    oos_outside outside = {
-        .context = context_of(setup), .nccl = nccl_of(setup), .profile_growth = growth_of(setup)};
-    outside.runtime_growth = runtime_of(setup, backend, kv_tokens, &outside.runtime_cause);
-    *ret_outside = outside;
+    oos_driver const driver = oos_setup_driver(setup);
+    *ret_outside = (oos_outside){.context = context_of(&driver),
+                                 .nccl = nccl_of(setup, &driver),
+                                 .profile_growth = growth_of(setup, &driver)};
+    oos_outside_serving(setup, backend, kv_tokens, ret_outside);
     return OOMSIGHT_OK;
 }

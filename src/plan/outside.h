@@ -21,4 +21,8 @@ typedef struct oos_outside {
 oomsight_status oos_outside_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                uint64_t kv_tokens, oos_outside *ret_outside, oomsight_error *reterr);
 
+/* What serving adds, once the size of the cache is known: runtime_growth and its cause. */
+void oos_outside_serving(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
+                         oos_outside *outside);
+
 #endif

@@ -65,48 +65,58 @@ static uint64_t budget(const oos_setup *setup)
     return oos_u64_from(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
 }
 
-/* What lies outside the model moves both ends: of 88 measured starts whose every range fits 80 started, of 9 that cannot fit 1
- * did (tools/reliability.py, docs/accuracy.md). */
+/* Of 21 measured starts between the two certain answers as many started as their chance says, within what so few can tell
+ * (tools/reliability.py, docs/accuracy.md). What lies outside the model moves both ends. */
 double oos_plan_probability(double chance)
 {
-    return rint((0.1 + 0.8 * chance) * 1e4) / 1e4; /* further digits are the C library's, not ours */
+    double const low = OOS_PROBABILITY_FAILS + 0.05, high = OOS_PROBABILITY_FITS - 0.05;
+    return rint((low + (high - low) * chance) * 100) / 100; /* further digits say nothing */
 }
 
 static void decided_by(oos_plan *plan, const oos_moment *moment)
 {
     plan->phase = moment->phase;
     plan->tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
+    plan->phase_probability = rint((1 - moment->chance) * 100) / 100;
 }
 
-/* The first phase that is about as doubtful as the most doubtful one: what goes wrong first is what is seen. */
-static const oos_moment *doubtful(const oos_plan *plan)
+/* The first phase that fails at the best guess; where none does, the first that is about as doubtful as the most doubtful one. What goes
+ * wrong first is what is seen. */
+static const oos_moment *first_to_fail(const oos_plan *plan)
 {
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (!plan->phases[i].ok) return &plan->phases[i];
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].tight && plan->phases[i].chance < plan->chance + 0.05) return &plan->phases[i];
     return NULL;
 }
 
-/* One phase that cannot be passed is enough to fail: the first of them is named, whatever may go wrong before. */
+/* One phase that cannot be passed is enough to fail; the one that is named may come before it. */
 void oos_plan_judge(oos_plan *plan)
 {
-    const oos_moment *fails = NULL;
+    bool certain = false;
     plan->verdict = OOMSIGHT_VERDICT_FITS;
     plan->phase = OOS_PHASE_COUNT;
+    plan->phase_probability = 0;
     plan->chance = 1;
     for (size_t i = 0; i < plan->phase_count; i++) {
         const oos_moment *moment = &plan->phases[i];
-        if (!moment->ok && !moment->tight && !fails) fails = moment;
+        certain = certain || (!moment->ok && !moment->tight);
         if (moment->chance < plan->chance) plan->chance = moment->chance;
     }
-    if (fails) {
-        plan->verdict = fails->refusal ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
+    const oos_moment *first = first_to_fail(plan);
+    if (first) decided_by(plan, first);
+    if (certain) {
+        bool const refused = first->refusal && !first->tight;
+        plan->verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
         plan->chance = 0;
-        decided_by(plan, fails);
-    } else if (doubtful(plan)) {
+        plan->probability = OOS_PROBABILITY_FAILS;
+    } else if (first) {
         plan->verdict = OOMSIGHT_VERDICT_TIGHT;
-        decided_by(plan, doubtful(plan));
+        plan->probability = oos_plan_probability(plan->chance);
+    } else {
+        plan->probability = OOS_PROBABILITY_FITS;
     }
-    plan->probability = oos_plan_probability(plan->chance);
 }
 
 /* What keeps an answer from being certain, NULL: nothing. */
@@ -139,14 +149,11 @@ static void admit(oos_arena *arena, oos_plan *plan)
     const char *reason = not_known(arena, plan);
     if (!reason || !(plan->verdict == OOMSIGHT_VERDICT_TIGHT || (plan->setup->model->common && by_cache)))
         return;
-    if (plan->verdict == OOMSIGHT_VERDICT_FITS)
-        plan->chance = 0.75;
-    else if (plan->verdict != OOMSIGHT_VERDICT_TIGHT)
-        plan->chance = 0.25;
     plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->phase = OOS_PHASE_COUNT;
+    plan->phase_probability = 0;
     plan->tried_bytes = (oos_u64){0};
-    plan->probability = oos_plan_probability(plan->chance);
+    plan->probability = OOS_PROBABILITY_NONE;
     plan->why = reason;
 }
 
@@ -191,36 +198,6 @@ static uint64_t attention_groups(const oos_kv_shape *shape)
     return groups;
 }
 
-/* Combinations of which no measured start was foreseen well: whatever the ranges say, the answer is not certain. */
-static const char *not_seen(const oos_setup *setup)
-{
-    unsigned const family = setup->device.capability / 10;
-    for (size_t i = 0; i < setup->model->attention_count; i++) {
-        const oos_attention *attention = &setup->model->attentions[i];
-        if (attention->compress_ratio) return "Not seen before: the compressed cache of DeepSeek V4.";
-        if (attention->mixer == OOS_MIXER_MLA && attention->indexer_dim && family != 9 && family != 10)
-            return "Not seen before: sparse attention on this compute capability.";
-    }
-    return setup->draft ? "Not seen before: a drafter with a model of its own." : NULL;
-}
-
-static void cap(oos_plan *plan)
-{
-    const char *what = plan->verdict == OOMSIGHT_VERDICT_FITS ? not_seen(plan->setup) : NULL;
-    if (!what) return;
-    plan->verdict = OOMSIGHT_VERDICT_TIGHT;
-    plan->phase = OOS_PHASE_KV_SIZING;
-    plan->chance = 0.75;
-    plan->probability = oos_plan_probability(plan->chance);
-    plan->cause = OOS_CAUSE_UNKNOWN;
-    plan->why = what;
-    for (size_t i = 0; i < plan->phase_count; i++) {
-        if (plan->phases[i].phase != OOS_PHASE_KV_SIZING) continue;
-        plan->phases[i].tight = true;
-        plan->phases[i].chance = plan->chance;
-    }
-}
-
 /* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
  * which is what a reader wants to know next. */
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -238,7 +215,24 @@ oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error
     plan->phase = r->phase;
     plan->cause = OOS_CAUSE_CONFIG;
     plan->chance = plan->probability = 0;
+    plan->phase_probability = 1;
     plan->tried_bytes = (oos_u64){0};
+    return OOMSIGHT_OK;
+}
+
+/* From the profile run on: what depends on the variables of the environment that a fork closes. */
+static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    OOS_TRY(oos_phases_profile(arena, plan, reterr));
+    OOS_TRY(oos_phases_kv(arena, plan, reterr));
+    /* refused at the best guess but perhaps not: what comes after may be certain */
+    if (!plan->kv.refused || plan->phases[plan->phase_count - 1].tight) {
+        oos_outside_serving(plan->setup, &plan->backend, plan->kv.tokens, &plan->outside);
+        OOS_TRY(oos_phases_after_kv(arena, plan, reterr));
+    }
+    oos_plan_judge(plan);
+    admit(arena, plan);
+    OOS_TRY(oos_phases_explain(arena, plan, reterr));
     return OOMSIGHT_OK;
 }
 
@@ -259,19 +253,8 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
                   &plan->graphs);
     plan->budget_bytes = budget(setup);
     plan->strand_bytes = oos_pool_strand(setup, plan->stage);
-
-    OOS_TRY(oos_phases_before_kv(arena, plan, reterr));
-    OOS_TRY(oos_phases_kv(arena, plan, reterr));
-    /* refused at the best guess but perhaps not: what comes after may be certain */
-    if (!plan->kv.refused || plan->phases[plan->phase_count - 1].tight) {
-        OOS_TRY(oos_outside_of(arena, setup, &plan->backend, plan->kv.tokens, &plan->outside, reterr));
-        OOS_TRY(oos_phases_after_kv(arena, plan, reterr));
-    }
-    oos_plan_judge(plan);
-    admit(arena, plan);
-    OOS_TRY(oos_phases_explain(arena, plan, reterr));
-    cap(plan);
-    return OOMSIGHT_OK;
+    OOS_TRY(oos_phases_load(arena, plan, reterr));
+    return plan_from_profile(arena, plan, reterr);
 }
 
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
@@ -284,5 +267,34 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
     oos_assert(oos_plan_is_sound(plan));
+    return OOMSIGHT_OK;
+}
+
+static bool amounts_same(oos_amount a, oos_amount b)
+{
+    return a.bytes == b.bytes && a.low == b.low && a.high == b.high;
+}
+
+oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const oos_setup *setup,
+                                   oos_plan *ret_other, oomsight_error *reterr)
+{
+    *ret_other = *plan;
+    if (plan->backend.refused) return OOMSIGHT_OK;
+    oos_activation now;
+    oos_activation_other_way(&plan->activation, setup, &plan->backend, setup->pp - 1, &now);
+    const oos_activation *was = &plan->activation;
+    if (amounts_same(now.sampler, was->sampler) && amounts_same(now.peak, was->peak) &&
+        amounts_same(now.warmup, was->warmup) && now.compile_bytes == was->compile_bytes)
+        return OOMSIGHT_OK;
+    ret_other->setup = setup;
+    ret_other->activation = now;
+    ret_other->phase_count = 0;
+    while (plan->phases[ret_other->phase_count].phase < OOS_PHASE_PROFILE_RUN) ret_other->phase_count++;
+    ret_other->phase = OOS_PHASE_COUNT;
+    ret_other->cause = OOS_CAUSE_NONE;
+    ret_other->why = NULL;
+    ret_other->tried_bytes = (oos_u64){0};
+    OOS_TRY(plan_from_profile(arena, ret_other, reterr));
+    oos_assert(oos_plan_is_sound(ret_other));
     return OOMSIGHT_OK;
 }

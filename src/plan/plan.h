@@ -17,7 +17,9 @@
 typedef struct oos_fix {
     const char *const *change; /* words to add to the command */
     size_t change_count;
-    const char *without; /* a flag to leave out, NULL: none */
+    const char *const *leave_out; /* flags to leave out */
+    size_t leave_out_count;
+    const char *without; /* ... with blanks between them, NULL: none */
     oomsight_verdict verdict;
     double probability; /* of starting */
     oos_phase phase;    /* OOS_PHASE_COUNT: none fails */
@@ -30,7 +32,7 @@ typedef struct oos_fix {
 } oos_fix;
 
 /* When flags cannot do it. */
-enum { OOS_NEED_GPUS_MAX = 4, OOS_NEED_FLAGS_MAX = 6 };
+enum { OOS_NEED_GPUS_MAX = 4, OOS_NEED_FLAGS_MAX = 24 };
 typedef struct oos_need_gpu {
     const char *gpu;
     uint64_t count;
@@ -47,18 +49,22 @@ typedef struct oos_needs {
     oos_need_gpu gpus[OOS_NEED_GPUS_MAX]; /* smallest first */
     size_t gpu_count;
     const char *release; /* of the engine that takes the command; NULL: this one does, or none */
+    bool no_release;     /* none that is known takes it */
+    bool no_device;      /* sixteen of no known device are enough */
 } oos_needs;
 
 /* What no flag tells: what the plan takes, and what comes out the other way. */
 enum { OOS_FORKS_MAX = 4 };
 typedef struct oos_fork {
     const char *meant, *other, *closed_by;
-    uint64_t kv_tokens, other_kv_tokens;
+    uint64_t kv_bytes, kv_tokens, other_kv_bytes, other_kv_tokens;
     oomsight_verdict verdict, other_verdict;
 } oos_fork;
 
+/* A flag of which no value, alone, gets past the phase that decides. */
 typedef struct oos_inert {
     const char *flag, *why;
+    oos_phase needed_by; /* a later phase, for which the first answer has it; OOS_PHASE_COUNT: none */
 } oos_inert;
 
 /* What an engine resolved under names of its own. */
@@ -76,9 +82,10 @@ typedef struct oos_plan {
     const oos_own_setting *own; /* beside the setup */
     size_t own_count;
     oomsight_verdict verdict;
-    double chance;      /* of starting, by the ranges alone: that of the phase with the least */
-    double probability; /* ... as starts of that chance turned out (oos_plan_probability) */
-    oos_phase phase;    /* first that fails, OOS_PHASE_COUNT: none */
+    double chance;            /* of starting, by the ranges alone: that of the phase with the least */
+    double probability;       /* ... as starts of that chance turned out; below 0: nobody can tell */
+    oos_phase phase;          /* first that fails at the best guess, OOS_PHASE_COUNT: none */
+    double phase_probability; /* that it fails there or before; 0: none fails */
     oos_cause cause;
     const char *why; /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
@@ -107,16 +114,44 @@ typedef struct oos_plan {
     size_t fork_count;
     const oos_need_gpu *choices; /* for every GPU: those on which it likely starts, the least memory first */
     size_t choice_count;
+    const char *const *doubts;          /* why a start that fits is not certain (plan/doubt.h) */
+    size_t doubt_count, lasting_doubts; /* the second: of them, those that no change of a value takes away */
+    const char *unseen;         /* one of them: a combination that no measured start had; NULL: none */
+    bool no_code;               /* ... no PyTorch of the release has code for the GPU */
+    bool host_short;            /* ... the host has too little memory for what is offloaded */
     const char *const *assumed; /* what the command did not say: the machine's GPU, the release */
     size_t assumed_count;
     const char *const *notes;
     size_t note_count;
 } oos_plan;
 
+/* How often starts with such an answer started: docs/accuracy.md, by tools/reliability.py. */
+#define OOS_PROBABILITY_FITS 0.97
+#define OOS_PROBABILITY_FAILS 0.02
+#define OOS_PROBABILITY_DOUBTED 0.9
+#define OOS_PROBABILITY_UNSEEN 0.7
+#define OOS_PROBABILITY_HOST_SHORT 0.2
+#define OOS_PROBABILITY_NONE (-1.0)
+
+/* The length of requests that the engine runs with: with --max-model-len auto what it chooses. */
+static inline uint64_t oos_plan_length(const oos_plan *plan)
+{
+    return plan->setup->auto_model_len && !plan->kv.refused
+               ? oos_u64_or(plan->kv.estimated_max_len, plan->setup->max_model_len)
+               : plan->setup->max_model_len;
+}
+
 /* Starts, or likely starts. */
 static inline bool oos_plan_likely(const oos_plan *plan)
 {
     return plan->probability >= 0.5;
+}
+
+/* Every phase fits, if only with a doubt that no flag takes away. */
+static inline bool oos_plan_needs_nothing(const oos_plan *plan)
+{
+    return plan->verdict == OOMSIGHT_VERDICT_FITS ||
+           (plan->verdict == OOMSIGHT_VERDICT_TIGHT && plan->phase == OOS_PHASE_COUNT && !plan->host_short);
 }
 
 /* It starts, or likely starts. */
@@ -125,7 +160,8 @@ static inline bool oos_answer_starts(oomsight_verdict verdict, double probabilit
     return verdict == OOMSIGHT_VERDICT_FITS || (verdict == OOMSIGHT_VERDICT_TIGHT && probability >= 0.5);
 }
 
-/* Verdict, chance, probability and the phase that decides, by the moments. The second: how often starts of that chance started. */
+/* Verdict, chance, probability and the phase that decides, by the moments. The second: how often starts of that chance, of which one
+ * phase may go either way, started. */
 void oos_plan_judge(oos_plan *plan);
 double oos_plan_probability(double chance);
 
@@ -137,5 +173,10 @@ bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our ow
 /* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr);
+
+/* The same start with the compile cache or the sampler of `setup`, in which nothing else may differ: what comes before the profile
+ * run is taken over from `plan`. */
+oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const oos_setup *setup,
+                                   oos_plan *ret_other, oomsight_error *reterr);
 
 #endif

@@ -74,6 +74,33 @@ static void put_contradictions(const oos_style *style, const oos_bisect_result *
         oos_style_put(style, "%s is called bad, and it starts there\n", bad->version);
 }
 
+/* Whether the answer of a step turns from that of the last one before it that has any; *ret_before: that one. */
+static bool turns(const oos_bisect_result *result, size_t index, size_t *ret_before)
+{
+    const oos_bisect_step *steps = result->steps;
+    if (!steps[index].answered) return false;
+    for (size_t i = index; i-- > 0;) {
+        if (!steps[i].answered) continue;
+        *ret_before = i;
+        return steps[i].starts != steps[index].starts;
+    }
+    return false;
+}
+
+/* Every other release with which it began or ceased to start. */
+static void put_other_turns(const oos_style *style, const oos_bisect_result *result)
+{
+    size_t before;
+    for (size_t i = 1; i < result->count; i++) {
+        if (!turns(result, i, &before) || (result->moved == OOS_BISECT_ANSWER && i == result->found))
+            continue;
+        oos_style_put(style,
+                      result->steps[i].starts ? "It also starts since %s (%s: %s)\n"
+                                              : "It also fails since %s (%s: %s)\n",
+                      result->steps[i].version, result->steps[before].version, result->steps[before].answer);
+    }
+}
+
 static void put_found(const oos_style *style, const oos_bisect_result *result)
 {
     const oos_bisect_step *found = &result->steps[result->found], *before = &result->steps[result->before];
@@ -110,6 +137,7 @@ void oos_report_bisect_text(oos_text *text, const oos_bisect_result *result,
 {
     oos_style const style = oos_style_of(text, params);
     put_found(&style, result);
+    put_other_turns(&style, result);
     put_contradictions(&style, result);
     oos_text_put(text, "\n");
     put_steps(&style, result);
@@ -155,6 +183,17 @@ void oos_report_bisect_json(oos_text *text, const oos_bisect_result *result)
     oos_json_field_str(w, "before", moved ? result->steps[result->before].version : NULL);
     oos_json_field_str(w, "found", moved ? result->steps[result->found].version : NULL);
     oos_json_field_bool(w, "releases_between", moved && result->between);
+    oos_json_key(w, "turns");
+    oos_json_begin_array(w);
+    for (size_t i = 1, before; i < result->count; i++) {
+        if (!turns(result, i, &before)) continue;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "before", result->steps[before].version);
+        oos_json_field_str(w, "found", result->steps[i].version);
+        oos_json_field_str(w, "likely", result->steps[i].starts ? "starts" : "fails");
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
     oos_json_key(w, "steps");
     oos_json_begin_array(w);
     for (size_t i = 0; i < result->count; i++) put_step(w, &result->steps[i]);

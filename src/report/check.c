@@ -1,15 +1,49 @@
 /* A check for people and for programs. */
 #include "report/check.h"
 #include "base/json_write.h"
+#include "base/size.h"
 #include "report/plan.h"
+
+static const char *const level_words[] = {"ok", "note", "warning", "error"};
+
+static const char *kept(oos_arena *arena, const char *text)
+{
+    return text ? oos_arena_copy(arena, oos_view_of(text)) : NULL;
+}
+
+oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, const char *best_flags,
+                                        const char *best_command)
+{
+    oos_checked_plan *made = OOS_NEW(arena, oos_checked_plan);
+    if (!made) return NULL;
+    *made = (oos_checked_plan){.verdict = plan->verdict,
+                               .likely = oos_plan_likely(plan),
+                               .word = oos_report_answer_word(plan),
+                               .phase = plan->phase,
+                               .cause = plan->cause,
+                               .why = kept(arena, plan->why),
+                               .tried_bytes = plan->tried_bytes,
+                               .device = kept(arena, plan->setup->device.name),
+                               .engine = plan->engine->title,
+                               .engine_version = kept(arena, plan->engine_version),
+                               .total_bytes = plan->setup->device.total_bytes,
+                               .ranks = plan->setup->tp * plan->setup->pp,
+                               .best_flags = kept(arena, best_flags),
+                               .best_command = kept(arena, best_command)};
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase >= OOS_PHASE_KV_ALLOC)
+            made->held_bytes = oos_max(made->held_bytes, plan->phases[i].peak_bytes);
+    return made;
+}
 
 oos_level oos_check_level(const oos_checked *checked)
 {
     if (checked->doubt) return checked->doubt_level;
+    if (checked->host_needs_bytes) return OOS_LEVEL_ERROR;
     if (!checked->plan) return OOS_LEVEL_NOTE;
     switch (checked->plan->verdict) {
     case OOMSIGHT_VERDICT_FITS: return OOS_LEVEL_OK;
-    case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(checked->plan) ? OOS_LEVEL_WARNING : OOS_LEVEL_ERROR;
+    case OOMSIGHT_VERDICT_TIGHT: return checked->plan->likely ? OOS_LEVEL_WARNING : OOS_LEVEL_ERROR;
     case OOMSIGHT_VERDICT_UNKNOWN: return OOS_LEVEL_NOTE;
     case OOMSIGHT_VERDICT_FAILS:
     case OOMSIGHT_VERDICT_REFUSED: return OOS_LEVEL_ERROR;
@@ -19,7 +53,7 @@ oos_level oos_check_level(const oos_checked *checked)
 
 static void put_sentence(oos_text *text, const oos_checked *checked)
 {
-    const oos_plan *plan = checked->plan;
+    const oos_checked_plan *plan = checked->plan;
     if (checked->doubt) {
         oos_text_put(text, checked->problem);
         return;
@@ -28,26 +62,36 @@ static void put_sentence(oos_text *text, const oos_checked *checked)
         oos_text_printf(text, "cannot be planned: %s", checked->problem);
         return;
     }
-    oos_text_put(text, oos_report_answer_word(plan));
+    if (checked->host_needs_bytes) {
+        oos_text_printf(
+            text, "fails: the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
+            (double)checked->host_needs_bytes / 0x1p30, (double)checked->found->host_limit_bytes / 0x1p30);
+        return;
+    }
+    oos_text_put(text, plan->word);
     if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
     if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_text_put(text, ": out of memory");
     if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": refused by the engine");
-    oos_text_printf(
-        text, " on %s (%.2f GiB), %s %s", plan->setup->device.name ? plan->setup->device.name : "this GPU",
-        (double)plan->setup->device.total_bytes / 0x1p30, plan->engine->title, plan->engine_version);
+    oos_text_printf(text, " on %s (%.2f GiB", plan->device ? plan->device : "this GPU",
+                    (double)plan->total_bytes / 0x1p30);
+    if (checked->beside)
+        oos_text_printf(text, ", %.2f GiB held by %s", (double)checked->beside_bytes / 0x1p30,
+                        checked->beside);
+    oos_text_printf(text, "), %s %s", plan->engine, plan->engine_version);
 }
 
 void oos_check_sentence(oos_text *text, const oos_checked *checked)
 {
-    const oos_plan *plan = checked->plan;
+    const oos_checked_plan *plan = checked->plan;
     put_sentence(text, checked);
-    if (plan && plan->why) oos_text_printf(text, ". %s", plan->why);
-    if (checked->best_flags && *checked->best_flags) oos_text_printf(text, " Helps: %s", checked->best_flags);
+    if (!plan || checked->host_needs_bytes) return;
+    if (plan->why) oos_text_printf(text, ". %s", plan->why);
+    if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Helps: %s", plan->best_flags);
 }
 
 static void put_command(const oos_style *style, const oos_found *found)
 {
-    for (size_t i = 0; i < found->count; i++) {
+    for (size_t i = 0; i < found->shown_count; i++) {
         if (i) oos_text_put(style->text, " ");
         oos_style_word(style, found->shown[i]);
     }
@@ -82,12 +126,11 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_text_put(style->text, ": ");
     put_command(style, found);
     oos_text_put(style->text, "\n");
-    if (checked->plan && checked->plan->why && (level == OOS_LEVEL_ERROR || explain))
-        oos_style_paragraph(style, 4, checked->plan->why);
-    if (level != OOS_LEVEL_OK && checked->best_command) {
+    const oos_checked_plan *plan = checked->host_needs_bytes ? NULL : checked->plan;
+    if (plan && plan->why && (level == OOS_LEVEL_ERROR || explain)) oos_style_paragraph(style, 4, plan->why);
+    if (plan && level != OOS_LEVEL_OK && plan->best_command) {
         oos_style_put(style, "    helps: ");
-        oos_style_word(style, checked->best_flags && *checked->best_flags ? checked->best_flags
-                                                                          : checked->best_command);
+        oos_style_word(style, plan->best_flags && *plan->best_flags ? plan->best_flags : plan->best_command);
         oos_text_put(style->text, "\n");
     }
 }
@@ -107,13 +150,25 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
                   "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
                   page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
                   counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
-    if (doubts) oos_style_put(&style, "%zu files were not understood or not read\n", doubts);
+    if (doubts) oos_style_put(&style, "not looked at: %zu, see above\n", doubts);
+}
+
+static void put_ask(oos_json_writer *w, const oos_checked *checked)
+{
+    oos_json_key(w, "plan");
+    if (!checked->ask) {
+        oos_json_put_null(w);
+        return;
+    }
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < checked->ask_count; i++) oos_json_put_str(w, checked->ask[i]);
+    oos_json_end_array(w);
 }
 
 static void put_checked(oos_json_writer *w, const oos_checked *checked)
 {
     const oos_found *found = checked->found;
-    const oos_plan *plan = checked->plan;
+    const oos_checked_plan *plan = checked->plan;
     oos_json_begin_object(w);
     oos_json_field_str(w, "file", checked->path);
     oos_json_field_u64(w, "line", found->line);
@@ -121,20 +176,43 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "name", found->name);
     oos_json_key(w, "command");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < found->count; i++) oos_json_put_str(w, found->shown[i]);
+    for (size_t i = 0; i < found->shown_count; i++) oos_json_put_str(w, found->shown[i]);
     oos_json_end_array(w);
+    oos_json_field_str(w, "engine", checked->engine);
+    oos_json_field_str(w, "model", checked->model);
+    put_ask(w, checked);
     oos_json_field_known(w, "gpus", (oos_u64){found->gpus != 0, found->gpus});
     oos_json_field_str(w, "engine_version", plan ? plan->engine_version : found->engine_version);
-    oos_json_field_str(w, "gpu", plan ? plan->setup->device.name : found->gpu);
+    oos_json_field_str(w, "gpu", plan ? plan->device : found->gpu);
+    oos_json_field_str(w, "level", level_words[oos_check_level(checked)]);
     oos_json_field_str(w, "verdict", plan ? oos_report_verdict_word(plan->verdict) : NULL);
-    oos_json_field_str(w, "likely", !plan ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
+    oos_json_field_str(w, "likely",
+                       !plan || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN ? NULL
+                       : plan->likely                                     ? "starts"
+                                                                          : "fails");
     oos_json_field_str(w, "phase",
                        plan && plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL);
     oos_json_field_str(w, "cause", plan ? oos_cause_word(plan->cause) : NULL);
     oos_json_field_known(w, "tried_bytes", plan ? plan->tried_bytes : (oos_u64){0});
     oos_json_field_str(w, "why", plan ? plan->why : NULL);
-    oos_json_field_str(w, "best_flags", checked->best_flags);
-    oos_json_field_str(w, "best_command", checked->best_command);
+    oos_json_field_str(w, "best_flags", plan ? plan->best_flags : NULL);
+    oos_json_field_str(w, "best_command", plan ? plan->best_command : NULL);
+    oos_json_field_str(w, "beside", checked->beside);
+    oos_json_field_known(w, "beside_bytes", (oos_u64){checked->beside != NULL, checked->beside_bytes});
+    oos_json_field_known(w, "host_limit_bytes",
+                         (oos_u64){found->host_limit_bytes != 0, found->host_limit_bytes});
+    oos_json_field_known(w, "host_needs_bytes",
+                         (oos_u64){checked->host_needs_bytes != 0, checked->host_needs_bytes});
+    oos_json_field_str(w, "problem", checked->problem);
+    oos_json_end_object(w);
+}
+
+static void put_not_looked_at(oos_json_writer *w, const oos_checked *checked)
+{
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "file", checked->path);
+    oos_json_field_u64(w, "line", checked->found->line);
+    oos_json_field_str(w, "level", level_words[oos_check_level(checked)]);
     oos_json_field_str(w, "problem", checked->problem);
     oos_json_end_object(w);
 }
@@ -147,7 +225,13 @@ void oos_report_check_json(oos_text *text, const oos_check_page *page)
     oos_json_field_u64(w, "files", page->files);
     oos_json_key(w, "commands");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < page->count; i++) put_checked(w, &page->list[i]);
+    for (size_t i = 0; i < page->count; i++)
+        if (!page->list[i].doubt) put_checked(w, &page->list[i]);
+    oos_json_end_array(w);
+    oos_json_key(w, "not_looked_at");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < page->count; i++)
+        if (page->list[i].doubt) put_not_looked_at(w, &page->list[i]);
     oos_json_end_array(w);
     oos_json_end_object(w);
     oos_text_put(text, "\n");

@@ -4,6 +4,7 @@
 
 static const char *title(const oos_checked *checked)
 {
+    if (checked->doubt) return "not looked at";
     switch (oos_check_level(checked)) {
     case OOS_LEVEL_ERROR: return "the engine would not start";
     case OOS_LEVEL_WARNING: return "the engine starts with little to spare";
@@ -47,7 +48,7 @@ static void put_result(oos_json_writer *w, const oos_checked *checked)
     oos_text sentence = {0};
     oos_check_sentence(&sentence, checked);
     oos_json_begin_object(w);
-    oos_json_field_str(w, "ruleId", rules[level]);
+    oos_json_field_str(w, "ruleId", checked->doubt ? "not-looked-at" : rules[level]);
     oos_json_field_str(w, "level", levels[level]);
     oos_sarif_words(w, "message", sentence.ptr);
     oos_sarif_place(w, checked->path, checked->found->line, (oos_u64){0});
@@ -62,6 +63,7 @@ void oos_report_check_sarif(oos_text *text, const oos_check_page *page)
     put_rule(w, "does-not-start", "The engine would run out of memory, or refuse to start for lack of it");
     put_rule(w, "tight", "The engine starts, but the limit lies inside the error bar");
     put_rule(w, "not-planned", "The command could not be planned");
+    put_rule(w, "not-looked-at", "A part of the file was not looked at");
     oos_sarif_results(w);
     for (size_t i = 0; i < page->count; i++)
         if (oos_check_level(&page->list[i]) != OOS_LEVEL_OK) put_result(w, &page->list[i]);

@@ -121,7 +121,7 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
         for (size_t k = 0; k < choice->flag_count; k++) oos_json_put_str(w, choice->flags[k]);
         oos_json_end_array(w);
         oos_json_field_str(w, "verdict", oos_report_verdict_word(choice->verdict));
-        oos_json_field_f64(w, "probability", choice->probability);
+        oos_report_probability_json(w, "probability", choice->probability);
         oos_json_field_u64(w, "kv_tokens", choice->kv_tokens);
         oos_json_end_object(w);
     }

@@ -52,6 +52,17 @@ static void put_denied(const oos_style *style, const oos_dryrun *run)
     oos_style_paragraph(style, 2, words);
 }
 
+/* An allocation that the program outlived: nothing else shows it. */
+static void put_outlived(const oos_style *style, const oos_dryrun *run)
+{
+    char words[320];
+    oos_format(words, sizeof words,
+               "%llu %s for device memory %s refused, the largest of %.2f GiB; the program went on.",
+               (unsigned long long)run->failure_count, run->failure_count == 1 ? "call" : "calls",
+               run->failure_count == 1 ? "was" : "were", oos_gib(run->failed_most_bytes));
+    oos_style_paragraph(style, 2, words);
+}
+
 static void put_headline(const oos_style *style, const oos_dryrun *run)
 {
     switch (run->verdict) {
@@ -72,12 +83,12 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
         oos_style_word(style, run->engine_version);
     }
     oos_text_put(style->text, "\n");
-    if (run->log.message[0])
+    if (run->log.message[0] && run->verdict != OOMSIGHT_VERDICT_FITS)
         oos_style_quote(style, 2, run->log.message);
     else if (run->log.error[0] && run->verdict == OOMSIGHT_VERDICT_UNKNOWN)
         oos_style_quote(style, 2, run->log.error);
     if (run->child_signal == SIGKILL && run->verdict == OOMSIGHT_VERDICT_UNKNOWN && !run->timed_out &&
-        !run->interrupted)
+        !run->interrupted && !run->log.error[0])
         oos_style_paragraph(style, 2,
                             "Signal 9 is also what a host sends that runs out of its own memory: see its "
                             "kernel log. That is no answer about the device.");
@@ -87,7 +98,10 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
             "Host and device together needed more than the machine has. A real one of that kind stops "
             "answering; 'oomsight run --unified RESERVE' in front of the command makes it an error of the "
             "engine.");
-    if (run->fail_after) put_denied(style, run);
+    if (run->fail_after)
+        put_denied(style, run);
+    else if (run->failure_count && run->verdict == OOMSIGHT_VERDICT_FITS)
+        put_outlived(style, run);
     if (run->damaged)
         oos_style_paragraph(
             style, 2, "The shared segment was damaged during the run: the figures are not to be trusted.");
@@ -215,13 +229,12 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     put_headline(&style, run);
     put_capacity(&style, run);
     oos_text_put(text, "\n");
-    const oos_moment *shown = NULL;
+    const oos_moment *shown = NULL; /* the one that decides; where none does, the highest */
     for (size_t i = 0; i < run->phase_count; i++) {
         const oos_moment *moment = &run->phases[i];
         bool const decides = moment->phase == run->log.failed;
-        if (!shown || decides ||
-            (run->log.failed == OOS_PHASE_COUNT && moment->peak_bytes >= shown->peak_bytes))
-            shown = moment;
+        bool const decided = shown && shown->phase == run->log.failed;
+        if (decides || !shown || (!decided && moment->peak_bytes >= shown->peak_bytes)) shown = moment;
         oos_report_moment_bar(&style, moment, decides ? OOS_INK_BAD : OOS_INK_GOOD);
         if (decides) oos_style_ink(&style, OOS_INK_BAD, run->log.ran_out ? " dies here" : " refused");
         oos_text_put(text, "\n");

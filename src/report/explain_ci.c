@@ -49,7 +49,9 @@ void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *
         oos_text_put(text, i ? "\n### " : "### ");
         oos_style_put(style, "%s\n\n", oos_report_incident_title(page, incident));
         oos_style_put(style, "%s in phase `%s`, cause `%s` (confidence %.0f %%)",
-                      incident->is_oom ? "Out of memory" : "No out of memory",
+                      incident->is_oom                 ? "Out of memory"
+                      : oos_report_is_unread(incident) ? "Nothing recognised"
+                                                       : "No out of memory",
                       oos_phase_word(incident->phase), incident->cause, incident->confidence * 100);
         if (record) oos_style_put(style, ", signature `%s`", record->id);
         oos_text_put(text, ".\n\n```\n");

@@ -101,7 +101,7 @@ static void put_advice(oos_json_writer *w, const oos_incident *incident, const c
         oos_json_begin_object(w);
         oos_json_key(w, "change");
         oos_json_begin_array(w);
-        for (size_t c = 0; c < list[i].change_count; c++) {
+        for (size_t c = 0; c < oos_report_advice_count(&list[i], incident); c++) {
             oos_text word = {0};
             oos_report_advice_word(&list[i], c, incident, &word);
             oos_json_put_str(w, word.ptr);
@@ -125,7 +125,7 @@ static void put_setup(oos_json_writer *w, const oos_incident *incident, const oo
     oos_json_end_object(w);
     oos_json_key(w, "gpu");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "name", incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess);
+    oos_json_field_str(w, "name", oos_report_gpu(incident, notes));
     field_number(w, "total_bytes", &incident->numbers[OOS_NUMBER_total], 'B');
     oos_json_end_object(w);
     oos_json_field_str(w, "model", incident->setup.model);
@@ -200,6 +200,7 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.incident/1");
     oos_json_field_bool(w, "is_oom", incident->is_oom);
+    oos_json_field_str(w, "state", oos_report_incident_state(incident));
     oos_json_field_str(w, "phase", oos_phase_word(incident->phase));
     oos_json_field_str(w, "cause", incident->cause);
     oos_json_key(w, "also");

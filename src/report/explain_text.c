@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Below this a stage is a guess, and is called one. */
-#define PHASE_GUESSED 0.35
+#define PHASE_GUESSED 0.51
 
 static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
 {
@@ -22,9 +22,12 @@ static void put_headline(const oos_explain_page *page, const oos_style *style, c
                           : "OUT OF MEMORY");
     else if (incident->failed)
         oos_style_ink(style, OOS_INK_WARN, "FAILED, NOT SAID TO BE MEMORY");
+    else if (oos_report_is_unread(incident))
+        oos_style_ink(style, OOS_INK_DIM, "NOTHING RECOGNISED");
     else
         oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
-    if (incident->is_oom || incident->failed)
+    bool const placed = incident->phase != OOS_PHASE_UNKNOWN && incident->phase != OOS_PHASE_NOT_OOM;
+    if (placed && (incident->is_oom || incident->failed))
         oos_style_ink(style, OOS_INK_BOLD,
                       incident->phase_sure < PHASE_GUESSED ? ", perhaps in %s" : " in %s",
                       oos_phase_word(incident->phase));
@@ -38,7 +41,7 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
 {
     char line[640];
     size_t len = 0;
-    const char *gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_sure ? notes->gpu_guess : NULL;
+    const char *gpu = oos_report_gpu(incident, notes);
     len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? incident->engine : "");
     if (incident->setup.version)
         len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);
@@ -56,9 +59,10 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
 /* The figure that decides: what was asked for, or what the refusal compared. */
 static const oos_number *deciding_number(const oos_incident *incident)
 {
-    static const oos_number_id order[] = {
-        OOS_NUMBER_tried,     OOS_NUMBER_kv_available, OOS_NUMBER_startup_free,  OOS_NUMBER_state_blocks,
-        OOS_NUMBER_kv_tokens, OOS_NUMBER_host_wanted,  OOS_NUMBER_dummy_requests};
+    static const oos_number_id order[] = {OOS_NUMBER_tried,        OOS_NUMBER_least_fraction,
+                                          OOS_NUMBER_kv_available, OOS_NUMBER_startup_free,
+                                          OOS_NUMBER_state_blocks, OOS_NUMBER_kv_tokens,
+                                          OOS_NUMBER_host_wanted,  OOS_NUMBER_dummy_requests};
     /* In the sleep-mode pool it is the pool, not the small request. */
     if (strcmp(incident->cause, "cumem_pool_strand") == 0 && oos_known(incident, OOS_NUMBER_private_pools))
         return &incident->numbers[OOS_NUMBER_private_pools];
@@ -117,6 +121,22 @@ static bool is_repeated(const oos_incident *incident, size_t index)
         if (oos_view_equal(own, oos_logline_read(oos_view_of(incident->evidence[i].text)).message))
             return true;
     return false;
+}
+
+/* What the engine itself advises stands behind the figures, where a line is cut. */
+static void put_answer(const oos_style *style, const oos_incident *incident)
+{
+    for (size_t i = 0; i < incident->evidence_count; i++) {
+        if (!incident->evidence[i].whole) continue;
+        oos_text whole = {0};
+        oos_text_put(&whole, "The engine says: ");
+        oos_shown_put(&whole, oos_logline_read(oos_view_of(incident->evidence[i].text)).message, false);
+        oos_text_put(style->text, "\n");
+        oos_style_paragraph(style, 2, whole.ptr ? whole.ptr : "");
+        style->text->failed |= whole.failed;
+        oos_text_free(&whole);
+        return;
+    }
 }
 
 static void put_excerpt(const oos_style *style, const oos_incident *incident)
@@ -212,8 +232,10 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
                 {"outside PyTorch while profiling", OOS_NUMBER_non_torch},
                 {"graphs, estimated", OOS_NUMBER_cudagraph_estimate},
                 {"graphs, captured", OOS_NUMBER_cudagraph},
+                {"graphs of prefill, captured", OOS_NUMBER_cudagraph_prefill},
                 {"KV cache", OOS_NUMBER_kv_available},
-                {"budget", OOS_NUMBER_requested}};
+                {"budget", OOS_NUMBER_requested},
+                {"free when ready", OOS_NUMBER_ready_free}};
     oos_text_put(style->text, "\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (oos_known(incident, rows[i].id)) {
@@ -222,6 +244,11 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
                           (incident->numbers[rows[i].id].negative ? -1 : 1));
             oos_text_put(style->text, "\n");
         }
+    if (oos_known(incident, OOS_NUMBER_kv_tokens)) {
+        oos_text_put(style->text, "  ");
+        oos_style_cell(style, 34, "KV cache, tokens");
+        oos_text_printf(style->text, " %8" PRIu64 "\n", oos_value(incident, OOS_NUMBER_kv_tokens));
+    }
     uint64_t const total = oos_value(incident, OOS_NUMBER_total),
                    budget = oos_value(incident, OOS_NUMBER_requested);
     if (!total || !budget || total <= budget) return;
@@ -250,6 +277,7 @@ void oos_report_explain_text(const oos_explain_page *page, const oos_style *styl
         put_setup(style, incident, &page->notes[i]);
         if (incident->is_oom || incident->failed) {
             put_excerpt(style, incident);
+            put_answer(style, incident);
             put_ledger(style, incident);
             put_reasons(page, style, incident);
             put_plan(style, &page->notes[i]);

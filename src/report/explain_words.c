@@ -6,13 +6,38 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+const char *oos_report_gpu(const oos_incident *incident, const oos_incident_notes *notes)
+{
+    return incident->setup.gpu ? incident->setup.gpu : notes->gpu_sure ? notes->gpu_guess : NULL;
+}
+
+const char *oos_report_incident_state(const oos_incident *incident)
+{
+    if (incident->is_oom)
+        return incident->phase == OOS_PHASE_KV_SIZING || incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK
+                   ? "refused"
+                   : "out_of_memory";
+    if (incident->failed) return "failed";
+    if (incident->binary) return "binary";
+    if (incident->last_line == 0) return "empty";
+    bool const known = strcmp(incident->cause, "healthy_log") == 0 || incident->phase != OOS_PHASE_NOT_OOM;
+    return known ? "no_failure" : "nothing_recognised";
+}
+
+bool oos_report_is_unread(const oos_incident *incident)
+{
+    const char *state = oos_report_incident_state(incident);
+    return strcmp(state, "nothing_recognised") == 0 || strcmp(state, "binary") == 0 ||
+           strcmp(state, "empty") == 0;
+}
+
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident)
 {
     if (incident->record) return page->chinese ? incident->record->title.zh : incident->record->title.en;
     if (incident->is_oom) return incident->cause_why;
     if (incident->failed) return "a failure, but the log does not say that memory is the reason";
-    if (page->explanation->binary && strcmp(incident->cause, "healthy_log") != 0)
-        return "this is a binary file, not a log";
+    if (incident->binary) return "this is a binary file, not a log";
+    if (incident->last_line == 0) return "the file is empty";
     return strcmp(incident->cause, "healthy_log") == 0 ? "no failure in this log"
                                                        : "nothing in this log was recognised";
 }
@@ -54,9 +79,15 @@ static void put_value(const char *word, const oos_incident *incident, oos_text *
     }
 }
 
+/* Of a flag without a value to paste: one, "a lower --flag". */
+size_t oos_report_advice_count(const oos_advice *advice, const oos_incident *incident)
+{
+    return oos_advice_direction(advice, incident) ? 1 : advice->change_count;
+}
+
 void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text)
 {
-    for (size_t i = 0; i < advice->change_count; i++) {
+    for (size_t i = 0; i < oos_report_advice_count(advice, incident); i++) {
         const char *word = advice->change[i];
         /* A flag's JSON value needs quotes; an action in words is a sentence and stays one. */
         bool const quote = i > 0 && strpbrk(word, " \"");
@@ -70,6 +101,8 @@ void oos_report_advice_change(const oos_advice *advice, const oos_incident *inci
 void oos_report_advice_word(const oos_advice *advice, size_t at, const oos_incident *incident, oos_text *text)
 {
     char value[OOS_ADVICE_VALUE_BYTES];
+    const char *direction = at == 0 ? oos_advice_direction(advice, incident) : NULL;
+    if (direction) oos_text_printf(text, "a %s ", direction);
     if (at == 1 && oos_advice_settle(advice, incident, value) == OOS_ADVICE_FILLED)
         oos_text_put(text, value);
     else
@@ -95,7 +128,7 @@ void oos_report_cut_notes(const oos_explanation *e, const oos_style *style, cons
     if (e->stream_cut != OOS_LOGSTREAM_WHOLE) put_cut_note(style, before, reasons[e->stream_cut], after);
     if (e->cut_lines) {
         snprintf(line, sizeof line, "lines longer than %d KiB were looked at only around their hits",
-                 OOS_LINE_MAX_BYTES >> 9);
+                 OOS_LINE_MAX_BYTES >> 10);
         put_cut_note(style, before, line, after);
     }
     if (e->cut_hits) put_cut_note(style, before, "some blocks held more hits than are looked at", after);

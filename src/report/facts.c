@@ -1,6 +1,7 @@
 /* GPUs and engine versions as a table or JSON. */
 #include "report/facts.h"
 #include "base/json_write.h"
+#include "facts/engine.h"
 #include "report/style.h"
 
 static void gpus_json(oos_text *text, const oos_gpus *gpus)
@@ -54,32 +55,52 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
     oos_style_put(&style, "~ estimated; a device or slice that shows another total: --gpu-total SIZE\n");
 }
 
-void oos_report_engines(oos_text *text, const oos_rule_book *book, const oomsight_render_params *params)
+static void engine_json(oos_json_writer *w, const oos_engine_words *engine, const oos_rule_book *book)
 {
     const oos_version *versions;
     size_t const count = oos_rule_book_versions(book, &versions);
     char version[32];
-    if (params->format == OOMSIGHT_FORMAT_JSON) {
-        oos_json_writer writer = {.text = text, .pretty_depth = 1};
-        oos_json_begin_object(&writer);
-        oos_json_field_str(&writer, "schema", "oomsight.engines/1");
-        oos_json_field_str(&writer, "engine", "vllm");
-        oos_json_key(&writer, "versions");
-        oos_json_begin_array(&writer);
-        for (size_t i = 0; i < count; i++) {
-            oos_version_print(versions[i], version, sizeof version);
-            oos_json_put_str(&writer, version);
-        }
-        oos_json_end_array(&writer);
-        oos_json_end_object(&writer);
-        oos_text_put(text, "\n");
-        return;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "engine", engine->name);
+    oos_json_field_str(w, "title", engine->title);
+    oos_json_key(w, "versions");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < count; i++) {
+        oos_version_print(versions[i], version, sizeof version);
+        oos_json_put_str(w, version);
     }
-    oos_text_put(text, "vllm");
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
+static void engine_text(oos_text *text, const oos_engine_words *engine, const oos_rule_book *book)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(book, &versions);
+    char version[32];
+    oos_text_put(text, engine->name);
     for (size_t i = 0; i < count; i++) {
         oos_version_print(versions[i], version, sizeof version);
         oos_text_printf(text, "%s %s", i % 8 == 0 && i ? "\n    " : "", version);
     }
+    oos_text_put(text, "\n");
+}
+
+void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
+                        const oomsight_render_params *params)
+{
+    if (params->format != OOMSIGHT_FORMAT_JSON) {
+        for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_text(text, &oos_engine_list[i], books[i]);
+        return;
+    }
+    oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
+    oos_json_begin_object(w);
+    oos_json_field_str(w, "schema", "oomsight.engines/1");
+    oos_json_key(w, "engines");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_json(w, &oos_engine_list[i], books[i]);
+    oos_json_end_array(w);
+    oos_json_end_object(w);
     oos_text_put(text, "\n");
 }
 

@@ -8,7 +8,9 @@
 #include "facts/rules.h"
 
 void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render_params *params);
-void oos_report_engines(oos_text *text, const oos_rule_book *book, const oomsight_render_params *params);
+/* One rule book for each engine of oos_engine_list, in its order. */
+void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
+                        const oomsight_render_params *params);
 
 /* Words that a shell may offer, one a line: "gpu words", "version words", "flag words" of the newest version. False: no such list. */
 bool oos_report_words(oos_text *text, const char *what, const oos_gpus *gpus, const oos_rule_book *book,

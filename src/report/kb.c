@@ -39,6 +39,18 @@ static void put_list(const oos_style *style, const char *heading, const oos_advi
     }
 }
 
+/* On a line of its own. */
+static void put_names(const oos_style *style, const char *title, const char *const *names, size_t count)
+{
+    if (!count) return;
+    oos_text_put(style->text, "\n");
+    oos_style_put(style, "%s", title);
+    for (size_t i = 0; i < count; i++) {
+        if (i) oos_text_put(style->text, ", ");
+        oos_text_put(style->text, names[i]);
+    }
+}
+
 static void put_conditions(const oos_style *style, const oos_signals *signals, const char *word,
                            const uint16_t *ids, size_t count)
 {
@@ -76,13 +88,7 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
     put_conditions(style, signals, "none", record->when.none, record->when.none_count);
     put_list(style, "Helps", record->fixes, record->fix_count);
     put_list(style, "Does not help", record->dead_ends, record->dead_end_count);
-    for (size_t i = 0; i < record->confused_count; i++) {
-        oos_style_put(style, "%s", i ? ", " : "\nConfused with: ");
-        oos_text_put(style->text, record->confused_with[i]);
-    }
-    for (size_t i = 0; i < record->leads_count; i++) {
-        oos_style_put(style, "%s", i ? ", " : "\nLeads to: ");
-        oos_text_put(style->text, record->leads_to[i]);
-    }
+    put_names(style, "Confused with: ", record->confused_with, record->confused_count);
+    put_names(style, "Leads to: ", record->leads_to, record->leads_count);
     oos_text_put(style->text, "\n");
 }

@@ -339,23 +339,48 @@ static void put_side(const oos_style *style, const oos_matrix_side *side)
     oos_text_free(&words);
 }
 
-/* The first cells without an answer, and why. */
+static bool is_open(const oos_matrix_cell *cell)
+{
+    return cell->why && (cell->counts[OOS_MATRIX_UNREADABLE] || cell->counts[OOMSIGHT_VERDICT_UNKNOWN]);
+}
+
+/* Cells in the order of the table. */
+static const oos_matrix_cell *cell_of(const oos_matrix_sum *sum, size_t index, line *ret_line,
+                                      size_t *ret_version)
+{
+    size_t const column = index / sum->version_count;
+    *ret_version = index % sum->version_count;
+    *ret_line = (line){column / sum->column_count, column % sum->column_count};
+    return oos_matrix_cell_at(sum, ret_line->row, ret_line->col, *ret_version);
+}
+
+/* The first reasons for no answer, each once with the first configuration that has it. */
 static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
 {
-    unsigned told = 0;
-    for (size_t r = 0; r < sum->row_count; r++)
-        for (size_t c = 0; c < sum->column_count; c++)
-            for (size_t v = 0; v < sum->version_count; v++) {
-                const oos_matrix_cell *cell = oos_matrix_cell_at(sum, r, c, v);
-                if (!cell->counts[OOS_MATRIX_UNREADABLE] && !cell->counts[OOMSIGHT_VERDICT_UNKNOWN]) continue;
-                if (!cell->why || told == PROBLEMS_MAX) continue;
-                oos_matrix_head const head = head_of(sum, &(line){r, c});
-                if (!told++) oos_style_put(style, "\n  no answer\n");
-                char release[64];
-                oos_style_put(style, "    %s on %s, %s, %s\n", head.model, head.gpu, head.flags,
-                              oos_engine_release(sum->file->version_labels[v], release, sizeof release));
-                oos_style_paragraph(style, 8, cell->why);
-            }
+    size_t const count = sum->row_count * sum->column_count * sum->version_count;
+    const char *told[PROBLEMS_MAX];
+    unsigned told_count = 0;
+    line at, other;
+    size_t version, other_version;
+    for (size_t i = 0; i < count && told_count < PROBLEMS_MAX; i++) {
+        const oos_matrix_cell *cell = cell_of(sum, i, &at, &version);
+        bool known = !is_open(cell);
+        for (unsigned k = 0; k < told_count && !known; k++) known = strcmp(told[k], cell->why) == 0;
+        if (known) continue;
+        size_t more = 0;
+        for (size_t k = i + 1; k < count; k++) {
+            const oos_matrix_cell *later = cell_of(sum, k, &other, &other_version);
+            more += is_open(later) && strcmp(later->why, cell->why) == 0;
+        }
+        oos_matrix_head const head = head_of(sum, &at);
+        char release[64];
+        if (!told_count) oos_style_put(style, "\n  no answer\n");
+        told[told_count++] = cell->why;
+        oos_style_put(style, "    %s on %s, %s, %s\n", head.model, head.gpu, head.flags,
+                      oos_engine_release(sum->file->version_labels[version], release, sizeof release));
+        if (more) oos_style_put(style, "    and %zu more for the same reason\n", more);
+        oos_style_paragraph(style, 8, cell->why);
+    }
 }
 
 static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)

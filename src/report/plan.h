@@ -27,6 +27,9 @@ const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight
 const char *oos_report_answer_word(const oos_plan *plan);
 const char *oos_report_answer_heading(const oos_plan *plan);
 
+/* A probability, or null where nobody can tell. */
+void oos_report_probability_json(struct oos_json_writer *w, const char *key, double probability);
+
 /* "about 16.9 GiB: 4 bit, leaves 12,345 tokens"; NULL: there is no such checkpoint. */
 const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t size);
 

@@ -26,7 +26,7 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_u64(w, "tensor_parallel_size", setup->tp);
     oos_json_field_u64(w, "pipeline_parallel_size", setup->pp);
     oos_json_field_u64(w, "data_parallel_size", setup->dp);
-    oos_json_field_u64(w, "max_model_len", setup->max_model_len);
+    oos_json_field_u64(w, "max_model_len", oos_plan_length(plan));
     oos_json_field_u64(w, "max_num_seqs", setup->max_num_seqs);
     oos_json_field_u64(w, "max_num_batched_tokens", setup->max_num_batched_tokens);
     oos_json_field_f64(w, "gpu_memory_utilization", setup->gpu_memory_utilization);
@@ -178,6 +178,7 @@ static void put_way(oos_json_writer *w, const oos_fork *fork, bool meant)
     oos_json_begin_object(w);
     oos_json_field_str(w, "name", meant ? fork->meant : fork->other);
     oos_json_field_str(w, "closed_by", fork->closed_by);
+    oos_json_field_u64(w, "kv_bytes", meant ? fork->kv_bytes : fork->other_kv_bytes);
     oos_json_field_u64(w, "kv_tokens", meant ? fork->kv_tokens : fork->other_kv_tokens);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(meant ? fork->verdict : fork->other_verdict));
     oos_json_field_bool(w, "meant", meant);
@@ -217,7 +218,7 @@ static void put_answer(oos_json_writer *w, const oos_fix *fix)
     put_change(w, fix);
     oos_json_field_str(w, "command", fix->command);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(fix->verdict));
-    oos_json_field_f64(w, "probability", fix->probability);
+    oos_report_probability_json(w, "probability", fix->probability);
     oos_json_field_u64(w, "kv_tokens", fix->kv_tokens);
     oos_json_key(w, "max_model_len");
     oos_json_begin_object(w);
@@ -251,6 +252,8 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
     oos_json_begin_object(w);
     oos_json_field_str(w, "checkpoint", oos_report_checkpoint(needs, words, sizeof words));
     oos_json_field_str(w, "release", needs->release);
+    oos_json_field_bool(w, "no_release", needs->no_release);
+    oos_json_field_bool(w, "no_device", needs->no_device);
     oos_json_key(w, "gpus");
     oos_json_begin_array(w);
     for (size_t i = 0; i < needs->gpu_count; i++) {
@@ -291,6 +294,9 @@ static void put_fixes(oos_json_writer *w, const oos_plan *plan)
         oos_json_begin_object(w);
         oos_json_field_str(w, "flag", plan->inert[i].flag);
         oos_json_field_str(w, "why", plan->inert[i].why);
+        oos_json_field_str(
+            w, "needed_by",
+            plan->inert[i].needed_by == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->inert[i].needed_by));
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
@@ -307,11 +313,14 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_object(w);
     put_device(w, plan->setup);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->verdict));
-    oos_json_field_str(w, "likely", oos_plan_likely(plan) ? "starts" : "fails");
-    oos_json_field_f64(w, "probability", plan->probability);
+    bool const known = plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    oos_json_field_str(w, "likely", !known ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
+    oos_report_probability_json(w, "probability", plan->probability);
     oos_json_field_str(w, "phase", plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase));
+    if (plan->phase != OOS_PHASE_COUNT) oos_json_field_f64(w, "phase_probability", plan->phase_probability);
     oos_json_field_str(w, "cause", oos_cause_word(plan->cause));
     oos_json_field_str(w, "why", plan->why);
+    put_words(w, "doubts", plan->doubts, plan->doubt_count);
     oos_json_field_known(w, "tried_bytes", plan->tried_bytes);
     oos_json_field_u64(w, "weights_bytes", plan->weights.loaded_bytes);
     oos_json_field_u64(w, "budget_bytes", plan->budget_bytes);

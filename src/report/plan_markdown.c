@@ -15,7 +15,9 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
                   oos_report_model_name(setup->model->path, name, sizeof name),
                   setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
-    if (plan->why) oos_style_put(style, "%s\n\n", plan->why);
+    if (plan->why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->why);
+    for (size_t i = 0; i < plan->doubt_count; i++)
+        oos_style_put(style, "not certain: %s\n\n", plan->doubts[i]);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
     oos_text_put(text, "|---|---:|---:|---|\n");
     for (size_t i = 0; i < plan->phase_count; i++) {
@@ -39,7 +41,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_style_put(style, "%s", plan->fixes[i].gives_up);
         oos_text_put(text, " |\n");
     }
-    if (plan->inert_count) oos_style_put(style, "\nChanges nothing here:");
+    if (plan->inert_count) oos_style_put(style, "\nChanges nothing in %s:", oos_phase_word(plan->phase));
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
     if (plan->inert_count) oos_text_put(text, "\n");
     for (size_t i = 0; i < plan->assumed_count; i++) {

@@ -27,9 +27,11 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
     if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_style_ink(style, OOS_INK_BOLD, ": out of memory");
     if (plan->verdict == OOMSIGHT_VERDICT_REFUSED)
         oos_style_ink(style, OOS_INK_BOLD, ": refused by the engine");
-    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
-        oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)",
-                      (unsigned)(10 * plan->probability + 0.5));
+    unsigned const tenths = (unsigned)(10 * (plan->probability > 0 ? plan->probability : 0) + 0.5);
+    bool const told =
+        plan->phase != OOS_PHASE_COUNT && (tenths <= 3 || tenths >= 7); /* 5 in 10 tells nothing */
+    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT && told)
+        oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)", tenths);
     char line[512], name[160];
     char count[32] = "";
     if (setup->tp * setup->pp > 1)
@@ -50,6 +52,26 @@ static void put_assumed(const oos_style *style, const oos_plan *plan)
         oos_text_printf(&line, "%s%s", i ? "; " : "assumed: ", plan->assumed[i]);
     if (line.len && !line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
+}
+
+/* Why what fits is not certain, or why no flag helps what fails. */
+static void put_doubts(const oos_style *style, const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->doubt_count; i++) {
+        oos_text line = {0};
+        bool const starts = plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+        oos_text_printf(&line, "%s%s", starts ? "not certain: " : "", plan->doubts[i]);
+        if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
+        oos_text_free(&line);
+    }
+}
+
+/* What was said above already. */
+static bool is_doubt(const oos_plan *plan, const char *note)
+{
+    for (size_t i = 0; i < plan->doubt_count; i++)
+        if (strcmp(plan->doubts[i], note) == 0) return true;
+    return false;
 }
 
 /* The rows of the phase that decides, or of serving when all is well. */
@@ -92,7 +114,7 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
         plan->verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
-    oos_style_count(length, sizeof length, plan->setup->max_model_len);
+    oos_style_count(length, sizeof length, oos_plan_length(plan));
     char line[256];
     uint64_t const cache = plan->setup->blocks_override.known
                                ? oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes)
@@ -107,14 +129,17 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
     for (size_t i = 0; i < plan->fork_count; i++) {
         const oos_fork *fork = &plan->forks[i];
-        if (fork->verdict == fork->other_verdict && (!all || fork->kv_tokens == fork->other_kv_tokens))
-            continue;
-        char tokens[40], other[40], line[320];
+        uint64_t const apart = oos_far(fork->kv_bytes, fork->other_kv_bytes);
+        bool const far = apart > plan->setup->device.total_bytes / 100;
+        if (fork->verdict == fork->other_verdict && !far && (!all || apart == 0)) continue;
+        char tokens[40], other[40], line[400];
         oos_style_count(tokens, sizeof tokens, fork->kv_tokens);
         oos_style_count(other, sizeof other, fork->other_kv_tokens);
-        oos_format(line, sizeof line,
-                   "no flag tells: %s, as planned, %s tokens; %s, %s tokens. Settled by %s.", fork->meant,
-                   tokens, fork->other, other, fork->closed_by);
+        oos_format(
+            line, sizeof line,
+            "no flag tells: %s, as planned, %.2f GiB = %s tokens; %s, %.2f GiB = %s tokens. Settled by %s.",
+            fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes), other,
+            fork->closed_by);
         oos_style_paragraph(style, 2, line);
     }
 }
@@ -211,10 +236,26 @@ static void put_cost(const oos_style *style, const oos_fix *fix)
 {
     oos_text line = {0};
     oos_text_printf(&line, "gives up %s", fix->gives_up);
-    if (fix->verdict == OOMSIGHT_VERDICT_TIGHT)
+    if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->phase != OOS_PHASE_COUNT)
         oos_text_printf(&line, "; not certain: %s is tight", oos_phase_word(fix->phase));
     if (!line.failed) oos_style_paragraph(style, 4, line.ptr);
     oos_text_free(&line);
+}
+
+/* A value of the first answer that the engine can also choose by itself. */
+static void put_auto(const oos_style *style, const oos_plan *plan)
+{
+    for (size_t i = plan->answer_count; i < plan->fix_count; i++) {
+        const oos_fix *fix = &plan->fixes[i];
+        if (fix->change_count != 2 || strcmp(fix->change[1], "auto") != 0) continue;
+        for (size_t k = 0; k + 1 < plan->fixes[0].change_count; k++) {
+            if (strcmp(plan->fixes[0].change[k], fix->change[0]) != 0) continue;
+            char line[160];
+            snprintf(line, sizeof line, "or %s auto: the engine takes what it finds room for",
+                     fix->change[0]);
+            oos_style_paragraph(style, 4, line);
+        }
+    }
 }
 
 static void put_answer(const oos_style *style, const oos_fix *fix, bool first)
@@ -251,7 +292,8 @@ static void put_fixes(const oos_style *style, const oos_plan *plan)
             put_command(style, fix);
         int const used = snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens,
                                   fix->keeps, fix->gives_up);
-        if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && used > 0 && (size_t)used < sizeof line)
+        if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->phase != OOS_PHASE_COUNT && used > 0 &&
+            (size_t)used < sizeof line)
             snprintf(line + used, sizeof line - (size_t)used, "; not certain: %s is tight",
                      oos_phase_word(fix->phase));
         oos_style_paragraph(style, 8, line);
@@ -271,6 +313,12 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
                    oos_gib(needs->checkpoint_bytes), tokens);
         oos_style_paragraph(style, 4, line);
     }
+    if (needs->no_release)
+        oos_style_paragraph(style, 4,
+                            "another checkpoint or other arguments: no release known here takes these");
+    if (needs->no_device)
+        oos_style_paragraph(style, 4,
+                            "a smaller model: sixteen of no GPU known here are enough for this one");
     if (needs->release)
         oos_style_put(style, "    %s %s takes this command\n", plan->engine->title, needs->release);
     for (size_t i = 0; i < needs->gpu_count; i++) {
@@ -282,20 +330,39 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     }
 }
 
+/* Flags that do nothing for this phase and are in the command for another one; each phase once. */
+static void put_later(const oos_style *style, const oos_plan *plan, size_t first)
+{
+    oos_phase const phase = plan->inert[first].needed_by;
+    oos_text line = {0};
+    for (size_t i = 0; i < first; i++)
+        if (plan->inert[i].needed_by == phase) return;
+    if (phase == OOS_PHASE_COUNT) return;
+    oos_text_printf(&line, "in the command for %s, which comes later:", oos_phase_word(phase));
+    for (size_t i = first; i < plan->inert_count; i++)
+        if (plan->inert[i].needed_by == phase) oos_text_printf(&line, " %s", plan->inert[i].flag);
+    if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_free(&line);
+}
+
 static void put_inert(const oos_style *style, const oos_plan *plan)
 {
     oos_text line = {0};
     if (!plan->inert_count) return;
     oos_text_put(style->text, "\n");
-    oos_text_put(&line, "changes nothing here:");
+    oos_text_printf(&line, "changes nothing in %s:", oos_phase_word(plan->phase));
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&line, " %s", plan->inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
+    for (size_t i = 0; i < plan->inert_count; i++) put_later(style, plan, i);
 }
 
 static void put_advice(const oos_style *style, const oos_plan *plan, bool verbose)
 {
-    for (size_t i = 0; i < plan->answer_count; i++) put_answer(style, &plan->fixes[i], i == 0);
+    for (size_t i = 0; i < plan->answer_count; i++) {
+        put_answer(style, &plan->fixes[i], i == 0);
+        if (i == 0) put_auto(style, plan);
+    }
     if (verbose || (!plan->answer_count && !plan->needs)) put_fixes(style, plan);
     put_needs(style, plan);
     if (plan->fix_count == 0 && !plan->needs && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN &&
@@ -329,16 +396,17 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     bool const verbose = params->verbose || params->explain, fails = plan->verdict != OOMSIGHT_VERDICT_FITS;
     put_headline(&style, plan);
     put_assumed(&style, plan);
+    put_doubts(&style, plan);
     put_capacity(&style, plan);
-    if (plan->why) oos_style_paragraph(&style, 2, plan->why);
+    if (plan->why && !is_doubt(plan, plan->why)) oos_style_paragraph(&style, 2, plan->why);
     put_message(&style, plan, verbose);
     put_forks(&style, plan, verbose);
     if (verbose && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
         put_phases(&style, plan, params->explain != 0);
-    if (fails) put_advice(&style, plan, verbose);
+    if (fails || plan->answer_count) put_advice(&style, plan, verbose);
     bool first = true;
     for (size_t i = 0; i < plan->note_count; i++) {
-        if (!verbose && is_idle(plan->notes[i])) continue;
+        if ((!verbose && is_idle(plan->notes[i])) || is_doubt(plan, plan->notes[i])) continue;
         if (first) oos_text_put(text, "\n");
         first = false;
         put_note(&style, plan->notes[i]);

@@ -1,5 +1,6 @@
 /* Words that every form of a plan uses. */
 #include "report/plan.h"
+#include "base/json_write.h"
 #include "base/locale.h"
 #include "report/style.h"
 
@@ -46,6 +47,14 @@ const char *oos_report_answer_word(const oos_plan *plan)
 const char *oos_report_answer_heading(const oos_plan *plan)
 {
     return answers[answer_of(plan)][1];
+}
+
+void oos_report_probability_json(oos_json_writer *w, const char *key, double probability)
+{
+    if (probability < 0)
+        oos_json_field_str(w, key, NULL);
+    else
+        oos_json_field_f64(w, key, probability);
 }
 
 const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t size)

@@ -17,11 +17,17 @@ static bool owners_known(const oos_run_device *device)
     return false;
 }
 
+/* Of the names; the figures behind them take 22 columns. */
+static int word_columns(const oos_style *style)
+{
+    return style->width >= 64 || style->width < 30 ? 38 : (int)style->width - 26;
+}
+
 static void put_row(const oos_style *style, const oos_run_device *device, const char *word, uint64_t now,
                     uint64_t most, bool lives)
 {
     oos_text_put(style->text, "    ");
-    oos_style_cell(style, 38, word);
+    oos_style_cell(style, word_columns(style), word);
     if (lives) oos_text_printf(style->text, " %8.2f", oos_gib(now));
     oos_text_printf(style->text, " %8.2f GiB ", oos_gib(most));
     if (style->width >= 80)
@@ -32,6 +38,10 @@ static void put_row(const oos_style *style, const oos_run_device *device, const 
 
 static void put_owners(const oos_style *style, const oos_run_device *device, bool lives)
 {
+    oos_text_put(style->text, "    ");
+    oos_style_cell(style, word_columns(style), "");
+    if (lives) oos_style_put(style, " %8s", "now");
+    oos_style_put(style, " %8s\n", "at most");
     for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
         if (device->owners_at_peak[owner] || device->owners_now[owner])
             put_row(style, device, oos_owner_word(owner), device->owners_now[owner],
@@ -48,7 +58,7 @@ static void put_calls(const oos_style *style, const oos_run_device *device)
         }
 }
 
-static void put_head(const oos_style *style, const oos_run_device *device, bool lives)
+static void put_head(const oos_style *style, const oos_run_device *device, uint64_t asked_bytes, bool lives)
 {
     oos_text_put(style->text, "  ");
     oos_style_word(style, device->bus_id);
@@ -57,6 +67,9 @@ static void put_head(const oos_style *style, const oos_run_device *device, bool 
                   oos_gib(device->peak_bytes), oos_gib(device->budget_bytes));
     if (device->budget_bytes != device->total_bytes)
         oos_style_put(style, " (the device has %.2f)", oos_gib(device->total_bytes));
+    else if (asked_bytes > device->total_bytes)
+        oos_style_put(style, " (all of the device: the budget of %.2f is more than it has)",
+                      oos_gib(asked_bytes));
     oos_text_put(style->text, "\n    ");
     oos_style_bar(style, lives ? device->held_bytes + device->outside_bytes : device->peak_bytes,
                   device->budget_bytes, style->width > 60 ? 40 : 20,
@@ -64,16 +77,17 @@ static void put_head(const oos_style *style, const oos_run_device *device, bool 
     oos_text_put(style->text, "\n");
 }
 
-static void put_device(const oos_style *style, const oos_run_device *device, bool lives)
+static void put_device(const oos_style *style, const oos_run_device *device, uint64_t asked_bytes, bool lives)
 {
     bool const known = owners_known(device);
-    put_head(style, device, lives);
+    put_head(style, device, asked_bytes, lives);
     if (known)
         put_owners(style, device, lives);
     else
         put_calls(style, device);
     oos_text_put(style->text, "    ");
-    oos_style_cell(style, known && lives ? 47 : known ? 38 : 42, "contexts, kernels, graphs: by no call");
+    int const columns = known ? word_columns(style) + (lives ? 9 : 0) : 42;
+    oos_style_cell(style, columns, columns < 38 ? "by no call" : "contexts, kernels, graphs: by no call");
     if (device->outside_known)
         oos_text_printf(style->text, " %8.2f GiB\n", oos_gib(device->outside_bytes));
     else
@@ -84,7 +98,12 @@ static void put_refused(const oos_style *style, const oos_run_state *state)
 {
     const oos_segment_failure *first = &state->first_refused;
     oos_text_put(style->text, "  ");
-    oos_style_ink(style, OOS_INK_BAD, "%llu calls were refused", (unsigned long long)state->refused_count);
+    const char *by = oos_run_refused_by(state);
+    oos_style_ink(style, OOS_INK_BAD,
+                  strcmp(by, "reserve") == 0  ? "%llu calls were refused by the reserve of oomsight run"
+                  : strcmp(by, "budget") == 0 ? "%llu calls were refused by the budget of oomsight run"
+                                              : "%llu calls were refused: the device was full",
+                  (unsigned long long)state->refused_count);
     oos_style_put(style, "; the first: process %u asked for %.2f GiB by %s with %.2f GiB left", first->pid,
                   oos_gib(first->bytes), oos_use_word(first->use), oos_gib(first->free_bytes));
     oos_text_put(style->text, "\n");
@@ -122,18 +141,54 @@ static void put_serving(const oos_style *style, const oos_serving *serving)
     }
 }
 
+/* Nothing seen is not nothing used. */
+static void put_unseen(const oos_style *style, const oos_run_state *state)
+{
+    if (!state->seen_count)
+        oos_style_paragraph(
+            style, 2,
+            "No process of the run came to the guard, so nothing is known of device memory. A "
+            "program that gets no LD_PRELOAD, runs as another user or is linked statically is not seen.");
+    else if (!state->device_count)
+        oos_style_put(style, "  No process that the guard saw allocated memory on a device.\n");
+    for (unsigned i = 0; i < state->unseen_count; i++) {
+        const oos_segment_unseen *entry = &state->unseen[i];
+        oos_text_put(style->text, "  ");
+        oos_style_ink(style, OOS_INK_BAD, "process %u", entry->pid);
+        oos_text_put(style->text, " (");
+        oos_style_word(style, entry->name);
+        oos_style_put(style, ") is not counted\n");
+        oos_style_paragraph(style, 4, oos_unseen_word(entry->why));
+    }
+    if (state->limit == OOMSIGHT_RUN_LIMIT_NOT_FOR_ALL) {
+        oos_text_put(style->text, "  ");
+        oos_style_ink(style, OOS_INK_BAD, "the limit is not in force for what is not counted");
+        oos_text_put(style->text, "\n");
+    }
+}
+
+/* An engine that is ready is in no phase of its start: whether it works is known where it tells its requests. */
+static const char *phase_word(const oos_run_told *run)
+{
+    const oos_serving *serving = &run->serving;
+    if (run->state.phase != OOS_PHASE_RUNTIME_PREFILL || !run->state.lives)
+        return oos_phase_word(run->state.phase);
+    return serving->requests_known && !serving->running && !serving->waiting ? "ready, idle" : "ready";
+}
+
 void oos_report_run_text(oos_text *text, const oos_run_told *run, const oomsight_render_params *params)
 {
     const oos_run_state *state = &run->state;
     oos_style const style = oos_style_of(text, params);
     if (state->phase < OOS_PHASE_COUNT) {
         oos_style_put(&style, state->lives ? "  phase: " : "  last phase: ");
-        oos_style_ink(&style, OOS_INK_BOLD, "%s", oos_phase_word(state->phase));
+        oos_style_ink(&style, OOS_INK_BOLD, "%s", phase_word(run));
         oos_text_put(text, "\n");
     }
     put_serving(&style, &run->serving);
-    if (!state->device_count) oos_style_put(&style, "No process of the run allocated memory on a device.\n");
-    for (unsigned i = 0; i < state->device_count; i++) put_device(&style, &state->devices[i], state->lives);
+    put_unseen(&style, state);
+    for (unsigned i = 0; i < state->device_count; i++)
+        put_device(&style, &state->devices[i], state->asked_bytes, state->lives);
     if (state->any_refused) put_refused(&style, state);
     for (size_t i = 0; i < run->growth_count; i++) put_growth(&style, &run->growth[i]);
     if (state->pinned_peak_bytes)
@@ -251,6 +306,28 @@ static void put_serving_json(oos_json_writer *w, const oos_serving *serving)
     oos_json_end_object(w);
 }
 
+static void put_unseen_json(oos_json_writer *w, const oos_run_state *state)
+{
+    static const char *const words[] = {NULL, "in force", "not in force", "not in force"};
+    oos_json_field_u64(w, "processes_seen", state->seen_count);
+    oos_json_key(w, "not_seen");
+    oos_json_begin_array(w);
+    for (unsigned i = 0; i < state->unseen_count; i++) {
+        oos_json_begin_object(w);
+        oos_json_field_u64(w, "pid", state->unseen[i].pid);
+        oos_json_field_str(w, "name", state->unseen[i].name);
+        oos_json_field_str(w, "why", oos_unseen_word(state->unseen[i].why));
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_field_str(w, "limit", words[state->limit]);
+    oos_json_key(w, "budget_asked_bytes");
+    if (state->asked_bytes)
+        oos_json_put_u64(w, state->asked_bytes);
+    else
+        oos_json_put_null(w);
+}
+
 void oos_report_run_json(oos_text *text, const oos_run_told *run)
 {
     const oos_run_state *state = &run->state;
@@ -266,6 +343,7 @@ void oos_report_run_json(oos_text *text, const oos_run_told *run)
     oos_json_begin_array(w);
     for (unsigned i = 0; i < state->process_count; i++) put_process_json(w, &state->processes[i]);
     oos_json_end_array(w);
+    put_unseen_json(w, state);
     oos_json_field_u64(w, "reserve_bytes", state->reserve_bytes);
     oos_json_field_u64(w, "refused", state->refused_count);
     oos_json_key(w, "first_refused");
@@ -276,6 +354,7 @@ void oos_report_run_json(oos_text *text, const oos_run_told *run)
         oos_json_field_u64(w, "bytes", state->first_refused.bytes);
         oos_json_field_u64(w, "free_bytes", state->first_refused.free_bytes);
         oos_json_field_bool(w, "host", state->first_refused.host != 0);
+        oos_json_field_str(w, "by", oos_run_refused_by(state));
         oos_json_end_object(w);
     } else
         oos_json_put_null(w);

@@ -15,6 +15,7 @@ typedef enum family {
     RESIDENT,
     GROWTH,
     PHASE,
+    NOT_SEEN,
     FAMILY_COUNT
 } family;
 
@@ -31,6 +32,8 @@ static const struct {
     [RESIDENT] = {"resident_bytes", "gauge", "Resident host memory, over all processes that use a device."},
     [GROWTH] = {"growth_bytes_per_hour", "gauge", "The slope of what surely grows."},
     [PHASE] = {"phase", "gauge", "1 for the phase the engine is in, by its log."},
+    [NOT_SEEN] = {"not_seen_processes", "gauge",
+                  "Processes that use CUDA and that the guard does not count."},
 };
 
 /* Labels of ours are plain words; a bus address is copied as far as it is one. */
@@ -66,6 +69,7 @@ static void put_device(oos_text *text, family f, const oos_run_told *run, const 
     case RESIDENT:
     case GROWTH:
     case PHASE:
+    case NOT_SEEN:
     case FAMILY_COUNT: break;
     }
 }
@@ -83,6 +87,7 @@ static void put_run(oos_text *text, family f, const oos_run_told *run)
     for (unsigned i = 0; i < state->device_count; i++) put_device(text, f, run, &state->devices[i]);
     if (f == PINNED) put_sample(text, f, run, NULL, NULL, NULL, pinned_bytes(state));
     if (f == RESIDENT) put_sample(text, f, run, NULL, NULL, NULL, run->host_bytes);
+    if (f == NOT_SEEN) put_sample(text, f, run, NULL, NULL, NULL, state->unseen_count);
     if (f == PHASE && state->phase < OOS_PHASE_COUNT)
         put_sample(text, f, run, NULL, "phase", oos_phase_word(state->phase), 1);
     for (size_t i = 0; f == GROWTH && i < run->growth_count; i++) {

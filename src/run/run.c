@@ -77,6 +77,21 @@ static void read_processes(const oos_segment *segment, oos_run_state *state)
     }
 }
 
+static void read_unseen(const oos_segment *segment, oos_run_state *state)
+{
+    for (unsigned i = 0; i < OOS_SEGMENT_UNSEEN; i++) {
+        oos_segment_unseen const entry = segment->unseen[i];
+        if (!entry.pid || entry.why >= OOS_UNSEEN_COUNT || !memchr(entry.name, 0, sizeof entry.name))
+            continue;
+        state->unseen[state->unseen_count++] = entry;
+    }
+    state->seen_count = segment->claimed_count;
+    if (segment->budget_bytes || segment->budget_millionths || segment->reserve_bytes)
+        state->limit = state->unseen_count  ? OOMSIGHT_RUN_LIMIT_NOT_FOR_ALL
+                       : !state->seen_count ? OOMSIGHT_RUN_LIMIT_FOR_NOBODY
+                                            : OOMSIGHT_RUN_LIMIT_IN_FORCE;
+}
+
 void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
 {
     memset(ret_state, 0, sizeof *ret_state);
@@ -87,6 +102,8 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
             read_device(device, &ret_state->devices[ret_state->device_count++]);
     }
     read_processes(segment, ret_state);
+    read_unseen(segment, ret_state);
+    ret_state->asked_bytes = segment->budget_bytes;
     if (segment->failure_count)
         for (unsigned i = 0; i < ret_state->device_count; i++)
             ret_state->devices[i].at_refusal_known =
@@ -100,6 +117,17 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
         segment->phase < OOS_SEGMENT_PHASES && segment->phase_told ? segment->phase : OOS_SEGMENT_PHASES;
     if (segment->bundle_count && memchr(segment->bundle_path, 0, sizeof segment->bundle_path))
         ret_state->bundle_path = segment->bundle_path;
+}
+
+const char *oos_run_refused_by(const oos_run_state *state)
+{
+    if (!state->any_refused) return NULL;
+    if (state->first_refused.host) return "reserve";
+    for (unsigned i = 0; i < state->device_count; i++)
+        if (state->devices[i].at_refusal_known &&
+            state->devices[i].budget_bytes >= state->devices[i].total_bytes)
+            return "device";
+    return "budget";
 }
 
 /* ---- the last events -------------------------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 
 #include "base/segment.h"
 
+#include <oomsight/oomsight.h>
+
 typedef struct oos_run_device {
     const char *bus_id;
     uint64_t total_bytes;  /* of the device; 0: no process asked yet */
@@ -32,12 +34,20 @@ typedef struct oos_run_state {
     unsigned process_count;
     uint64_t pinned_peak_bytes; /* the largest of a process */
     uint64_t refused_count, reserve_bytes;
+    uint64_t asked_bytes; /* the budget, as it was asked for in bytes; 0: none */
+    uint64_t seen_count;  /* processes that ever came to the guard */
+    oos_segment_unseen unseen[OOS_SEGMENT_UNSEEN];
+    unsigned unseen_count;
+    oomsight_run_limit limit;
     oos_segment_failure first_refused;
     uint32_t phase; /* that the log told; OOS_SEGMENT_PHASES: none */
     bool any_refused;
     bool lives;              /* a process of it is there */
     const char *bundle_path; /* of the last bundle; NULL: none */
 } oos_run_state;
+
+/* What said no: the budget, the host's reserve, or the device, which is full; NULL: nothing was refused. */
+const char *oos_run_refused_by(const oos_run_state *state);
 
 /* What NVML says is used on each device, by its address on the bus; 0 without NVML. Nothing of NVML stays loaded. */
 unsigned oos_run_devices_before(oos_device_spec *ret_specs, unsigned most);

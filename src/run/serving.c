@@ -5,6 +5,8 @@
 
 typedef enum figure { RUNNING, WAITING, KV_USED } figure;
 
+#define REQUESTS_MAX 1e9 /* more is no number of requests, and then nothing of it is believed */
+
 /* Of each engine; a name ends before its labels or the value. */
 static const struct {
     const char *name;
@@ -27,7 +29,7 @@ static bool value_of(oos_view line, size_t name_len, double *ret_value)
     memcpy(number, line.ptr + at, kept);
     number[kept] = '\0';
     *ret_value = oos_real_read(number, &end);
-    return end != number && *ret_value >= 0 && *ret_value <= 1e12;
+    return end != number && *ret_value >= 0 && *ret_value <= 2 * REQUESTS_MAX;
 }
 
 static void take(figure what, double value, oos_serving *serving)
@@ -38,7 +40,8 @@ static void take(figure what, double value, oos_serving *serving)
         serving->kv_known = true;
         return;
     }
-    *(what == RUNNING ? &serving->running : &serving->waiting) += (uint64_t)value;
+    uint64_t *sum = what == RUNNING ? &serving->running : &serving->waiting;
+    *sum = *sum > (uint64_t)REQUESTS_MAX ? *sum : *sum + (uint64_t)value;
     serving->requests_known = true;
 }
 
@@ -62,6 +65,10 @@ bool oos_serving_read(oos_view metrics, oos_serving *ret_serving)
         size_t const len = end ? (size_t)(end - start) : metrics.len - at;
         line_read((oos_view){start, len}, ret_serving);
         at += len + 1;
+    }
+    if (ret_serving->running > (uint64_t)REQUESTS_MAX || ret_serving->waiting > (uint64_t)REQUESTS_MAX) {
+        ret_serving->requests_known = false;
+        ret_serving->running = ret_serving->waiting = 0;
     }
     return ret_serving->requests_known || ret_serving->kv_known;
 }

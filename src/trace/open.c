@@ -21,6 +21,31 @@ static bool is_json_lines(oos_view head)
     return memmem(line.ptr, line.len, "\"op\"", 4) != NULL;
 }
 
+/* The first key of an object is one of a snapshot's. */
+static bool is_snapshot(oos_view head)
+{
+    static const char *const keys[] = {"segments", "device_traces", "allocator_settings",
+                                       "external_annotations"};
+    size_t at = 1;
+    while (at < head.len && strchr(" \t\r\n", head.ptr[at])) at++;
+    if (at == head.len || head.ptr[at] != '"') return false;
+    const char *end = memchr(head.ptr + at + 1, '"', head.len - at - 1);
+    if (!end) return false;
+    oos_view const key = {head.ptr + at + 1, (size_t)(end - head.ptr) - at - 1};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (oos_view_is(key, keys[i])) return true;
+    return false;
+}
+
+bool oos_trace_begins(oos_view head)
+{
+    enum { PROTOCOL_NEWEST = 5 };
+    if (head.len < 2) return false;
+    if ((unsigned char)head.ptr[0] == 0x80) return head.ptr[1] >= 0 && head.ptr[1] <= PROTOCOL_NEWEST;
+    if (head.ptr[0] == '{') return is_json_lines(head) || is_snapshot(head);
+    return oos_view_starts(head, OOMSIGHT_TRACE_MAGIC) || oos_trace_begins_text(head);
+}
+
 oomsight_status oos_trace_read(oos_stream *stream, oos_trace **ret_trace, oomsight_error *reterr)
 {
     oos_view head;

@@ -60,6 +60,8 @@ typedef struct oos_snapshot {
     bool has_pools;              /* entries tell their pool: torch after 2.11 */
     bool has_metadata, has_host; /* keys that came with 2.10 and 2.15 */
     char settings[1024];         /* PYTORCH_CUDA_ALLOC_CONF of the last call */
+    oos_u64 total_bytes;         /* of the device, where a dry run has written it down */
+    uint64_t base_bytes;         /* of it, held outside PyTorch */
     oos_trace_builder *builder;  /* strings, frames, stacks, streams, pools */
 } oos_snapshot;
 

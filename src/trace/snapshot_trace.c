@@ -4,7 +4,9 @@
  * (or `oom`). What is not told is worked out:
  *   empty_cache      segments given back although the next request would have fitted, or outside a malloc
  *   record_stream    a gap between free_requested and free_completed: a stream of its own waits for each such block
- *   capacity         reserved bytes plus device_free at an `oom`; else the most ever reserved, if there was pressure
+ *   capacity         as a dry run has written it; reserved bytes plus device_free at an `oom`; else the most ever reserved, if
+ *                    there was pressure
+ *   stacks           of a history without: those of the blocks that live at the end
  *   sticky back-end  an `oom` that reports less free memory than the same call had just given back
  *   what was before  a history that begins in mid-life frees blocks it never allocated: they are allocated first
  *   pool             entries of torch 2.11 and before do not tell it: the segment that holds the address at the end does */
@@ -100,6 +102,8 @@ static void find_capacity(converter *c)
         if (gives(e)) reserved = oos_sub(reserved, e->bytes);
         highest = oos_max(highest, reserved);
     }
+    if (c->snapshot->total_bytes.known)
+        c->capacity = c->snapshot->total_bytes.value - c->snapshot->base_bytes;
     if (!c->capacity && pressure) c->capacity = highest;
 }
 
@@ -135,6 +139,36 @@ static size_t first_alloc_of(const converter *c, uint64_t address)
             high = middle;
     }
     return low < c->alloc_count && c->allocs[low].address == address ? c->allocs[low].at : SIZE_MAX;
+}
+
+/* Index of the last one. */
+static size_t last_alloc_of(const converter *c, uint64_t address)
+{
+    size_t low = 0, high = c->alloc_count;
+    while (low < high) {
+        size_t const middle = low + (high - low) / 2;
+        if (c->allocs[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && c->allocs[low - 1].address == address ? c->allocs[low - 1].at : SIZE_MAX;
+}
+
+/* A history without stacks: what lives at the end tells who asked for it. */
+static void stacks_from_blocks(converter *c)
+{
+    const oos_snapshot *s = c->snapshot;
+    oos_snapshot_entry *entries = s->entries ? s->entries + s->histories[c->device].first : NULL;
+    for (size_t i = 0; i < s->segment_count; i++) {
+        const oos_snapshot_segment *g = &s->segments[i];
+        if (g->device != c->device) continue;
+        for (size_t k = 0; k < g->block_count; k++) {
+            const oos_snapshot_block *b = &s->blocks[g->first_block + k];
+            size_t const last = b->stack && b->state == 0 ? last_alloc_of(c, b->address) : SIZE_MAX;
+            if (last != SIZE_MAX && !entries[last].stack) entries[last].stack = b->stack;
+        }
+    }
 }
 
 static void add_before(converter *c, uint64_t address, uint64_t bytes, uint32_t stack, uint16_t stream,
@@ -340,8 +374,12 @@ static bool convert_device(oos_snapshot *s, uint8_t device, oos_trace *trace)
         trace->placement = OOS_PLACEMENT_GIVEN;
         trace->given_devices |= (uint64_t)1 << device;
     }
+    if (!c.failed) stacks_from_blocks(&c);
     if (!c.failed) convert(&c);
-    if (c.capacity && !trace->total_bytes.known) {
+    if (s->total_bytes.known && !trace->total_bytes.known) {
+        trace->total_bytes = s->total_bytes;
+        trace->base_bytes = oos_u64_of(s->base_bytes);
+    } else if (c.capacity && !trace->total_bytes.known) {
         trace->total_bytes = oos_u64_of(c.capacity);
         trace->base_bytes = oos_u64_of(0);
     }

@@ -159,6 +159,8 @@ oomsight_status oos_trace_read_jsonl(oos_stream *stream, oos_trace **ret_trace, 
 
 /* The small text form for reproducers written by hand (docs/formats/trace.md). */
 oomsight_status oos_trace_read_text(oos_stream *stream, oos_trace **ret_trace, oomsight_error *reterr);
+/* Two lines of it at least, and none of anything else; the last may be cut. */
+bool oos_trace_begins_text(oos_view head);
 
 /* Records of include/oomsight/trace.h. */
 oomsight_status oos_trace_read_binary(oos_stream *stream, oos_trace **ret_trace, oomsight_error *reterr);

@@ -61,6 +61,37 @@ static uint64_t name_of(const char *word)
     return oos_hash_add(OOS_HASH_START, word, strlen(word)) | (uint64_t)1 << 63;
 }
 
+static const char *const header_keys[] = {"torch",       "settings",  "device_total",
+                                          "device_used", "placement", "nvml"};
+
+static bool is_header(const char *key)
+{
+    for (size_t i = 0; i < sizeof header_keys / sizeof *header_keys; i++)
+        if (strcmp(key, header_keys[i]) == 0) return true;
+    return false;
+}
+
+bool oos_trace_begins_text(oos_view head)
+{
+    size_t known = 0;
+    for (size_t at = 0; at < head.len;) {
+        const char *end = memchr(head.ptr + at, '\n', head.len - at);
+        size_t const next = end ? (size_t)(end - head.ptr) + 1 : head.len;
+        char word[24];
+        size_t len = 0;
+        while (at < next && strchr(" \t\r\n", head.ptr[at])) at++;
+        while (at + len < next && len + 1 < sizeof word && !strchr(" \t\r\n", head.ptr[at + len])) len++;
+        memcpy(word, head.ptr + at, len);
+        word[len] = '\0';
+        at = next;
+        oos_op op;
+        if (len == 0 || word[0] == '#') continue;
+        if (!is_header(word) && !oos_op_find(word, &op)) return !end && known >= 2;
+        known++;
+    }
+    return known >= 2;
+}
+
 static oomsight_status header(text_reader *r, bool *ret_taken)
 {
     oos_trace *trace = oos_trace_builder_trace(r->builder);

@@ -1,6 +1,7 @@
 /* From values to a snapshot: entries, blocks and frames as soon as their dictionary is filled, the rest at the end. */
 #include "trace/values_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *string_of(const oos_values *v, oos_value value)
@@ -286,6 +287,22 @@ static void take_histories(oos_values *v, oos_value list)
         take_history(v, item, &s->histories[s->history_count++]);
 }
 
+/* PyTorch writes every setting that was ever set, this one as the largest number there is. */
+#define NO_SPLIT_LIMIT "max_split_size_mb:17592186044415"
+
+/* One word of a list with commas, with a comma beside it. */
+static void drop_word(char *list, const char *word)
+{
+    char *at = strstr(list, word);
+    size_t len = strlen(word);
+    if (!at || (at > list && at[-1] != ',') || (at[len] && at[len] != ',')) return;
+    if (at[len])
+        len++;
+    else if (at > list)
+        at--, len++;
+    memmove(at, at + len, strlen(at + len) + 1);
+}
+
 static void take_settings(oos_values *v, oos_value dict)
 {
     oos_value key, value;
@@ -294,7 +311,19 @@ static void take_settings(oos_values *v, oos_value dict)
             oos_view const text =
                 oos_view_slice(oos_view_of(string_of(v, value)), 0, sizeof v->snapshot->settings - 1);
             memcpy(v->snapshot->settings, text.ptr, text.len);
+            drop_word(v->snapshot->settings, NO_SPLIT_LIMIT);
         }
+}
+
+/* "TOTAL BASE" in bytes: what a dry run knows of its device. */
+static void take_device(oos_values *v, oos_value value)
+{
+    unsigned long long total, base;
+    if (value.kind != OOS_KIND_STRING || sscanf(string_of(v, value), "%llu %llu", &total, &base) != 2 ||
+        base > total)
+        return;
+    v->snapshot->total_bytes = oos_u64_of(total);
+    v->snapshot->base_bytes = base;
 }
 
 oomsight_status oos_values_to_snapshot(oos_values *v, oos_snapshot **ret_snapshot, oomsight_error *reterr)
@@ -313,6 +342,8 @@ oomsight_status oos_values_to_snapshot(oos_values *v, oos_snapshot **ret_snapsho
             take_histories(v, value);
         else if (strcmp(name, "allocator_settings") == 0)
             take_settings(v, value);
+        else if (strcmp(name, "oomsight_device") == 0)
+            take_device(v, value);
         else if (strcmp(name, "external_annotations") == 0 && value.kind == OOS_KIND_LIST)
             v->snapshot->annotation_count = v->lists.list[value.bits].count;
         else if (strcmp(name, "host_segments") == 0)

@@ -10,7 +10,7 @@
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* the share of a busy machine must not matter */
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -49,9 +49,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", error.text);
         return 3;
     }
-    unsigned long plans = 0, fits = 0;
+    unsigned long plans = 0, fits = 0, rounds = 0;
     double const start = now();
-    while (now() - start < limit)
+    double best = 1e9;
+    while (now() - start < limit) {
+        double const begun = now();
         for (size_t g = 0; g < 8; g++)
             for (size_t v = 0; v < 6; v++)
                 for (size_t s = 0; s < 4; s++)
@@ -75,11 +77,16 @@ int main(int argc, char **argv)
                         plans++;
                         oomsight_plan_free(plan);
                     }
+        double const took = now() - begun;
+        if (took < best) best = took;
+        rounds++;
+    }
     double const each = (now() - start) / (double)plans;
     double const config = config_seconds(argv[1]);
-    printf(
-        "plan: %.0f a second (%.2f us each, %lu of %lu fit); parsing config.json alone %.2f us: ratio %.3f\n",
-        1 / each, each * 1e6, fits, plans, config * 1e6, each / config);
+    printf("plan: %.0f a second (%.2f us each, %.2f in the best round, %lu of %lu fit); parsing config.json "
+           "alone %.2f us: ratio %.3f\n",
+           1 / each, each * 1e6, rounds ? best / (double)plans * (double)rounds * 1e6 : 0.0, fits, plans,
+           config * 1e6, each / config);
     oomsight_model_close(model);
     oomsight_data_close(data);
     return 0;

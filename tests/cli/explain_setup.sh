@@ -69,3 +69,8 @@ P
 ask "nothing to go by" <<P
 some words
 P
+echo "-- several cards show nearly this total: none is named; the log's own name is"
+total="CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.00 GiB is free."
+echo "$total" | $OOMSIGHT explain | grep -E "^  .*23.64 GiB"
+for format in json html; do echo "$total" | $OOMSIGHT explain --format $format | grep -o '"gpu": {[^}]*}'; done
+printf 'GPU 0: NVIDIA GeForce RTX 4090 (UUID: x)\n%s\n' "$total" | $OOMSIGHT explain --json | grep -o '"gpu": {[^}]*}'

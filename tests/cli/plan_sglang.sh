@@ -11,6 +11,18 @@ brief --engine sglang=0.5.1 -- $models/small-llama
 lines=4
 brief --engine sglang=0.5.23 -- $models/small-llama --max-modle-len 4096
 brief --engine sglang=0.5.23 -- $models/small-hybrid
+own() { "$OOMSIGHT" plan --offline --json --gpu h100 --engine sglang=0.5.23 -- "$@" | python3 -c 'import json, sys; print(sorted(json.load(sys.stdin)["setup"]["own"].items()))'; }
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+python3 - "$models/small-llama/config.json" "$work/config.json" <<'PY'
+import json, sys
+text = json.load(open(sys.argv[1]))
+text["model_type"] = "qwen3"
+json.dump({"architectures": ["Qwen3VLForConditionalGeneration"], "model_type": "qwen3_vl", "text_config": text,
+           "vision_config": {"depth": 27, "hidden_size": 1152, "num_heads": 16, "intermediate_size": 4304, "patch_size": 16}}, open(sys.argv[2], "w"))
+PY
+own sglang serve "$work"
+own sglang serve "$work" --mem-fraction-static 0.8
+own sglang serve $models/small-llama --mem-fraction-static 1.2
+own sglang serve $models/small-llama --disaggregation-mode prefill
 printf '#!/bin/sh\nexec python3 -m sglang.launch_server --model-path %s --mem-fraction-static 0.99\n' "$PWD/$models/small-llama" >"$work/start.sh"
 cd "$work" && "$OOMSIGHT" check --gpu l40s start.sh 2>&1 | grep -oE 'start.sh:2.*SGLang 0.5.23|fails in kv_alloc.*SGLang [0-9.]*|Helps: .*' | head -n 2

@@ -40,7 +40,7 @@ for gpu, model, *flags in (["4090", "Qwen/Qwen3-32B-AWQ"], ["3090", "Qwen/Qwen3-
     again = [plan(gpu, model, *flags, *answer["change"])["likely"] for answer in report["answers"]]
     print(gpu, model, *flags, "->", report["verdict"], "in", report["phase"])
     print("  answers %d, again: %s; shortest at least 2048: %s; offload within 64: %s; contradictions: %d" %
-          (len(again), sorted(set(again)), min(lengths, default=2048) >= 2048, max(offloads, default=0) <= 64, sum(flag in change.split() for change in text for flag in inert)))
+          (len(again), sorted(set(again)), min(lengths, default=2048) >= 2048, max(offloads, default=0) <= 64, sum(set(inert) >= {word for word in change.split() if word.startswith("--")} != set() for change in text)))
     longest = max([answer["max_model_len"]["certain"] or 0 for answer in report["answers"]], default=0)
     print("  a context of 16k or more: %s; a checkpoint or GPUs: %s; raw byte counts: %s" %
           (longest >= 16384, bool(report["needs"] and (report["needs"]["checkpoint"] or report["needs"]["gpus"])), bool(re.search(r"\d{8,}", " ".join(text)))))

@@ -214,7 +214,7 @@ DRESSES = {
 
 
 # Their last two frames look the same in a start and in a served step.
-UNDECIDED = {"profile run, V0", "sampler warm-up, V2 runner", "served prefill", "served prefill, V0"}
+UNDECIDED = {"profile run", "profile run, V0", "sampler warm-up, V2 runner", "served prefill", "served prefill, V0"}
 
 
 def stack_lines(stack, error, style):

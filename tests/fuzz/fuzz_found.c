@@ -1,4 +1,4 @@
-/* Any bytes as a deployment file; the first one says of which kind. */
+/* Any bytes as a deployment file; the first one says of which kind, or that it is pasted. */
 #include "fuzz.h"
 
 #include "command/found.h"
@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     oomsight_error error;
     oos_view const text = {(const char *)bytes + 1, len - 1};
     oos_found_doubt doubt;
-    if (arena &&
-        oos_found_read(arena, names[bytes[0] & 3], text, &list, &count, &doubt, &error) == OOMSIGHT_OK)
+    if (arena && oos_found_read(arena, bytes[0] & 4 ? "-" : names[bytes[0] & 3], text, &list, &count, &doubt,
+                                &error) == OOMSIGHT_OK)
         for (size_t i = 0; i < count; i++) {
             FUZZ_REQUIRE(list[i].count > 0 && list[i].line > 0 && list[i].kind);
             for (size_t k = 0; k < list[i].count; k++) FUZZ_REQUIRE(list[i].words[k]);

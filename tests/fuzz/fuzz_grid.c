@@ -1,7 +1,7 @@
 /* Any bytes as a matrix file whose points, when they are few, are planned, summed and reported. The first byte chooses how. */
 #include "support.h"
 
-enum { POINTS_MAX = 48 };
+enum { POINTS_MAX = 24 };
 
 static void run(oomsight_matrix *matrix, uint8_t how)
 {

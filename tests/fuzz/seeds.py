@@ -145,6 +145,22 @@ def logs():
         for version in ('0.11.0', '0.19.1', '0.32.0'): yield f'{where}-{version}', log(version, where)
         yield f'{where}-long', log('0.24.0', where, 150, ('', '(EngineCore_DP0 pid=214) ', '2026-03-01T12:00:00.000000000Z stderr F ')[i % 3])
 
+
+def server_args(shape):
+    """The list of arguments that SGLang prints, as a dict or as a dataclass."""
+    fields = dict(model_path='org/model', tp_size=2, mem_fraction_static=0.6, chunked_prefill_size=2048, api_key=None, disable_cuda_graph=False,
+                  cuda_graph_config=dict(decode=dict(backend='full', max_bs=32, bs=[1, 2, 4]), prefill=dict(backend='disabled', max_bs=None)), lora_paths=['a', 'b=c'])
+    return str(fields) if shape == 'dict' else 'ServerArgs(%s)' % ', '.join('%s=%r' % pair for pair in fields.items())
+
+
+def sglang_logs():
+    start = '[2026-01-01 10:00:00] server_args=%s\n[2026-01-01 10:00:01] Load weight begin. avail mem=21.84 GB\n[2026-01-01 10:00:02] Load weight end. avail mem=6.56 GB, mem usage=15.28 GB.\n'
+    ends = dict(refused='ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.6. Raise --mem-fraction-static above 0.700\n',
+                ready='KV Cache is allocated. dtype: torch.bfloat16, #tokens: 133009, K size: 7.10 GB, V size: 7.11 GB\nmax_total_num_tokens=133009, available_gpu_mem=4.49 GB\n',
+                batch='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 23.52 GiB of which 613.00 MiB is free.\n')
+    for name, end in ends.items():
+        for shape in ('dict', 'class'): yield f'sglang-{name}-{shape}', (start % server_args(shape) + end).encode()
+
 # ---- snapshots and traces ----
 
 def frames(depth): return [dict(name=f'forward_{i}', filename=f'/usr/lib/python3/vllm/model_executor/layers/part{i}.py', line=10 * i) for i in range(depth)]
@@ -273,7 +289,7 @@ def tables():
         yield 'config', f'family-{name}', body
         yield 'plan', f'family-{name}', bytes([4 * i % 256 | 1, 53 * i % 256, 0, 13 * i % 256]) + '\n'.join(words(2)).encode() + b'\0' + body
     for i in range(16): yield 'serve', f'words-{i}', bytes([i * 3]) + '\n'.join(['vllm', 'serve', 'org/model'] + words(1 + i % 8)).encode()
-    for i, (name, text) in enumerate(logs()):
+    for i, (name, text) in enumerate([*logs(), *sglang_logs()]):
         yield 'explain', name, text
         yield 'follow', name, text
         yield 'logstream', name, text
@@ -288,6 +304,7 @@ def tables():
             yield 'whatif', f'trace-{events}-{i}', bytes([i * 37 % 128, 8 * i + events % 32]) + settings + b'\n' + text_trace(events)
         yield 'trace', f'lines-{events}', text_trace(events)
     yield 'trace', 'hand', HAND.encode()
+    for name, body in secrets_texts(): yield 'redact', name, body
     yield 'whatif', 'hand', b'\x10\x1fgarbage_collection_threshold:0.5\n' + HAND.encode()
     for i, (kind, text) in enumerate(deployments()):
         yield 'found', f'file-{i}', bytes([kind]) + text.encode()
@@ -302,6 +319,23 @@ def tables():
         yield 'safetensors', f'file-{tensors}', struct.pack('<Q', len(body)) + body
         yield 'safetensors', f'header-{tensors}', b'h' + body
     for i, body in enumerate(hubs()): yield 'hub', f'answers-{i}', body
+
+
+# ---- texts with secrets: values are drawn, forms are those of secret_*.c ----
+
+SECRET_FORMS = ['export HF_TOKEN=%s', '--api-key %s %s --port 1', '--api-key \\\n  %s', '- --api-key\n- %s\n- --port', '["--api-key", "%s"]', "api_key=b'%s'", "SecretStr('%s')", '{"api_key": "%s"}', '{\\"api_key\\": \\"%s\\"}',
+                '- name: HF_TOKEN\n  value: %s', '- value: %s\n  name: HF_TOKEN', 'password: |\n  %s\n  %s', 'password:\n  - %s', 'apiVersion: v1\ndata:\n  a: %s==\nkind: Secret', '{"kind":"Secret","data":{"a":"%s"}}', 'https://u:%s@host/x?token=%s&a=1',
+                'Cookie: a=%s', 'Authorization: Bearer %s', 'curl -u u:%s \\\n  h', 'mysql -p%s', 'machine h\n login u\n password %s', '<password>%s</password>', 'the password is %s', 'hf_%s', 'sk-%s', 'eyJ%s.eyJ%s.%s', 'AKIAABCDEFGHIJKLMNOP:%s',
+                '-----BEGIN RSA PRIVATE KEY-----\n%s\n%s\n-----END RSA PRIVATE KEY-----', 'Private-Lines: 2\n%s\n%s', 'api_key%%3D%s%%26x', 'hf_abcde\x1b[0m%s', 'hf_ab\u200b%s', 'password="%s\n%s"', '123456789:AA%s', 'token: %s', 'wandb login %s']
+
+
+def secrets_texts():
+    letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+    own = random.Random(7)
+    for number, form in enumerate(SECRET_FORMS):
+        words = tuple(''.join(own.choice(letters) for _ in range(40)) for _ in range(form.replace('%%', '').count('%s')))
+        yield f'form-{number}', bytes([number % 4, number * 16 % 256]) + (form % words).encode()
+    yield 'long', b'\x10\x00' + b'password="' + b'a' * 70000 + b'" token=x '
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Does `plan` refuse what the engine refuses, for the same reason, and resolve what it accepts to the same configuration?
 
-    tests/oracle/arguments.py BINARY --vllm 0.32.0 [--count 300] [--seed 1] [--models DIR] [--answers FILE]
+    tests/oracle/arguments.py BINARY --vllm 0.32.0 [--style recipes] [--count 300] [--seed 1] [--models DIR] [--answers FILE]
 
-Commands are drawn from a grammar over the flag table (right, nearly right and wrong), put to the real parser and configuration of that
+Commands are drawn from a grammar over the flag table (right, nearly right and wrong) or from recipes (realistic.py), put to the real parser and configuration of that
 release on stand-in devices of several capabilities (arguments_judge.py), and to `plan`. The engine's answers can be kept in a file:
 when it is there they are read instead of asked for again. Exit 0 when the goals hold, 1 when not, 77 without the engine.
 """
@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import engines
+import realistic
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -179,7 +180,7 @@ def make_commands(options):
         table = json.load(file)
     flags = [flag for flag in (at_version(record, table["versions"], options.vllm) for record in table["flags"]) if flag]
     models = sorted(name for name in os.listdir(options.models) if os.path.isfile(os.path.join(options.models, name, "config.json")))
-    grammar = Grammar(flags, options.vllm, models, options.seed)
+    grammar = (realistic.Recipes if options.style == "recipes" else Grammar)(flags, options.vllm, models, options.seed)
     commands = []
     for index in range(options.count):
         command = grammar.command()
@@ -235,7 +236,8 @@ NOT_JUDGED = re.compile(
     r"Can't load|does not appear to have a file|OSError|processor|tokenizer|trust_remote_code|trust-remote-code|No module named|"
     r"is not installed|Failed to import|pip install|outgoing traffic|offline|couldn't connect|cannot find the requested files|"
     r"No such file|Ray is not|ray is not|MiniCPM|preprocessor_config|failed to be inspected|module was not found|"
-    r"per-layer attribute|Class validation error|^'-'$", re.I)  # the last: what the transformers beside it makes of a config
+    r"per-layer attribute|Class validation error|^'-'$|rope_parameters should have a 'rope_type' key|"
+    r"has no attribute 'get_vocab'", re.I)  # the last: what the transformers beside it makes of a config, a parser without a tokenizer
 
 
 def known_architectures():
@@ -314,6 +316,7 @@ def compare(commands, answers, plans):
         said = (plan.get("why") or plan.get("error") or "").replace("The engine will say: ", "")
         if refused == answer["ok"] or "error" in plan:
             kind = "error" if "error" in plan else "accepts" if not refused else "refuses"
+            count["falsely refused" if answer["ok"] else "falsely accepted"] += 1
             theirs = "" if answer["ok"] else sentence_of(answer)
             misses[f"{kind}: {shape(theirs or said)[:90]}"].append(f"{words}\n      engine: {theirs[:300]}\n      plan:   {said[:300]}")
             continue
@@ -343,6 +346,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--vllm", default="0.32.0")
+    parser.add_argument("--style", choices=["grammar", "recipes"], default="grammar")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared/golden/models"))
@@ -381,7 +385,9 @@ def main():
               "fields": share(count["fields"], count["accepted"])}
     print(f"vLLM {options.vllm}: {len(commands)} commands, {count['not judged']} not judged; accepted or refused alike "
           f"{count['verdict']}/{count['judged']} ({shares['verdict']:.2%}), same reason {count['reason']}/{count['refused']} "
-          f"({shares['reason']:.2%}), same configuration {count['fields']}/{count['accepted']} ({shares['fields']:.2%})")
+          f"({shares['reason']:.2%}), same configuration {count['fields']}/{count['accepted']} ({shares['fields']:.2%}); "
+          f"falsely refused {count['falsely refused']}, falsely accepted {count['falsely accepted']} "
+          f"({share(count['falsely accepted'], count['judged']):.2%})")
     sys.exit(0 if all(shares[name] >= least for name, least in zip(GOALS, options.at_least)) else 1)
 
 

@@ -22,7 +22,7 @@ HEAD = """# Plan beside a dry start
 What `oomsight plan` foresees and what `oomsight dryrun` measures of the same start, row by row: %s on an RTX 4090 with
 `%s`, CUDA graphs on, from a config alone. Made by `tests/oracle/beside.py build/cli/oomsight --write docs/beside.md`, in GiB.
 Estimates have their range beside them; `-`: that side has no such row. A dry start cannot see what lies outside PyTorch (context,
-kernels, graph objects): those rows are the model of the device in both columns. What PyTorch keeps in its cache counts where it was
+kernels, graph objects): those rows have a range on the right as well, are the model of the device in both columns, and are not counted. What PyTorch keeps in its cache counts where it was
 taken, so a measured row can be larger than the live bytes that plan foresees; where a copy of the embedding stays in the cache ("kept by the
 profile run" of 0.28.0 and 0.19.1), one layer of the KV cache lies in it, and the row of the KV cache is smaller by that layer.
 
@@ -53,6 +53,11 @@ def gib(row):
     return text if low == high else "%s (%.2f to %.2f)" % (text, low / 2**30, high / 2**30)
 
 
+def modelled(amount):
+    """A dry start counts bytes; a row that has a range comes from the model of the device that plan has as well."""
+    return amount[1] != amount[2]
+
+
 def table(record):
     """Lines of Markdown, and the dry rows whose words plan does not have."""
     plan = {(p, o): amount for p, o, *amount in record["plan"]}
@@ -64,10 +69,11 @@ def table(record):
     place = {word: i for i, word in enumerate(record["phases"])}
     came = {k: i for i, k in enumerate(order)}
     order.sort(key=lambda k: (place.get(k[0], first[k[0]]), came[k]))
-    both = [k for k in dry if k in plan]
+    measured = {k: amount for k, amount in dry.items() if not modelled(amount)}
+    both = [k for k in measured if k in plan]
     exact = [k for k in both if plan[k][1] <= dry[k][0] <= plan[k][2]]
-    lines = ["## vLLM %s" % record["version"], "", "%s, %d rows measured: %d of them rows of plan, %d of these inside its range." % (
-        record["date"], len(dry), len(both), len(exact)), "", "| phase | owner | plan | dry start |", "| --- | --- | ---: | ---: |"]
+    lines = ["## vLLM %s" % record["version"], "", "%s, %d rows measured: %d of them rows of plan, %d of these inside its range. %d more are the model of the device "
+             "in both columns and count for nothing." % (record["date"], len(measured), len(both), len(exact), len(dry) - len(measured)), "", "| phase | owner | plan | dry start |", "| --- | --- | ---: | ---: |"]
     for k in order:
         if k not in dry and (k[1] in NOT_HELD or k[0].startswith("runtime")):
             continue

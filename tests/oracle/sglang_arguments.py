@@ -87,6 +87,8 @@ def resolver():
         args = module.prepare_server_args(words)
         if resolving_view:
             args.resolve_once()
+        args.check_server_args()
+        if resolving_view:
             args = resolving_view(args)
         decode, prefill = args.cuda_graph_config.decode, args.cuda_graph_config.prefill
         return [args.mem_fraction_static, args.chunked_prefill_size, decode.max_bs, graphs(decode), graphs(prefill)]

@@ -52,6 +52,83 @@ def the_out_of_memory_text_is_pytorchs_own():
     torch.cuda.empty_cache()
 
 
+INTEGERS = {
+    "sum": lambda a, b, m: a.sum(), "sum of a row": lambda a, b, m: a.sum(1), "max": lambda a, b, m: a.max(), "min": lambda a, b, m: a.min(),
+    "max of a row": lambda a, b, m: a.max(1).values, "its place": lambda a, b, m: a.argmax(1), "amin": lambda a, b, m: a.amin(0), "prod": lambda a, b, m: (a % 3 + 1).prod(1),
+    "any": lambda a, b, m: m.any(), "all": lambda a, b, m: m.all(), "any of a row": lambda a, b, m: m.any(1), "all of a row": lambda a, b, m: m.all(0),
+    "and": lambda a, b, m: a & b, "or": lambda a, b, m: a | 5, "xor": lambda a, b, m: a ^ b, "not": lambda a, b, m: ~m, "logical": lambda a, b, m: torch.logical_and(a, m),
+    "where": lambda a, b, m: torch.where(m, a, b), "where with a number": lambda a, b, m: torch.where(m, a, -1), "index": lambda a, b, m: a[b[:, 0] % 4],
+    "mask": lambda a, b, m: a[m], "put": lambda a, b, m: a.index_put((b[:, 0] % 4,), b[0].to(a.dtype)), "set": lambda a, b, m: a.masked_fill(m, 9), "row": lambda a, b, m: a.clone().fill_(3),
+    "select": lambda a, b, m: a.index_select(1, b[0] % 6), "gather": lambda a, b, m: a.gather(1, b % 6), "scatter": lambda a, b, m: a.scatter(1, b % 6, 7),
+    "add": lambda a, b, m: a.clone().add_(b, alpha=2), "subtract from": lambda a, b, m: 7 - a, "minus": lambda a, b, m: -a, "rest": lambda a, b, m: a % 5, "quotient": lambda a, b, m: a // 3,
+    "absolute": lambda a, b, m: (a - 50).abs(), "clamp": lambda a, b, m: a.clamp(10, 60), "larger": lambda a, b, m: torch.maximum(a, b), "flip": lambda a, b, m: a.flip(0, 1),
+    "sort": lambda a, b, m: a.sort(1).values, "order": lambda a, b, m: a.argsort(dim=1, stable=True), "best": lambda a, b, m: a.topk(2).values, "cat": lambda a, b, m: torch.cat([a, b]),
+    "stack": lambda a, b, m: torch.stack([a, b]), "convert": lambda a, b, m: a.to(torch.int32), "truth": lambda a, b, m: m.long(), "turned": lambda a, b, m: a.t().contiguous(),
+    "cumsum": lambda a, b, m: a.cumsum(1), "isin": lambda a, b, m: torch.isin(a, b), "triangle": lambda a, b, m: a.tril(), "pad": lambda a, b, m: torch.nn.functional.pad(a, (1, 2), value=4),
+    "range": lambda a, b, m: torch.arange(2, 11, 3, device=a.device), "full": lambda a, b, m: torch.full((3,), 7, device=a.device), "ones": lambda a, b, m: torch.ones(3, dtype=torch.int64, device=a.device),
+    "zeros": lambda a, b, m: torch.zeros_like(a), "search": lambda a, b, m: torch.searchsorted(a[0].sort().values, b[0]), "unique": lambda a, b, m: a.unique(), "nonzero": lambda a, b, m: m.nonzero(),
+    "count": lambda a, b, m: m.count_nonzero(1), "difference": lambda a, b, m: a.diff(dim=1), "roll": lambda a, b, m: a.roll(1, 1), "repeat": lambda a, b, m: a.repeat(2, 1), "expand": lambda a, b, m: a[:, :1].expand(4, 3) + 0}
+
+
+@check
+def integers_and_truth_values_of_small_tensors_are_computed():
+    generator, wrong = torch.Generator().manual_seed(11), []
+    for kind in (torch.int64, torch.int32):
+        for _ in range(5):
+            a, b = (torch.randint(0, 100, (4, 6), generator=generator).to(kind) for _ in range(2))
+            if kind is torch.int32:
+                b = b.long()
+            m = torch.rand(4, 6, generator=generator) < 0.5
+            for name, run in INTEGERS.items():
+                want, got = run(a, b, m), run(a.cuda(), b.cuda(), m.cuda())
+                if want.dtype != got.dtype or want.tolist() != got.tolist():
+                    wrong.append((name, kind, want.tolist(), got.tolist()))
+    assert not wrong, (len(wrong), wrong[:3])
+
+
+@check
+def a_float_that_is_read_back_is_told():
+    import oomsight_aid
+    torch.randn(7, device="cuda").sum().item()
+    assert any("float32 is read back" in line for line in oomsight_aid._told), oomsight_aid._told
+
+
+@check
+def an_index_that_lies_outside_disturbs_nobody():
+    """A kernel would have written it; here it is what was there before."""
+    rows, strange = torch.arange(8, device="cuda"), torch.tensor([3, 1 << 32], device="cuda")
+    assert rows[strange].shape == (2,) and rows.gather(0, strange).shape == (2,)
+    rows[strange] = 5
+    rows.index_add_(0, strange, strange)
+
+
+@check
+def an_index_of_values_that_nobody_computed_is_a_valid_one():
+    logits = torch.randn(5, 40, device="cuda")
+    for ids in (logits.argmax(-1), torch.multinomial(logits.softmax(-1), 1)):
+        assert 0 <= min(ids.flatten().tolist()) and max(ids.flatten().tolist()) < 40
+
+
+@check
+def a_model_of_transformers_generates_as_many_tokens_as_asked():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    model = LlamaForCausalLM(LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, vocab_size=1000)).cuda()
+    for sampled in (False, True):
+        ids = model.generate(torch.tensor([[5, 6, 7]]).cuda(), max_new_tokens=8, do_sample=sampled).tolist()[0]
+        assert len(ids) == 11 and ids[:3] == [5, 6, 7] and max(ids) < 1000, ids
+
+
+@check
+def convolutions_have_the_shape_that_they_have_on_the_cpu():
+    for kind, shape in ((torch.nn.Conv1d, (2, 8, 50)), (torch.nn.Conv2d, (2, 8, 30, 30)), (torch.nn.Conv3d, (2, 8, 4, 14, 14)), (torch.nn.ConvTranspose2d, (2, 8, 7, 7))):
+        for dtype in (torch.float32, torch.bfloat16):
+            layer, x = kind(8, 16, 3, stride=2, padding=1), torch.randn(shape)
+            there, given = kind(8, 16, 3, stride=2, padding=1).to("cuda", dtype), x.to("cuda", dtype).requires_grad_()
+            out = there(given)
+            out.sum().backward()
+            assert out.shape == layer(x).shape and given.grad.shape == x.shape and there.weight.grad.shape == layer.weight.shape, (kind, out.shape)
+
+
 @check
 def products_attention_and_backward_run():
     x = torch.randn(64, 64, device="cuda", dtype=torch.float16)

@@ -65,6 +65,7 @@ FLAGS = {
 }
 VARIABLES = {"VLLM_USE_V2_MODEL_RUNNER": ["0", "1"], "VLLM_USE_V1": ["0", "1"], "VLLM_ATTENTION_BACKEND": ["FLASHINFER"],
              "PYTORCH_CUDA_ALLOC_CONF": ["expandable_segments:True"], "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": ["0", "1"]}
+UTILIZATION = "--gpu-memory-utilization"
 # Values of the flags that a plan may call inert, away from the ends it has tried itself.
 INERT_VALUES = {
     "--gpu-memory-utilization": [.06, .2, .4, .6, .8, .9, .95, .97], "--max-model-len": [300, 1024, 8192, 40960, 131072],
@@ -191,9 +192,11 @@ class Trial:
             self.holds("what starts has no phase in doubt", all(p["ok"] and not p["tight"] for p in phases), start)
             self.holds("what starts has a cache", plan["kv"]["tokens"] > 0 or not plan["kv"]["bytes_per_token"], start, plan["kv"])
         elif verdict in ("fails", "refused") and decides and decides["holds"]:
-            self.holds("what fails has a phase that fails", not decides["ok"] and not decides["tight"], start, plan["phase"])
+            self.holds("what fails has a phase that fails", any(not p["ok"] and not p["tight"] for p in phases), start, plan["phase"])
+            first = next((p["phase"] for p in phases if not p["ok"]), None)
+            self.holds("the phase that is named is the first that fails", plan["phase"] == first, start, plan["phase"], first)
         elif verdict == "tight":
-            self.holds("what is tight has a phase in doubt", any(p["tight"] for p in phases), start)
+            self.holds("what is tight has a phase in doubt, or a doubt", any(p["tight"] for p in phases) or plan["doubts"], start)
         self.holds("what does not start says why", verdict == "fits" or plan["why"], start, verdict, plan["phase"])
 
     # ---- planned again ----
@@ -217,8 +220,8 @@ class Trial:
             seen = (again["verdict"], again["kv"]["tokens"], again["phase"])
             self.holds("a fix does what it says", said == seen, start, fix["command"], "said", said, "planned", seen)
             words = fix["change"]
-            length = int(words[words.index("--max-model-len") + 1]) if "--max-model-len" in words else None
-            self.holds("no fix is shorter than 2,048 unless asked", length is None or length >= min(2048, plan["setup"]["max_model_len"]),
+            length = words[words.index("--max-model-len") + 1] if "--max-model-len" in words else "auto"
+            self.holds("no fix is shorter than 2,048 unless asked", length == "auto" or int(length) >= min(2048, plan["setup"]["max_model_len"]),
                        start, words)
             offload = float(words[words.index("--cpu-offload-gb") + 1]) if "--cpu-offload-gb" in words else 0
             self.holds("host memory is not promised", offload <= 64 and not (offload and start.device["gpu"] in self.unified), start, words)
@@ -233,9 +236,43 @@ class Trial:
                 if flag == "--max-num-seqs" and value > plan["setup"]["max_num_batched_tokens"]:
                     continue
                 again = self.plan(start.with_flag(flag, *([] if value is None else [value])))
-                self.holds("an inert flag is inert", STARTS[again["verdict"]] <= STARTS[plan["verdict"]], start, flag, value,
+                still = again["phase"] == plan["phase"] and again["likely"] == "fails"
+                self.holds("an inert flag is inert", still or STARTS[again["verdict"]] <= STARTS[plan["verdict"]], start, flag, value,
                            plan["verdict"], plan["phase"], "becomes", again["verdict"], again["phase"])
-            self.holds("an inert flag is in no fix", all(flag not in fix["change"] for fix in plan["fixes"]), start, flag)
+                passes = next((p["ok"] and not p["tight"] for p in again["phases"] if p["phase"] == plan["phase"]), False)
+                self.holds("no value of an inert flag gets past the phase", not passes, start, flag, value, plan["phase"])
+        inert = {claim["flag"] for claim in plan["inert"]}
+        for fix in plan["fixes"]:
+            flags = {word for word in fix["change"] if word.startswith("--")}
+            self.holds("no fix is of inert flags alone", fix.get("without") or not flags or not flags <= inert, start, fix["change"])
+
+    def suggested(self, start, plan):
+        """Something is said to whoever cannot start; each command has every flag once, and the least step of the utilization."""
+        variable = plan["phase"] == "env" and "VLLM_ATTENTION_BACKEND" in (start.device.get("env") or {})  # no flag says it
+        if plan["verdict"] in ("fails", "refused") and not variable:
+            # ... or the reason for which no flag can help: a PyTorch without code for the GPU
+            self.holds("what fails has an answer or a need", plan["fixes"] or plan["needs"] or plan["doubts"], start, plan["phase"], plan["why"])
+        for fix in plan["fixes"]:
+            flags = [word for word in shlex.split(fix["command"]) if word.startswith("--")]
+            own = [str(word) for flag in start.flags for word in flag if str(word).startswith("--")]
+            twice = {flag for flag in flags if flags.count(flag) > max(1, own.count(flag))}
+            self.holds("no flag twice in a command", not twice, start, fix["command"])
+            self.holds("nothing in a command is hidden", "***" not in fix["command"], start, fix["command"])
+        # an answer for length or requests may raise it further: the nearest of all is the least change
+        own = plan["setup"]["gpu_memory_utilization"]
+        found = [float(fix["change"][1]) for fix in plan["fixes"]
+                 if fix["change"][:1] == [UTILIZATION] and len(fix["change"]) == 2 and fix["verdict"] == "fits"]
+        for near in ([value for value in found if value > own], [value for value in found if value < own]):
+            if near:
+                self.nearest(start, plan, min(near, key=lambda value: abs(value - own)))
+
+    def nearest(self, start, plan, found):
+        own = plan["setup"]["gpu_memory_utilization"]
+        for hundredth in range(5, 98):
+            value = hundredth / 100
+            if (own < value < found - .001) or (found + .001 < value < own):
+                again = self.plan(start.with_flag(UTILIZATION, value))
+                self.holds("the utilization is the nearest that fits", again["verdict"] != "fits", start, found, "offered", value, "fits")
 
     def more_memory(self, start, plan, total):
         """Defaults that come from the device's size are pinned: they are another command on a larger device."""
@@ -246,7 +283,7 @@ class Trial:
         total = start.device.get("gpu_total") or total
         others = [pinned.on(gpu_total=int(total * more)) for more in (1.02, 1.15, 1.6)]
         if "gpu_used" in start.device:
-            others.append(pinned.on(gpu_used=1))
+            others.append(pinned.on(gpu_used=2**20))
         for other in others:
             after = self.plan(other)
             self.holds("more memory makes no answer worse", STARTS[after["verdict"]] >= STARTS[before["verdict"]], pinned,
@@ -274,6 +311,7 @@ class Trial:
         self.same_words(start, plan)
         self.fixes(start, plan)
         self.inert(start, plan)
+        self.suggested(start, plan)
         self.beside(start, plan)
         if plan["verdict"] != "unknown" and plan["phases"] and plan["phases"][0]["limit_bytes"]:
             self.more_memory(start, plan, total)

@@ -75,6 +75,8 @@ def test_sizes_are_words_or_bytes():
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", vllm="new"),
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_total="much"),
     lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_total=-1),
+    lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_total=24), lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", gpu_used="3"),
+    lambda: oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", host_ram="64"),
     lambda: oomsight.check(), lambda: oomsight.explain(), lambda: oomsight.explain(LOG, text="x")])
 def test_a_request_without_sense_is_a_usage_error(call):
     with pytest.raises(oomsight.UsageError) as caught:
@@ -118,6 +120,17 @@ def test_a_model_alone_is_served_as_it_is():
 def test_a_folder_with_a_space_is_one_model(tmp_path):
     shutil.copytree(LLAMA, tmp_path / "a model")
     assert oomsight.plan(str(tmp_path / "a model"), gpu="4090").fits
+
+
+@pytest.mark.parametrize("fixes", [True, False])
+def test_every_gpu_is_a_list_of_choices(fixes):
+    plan = oomsight.plan(["vllm", "serve", LLAMA], gpu="all", fixes=fixes)
+    assert plan.gpu is None and plan.choices and plan.choices[0].memory_bytes <= plan.choices[-1].memory_bytes
+
+
+def test_a_plan_is_for_one_release():
+    with pytest.raises(oomsight.UsageError, match="one version"):
+        oomsight.plan(["vllm", "serve", LLAMA], gpu="4090", vllm="0.19.1,0.32.0")
 
 
 def test_a_plan_is_true_when_it_starts():
@@ -167,7 +180,47 @@ def test_a_dry_run_returns_what_was_measured():
         with pytest.raises(oomsight.OomsightError):
             oomsight.dryrun(["/no/such/engine"], gpu="4090")
     else:
-        assert run_.data["schema"] == "oomsight.dryrun/1" and "<!doctype html>" in run_.html()
+        assert run_.data["schema"] == "oomsight.dryrun/1" and run_.text().startswith("OUT OF MEMORY")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="dry runs are for Linux")
+def test_a_dry_run_makes_a_page_only_when_asked(tmp_path, monkeypatch):
+    """A PyTorch of one file: the CUDA version is all that is read of it."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "version.py").write_text("__version__ = '2.9.1'\ncuda = '12.8'\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    try:
+        plain = oomsight.dryrun([sys.executable, "-c", "print('done')"], gpu="4090")
+    except oomsight.OomsightError as error:
+        if "no stand-ins" in str(error):
+            pytest.skip("no stand-ins here")
+        raise
+    assert plain.fits and plain.exit_code == 0 and plain.data["engine"] == {"name": "torch", "version": "2.9.1"}
+    assert plain.text().startswith("RAN on") and plain._repr_html_().startswith("<pre>RAN on")
+    with pytest.raises(oomsight.UsageError):
+        plain.html()
+    page = oomsight.dryrun([sys.executable, "-c", "print('done')"], gpu="4090", html=True)
+    assert page.html().lower().lstrip().startswith("<!doctype html>") and page.text().startswith("RAN on") and page.data["schema"] == "oomsight.dryrun/1"
+
+
+def test_an_engine_is_asked_for_by_its_name():
+    command = ["sglang", "serve", LLAMA]
+    named = oomsight.plan(command, gpu="4090", engine="sglang=0.5.20")
+    assert named.data["engine"] == {"name": "sglang", "version": "0.5.20"}
+    assert named.data == json.loads(run("plan", "--json", "--gpu", "4090", "--engine", "sglang=0.5.20", "--", *command).stdout)
+    assert oomsight.plan(LLAMA, gpu="4090", engine="sglang").data["engine"]["name"] == "sglang"
+    assert oomsight.plan(LLAMA, gpu="4090", engine="=0.19.1").data["engine"] == {"name": "vllm", "version": "0.19.1"}
+    with pytest.raises(oomsight.UsageError):
+        oomsight.plan(LLAMA, gpu="4090", engine="vllm=0.19.1", vllm="0.32.0")
+
+
+def test_an_explanation_takes_what_the_log_does_not_tell():
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.56 GiB."
+    told = oomsight.explain(text=text, gpu="4090", model=LLAMA, version="0.19.1")
+    again = subprocess.run([command_path(), "explain", "--json", "--gpu", "4090", "--model", LLAMA, "--vllm", "0.19.1", "-"], input=text, capture_output=True, text=True, check=False)
+    assert told.data == json.loads(again.stdout)
+    assert told.data["gpu"]["name"] == "NVIDIA GeForce RTX 4090" and oomsight.explain(text=text).data["gpu"] != told.data["gpu"]
 
 
 def test_threads_share_the_library():

@@ -154,6 +154,35 @@ def keeps(binary, folder):
     return [word for word in words if word not in said]
 
 
+OTHERS = {"PGPASSWORD": "plantedother1", "SOME_PASS": "plantedother2", "NETRC": "machine h login u password plantedother3", "ANYTHING": "plantedother4", "HF_TOKEN": "plantedother5"}
+
+
+def variables(binary, folder):
+    """Variables that no engine reads are in no answer, those that one reads are; and what is suggested has nothing masked in it."""
+    model, wrong = os.path.join(folder, "m"), []
+    manifest_env = "".join("        - name: %s\n          value: %s\n" % pair for pair in dict(OTHERS, VLLM_USE_V1="1").items())
+    file = write(os.path.join(folder, "env.yaml"), manifest().split("        env:")[0].replace("./m", model).replace(', "--api-key", "plantedflagvalue"', "") + "        env:\n" + manifest_env)
+    handed = [word for pair in OTHERS.items() for word in ("-e", "%s=%s" % pair)]
+    docker = ["docker", "run"] + handed + ["-e", "VLLM_USE_V1=1", "vllm/vllm-openai:v0.19.1", "--model", model, "--api-key", "plantedother6", "plantedother7"]
+    shell = ["%s=%s" % pair for pair in OTHERS.items()] + ["VLLM_USE_V1=1", "vllm", "serve", model, "--api-key", "plantedother6"]
+    answers = {"check " + form: ["check", "--offline", "--gpu-total", "1MiB", "--gpu", "4090", "--format", form, file] for form in ("text", "json", "github", "sarif")}
+    for form in ("text", "json", "md", "html"):
+        for kind, words in (("docker", docker), ("shell", shell), ("bash -c", docker[:-5] + ["bash", "-c", "vllm serve %s --max-model-len 8192" % model])):
+            answers["plan %s %s" % (kind, form)] = ["plan", "--offline", "--gpu", "4090", "--gpu-total", "2GiB", "--format", form, "--"] + words
+    for name, words in answers.items():
+        code, out = run(binary, words, b"", cwd=folder)
+        text = out.decode("utf-8", "replace")
+        if code not in (0, 1) or b"plantedother" in out:
+            wrong.append("%s: exit %d, a variable is shown: %r" % (name, code, text[max(0, text.find("plantedother") - 60):][:120]))
+        if "***" in text:
+            wrong.append("%s: masked: %r" % (name, text[max(0, text.find("***") - 80):][:120]))
+        if name in ("check text", "check json", "plan docker json", "plan shell json") and "VLLM_USE_V1=1" not in text:
+            wrong.append("%s: the engine's variable is gone" % name)
+        if name == "plan docker json" and ("-e HF_TOKEN -e" not in text or "$API_KEY" not in text):
+            wrong.append("%s: a secret is not handed on by name" % name)
+    return wrong
+
+
 def main():
     binary, found, asked, formats = os.path.abspath(sys.argv[1]), 0, 0, set()
     bodies = [(kind, body.encode()) for kind, (_, body) in list(SHAPES.items()) + list(NAMED.items())]
@@ -170,10 +199,12 @@ def main():
                     found += 1
                     print("%s: %s is in it: %r" % (name, kind, out[max(0, at - 60):at + len(body) + 10]))
         lost = keeps(binary, folder)
+        wrong = variables(binary, folder)
+        print("\n".join(wrong) or "variables that no engine reads: in no answer")
         if lost:
             print("hidden although no secret: %s" % lost)
     print("%d kinds of secrets, %d answers searched: %d found" % (len(bodies), asked, found))
-    return 1 if found or lost else 0
+    return 1 if found or lost or wrong else 0
 
 
 if __name__ == "__main__":

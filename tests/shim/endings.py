@@ -348,26 +348,98 @@ DENIED = """
 import ctypes, sys
 gpu = ctypes.CDLL(None)
 def take(mib): return gpu.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20)) == 0
-print("answers", [take(2 * i) for i in range(1, 5)], [take(8) for _ in range(int(sys.argv[1]))], take(2), flush=True)
+def look(): gpu.cudaMemGetInfo(ctypes.byref(ctypes.c_size_t()), ctypes.byref(ctypes.c_size_t()))
+first = [take(2 * i) for i in range(1, 5)]
+again = [(look() if "look" in sys.argv and i == 1 else None, take(8))[1] for i in range(int(sys.argv[1]))]
+print("answers", first, again, take(2), flush=True)
 """
 
 
 def denied():
     """The N-th allocation fails, with those that ask for the same at once again, as PyTorch does; everything else is given."""
     for number, again, want in (("3", "0", "[True, True, False, True] [] True"), ("4", "2", "[True, True, True, False] [False, False] True"),
-                                ("4", "6", "[True, True, True, False] [False, False, False, True, True, True] True"), ("90", "1", "[True, True, True, True] [True] True")):
+                                ("4", "6", "[True, True, True, False] [False, False, True, True, True, True] True"), ("90", "1", "[True, True, True, True] [True] True")):
         done = dryrun("--json", "--fail-after", number, "--", sys.executable, "-c", DENIED, again)
         told = json.loads(done.stdout)["child"]["denied"]
         check("allocation %s is denied, %s times asked again" % (number, again), "answers " + want in done.stderr, done.stderr[-300:])
         check("and the report says so", told is None if number == "90" else told["allocation"] == int(number) and told["bytes"] == int(number) << 21, told)
+    done = dryrun("--fail-after", "4", "--", sys.executable, "-c", DENIED, "3", "look")
+    check("who has asked what is free asks for another allocation", "[True, True, True, False] [False, True, True] True" in done.stderr, done.stderr[-300:])
     text = dryrun("--fail-after", "2", "--", sys.executable, "-c", DENIED, "0").stdout
     check("in words as well", "Allocation 2 was denied as asked: 4.00 MiB by cudaMalloc" in " ".join(text.split()) and "The engine went on." in text, text)
 
 
+OUTLIVED = """
+import ctypes, sys
+gpu = ctypes.CDLL(None)
+assert gpu.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(1 << 40)) == 2
+print(sys.argv[1], flush=True)
+sys.exit(int(sys.argv[2]))
+"""
+
+
+def outlived():
+    """An allocation that is refused is no end. It is told, whether the program prints the message or not."""
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1024.00 GiB. GPU 0 has a total capacity of 23.51 GiB"
+    for said in ("caught it", message):
+        done = dryrun("--", sys.executable, "-c", OUTLIVED, said, "0")
+        check("a program that goes on ran", done.returncode == 0 and done.stdout.startswith("RAN on") and
+              "1 call for device memory was refused, the largest of 1024.00 GiB; the program went on." in " ".join(done.stdout.split()), done.stdout)
+    done = dryrun("--", sys.executable, "-c", OUTLIVED, message, "3")
+    check("one that ends with an error ran out of memory", done.returncode == 1 and done.stdout.startswith("OUT OF MEMORY in runtime_other"), done.stdout)
+
+
+def programs():
+    """A program that is no engine is not called one, until a process says that it is."""
+    done = dryrun("--json", "--", sys.executable, "-c", OUTLIVED, "nothing", "0")
+    report = json.loads(done.stdout)
+    check("a program is no engine", report["engine"]["name"] == "torch" and "vLLM" not in dryrun("--", sys.executable, "-c", OUTLIVED, "", "0").stdout, report["engine"])
+    check("and is in no phase of one", [row["phase"] for row in report["phases"]] in ([], ["runtime_other"]), report["phases"])
+    done = dryrun("--json", "--", sys.executable, "-c", OUTLIVED, "oomsight dryrun: engine sglang 0.5.23", "0")
+    check("a process says which engine it is", json.loads(done.stdout)["engine"] == {"name": "sglang", "version": "0.5.23"}, done.stdout[:300])
+
+
+HIGHEST = """#!%s
+import ctypes
+gpu = ctypes.CDLL(None)
+def take(mib): assert gpu.cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(mib << 20)) == 0
+take(512)
+print("Starting to load model x", flush=True)
+import time; time.sleep(0.3)
+take(2048)
+print("Model loading took 2.0 GiB memory and 1.0 seconds", flush=True)
+print("GPU KV cache size: 4,096 tokens", flush=True)
+print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.56 GiB. GPU 0 has a total capacity of 23.51 GiB", flush=True)
+raise SystemExit(1)
+""" % sys.executable
+
+
+def an_exception_is_its_own_reason():
+    """Engines kill themselves after an exception: that is not the host's doing."""
+    program = "import os; print('AssertionError: plan info is not initialized', flush=True); os.kill(os.getpid(), 9)"
+    done = dryrun("--", sys.executable, "-c", program)
+    check("the exception is told, and nobody sent to the kernel's log", "plan info is not initialized" in done.stdout and "kernel log" not in done.stdout, done.stdout)
+    check("a signal without one may be the host's", "kernel log" in " ".join(dryrun("--", "sh", "-c", "kill -9 $$").stdout.split()))
+
+
+def the_highest_is_shown(folder):
+    """A failure in a phase that holds nothing yet: the rows are those of the phase that held most."""
+    engine = os.path.join(folder, "vllm")
+    with open(engine, "w", encoding="utf-8") as f:
+        f.write(HIGHEST)
+    os.chmod(engine, 0o755)
+    text = dryrun("--", engine, "serve", "x").stdout
+    check("rows of the phase that held most", "held in weight_load" in text, text)
+
+
 def main():
     beside()
+    an_exception_is_its_own_reason()
+    outlived()
+    programs()
     denied()
     with tempfile.TemporaryDirectory() as folder:
+        the_highest_is_shown(folder)
         words_of_signals()
         time_holds()
         loads(folder)

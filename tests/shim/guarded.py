@@ -246,6 +246,72 @@ def top_in_a_terminal(scratch):
         check("... and it has colours as asked", ("\x1b[" in text) != plain, text)
 
 
+ENGINE = CALLS + """
+say('Starting to load model x'); at = take(512); say('GPU KV cache size: 4,096 tokens'); more = take(1024); say('Application startup complete.')
+print('UP', flush=True); time.sleep(60)
+"""
+SCREENS = CALLS + """
+import fcntl, json, pty, select, struct, subprocess, termios
+def others(n):
+    programs = [subprocess.Popen([%(b)r, "run", "--quiet", "--", sys.executable, "-c", %(p)r], stdout=subprocess.PIPE) for _ in range(n)]
+    for one in programs:
+        while b"UP" not in one.stdout.readline(): pass
+    return programs
+def screen(rows, columns):
+    parent, child = pty.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    before = termios.tcgetattr(child)
+    top = subprocess.Popen([%(b)r, "top"], stdin=child, stdout=child, stderr=child, env=dict(env, TERM="xterm"), start_new_session=True)
+    text, until = b"", time.monotonic() + 4
+    while time.monotonic() < until:
+        if select.select([parent], [], [], 0.2)[0]: text += os.read(parent, 65536)
+        elif text.count(b"\\033[H") and time.monotonic() > until - 2.5: break
+    os.write(parent, b"q")
+    try: code = top.wait(10)
+    except subprocess.TimeoutExpired: code = top.kill()
+    same = termios.tcgetattr(child) == before
+    os.close(child)
+    return [rows, columns, text.decode(), code, same]
+running = others(2)
+print("SHOWN", json.dumps([screen(24, 80), screen(12, 40)]), flush=True)
+for one in running: one.kill()
+"""
+
+
+def top_fits_its_screen(scratch):
+    """Two engines on 24 x 80 and on 12 x 40: nothing scrolls, nothing wraps, figures have headings, `q` ends it."""
+    done = subprocess.run([BINARY, "dryrun", "--gpu", "L4", "--cuda", "12", "--", sys.executable, "-c", SCREENS % {"b": BINARY, "p": ENGINE}],
+                          capture_output=True, text=True, timeout=120)
+    line = next((x for x in done.stderr.splitlines() if x.startswith("SHOWN ")), "SHOWN []")
+    shown = json.loads(line[6:])
+    check("top draws two screens", len(shown) == 2, done.stderr[-2000:])
+    for rows, columns, text, code, same in shown:
+        bare = re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", text.split("\x1b[H")[-1]).replace("\r", "").split("\n")
+        check("%d x %d: every line is there" % (rows, columns), len(bare) <= rows and max(map(len, bare)) <= columns, bare)
+        check("... of both engines", sum(bool(re.match("[0-9]+ +/", x)) for x in bare) >= 2, bare)
+        check("... what is left out is said", columns == 80 or "lines more" in "".join(bare), bare)
+        check("... q ends it, and the terminal is as before", code == 0 and same, (code, same))
+    wide = shown[0][2] if shown else ""
+    check("figures have headings, and an engine that waits is ready", " now  at most" in wide and "runtime_prefill" not in wide and "ready" in wide, wide)
+
+
+def a_turn_ends(scratch):
+    """Who shares a card with one that is never ready waits for a while, and it is said."""
+    for says, why in (("nothing of an engine", "nothing that the command prints is of an engine"),
+                      ("Starting to load model x", "the engine has not said that it is ready")):
+        share = "turn-%d" % os.getpid()
+        slow = [sys.executable, "-c", "import time; print(%r, flush=True); time.sleep(8)" % says]
+        env = dict(os.environ, OOMSIGHT_SHARE_SECONDS="2")
+        script = ("import subprocess, time\nfirst = subprocess.Popen(%r)\ntime.sleep(0.7)\nstart = time.monotonic()\n"
+                  "subprocess.run(%r)\nprint('WAITED', time.monotonic() - start, flush=True)\nfirst.terminate(); first.wait()" %
+                  ([BINARY, "run", "--quiet", "--share", share, "--budget", "8GiB", "--", *slow], [BINARY, "run", "--quiet", "--share", share, "--", "true"]))
+        told = subprocess.run([BINARY, "dryrun", "--gpu", "L4", "--cuda", "12", "--", sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=60).stderr
+        seconds = float((re.findall("WAITED ([0-9.]+)", told) or ["0"])[0])
+        check("the next one starts (%s)" % says, 0.5 < seconds < 6, seconds)
+        check("... and why is said", why in told, told)
+
+
 def engines_divide_a_card(scratch):
     """Both inside one dry run: its device has 22.03 GiB (L4), and each of them a context of 400 MiB."""
     first = CALLS + """
@@ -314,8 +380,24 @@ def a_machine_of_one_memory_is_not_wedged(scratch):
               (after["child"], kept.stderr))
 
 
-CASES = [a_machine_of_one_memory_is_not_wedged, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
-         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, phases_and_owners_are_shown_while_it_runs]
+def a_device_of_one_memory_is_one_machine(scratch):
+    """Of a GPU that shares the host's memory the total is the machine's, without being told so."""
+    device = [BINARY, "dryrun", "--json", "--gpu", "gb10", "--outside", "100MiB", "--cuda", "12", "--"]
+    total = "print('total', next(l.split()[1] for l in open('/proc/meminfo') if l.startswith('MemTotal')), flush=True)"
+    done = subprocess.run(device + [sys.executable, "-c", total], capture_output=True, text=True, timeout=60, check=False)
+    if "allows no mount" in done.stderr:
+        print("skip a device of one memory: no mount here")
+        return
+    assert "total %d\n" % (130663055360 >> 10) in done.stderr, done.stderr
+    take = "import ctypes; print('took', ctypes.CDLL(None).cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(%d << 30)), flush=True)"
+    for gib, want in ((100, "took 0\n"), (115, "took 2\n")):
+        inner = [BINARY, "run", "--quiet", "--unified", "8GiB", "--", sys.executable, "-c", take % gib]
+        done = subprocess.run(device + inner, capture_output=True, text=True, timeout=60, check=False)
+        assert want in done.stderr, (gib, done.stderr, done.stdout[:300])
+
+
+CASES = [a_machine_of_one_memory_is_not_wedged, a_device_of_one_memory_is_one_machine, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
+         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, top_fits_its_screen, a_turn_ends, phases_and_owners_are_shown_while_it_runs]
 
 
 def main():

@@ -109,6 +109,19 @@ def main():
     if told[:2] != [("mm_profile", "encoder"), ("profile_run", "activations")]:
         print("an encoder is not profiled first: %s" % told)
         return 1
+    worker.model_config = types.SimpleNamespace(enforce_eager=True)
+    told.clear()
+    worker.compile_or_warm_up_model()
+    if "compile" in [phase for phase, _ in told]:
+        print("an eager start compiles nothing: %s" % told)
+        return 1
+    os.environ["OOMSIGHT_SEGMENT"] = "/folder/of/the/run/segment"
+    import oomsight_sglang
+    slots = types.SimpleNamespace(shm_path_for=lambda name: "/dev/shm/sglang_loads_%s.shm" % name)
+    oomsight_sglang.snapshots(slots)
+    if slots.shm_path_for("x") != "/folder/of/the/run/segment.sglang_loads_x.shm":
+        print("a file is left behind: %s" % slots.shm_path_for("x"))
+        return 1
     return 0
 
 

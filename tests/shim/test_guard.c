@@ -13,6 +13,10 @@ int cudaGetDriverEntryPointByVersion(const char *name, void **at, unsigned versi
                                      int *status);
 int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long *memory);
 int cudaFreeAsync(void *at, void *stream);
+int cudaMallocPitch(void **at, size_t *pitch, size_t width, size_t height);
+int cudaMallocArray(void **at, const int *format, size_t width, size_t height, unsigned flags);
+int cudaFreeArray(void *at);
+int cudaDeviceReset(void);
 
 enum { CONTEXT_MIB = 256, TOTAL_GIB = 8 };
 
@@ -341,6 +345,251 @@ static void a_process_without_a_place_goes_on_uncounted(void **state)
     }
     assert_int_equal(in_child(runs.device_path, ask_without_a_place, NULL), 0);
     assert_int_equal(runs.guard->devices[0].held_bytes, 0);
+    assert_int_equal(runs.guard->unseen_count, 1); /* told once */
+    assert_int_equal(runs.guard->unseen[0].why, OOS_UNSEEN_PLACE);
+    end();
+}
+
+enum { MANY = 9000 }; /* more than twice as many as the table has places for at first */
+
+static int hold_many(void *argument)
+{
+    (void)argument;
+    static void *at[MANY];
+    alarm(20); /* a table that is full ends the test */
+    for (unsigned i = 0; i < MANY; i++) EXPECT(cudaMalloc(&at[i], 4096) == 0);
+    EXPECT(runs.guard->devices[0].held_bytes == MANY * 4096);
+    for (unsigned i = 0; i < MANY; i += 2) EXPECT(cudaFree(at[i]) == 0);
+    for (unsigned i = 1; i < MANY; i += 2) EXPECT(cudaFree(at[i]) == 0);
+    EXPECT(runs.guard->devices[0].held_bytes == 0);
+    return 0;
+}
+
+static void thousands_of_blocks_are_found_again(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, hold_many, NULL), 0);
+    end();
+}
+
+static int take_sizes(void *argument)
+{
+    (void)argument;
+    static const struct {
+        uint64_t asked, charged;
+    } sizes[] = {{1000, 1024},           {512, 512},        {MIB - 1, MIB}, {MIB, 2 * MIB},
+                 {2 * MIB + 1, 4 * MIB}, {3 * MIB, 4 * MIB}};
+    void *at;
+    size_t pitch;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        EXPECT(cudaMalloc(&at, sizes[i].asked) == 0);
+        EXPECT(runs.guard->devices[0].held_bytes == sizes[i].charged);
+        EXPECT(cudaFree(at) == 0 && runs.guard->devices[0].held_bytes == 0);
+    }
+    EXPECT(cudaMallocPitch(&at, &pitch, 1000, 100) == 0 && runs.guard->devices[0].held_bytes == 102400);
+    EXPECT(cudaFree(at) == 0);
+    EXPECT(cudaMallocPitch(&at, &pitch, 1024, 100) == 0 && runs.guard->devices[0].held_bytes == 102400);
+    EXPECT(cudaFree(at) == 0);
+    return 0;
+}
+
+static void bytes_are_counted_in_the_units_of_the_driver(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, take_sizes, NULL), 0);
+    end();
+}
+
+static int take_and_reset(void *argument)
+{
+    (void)argument;
+    void *at;
+    for (unsigned i = 0; i < 3; i++) EXPECT(cudaMalloc(&at, 256 * MIB) == 0);
+    EXPECT(runs.guard->devices[0].held_bytes == 768 * MIB);
+    EXPECT(cudaDeviceReset() == 0);
+    EXPECT(runs.guard->devices[0].held_bytes == 0);
+    return 0;
+}
+
+static void a_reset_gives_everything_back(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, take_and_reset, NULL), 0);
+    end();
+}
+
+/* The stand-in has no arrays: it answers 0 and leaves the handle as it is. */
+static int take_arrays(void *argument)
+{
+    (void)argument;
+    enum { SPARSE = 0x40 };
+    static const int rgba[5] = {8, 8, 8, 8, 1};
+    void *at = (void *)0x1000, *other = (void *)0x2000;
+    EXPECT(cudaMallocArray(&at, rgba, 1024, 1024, 0) == 0 && runs.guard->devices[0].held_bytes == 4 * MIB);
+    EXPECT(cudaMallocArray(&other, rgba, 1024, 1024, SPARSE) == 0 &&
+           runs.guard->devices[0].held_bytes == 4 * MIB);
+    EXPECT(cudaFreeArray(at) == 0 && runs.guard->devices[0].held_bytes == 0);
+    EXPECT(cudaMallocArray(&at, rgba, 1 << 20, 1024, 0) == 2);
+    return 0;
+}
+
+static void arrays_count_by_their_elements(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, take_arrays, NULL), 0);
+    end();
+}
+
+static int see_no_host_memory(void *argument)
+{
+    (void)argument;
+    size_t free_bytes, total_bytes;
+    void *at;
+    EXPECT(cudaMemGetInfo(&free_bytes, &total_bytes) == 0);
+    EXPECT(free_bytes == (TOTAL_GIB * 1024 - CONTEXT_MIB) * MIB);
+    runs.guard->reserve_bytes = (uint64_t)1 << 49; /* more than any host has: nothing is left */
+    EXPECT(cudaMemGetInfo(&free_bytes, &total_bytes) == 0 && free_bytes == 0 &&
+           total_bytes == TOTAL_GIB * GIB);
+    EXPECT(cudaMalloc(&at, 2 * MIB) == 2);
+    return 0;
+}
+
+static void on_unified_memory_the_host_is_shown_as_it_is(void **state)
+{
+    (void)state;
+    begin(0, 0);
+    assert_int_equal(in_child(runs.device_path, see_no_host_memory, NULL), 0);
+    end();
+}
+
+static int ask_once(void *argument)
+{
+    (void)argument;
+    size_t free_bytes, total_bytes;
+    EXPECT(cudaMemGetInfo(&free_bytes, &total_bytes) == 0);
+    return 0;
+}
+
+/* A run of the same share that holds a GiB; what it holds is not ours, unless nobody of it lives. */
+static uint64_t outside_beside(uint64_t launcher_ticks)
+{
+    oos_device_spec const spec = {.name = "00000000:01:00.0", .total_bytes = 1};
+    oos_segment *peer;
+    char path[96];
+    begin(2 * GIB, 0);
+    snprintf(path, sizeof path, "%s-peer", runs.device_path);
+    unlink(path);
+    assert_int_equal(oos_segment_create(path, &spec, 1, &peer), OOS_SEGMENT_OK);
+    peer->devices[0].held_bytes = GIB;
+    peer->launcher_pid = (uint32_t)getpid();
+    peer->launcher_start_ticks = launcher_ticks;
+    strcpy(runs.guard->share, "both");
+    strcpy(runs.guard->peers[0].path, path);
+    assert_int_equal(in_child(runs.device_path, ask_once, NULL), 0);
+    uint64_t const outside = runs.guard->devices[0].outside_bytes;
+    run_remove(peer, path);
+    end();
+    return outside;
+}
+
+static void a_peer_counts_while_its_launcher_lives(void **state)
+{
+    (void)state;
+    uint64_t const ticks = oos_process_start_ticks((uint32_t)getpid());
+    assert_int_equal(outside_beside(ticks), 0); /* all that is used is the peer's */
+    assert_int_equal(outside_beside(ticks + 1), CONTEXT_MIB * MIB);
+}
+
+static int map_two_and_unmap_once(void *argument)
+{
+    (void)argument;
+    allocation_prop const prop = {.type = 1, .location_type = 1};
+    uint64_t handle[2], at;
+    EXPECT(cudaSetDevice(0) == 0);
+    EXPECT(cuMemAddressReserve(&at, 64 * MIB, 0, 0, 0) == 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT(cuMemCreate(&handle[i], 32 * MIB, &prop, 0) == 0);
+        EXPECT(cuMemMap(at + i * 32 * MIB, 32 * MIB, 0, handle[i], 0) == 0);
+        EXPECT(cuMemRelease(handle[i]) == 0);
+    }
+    EXPECT(runs.guard->devices[0].held_bytes == 64 * MIB);
+    EXPECT(cuMemUnmap(at, 64 * MIB) == 0);
+    EXPECT(runs.guard->devices[0].held_bytes == 0);
+    return 0;
+}
+
+static void one_unmap_of_several_mappings_gives_all_back(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, map_two_and_unmap_once, NULL), 0);
+    end();
+}
+
+/* CUDA itself does not survive a fork; a parent that asked NVML alone has a place, too. */
+static int fork_and_take(void *argument)
+{
+    (void)argument;
+    unsigned long long memory[3];
+    void *at, *handle;
+    EXPECT(nvmlInit_v2() == 0 && nvmlDeviceGetHandleByIndex_v2(0, &handle) == 0);
+    EXPECT(nvmlDeviceGetMemoryInfo(handle, memory) == 0);
+    EXPECT(runs.guard->processes[0].pid == (uint32_t)getpid());
+    pid_t const pid = fork();
+    if (pid == 0) _exit(cudaMalloc(&at, 128 * MIB) != 0);
+    EXPECT(child_end(pid) == 0);
+    EXPECT(runs.guard->processes[0].held_bytes[0] == 0);
+    EXPECT(runs.guard->processes[1].held_bytes[0] == 128 * MIB);
+    EXPECT(runs.guard->processes[1].pid == (uint32_t)pid);
+    return 0;
+}
+
+static void a_forked_process_has_a_place_of_its_own(void **state)
+{
+    (void)state;
+    begin(2 * GIB, 0);
+    assert_int_equal(in_child(runs.device_path, fork_and_take, NULL), 0);
+    assert_int_equal(runs.guard->claimed_count, 2);
+    end();
+}
+
+static void *until_cancelled(void *argument)
+{
+    for (;;) {
+        void *at;
+        if (cudaMalloc(&at, 2 * MIB) == 0) cudaFree(at);
+        pthread_testcancel();
+    }
+    return argument;
+}
+
+/* With a reserve every call reads /proc/meminfo under the lock, where a thread can be cancelled. */
+static int cancel_threads(void *argument)
+{
+    (void)argument;
+    void *at;
+    alarm(20);
+    runs.guard->reserve_bytes = MIB;
+    for (unsigned i = 0; i < 100; i++) {
+        pthread_t thread;
+        EXPECT(pthread_create(&thread, NULL, until_cancelled, NULL) == 0);
+        usleep(500 + i * 7);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        EXPECT(cudaMalloc(&at, 2 * MIB) == 0 && cudaFree(at) == 0);
+    }
+    return 0;
+}
+
+static void a_cancelled_thread_leaves_no_lock(void **state)
+{
+    (void)state;
+    begin(0, 0);
+    assert_int_equal(in_child(runs.device_path, cancel_threads, NULL), 0);
     end();
 }
 
@@ -357,6 +606,15 @@ int main(void)
         cmocka_unit_test(pinned_memory_is_counted_and_the_host_keeps_its_reserve),
         cmocka_unit_test(threads_leave_nothing_behind),
         cmocka_unit_test(a_process_without_a_place_goes_on_uncounted),
+        cmocka_unit_test(thousands_of_blocks_are_found_again),
+        cmocka_unit_test(bytes_are_counted_in_the_units_of_the_driver),
+        cmocka_unit_test(a_reset_gives_everything_back),
+        cmocka_unit_test(arrays_count_by_their_elements),
+        cmocka_unit_test(on_unified_memory_the_host_is_shown_as_it_is),
+        cmocka_unit_test(a_peer_counts_while_its_launcher_lives),
+        cmocka_unit_test(one_unmap_of_several_mappings_gives_all_back),
+        cmocka_unit_test(a_forked_process_has_a_place_of_its_own),
+        cmocka_unit_test(a_cancelled_thread_leaves_no_lock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

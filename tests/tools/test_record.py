@@ -44,7 +44,8 @@ class Record(unittest.TestCase):
 
     def test_a_log_that_prints_the_constants_is_read(self):
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
-            log.write("INFO 11-16 02:00:00 [gpu_worker.py:280] Free memory on device (78.66/79.19 GiB) on startup. Desired GPU memory utilization is "
+            log.write("INFO 11-16 02:00:00 [cuda.py:1] Using NVIDIA H100 80GB HBM3\n"  # a total of 79.19 GiB alone is that of several cards
+                      "INFO 11-16 02:00:00 [gpu_worker.py:280] Free memory on device (78.66/79.19 GiB) on startup. Desired GPU memory utilization is "
                       "(0.9, 71.27 GiB). Actual usage is 14.99 GiB for weight, 1.42 GiB for peak activation, 0.09 GiB for non-torch memory, and "
                       "0.38 GiB for CUDAGraph memory.\n")
             log.flush()

@@ -295,6 +295,31 @@ static void a_plan_without_fixes_still_says_what_was_mistyped(void **state)
     }
 }
 
+/* No GPU is the one that was asked for: the answer is the list, whether fixes are looked for or not. */
+static void every_gpu_is_a_list_of_choices_and_a_plan_is_for_one_release(void **state)
+{
+    (void)state;
+    const char *command[] = {"vllm", "serve", model};
+    for (int skip = 0; skip < 2; skip++) {
+        oomsight_plan_params params = {
+            .size = sizeof params, .data = data, .command = command, .command_count = 3};
+        params.gpu = "all";
+        params.skip_fixes = skip;
+        oomsight_plan *plan = NULL;
+        assert_int_equal(oomsight_plan_create(&params, &plan, NULL), OOMSIGHT_OK);
+        oomsight_render_params render = {.size = sizeof render, .format = OOMSIGHT_FORMAT_JSON};
+        char *text = NULL;
+        assert_int_equal(oomsight_plan_render(plan, &render, &text, NULL), OOMSIGHT_OK);
+        assert_non_null(strstr(text, "\"choices\": ["));
+
+        oomsight_text_free(text);
+        oomsight_plan_free(plan);
+        params.gpu = "4090";
+        params.engine_version = "0.19.1,0.32.0";
+        assert_int_equal(oomsight_plan_create(&params, &plan, NULL), OOMSIGHT_USAGE);
+    }
+}
+
 static void the_rows_of_a_moment_add_up_to_its_peak(void **state)
 {
     (void)state;
@@ -368,6 +393,7 @@ int main(void)
         cmocka_unit_test(nothing_is_written_behind_a_struct_of_an_older_header),
         cmocka_unit_test(the_init_macros_are_the_size_and_nothing_else),
         cmocka_unit_test(a_plan_without_fixes_still_says_what_was_mistyped),
+        cmocka_unit_test(every_gpu_is_a_list_of_choices_and_a_plan_is_for_one_release),
         cmocka_unit_test(the_rows_of_a_moment_add_up_to_its_peak),
         cmocka_unit_test(accessors_change_nothing_and_may_be_called_by_several_threads),
         cmocka_unit_test(the_header_names_the_release_of_the_library),

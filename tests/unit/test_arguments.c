@@ -93,6 +93,10 @@ static void ranks_beyond_the_gpus_that_were_given_are_refused(void **state)
     is_refused(said("0.32.0", 90, 4, "Qwen3ForCausalLM", "-tp|8"),
                "World size (8) is larger than the number of available GPUs (4)");
     is_refused(said("0.32.0", 90, 1, "Qwen3ForCausalLM", "-tp|2"), "World size (2)");
+    is_refused(said("0.12.0", 90, 1, "Qwen3ForCausalLM", "-tp|2"),
+               "Tensor parallel size (2) cannot be larger than the number of available GPUs (1).");
+    is_refused(said("0.11.1", 90, 1, "Qwen3ForCausalLM", "-tp|2"), "Tensor parallel size (2)");
+    is_refused(said("0.11.0", 90, 1, "Qwen3ForCausalLM", "-tp|2"), "placement group");
     assert_null(said("0.32.0", 90, 0, "Qwen3ForCausalLM",
                      "-tp|8")); /* a name without a number: as many as it takes */
 }
@@ -422,6 +426,111 @@ static void gpt_oss_is_captured_for_more_than_others(void **state)
     assert_int_equal(captured("0.11.0", "LlamaForCausalLM", 1), 3); /* 1, 2 and 4 are always there */
 }
 
+/* argparse stops at the first word that it cannot take; what was meant is offered. */
+static void a_switch_with_a_value_is_refused_and_its_meaning_kept(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--enable-chunked-prefill=False"),
+               "--enable-chunked-prefill/--no-enable-chunked-prefill: ignored explicit argument 'False'");
+    assert_string_equal(refusal.mends[0].flag, "--no-enable-chunked-prefill");
+    assert_string_equal(refusal.mends[0].instead_of, "--enable-chunked-prefill");
+    assert_null(refusal.mends[0].text);
+    is_refused(NEWEST("--enable-prefix-caching=true|--max-num-seqs|many"),
+               "ignored explicit argument 'true'");
+    assert_string_equal(refusal.mends[0].flag, "--enable-prefix-caching");
+    is_refused(NEWEST("--max-num-seqs|many|--enable-prefix-caching=true"), "invalid int value");
+    is_refused(NEWEST("--enable-prefix-caching="), "ignored explicit argument ''");
+    assert_true(refusal.mends[0].leave_out);
+}
+
+static void spaces_around_a_number_are_taken(void **state)
+{
+    (void)state;
+    assert_null(NEWEST("--max-model-len|4096 |--gpu-memory-utilization| 0.9\n|--max-num-seqs|\t8"));
+    assert_null(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "--block-size| 64"));
+    is_refused(NEWEST("--max-model-len|4096 x"), "--max-model-len");
+    is_refused(NEWEST("--dtype|auto "), "invalid choice");
+}
+
+static void whatever_is_glued_to_o_is_the_level(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("-O.cudagraph_mode=PIECEWISE"), "optimization_level: Input should be 0, 1, 2 or 3");
+    assert_string_equal(refusal.mends[0].flag, "--compilation-config.cudagraph_mode");
+    assert_string_equal(refusal.mends[0].text, "PIECEWISE");
+    is_refused(NEWEST("-O=None"), "optimization_level");
+    assert_null(NEWEST("-O 3"));
+    assert_null(NEWEST("-O3"));
+    is_refused(NEWEST("-O|{\"level\": 3}"), "unrecognized arguments: -O");
+    assert_null(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "-O.cudagraph_mode=PIECEWISE"));
+}
+
+static void a_connector_needs_a_role(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--kv-transfer-config|{\"kv_connector\": \"LMCacheConnectorV1\"}"),
+               "Please specify kv_role");
+    is_refused(NEWEST("--kv-transfer-config|{\"kv_connector\": \"NixlConnector\", \"kv_role\": \"both\"}"),
+               "kv_role: Input should be");
+    assert_null(
+        NEWEST("--kv-transfer-config|{\"kv_connector\": \"NixlConnector\", \"kv_role\": \"kv_both\"}"));
+}
+
+static void a_misspelt_flag_is_given_its_name_and_its_word(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--gpu-memory-utilisation|0.9"), "unrecognized arguments");
+    assert_string_equal(refusal.mends[0].flag, "--gpu-memory-utilization");
+    assert_string_equal(refusal.mends[0].text, "0.9");
+}
+
+/* Which models have MTP layers of their own is read out of each release, not out of what is known of the model here. */
+static void a_model_drafts_for_itself_where_the_release_says_so(void **state)
+{
+    (void)state;
+    static const char mtp[] = "--speculative-config|{\"method\": \"mtp\", \"num_speculative_tokens\": 1}";
+    assert_null(said("0.32.0", 90, 8, "Glm4MoeLiteForCausalLM", mtp));
+    assert_null(said("0.24.0", 90, 8, "MiMoV2FlashForCausalLM", mtp));
+    assert_null(said("0.11.2", 90, 8, "MiMoForCausalLM", mtp));
+    is_refused(said("0.32.0", 90, 8, "Qwen3ForCausalLM", mtp), "Unsupported speculative method: 'mtp'");
+    assert_null(said("0.33.0", 90, 8, "Qwen3ForCausalLM", mtp)); /* who knows */
+}
+
+/* What no known release has may be new in one that is newer than all of them. */
+static void names_of_a_release_that_was_not_read_are_not_refused(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"--no-such-flag|1",
+                                        "--attention-backend|NO_SUCH",
+                                        "--quantization|no_such",
+                                        "--kv-cache-dtype|no_such",
+                                        ("--speculative-config|{\"method\": \"no_such\", "
+                                         "\"model\": \"m\"}"),
+                                        "--compilation-config|{\"no_such\": 1}",
+                                        "--reasoning-parser|no_such"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!NEWEST(words[i])) fail_msg("%s is taken by the newest", words[i]);
+        if (said("0.33.0", 90, 8, "Qwen3ForCausalLM", words[i]))
+            fail_msg("%s: %s", words[i], refusal.sentence);
+    }
+}
+
+static void keys_and_words_inside_json_are_those_of_the_class(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--structured-outputs-config|{\"backend\": \"nonsense\"}"), "backend: Input should be");
+    is_refused(NEWEST("--compilation-config|{\"pass_config\": {\"enable_fusion\": true}}"),
+               "pass_config.enable_fusion: Unexpected keyword argument");
+    is_refused(NEWEST("--eplb-config|{\"num_redundant_experts\": 32}"), "EPLB is not enabled");
+    is_refused(NEWEST("--compilation-config="), "EOF while parsing");
+}
+
+static void a_beginning_of_several_flags_is_ambiguous(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--gpu-memory-utilization|90%|--device|cuda"), "ambiguous option: --device");
+}
+
 int main(void)
 {
     static const struct CMUnitTest cases[] = {
@@ -451,6 +560,15 @@ int main(void)
         cmocka_unit_test(graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves),
         cmocka_unit_test(gemma_4_is_given_a_batch_that_a_video_fits_in),
         cmocka_unit_test(a_modelopt_checkpoint_has_the_method_of_its_scheme),
+        cmocka_unit_test(a_switch_with_a_value_is_refused_and_its_meaning_kept),
+        cmocka_unit_test(spaces_around_a_number_are_taken),
+        cmocka_unit_test(whatever_is_glued_to_o_is_the_level),
+        cmocka_unit_test(a_connector_needs_a_role),
+        cmocka_unit_test(a_misspelt_flag_is_given_its_name_and_its_word),
+        cmocka_unit_test(a_model_drafts_for_itself_where_the_release_says_so),
+        cmocka_unit_test(names_of_a_release_that_was_not_read_are_not_refused),
+        cmocka_unit_test(keys_and_words_inside_json_are_those_of_the_class),
+        cmocka_unit_test(a_beginning_of_several_flags_is_ambiguous),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

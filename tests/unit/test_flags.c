@@ -184,7 +184,7 @@ static void a_broken_table_is_refused_with_the_place(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void the_table_is_read_in_two_milliseconds(void **state)
+static void the_table_is_read_in_four_milliseconds(void **state)
 {
     (void)state;
     double best = 1e9;
@@ -201,7 +201,7 @@ static void the_table_is_read_in_two_milliseconds(void **state)
         oos_arena_free(own);
     }
     print_message("flags.json: %.3f ms\n", best);
-    assert_true(OOS_SANITIZED || best < 2.0);
+    assert_true(OOS_SANITIZED || best < 4.0);
 }
 
 /* ---- base/scan, which reads it -------------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ int main(void)
         cmocka_unit_test(a_beginning_is_enough_when_it_is_one_flags_only),
         cmocka_unit_test(a_misspelt_flag_is_answered_with_the_nearest_one),
         cmocka_unit_test(a_broken_table_is_refused_with_the_place),
-        cmocka_unit_test(the_table_is_read_in_two_milliseconds),
+        cmocka_unit_test(the_table_is_read_in_four_milliseconds),
         cmocka_unit_test(a_scan_reads_what_it_is_asked_for_and_skips_the_rest),
         cmocka_unit_test(a_malformed_text_fails_the_scan_once_and_for_all),
         cmocka_unit_test(escapes_become_characters_and_never_a_zero),

@@ -6,12 +6,12 @@
 static oos_arena *arena;
 static const oos_found *list;
 static size_t count;
+static oos_found_doubt doubt;
 
 static void read_as(const char *path, const char *text)
 {
     oomsight_error error = {0};
     oos_arena_reset(arena);
-    oos_found_doubt doubt;
     assert_int_equal(oos_found_read(arena, path, oos_view_of(text), &list, &count, &doubt, &error),
                      OOMSIGHT_OK);
 }
@@ -185,9 +185,161 @@ static int teardown(void **state)
     return 0;
 }
 
+/* ---- pasted text ------------------------------------------------------------------------------------------------- */
+
+static void a_prompt_before_a_command_is_taken_off(void **state)
+{
+    (void)state;
+    static const char *const pasted[] = {
+        "$ vllm serve m\n",
+        "user@host:~/x$ vllm serve m\n",
+        "root@abc:/# vllm serve m\n",
+        "[user@host dir]$ vllm serve m\n",
+        "(venv) % vllm serve m\n",
+        "\xe2\x9e\x9c  proj git:(main) vllm serve m\n",
+        "PS C:\\Users\\me> vllm serve m\n",
+        "# vllm serve m\n",
+        "`vllm serve m`\n",
+        "$ vllm \\\n> serve \\\n> m\n",
+    };
+    for (size_t i = 0; i < sizeof pasted / sizeof *pasted; i++) {
+        read_as("-", pasted[i]);
+        assert_int_equal(count, 1);
+        assert_words(0, "vllm|serve|m");
+        assert_int_equal(doubt.skip_count, 0);
+    }
+    read_as("-", "# vllm serve m\necho done\n"); /* a comment of a script */
+    assert_int_equal(count, 0);
+    read_as("-", "make # then vllm serve m\n");
+    assert_int_equal(count, 0);
+    read_as("a.sh", "$ vllm serve m\n"); /* a file is no paste */
+    assert_int_equal(count, 0);
+}
+
+static void colours_of_a_terminal_are_taken_off(void **state)
+{
+    (void)state;
+    read_as("-", "\x1b]0;title\x07\x1b[1;32muser@host\x1b[0m:~$ vllm \x1b[36mserve\x1b[0m m\x1b[K\r\n");
+    assert_int_equal(count, 1);
+    assert_words(0, "vllm|serve|m");
+    read_as("-", "vllm serve m --dtype \xc2\xa0half\x1b[");
+    assert_words(0, "vllm|serve|m|--dtype|half");
+    read_as("-", "vllm serve m\x1b]0;");
+    assert_words(0, "vllm|serve|m");
+}
+
+static void what_stands_between_fences_is_meant(void **state)
+{
+    (void)state;
+    read_as("-", "I can't start it:\n```bash\nvllm serve m\n```\nand it's the same with `vllm serve n`.\n");
+    assert_int_equal(count, 1);
+    assert_words(0, "vllm|serve|m");
+    assert_int_equal(list[0].line, 3);
+    read_as("-", "vllm serve m\n```\n"); /* the other one was not taken along */
+    assert_int_equal(count, 1);
+    read_as("readme.md", "```\nvllm serve m\n```\n");
+    assert_int_equal(count, 0);
+}
+
+static void a_call_of_python_is_found_in_a_text(void **state)
+{
+    (void)state;
+    read_as("-", "from vllm import LLM\nprint(\"it's\")\nllm = LLM(model=\"m\", tensor_parallel_size=2)\n");
+    assert_int_equal(count, 1);
+    assert_words(0, "LLM(model=\"m\", tensor_parallel_size=2)");
+    read_as("-", "LLM(model=\"m\")");
+    assert_int_equal(count, 1);
+    assert_int_equal(doubt.skip_count, 0);
+}
+
+static void the_command_of_a_container_is_read_as_we_print_it(void **state)
+{
+    (void)state;
+    read_as("-", "A=b vllm/vllm-openai:v0.19.1 --model m\nvllm serve n\n");
+    assert_int_equal(count, 2);
+    assert_words(0, "A=b|vllm/vllm-openai:v0.19.1|--model|m");
+    assert_string_equal(list[0].engine_version, "0.19.1");
+    read_as("a.sh", "vllm/vllm-openai:v0.19.1 --model m\n");
+    assert_int_equal(count, 0);
+}
+
+static void a_model_alone_is_what_is_to_be_served(void **state)
+{
+    (void)state;
+    read_as("-", "  acme/small-llama\n");
+    assert_int_equal(count, 1);
+    assert_words(0, "acme/small-llama");
+    assert_true(oos_found_is_model(&list[0]));
+    read_as("-", "acme/small-llama --max-model-len 10 \\\n  --dtype half");
+    assert_words(0, "acme/small-llama|--max-model-len|10|--dtype|half");
+    static const char *const others[] = {
+        "acme/small llama",     "acme/a/b",   "/acme/small", "acme/", "acme/a: b",
+        "acme/a\n--dtype half", "hello world"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        read_as("-", others[i]);
+        assert_int_equal(count, 0);
+    }
+    read_as("models.txt", "acme/small-llama\n");
+    assert_int_equal(count, 0);
+}
+
+static void a_manifest_may_begin_with_a_comment(void **state)
+{
+    (void)state;
+    read_as(
+        "-",
+        "# ours\n\nkind: Pod\nspec:\n  containers:\n  - {name: a, image: 'vllm/vllm-openai:v0.19.1', args: "
+        "[--model, m]}\n");
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].kind, "container");
+}
+
+static void another_engine_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *title;
+    } others[] = {
+        {"llama-server -m x.gguf\n", "llama.cpp"},
+        {"$ ollama run llama3\n", "Ollama"},
+        {"sudo docker run --gpus all ghcr.io/huggingface/text-generation-inference:2.0 --model-id m\n",
+         "Text Generation Inference"},
+        {"trtllm-serve m\n", "TensorRT-LLM"},
+        {"python -m llama_cpp.server --model m\n", "llama.cpp"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        read_as("-", others[i].text);
+        assert_int_equal(count, 0);
+        assert_non_null(doubt.other);
+        assert_string_equal(doubt.other, others[i].title);
+        assert_int_equal(doubt.skip_count, 1);
+        assert_non_null(strstr(doubt.skips[0].what, "its log can be explained"));
+    }
+    read_as("-", "vllm serve m\n");
+    assert_null(doubt.other);
+}
+
+static void what_runs_a_container_may_stand_before_it(void **state)
+{
+    (void)state;
+    read_as("a.sh", "sudo -E docker run --gpus all vllm/vllm-openai:v0.19.1 --model m\nsudo docker pull "
+                    "vllm/vllm-openai\n");
+    assert_int_equal(count, 1);
+    assert_string_equal(list[0].engine_version, "0.19.1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prompt_before_a_command_is_taken_off),
+        cmocka_unit_test(colours_of_a_terminal_are_taken_off),
+        cmocka_unit_test(what_stands_between_fences_is_meant),
+        cmocka_unit_test(a_call_of_python_is_found_in_a_text),
+        cmocka_unit_test(the_command_of_a_container_is_read_as_we_print_it),
+        cmocka_unit_test(a_model_alone_is_what_is_to_be_served),
+        cmocka_unit_test(a_manifest_may_begin_with_a_comment),
+        cmocka_unit_test(another_engine_is_named),
+        cmocka_unit_test(what_runs_a_container_may_stand_before_it),
         cmocka_unit_test(a_command_over_several_lines_is_one),
         cmocka_unit_test(variables_of_the_script_are_put_in),
         cmocka_unit_test(what_is_not_set_is_named),

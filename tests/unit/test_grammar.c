@@ -77,7 +77,7 @@ static void the_sentence_tells_what_was_being_done(void **state)
         unsigned topic;
     } told[] = {{"out of memory while capturing CUDA graphs", OOS_TOPIC_GRAPH},
                 {"communicator: failed to allocate 20 MiB of memory", OOS_TOPIC_COMM},
-                {"not enough memory for a prefill of 4096 tokens", OOS_TOPIC_SERVE},
+                {"not enough memory for a prefill of 4096 tokens", OOS_TOPIC_PREFILL},
                 {"failed to pin memory: 4 GiB", OOS_TOPIC_HOST}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         unsigned topics = 0;

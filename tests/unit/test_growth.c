@@ -127,6 +127,22 @@ static void healthy_runs_raise_no_alarm(void **state)
     }
 }
 
+/* Caches fill for nine minutes of twenty, and then nothing comes any more. */
+static uint64_t getting_warm(engine *e, double minutes)
+{
+    (void)e;
+    return (uint64_t)(minutes < 9 ? minutes * 50 : 450) * MIB;
+}
+
+static void getting_warm_is_no_growth(void **state)
+{
+    (void)state;
+    engine *e = engine_new();
+    oos_growth list[OOS_GROWTH_COUNT];
+    assert_int_equal(serve(e, 20, getting_warm, getting_warm, list), 0);
+    engine_free(e);
+}
+
 static void days_fit_into_the_same_memory(void **state)
 {
     (void)state;
@@ -157,6 +173,7 @@ int main(void)
         cmocka_unit_test(a_leak_of_a_mebibyte_a_minute_is_found_within_twenty_minutes),
         cmocka_unit_test(a_leak_of_the_host_is_told_apart_from_the_devices),
         cmocka_unit_test(healthy_runs_raise_no_alarm),
+        cmocka_unit_test(getting_warm_is_no_growth),
         cmocka_unit_test(days_fit_into_the_same_memory),
         cmocka_unit_test(a_few_samples_tell_nothing),
     };

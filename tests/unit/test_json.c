@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_write.h"
+#include "facts/data.h"
 
 static json_t *load(oos_arena *arena, const char *text)
 {
@@ -91,9 +92,65 @@ static void what_is_written_reads_back_equal(void **state)
     oos_text_free(&text);
 }
 
+/* What the quick reader takes, Jansson takes, and both make the same of it. */
+static bool both_read(const char *text, size_t len)
+{
+    json_t *quick = oos_json_parse_plain((oos_view){text, len});
+    if (!quick) return false;
+    json_t *whole = oos_json_parse((oos_view){text, len}, JSON_DECODE_ANY);
+    assert_non_null(whole);
+    char *first = oos_json_text(quick, JSON_ENCODE_ANY), *second = oos_json_text(whole, JSON_ENCODE_ANY);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    json_decref(quick);
+    json_decref(whole);
+    return true;
+}
+
+static void the_quick_reader_and_jansson_read_the_same(void **state)
+{
+    (void)state;
+    static const char bytes[] = "\\\"{}[],:0-.eEtfn u\x80\xe2\n";
+    uint64_t random = 2315;
+    size_t quick = 0;
+    for (size_t i = 0; i < oos_data_embedded_count; i++) {
+        const oos_data_file *file = &oos_data_embedded[i];
+        if (file->len > 1 << 15) continue;
+        quick += both_read(file->bytes, file->len);
+        char *copy = malloc(file->len);
+        for (int round = 0; round < 40; round++) {
+            memcpy(copy, file->bytes, file->len);
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            copy[(random >> 33) % file->len] = bytes[(random >> 20) % (sizeof bytes - 1)];
+            both_read(copy, round % 4 ? file->len : (random >> 33) % file->len);
+        }
+        free(copy);
+    }
+    assert_true(quick > 100); /* else it reads nothing */
+    static const char *const alone[] = {"{\"a\":-0}",
+                                        "[01]",
+                                        "[1.]",
+                                        "[1e5,1E-3,2.50]",
+                                        "[true1]",
+                                        "[-]",
+                                        "\"a\\u0041\"",
+                                        "[\"a\\/\\n\\\\\"]",
+                                        "{\"a\":1,\"a\":[]}",
+                                        "[1,]",
+                                        "[9223372036854775807]",
+                                        "[1] 2",
+                                        "\"\x1f\"",
+                                        "[\"\xff\"]",
+                                        "nullx",
+                                        "[0.1, 1e400]"};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) both_read(alone[i], strlen(alone[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_quick_reader_and_jansson_read_the_same),
         cmocka_unit_test(a_size_is_whole_not_negative_and_below_the_limit),
         cmocka_unit_test(ten_thousand_levels_are_refused_with_a_reason),
         cmocka_unit_test(nan_is_not_json_and_the_last_of_two_keys_wins),

@@ -501,6 +501,80 @@ static void several_changes_leave_a_context_of_2048(void **state)
     assert_true(lengths > 0);
 }
 
+/* A later phase may be certain to fail: the first that fails at the best guess is what is seen, with the probability that it is. */
+static void the_first_phase_that_fails_at_the_best_guess_is_named(void **state)
+{
+    (void)state;
+    size_t earlier = 0;
+    for (unsigned tenths = 150; tenths < 260; tenths++) {
+        start s = PLAN(LLAMA, "0.19.1", "a30", (uint64_t)(tenths * 0x1p30 / 10), "--max-model-len", "131072",
+                       "--gpu-memory-utilization", "0.98");
+        const oos_moment *first = NULL;
+        bool certain = false;
+        for (size_t i = 0; i < s.plan->phase_count; i++) {
+            const oos_moment *moment = &s.plan->phases[i];
+            if (!first && !moment->ok) first = moment;
+            if (!moment->ok && !moment->tight) certain = true;
+        }
+        if (first) {
+            assert_int_equal(s.plan->phase, first->phase);
+            assert_true(s.plan->phase_probability >= 0.5);
+            if (certain && first->tight) earlier++;
+        }
+        drop(&s);
+    }
+    assert_true(earlier > 0);
+}
+
+/* Starts that are certain to fit started in 97 of 100 cases, those between by their chance; a doubt takes some of it. */
+static void a_probability_is_that_of_measured_starts(void **state)
+{
+    (void)state;
+    assert_true(oos_plan_probability(0) == 0.07 && oos_plan_probability(1) == 0.92);
+    assert_true(oos_plan_probability(0.5) > 0.45 && oos_plan_probability(0.5) < 0.55);
+    const char *releases[] = {"0.19.1", "0.33.0"};
+    for (size_t i = 0; i < 2; i++) {
+        start s = PLAN(LLAMA, releases[i], "h100", 0, "--max-model-len", "8192");
+        assert_int_equal(s.plan->verdict, i ? OOMSIGHT_VERDICT_TIGHT : OOMSIGHT_VERDICT_FITS);
+        assert_true(s.plan->probability == (i ? OOS_PROBABILITY_DOUBTED : OOS_PROBABILITY_FITS));
+        drop(&s);
+    }
+}
+
+/* The newer runner warms its sampler up with as many requests as go, and a row of logits for every token that is drafted. */
+static void a_sampler_is_warmed_up_with_a_row_for_every_draft_token(void **state)
+{
+    (void)state;
+    uint64_t rows[2];
+    const char *const words[2][7] = {
+        {"--max-model-len", "8192", "--max-num-seqs", "64", NULL},
+        {"--max-model-len", "8192", "--max-num-seqs", "64", "--speculative-config",
+         "{\"method\":\"ngram\",\"num_speculative_tokens\":3,\"prompt_lookup_max\":4}", NULL}};
+    for (size_t i = 0; i < 2; i++) {
+        start s = plan_of(LLAMA, "0.32.0", "h100", 0, words[i]);
+        oos_setup setup = *s.plan->setup;
+        setup.v2_runner = true;
+        rows[i] = activation_of(&s, &setup).warmup.bytes;
+        drop(&s);
+    }
+    assert_int_equal(rows[0], (uint64_t)64 * VOCAB * (2 + 12));
+    assert_int_equal(rows[1], 4 * rows[0]);
+}
+
+/* Images that are served have other sizes than the one that was profiled: what PyTorch keeps of one does not hold the next. */
+static void an_image_of_another_size_may_need_the_encoder_once_more(void **state)
+{
+    (void)state;
+    start s = PLAN(QWEN_VL, "0.11.0", "h100", 0, "--max-model-len", "32768");
+    const oos_hold *growth = NULL;
+    for (const oos_hold *row = serving(s.plan)->ledger.first; row; row = row->next)
+        if (row->owner == OOS_OWNER_GROWTH) growth = row;
+    assert_non_null(growth);
+    assert_true(s.plan->activation.encoder.bytes > 0);
+    assert_true(growth->amount.high >= growth->amount.bytes + s.plan->activation.encoder.bytes);
+    drop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -525,6 +599,10 @@ int main(void)
         cmocka_unit_test(piecewise_graphs_are_one_more_than_layers),
         cmocka_unit_test(what_was_measured_of_a_graph_on_such_a_device_goes_before_the_fit),
         cmocka_unit_test(encoder_outputs_are_part_of_the_peak_of_the_sampler),
+        cmocka_unit_test(the_first_phase_that_fails_at_the_best_guess_is_named),
+        cmocka_unit_test(a_probability_is_that_of_measured_starts),
+        cmocka_unit_test(a_sampler_is_warmed_up_with_a_row_for_every_draft_token),
+        cmocka_unit_test(an_image_of_another_size_may_need_the_encoder_once_more),
         cmocka_unit_test(a_host_that_shares_its_memory_holds_some_of_it),
         cmocka_unit_test(an_estimate_of_graphs_counts_only_where_the_engine_applies_it),
     };

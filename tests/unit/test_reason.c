@@ -87,6 +87,42 @@ static void what_is_quantised_is_not_to_be_quantised(void **state)
     assert_false(advises_quantising("/models/Some-30B-GPTQ-Int4"));
 }
 
+/* A serving engine that runs out with this much cached, and with these words in its set-up. */
+static bool advises_segments(const char *setup, const char *cached)
+{
+    char log[2048];
+    snprintf(
+        log, sizeof log,
+        "INFO 05-13 14:03:40 [core.py:80] Initializing a V1 LLM engine (v0.11.0) with config: "
+        "model='/models/Some-30B', %s, enforce_eager=False\n" STATS
+        "  File \"/vllm/v1/worker/gpu_model_runner.py\", line 2336, in execute_model\n"
+        "ERROR 05-13 14:33:44 [core.py:710] torch.OutOfMemoryError: CUDA out of memory. Tried to "
+        "allocate 1.50 GiB. GPU 0 has a total capacity of 31.36 GiB of which 13.75 MiB is free. "
+        "Including non-PyTorch memory, this process has 31.00 GiB memory in use. Of the allocated memory "
+        "25.45 GiB is allocated by PyTorch, and %s is reserved by PyTorch but unallocated.\n",
+        setup, cached);
+    oos_explanation const e = explain(log);
+    const oos_incident *incident = &e.incidents[0];
+    const oos_kb_record *record = oos_kb_find(&knowledge.kb, "vllm/serving-fragmentation");
+    assert_non_null(record);
+    oos_incident asked = *incident;
+    asked.record = record;
+    for (size_t i = 0; i < record->fix_count; i++)
+        if (strstr(record->fixes[i].change[0], "expandable_segments:True"))
+            return oos_advice_applies(&record->fixes[i], &asked);
+    return false;
+}
+
+/* With the custom all-reduce of several ranks they end in a crash at capture, and without pieces there is nothing to gain. */
+static void segments_that_grow_are_for_pieces_and_for_one_rank(void **state)
+{
+    (void)state;
+    assert_true(advises_segments("tensor_parallel_size=1", "3.20 GiB"));
+    assert_false(advises_segments("tensor_parallel_size=1", "221.00 MiB"));
+    assert_false(advises_segments("tensor_parallel_size=4", "3.20 GiB"));
+    assert_true(advises_segments("tensor_parallel_size=4, disable_custom_all_reduce=True", "3.20 GiB"));
+}
+
 static void a_conclusion_is_as_sure_as_its_weaker_half(void **state)
 {
     (void)state;
@@ -393,6 +429,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_allocation_is_no_refusal),
         cmocka_unit_test(what_is_quantised_is_not_to_be_quantised),
+        cmocka_unit_test(segments_that_grow_are_for_pieces_and_for_one_rank),
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),
         cmocka_unit_test(what_follows_from_something_else_is_no_reason),

@@ -1,10 +1,13 @@
 /* What is a secret and what is not, and what may be shown of others' words. */
 #include "base/secret.h"
 #include "base/shown.h"
+#include "command/variables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <math.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -104,7 +107,7 @@ static void a_known_shape_is_hidden_wherever_it_stands(void **state)
          "abcdefghijklmnopqrstuvwxyz/x",
          "/models/hf_***/x"},
         {"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
-         "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"},
+         "-----BEGIN RSA PRIVATE KEY-----\n***\n-----END RSA PRIVATE KEY-----"},
         {"https://hooks.slack.com/services/"
          "T0/B0/abc",
          "https://hooks.slack.com/services/***"},
@@ -134,6 +137,175 @@ static void what_is_no_secret_is_left_alone(void **state)
         {"", NULL},
     };
     check_pairs(pairs, sizeof pairs / sizeof *pairs);
+}
+
+static void a_value_on_another_line_is_hidden(void **state)
+{
+    (void)state;
+    static const pair pairs[] = {
+        {"- name: HF_TOKEN\n  value: some words\n- name: A\n  value: b",
+         "- name: HF_TOKEN\n  value: ***\n- name: A\n  value: b"},
+        {"\"name\": \"HF_TOKEN\",\n\"type\": \"x\",\n\"value\": \"abc\"",
+         "\"name\": \"HF_TOKEN\",\n\"type\": \"x\",\n\"value\": \"***\""},
+        {"- name: API_KEY\n  value: \"x1\"\n", "- name: API_KEY\n  value: \"***\"\n"},
+        {"- value: abc\n  name: HF_TOKEN\n- value: d\n  name: MODE\n",
+         "- value: ***\n  name: HF_TOKEN\n- value: d\n  name: MODE\n"},
+        {"{\"value\": \"abc\", \"name\": \"HF_TOKEN\"}", "{\"value\": \"***\", \"name\": \"HF_TOKEN\"}"},
+        {"password: |\n  one\n\n  two\nport: 1", "password: |\n  ***\n\n  ***\nport: 1"},
+        {"api_key: >-\n    abc\n", "api_key: >-\n    ***\n"},
+        {"a:\n  password:\n    abc\n  port: 1", "a:\n  password:\n    ***\n  port: 1"},
+        {"api_keys:\n  - one\n  - two\nx: y", "api_keys:\n  - ***\n  - ***\nx: y"},
+        {"vllm serve m --api-key \\\n  abc \\\n  --port 1",
+         "vllm serve m --api-key \\\n  *** \\\n  --port 1"},
+        {"- --api-key\n- one\n- two\n- --port\n- \"1\"", "- --api-key\n- ***\n- ***\n- --port\n- \"1\""},
+        {"\"--api-key\",\n\"abc\",\n\"--port\",\n\"1\"", "\"--api-key\",\n\"***\",\n\"--port\",\n\"1\""},
+        {"--api-key one two --port 1", "--api-key *** *** --port 1"},
+        {"kind: Secret\ndata:\n  a: YWJj\n  b: |\n    x\ntype: Opaque",
+         "kind: Secret\ndata:\n  a: ***\n  b: |\n    ***\ntype: Opaque"},
+        {"apiVersion: v1\ndata:\n  a: c29tZSB0ZXh0\n  b: disabled\nkind: Secret",
+         "apiVersion: v1\ndata:\n  a: ***\n  b: disabled\nkind: Secret"},
+        {"kind: ConfigMap\ndata:\n  a: c29tZSB0ZXh0\n  mode: fast", NULL},
+        {"{\"data\":{\"a\":\"YWJj\"},\"kind\":\"Secret\"}", "{\"data\":{\"a\":\"***\"},\"kind\":\"Secret\"}"},
+        {"machine h\n  login me\n  password abc\n", "machine h\n  login me\n  password ***\n"},
+        {"-----BEGIN PRIVATE KEY-----\nMIIE\nINFO a line between\nabcdEFGH01234567\n-----END PRIVATE "
+         "KEY-----\nMIIE",
+         "-----BEGIN PRIVATE KEY-----\n***\nINFO a line between\n***\n-----END PRIVATE KEY-----\nMIIE"},
+        {"Private-Lines: 2\nAAAA\nBBBB\nPrivate-MAC: 1", "Private-Lines: 2\n***\n***\nPrivate-MAC: 1"},
+        {"password=\"one\ntwo\" port=1", "password=\"***\n***\" port=1"},
+        {"curl \\\n  -u me:abc h", "curl \\\n  -u me:*** h"},
+    };
+    check_pairs(pairs, sizeof pairs / sizeof *pairs);
+}
+
+static void a_value_in_another_form_is_hidden(void **state)
+{
+    (void)state;
+    static const pair pairs[] = {
+        {"api_key=b'abc', SecretStr('x')", "api_key=b'***', SecretStr('x')"},
+        {"'api_key': SecretStr('abc')}", "'api_key': SecretStr('***')}"},
+        {"password=Tr0ub4dor&3 x", "password=*** x"},
+        {"a=1&password=x&b=2", "a=1&password=***&b=2"},
+        {"https://u:p@ss:w/9@host.org/x", "https://u:***@host.org/x"},
+        {"git+https://u:abc@host.org/x@main", "git+https://u:***@host.org/x@main"},
+        {"API_KEY=123456789 HF_TOKEN=12345678 token_count=12345678",
+         "API_KEY=*** HF_TOKEN=*** token_count=12345678"},
+        {"PGPASSWORD=x OLDPWD=/a SOME_PASS=abc CACHE_KEY=ab12cd34ef56",
+         "PGPASSWORD=*** OLDPWD=/a SOME_PASS=*** CACHE_KEY=ab12cd34ef56"},
+        {"<password>x</password>", "<password>***</password>"},
+        {"the password is abc123", "the password is ***"},
+        {"mysql -pabc -u me; docker run -p 80:80", "mysql -p*** -u me; docker run -p 80:80"},
+        {"x hf_ab\x1b[1mcdefghijklmnopqrstuv y", "x hf_*** y"},
+        {"api_key%3Dabc%26x y", "api_key%3D*** y"},
+        {"os.environ['HF_TOKEN'] api_key=os.getenv('X') token=self.token", NULL},
+    };
+    check_pairs(pairs, sizeof pairs / sizeof *pairs);
+}
+
+/* 90 KB in one line, and lines around it: wherever it is cut, the same comes out. */
+static void pieces_give_what_the_whole_gives(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"token=",
+                                        "password=\"a b\" ",
+                                        "--api-key one two ",
+                                        "eyJa-",
+                                        "https://u:p@h/x ",
+                                        "x y z ",
+                                        "- name: HF_TOKEN\n  value: abc\n",
+                                        "-----BEGIN PRIVATE KEY-----\nMIIE\n"};
+    enum { PARTS = sizeof parts / sizeof *parts, LINE = 90000 };
+    for (size_t i = 0; i < PARTS; i++) {
+        oos_text text = {0}, whole = {0};
+        oos_text_put(&text, "first\n");
+        for (size_t k = 0; text.len < LINE; k++) oos_text_put(&text, parts[k % 7 == 0 ? (i + k) % 6 : i]);
+        oos_text_put(&text, "\nHF_TOKEN=last");
+        oos_secret_hide(&whole, (oos_view){text.ptr, text.len});
+        static const size_t sizes[] = {1, 7, 4096, 32768, 32769};
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            oos_text out = {0};
+            oos_redactor redactor = {0};
+            for (size_t at = 0; at < text.len; at += sizes[s])
+                oos_redactor_feed(&redactor, oos_view_slice((oos_view){text.ptr, text.len}, at, sizes[s]),
+                                  &out);
+            oos_redactor_finish(&redactor, &out);
+            assert_int_equal(out.len, whole.len);
+            assert_memory_equal(out.ptr, whole.ptr, whole.len);
+            oos_text_free(&out);
+        }
+        oos_text_free(&text);
+        oos_text_free(&whole);
+    }
+}
+
+/* What is open at the end of a piece is hidden in the next ones. */
+static void a_long_value_is_hidden_to_its_end(void **state)
+{
+    (void)state;
+    static const char *const begins[] = {"token=",   "password=\"", "sk-A1",
+                                         "Cookie: ", "api_key=['",  "-----BEGIN PRIVATE KEY-----"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        oos_text text = {0}, out = {0};
+        oos_text_put(&text, begins[i]);
+        oos_text_repeat(&text, "secret", 15000);
+        oos_secret_hide(&out, (oos_view){text.ptr, text.len});
+        assert_true(out.len <= strlen(begins[i]) + 3); /* three stars in all */
+        assert_null(strstr(out.ptr, "secret"));
+        oos_text_free(&text);
+        oos_text_free(&out);
+    }
+}
+
+static double hide_seconds(const char *part, size_t bytes)
+{
+    oos_text text = {0};
+    double best = HUGE_VAL;
+    oos_text_repeat(&text, part, bytes / strlen(part));
+    for (int i = 0; i < 3; i++) {
+        oos_text out = {0};
+        clock_t const start = clock();
+        oos_secret_hide(&out, (oos_view){text.ptr, text.len});
+        best = fmin(best, (double)(clock() - start) / CLOCKS_PER_SEC);
+        oos_text_free(&out);
+    }
+    oos_text_free(&text);
+    return best;
+}
+
+static void the_cost_is_that_of_the_length(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {
+        "sk-", "eyJa-", "token=", "token=\"a ", "://a:$b@", "value:name:", "-----BEGIN PRIVATE KEY-----\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { /* eight times the length; its square is 64 */
+        double const few = hide_seconds(parts[i], 32 << 10), many = hide_seconds(parts[i], 256 << 10);
+        assert_true(many < 24 * fmax(few, 1e-4));
+    }
+}
+
+static void variables_that_no_engine_reads_are_not_shown(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "PGDATA=a",         "VLLM_USE_V1=1", "docker",    "run", "-e",  "ANY=b",  "-e", "NCCL_DEBUG=INFO",
+        "--env=HF_TOKEN=c", "image",         "--api-key", "one", "two", "--port", "1"};
+    size_t const count = sizeof words / sizeof *words;
+    size_t shown_count = 0;
+    oos_arena *arena = oos_arena_create(256);
+    oos_text text = {0};
+    const char *const *shown = oos_command_shown(arena, words, count, &shown_count);
+    assert_int_equal(shown_count, count - 1);
+    assert_string_equal(shown[0], "VLLM_USE_V1=1");
+    assert_string_equal(shown[4], "ANY");
+    oos_command_put(arena, &text, words, count);
+    assert_string_equal(text.ptr, "VLLM_USE_V1=1 docker run -e ANY -e NCCL_DEBUG=INFO --env=HF_TOKEN image "
+                                  "--api-key \"$API_KEY\" --port 1");
+    oos_text_free(&text);
+    static const char *const given[] = {"HF_TOKEN=x", "vllm", "serve", "m", "--hf-token=y"};
+    oos_command_put(arena, &text, given, 5);
+    assert_string_equal(text.ptr, "HF_TOKEN=\"$HF_TOKEN\" vllm serve m --hf-token=\"$HF_TOKEN\"");
+    oos_text_free(&text);
+    assert_true(oos_variable_is_shown("HF_HOME=/x") && !oos_variable_is_shown("VLLM_API_KEY=x"));
+    oos_arena_free(arena);
 }
 
 static void words_of_a_command_are_hidden_by_the_flag_before_them(void **state)
@@ -199,6 +371,12 @@ int main(void)
         cmocka_unit_test(a_value_behind_a_telling_name_is_hidden),
         cmocka_unit_test(a_known_shape_is_hidden_wherever_it_stands),
         cmocka_unit_test(what_is_no_secret_is_left_alone),
+        cmocka_unit_test(a_value_on_another_line_is_hidden),
+        cmocka_unit_test(a_value_in_another_form_is_hidden),
+        cmocka_unit_test(pieces_give_what_the_whole_gives),
+        cmocka_unit_test(a_long_value_is_hidden_to_its_end),
+        cmocka_unit_test(the_cost_is_that_of_the_length),
+        cmocka_unit_test(variables_that_no_engine_reads_are_not_shown),
         cmocka_unit_test(words_of_a_command_are_hidden_by_the_flag_before_them),
         cmocka_unit_test(what_a_terminal_would_obey_is_written_out),
         cmocka_unit_test(a_line_break_of_the_format_stays_and_that_of_a_word_does_not),

@@ -169,22 +169,24 @@ static void other_commands_are_refused_in_plain_words(void **state)
 static void words_before_the_command_are_environment(void **state)
 {
     (void)state;
-    READ(newest,
-         "env|VLLM_USE_V1=0|VLLM_ATTENTION_BACKEND=FLASHINFER|CUDA_VISIBLE_DEVICES=0,1|"
-         "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True|VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=1|"
-         "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE=1048576|vllm|serve|m");
+    READ(old, "env|VLLM_USE_V1=0|VLLM_ATTENTION_BACKEND=FLASHINFER|CUDA_VISIBLE_DEVICES=0,1|"
+              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True|"
+              "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE=1048576|vllm|serve|m");
     assert_true(env.use_v1.known && !env.use_v1.value);
     assert_string_equal(env.attention_backend, "FLASHINFER");
     assert_string_equal(env.alloc_conf, "expandable_segments:True");
-    assert_true(env.estimate_cudagraphs.known && env.estimate_cudagraphs.value);
-    assert_true(env.flashinfer_workspace_bytes.value == 1048576);
     assert_false(env.v2_model_runner.known);
     assert_string_equal(serve.model, "m");
-    READ(newest, "docker|run|-e|VLLM_USE_V1=1|vllm/vllm-openai|--model|m");
+    READ(old, "docker|run|-e|VLLM_USE_V1=1|vllm/vllm-openai|--model|m");
     assert_true(env.use_v1.known && env.use_v1.value);
+    READ(newest, "VLLM_USE_V1=0|VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=1|"
+                 "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE=1048576|vllm|serve|m");
+    assert_true(env.flashinfer_workspace_bytes.value == 1048576);
+    assert_true(env.estimate_cudagraphs.known && env.estimate_cudagraphs.value);
+    assert_false(env.use_v1.known); /* not a variable of this release */
     READ(newest, "http_proxy=x|vllm|serve|m");
     assert_string_equal(serve.model, "m");
-    READ(newest, "VLLM_USE_V1=1|model=m|tensor_parallel_size=2");
+    READ(old, "VLLM_USE_V1=1|model=m|tensor_parallel_size=2");
     assert_true(env.use_v1.value && serve.tensor_parallel_size.value == 2);
 }
 
@@ -220,6 +222,8 @@ static void a_value_the_engine_cannot_read_is_refused_with_its_flag(void **state
         {"vllm|serve|m|--max-num-seqs|1.5", "--max-num-seqs"},
         {"vllm|serve|m|--max-num-seqs|", "--max-num-seqs"},
         {"vllm|serve|m|--max-num-seqs", "argument --max-num-seqs: expected one argument"},
+        {"vllm|serve|m|-tp|two", "argument --tensor-parallel-size/-tp: invalid int value: 'two'"},
+        {"vllm|serve|m|--max-num=5", "ambiguous option: --max-num=5 could match --max-num-active-seqs, "},
         {"vllm|serve|m|--max-num-seqs|--enforce-eager", "argument --max-num-seqs: expected one argument"},
         {"vllm|serve|m|--max-model-len|1.5K", "--max-model-len"},
         {"vllm|serve|m|--max-model-len|99999999999999999999", "--max-model-len"},

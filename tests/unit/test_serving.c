@@ -56,6 +56,24 @@ static void what_is_no_figure_is_left_out(void **state)
     }
 }
 
+/* A hostile server adds up many lines, each of which could be meant. */
+static void a_sum_that_no_engine_has_is_not_believed(void **state)
+{
+    (void)state;
+    static const char line[] = "vllm:num_requests_running{engine=\"0\"} 900000000\n";
+    char *text = calloc(1, 3 * sizeof line);
+    bool some;
+    strcat(text, line);
+    oos_serving s = read_text(text, &some);
+    assert_true(some && s.running == 900000000);
+    strcat(text, line);
+    s = read_text(text, &some);
+    assert_false(some || s.requests_known || s.running);
+    free(text);
+    s = read_text("vllm:num_requests_waiting 1e12\nvllm:kv_cache_usage_perc 0.5", &some);
+    assert_true(some && s.kv_known && !s.requests_known);
+}
+
 /* Cut anywhere, with nothing behind it that could be read. */
 static void any_cut_is_fine(void **state)
 {
@@ -77,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_of_vllm_and_sglang),
         cmocka_unit_test(what_is_no_figure_is_left_out),
+        cmocka_unit_test(a_sum_that_no_engine_has_is_not_believed),
         cmocka_unit_test(any_cut_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,11 +72,11 @@ static void sizes_of_graphs_are_those_of_the_engine(void **state)
 {
     (void)state;
     uint64_t list[16];
-    assert_int_equal(sglang_decode_sizes(32, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
+    assert_int_equal(sglang_decode_sizes(32, false, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
     assert_int_equal(list[7], 32);
-    assert_int_equal(sglang_decode_sizes(10, list, 16), 5); /* 1 2 4 8 10 */
-    assert_int_equal(sglang_decode_sizes(256, NULL, 0), 36);
-    assert_int_equal(sglang_decode_sizes(512, NULL, 0), 52);
+    assert_int_equal(sglang_decode_sizes(10, false, list, 16), 5); /* 1 2 4 8 10 */
+    assert_int_equal(sglang_decode_sizes(256, false, NULL, 0), 36);
+    assert_int_equal(sglang_decode_sizes(512, false, NULL, 0), 52);
     assert_int_equal(sglang_prefill_sizes(4096), 50);
     assert_int_equal(sglang_prefill_sizes(8192), 58);
 }
@@ -226,8 +226,200 @@ static void weights_beyond_the_static_share_are_refused_in_the_engines_words(voi
     assert_int_equal(oomsight_plan_verdict(plan), OOMSIGHT_VERDICT_REFUSED);
     assert_string_equal(oomsight_plan_phase(plan), "kv_sizing");
     assert_string_equal(oomsight_plan_cause(plan), "gmu_too_low");
-    assert_non_null(strstr(oomsight_plan_best_flags(plan), "--mem-fraction-static 0.90"));
+    /* the smallest share at which the pool holds one whole request, not the largest that starts */
+    const char *flags = oomsight_plan_best_flags(plan);
+    assert_non_null(strstr(flags, "--mem-fraction-static 0.7"));
     oomsight_plan_free(plan);
+}
+
+/* 131,072 tokens fit at no share: the engine's own least comes first, and what holds the longest requests beside it. */
+static void where_no_share_holds_a_request_the_smallest_step_is_offered(void **state)
+{
+    (void)state;
+    oomsight_plan *plan = PLAN(8192, 0, "sglang", "serve", llama, "--mem-fraction-static", "0.2");
+    assert_int_equal(oomsight_plan_verdict(plan), OOMSIGHT_VERDICT_REFUSED);
+    assert_string_equal(oomsight_plan_best_flags(plan), "--mem-fraction-static 0.32");
+    char *text = NULL;
+    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
+    render.explain = 1;
+    assert_int_equal(oomsight_plan_render(plan, &render, &text, NULL), OOMSIGHT_OK);
+    assert_non_null(strstr(text, "Raise --mem-fraction-static above 0.31"));
+    assert_non_null(strstr(text, "longest context"));
+    oomsight_text_free(text);
+    oomsight_plan_free(plan);
+}
+
+/* The fields of a release as its log prints them, `changed` before them. */
+static char *printed_args(oos_arena *arena, const oos_flag_table *flags, oos_version version,
+                          const char *changed)
+{
+    oos_text text = {0};
+    oos_text_put(&text, changed);
+    for (size_t i = 0; i < flags->count; i++) {
+        const oos_flag_record *record = &flags->list[i];
+        if (record->since <= version && version <= record->until)
+            oos_text_printf(&text, ", '%s': None", record->dest);
+    }
+    oos_text_put(&text, "}");
+    char *copy = oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy;
+}
+
+static void join(const oos_logged_command *command, char *to, size_t capacity)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < command->count; i++)
+        len += (size_t)snprintf(to + len, capacity - len, "%s%s", i ? " " : "", command->words[i]);
+}
+
+static void the_list_of_arguments_in_a_log_is_the_command(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_flag_table flags;
+    oos_logged_command command;
+    char words[512];
+    assert_int_equal(oos_flags_load(arena, NULL, "sglang", &flags, NULL), OOMSIGHT_OK);
+    const char *changed =
+        "{'model_path': 'org/model', 'api_key': 'x', 'tp_size': 2, 'mem_fraction_static': "
+        "0.851, 'page_size': 1, 'disable_radix_cache': True, 'enable_torch_compile': True, "
+        "'cuda_graph_max_bs_decode': 64, 'cuda_graph_config': {'decode': {'backend': 'full', "
+        "'max_bs': 32, 'bs': [1, 2]}, 'prefill': {'backend': 'disabled', 'max_bs': None}}, "
+        "'lora_paths': ['a', 'b=c']";
+    static const oos_version versions[] = {OOS_VERSION(0, 5, 18), OOS_VERSION(0, 5, 20),
+                                           OOS_VERSION(0, 5, 23)};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const char *text = printed_args(arena, &flags, versions[i], changed);
+        assert_true(sglang_logged(arena, &flags, text, &command));
+        assert_true(command.version == versions[i]);
+        join(&command, words, sizeof words);
+        assert_string_equal(words,
+                            "sglang serve org/model --tp-size 2 --mem-fraction-static 0.851 --page-size 1 "
+                            "--enable-torch-compile --cuda-graph-max-bs-decode 32 "
+                            "--cuda-graph-backend-prefill disabled --lora-paths a b=c");
+    }
+    /* another spelling of an older release, and what is none or is cut off */
+    assert_true(sglang_logged(
+        arena, &flags, "ServerArgs(model_path='org/model', chunked_prefill_size=2048, tp_size=1)", &command));
+    join(&command, words, sizeof words);
+    assert_string_equal(words, "sglang serve org/model --chunked-prefill-size 2048");
+    assert_true(command.version == 0);
+    static const char *const none[] = {"",
+                                       "{",
+                                       "ServerArgs(",
+                                       "{'model_path': 'org/model', 'tp_size': 2",
+                                       "{'model_path': 'org",
+                                       "{'tp_size': 2}",
+                                       "x",
+                                       "{'model_path': None'"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(sglang_logged(arena, &flags, none[i], &command));
+    oos_arena_free(arena);
+}
+
+#define REFUSES(sentence, ...)                                                                               \
+    do {                                                                                                     \
+        oomsight_plan *plan = PLAN(45457, 0, "sglang", "serve", __VA_ARGS__);                                \
+        assert_int_equal(oomsight_plan_verdict(plan), OOMSIGHT_VERDICT_REFUSED);                             \
+        assert_string_equal(oomsight_plan_phase(plan), "arguments");                                         \
+        char *text = NULL;                                                                                   \
+        oomsight_render_params render = {.size = sizeof render};                                             \
+        assert_int_equal(oomsight_plan_render(plan, &render, &text, NULL), OOMSIGHT_OK);                     \
+        assert_non_null(strstr(text, sentence));                                                             \
+        oomsight_text_free(text);                                                                            \
+        oomsight_plan_free(plan);                                                                            \
+    } while (0)
+#define TAKES(...)                                                                                           \
+    do {                                                                                                     \
+        oomsight_plan *plan = PLAN(45457, 0, __VA_ARGS__);                                                   \
+        assert_int_not_equal(oomsight_plan_verdict(plan), OOMSIGHT_VERDICT_REFUSED);                         \
+        oomsight_plan_free(plan);                                                                            \
+    } while (0)
+
+/* Each sentence is that of ServerArgs or ModelConfig of 0.5.23 for the same words. */
+static void what_the_engine_refuses_is_refused_in_its_words(void **state)
+{
+    (void)state;
+    REFUSES("greater than", llama, "--context-length", "10000000");
+    REFUSES("mutually exclusive", llama, "--enable-hierarchical-cache", "--disable-radix-cache");
+    REFUSES("divisible by", llama, "--chunked-prefill-size", "1000", "--page-size", "16");
+    REFUSES("mutually exclusive", llama, "--enable-hierarchical-cache", "--disaggregation-mode", "decode");
+    REFUSES("should be in range (0, 1.0]", llama, "--swa-full-tokens-ratio", "1.5");
+    REFUSES("--tp-size/--tensor-parallel-size", llama, "--tp", "two");
+    REFUSES("--cuda-graph-max-bs-decode", llama, "--cuda-graph-max-bs=160");
+    REFUSES("cannot contain a colon", llama, "--served-model-name", "org/model:latest");
+    REFUSES("When no initial", llama, "--enable-lora");
+    REFUSES("must be non-negative", llama, "--schedule-conservativeness", "-1");
+    REFUSES("worker num", llama, "--tokenizer-worker-num", "0");
+    REFUSES("assert cfg.tp_size % cfg.attn_dp_size", llama, "--tp", "4", "--dp", "8",
+            "--enable-dp-attention");
+    REFUSES("page_size(16)", llama, "--speculative-algorithm", "NGRAM", "--page-size", "16");
+    TAKES("sglang", "serve", llama, "--context-length", "8192");
+    TAKES("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1", "sglang", "serve", llama, "--context-length",
+          "10000000");
+    TAKES("sglang", "serve", llama, "--chunked-prefill-size", "1024", "--page-size", "16");
+    TAKES("sglang", "serve", llama, "--enable-lora", "--max-lora-rank", "16", "--lora-target-modules",
+          "q_proj");
+    TAKES("sglang", "serve", llama, "--tp", "8", "--dp", "8", "--enable-dp-attention");
+}
+
+static void a_longer_context_than_the_models_is_mended_by_the_models_own(void **state)
+{
+    (void)state;
+    oomsight_plan *plan = PLAN(45457, 0, "sglang", "serve", llama, "--context-length", "10000000");
+    assert_non_null(strstr(oomsight_plan_best_flags(plan), "--context-length 131072"));
+    oomsight_plan_free(plan);
+}
+
+static void replicated_attention_takes_no_more_gpus_than_the_ranks(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    plan_text(81559, llama, "--tp 8 --dp 8 --enable-dp-attention", &text);
+    assert_null(strstr(text, "64 GPUs"));
+    oomsight_text_free(text);
+}
+
+static void a_pool_that_holds_no_whole_request_is_said_and_mended(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    plan_text(24564, llama, "--mem-fraction-static 0.2", &text);
+    assert_non_null(strstr(text, "does not fit"));
+    assert_non_null(strstr(text, "--mem-fraction-static 0."));
+    oomsight_text_free(text);
+}
+
+static void roles_and_drafters_capture_what_the_engine_captures(void **state)
+{
+    (void)state;
+    assert_int_equal(sglang_decode_sizes(256, true, NULL, 0), 51);
+    assert_int_equal(sglang_decode_sizes(48, true, NULL, 0), 23);
+    assert_int_equal(sglang_decode_sizes(0, false, NULL, 0), 1);
+}
+
+/* 22 bytes a logit, 200 requests and 128,256 words are 0.53 GiB; half the requests are half of it. */
+static void requests_that_decode_have_their_logits_and_sampler(void **state)
+{
+    (void)state;
+    double free_gib[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        char *text = NULL;
+        plan_text(22563, llama,
+                  i ? "--max-running-requests 100 --disable-cuda-graph --mem-fraction-static 0.7"
+                    : "--max-running-requests 200 --disable-cuda-graph --mem-fraction-static 0.7",
+                  &text);
+        const char *note = strstr(text, " GiB of the device stay free");
+        assert_non_null(note);
+        assert_non_null(strstr(text, i ? "100 requests" : "200 requests"));
+        assert_non_null(strstr(text, "logits and sampler"));
+        while (note[-1] != '"') note--;
+        free_gib[i] = strtod(note, NULL);
+        oomsight_text_free(text);
+    }
+    double const rows = 100 * 22.0 * 128256 / 0x1p30, table = 100 * 4.0 * (131072 + 4) / 0x1p30;
+    assert_true(fabs(free_gib[1] - free_gib[0] - rows - table) < 0.02);
 }
 
 /* The engine itself, on this device: "Raise --mem-fraction-static above 0.661". */
@@ -328,6 +520,14 @@ int main(void)
         cmocka_unit_test(weights_and_their_segments_are_those_of_starts),
         cmocka_unit_test(tokens_are_those_of_the_log_given_its_free_memory),
         cmocka_unit_test(weights_beyond_the_static_share_are_refused_in_the_engines_words),
+        cmocka_unit_test(what_the_engine_refuses_is_refused_in_its_words),
+        cmocka_unit_test(a_longer_context_than_the_models_is_mended_by_the_models_own),
+        cmocka_unit_test(replicated_attention_takes_no_more_gpus_than_the_ranks),
+        cmocka_unit_test(a_pool_that_holds_no_whole_request_is_said_and_mended),
+        cmocka_unit_test(roles_and_drafters_capture_what_the_engine_captures),
+        cmocka_unit_test(where_no_share_holds_a_request_the_smallest_step_is_offered),
+        cmocka_unit_test(the_list_of_arguments_in_a_log_is_the_command),
+        cmocka_unit_test(requests_that_decode_have_their_logits_and_sampler),
         cmocka_unit_test(the_least_share_is_the_one_the_engine_names),
         cmocka_unit_test(a_share_that_leaves_nothing_free_fails_where_the_request_table_is_taken),
         cmocka_unit_test(half_of_a_cache_in_eight_bits_is_twice_the_tokens),

@@ -30,6 +30,20 @@ static void what_is_not_a_size_is_refused(void **state)
         assert_false(oos_size_parse(oos_view_of(words[i]), &bytes));
 }
 
+/* 24 may be GiB, MiB or a joke; 25757220864 is bytes. */
+static void a_size_that_is_given_has_a_unit(void **state)
+{
+    (void)state;
+    uint64_t bytes = 7;
+    static const char *const bare[] = {"24", "24564", "1.5", "1048575", "3 "};
+    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
+        assert_false(oos_size_given(oos_view_of(bare[i]), &bytes));
+    assert_int_equal(bytes, 7);
+    assert_true(oos_size_given(oos_view_of("0"), &bytes) && bytes == 0);
+    assert_true(oos_size_given(oos_view_of("512b"), &bytes) && bytes == 512);
+    assert_true(oos_size_given(oos_view_of("25757220864"), &bytes) && bytes == 25757220864u);
+}
+
 static void arithmetic_stops_at_the_end_instead_of_wrapping(void **state)
 {
     (void)state;
@@ -57,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_read_as_people_write_them),
         cmocka_unit_test(what_is_not_a_size_is_refused),
+        cmocka_unit_test(a_size_that_is_given_has_a_unit),
         cmocka_unit_test(arithmetic_stops_at_the_end_instead_of_wrapping),
         cmocka_unit_test(sizes_are_printed_as_pytorch_prints_them),
     };

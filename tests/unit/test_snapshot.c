@@ -89,6 +89,44 @@ static void a_history_runs_to_its_own_end(void **state)
     oos_trace_free(trace);
 }
 
+/* What `dryrun --snapshot` writes: blocks have stacks and events none, the device is told, and a segment was given back and one taken. */
+static const char dry[] =
+    "{\"segments\": [{\"device\": 0, \"address\": 1048576, \"total_size\": 20971520, \"stream\": 0,"
+    " \"segment_type\": \"large\", \"segment_pool_id\": [0, 0], \"is_expandable\": false,"
+    " \"blocks\": [{\"address\": 1048576, \"size\": 20971520, \"requested_size\": 20971520,"
+    " \"state\": \"active_allocated\", \"frames\": [{\"name\": \"load_weights\", \"filename\": \"m.py\","
+    " \"line\": 3}]}]}],"
+    "\"device_traces\": [["
+    "{\"action\": \"segment_alloc\", \"addr\": 1048576, \"size\": 12582912, \"stream\": 0},"
+    "{\"action\": \"alloc\", \"addr\": 1048576, \"size\": 12582912, \"stream\": 0},"
+    "{\"action\": \"free_requested\", \"addr\": 1048576, \"size\": 12582912, \"stream\": 0},"
+    "{\"action\": \"free_completed\", \"addr\": 1048576, \"size\": 12582912, \"stream\": 0},"
+    "{\"action\": \"segment_free\", \"addr\": 1048576, \"size\": 12582912, \"stream\": 0},"
+    "{\"action\": \"segment_alloc\", \"addr\": 1048576, \"size\": 20971520, \"stream\": 0},"
+    "{\"action\": \"alloc\", \"addr\": 1048576, \"size\": 20971520, \"stream\": 0}]],"
+    "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\":"
+    " \"expandable_segments:False,max_split_size_mb:17592186044415\"},"
+    "\"oomsight_device\": \"1073741824 104857600\"}";
+
+static void a_snapshot_of_a_dry_run_tells_its_device_and_its_stacks(void **state)
+{
+    (void)state;
+    oos_trace *trace = NULL;
+    oos_analysis *a = NULL;
+    oomsight_error error = {0};
+    assert_int_equal(read_bytes(dry, sizeof dry - 1, &trace, &error), OOMSIGHT_OK);
+    assert_true(trace->total_bytes.known && trace->total_bytes.value == 1024 * OOS_MIB);
+    assert_true(trace->base_bytes.known && trace->base_bytes.value == 100 * OOS_MIB);
+    assert_string_equal(trace->settings, "expandable_segments:False");
+    oos_analysis_params const params = {.what_if = true};
+    assert_int_equal(oos_analyse(trace, &params, &a, &error), OOMSIGHT_OK);
+    assert_string_equal(a->categories[0].name, "weights");
+    assert_false(a->outcome.oom);
+    for (size_t i = 0; i < a->what_if_count; i++) assert_false(a->what_ifs[i].outcome.oom);
+    oos_analysis_free(a);
+    oos_trace_free(trace);
+}
+
 static void a_pool_that_entries_do_not_tell_is_that_of_the_segment(void **state)
 {
     (void)state;
@@ -139,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_pickle_that_calls_or_builds_is_refused),
         cmocka_unit_test(a_pickle_that_is_cut_or_wrong_is_refused),
         cmocka_unit_test(a_history_runs_to_its_own_end),
+        cmocka_unit_test(a_snapshot_of_a_dry_run_tells_its_device_and_its_stacks),
         cmocka_unit_test(a_pool_that_entries_do_not_tell_is_that_of_the_segment),
         cmocka_unit_test(a_trace_by_hand_reads_as_it_is_written),
         cmocka_unit_test(a_wrong_line_is_named),

@@ -27,6 +27,7 @@ FIXTURES = os.path.join(HERE, "..", "fixtures")
 RULES = open(os.path.join(HERE, "rules.js"), encoding="utf-8").read()
 HOSTILE = "</textarea></script><script>parent.document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
 BIG = 200_000_000
+LOGS_SECONDS, LOGS_LEAST = 12, 20
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -112,19 +113,23 @@ class Test:
         return "plans equal: %d of %d" % (equal, count)
 
     def logs(self, shared):
-        """Under the same path here and there: a folder of the browser has no other names."""
+        """Under the same path here and there: a folder of the browser has no other names. In any order, for LOGS_SECONDS; equal.py asks about all."""
         count = equal = 0
         paths = sorted(glob.glob(os.path.join(FIXTURES, "kb", "**", "*.log"), recursive=True))
         for corpus in ("dev", "second") if shared else ():
             paths += sorted(glob.glob(os.path.join(shared, "corpus", corpus, "*.log")))
+        seed, start = int(time.time()), time.time()
+        random.Random(seed).shuffle(paths)
         for path in paths:
+            if count >= LOGS_LEAST and time.time() - start > LOGS_SECONDS:
+                break
             path = os.path.abspath(path)
             with open(path, "rb") as f:
                 files = [(path.lstrip("/"), f.read())]
             count += 1
             equal += self.equal("explain of " + path, ["explain", "--json", path], files, {})
         self.claim("explanations are equal", equal == count, "%d of %d" % (equal, count))
-        return "explanations equal: %d of %d" % (equal, count)
+        return "explanations equal: %d of %d, of %d logs, seed %d" % (equal, count, len(paths), seed)
 
     def replays(self):
         count = equal = 0
@@ -369,19 +374,11 @@ def main():
             if options.pictures:
                 test.pictures(options.pictures)
             else:
-                print(test.first_answer())
-                print(test.plans())
-                print(test.logs(options.shared))
-                print(test.replays())
-                test.frame()
-                test.embedded()
-                test.links()
-                test.several()
-                test.catalogue()
-                test.hostile()
-                print(test.large())
-                test.everybody()
-                test.offline()
+                for part in (test.first_answer, test.plans, functools.partial(test.logs, options.shared), test.replays, test.frame, test.embedded, test.links, test.several,
+                             test.catalogue, test.hostile, test.large, test.everybody, test.offline):
+                    start = time.time()
+                    told = part()
+                    print("%5.1f s  %s" % (time.time() - start, told or part.__name__))
         finally:
             test.browser.close()
     print("app: %d passed, %d failed" % (test.passed, test.failed))

@@ -90,7 +90,8 @@ class Report:
             seen.append(focus())
             marked.append(b.run("getComputedStyle(document.activeElement).outlineStyle !== 'none' && document.activeElement !== document.body"))
         self.claim("the first stop skips to the answer", seen[0].startswith("Skip"), seen)
-        self.claim("then the theme, then the phases from the top", seen[1] == "Dark" and seen[2].startswith("init_free"), seen)
+        behind = [word for word in seen[2:] if word != "Copy"]
+        self.claim("then the theme, what helps, then the phases from the top", seen[1] == "Dark" and seen[2] == "Copy" and behind[0].startswith("init_free"), seen)
         self.claim("each stop is marked", all(marked), list(zip(seen, marked)))
         chosen = "document.querySelector('[aria-pressed=true] .name').textContent"
         b.press("Enter", 13)
@@ -138,7 +139,8 @@ class Report:
         for version in sorted({p["version"] for p in points}):
             self.browser.run("[...document.querySelectorAll('.tabs button')].find(b => b.textContent.endsWith(%s)).click()" % json.dumps(version))
             titles = self.browser.run("[...document.querySelectorAll('.map td[title]')].map(e => e.title)")
-            tokens = sorted(p["verdict"] if p["kv"]["tokens"] is None else "%s, %s KV tokens" % (p["verdict"], format(p["kv"]["tokens"], ","))
+            word = lambda p: "likely " + p["likely"] if p["verdict"] == "tight" else p["verdict"]
+            tokens = sorted(word(p) if p["kv"]["tokens"] is None else "%s, %s KV tokens" % (word(p), format(p["kv"]["tokens"], ","))
                             for p in points if p["version"] == version)
             self.claim("%s: the cells of %s are its points" % (name, version), sorted(re.sub(r" in \w+", "", t) for t in titles) == tokens,
                        (titles, tokens))

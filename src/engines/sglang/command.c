@@ -159,9 +159,14 @@ static bool is_disabled(const oos_serve *serve, const char *backend_flag, const 
 static void graphs_read(const oos_serve *serve, sglang_request *r)
 {
     uint64_t largest;
-    r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph");
+    const char *role = value_of(serve, "--disaggregation-mode");
+    r->prefill_only = role && strcmp(role, "prefill") == 0;
+    r->decode_only = role && strcmp(role, "decode") == 0;
+    r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph") ||
+                    (r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode"));
     r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
-                     is_given(serve, "--disable-piecewise-cuda-graph");
+                     is_given(serve, "--disable-piecewise-cuda-graph") ||
+                     (r->decode_only && !is_given(serve, "--cuda-graph-backend-prefill"));
     r->prefill_named = !r->prefill_off && is_given(serve, "--cuda-graph-backend-prefill");
     r->every_batch = is_given(serve, "--disable-cuda-graph-padding");
     r->decode_batch =
@@ -198,7 +203,10 @@ void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_reques
         .attention = value_of(serve, "--attention-backend"),
     };
     const char *chunk = value_of(serve, "--chunked-prefill-size");
-    if (chunk && *chunk == '-') r.chunk = oos_u64_of(0);
+    r.chunk_negative = chunk && *chunk == '-';
+    if (r.chunk_negative) r.chunk = oos_u64_of(0);
+    r.drafter = value_of(serve, "--speculative-algorithm");
+    r.draft_tokens = oos_max(1, oos_u64_or(number_of(serve, "--speculative-num-draft-tokens"), 1));
     uint64_t const replicas = oos_u64_or(number_of(serve, "--attn-dp-size"), 1);
     if (replicas > 1) r.dp = replicas;
     r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));

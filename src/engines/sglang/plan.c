@@ -6,7 +6,12 @@
 
 #include <math.h>
 
-enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128 };
+enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
+
+/* Bytes of a logit while requests decode, beside the one in the model's type: fp32, its softmax, noise and quotient of the sampler, and
+ * what the batch before it still holds, as batches overlap. A dry start of 0.5.23 that decoded 200 requests at once took 22 in all
+ * (Qwen3-0.6B, sampler of PyTorch); FlashInfer's needs no noise, and prefill steps of other sizes leave segments of their own. */
+enum { LOGIT_LEAST = 12, LOGIT_USUAL = 20, LOGIT_MOST = 28 };
 
 /* What is known of one start while its phases are put together. */
 typedef struct work {
@@ -65,7 +70,7 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->device = start->device;
     setup->tp = oos_min(request->tp, 4096);
     setup->pp = 1;
-    setup->dp = request->dp;
+    setup->dp = request->replicated ? 1 : request->dp; /* replicated attention divides the ranks of `tp` */
     setup->ep = request->ep > 1 ? setup->tp : 1;
     setup->dcp = 1;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
@@ -82,9 +87,9 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->graph_mode = setup->eager ? OOS_GRAPH_NONE : OOS_GRAPH_FULL_DECODE_ONLY;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
-    setup->capture_count =
-        (size_t)oos_min(OOS_CAPTURE_SIZES_MAX, sglang_decode_sizes(sglang->decode_batch, setup->capture_sizes,
-                                                                   OOS_CAPTURE_SIZES_MAX));
+    setup->capture_count = (size_t)oos_min(OOS_CAPTURE_SIZES_MAX,
+                                           sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL,
+                                                               setup->capture_sizes, OOS_CAPTURE_SIZES_MAX));
 }
 
 /* ---- sizes ---- */
@@ -175,7 +180,7 @@ static uint64_t requests_of(const sglang_setup *s, const oos_setup *setup, uint6
         oos_u64_from((double)tokens / (double)setup->max_model_len * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
     uint64_t const asked =
-        s->request->requests.known ? oos_max(1, s->request->requests.value / setup->dp) : guess;
+        s->request->requests.known ? oos_max(1, s->request->requests.value / s->request->dp) : guess;
     return oos_min(asked, tokens / 2);
 }
 
@@ -347,7 +352,31 @@ static oomsight_status capture(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* The first full chunk: nothing has tried it before. */
+/* Requests that decode at once: as many as the command allows, else the largest batch that is captured. A limit above all usual batches
+ * is seldom reached. */
+static uint64_t decoding(const work *w)
+{
+    uint64_t const asked = w->sglang->request->requests.known
+                               ? w->plan->setup->max_num_seqs
+                               : oos_min(w->plan->setup->max_num_seqs, w->sglang->decode_batch);
+    return oos_max(1, oos_min(asked, DECODING_MOST));
+}
+
+static uint64_t logit_bytes(const work *w, uint64_t rows, uint64_t each)
+{
+    const oos_setup *setup = w->plan->setup;
+    return oos_mul(oos_mul(rows, setup->model->vocab), oos_add(each, oos_dtype_bytes(setup->dtype)));
+}
+
+static oos_amount logits(const work *w)
+{
+    uint64_t const rows = decoding(w);
+    return oos_amount_guess(logit_bytes(w, rows, LOGIT_USUAL), logit_bytes(w, rows, LOGIT_LEAST),
+                            logit_bytes(w, rows, LOGIT_MOST),
+                            "logits and sampler of the requests that decode");
+}
+
+/* The first full chunk beside the requests that decode: nothing has tried it before. */
 static oomsight_status prefill(work *w, oomsight_error *reterr)
 {
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_RUNTIME_PREFILL);
@@ -355,6 +384,7 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->plan->graphs.taken);
     oos_moment_hold(moment, OOS_OWNER_KERNELS, w->plan->outside.profile_growth);
     oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->plan->activation.forward);
+    oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
     oos_moment_hold(moment, OOS_OWNER_GROWTH, w->plan->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
 }
@@ -402,8 +432,8 @@ static void admit(work *w, const char *unread)
     if (!unread || before_pool) return;
     plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->phase = OOS_PHASE_COUNT;
-    plan->chance = 0.5;
-    plan->probability = oos_plan_probability(plan->chance);
+    plan->phase_probability = 0;
+    plan->probability = OOS_PROBABILITY_NONE;
     plan->cause = OOS_CAUSE_UNKNOWN;
     plan->tried_bytes = (oos_u64){0};
     plan->why = oos_arena_format(w->arena, "I can't tell: %s.", unread);
@@ -420,6 +450,10 @@ static const char *unread_of(const work *w)
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
+    const char *asked = w->sglang->request->quantization;
+    if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
+        return "--quantization is another than the checkpoint's own, and which pairs SGLang takes is not "
+               "modelled";
     if (model->common || !model->known) return "this architecture is not known here";
     if (model->quant_unknown && w->plan->weights.source == OOS_SOURCE_ESTIMATED)
         return "this quantisation is not known here";
@@ -432,19 +466,22 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
     oos_own_setting *own = OOS_NEW_ARRAY(w->arena, oos_own_setting, OWN_SETTINGS);
     if (!own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     oos_own_setting const list[OWN_SETTINGS] = {
-        {"mem_fraction_static", s->fraction},
-        {"reserve_mib", s->reserve_mib},
         {"device_mib", (double)s->device_mib},
-        {"chunked_prefill_size", s->chunk ? (double)s->chunk : -1},
+        {"chunked_prefill_size", s->request->chunk_negative ? -1 : (double)s->chunk},
         {"cuda_graph_max_bs_decode", (double)s->decode_batch},
         {"cuda_graphs_decode", (double)s->decode_graphs},
         {"cuda_graphs_prefill", (double)s->prefill_graphs},
+        {"reserve_mib", s->reserve_mib},
+        {"mem_fraction_static", s->fraction},
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)w->plan->setup->max_num_seqs},
     };
     memcpy(own, list, sizeof list);
     w->plan->own = own;
-    w->plan->own_count = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN ? OWN_SETTINGS - 2 : OWN_SETTINGS;
+    bool const unknown = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    /* what the engine keeps free for images changes its default fraction, and is not modelled */
+    bool const shifted = w->plan->setup->multimodal && !s->request->fraction.known;
+    w->plan->own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
     return OOMSIGHT_OK;
 }
 
@@ -457,14 +494,18 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
     if (serving && serving->ok && w->plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[setup->note_count++] = oos_arena_format(
             w->arena,
-            "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f)",
+            "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f), with "
+            "%llu requests decoding; each more takes %.1f MiB",
             (double)oos_sub(serving->limit_bytes, serving->peak_bytes) / 0x1p30,
             (double)oos_sub(serving->limit_low, serving->peak_high) / 0x1p30,
-            (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30);
+            (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
+            (double)logit_bytes(w, 1, LOGIT_USUAL) / 0x1p20);
     if (w->plan->kv.tokens && w->plan->kv.tokens < setup->max_model_len)
-        notes[setup->note_count++] =
-            oos_arena_format(w->arena, "the pool holds %llu tokens: longer requests are turned away",
-                             (unsigned long long)w->plan->kv.tokens);
+        notes[setup->note_count++] = oos_arena_format(
+            w->arena,
+            "one request of %llu tokens does not fit the pool of %llu: longer requests "
+            "are turned away",
+            (unsigned long long)setup->max_model_len, (unsigned long long)w->plan->kv.tokens);
     if (w->sglang->request->release_unread)
         notes[setup->note_count++] = "this release was not read: the rules of the one before it are used";
     setup->notes = notes;
@@ -528,10 +569,9 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
     ret_plan->backend = (oos_backend_choice){
         .name = request->attention ? request->attention : "auto", .kernel_block = 1, .full_graphs = true};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    if (start->serve->refusal.sentence) {
-        ret_plan->refusal =
-            (oos_refusal){.sentence = start->serve->refusal.sentence, .phase = OOS_PHASE_ARGUMENTS};
-    }
+    const char *refusal = start->serve->refusal.sentence ? start->serve->refusal.sentence
+                                                         : sglang_refusal_of(arena, start, request, sglang);
+    if (refusal) ret_plan->refusal = (oos_refusal){.sentence = refusal, .phase = OOS_PHASE_ARGUMENTS};
     OOS_TRY(sizes_fill(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);

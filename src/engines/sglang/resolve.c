@@ -21,8 +21,7 @@ static void size_by_tier(sglang_setup *s)
     uint64_t const few = second ? rules->batch_24gib : tiers[at].few;
     uint64_t const many = second ? rules->batch_24gib_four : tiers[at].many;
     uint64_t batch = r->tp < 4 ? few : many;
-    if (r->requests.known && rules->requests_bound_batch)
-        batch = oos_min(batch, oos_max(1, r->requests.value));
+    if (r->requests.known && rules->requests_bound_batch) batch = oos_min(batch, r->requests.value);
     s->chunk = oos_u64_or(r->chunk, second ? rules->chunk_24gib : tiers[at].chunk);
     s->decode_batch = oos_u64_or(r->decode_batch, batch);
 }
@@ -41,16 +40,27 @@ static bool put(uint64_t size, uint64_t most, uint64_t *list, size_t capacity, u
     return true;
 }
 
-/* 1 2 4 8 12, then by 8 to 256, by 16 to 511, by 32; the largest is always among them. */
-uint64_t sglang_decode_sizes(uint64_t most, uint64_t *list, size_t capacity)
+/* What follows a size: 1 2 4 8 12, then by 8 to 256, by 16 to 512, by 32; with a drafter by 1 to 8, by 2 to 32, by 4 (from 40) to 64, by 8
+ * to 256, by 16. */
+static uint64_t size_after(uint64_t size, bool drafted)
 {
-    static const uint64_t first[] = {1, 2, 4, 8, 12};
+    if (drafted && size < 8) return size + 1;
+    if (drafted && size < 32) return size + 2;
+    if (drafted && size < 64) return size == 32 ? 40 : size + 4;
+    if (size < 2) return size + 1;
+    if (size < 8) return size * 2;
+    if (size < 16) return size + 4;
+    if (size < 256) return size + 8;
+    return size + (drafted || size < 512 ? 16 : 32);
+}
+
+/* The largest is always among them, be it 0. */
+uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *list, size_t capacity)
+{
     uint64_t count = 0, last = 0;
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (put(first[i], most, list, capacity, &count)) last = first[i];
-    for (uint64_t size = 16; size <= most && size <= 1 << 20; size += size < 256 ? 8 : size < 512 ? 16 : 32)
+    for (uint64_t size = 1; size <= most && size <= 1 << 20; size = size_after(size, drafted))
         if (put(size, most, list, capacity, &count)) last = size;
-    if (most && last != most) put(most, most, list, capacity, &count);
+    if (last != most || !most) put(most, most, list, capacity, &count);
     return count;
 }
 
@@ -67,8 +77,9 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
     const sglang_request *r = s->request;
     if (!r->decode_off)
         s->decode_graphs = r->decode_sizes.known ? r->decode_sizes.value
-                           : r->every_batch      ? s->decode_batch
-                                                 : sglang_decode_sizes(s->decode_batch, NULL, 0);
+                           : r->every_batch
+                               ? s->decode_batch
+                               : sglang_decode_sizes(s->decode_batch, r->drafter != NULL, NULL, 0);
     uint64_t const whole = s->chunk ? s->chunk : 0;
     uint64_t const latent_most = s->rules->latent_prefill_in_chunk
                                      ? oos_min(s->rules->latent_prefill_tokens, whole)
@@ -81,6 +92,7 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
     /* stages turn it off unless its backend is named */
     bool const off =
         r->prefill_off || !s->rules->prefill_graphs || multimodal || (stages && !r->prefill_named);
+    s->prefill_captured = !off;
     if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, sglang_prefill_sizes(most));
 }
 
@@ -93,15 +105,19 @@ static double reserve_of(const sglang_setup *s, bool latent)
 {
     const sglang_rules *rules = s->rules;
     const sglang_request *r = s->request;
-    uint64_t const tokens = oos_max(s->chunk ? s->chunk : r->prefill_most, rules->reserve_least_tokens);
+    uint64_t const running = oos_max(1, oos_u64_or(r->requests, s->decode_batch));
+    uint64_t const step = r->decode_only ? oos_mul(running, r->draft_tokens)
+                          : s->chunk     ? s->chunk
+                                         : r->prefill_most;
+    uint64_t const tokens = oos_max(step, rules->reserve_least_tokens);
     double mib = rules->reserve_mib + (double)tokens * rules->reserve_token_mib +
                  (double)(r->tp * r->pp) * rules->reserve_rank_mib;
     if (!r->decode_off) mib += (double)s->decode_batch * rules->reserve_batch_mib;
-    if (r->replicated)
+    if (r->replicated && !r->prefill_only)
         mib += (double)(s->decode_batch * r->dp) *
                (rules->reserve_replicated_mib +
                 (s->decode_batch > REPLICATED_LARGE ? rules->reserve_replicated_large_mib : 0));
-    if (s->prefill_graphs)
+    if (s->prefill_captured)
         mib += latent ? rules->reserve_latent_graphs_mib
                       : (double)s->prefill_graphs * rules->reserve_prefill_graph_mib;
     return s->device_mib > rules->large_device_mib ? fmax(mib, rules->reserve_large_mib) : mib;
@@ -137,6 +153,6 @@ void sglang_resolve(const sglang_request *request, const sglang_rules *rules, co
     if (request->replicated) replicate(&s);
     double const mib = (double)oos_max(1, s.device_mib);
     double const fraction = oos_f64_or(request->fraction, round3((mib - s.reserve_mib) / mib));
-    s.fraction = fraction > 1 ? 1 : fraction > -1000 ? fraction : -1000;
+    s.fraction = fraction > 1000 ? 1000 : fraction > -1000 ? fraction : -1000;
     *ret_setup = s;
 }

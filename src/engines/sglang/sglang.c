@@ -62,4 +62,5 @@ const oos_engine oos_engine_sglang = {
     .ranks = ranks,
     .plan = plan_start,
     .solve = sglang_solve,
+    .logged = sglang_logged,
 };

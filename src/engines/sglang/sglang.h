@@ -29,14 +29,18 @@ typedef struct sglang_request {
     oos_u64 context, requests;            /* --context-length, --max-running-requests */
     oos_u64 tokens_most;                  /* --max-total-tokens */
     oos_u64 chunk;                        /* --chunked-prefill-size; 0: prefill is not cut */
+    bool chunk_negative;                  /* ... because a negative number is given */
     uint64_t prefill_most;                /* --max-prefill-tokens */
     uint64_t page;                        /* --page-size */
     oos_u64 decode_batch, prefill_tokens; /* largest captured, --cuda-graph-max-bs-decode and -prefill */
     oos_u64 decode_sizes, prefill_sizes;  /* how many are named one by one */
     bool decode_off, prefill_off, every_batch, swa_off;
-    bool replicated;          /* attention, between `dp` of the ranks of `tp` */
-    bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
-    bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
+    bool replicated;                /* attention, between `dp` of the ranks of `tp` */
+    const char *drafter;            /* --speculative-algorithm; NULL: none */
+    bool prefill_only, decode_only; /* --disaggregation-mode */
+    uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
+    bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
+    bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     bool release_unread; /* the release lies between two that were read */
@@ -51,6 +55,7 @@ typedef struct sglang_setup {
     uint64_t chunk;                       /* tokens of a prefill step */
     uint64_t decode_batch, decode_graphs; /* largest, and how many; 0 graphs: not captured */
     uint64_t prefill_tokens, prefill_graphs;
+    bool prefill_captured; /* prefill is to be captured, be it in no size at all */
     double reserve_mib, fraction;
 } sglang_setup;
 
@@ -68,14 +73,21 @@ void sglang_resolve(const sglang_request *request, const sglang_rules *rules, co
                     const oos_device_facts *device, sglang_setup *ret_setup);
 sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup);
 
-/* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`. */
-uint64_t sglang_decode_sizes(uint64_t most, uint64_t *ret_list, size_t capacity);
+/* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
+uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);
 uint64_t sglang_prefill_sizes(uint64_t most);
+
+/* The engine's sentence when it refuses the command before it looks at memory; NULL: it does not. */
+const char *sglang_refusal_of(oos_arena *arena, const oos_start *start, const sglang_request *request,
+                              const sglang_setup *setup);
 
 oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
                             const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr);
 oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr);
+
+bool sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
+                   oos_logged_command *ret_command);
 
 #endif

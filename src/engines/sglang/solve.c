@@ -1,6 +1,8 @@
 /* What would help: levers of SGLang, one at a time, each planned again; only what then starts, or likely does, is offered. */
 #include "engines/sglang/sglang.h"
 
+#include <inttypes.h>
+
 enum { FIXES_MAX = 8, WORDS_MAX = 4 };
 
 typedef struct search {
@@ -74,6 +76,48 @@ static bool try_fraction(search *s, double most, double least, const char *gives
             if (found)
                 return say(s, &t, "--mem-fraction-static", "%.2f", t.request.fraction.value) && offer(s, &t);
         }
+    return true;
+}
+
+static bool offer_fraction(search *s, double fraction, const char *gives_up)
+{
+    trial t = begin(s, "context, batch and graphs", gives_up);
+    t.request.fraction = (oos_f64){true, fraction};
+    return say(s, &t, "--mem-fraction-static", "%.2f", fraction) && offer(s, &t);
+}
+
+/* The fraction by hundredths, upwards: the first at which the pool holds a whole request. Where none does, the smallest step that
+ * starts, if asked for, and the largest that certainly does. */
+static bool try_room(search *s, double least, double most, bool smallest)
+{
+    double first = 0, best = 0;
+    uint64_t tokens = 0;
+    bool whole = false;
+    for (int percent = (int)(least * 100) + 1; !whole && percent <= (int)(most * 100 + 0.5); percent++) {
+        trial t = begin(s, NULL, NULL);
+        oos_plan plan;
+        t.request.fraction = (oos_f64){true, percent / 100.0};
+        bool const found = starts(s, &t, &plan);
+        bool const sure = found && plan.verdict == OOMSIGHT_VERDICT_FITS;
+        whole = sure && plan.kv.tokens >= plan.setup->max_model_len;
+        if (found && first == 0) {
+            first = percent / 100.0;
+            tokens = plan.kv.tokens;
+        }
+        if (sure) best = percent / 100.0;
+        oos_arena_reset(s->scratch);
+    }
+    const char *short_pool = oos_arena_format(s->arena, "requests of more than %" PRIu64 " tokens", tokens);
+    if (!short_pool) return false;
+    size_t const before = s->count;
+    if (!whole && smallest && first > 0 && first < best && !offer_fraction(s, first, short_pool))
+        return false;
+    bool const second = s->count > before;
+    if (best > 0 && !offer_fraction(s, best, "room for activations and graphs")) return false;
+    if (second && s->count > before + 1) {
+        s->fixes[s->count - 1].name = "longest_context";
+        s->fixes[s->count - 1].certain_length = s->fixes[s->count - 1].kv_tokens;
+    }
     return true;
 }
 
@@ -159,14 +203,27 @@ static bool try_parallel(search *s)
     return true;
 }
 
+/* A context length above the model's own is refused: the model's own is not. */
+static bool try_own_context(search *s)
+{
+    uint64_t const own = s->start->model->stated_length;
+    trial t = begin(s, "everything else", "requests longer than the model's own context");
+    if (!t.request.context.known || t.request.context.value <= own) return true;
+    t.request.context = oos_u64_of(own);
+    return say(s, &t, "--context-length", "%.0f", (double)own) && offer(s, &t);
+}
+
 static bool levers(search *s)
 {
     oos_phase const phase = s->plan->phase;
     static const char *const less_room = "room for activations and graphs", *const fewer =
                                                                                 "tokens of the cache";
     double const now = s->plan->setup->gpu_memory_utilization;
+    if (s->plan->refusal.sentence) return s->start->serve->refusal.sentence ? true : try_own_context(s);
+    if (s->plan->verdict == OOMSIGHT_VERDICT_FITS) /* it starts, and turns requests of its own length away */
+        return try_room(s, now, 0.95, false) && try_kv(s) && try_parallel(s);
     if (phase == OOS_PHASE_KV_SIZING) /* more than nine tenths only where less does not do */
-        return try_fraction(s, 0.9, now, less_room) && (s->count || try_fraction(s, 0.97, now, less_room)) &&
+        return try_room(s, now, 0.9, true) && (s->count || try_fraction(s, 0.97, now, less_room)) &&
                try_parallel(s) && try_weights(s);
     if (phase < OOS_PHASE_KV_SIZING) return try_parallel(s) && try_weights(s);
     return try_fraction(s, (double)(int)(now * 100) / 100, 0.3, fewer) && try_chunk(s) && try_graphs(s) &&
@@ -178,8 +235,10 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
                              oomsight_error *reterr)
 {
     (void)gpus;
-    bool const asked = plan->verdict != OOMSIGHT_VERDICT_FITS && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
-    if (!asked || plan->refusal.sentence) return OOMSIGHT_OK;
+    bool const short_pool = plan->kv.tokens < plan->setup->max_model_len;
+    bool const asked =
+        (plan->verdict != OOMSIGHT_VERDICT_FITS || short_pool) && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    if (!asked) return OOMSIGHT_OK;
     sglang_rules *rules = OOS_NEW(arena, sglang_rules);
     search s = {.arena = arena, .scratch = scratch, .start = start, .rules = rules, .plan = plan};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, FIXES_MAX);
@@ -191,7 +250,7 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     plan->fix_count = s.count;
     if (s.count) {
         s.fixes[0].name = "least_change";
-        plan->answer_count = 1;
+        plan->answer_count = s.count > 1 && s.fixes[1].name ? 2 : 1;
     }
     return OOMSIGHT_OK;
 }

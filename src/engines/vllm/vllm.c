@@ -25,7 +25,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));
-    return oos_forks_plan(arena, ret_plan, start->kv_layers_json, reterr);
+    return oos_forks_plan(arena, ret_plan, reterr);
 }
 
 static oos_solve_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,

@@ -111,25 +111,19 @@ static uint64_t cold_compile(const oos_batch *batch)
                    oos_mul(oos_mul(2, setup->model->hidden), batch->column));
 }
 
-oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
-                                  uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr)
+static void peaks_of(const oos_batch *batch, oos_layer_peak layers, oos_activation *ret_activation)
 {
-    (void)arena, (void)reterr;
-    oos_batch batch;
-    batch_of(setup, backend, stage, &batch);
-    oos_layer_peak layers;
-    oos_activation_layers(&batch, &layers);
-
+    const oos_setup *setup = batch->setup;
     uint64_t encoder = 0, outputs = 0, inputs = 0;
-    if (batch.first) oos_activation_encoder(&batch, &encoder, &outputs, &inputs);
-    uint64_t const hidden = oos_mul(batch.column, setup->model->hidden);
+    if (batch->first) oos_activation_encoder(batch, &encoder, &outputs, &inputs);
+    uint64_t const hidden = oos_mul(batch->column, setup->model->hidden);
     uint64_t sampler = hidden, sampler_low = hidden;
-    if (batch.last) {
-        sampler = oos_add(hidden, oos_activation_sampler(&batch, &sampler_low));
+    if (batch->last) {
+        sampler = oos_add(hidden, oos_activation_sampler(batch, &sampler_low));
         sampler_low = oos_add(hidden, sampler_low);
     }
     uint64_t const cublas = oos_activation_cublas(setup);
-    uint64_t const buffer = batch.last ? oos_activation_topk_buffer(&batch) : 0;
+    uint64_t const buffer = batch->last ? oos_activation_topk_buffer(batch) : 0;
     uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
 
     uint64_t const in_layers =
@@ -139,21 +133,21 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         setup->rules->pixels_cast ? 0 : inputs; /* else they are among the encoder's columns */
     uint64_t const in_encoder = oos_add(oos_add(encoder, oos_add(outputs, copied)), cublas);
     uint64_t const warm = oos_max(oos_max(in_layers, in_sampler), in_encoder);
-    uint64_t const cold = cold_compile(&batch);
+    uint64_t const cold = cold_compile(batch);
     uint64_t const in_compile = cold; /* before the first product: cuBLAS has no workspace yet */
     uint64_t const peak = oos_max(warm, in_compile);
     uint64_t const least = oos_max(oos_max(oos_max(in_layers, in_encoder), in_compile),
                                    oos_add(oos_add(sampler_low, retained), oos_add(outputs, inputs)));
 
     /* 8 was chosen, not measured: with 12 the printed KV range is wider than 3 % of the device in the middle, and holds no more starts */
-    unsigned const spread = batch.compiled ? 8 : 5;
+    unsigned const spread = batch->compiled ? 8 : 5;
     unsigned const most_spread = peak > warm ? 5 : spread; /* an embedding is known to its size */
     *ret_activation = (oos_activation){
         .forward =
             guess(layers.moment, spread, spread, "columns alive at the busiest instant of a layer x tokens"),
         .sampler =
             guess(sampler, spread, spread, "hidden states, and the copies of the logits that live at once"),
-        .warmup = guess(batch.last ? oos_activation_sampler_warmup(&batch) : 0, 15, 15,
+        .warmup = guess(batch->last ? oos_activation_sampler_warmup(batch) : 0, 15, 15,
                         "logits of the warm-up, which asks for top-k and top-p"),
         .encoder = guess(encoder, 15, 25, "vision encoder on the largest dummy images"),
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
@@ -162,8 +156,9 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         .retained =
             guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
         .persistent =
-            guess(oos_activation_buffers(&batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
-        .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler};
+            guess(oos_activation_buffers(batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
+        .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler,
+        .layers = layers};
     oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
     if (sampler_low < sampler) { /* which of the two is not known: the range has both */
         in_sampling->low = oos_min(in_sampling->low, oos_sub(sampler_low, sampler_low / 20));
@@ -183,7 +178,27 @@ oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, cons
         if (oos_activation_compile_open(setup)) /* from a warm cache: in the range, too */
             most->low = oos_min(most->low, oos_sub(warm, oos_add(warm / 20, 32 * OOS_MIB)));
         if (cold_copies(setup) < setup->rules->cold_embeddings)
-            most->high = oos_add(most->high, cold_embedding(&batch));
+            most->high = oos_add(most->high, cold_embedding(batch));
     }
+}
+
+oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
+                                  uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr)
+{
+    (void)arena, (void)reterr;
+    oos_batch batch;
+    oos_layer_peak layers;
+    batch_of(setup, backend, stage, &batch);
+    oos_activation_layers(&batch, &layers);
+    peaks_of(&batch, layers, ret_activation);
     return OOMSIGHT_OK;
+}
+
+void oos_activation_other_way(const oos_activation *before, const oos_setup *setup,
+                              const oos_backend_choice *backend, uint64_t stage,
+                              oos_activation *ret_activation)
+{
+    oos_batch batch;
+    batch_of(setup, backend, stage, &batch);
+    peaks_of(&batch, before->layers, ret_activation);
 }

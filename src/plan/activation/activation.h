@@ -7,6 +7,14 @@
 #include "plan/backend/backend.h"
 #include "plan/setup/setup.h"
 
+/* Bytes above the weights in the layers of a stage. */
+typedef struct oos_layer_peak {
+    uint64_t moment; /* busiest instant of any layer, without what stays */
+    uint64_t peak; /* the same in the order of the layers, with the expert workspace from when it is there */
+    uint64_t workspace; /* the expert kernels' buffers, when they are kept from call to call */
+    bool cublas; /* some product in the layers is not quantised, so that cuBLAS has its workspace by then */
+} oos_layer_peak;
+
 /* `forward`, `sampler` and `encoder` are moments on top of `retained`; `peak` has everything in it. */
 typedef struct oos_activation {
     oos_amount forward;       /* largest moment inside a layer, with the residual stream */
@@ -20,6 +28,7 @@ typedef struct oos_activation {
     oos_amount persistent;  /* the runner's batch buffers, made before the weights are loaded */
     uint64_t compile_bytes; /* what a cold compile cache makes of the peak; 0: it is not larger */
     bool encoder_first;     /* the encoder is the moment that decides */
+    oos_layer_peak layers;  /* what the figures are made of */
 } oos_activation;
 
 /* Whether the engine before V1 runs this start. */
@@ -30,6 +39,11 @@ bool oos_activation_compile_open(const oos_setup *setup);
 
 /* Whether a package that may or may not be installed decides how the sampler works. */
 bool oos_activation_sampler_open(const oos_setup *setup);
+
+/* Of a start that differs from that of `before` in the compile cache or the sampler alone: the layers are the same. */
+void oos_activation_other_way(const oos_activation *before, const oos_setup *setup,
+                              const oos_backend_choice *backend, uint64_t stage,
+                              oos_activation *ret_activation);
 
 oomsight_status oos_activation_of(oos_arena *arena, const oos_setup *setup, const oos_backend_choice *backend,
                                   uint64_t stage, oos_activation *ret_activation, oomsight_error *reterr);

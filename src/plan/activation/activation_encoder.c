@@ -117,7 +117,7 @@ static uint64_t block_columns(const oos_setup *setup)
  * 0.19 of two sources say so; the 70 tokens that are asked for a frame are lost between the two libraries), and the rows of
  * its positions are picked by a one-hot matrix of 64-bit numbers, two for each patch, and a copy of it in the model's type:
  * nothing in its blocks comes near that. From 0.22 frames of 70 tokens run together, as many as fit a tenth of the device by
- * that matrix (read there; that it is a tenth was chosen to meet one start); newer releases of transformers look the rows up
+ * that matrix (_encoder_chunk: min(free / 2, total / 10)); newer releases of transformers look the rows up
  * instead. The pixels of all frames are there all the time. */
 static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
 {

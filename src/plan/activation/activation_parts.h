@@ -30,14 +30,6 @@ typedef struct oos_stream {
     bool gated; /* attention's output is multiplied with a gate that comes out of the query projection */
 } oos_stream;
 
-/* Bytes above the weights in the layers of a stage. */
-typedef struct oos_layer_peak {
-    uint64_t moment; /* busiest instant of any layer, without what stays */
-    uint64_t peak; /* the same in the order of the layers, with the expert workspace from when it is there */
-    uint64_t workspace; /* the expert kernels' buffers, when they are kept from call to call */
-    bool cublas; /* some product in the layers is not quantised, so that cuBLAS has its workspace by then */
-} oos_layer_peak;
-
 bool oos_model_type_is(const oos_setup *setup, const char *prefix);
 
 uint64_t oos_activation_mixer(const oos_batch *batch, const oos_attention *attention,

@@ -68,16 +68,17 @@ uint64_t oos_activation_sampler(const oos_batch *batch, uint64_t *ret_low)
     return whole;
 }
 
-/* warmup.py of the newer runner: as many requests as go, with top-k, top-p and penalties: logits, a copy in fp32,
- * probabilities and noise. */
+/* warmup.py of the newer runner: as many requests as go, with top-k, top-p and penalties, a row for every draft token: logits, a copy in
+ * fp32, probabilities and noise. */
 uint64_t oos_activation_sampler_warmup(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
     if (!setup->v2_runner || !setup->rules->v2_warms_sampler) return 0;
     uint64_t const query = oos_add(1, setup->speculative_tokens);
     uint64_t const requests = oos_min(setup->max_num_seqs, batch->tokens / oos_add(query, 1));
-    uint64_t const logits = oos_mul(oos_max(1, requests), setup->model->vocab);
-    return oos_mul(logits, oos_add(batch->item, FUSED));
+    uint64_t const logits = oos_mul(oos_mul(oos_max(1, requests), query), setup->model->vocab);
+    uint64_t const copies = setup->rules->v2_warmup_clones_logits ? 2 : 1;
+    return oos_mul(logits, oos_add(oos_mul(copies, batch->item), FUSED));
 }
 
 /* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The

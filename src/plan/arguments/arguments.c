@@ -42,9 +42,24 @@ void oos_check_mend_without(oos_check *c, const char *flag)
         r->mends[r->mend_count++] = (oos_mend){.flag = flag, .leave_out = true};
 }
 
+/* By two letters of "--max-num-seqs"; every bit for what is too short to have them. */
+static uint64_t bit_of(const char *flag)
+{
+    if (flag[0] != '-' || flag[1] != '-' || !flag[2]) return UINT64_MAX;
+    return (uint64_t)1 << ((unsigned char)flag[2] * 7 + (unsigned char)flag[3]) % 64;
+}
+
+static uint64_t bits_of(const oos_serve *serve)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < serve->flag_count; i++) bits |= bit_of(serve->flags[i].name);
+    return bits;
+}
+
 const char *oos_check_given(const oos_check *c, const char *flag)
 {
     const oos_serve *serve = c->setup->serve;
+    if (!(c->given & bit_of(flag))) return NULL;
     for (size_t i = serve->flag_count; i > 0; i--)
         if (strcmp(serve->flags[i - 1].name, flag) == 0) return serve->flags[i - 1].value;
     return NULL;
@@ -53,6 +68,7 @@ const char *oos_check_given(const oos_check *c, const char *flag)
 bool oos_check_has(const oos_check *c, const char *flag)
 {
     const oos_serve *serve = c->setup->serve;
+    if (!(c->given & bit_of(flag))) return false;
     for (size_t i = serve->flag_count; i > 0; i--)
         if (strcmp(serve->flags[i - 1].name, flag) == 0) return true;
     return false;
@@ -61,6 +77,14 @@ bool oos_check_has(const oos_check *c, const char *flag)
 static bool number_of(const char *text, double *ret_value)
 {
     char *end;
+    size_t digits = 0;
+    uint64_t whole = 0;
+    for (; digits < 15 && text[digits] >= '0' && text[digits] <= '9'; digits++)
+        whole = whole * 10 + (uint64_t)(text[digits] - '0');
+    if (digits && !text[digits]) { /* nearly all are: the locale need not be asked */
+        *ret_value = (double)whole;
+        return true;
+    }
     *ret_value = oos_real_read(text, &end);
     if (end == text) return false;
     static const char small[] = "kmgt", large[] = "KMGT";
@@ -68,6 +92,7 @@ static bool number_of(const char *text, double *ret_value)
     if (at) *ret_value *= pow(1000, (double)(at - small + 1)), end++;
     at = *end ? strchr(large, *end) : NULL;
     if (at) *ret_value *= pow(1024, (double)(at - large + 1)), end++;
+    while (*end == ' ' || (*end >= '\t' && *end <= '\r')) end++; /* as Python does */
     return *end == '\0';
 }
 
@@ -98,18 +123,32 @@ bool oos_check_number(const oos_check *c, const char *flag, uint64_t *ret_value)
     return true;
 }
 
+static bool bounds_find(oos_check *c)
+{
+    const oos_serve *serve = c->setup->serve;
+    c->bounds = OOS_NEW_ARRAY(c->arena, const oos_bounds *, serve->flag_count + 1);
+    for (size_t i = 0; c->bounds && i < serve->flag_count; i++) {
+        const oos_given_flag *flag = &serve->flags[i];
+        if (!flag->value || flag->absent || flag->effect == OOS_FLAG_UNKNOWN) continue;
+        c->bounds[i] = oos_bounds_find(c->setup->rules->facts, flag->name, c->setup->rules->version);
+    }
+    c->nomem = !c->bounds;
+    return c->bounds;
+}
+
 bool oos_check_bounds(oos_check *c, const char *part)
 {
     const oos_serve *serve = c->setup->serve;
+    if (!c->bounds && !bounds_find(c)) return true;
     for (size_t i = 0; i < serve->flag_count; i++) {
         const oos_given_flag *flag = &serve->flags[i];
-        oos_bounds b;
+        const oos_bounds *b = c->bounds[i];
         double value;
-        if (!flag->value || flag->absent || flag->effect == OOS_FLAG_UNKNOWN) continue;
-        if (!oos_bounds_find(c->setup->rules->facts, flag->name, c->setup->rules->version, &b)) continue;
-        if (!b.part_name || strcmp(b.part_name, part) != 0 || !number_of(flag->value, &value)) continue;
+        if (!b || !b->part_name || b->part_name[0] != part[0] || strcmp(b->part_name, part) != 0 ||
+            !number_of(flag->value, &value))
+            continue;
         if (oos_check_given(c, flag->name) != flag->value) continue; /* a later one counts */
-        if (outside(c, flag->name, &b, value)) return true;
+        if (outside(c, flag->name, b, value)) return true;
     }
     return false;
 }
@@ -119,11 +158,9 @@ static bool check_words(oos_check *c)
 {
     const oos_serve_refusal *r = &c->setup->serve->refusal;
     if (!r->sentence) return false;
-    double value;
-    if (r->nearest && r->value && number_of(r->value, &value) && value >= 1 && value < 0x1p53) {
-        oos_check_mend(c, r->nearest, (uint64_t)value);
-        c->refusal->mends[0].instead_of = r->flag;
-    }
+    if (r->nearest) /* a switch that was given a value, or a flag that was misspelt */
+        c->refusal->mends[c->refusal->mend_count++] =
+            (oos_mend){.flag = r->nearest, .instead_of = r->flag, .text = r->unrecognized ? r->value : NULL};
     if (r->flag) oos_check_mend_without(c, r->flag);
     return oos_check_refuse(c, "%s", r->sentence);
 }
@@ -147,6 +184,20 @@ static bool check_frontend(oos_check *c)
         oos_check_mend_without(c, "--data-parallel-multi-port-external-lb");
         return oos_check_refuse(
             c, "Error: --data-parallel-multi-port-external-lb requires --data-parallel-size > 1");
+    }
+    return false;
+}
+
+/* validate_environ(), with which create_engine_config() begins */
+static bool check_environ(oos_check *c)
+{
+    const oos_engine_env *env = c->setup->env;
+    if (!oos_check_has(c, "--fail-on-environ-validation")) return false;
+    for (size_t i = 0; i < env->variable_count; i++) {
+        const oos_given_variable *v = &env->variables[i];
+        if (v->listed || !v->own) continue;
+        oos_check_mend_without(c, "--fail-on-environ-validation");
+        return oos_check_refuse(c, "Unknown vLLM environment variable detected: %s", v->name);
     }
     return false;
 }
@@ -190,6 +241,17 @@ static bool check_media_kinds(oos_check *c)
     if (!key) return false;
     oos_check_mend_without(c, "--media-io-kwargs");
     return oos_check_refuse(c, "media_io_kwargs.%s: Input should be a valid dictionary", key);
+}
+
+/* ReasoningConfig.initialize_token_ids() */
+static bool check_reasoning(oos_check *c)
+{
+    const oos_rules *rules = c->setup->rules;
+    const char *name = oos_check_given(c, "--reasoning-parser");
+    if (!name || !*name || oos_check_given(c, "--reasoning-parser-plugin")) return false;
+    if (oos_reasoning_parser_known(rules->facts, name, rules->version)) return false;
+    oos_check_mend_without(c, "--reasoning-parser");
+    return oos_check_refuse(c, "Reasoning parser '%s' not found. Available parsers: deepseek_r1, ...", name);
 }
 
 /* Parts of which only the bounds are known here. */
@@ -236,9 +298,9 @@ static bool check_media(oos_check *c)
 
 static bool check_all(oos_check *c)
 {
-    return check_words(c) || check_frontend(c) || check_variables(c) || check_media_kinds(c) ||
-           oos_check_bounds(c, "ModelConfig") || oos_check_model(c) || check_media(c) ||
-           oos_check_features(c) || oos_check_bounds(c, "CacheConfig") || check_cache(c) ||
+    return check_words(c) || check_frontend(c) || check_variables(c) || check_environ(c) ||
+           check_media_kinds(c) || oos_check_bounds(c, "ModelConfig") || oos_check_model(c) ||
+           check_media(c) || oos_check_features(c) || oos_check_bounds(c, "CacheConfig") || check_cache(c) ||
            oos_check_launch(c) || (!c->setup->rules->async_takes_drafts && oos_check_async(c)) ||
            oos_check_bounds(c, "ParallelConfig") || oos_check_data_parallel(c) || oos_check_parallel(c) ||
            oos_check_speculation(c) || oos_check_bounds(c, "SchedulerConfig") || oos_check_scheduler(c) ||
@@ -248,13 +310,13 @@ static bool check_all(oos_check *c)
            oos_check_bounds(c, "PrefetchOffloadConfig") || check_offload(c) || oos_check_sizes_twice(c) ||
            oos_check_levels(c) || oos_check_parallel_late(c) || oos_check_quantization_late(c) ||
            oos_check_state(c) || oos_check_executor(c) || oos_check_async(c) || oos_check_rest(c) ||
-           oos_check_microbatches(c);
+           oos_check_microbatches(c) || check_reasoning(c);
 }
 
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,
                                     oomsight_error *reterr)
 {
-    oos_check c = {.arena = arena, .setup = setup, .refusal = ret_refusal};
+    oos_check c = {.arena = arena, .setup = setup, .refusal = ret_refusal, .given = bits_of(setup->serve)};
     *ret_refusal = (oos_refusal){.phase = OOS_PHASE_ARGUMENTS};
     (void)check_all(&c);
     return c.nomem ? oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal") : OOMSIGHT_OK;

@@ -7,11 +7,12 @@
 #include "ledger/ledger.h"
 #include "plan/setup/setup.h"
 
-/* One change that may mend a refused command: leave a flag out, or give it a number. */
+/* One change that may mend a refused command: leave a flag out, or give it a number, a word or nothing. */
 typedef struct oos_mend {
     const char *flag;
     bool leave_out;
-    const char *instead_of; /* words that are no flag and are left out with it; NULL: none */
+    const char *instead_of; /* what it stands for in the command, and is left out; NULL: nothing */
+    const char *text;       /* the word in place of a number; NULL: `value`, or 0: a switch */
     uint64_t value;
 } oos_mend;
 

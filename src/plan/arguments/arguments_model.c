@@ -152,7 +152,8 @@ static bool check_quantization(oos_check *c)
     own_method const own = own_method_of(c);
     const char *has = own.name, *name = asked ? asked : has;
     oos_quant_method method;
-    if (own.unknown)
+    bool const read = oos_arguments_reach(setup->rules->facts, setup->rules->version);
+    if (own.unknown && read)
         return oos_check_refuse(c, "Unknown ModelOpt quant algo: %s", setup->model->modelopt_algo);
     if (!name || own.wins) return false;
     if (setup->model->quant_by_flag && asked && !by_flag(asked)) {
@@ -171,7 +172,7 @@ static bool check_quantization(oos_check *c)
             "method specified in the `quantization` argument (%s).",
             has, asked);
     }
-    if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
+    if (read && !oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
         (asked || oos_quant_method_gone(setup->rules->facts, name, setup->rules->version))) {
         if (asked) oos_check_mend_without(c, "--quantization");
         return oos_check_refuse(

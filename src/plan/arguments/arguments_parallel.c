@@ -12,7 +12,7 @@ static uint64_t ranks_that_divide(uint64_t heads, uint64_t most)
     return 1;
 }
 
-/* ParallelConfig.__post_init__(), before 0.13 the placement group of Ray */
+/* ParallelConfig.__post_init__(), before 0.11.1 the placement group of Ray */
 static bool check_world(oos_check *c)
 {
     const oos_setup *setup = c->setup;
@@ -28,6 +28,10 @@ static bool check_world(oos_check *c)
             return oos_check_refuse(c, "The number of required GPUs exceeds the total number of available "
                                        "GPUs in the placement group.");
         }
+        if (!setup->rules->world_size_named)
+            return oos_check_refuse(
+                c, "Tensor parallel size (%llu) cannot be larger than the number of available GPUs (%llu).",
+                (ull)ranks, (ull)setup->device.count);
         return oos_check_refuse(
             c, "World size (%llu) is larger than the number of available GPUs (%llu) in this node.",
             (ull)ranks, (ull)setup->device.count);
@@ -46,11 +50,6 @@ bool oos_check_parallel(oos_check *c)
         oos_check_mend_without(c, "--tensor-parallel-size");
         return oos_check_refuse(c, "integer modulo by zero");
     }
-    if (setup->tp % setup->dcp != 0) {
-        oos_check_mend_without(c, "--decode-context-parallel-size");
-        return oos_check_refuse(c, "tp_size=%llu must be divisible by dcp_size=%llu.", (ull)setup->tp,
-                                (ull)setup->dcp);
-    }
     if (oos_check_has(c, "--enable-eplb") && setup->ep <= 1 &&
         !oos_flag_or(setup->serve->enable_expert_parallel, false)) {
         oos_check_mend_without(c, "--enable-eplb");
@@ -60,17 +59,32 @@ bool oos_check_parallel(oos_check *c)
         oos_check_mend_without(c, "--enable-elastic-ep");
         return oos_check_refuse(c, "Elastic EP is only supported with enable_eplb=True.");
     }
-    uint64_t spare;
-    if (oos_check_number(c, "--num-redundant-experts", &spare) && spare > 0 &&
-        !oos_check_has(c, "--enable-eplb")) {
-        oos_check_mend_without(c, "--num-redundant-experts");
+    uint64_t spare = oos_u64_or(setup->serve->redundant_experts, 0);
+    bool const by_flag = oos_check_number(c, "--num-redundant-experts", &spare);
+    if (spare > 0 && !oos_check_has(c, "--enable-eplb")) {
+        oos_check_mend_without(c, by_flag ? "--num-redundant-experts" : "--eplb-config");
         return oos_check_refuse(c,
                                 "num_redundant_experts is set to %llu but EPLB is not enabled. Either enable "
                                 "EPLB or unset num_redundant_experts.",
                                 (ull)spare);
     }
+    if (setup->tp % setup->dcp != 0) {
+        oos_check_mend_without(c, "--decode-context-parallel-size");
+        return oos_check_refuse(c, "tp_size=%llu must be divisible by dcp_size=%llu.", (ull)setup->tp,
+                                (ull)setup->dcp);
+    }
     if (!setup->rules->world_size_checked) return false;
     return check_world(c);
+}
+
+/* Classes of such configs (Jamba, Nemotron-H) state experts by default, whatever the file says. */
+static bool has_mamba(const oos_model *model)
+{
+    for (size_t i = 0; i < model->layer_count; i++) {
+        oos_mixer const kind = model->attentions[model->layers[i].attention].mixer;
+        if (kind == OOS_MIXER_MAMBA1 || kind == OOS_MIXER_MAMBA2) return true;
+    }
+    return false;
 }
 
 /* ModelConfig.verify_with_parallel_config() */
@@ -84,7 +98,8 @@ bool oos_check_parallel_late(oos_check *c)
             c, "Total number of attention heads (%llu) must be divisible by tensor parallel size (%llu).",
             (ull)model->heads, (ull)setup->tp);
     }
-    if (oos_flag_or(setup->serve->enable_expert_parallel, false) && model->moe.experts == 0) {
+    if (oos_flag_or(setup->serve->enable_expert_parallel, false) && model->moe.experts == 0 && model->known &&
+        !has_mamba(model)) {
         oos_check_mend_without(c, "--enable-expert-parallel");
         return oos_check_refuse(
             c, "Number of experts in the model must be greater than 0 when expert parallelism is enabled.");
@@ -139,12 +154,14 @@ bool oos_check_speculation(oos_check *c)
         return oos_check_refuse(c,
                                 "num_speculative_tokens must be provided with speculative model unless the "
                                 "draft model config contains an n_predict parameter.");
-    if (mtp && !spec->model && setup->model->mtp_layer_count == 0 && setup->rules->drafts_only_with_model)
+    bool const none = mtp && !spec->model &&
+                      !oos_drafts_for_itself(setup->rules->facts, setup->model->model_type,
+                                             setup->model->architecture, setup->rules->version);
+    if (none && setup->rules->drafts_only_with_model)
         return oos_check_refuse(c, "Speculative decoding with draft model is not supported yet. Please "
                                    "consider using other speculative decoding methods such as ngram, medusa, "
                                    "eagle, or mtp.");
-    if (mtp && !spec->model && setup->model->mtp_layer_count == 0)
-        return oos_check_refuse(c, "Unsupported speculative method: '%s'", spec->method);
+    if (none) return oos_check_refuse(c, "Unsupported speculative method: '%s'", spec->method);
     bool const own =
         spec->method &&
         (mtp || strncmp(spec->method, "ngram", 5) == 0 || strcmp(spec->method, "suffix") == 0 ||
@@ -271,7 +288,11 @@ bool oos_check_levels(oos_check *c)
     const oos_compilation *graphs = &c->setup->serve->compilation;
     if (!c->setup->rules->optimization_levels || !graphs->optimization_level.known) return false;
     if (graphs->optimization_level.value <= 3) return false;
-    oos_check_mend_without(c, "--optimization-level");
+    const char *meant = graphs->level_flag; /* has another spelling here */
+    if (meant)
+        c->refusal->mends[c->refusal->mend_count++] =
+            (oos_mend){.flag = meant, .instead_of = meant, .text = graphs->level_value};
+    oos_check_mend_without(c, meant ? meant : "--optimization-level");
     return oos_check_refuse(c, "optimization_level: Input should be 0, 1, 2 or 3");
 }
 

@@ -89,4 +89,7 @@ oomsight_status oos_kv_shape_of(oos_arena *arena, const oos_setup *setup, const 
 oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const oos_kv_shape *shape,
                                int64_t available_bytes, oos_kv_fill *ret_fill, oomsight_error *reterr);
 
+/* Whether it would be refused, without the words: quicker. */
+bool oos_kv_refused(const oos_setup *setup, const oos_kv_shape *shape, int64_t available_bytes);
+
 #endif

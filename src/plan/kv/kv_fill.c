@@ -133,6 +133,8 @@ static char *too_few_states(oos_arena *arena, uint64_t requests, uint64_t blocks
                             requests, blocks, blocks);
 }
 
+static char unsaid[] = ""; /* where nobody asks for the words */
+
 static oomsight_status refuse(oos_kv_fill *fill, char *sentence, oomsight_error *reterr)
 {
     if (!sentence) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a sentence");
@@ -207,7 +209,7 @@ static oomsight_status check_states(oos_arena *arena, const oos_setup *setup, co
     }
     fill->insisted_bytes = oos_max(fill->insisted_bytes, oos_mul(setup->max_num_seqs, shape->block_bytes));
     if (setup->max_num_seqs <= fill->blocks) return OOMSIGHT_OK;
-    return refuse(fill, too_few_states(arena, setup->max_num_seqs, fill->blocks), reterr);
+    return refuse(fill, arena ? too_few_states(arena, setup->max_num_seqs, fill->blocks) : unsaid, reterr);
 }
 
 /* What the checks compare with on a stage: the memory or what an override makes of it, less the null block. */
@@ -230,6 +232,7 @@ static oomsight_status auto_fit(oos_arena *arena, const oos_setup *setup, const 
         fitted =
             oos_min(fitted, longest(setup, shape, &shape->stages[i], checked > 0 ? (uint64_t)checked : 0));
     }
+    if (fitted == 0 && !arena) return refuse(fill, unsaid, reterr);
     if (fitted == 0)
         return refuse(
             fill,
@@ -250,9 +253,10 @@ static oomsight_status check_memory(oos_arena *arena, const oos_setup *setup, co
         const oos_kv_stage *stage = &shape->stages[i];
         int64_t const checked = checked_bytes(setup, stage, available);
         if (stage->spec_count == 0 && setup->rules->length_check == 0) continue;
-        if (checked <= 0) return refuse(fill, no_memory(arena, setup), reterr);
+        if (checked <= 0) return refuse(fill, arena ? no_memory(arena, setup) : unsaid, reterr);
         uint64_t const usable = (uint64_t)checked, needed = needed_bytes(setup, shape, stage, length);
         if (needed <= usable) continue;
+        if (!arena) return refuse(fill, unsaid, reterr);
         uint64_t const estimate = setup->rules->refusal_words >= 2 ? longest(setup, shape, stage, usable) : 0;
         if (estimate) fill->estimated_max_len = oos_u64_of(estimate);
         return refuse(fill, too_long(arena, setup, needed, checked, estimate), reterr);
@@ -290,9 +294,15 @@ oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const o
         fill.refused = true;
         fill.refusal = shape->error;
     }
-    count_tokens(setup, shape, oos_max(1, length), &fill);
+    if (arena) count_tokens(setup, shape, oos_max(1, length), &fill);
     OOS_TRY(check_states(arena, setup, shape, &fill, reterr));
     oos_assert(!fill.refused == !fill.refusal && fill.insisted_bytes >= fill.needed_bytes);
     *ret_fill = fill;
     return OOMSIGHT_OK;
+}
+
+bool oos_kv_refused(const oos_setup *setup, const oos_kv_shape *shape, int64_t available_bytes)
+{
+    oos_kv_fill fill;
+    return oos_kv_fill_in(NULL, setup, shape, available_bytes, &fill, NULL) != OOMSIGHT_OK || fill.refused;
 }

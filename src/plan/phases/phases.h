@@ -1,10 +1,11 @@
-/* The phases of a start in three stretches: until the cache is sized, its sizing, and after it. */
+/* The phases of a start in four stretches: until the weights are loaded, the profile run, the size of the cache, and after it. */
 #ifndef OOS_PLAN_PHASES_H
 #define OOS_PLAN_PHASES_H
 
 #include "plan/plan.h"
 
-oomsight_status oos_phases_before_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
+oomsight_status oos_phases_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
+oomsight_status oos_phases_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 oomsight_status oos_phases_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 

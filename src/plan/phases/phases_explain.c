@@ -100,7 +100,7 @@ static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
         arena,
         "To measure graph memory the engine first allocates a trial KV cache of %llu blocks, whatever "
         "the budget: %llu tensors x %.4g GiB = %.2f GiB (one block is %llu tokens, %llu B per tensor) "
-        "beside %.2f GiB of weights. gpu_memory_utilization and max-model-len do not enter.",
+        "beside %.2f GiB of weights. gpu_memory_utilization and max-model-len do not enter this phase.",
         (unsigned long long)plan->trial_blocks, (unsigned long long)shape->tensor_count,
         gib(oos_mul(plan->trial_blocks, shape->page_bytes)),
         gib(oos_mul(plan->trial_blocks, shape->block_bytes)), (unsigned long long)shape->block_tokens,

@@ -52,31 +52,34 @@ static oos_amount graphs_left(const oos_plan *plan)
     return settled(plan, graphs);
 }
 
-static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+/* What it holds is what every later phase begins with. */
+static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, const oos_ledger **ret_rows,
+                                oomsight_error *reterr)
 {
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_KV_ALLOC);
     hold_engine(moment, plan);
+    *ret_rows = &moment->ledger;
     uint64_t const whole = oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes);
     moment->tried_bytes =
         plan->setup->rules->kv_in_one_tensor ? whole : oos_mul(plan->kv.blocks, plan->kv_shape.page_bytes);
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
-static oomsight_status capture(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+static oomsight_status capture(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
+                               oomsight_error *reterr)
 {
     if (plan->setup->eager) return OOMSIGHT_OK;
-    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
-    hold_engine(moment, plan);
+    oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
-static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
+                                      oomsight_error *reterr)
 {
     bool const newer = plan->setup->v2_runner;
     if (newer && plan->activation.warmup.bytes == 0) return OOMSIGHT_OK;
-    oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_SAMPLER_WARMUP);
-    hold_engine(moment, plan);
+    oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_SAMPLER_WARMUP, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     /* the newer runner's profile run has not seen this */
     oos_moment_hold(moment, OOS_OWNER_SAMPLER,
@@ -84,28 +87,48 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, oomsight
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
-/* Serving at the profiled batch: the forward peak comes back on top of everything, and what nobody budgeted. */
-static oomsight_status serving(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+/* The busiest of what profiling tried: the batch, the sampler or the encoder. */
+static oos_owner busiest(const oos_plan *plan, oos_amount *ret_amount)
 {
-    bool const sampler = plan->activation.sampler.bytes > plan->activation.forward.bytes;
-    oos_phase const phase = plan->outside.runtime_cause ? OOS_PHASE_RUNTIME_OTHER
-                            : sampler                   ? OOS_PHASE_RUNTIME_SAMPLER
-                                                        : OOS_PHASE_RUNTIME_PREFILL;
-    oos_moment *moment = oos_moment_open(arena, plan, phase);
-    hold_engine(moment, plan);
+    const oos_activation *activation = &plan->activation;
+    bool const sampler = activation->sampler.bytes > activation->forward.bytes;
+    oos_amount const text = sampler ? activation->sampler : activation->forward;
+    bool const encoder = plan->setup->multimodal && activation->encoder.bytes > text.bytes;
+    *ret_amount = settled(plan, encoder ? activation->encoder : text);
+    return encoder ? OOS_OWNER_ENCODER : sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS;
+}
+
+/* Images are of other sizes than the one that was profiled, so what PyTorch keeps of one does not hold the next: up to that much again. */
+static oos_amount growth_of(const oos_plan *plan)
+{
+    oos_amount growth = plan->outside.runtime_growth;
+    if (plan->setup->multimodal) growth.high = oos_add(growth.high, plan->activation.encoder.bytes);
+    return growth;
+}
+
+/* Serving at the profiled batch: its peak comes back on top of everything, and what nobody budgeted. */
+static oomsight_status serving(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
+                               oomsight_error *reterr)
+{
+    oos_amount most;
+    oos_owner const owner = busiest(plan, &most);
+    oos_phase const phase = plan->outside.runtime_cause  ? OOS_PHASE_RUNTIME_OTHER
+                            : owner == OOS_OWNER_SAMPLER ? OOS_PHASE_RUNTIME_SAMPLER
+                                                         : OOS_PHASE_RUNTIME_PREFILL;
+    oos_moment *moment = oos_moment_open_as(arena, plan, phase, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
-    oos_moment_hold(moment, sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS,
-                    settled(plan, sampler ? plan->activation.sampler : plan->activation.forward));
+    oos_moment_hold(moment, owner, most);
     oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS, plan->activation.encoder_cache);
-    oos_moment_hold(moment, OOS_OWNER_GROWTH, plan->outside.runtime_growth);
+    oos_moment_hold(moment, OOS_OWNER_GROWTH, growth_of(plan));
     moment->message = plan->outside.runtime_cause;
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
 oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    OOS_TRY(kv_alloc(arena, plan, reterr));
-    OOS_TRY(capture(arena, plan, reterr));
-    OOS_TRY(sampler_warmup(arena, plan, reterr));
-    return serving(arena, plan, reterr);
+    const oos_ledger *rows;
+    OOS_TRY(kv_alloc(arena, plan, &rows, reterr));
+    OOS_TRY(capture(arena, plan, rows, reterr));
+    OOS_TRY(sampler_warmup(arena, plan, rows, reterr));
+    return serving(arena, plan, rows, reterr);
 }

@@ -140,11 +140,15 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
-oomsight_status oos_phases_before_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+oomsight_status oos_phases_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     OOS_TRY(distributed_init(arena, plan, reterr));
     OOS_TRY(free_memory_check(arena, plan, reterr));
-    OOS_TRY(weight_load(arena, plan, reterr));
+    return weight_load(arena, plan, reterr);
+}
+
+oomsight_status oos_phases_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
     OOS_TRY(profile_run(arena, plan, reterr));
     return cudagraph_profile(arena, plan, reterr);
 }

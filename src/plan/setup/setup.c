@@ -126,6 +126,7 @@ static void resolve_speculation(oos_setup *setup)
     uint64_t const own = setup->model->mtp_layer_count ? setup->model->mtp_layer_count : 1;
     setup->speculative_tokens = oos_u64_or(spec->tokens, own);
     if (is_mtp(setup)) setup->mtp_layers = setup->model->mtp_layer_count;
+    setup->draft_unknown = is_mtp(setup) && !spec->model && setup->mtp_layers == 0;
 }
 
 /* Methods that the newer model runner does not take (VllmConfig._get_v2_model_runner_unsupported_features). */

@@ -76,7 +76,9 @@ typedef struct oos_setup {
     bool auto_model_len;
     uint64_t speculative_tokens; /* 0: none */
     uint64_t mtp_layers;         /* layers of the model's own drafter that join the cache */
-    bool uncompiled;             /* the architecture has no compiled form */
+    bool
+        draft_unknown; /* it drafts with layers of its own that are not known here: their memory is not counted */
+    bool uncompiled; /* the architecture has no compiled form */
     bool prefix_caching, chunked_prefill, async_scheduling, v2_runner, sleep_pool, hybrid_manager;
     double gpu_memory_utilization;
     oos_u64 kv_cache_memory_bytes, blocks_override, block_size_given;
@@ -119,5 +121,17 @@ uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t
 
 /* What lies outside PyTorch on its device. */
 oos_driver oos_setup_driver(const oos_setup *setup);
+
+/* GiB of weights that each rank keeps in host memory. The newer runner takes the flag and does nothing with it in its first
+ * releases. */
+static inline bool oos_setup_offload_ignored(const oos_setup *setup)
+{
+    return setup->v2_runner && !setup->rules->cpu_offload_newer_runner;
+}
+static inline double oos_setup_offload_gib(const oos_setup *setup)
+{
+    return setup->serve && !oos_setup_offload_ignored(setup) ? oos_f64_or(setup->serve->cpu_offload_gb, 0)
+                                                             : 0;
+}
 
 #endif

@@ -2,8 +2,6 @@
 #include "plan/setup/setup_parts.h"
 #include "base/ascii.h"
 
-#include <stdlib.h>
-
 static void add_size(oos_setup *setup, uint64_t size)
 {
     if (setup->capture_count < OOS_CAPTURE_SIZES_MAX) setup->capture_sizes[setup->capture_count++] = size;
@@ -16,27 +14,24 @@ static void add_range(oos_setup *setup, uint64_t first, uint64_t end, uint64_t s
         add_size(setup, size);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    uint64_t const x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Ascending, without repeats, none above `most`. */
 static void tidy_sizes(oos_setup *setup, uint64_t most)
 {
-    bool sorted = true;
-    for (size_t i = 1; i < setup->capture_count; i++)
-        sorted &= setup->capture_sizes[i - 1] <= setup->capture_sizes[i];
-    if (!sorted) qsort(setup->capture_sizes, setup->capture_count, sizeof *setup->capture_sizes, by_size);
+    uint64_t *sizes = setup->capture_sizes;
+    for (size_t i = 1; i < setup->capture_count; i++) { /* nearly sorted: one or a few come last */
+        uint64_t const size = sizes[i];
+        size_t at = i;
+        for (; at > 0 && sizes[at - 1] > size; at--) sizes[at] = sizes[at - 1];
+        sizes[at] = size;
+    }
     size_t kept = 0;
     for (size_t i = 0; i < setup->capture_count; i++) {
-        uint64_t const size = setup->capture_sizes[i];
-        if (size == 0 || size > most || (kept && setup->capture_sizes[kept - 1] == size)) continue;
-        setup->capture_sizes[kept++] = size;
+        uint64_t const size = sizes[i];
+        if (size == 0 || size > most || (kept && sizes[kept - 1] == size)) continue;
+        sizes[kept++] = size;
     }
     setup->capture_count = kept;
-    setup->capture_top = kept ? setup->capture_sizes[kept - 1] : 0;
+    setup->capture_top = kept ? sizes[kept - 1] : 0;
 }
 
 /* A uniform decode batch has query_len tokens per request: those sizes are captured too where they fit

@@ -2,9 +2,9 @@
  * offered. When nothing fits well, what starts with little to spare is offered and says so. */
 #include "plan/solve/solve.h"
 
-#include "base/shown.h"
 #include "plan/solve/solve_answers.h"
 #include "plan/solve/solve_levers.h"
+#include "plan/solve/solve_mends.h"
 #include "plan/solve/solve_needs.h"
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
@@ -57,22 +57,57 @@ static bool moves_nothing(oos_search *s, const push *p)
     return now && p->count;
 }
 
-/* A flag in a fix is no flag that changes nothing. */
-static bool is_in_a_fix(const oos_search *s, const char *flag)
+/* Where the phase that is named may yet be passed, another one makes the failure certain: what helps there is not inert either. */
+static bool helps_nowhere(oos_search *s, const push *p)
 {
-    for (size_t i = 0; i < s->count; i++)
-        for (size_t k = 0; k < s->fixes[i].change_count; k++)
-            if (strcmp(s->fixes[i].change[k], flag) == 0) return true;
-    return false;
+    if (!moves_nothing(s, p)) return false;
+    const oos_moment *named = deciding(s->plan);
+    for (size_t i = 0; named->tight && i < s->plan->phase_count; i++) {
+        const oos_moment *moment = &s->plan->phases[i];
+        if (moment->ok || moment->tight) continue;
+        oos_plan other = *s->plan;
+        oos_search there = *s;
+        other.phase = moment->phase;
+        there.plan = &other;
+        return moves_nothing(&there, p);
+    }
+    return true;
+}
+
+/* The phase for which the first answer has a flag that does nothing for the one that decides. */
+static oos_phase later_phase(const oos_search *s, const char *flag)
+{
+    for (size_t i = 0; i < s->later_count; i++)
+        if (strcmp(s->later_flags[i], flag) == 0 && s->later_phases[i] > s->plan->phase)
+            return s->later_phases[i];
+    return OOS_PHASE_COUNT;
+}
+
+static bool add_inert(oos_search *s, const char *flag, oos_inert *ret_inert)
+{
+    oos_phase const later = later_phase(s, flag);
+    const char *phase = oos_phase_word(s->plan->phase);
+    const char *why = later == OOS_PHASE_COUNT
+                          ? oos_arena_format(s->arena, "no value of it alone gets past %s", phase)
+                          : oos_arena_format(s->arena,
+                                             "no value of it alone gets past %s; the command that is "
+                                             "suggested has it for %s, which comes later",
+                                             phase, oos_phase_word(later));
+    *ret_inert = (oos_inert){flag, why, later};
+    return why;
 }
 
 static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_setup *setup = plan->setup;
     uint64_t const seqs = setup->max_num_seqs, tokens = setup->max_num_batched_tokens;
+    uint64_t const length = setup->max_model_len, longest = oos_setup_derived_length(setup);
     const push pushes[] = {
         {"--gpu-memory-utilization", oos_set_gmu_thousandths, {50, 400, 980}, 3},
-        {"--max-model-len", oos_set_length, {oos_min(setup->max_model_len, 256), 8192, 131072}, 3},
+        {"--max-model-len",
+         oos_set_length,
+         {oos_min(length, 256), 8192, oos_min(length * 4, longest), longest},
+         4},
         {"--max-num-seqs", oos_set_seqs, {1, seqs / 2 + 1, oos_max(seqs * 2, 1024)}, 3},
         {"--max-num-batched-tokens",
          oos_set_tokens,
@@ -83,72 +118,17 @@ static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error 
     };
     enum { PUSHES = sizeof pushes / sizeof *pushes };
     oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES);
-    const char *why = oos_arena_format(
-        s->arena,
-        "no value of it moves what %s needs, or what is there for it, by a hundredth of what is missing",
-        oos_phase_word(plan->phase));
-    if (!inert || !why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
+    if (!inert) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     size_t count = 0;
     for (size_t i = 0; i < PUSHES; i++)
-        if (!is_in_a_fix(s, pushes[i].flag) && moves_nothing(s, &pushes[i]))
-            inert[count++] = (oos_inert){pushes[i].flag, why};
+        if (helps_nowhere(s, &pushes[i]) && !add_inert(s, pushes[i].flag, &inert[count++]))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     plan->inert = inert;
     plan->inert_count = count;
     return OOMSIGHT_OK;
 }
 
-/* ---- a refused command ---------------------------------------------------------------------------------------------- */
-
-/* A mend after which the engine takes the command but memory is short: what helps then is looked for from there. */
-static oomsight_status solve_mended(oos_search *s, oos_plan *plan, const oos_mend *m, oomsight_error *reterr)
-{
-    const oos_setup *old = plan->setup;
-    oos_setup *setup = OOS_NEW(s->arena, oos_setup);
-    oos_plan *mended = OOS_NEW(s->arena, oos_plan);
-    oos_serve *serve = OOS_NEW(s->arena, oos_serve);
-    if (!setup || !mended || !serve)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a mended command");
-    *serve = *old->serve;
-    if (m->instead_of && !oos_serve_leave_out(s->arena, serve, m->instead_of)) return OOMSIGHT_OK;
-    if (!(m->leave_out ? oos_serve_leave_out(s->arena, serve, m->flag)
-                       : oos_serve_set_u64(s->arena, serve, m->flag, m->value)))
-        return OOMSIGHT_OK;
-    if (oos_setup_resolve(s->arena, old->model, old->draft, serve, old->env, &old->device, old->rules, setup,
-                          NULL) != OOMSIGHT_OK ||
-        oos_plan_make(s->arena, setup, s->facts->kv_layers_json, mended, NULL) != OOMSIGHT_OK ||
-        mended->refusal.sentence || mended->verdict == OOMSIGHT_VERDICT_FITS)
-        return OOMSIGHT_OK;
-    oos_search inner = *s;
-    bool offloads;
-    inner.plan = mended;
-    inner.mend_without = m->leave_out ? oos_shown(s->arena, m->flag) : NULL;
-    if (!m->leave_out) {
-        inner.mend_words[0] = m->flag;
-        inner.mend_words[1] = oos_arena_format(s->arena, "%llu", (unsigned long long)m->value);
-    }
-    if (!oos_answers_find(&inner, &plan->answer_count, &offloads) ||
-        (plan->answer_count == 0 && !oos_needs_find(&inner, &plan->needs)))
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    s->count = inner.count;
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status solve_refused(oos_search *s, oos_plan *plan, oomsight_error *reterr)
-{
-    const oos_refusal *refusal = &plan->refusal;
-    if (!oos_levers_mend(s, refusal)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    if (s->count && oos_answer_starts(s->fixes[0].verdict, s->fixes[0].probability)) {
-        s->fixes[0].name = "least_change";
-        plan->answer_count = 1;
-    }
-    for (size_t i = 0; s->count == 0 && i < refusal->mend_count && !plan->needs; i++)
-        OOS_TRY(solve_mended(s, plan, &refusal->mends[i], reterr));
-    if (s->count == 0 && !plan->needs && !oos_needs_find(s, &plan->needs))
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    plan->fixes = s->fixes;
-    plan->fix_count = s->count;
-    return OOMSIGHT_OK;
-}
+/* ---- the search ------------------------------------------------------------------------------------------------------ */
 
 /* A single lever that an answer already is need not be named twice. */
 static void drop_doubles(oos_search *s, size_t answers)
@@ -166,6 +146,19 @@ static void drop_doubles(oos_search *s, size_t answers)
     s->count = count;
 }
 
+/* Flags that fit; where none do, what the command itself forbids, and what it takes beside flags. */
+static bool search(oos_search *s, oos_plan *plan)
+{
+    bool offloads = false;
+    if (!oos_answers_find(s, &plan->answer_count, &offloads)) return false;
+    if (plan->answer_count == 0) /* what likely starts needs nothing else */
+        return oos_plan_likely(plan) || oos_mends_find(s, plan);
+    size_t const answers = plan->answer_count;
+    if (!(offloads ? oos_needs_find(s, &plan->needs) : oos_levers_try(s))) return false;
+    drop_doubles(s, answers);
+    return true;
+}
+
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
                                const oos_solve_facts *facts, oomsight_error *reterr)
 {
@@ -174,18 +167,12 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
     if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    if (plan->refusal.sentence) return solve_refused(&s, plan, reterr);
-    bool offloads = false;
-    size_t answers = 0;
-    bool enough_memory = oos_answers_find(&s, &answers, &offloads);
-    if (enough_memory && answers && !offloads) enough_memory = oos_levers_try(&s);
-    drop_doubles(&s, answers);
-    if (enough_memory && (answers == 0 || offloads)) enough_memory = oos_needs_find(&s, &plan->needs);
+    bool const refused = oos_mends_needed(plan);
+    bool enough_memory = refused ? oos_mends_find(&s, plan) : search(&s, plan);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     plan->fixes = s.fixes;
     plan->fix_count = s.count;
-    plan->answer_count = answers;
-    return find_inert(&s, plan, reterr);
+    return refused ? OOMSIGHT_OK : find_inert(&s, plan, reterr);
 }
 
 oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *plan,

@@ -1,6 +1,7 @@
 /* Three answers from one search. With every lever at its strongest the longest length is known; then each lever is let go as
  * far as that length allows, the dearest first. The least change does the same with the fewest levers that can do it. */
 #include "plan/solve/solve_answers.h"
+#include "plan/solve/solve_budget.h"
 #include "plan/solve/solve_points.h"
 
 /* The dearest first; the length and the budget are found by themselves. */
@@ -34,22 +35,13 @@ static bool fits_at(hunt *h, const oos_point *point, oos_trial *ret_trial)
     return oos_trial_plan(h->s, ret_trial) && oos_trial_fits(h->s, ret_trial);
 }
 
-/* With some budget: the one that stands, as it is, and if `free` any other. The point is left at the first that does. */
+/* With some budget: the command's own, the one that stands, and if `free` any other. The point is left at the first that does. */
 static bool fits_somewhere(hunt *h, oos_point *point, bool free, oos_trial *ret_trial)
 {
-    uint8_t const stands = point->at[OOS_LEVER_BUDGET];
-    if (free && stands) {
-        point->at[OOS_LEVER_BUDGET] = 0;
-        if (fits_at(h, point, ret_trial)) return true;
-        point->at[OOS_LEVER_BUDGET] = stands;
-    }
-    if (fits_at(h, point, ret_trial)) return true;
-    for (size_t i = 1; free && i < h->levers.counts[OOS_LEVER_BUDGET]; i++) {
-        point->at[OOS_LEVER_BUDGET] = (uint8_t)i;
-        if (i != stands && fits_at(h, point, ret_trial)) return true;
-    }
-    point->at[OOS_LEVER_BUDGET] = stands;
-    return false;
+    if (!free) return fits_at(h, point, ret_trial);
+    *ret_trial = oos_point_start(h->s, &h->levers, point);
+    oos_budget b = oos_budget_of(h->s, ret_trial, NULL);
+    return oos_budget_find(&b, point->budget, &point->budget);
 }
 
 static oos_point strongest(const hunt *h, unsigned mask)
@@ -62,29 +54,22 @@ static oos_point strongest(const hunt *h, unsigned mask)
     return point;
 }
 
-/* A length that is worth looking for beyond `length`. */
-static uint64_t beyond(const hunt *h, uint64_t length)
+/* The largest budget leaves the most for the cache, and the one next to the command's own is the least change. */
+static void move_budget(hunt *h, oos_point *point, uint64_t (*to)(oos_budget *b, uint64_t share))
 {
-    return oos_min(h->levers.most, length + length / 64 + 64);
+    oos_trial t = oos_point_start(h->s, &h->levers, point);
+    oos_budget b = oos_budget_of(h->s, &t, NULL);
+    point->budget = to(&b, point->budget);
 }
 
-/* The longest length with some budget; the point is left there. */
+/* The longest length, if `free` with the largest budget; the point is left there. */
 static void lengthen(hunt *h, oos_point *point, bool free)
 {
-    uint64_t best = point->length;
-    uint8_t best_at = point->at[OOS_LEVER_BUDGET];
-    for (size_t i = 0; i < (free ? h->levers.counts[OOS_LEVER_BUDGET] : 1) && best < h->levers.most; i++) {
-        oos_point trial = *point;
-        oos_trial t;
-        if (free) trial.at[OOS_LEVER_BUDGET] = (uint8_t)i;
-        trial.length = beyond(h, best);
-        if (!fits_at(h, &trial, &t)) continue;
-        t = oos_point_start(h->s, &h->levers, &trial);
-        uint64_t const length = oos_trial_longest(h->s, &t, h->levers.most);
-        if (length > best) best = length, best_at = trial.at[OOS_LEVER_BUDGET];
-    }
-    point->length = best;
-    point->at[OOS_LEVER_BUDGET] = best_at;
+    if (point->length >= h->levers.most) return;
+    if (free) move_budget(h, point, oos_budget_highest);
+    oos_trial t = oos_point_start(h->s, &h->levers, point);
+    uint64_t const length = oos_trial_longest(h->s, &t, h->levers.most);
+    if (length > point->length) point->length = length;
 }
 
 /* Let go of every lever as far as the length stays, or nearly. */
@@ -106,19 +91,14 @@ static void relax(hunt *h, oos_point *point, unsigned mask)
             break;
         }
     }
-    oos_trial t;
-    oos_point plain = *point;
-    plain.at[OOS_LEVER_BUDGET] = 0;
-    if (free && point->at[OOS_LEVER_BUDGET] && fits_at(h, &plain, &t)) *point = plain;
-    if (!reached) return;
-    t = oos_point_start(h->s, &h->levers, point);
-    uint64_t const length = oos_trial_longest(h->s, &t, h->levers.most);
-    if (length > point->length) point->length = length;
+    if (free && point->budget) move_budget(h, point, oos_budget_nearest);
+    if (reached) lengthen(h, point, false);
 }
 
 static unsigned flags_of(const hunt *h, const oos_point *point)
 {
     unsigned count = point->length && point->length < h->levers.most;
+    count += point->budget != 0;
     for (size_t i = 0; i < OOS_LEVER_LENGTH; i++) count += point->at[i] != 0;
     return count;
 }
@@ -234,15 +214,16 @@ static answer most_requests(hunt *h)
         oos_point point = strongest(h, movable(h));
         for (unsigned k = 0; k < 2; k++)
             if (!(less & 1U << k)) point.at[kept[k]] = 0;
-        for (size_t seqs = 0; seqs < h->levers.counts[OOS_LEVER_SEQS]; seqs++)
-            for (size_t budget = 0; budget < h->levers.counts[OOS_LEVER_BUDGET]; budget++) {
-                answer a = {.point = point};
-                a.point.at[OOS_LEVER_SEQS] = (uint8_t)seqs;
-                a.point.at[OOS_LEVER_BUDGET] = (uint8_t)budget;
-                if (best.found && best.requests >= oos_point_seqs(h->s, &h->levers, &a.point)) break;
-                measure(h, &a);
-                if (a.found && (!best.found || a.requests > best.requests)) best = a;
-            }
+        for (size_t seqs = 0; seqs < h->levers.counts[OOS_LEVER_SEQS]; seqs++) {
+            answer a = {.point = point};
+            oos_trial t;
+            a.point.at[OOS_LEVER_SEQS] = (uint8_t)seqs;
+            if (best.found && best.requests >= oos_point_seqs(h->s, &h->levers, &a.point)) break;
+            if (!fits_somewhere(h, &a.point, true, &t)) continue;
+            move_budget(h, &a.point, oos_budget_highest);
+            measure(h, &a);
+            if (a.found && (!best.found || a.requests > best.requests)) best = a;
+        }
     }
     uint64_t const enough = best.requests - best.requests / 10;
     for (size_t i = 0; best.found && i < sizeof let_go / sizeof *let_go; i++) {
@@ -266,6 +247,35 @@ static answer most_requests(hunt *h)
     return best;
 }
 
+/* ---- why each flag is there ------------------------------------------------------------------------------------------ */
+
+/* The first answer without one of its flags: the phase that then fails is what the flag is there for. */
+static void note_later(hunt *h, const oos_point *point)
+{
+    static const struct {
+        oos_lever lever;
+        const char *flag;
+    } flags[] = {{OOS_LEVER_BUDGET, "--gpu-memory-utilization"},
+                 {OOS_LEVER_LENGTH, "--max-model-len"},
+                 {OOS_LEVER_SEQS, "--max-num-seqs"},
+                 {OOS_LEVER_TOKENS, "--max-num-batched-tokens"},
+                 {OOS_LEVER_KV, "--kv-cache-dtype"},
+                 {OOS_LEVER_GRAPHS, "--enforce-eager"}};
+    oos_search *s = h->s;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && s->later_count < OOS_LATER_MAX; i++) {
+        oos_point less = *point;
+        oos_trial t;
+        less.at[flags[i].lever] = 0;
+        if (flags[i].lever == OOS_LEVER_BUDGET) less.budget = 0;
+        if (flags[i].lever == OOS_LEVER_LENGTH) less.length = 0;
+        bool const same = memcmp(less.at, point->at, sizeof less.at) == 0 && less.budget == point->budget &&
+                          less.length == point->length;
+        if (same || fits_at(h, &less, &t)) continue;
+        s->later_flags[s->later_count] = flags[i].flag;
+        s->later_phases[s->later_count++] = t.phase;
+    }
+}
+
 /* ---- offering ----------------------------------------------------------------------------------------------------- */
 
 static bool offer(hunt *h, answer *a)
@@ -275,12 +285,11 @@ static bool offer(hunt *h, answer *a)
     if (s->count == OOS_FIXES_MAX) return true;
     likely_length(h, a);
     if (!fits_at(h, &a->point, &t)) return true;
-    for (size_t i = 0; i < 2 && s->mend_words[i]; i++) t.words[t.word_count++] = s->mend_words[i];
+    if (s->count == 0) note_later(h, &a->point);
     if (!oos_point_say(s, &h->levers, &a->point, &t)) return false;
     if (!oos_trial_offer(s, &t)) return false;
     oos_fix *fix = &s->fixes[s->count - 1];
     fix->name = a->name;
-    if (s->mend_without) fix->without = s->mend_without;
     fix->certain_length = s->tight_too ? 0 : a->length;
     fix->likely_length = a->likely_length;
     fix->requests = a->requests;

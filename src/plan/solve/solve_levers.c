@@ -1,6 +1,7 @@
 /* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
 #include "plan/solve/solve_levers.h"
 #include "base/locale.h"
+#include "plan/solve/solve_budget.h"
 #include <stdio.h>
 
 /* A number people would choose: the largest power of two not above it. */
@@ -46,12 +47,6 @@ static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char
 {
     say(t, word, value, keeps, gives_up);
     return oos_trial_offer_if_it_fits(s, t);
-}
-
-static bool has_towers(const oos_search *s)
-{
-    const oos_setup *setup = s->plan->setup;
-    return setup->multimodal && oos_trial_has_flag(s, "--language-model-only");
 }
 
 static bool try_seqs(oos_search *s)
@@ -116,35 +111,34 @@ static bool try_length(oos_search *s)
     return oos_trial_offer(s, &t);
 }
 
-static bool try_lower_gmu(oos_search *s)
+/* The engine chooses the length that its own figures allow: it holds where ours are off. */
+static bool try_auto_length(oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (!setup->rules->auto_fit || setup->auto_model_len) return true;
+    oos_trial t = oos_trial_start(s);
+    t.serve.max_model_len = (oos_u64){0};
+    t.serve.max_model_len_auto = true;
+    return try_switch(s, &t, "--max-model-len", "auto", setup->eager ? "sequences" : "CUDA graphs, sequences",
+                      "longer requests than the engine finds room for");
+}
+
+/* The next share that fits, upwards for the cache, downwards for what lies outside. */
+static bool try_budget(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
     oos_trial t = oos_trial_start(s);
-    uint64_t const now = (uint64_t)(setup->gpu_memory_utilization * 1000);
-    uint64_t const best = oos_trial_best(s, &t, oos_set_gmu_thousandths, 50, now ? now - 1 : 0, 10);
-    if (best == 0) return true;
+    oos_budget b = oos_budget_of(s, &t, NULL);
+    uint64_t share;
+    if (!oos_budget_find(&b, 0, &share) || share == 0) return true;
+    share = oos_budget_nearest(&b, share);
+    bool const higher = share > b.own;
+    if (!oos_budget_fits(&b, share)) return true;
     char number[NUMBER_BYTES];
-    return try_switch(s, &t, "--gpu-memory-utilization", fraction(number, best),
-                      setup->eager ? "context length" : "CUDA graphs, context length",
-                      "KV cache (sequences running at once)");
-}
-
-static bool try_higher_gmu(oos_search *s)
-{
-    const oos_setup *setup = s->plan->setup;
-    for (uint64_t value = (uint64_t)(setup->gpu_memory_utilization * 1000) / 10 * 10 + 10; value < 990;
-         value += 10) {
-        oos_trial t = oos_trial_start(s);
-        oos_set_gmu_thousandths(&t.serve, value);
-        if (!oos_trial_plan(s, &t)) return true;
-        if (!oos_trial_fits(s, &t)) continue;
-        char number[NUMBER_BYTES];
-        say(&t, "--gpu-memory-utilization", fraction(number, value),
-            setup->eager ? "context length, sequences" : "CUDA graphs, context length, sequences",
-            "headroom for other processes");
-        return oos_trial_offer(s, &t);
-    }
-    return true;
+    say(&t, "--gpu-memory-utilization", fraction(number, share),
+        setup->eager ? "context length" : "CUDA graphs, context length",
+        higher ? "headroom for other processes" : "KV cache (sequences running at once)");
+    return oos_trial_offer(s, &t);
 }
 
 /* Giving the KV bytes by hand skips graph profiling and keeps every graph. */
@@ -166,7 +160,7 @@ static bool try_kv_bytes(oos_search *s)
 
 static bool try_fp8_kv(oos_search *s)
 {
-    if (s->plan->setup->kv_dtype != OOS_KV_MODEL_DTYPE) return true;
+    if (!oos_may_shrink_cache(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.kv_cache_dtype = "fp8";
     return try_switch(s, &t, "--kv-cache-dtype", "fp8", "context length, sequences",
@@ -184,7 +178,7 @@ static bool try_no_sleep(oos_search *s)
 
 static bool try_text_only(oos_search *s)
 {
-    if (!has_towers(s)) return true;
+    if (!oos_may_drop_media(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.language_model_only = (oos_flag){true, true};
     return try_switch(s, &t, "--language-model-only", NULL, "text", "images, video and audio");
@@ -192,7 +186,7 @@ static bool try_text_only(oos_search *s)
 
 static bool try_eager(oos_search *s)
 {
-    if (s->plan->setup->eager) return true;
+    if (!oos_may_go_eager(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.enforce_eager = (oos_flag){true, true};
     return try_switch(s, &t, "--enforce-eager", NULL, "context length, sequences",
@@ -229,8 +223,8 @@ bool oos_levers_try(oos_search *s)
 {
     switch (s->plan->phase) {
     case OOS_PHASE_KV_SIZING:
-        return try_higher_gmu(s) && try_length(s) && try_fp8_kv(s) && try_seqs(s) && try_tokens(s) &&
-               try_text_only(s) && try_fp8_weights(s) && try_eager(s);
+        return try_budget(s) && try_length(s) && try_auto_length(s) && try_fp8_kv(s) && try_seqs(s) &&
+               try_tokens(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);
     case OOS_PHASE_CUDAGRAPH_PROFILE: return try_kv_bytes(s) && try_capture(s) && try_seqs(s) && try_eager(s);
     case OOS_PHASE_ARGUMENTS:
     case OOS_PHASE_ENV:
@@ -253,6 +247,6 @@ bool oos_levers_try(oos_search *s)
     case OOS_PHASE_UNKNOWN:
     case OOS_PHASE_COUNT: break;
     }
-    return try_backend(s) && try_lower_gmu(s) && try_no_sleep(s) && try_capture(s) && try_tokens(s) &&
+    return try_backend(s) && try_budget(s) && try_no_sleep(s) && try_capture(s) && try_tokens(s) &&
            try_seqs(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);
 }

@@ -7,7 +7,4 @@
 /* One round: what helps is added to the search's fixes. False when memory runs out. */
 bool oos_levers_try(oos_search *s);
 
-/* For a refused command: the changes its refusal names, each planned again. */
-bool oos_levers_mend(oos_search *s, const oos_refusal *refusal);
-
 #endif

@@ -5,11 +5,9 @@
 #include <stdio.h>
 
 enum {
-    EAGER = 0,            /* a value of the graphs' lever; any other is the largest size that is captured */
-    LEAST_SEQS = 4,       /* fewer requests at once are no service */
-    LEAST_TOKENS = 512,   /* smaller pieces of a prompt cost more than they save */
-    HIGHEST_BUDGET = 970, /* thousandths; the rest is the driver's and the desktop's */
-    LOWEST_BUDGET = 500,
+    EAGER = 0,          /* a value of the graphs' lever; any other is the largest size that is captured */
+    LEAST_SEQS = 4,     /* fewer requests at once are no service */
+    LEAST_TOKENS = 512, /* smaller pieces of a prompt cost more than they save */
     OFFLOAD_DEFAULT_GIB = 64 /* host memory where nobody has told */
 };
 
@@ -17,18 +15,6 @@ static void add(oos_levers *levers, oos_lever lever, uint64_t value)
 {
     size_t *count = &levers->counts[lever];
     if (*count < OOS_LEVER_VALUES_MAX) levers->values[lever][(*count)++] = value;
-}
-
-/* Higher for the cache, lower for what lies outside. */
-static void add_budgets(oos_levers *levers, const oos_setup *setup)
-{
-    uint64_t const now = (uint64_t)(setup->gpu_memory_utilization * 1000 + 0.5);
-    if (setup->kv_cache_memory_bytes.known || setup->blocks_override.known) return;
-    for (uint64_t value = now / 10 * 10 + 10; value <= HIGHEST_BUDGET; value += 10)
-        if (levers->counts[OOS_LEVER_BUDGET] < 16) add(levers, OOS_LEVER_BUDGET, value);
-    static const uint64_t down[] = {20, 40, 80, 120, 200, 300, 400};
-    for (size_t i = 0; i < sizeof down / sizeof *down; i++)
-        if (now > down[i] + LOWEST_BUDGET) add(levers, OOS_LEVER_BUDGET, (now - down[i]) / 10 * 10);
 }
 
 static uint64_t power_below(uint64_t value)
@@ -56,7 +42,7 @@ static void add_graphs(oos_levers *levers, const oos_search *s)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             if (sizes[i] < setup->capture_top) add(levers, OOS_LEVER_GRAPHS, sizes[i]);
     }
-    add(levers, OOS_LEVER_GRAPHS, EAGER);
+    if (oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, EAGER);
 }
 
 /* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
@@ -85,16 +71,16 @@ oos_levers oos_levers_of(const oos_search *s)
     const oos_setup *setup = s->plan->setup;
     oos_levers levers = {.least = oos_trial_least_length(s), .most = setup->max_model_len};
     for (size_t i = 0; i < OOS_LEVER_COUNT; i++) levers.counts[i] = 1;
-    add_budgets(&levers, setup);
+    levers.counts[OOS_LEVER_BUDGET] = 2;
     add_parallel(&levers, s);
     if (setup->sleep_pool) add(&levers, OOS_LEVER_SLEEP, 1);
     if (s->plan->outside.runtime_cause && !setup->serve->attention_backend)
         add(&levers, OOS_LEVER_BACKEND, 1);
     add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
     add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
-    if (setup->kv_dtype == OOS_KV_MODEL_DTYPE) add(&levers, OOS_LEVER_KV, 1);
+    if (oos_may_shrink_cache(s)) add(&levers, OOS_LEVER_KV, 1);
     add_graphs(&levers, s);
-    if (setup->multimodal && oos_trial_has_flag(s, "--language-model-only")) add(&levers, OOS_LEVER_TEXT, 1);
+    if (oos_may_drop_media(s)) add(&levers, OOS_LEVER_TEXT, 1);
     if (levers.least < levers.most) levers.counts[OOS_LEVER_LENGTH] = 2;
     return levers;
 }
@@ -129,7 +115,8 @@ bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way
     case OOS_WEIGHTS_OFFLOAD: { /* with weights that are quantised on the way: not known */
         uint64_t const most = offload_most(s);
         if ((setup->serve->quantization && !setup->model->quant_method) ||
-            setup->serve->cpu_offload_gb.known || !setup->rules->cpu_offload_taken || most == 0)
+            setup->serve->cpu_offload_gb.known || !setup->rules->cpu_offload_taken ||
+            oos_setup_offload_ignored(setup) || most == 0)
             return false;
         for (unsigned i = 1; i <= 22; i++) { /* few of them: none is far from another */
             uint64_t const gib = oos_max(i, most * i / 22);
@@ -183,8 +170,7 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
 {
     oos_trial t = oos_trial_start(s);
     oos_serve *serve = &t.serve;
-    if (point->at[OOS_LEVER_BUDGET])
-        oos_set_gmu_thousandths(serve, value_at(levers, point, OOS_LEVER_BUDGET));
+    if (point->budget) oos_set_gmu_thousandths(serve, point->budget);
     if (point->at[OOS_LEVER_PARALLEL]) {
         serve->tensor_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) / 100);
         serve->pipeline_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) % 100);
@@ -221,7 +207,7 @@ static unsigned length_price(const oos_levers *levers, uint64_t length)
 unsigned oos_point_price(const oos_levers *levers, const oos_point *point)
 {
     unsigned price = length_price(levers, point->length);
-    if (point->at[OOS_LEVER_BUDGET]) price += value_at(levers, point, OOS_LEVER_BUDGET) > 950 ? 2 : 1;
+    if (point->budget) price += point->budget > 950 ? 2 : 1;
     if (point->at[OOS_LEVER_PARALLEL]) price += 1;
     if (point->at[OOS_LEVER_SLEEP]) price += 2;
     if (point->at[OOS_LEVER_BACKEND]) price += 1;
@@ -351,14 +337,14 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_point *poi
     if (point->at[OOS_LEVER_PARALLEL]) say_parallel(&w, value_at(levers, point, OOS_LEVER_PARALLEL));
     say_weights(&w, levers, point);
     if (point->at[OOS_LEVER_BACKEND]) say_backend(&w);
-    if (point->at[OOS_LEVER_BUDGET]) {
-        uint64_t const value = value_at(levers, point, OOS_LEVER_BUDGET);
+    if (point->budget) {
         char text[32];
-        oos_format(text, sizeof text, "%.2f", (double)value / 1000);
+        oos_format(text, sizeof text, "%.2f", (double)point->budget / 1000);
         word(&w, "--gpu-memory-utilization");
         word(&w, oos_arena_copy(s->arena, oos_view_of(text)));
-        price(&w, (double)value / 1000 > setup->gpu_memory_utilization ? "headroom for other processes"
-                                                                       : "a part of the KV cache");
+        bool const higher = (double)point->budget / 1000 > setup->gpu_memory_utilization;
+        if (higher || !setup->kv_cache_memory_bytes.known)
+            price(&w, higher ? "headroom for other processes" : "a part of the KV cache");
     }
     if (point->at[OOS_LEVER_KV]) {
         word(&w, "--kv-cache-dtype"), word(&w, "fp8");

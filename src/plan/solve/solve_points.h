@@ -6,7 +6,7 @@
 #include "plan/solve/solve_trial.h"
 
 typedef enum oos_lever {
-    OOS_LEVER_BUDGET, /* the only one that is not the stronger the further: what lies outside the budget needs room too */
+    OOS_LEVER_BUDGET, /* has no list of values: see solve_budget.h */
     OOS_LEVER_PARALLEL,
     OOS_LEVER_SLEEP,
     OOS_LEVER_BACKEND,
@@ -30,6 +30,7 @@ typedef struct oos_levers {
 
 typedef struct oos_point {
     uint8_t at[OOS_LEVER_COUNT];
+    uint64_t budget; /* thousandths, 0: as it is */
     uint64_t length; /* 0: as it is */
 } oos_point;
 

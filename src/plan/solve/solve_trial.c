@@ -25,7 +25,7 @@ static bool plan_again(oos_search *s, const oos_serve *serve, const oos_device_f
         oos_plan_make(s->scratch, ret_setup, layers, ret_plan, NULL) != OOMSIGHT_OK)
         return false;
     return ret_plan->verdict != OOMSIGHT_VERDICT_FITS ||
-           oos_forks_plan(s->scratch, ret_plan, layers, NULL) == OOMSIGHT_OK;
+           oos_forks_plan(s->scratch, ret_plan, NULL) == OOMSIGHT_OK;
 }
 
 bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
@@ -40,17 +40,20 @@ bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *d
     t->probability = plan.probability;
     t->phase = plan.phase;
     t->kv_tokens = plan.kv.tokens;
-    t->starts = true;
+    t->first_short = t->first_doubtful = OOS_PHASE_COUNT;
     t->reached = false;
     if (ret_weights_bytes) *ret_weights_bytes = plan.weights.loaded_bytes;
     for (size_t i = 0; i < plan.phase_count; i++) {
         const oos_moment *moment = &plan.phases[i];
-        t->starts = t->starts && moment->ok;
+        if (!moment->ok && t->first_short == OOS_PHASE_COUNT) t->first_short = moment->phase;
+        if ((!moment->ok || moment->tight) && t->first_doubtful == OOS_PHASE_COUNT)
+            t->first_doubtful = moment->phase;
         if (moment->phase != s->plan->phase) continue;
         t->reached = true;
         t->phase_ok = moment->ok, t->phase_tight = moment->tight;
         t->need_bytes = moment->peak_bytes, t->limit_bytes = moment->limit_bytes;
     }
+    t->starts = t->first_short == OOS_PHASE_COUNT;
     return true;
 }
 
@@ -59,31 +62,103 @@ bool oos_trial_plan(oos_search *s, oos_trial *t)
     return oos_trial_plan_other(s, t, NULL, NULL, NULL);
 }
 
+bool oos_may_go_eager(const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    return !setup->eager && !setup->serve->enforce_eager.known;
+}
+
+bool oos_may_shrink_cache(const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    const char *asked = setup->serve->kv_cache_dtype;
+    return setup->kv_dtype == OOS_KV_MODEL_DTYPE && (!asked || strcmp(asked, "auto") == 0);
+}
+
+/* Who limits images or says how they are read has some. */
+bool oos_may_drop_media(const oos_search *s)
+{
+    static const char *const about[] = {"--mm-", "--media-", "--interleave-mm", "--allowed-local-media",
+                                        "--allowed-media"};
+    const oos_serve *serve = s->plan->setup->serve;
+    if (!s->plan->setup->multimodal || !oos_trial_has_flag(s, "--language-model-only")) return false;
+    if (serve->mm_limits_given && !serve->mm_all_zero) return false;
+    for (size_t i = 0; i < serve->flag_count; i++)
+        for (size_t k = 0; k < sizeof about / sizeof *about; k++)
+            if (strncmp(serve->flags[i].name, about[k], strlen(about[k])) == 0) return false;
+    return true;
+}
+
 bool oos_trial_has_flag(const oos_search *s, const char *flag)
 {
     return oos_flags_find(s->facts->flags, oos_view_of(flag), s->plan->setup->rules->version).here;
 }
 
+/* The engine takes the last of two: only that one is said. */
+static bool said_later(const char *const *words, size_t count, size_t at)
+{
+    for (size_t i = at + 1; i < count; i++)
+        if (strcmp(words[i], words[at]) == 0) return true;
+    return false;
+}
+
+static bool is_flag(const char *word)
+{
+    return strncmp(word, "--", 2) == 0;
+}
+
+/* What was mended, then what the trial changes; no flag twice. */
+static bool change_words(oos_search *s, const oos_trial *t, oos_fix *fix)
+{
+    const oos_mended *m = &s->mended;
+    size_t const most = m->word_count + t->word_count;
+    const char **all = OOS_NEW_ARRAY(s->arena, const char *, most + 1);
+    const char **words = OOS_NEW_ARRAY(s->arena, const char *, most + 1);
+    if (!all || !words) return false;
+    size_t count = 0;
+    for (size_t i = 0; i < m->word_count; i++)
+        if (m->words[i]) all[count++] = m->words[i]; /* behind a switch there is none */
+    for (size_t i = 0; i < t->word_count; i++) all[count++] = t->words[i];
+    for (size_t i = 0; i < count; i++) {
+        if (is_flag(all[i]) && said_later(all, count, i)) {
+            while (i + 1 < count && !is_flag(all[i + 1])) i++;
+            continue;
+        }
+        words[fix->change_count] = oos_arena_copy(s->arena, oos_view_of(all[i]));
+        if (!words[fix->change_count++]) return false;
+    }
+    fix->change = words;
+    return true;
+}
+
+static bool leave_out_words(oos_search *s, oos_fix *fix)
+{
+    const oos_mended *m = &s->mended;
+    const char **flags = OOS_NEW_ARRAY(s->arena, const char *, m->leave_out_count + 1);
+    if (!flags) return false;
+    for (size_t i = 0; i < m->leave_out_count; i++) {
+        flags[i] = m->leave_out[i];
+        fix->without = i ? oos_arena_format(s->arena, "%s %s", fix->without, flags[i]) : flags[i];
+        if (!fix->without) return false;
+    }
+    fix->leave_out = flags;
+    fix->leave_out_count = m->leave_out_count;
+    return true;
+}
+
 bool oos_trial_offer(oos_search *s, const oos_trial *t)
 {
     if (s->count == OOS_FIXES_MAX) return true;
-    bool const takes_away = t->word_count >= 2 && strcmp(t->words[0], "without") == 0;
-    size_t const first = takes_away ? 2 : 0;
-    const char **words = OOS_NEW_ARRAY(s->arena, const char *, t->word_count + 1);
-    if (!words) return false;
-    for (size_t i = first; i < t->word_count; i++) {
-        words[i - first] = oos_arena_copy(s->arena, oos_view_of(t->words[i]));
-        if (!words[i - first]) return false;
-    }
-    s->fixes[s->count++] = (oos_fix){.change = words,
-                                     .change_count = t->word_count - first,
-                                     .without = takes_away ? t->words[1] : NULL,
-                                     .verdict = t->verdict,
-                                     .probability = t->probability,
-                                     .phase = t->phase,
-                                     .kv_tokens = t->kv_tokens,
-                                     .keeps = t->keeps,
-                                     .gives_up = t->gives_up};
+    const char *mended = s->mended.gives_up, *gives_up = t->gives_up ? t->gives_up : mended;
+    if (mended && t->gives_up) gives_up = oos_arena_format(s->arena, "%s; %s", mended, t->gives_up);
+    oos_fix fix = {.verdict = t->verdict,
+                   .probability = t->probability,
+                   .phase = t->phase,
+                   .kv_tokens = t->kv_tokens,
+                   .keeps = t->keeps,
+                   .gives_up = gives_up};
+    if (!gives_up || !change_words(s, t, &fix) || !leave_out_words(s, &fix)) return false;
+    s->fixes[s->count++] = fix;
     return true;
 }
 

@@ -15,12 +15,21 @@ typedef struct oos_trial {
     oomsight_verdict verdict;
     oos_phase phase;
     double probability;
-    bool starts; /* nothing fails where every estimate is right */
+    bool starts;                           /* nothing fails where every estimate is right */
+    oos_phase first_short, first_doubtful; /* fails by the estimates; may fail; OOS_PHASE_COUNT: none */
     uint64_t kv_tokens;
     bool reached; /* the phase that decides the user's command is there; what it is then: */
     bool phase_ok, phase_tight;
     uint64_t need_bytes, limit_bytes;
 } oos_trial;
+
+/* What made the engine take the command before the search began; part of every fix. */
+enum { OOS_MENDED_MAX = 8, OOS_LATER_MAX = 8 };
+typedef struct oos_mended {
+    const char *leave_out[OOS_MENDED_MAX], *words[2 * OOS_MENDED_MAX]; /* pairs; NULL behind a switch */
+    size_t leave_out_count, word_count;
+    const char *gives_up; /* NULL: nothing was mended */
+} oos_mended;
 
 typedef struct oos_search {
     oos_arena *arena, *scratch;
@@ -28,10 +37,17 @@ typedef struct oos_search {
     const oos_solve_facts *facts;
     oos_fix *fixes;
     size_t count;
-    bool tight_too; /* the second round */
-    /* of a refused command: the plan is that of the mended one, and this is said before anything else */
-    const char *mend_without, *mend_words[2];
+    bool tight_too;                         /* the second round */
+    const char *later_flags[OOS_LATER_MAX]; /* of the first answer, and the phases that fail without them */
+    oos_phase later_phases[OOS_LATER_MAX];
+    size_t later_count;
+    oos_mended mended; /* of a refused command: the plan is that of the mended one */
 } oos_search;
+
+/* What the command itself asks for is not taken away: may its graphs, the type of its cache, its images go? */
+bool oos_may_go_eager(const oos_search *s);
+bool oos_may_shrink_cache(const oos_search *s);
+bool oos_may_drop_media(const oos_search *s);
 
 oos_trial oos_trial_start(const oos_search *s);
 bool oos_trial_has_flag(const oos_search *s, const char *flag); /* this release has it */

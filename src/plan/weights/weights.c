@@ -187,7 +187,7 @@ static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
 static uint64_t offloaded_bytes(const oos_setup *setup, const oos_cut *cut, uint64_t stage)
 {
     const oos_model *model = setup->model;
-    double const asked = setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0;
+    double const asked = oos_setup_offload_gib(setup);
     if (!(asked > 0) || asked > 1e6) return 0;
     uint64_t const limit = (uint64_t)(asked * (double)OOS_GIB);
     uint64_t moved = 0, first;

@@ -148,7 +148,7 @@ static bool walk_stage(const oos_setup *setup, uint64_t stage, const oos_weights
 {
     enum { ATTENTION_MATRICES = 2 }; /* the first of a layer: into and out of its attention, then the table */
     const oos_model *model = setup->model;
-    if (!model->known || (setup->serve && setup->serve->cpu_offload_gb.known)) return false;
+    if (!model->known || oos_setup_offload_gib(setup) > 0) return false;
     w->model = model;
     w->cut = oos_cut_of(setup);
     uint64_t first;

@@ -1,0 +1,396 @@
+/* One command of a file: on which device, beside which others, and what becomes of it. The plan itself is let go: of many thousand
+ * commands only what a report prints is kept. */
+#include "api/check.h"
+#include "base/file.h"
+#include "base/locale.h"
+#include "base/size.h"
+#include "base/table.h"
+#include "facts/instance.h"
+#include "command/serve.h"
+#include "command/wrapped.h"
+
+#include <stdlib.h>
+
+enum { HELPED_MAX = 200 }; /* failing commands for which flags that help are searched */
+
+/* An answer, by all that was asked for it. */
+typedef struct oos_check_known {
+    const char *asked;
+    oos_checked_plan *plan;
+    const char *problem, *model;
+    UT_hash_handle hh;
+} oos_check_known;
+
+/* The command's own words as its engine reads them. False: it does not. */
+static bool serve_read(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
+                       oos_serve *ret_serve)
+{
+    oos_engine_env env = {0};
+    const oos_engine_words *named = oos_engine_words_of(found->words, found->count);
+    const oos_engine *engine = oos_engine_find(named ? named : &oos_engine_list[0]);
+    const oos_engine_facts *facts;
+    const oos_version *versions;
+    if (oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK) return false;
+    size_t const count = oos_rule_book_versions(facts->rules, &versions);
+    oos_version version = versions[count - 1];
+    if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
+    return oos_rule_book_reaches(facts->rules, version, NULL) == OOMSIGHT_OK &&
+           oos_serve_read_as(engine->dialect, arena, found->words, found->count, &facts->flags, version,
+                             ret_serve, &env, NULL) == OOMSIGHT_OK &&
+           ret_serve->model;
+}
+
+/* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
+static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
+                                    const oos_serve *serve)
+{
+    oomsight_model *model = NULL;
+    const char *slash = strrchr(serve->model, '/');
+    const char *names[] = {serve->model, slash && slash[1] ? slash + 1 : serve->model};
+    for (size_t i = 0; i < 2 && !model; i++) {
+        const char *path = oos_arena_format(arena, "%s/%s", params->models_dir, names[i]);
+        if (path && oos_file_is_dir(path) &&
+            oos_api_model_open(params->data, path, 0, serve->hf_overrides_json, &model, NULL) != OOMSIGHT_OK)
+            model = NULL;
+    }
+    return model;
+}
+
+static const char *problem_words(oos_arena *arena, const oomsight_error *error)
+{
+    return error->path[0] ? oos_arena_format(arena, "%s: %s", error->path, error->text)
+                          : oos_arena_format(arena, "%s", error->text);
+}
+
+/* What a selector says, when that is a device we know. */
+static const char *gpu_hinted(const oomsight_data *data, const char *hint)
+{
+    uint64_t ignored;
+    return hint && oos_gpus_find(&data->gpus, oos_view_of(hint), &ignored) ? hint : NULL;
+}
+
+/* The machine's GPU, or the slice of one: of the device that is named, else of the first that has such a profile. */
+static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, const oos_found *found,
+                                const char *named)
+{
+    uint64_t ignored;
+    if (!named && found->machine &&
+        oos_instance_gpu(arena, data->dir, found->machine, &named, NULL) != OOMSIGHT_OK)
+        named = NULL;
+    if (!found->slice) return named;
+    const oos_gpu *whole = named ? oos_gpus_find(&data->gpus, oos_view_of(named), &ignored) : NULL;
+    for (size_t i = 0; i < data->gpus.count; i++) {
+        const oos_gpu *gpu = &data->gpus.list[i];
+        bool const of_it = !whole || (strncmp(gpu->name, whole->name, strlen(whole->name)) == 0 &&
+                                      strncmp(gpu->name + strlen(whole->name), " MIG ", 5) == 0);
+        if (gpu->slice && of_it && strcmp(gpu->slice, found->slice) == 0) return gpu->name;
+    }
+    return named;
+}
+
+/* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. */
+static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
+{
+    const char *times = gpu ? strrchr(gpu, 'x') : NULL;
+    bool const counted = times && times[1] && strspn(times + 1, "0123456789") == strlen(times + 1);
+    if (!gpu || counted || count == 0) return gpu;
+    return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
+}
+
+/* What the file says of its device goes before what the caller says; the caller's fills in. A name that nobody knows is not replaced
+ * by another: *ret_problem. */
+static const char *gpu_choose(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
+                              const char **ret_problem)
+{
+    const char *hinted = gpu_hinted(params->data, found->gpu_hint);
+    if (found->gpu) return gpu_words(arena, found->gpu, found->gpus);
+    if (!hinted && found->gpu_hint && found->gpu_is_sure)
+        *ret_problem = oos_arena_format(arena,
+                                        "the file asks for the GPU '%s', which is not known here: declare "
+                                        "what it is like with '# oomsight: gpu=NAME'",
+                                        found->gpu_hint);
+    const char *own = gpu_of_place(arena, params->data, found, hinted);
+    if (!own) own = gpu_of_place(arena, params->data, found, params->gpu);
+    return gpu_words(arena, own, found->gpus);
+}
+
+static void params_fill(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
+                        oomsight_plan_params *ret, const char **ret_problem)
+{
+    ret->data = params->data;
+    ret->command = found->words;
+    ret->command_count = found->count;
+    ret->gpu = gpu_choose(arena, params, found, ret_problem);
+    bool const given = ret->gpu == params->gpu || !ret->gpu;
+    ret->gpu_total_bytes = given ? params->gpu_total_bytes : 0;
+    if (found->gpu_total && !oomsight_size_parse(found->gpu_total, &ret->gpu_total_bytes))
+        *ret_problem = oos_arena_format(arena, "gpu-total=%s is no size with its unit, such as 23.5GiB",
+                                        found->gpu_total);
+    ret->gpu_used_bytes = params->gpu_used_bytes;
+    ret->gpu_used_known = params->gpu_used_known;
+    ret->compute_capability = params->compute_capability;
+    ret->host_ram_bytes = found->host_limit_bytes;
+    const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
+    bool const first = !engine || engine == &oos_engine_list[0]; /* whose release --vllm says */
+    ret->engine_version = found->engine_version ? found->engine_version
+                          : first               ? params->engine_version
+                                                : NULL;
+    ret->allow_hub = params->allow_hub;
+}
+
+/* ---- one device is one sum ------------------------------------------------------------------------------------- */
+
+/* Device `index` of those that a command sees; NULL: it sees fewer. */
+static const char *device_token(oos_arena *arena, const oos_found *found, uint64_t index)
+{
+    const char *list = found->devices;
+    if (!list || strcmp(list, "all") == 0) return oos_arena_format(arena, "%llu", (unsigned long long)index);
+    for (; index && list; index--) {
+        list = strchr(list, ',');
+        list += list != NULL;
+    }
+    return list && *list ? oos_arena_copy(arena, (oos_view){list, strcspn(list, ",\"' ")}) : NULL;
+}
+
+static oos_check_device *device_find(oomsight_check *check, uint32_t shares, const char *token)
+{
+    for (size_t i = 0; i < check->device_count; i++)
+        if (check->devices[i].shares == shares && strcmp(check->devices[i].token, token) == 0)
+            return &check->devices[i];
+    return NULL;
+}
+
+/* The fullest of the first `ranks` devices that a command sees; NULL: nobody else is there. */
+static const oos_check_device *device_fullest(oomsight_check *check, oos_arena *arena, const oos_found *found,
+                                              uint64_t ranks)
+{
+    const oos_check_device *fullest = NULL;
+    for (uint64_t i = 0; found->shares && i < ranks; i++) {
+        const char *token = device_token(arena, found, i);
+        const oos_check_device *device = token ? device_find(check, found->shares, token) : NULL;
+        if (device && (!fullest || device->held_bytes > fullest->held_bytes)) fullest = device;
+    }
+    return fullest;
+}
+
+static void device_hold(oomsight_check *check, const oos_found *found, uint64_t ranks, uint64_t bytes)
+{
+    const char *name = found->name ? found->name : "another command";
+    for (uint64_t i = 0; found->shares && i < ranks; i++) {
+        const char *token = device_token(check->arena, found, i);
+        if (!token) return;
+        oos_check_device *device = device_find(check, found->shares, token);
+        if (!device) {
+            if (!oos_check_grow(check->arena, (void **)&check->devices, check->device_count,
+                                &check->device_room, sizeof *check->devices))
+                return;
+            device = &check->devices[check->device_count++];
+            *device = (oos_check_device){.shares = found->shares, .token = token};
+        }
+        device->held_bytes = oos_add(device->held_bytes, bytes);
+        if (!device->names || strlen(device->names) < 200)
+            device->names = device->names ? oos_arena_format(check->arena, "%s, %s", device->names, name)
+                                          : oos_arena_copy(check->arena, oos_view_of(name));
+    }
+}
+
+/* ---- the host's side --------------------------------------------------------------------------------------------- */
+
+/* The value of a flag in GiB, `--flag N` or `--flag=N`; 0: it is not there. */
+static double flag_gib(const oos_found *found, const char *flag)
+{
+    size_t const len = strlen(flag);
+    double value = 0;
+    char *end;
+    for (size_t i = 0; i < found->count; i++) {
+        const char *word = found->words[i];
+        if (strncmp(word, flag, len) != 0) continue;
+        if (word[len] == '=') value = oos_real_read(word + len + 1, &end);
+        if (word[len] == '\0' && i + 1 < found->count) value = oos_real_read(found->words[i + 1], &end);
+    }
+    return value > 0 && value < 0x1p30 ? value : 0;
+}
+
+static bool has_word(const oos_found *found, const char *word)
+{
+    for (size_t i = 0; i < found->count; i++)
+        if (strcmp(found->words[i], word) == 0) return true;
+    return false;
+}
+
+/* What the command itself puts into host memory, at least. The cache's share is the sum over ranks (vLLM 0.24.0, config/cache.py), the
+ * weights' is each rank's; swap space is taken by the V0 engine only. */
+static uint64_t host_stated(const oos_found *found, uint64_t ranks)
+{
+    double gib = flag_gib(found, "--kv-offloading-size");
+    gib += (flag_gib(found, "--cpu-offload-gb") + flag_gib(found, "--hicache-size")) * (double)ranks;
+    if (has_word(found, "VLLM_USE_V1=0")) gib += flag_gib(found, "--swap-space") * (double)ranks;
+    return (uint64_t)(gib * 0x1p30);
+}
+
+/* ---- the answer -------------------------------------------------------------------------------------------------- */
+
+static const char *asked_words(oos_arena *arena, const oomsight_plan_params *params)
+{
+    oos_text text = {0};
+    oos_text_printf(&text, "%s\n%s\n%llu %llu %d %llu\n", params->gpu ? params->gpu : "",
+                    params->engine_version ? params->engine_version : "",
+                    (unsigned long long)params->gpu_total_bytes, (unsigned long long)params->gpu_used_bytes,
+                    params->gpu_used_known, (unsigned long long)params->host_ram_bytes);
+    for (size_t i = 0; i < params->command_count; i++) oos_text_printf(&text, "%s\n", params->command[i]);
+    const char *words = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return words;
+}
+
+static oos_check_known *plan_make(oomsight_check *check, const oomsight_check_params *params,
+                                  const oos_found *found, oomsight_plan_params *plan_params)
+{
+    const char *asked = asked_words(check->arena, plan_params);
+    oos_check_known *known = NULL;
+    if (!asked) return NULL;
+    HASH_FIND_STR(check->known, asked, known);
+    if (known) return known;
+    known = OOS_NEW(check->arena, oos_check_known);
+    if (!known) return NULL;
+    oomsight_error error = {0};
+    oomsight_plan *plan = NULL;
+    oos_arena *scratch = oos_arena_create(16 << 10);
+    oos_serve serve = {0};
+    bool const read = scratch && serve_read(scratch, params, found, &serve);
+    oomsight_model *model = read && params->models_dir ? model_beside(scratch, params, &serve) : NULL;
+    const char *model_name = read ? serve.model : oos_found_is_model(found) ? found->words[0] : NULL;
+    if (model_name) known->model = oos_arena_copy(check->arena, oos_view_of(model_name));
+    oos_arena_free(scratch);
+    plan_params->model = model;
+    plan_params->skip_fixes = check->failing >= HELPED_MAX;
+    if (oomsight_plan_create(plan_params, &plan, &error) != OOMSIGHT_OK) {
+        known->problem = problem_words(check->arena, &error);
+    } else {
+        known->plan = oos_checked_plan_keep(check->arena, oos_api_plan(plan), oomsight_plan_best_flags(plan),
+                                            oomsight_plan_best_command(plan));
+        check->failing += known->plan && !known->plan->likely;
+        oomsight_plan_free(plan);
+    }
+    oomsight_model_close(model);
+    known->asked = asked;
+    HASH_ADD_KEYPTR(hh, check->known, known->asked, strlen(known->asked), known);
+    return known;
+}
+
+void oos_check_forget(oomsight_check *check)
+{
+    HASH_CLEAR(hh, check->known);
+}
+
+/* Plan it; where others of the file hold memory of its devices, with that taken. */
+static void answer(oomsight_check *check, const oomsight_check_params *params, const oos_found *found,
+                   oomsight_plan_params *plan_params, oos_checked *checked)
+{
+    uint64_t const given = plan_params->gpu_used_bytes;
+    uint64_t ranks = 1, taken = 0;
+    const oos_check_known *known = NULL;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        const oos_check_device *fullest = device_fullest(check, check->arena, found, ranks);
+        if (turn && (!fullest || fullest->held_bytes == taken)) break;
+        taken = fullest ? fullest->held_bytes : 0;
+        checked->beside = fullest ? fullest->names : NULL;
+        checked->beside_bytes = taken;
+        plan_params->gpu_used_bytes = oos_add(given, taken);
+        plan_params->gpu_used_known |= taken != 0;
+        known = plan_make(check, params, found, plan_params);
+        if (known && known->plan) ranks = known->plan->ranks;
+    }
+    if (!known) return;
+    checked->plan = known->plan;
+    checked->problem = known->problem;
+    checked->model = known->model;
+    if (!known->plan) return;
+    if (known->plan->likely)
+        device_hold(check, found, ranks, oos_sub(known->plan->held_bytes, taken + given));
+    uint64_t const stated = host_stated(found, ranks);
+    if (found->host_limit_bytes && stated > found->host_limit_bytes) checked->host_needs_bytes = stated;
+}
+
+/* The words of a found command in the check's own memory. */
+static oos_found *found_keep(oos_arena *arena, const oos_found *found)
+{
+    oos_found *kept = OOS_NEW(arena, oos_found);
+    const char **shown = OOS_NEW_ARRAY(arena, const char *, found->shown_count + 1);
+    if (!kept || !shown) return NULL;
+    for (size_t i = 0; i < found->shown_count; i++)
+        shown[i] = oos_arena_copy(arena, oos_view_of(found->shown[i]));
+    *kept = (oos_found){.shown = shown,
+                        .shown_count = found->shown_count,
+                        .count = found->count,
+                        .line = found->line,
+                        .kind = found->kind,
+                        .gpus = found->gpus,
+                        .host_limit_bytes = found->host_limit_bytes};
+    if (found->name) kept->name = oos_arena_copy(arena, oos_view_of(found->name));
+    if (found->gpu) kept->gpu = oos_arena_copy(arena, oos_view_of(found->gpu));
+    if (found->engine_version)
+        kept->engine_version = oos_arena_copy(arena, oos_view_of(found->engine_version));
+    return kept;
+}
+
+/* A size as options take it; NULL without memory. */
+static const char *size_word(oos_arena *arena, uint64_t bytes)
+{
+    return oos_arena_format(arena, "%llu", (unsigned long long)bytes);
+}
+
+/* The same question as words behind `oomsight plan`, for all that its report tells. What the command's own image says is left to it. */
+static void ask_put(oos_arena *arena, const oos_found *found, const oomsight_plan_params *asked,
+                    const char *engine, oos_checked *checked)
+{
+    const char *tag = oos_wrapped_version(arena, found->words, found->count);
+    const char *version = asked->engine_version;
+    if (version && tag && strcmp(version, tag) == 0) version = NULL;
+    const struct {
+        const char *option, *value;
+    } options[] = {{"--gpu", asked->gpu},
+                   {"--gpu-total", asked->gpu_total_bytes ? size_word(arena, asked->gpu_total_bytes) : NULL},
+                   {"--gpu-used", asked->gpu_used_known ? size_word(arena, asked->gpu_used_bytes) : NULL},
+                   {"--gpu-cc", asked->compute_capability},
+                   {"--host-ram", asked->host_ram_bytes ? size_word(arena, asked->host_ram_bytes) : NULL},
+                   {"--engine", version ? oos_arena_format(arena, "%s=%s", engine, version) : NULL}};
+    size_t const most = sizeof options / sizeof *options;
+    const char **words = OOS_NEW_ARRAY(arena, const char *, 2 * most + 1 + found->shown_count);
+    size_t count = 0;
+    if (!words) return;
+    for (size_t i = 0; i < most; i++) {
+        if (!options[i].value) continue;
+        words[count++] = options[i].option;
+        words[count++] = oos_arena_copy(arena, oos_view_of(options[i].value));
+    }
+    words[count++] = "--";
+    for (size_t i = 0; i < found->shown_count; i++)
+        words[count++] = oos_arena_copy(arena, oos_view_of(found->shown[i]));
+    checked->ask = words;
+    checked->ask_count = count;
+}
+
+void oos_check_command(oomsight_check *check, const oomsight_check_params *params, const char *path,
+                       const oos_found *found)
+{
+    oos_found *kept = found_keep(check->arena, found);
+    oos_checked *checked = kept ? oos_check_next(check) : NULL;
+    if (!checked) return;
+    const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
+    *checked = (oos_checked){.path = path, .found = kept};
+    checked->engine = engine ? engine->name : oos_engine_list->name;
+    if (found->unknown) {
+        checked->problem = oos_arena_format(check->arena, "%s is not set in this file", found->unknown);
+        return;
+    }
+    oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
+    const char *problem = NULL;
+    params_fill(check->arena, params, found, &plan_params, &problem);
+    if (plan_params.gpu && plan_params.gpu != params->gpu) kept->gpu = plan_params.gpu; /* by the file */
+    if (problem)
+        checked->problem = problem;
+    else
+        answer(check, params, found, &plan_params, checked);
+    ask_put(check->arena, found, &plan_params, checked->engine, checked);
+}

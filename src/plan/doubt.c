@@ -1,0 +1,305 @@
+/* Doubts of a plan, the gravest first. */
+#include "plan/doubt.h"
+#include "base/locale.h"
+#include "plan/moment.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DOUBTS_MAX = 16 };
+
+typedef struct list {
+    oos_arena *arena;
+    const char **texts;
+    size_t count;
+    bool failed;
+} list;
+
+static void add(list *l, const char *text)
+{
+    if (!text)
+        l->failed = true;
+    else if (l->count < DOUBTS_MAX)
+        l->texts[l->count++] = text;
+}
+
+static const char *capability(list *l, unsigned capability)
+{
+    const char *text = oos_arena_format(l->arena, "%u.%u", capability / 10, capability % 10);
+    l->failed = l->failed || !text;
+    return text ? text : "";
+}
+
+/* ---- PyTorch ---- */
+
+/* Boards with a processor of their own run other builds, which are not listed: those are made for them. */
+static bool own_builds(const oos_device_facts *device)
+{
+    return device->unified;
+}
+
+static void by_torch(list *l, const oos_doubt_facts *facts, oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    const oos_torch_build *build = oos_torch_find(facts->torch, setup->rules->torch_minor);
+    oos_torch_support const support = oos_torch_supports(build, setup->device.capability);
+    if (support == OOS_TORCH_WHEEL || own_builds(&setup->device)) return;
+    const char *has = capability(l, setup->device.capability);
+    if (support == OOS_TORCH_UNKNOWN) {
+        add(l, oos_arena_format(l->arena, "Which GPUs the PyTorch of %s %s has code for is not known here.",
+                                facts->title, facts->release));
+        return;
+    }
+    plan->no_code = support == OOS_TORCH_NONE || setup->device.capability < build->sm[0];
+    add(l, oos_arena_format(
+               l->arena,
+               plan->no_code
+                   ? "PyTorch 2.%llu of %s %s (CUDA %s) has no code for compute capability %s: the engine "
+                     "ends with "
+                     "\"no kernel image is available\", unless PyTorch and the engine are built for it."
+                   : "PyTorch 2.%llu of %s %s, as pip installs it (CUDA %s), has no code for compute "
+                     "capability %s: "
+                     "it takes the build for a newer CUDA.",
+               (unsigned long long)build->minor, facts->title, facts->release, build->cuda, has));
+}
+
+/* ---- the release ---- */
+
+static void by_release(list *l, const oos_doubt_facts *facts)
+{
+    if (facts->newer)
+        add(l, facts->newer);
+    else if (!facts->measured)
+        add(l, oos_arena_format(l->arena, "No start of %s %s was measured; those around it were.",
+                                facts->title, facts->release));
+}
+
+/* ---- the command ---- */
+
+static void by_flags(list *l, const oos_serve *serve)
+{
+    for (size_t i = 0; serve && i < serve->flag_count; i++)
+        if (serve->flags[i].effect == OOS_FLAG_UNMODELLED)
+            add(l,
+                oos_arena_format(l->arena, "%s can move memory but is not modelled", serve->flags[i].name));
+}
+
+static void by_variables(list *l, const oos_engine_env *env)
+{
+    for (size_t i = 0; env && i < env->variable_count; i++) {
+        const oos_given_variable *v = &env->variables[i];
+        if (v->effect != OOS_ENV_UNMODELLED) continue;
+        add(l, v->why ? oos_arena_format(l->arena, "%s can move memory but is not modelled (%s)", v->name,
+                                         v->why)
+                      : oos_arena_format(l->arena, "%s: whether it moves memory is not known", v->name));
+    }
+}
+
+/* Combinations of which no measured start was foreseen well. */
+static const char *not_seen(const oos_setup *setup)
+{
+    unsigned const family = setup->device.capability / 10;
+    for (size_t i = 0; i < setup->model->attention_count; i++) {
+        const oos_attention *attention = &setup->model->attentions[i];
+        if (attention->compress_ratio) return "Not seen before: the compressed cache of DeepSeek V4.";
+        if (attention->mixer == OOS_MIXER_MLA && attention->indexer_dim && family != 9 && family != 10)
+            return "Not seen before: sparse attention on this compute capability.";
+    }
+    return setup->draft ? "Not seen before: a drafter with a model of its own." : NULL;
+}
+
+static bool has_mxfp4(const oos_model *model)
+{
+    for (size_t i = 0; i < model->quant_count; i++)
+        if (model->quants[i].kind == OOS_QUANT_MXFP4) return true;
+    return false;
+}
+
+/* What few starts, or none that came up, stand for. */
+static void by_support(list *l, const oos_setup *setup)
+{
+    if (setup->pp > 1) add(l, "Few starts with pipeline stages were measured.");
+    if (setup->tp > 1 && setup->rules->torch_minor == 10 && has_mxfp4(setup->model))
+        add(l, "Experts in MXFP4 on two GPUs ran out with PyTorch 2.10 where there was room, by "
+               "fragmentation (one report).");
+}
+
+/* ---- the host ---- */
+
+static uint64_t above(oos_amount amount)
+{
+    return amount.high;
+}
+
+/* What comes on top of the budget: what the host holds, the context, graphs and serving, and the engine's own host memory, up to 7 GiB on
+ * GB10. A host with 112 of 119 GiB taken hung (GB10, 0.70); so a tenth is to stay free. */
+double oos_doubt_safe_utilization(const oos_plan *plan)
+{
+    double const total = (double)plan->setup->device.total_bytes;
+    double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->outside.context) +
+                         (double)above(plan->graphs.taken) + (double)above(plan->outside.runtime_growth) +
+                         (double)(7 * OOS_GIB) + 0.1 * total;
+    double const share = total > 0 ? floor((total - taken) / total * 20) / 20 : 0;
+    return share > 0.05 ? share : 0.05;
+}
+
+static bool too_full(const oos_plan *plan, double utilization)
+{
+    const oos_setup *setup = plan->setup;
+    if (!setup->device.unified) return false;
+    return setup->kv_cache_memory_bytes.known || utilization > oos_doubt_safe_utilization(plan) + 1e-9;
+}
+
+static void by_unified(list *l, const oos_plan *plan)
+{
+    if (too_full(plan, plan->setup->gpu_memory_utilization))
+        add(l, oos_arena_format(l->arena,
+                                "The host shares this memory: when it runs out, the machine can hang. At "
+                                "--gpu-memory-utilization %.2f or less about a tenth of it stays free.",
+                                oos_doubt_safe_utilization(plan)));
+}
+
+/* Offloaded weights lie in pinned memory, and PyTorch rounds each pinned tensor up to a power of two: one to two times
+ * what is asked for, 1.9 times in a report (vllm#56410). */
+static bool host_enough(const oos_setup *setup, double gib)
+{
+    double const host = (double)setup->device.host_bytes / 0x1p30;
+    return !(gib > 0) || !setup->rules->cpu_offload_taken || (host > 0 && host >= 2 * gib);
+}
+
+static double offloaded(const oos_setup *setup, double asked)
+{
+    return asked * (double)(setup->tp * setup->pp);
+}
+
+static void by_host_memory(list *l, oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    double const gib = offloaded(setup, setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0),
+                 host = (double)setup->device.host_bytes / 0x1p30;
+    if (host_enough(setup, gib)) return;
+    plan->host_short = host > 0 && 1.9 * gib > host;
+    add(l, host > 0 ? oos_arena_format(
+                          l->arena,
+                          "--cpu-offload-gb takes %.0f to %.0f GiB of host memory, as pinned tensors are "
+                          "rounded up to powers of two; the host has %.0f GiB.",
+                          gib, 2 * gib, host)
+                    : oos_arena_format(
+                          l->arena,
+                          "--cpu-offload-gb takes %.0f to %.0f GiB of host memory: --host-ram tells whether "
+                          "it is there.",
+                          gib, 2 * gib));
+}
+
+/* The offloaded part of the KV cache is as large as its flag says, over all ranks (config/cache.py). */
+static void by_host_cache(list *l, oos_plan *plan)
+{
+    const oos_given_flag *flag =
+        plan->setup->serve ? oos_serve_given(plan->setup->serve, "--kv-offloading-size") : NULL;
+    double const host = (double)plan->setup->device.host_bytes / 0x1p30;
+    char *end;
+    double const gib = flag && flag->value ? oos_real_read(flag->value, &end) : 0;
+    if (!(host > 0 && gib > host)) return;
+    plan->host_short = true;
+    add(l, oos_arena_format(l->arena,
+                            "--kv-offloading-size takes %.0f GiB of host memory; the host has %.0f GiB.", gib,
+                            host));
+}
+
+oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, oos_plan *plan,
+                                oomsight_error *reterr)
+{
+    list l = {.arena = arena, .texts = OOS_NEW_ARRAY(arena, const char *, DOUBTS_MAX)};
+    if (!l.texts) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the doubts");
+    by_torch(&l, facts, plan);
+    bool const by_build = l.count > 0;
+    by_host_memory(&l, plan);
+    by_host_cache(&l, plan);
+    by_unified(&l, plan);
+    if (plan->setup->draft_unknown) /* of a value: a change that drops the drafter ends it */
+        add(&l, "The layers that the model drafts with are not known here: their memory is not counted.");
+    size_t const of_values = l.count;
+    by_flags(&l, plan->setup->serve);
+    by_variables(&l, plan->setup->env);
+    by_release(&l, facts);
+    by_support(&l, plan->setup);
+    plan->unseen = not_seen(plan->setup);
+    if (plan->unseen) add(&l, plan->unseen);
+    if (l.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the doubts");
+    plan->doubts = l.texts;
+    plan->doubt_count = l.count;
+    plan->lasting_doubts = l.count - of_values + (by_build ? 1 : 0);
+    return OOMSIGHT_OK;
+}
+
+/* ---- answers ---- */
+
+/* One answer, made less certain. */
+static void lower(const oos_plan *plan, oomsight_verdict *verdict, double *probability)
+{
+    if (*verdict == OOMSIGHT_VERDICT_FITS) *verdict = OOMSIGHT_VERDICT_TIGHT;
+    if (*verdict != OOMSIGHT_VERDICT_TIGHT) return;
+    if (*probability > OOS_PROBABILITY_DOUBTED) *probability = OOS_PROBABILITY_DOUBTED;
+    if (plan->unseen && *probability > OOS_PROBABILITY_UNSEEN) *probability = OOS_PROBABILITY_UNSEEN;
+}
+
+/* The number behind a flag of the change, else `own`. */
+static double changed(const oos_fix *fix, const char *flag, double own)
+{
+    char *end;
+    for (size_t i = 0; i + 1 < fix->change_count; i++)
+        if (strcmp(fix->change[i], flag) == 0) own = oos_real_read(fix->change[i + 1], &end);
+    return own;
+}
+
+/* Of the doubts of a plan those of values may go with a change, and a change may bring one. */
+static bool doubted(const oos_plan *plan, const oos_fix *fix)
+{
+    const oos_setup *setup = plan->setup;
+    double const own = setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0;
+    bool const drafts = setup->draft_unknown && !(fix->without && strstr(fix->without, "--spec"));
+    return plan->lasting_doubts > 0 || drafts ||
+           too_full(plan, changed(fix, "--gpu-memory-utilization", setup->gpu_memory_utilization)) ||
+           !host_enough(setup, offloaded(setup, changed(fix, "--cpu-offload-gb", own)));
+}
+
+static bool reaches(const oos_plan *plan, oos_phase phase)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == phase) return true;
+    return false;
+}
+
+/* What fits is likely, what no PyTorch runs cannot be told. */
+static void doubt(oos_plan *plan)
+{
+    bool const fits = plan->verdict == OOMSIGHT_VERDICT_FITS;
+    lower(plan, &plan->verdict, &plan->probability);
+    if (!plan->why) plan->why = plan->doubts[0];
+    if (fits && plan->unseen && reaches(plan, OOS_PHASE_KV_SIZING)) {
+        plan->phase = OOS_PHASE_KV_SIZING; /* what was not seen before is a cache of another shape */
+        plan->phase_probability = 1 - plan->probability;
+    }
+    if (plan->host_short) plan->probability = OOS_PROBABILITY_HOST_SHORT;
+    if (!plan->no_code) return;
+    plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
+    plan->probability = OOS_PROBABILITY_NONE;
+    plan->phase = OOS_PHASE_COUNT;
+    plan->phase_probability = 0;
+    plan->tried_bytes = (oos_u64){0};
+    plan->why = plan->doubts[0];
+}
+
+void oos_doubts_apply(oos_plan *plan, oos_fix *fixes)
+{
+    bool const open = plan->verdict == OOMSIGHT_VERDICT_FITS || plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+    if (plan->no_code) plan->fix_count = plan->answer_count = 0; /* no flag brings code for the GPU */
+    for (size_t i = 0; i < plan->fix_count; i++) {
+        if (!doubted(plan, &fixes[i])) continue;
+        if (plan->unseen && fixes[i].verdict == OOMSIGHT_VERDICT_FITS) fixes[i].phase = OOS_PHASE_KV_SIZING;
+        lower(plan, &fixes[i].verdict, &fixes[i].probability);
+    }
+    /* It fails whatever they do, or cannot be told for another reason. That no flag brings code for the GPU is said with it. */
+    if (!open) plan->doubt_count = plan->no_code ? 1 : 0;
+    if (open && plan->doubt_count) doubt(plan);
+}

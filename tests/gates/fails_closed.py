@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""fails_closed.py OOMSIGHT: what `oomsight check` has not looked at never passes. Each case is a folder of files, the words of the command, the exit code and
+words that the text must have; the JSON of the same command lists what was not looked at."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODELS = os.path.join(ROOT, "tests", "fixtures", "models")
+GOOD = "vllm serve acme/small-llama --max-model-len 8192\n"
+DEPLOYMENT = """kind: Deployment
+metadata: {name: chat%d}
+spec:
+  template:
+    spec:
+      containers:
+        - name: engine
+          image: vllm/vllm-openai:v0.19.1
+          args: [--model, acme/small-llama, --max-model-len, "%d"]
+          resources: {limits: {nvidia.com/gpu: 1}}
+"""
+
+
+def manifests(count, last):
+    return "".join("---\n" + DEPLOYMENT % (i, 4096 + i % 2000) for i in range(count - 1)) + "---\n" + DEPLOYMENT % (count, last)
+
+
+def services(first, second, extra=""):
+    return """services:
+  chat:
+    image: vllm/vllm-openai:v0.19.1
+    command: --model acme/small-llama --max-model-len 4096 --gpu-memory-utilization %s
+%s  other:
+    image: vllm/vllm-openai:v0.19.1
+    command: --model acme/small-llama --max-model-len 4096 --gpu-memory-utilization %s
+%s""" % (first, extra % 0 if extra else "", second, extra % 1 if extra else "")
+
+
+IDS = "    deploy: {resources: {reservations: {devices: [{driver: nvidia, device_ids: ['%d'], capabilities: [gpu]}]}}}\n"
+POD = "kind: Pod\nspec:\n  containers:\n    - {name: engine, image: 'vllm/vllm-openai:v0.24.0', args: [--model, acme/small-llama, %s], resources: {limits: {memory: %s, nvidia.com/gpu: 1}}}\n"
+KINDS = "kind: Pod\nspec: {nodeSelector: {nvidia.com/gpu.product: %s}, containers: [{image: 'vllm/vllm-openai:v0.19.1', args: [--model, acme/small-llama]}]}\n"
+DOUBLING = "A=xxxxxxxx\n" + 'A="$A$A"\n' * 24 + "vllm serve $A\n"
+
+# name, files, words, standard input, exit code, words of the text
+CASES = [
+    ("64 good documents and a bad one", {"a.yaml": manifests(65, 99999999)}, ["a.yaml"], None, 1, "65 commands in 1 files: 64 start"),
+    ("10,000 documents, the last one bad", {"a.yaml": manifests(10000, 99999999)}, ["a.yaml"], None, 1, "10000 commands"),
+    ("10,000 documents that start", {"a.yaml": manifests(10000, 8192)}, ["a.yaml"], None, 0, "10000 start"),
+    ("a broken document does not hide the one behind it", {"a.yaml": "a: [\n---\n" + DEPLOYMENT % (1, 8192)}, ["a.yaml"], None, 1, "1 start"),
+    ("a variable that doubles", {"a.sh": DOUBLING}, ["a.sh"], None, 3, "more than 64 KiB"),
+    ("the file's GPU goes before --gpu", {"a.yaml": KINDS % "NVIDIA-L4"}, ["a.yaml"], None, 0, "on NVIDIA L4"),
+    ("... and so does that of an affinity", {"a.yaml": "kind: Pod\nspec:\n  affinity:\n  - key: nvidia.com/gpu.product\n    operator: In\n    values: [NVIDIA-L4]\n  containers: "
+                                             "[{image: 'vllm/vllm-openai:v0.19.1', args: [--model, acme/small-llama]}]\n"}, ["a.yaml"], None, 0, "on NVIDIA L4"),
+    ("a GPU that nobody knows is not taken for another", {"a.yaml": KINDS % "NVIDIA-Z9000"}, ["a.yaml"], None, 3, "which is not known here"),
+    ("--gpu fills in", {"a.sh": GOOD}, ["a.sh"], None, 0, "GeForce RTX 4090"),
+    ("two services on one GPU", {"compose.yaml": services("0.6", "0.6")}, ["compose.yaml"], None, 1, "held by chat"),
+    ("two services that share a GPU and fit", {"compose.yaml": services("0.6", "0.3")}, ["compose.yaml"], None, 0, "2 start"),
+    ("two services on two GPUs", {"compose.yaml": services("0.6", "0.6", IDS)}, ["compose.yaml"], None, 0, "2 start"),
+    ("two commands in the background", {"a.sh": (GOOD.strip() + " --gpu-memory-utilization 0.6 &\n") * 2}, ["a.sh"], None, 1, "held by"),
+    ("... each with a device of its own", {"a.sh": "".join("CUDA_VISIBLE_DEVICES=%d %s --gpu-memory-utilization 0.6 &\n" % (i, GOOD.strip()) for i in (0, 1))}, ["a.sh"], None, 0, "2 start"),
+    ("more host memory than the container may have", {"a.yaml": POD % ("--kv-offloading-size, '200'", "16Gi")}, ["a.yaml"], None, 1, "the container's limit is 16.00 GiB"),
+    ("... and no more than it may have", {"a.yaml": POD % ("--cpu-offload-gb, '2'", "64Gi")}, ["a.yaml"], None, 0, "1 start"),
+    ("a container of another engine", {"a.yaml": "kind: Pod\nspec: {containers: [{name: small, image: 'ghcr.io/ggml-org/llama.cpp:server-cuda', args: [-m, x.gguf]}]}\n"},
+     ["a.yaml"], None, 3, "runs llama.cpp, which is not planned here"),
+    ("... beside one that starts", {"a.yaml": DEPLOYMENT % (1, 8192) + "---\nkind: Pod\nspec: {containers: [{name: small, image: ollama/ollama}]}\n"}, ["a.yaml"], None, 3, "runs Ollama"),
+    ("a container with a GPU that runs something unknown", {"a.yaml": "kind: Pod\nspec: {containers: [{name: own, image: me/own, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"},
+     ["a.yaml"], None, 3, "asks for a GPU"),
+    ("a vLLM image whose command is not understood, beside one that is", {"a.yaml": DEPLOYMENT % (1, 8192) + "---\nkind: Pod\nspec: {containers: [{name: own, image: "
+                                                                          "vllm/vllm-openai:v0.19.1, command: [bash, /start.sh]}]}\n"}, ["a.yaml"], None, 3, "container own runs vLLM's image"),
+    ("an SGLang image whose command is not understood", {"a.yaml": "kind: Pod\nspec: {containers: [{name: own, image: 'lmsysorg/sglang:v0.5.23', command: [/start.sh]}]}\n"}, ["a.yaml"], None, 3,
+     "container own runs SGLang's image"),
+    ("a pod without a name and an image", {"a.yaml": "kind: Pod\nspec: {containers: [{command: [vllm, serve, acme/small-llama, --max-model-len, '99999999']}]}\n"}, ["a.yaml"], None, 1, "1 do not fit"),
+    ("a script in a config map", {"a.yaml": "kind: ConfigMap\ndata:\n  start.sh: |\n    #!/bin/sh\n    vllm serve acme/small-llama --max-model-len 99999999\n---\n" + DEPLOYMENT % (1, 8192)},
+     ["a.yaml"], None, 1, "1 do not fit"),
+    ("standard input", {}, ["-"], manifests(2, 99999999), 1, "2 commands"),
+    ("standard input that starts", {}, ["-"], manifests(2, 8192), 0, "2 start"),
+    ("a script on standard input", {}, ["-"], "#!/bin/bash\n" + GOOD, 0, "1 start"),
+    ("nothing on standard input", {}, ["-"], "", 3, "standard input is empty"),
+    ("a JSON manifest", {"a.json": json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"image": "vllm/vllm-openai:v0.19.1", "args": [
+        "--model", "acme/small-llama", "--max-model-len", "99999999"]}]}})}, ["a.json"], None, 1, "1 do not fit"),
+    ("a gate that asks is no deployment", {"a.yaml": DEPLOYMENT % (1, 8192) + "      initContainers:\n        - name: gate\n          image: me/tools\n          command: [oomsight, plan, --gpu, l4, --vllm, 0.19.1, "
+                                           "--, vllm, serve, acme/small-llama, --max-model-len, '99999999']\n"}, ["a.yaml"], None, 0, "1 commands"),
+    ("... but oomsight run starts it", {"a.sh": "oomsight run --budget 8GiB -- vllm serve acme/small-llama --max-model-len 99999999\n"}, ["a.sh"], None, 1, "1 do not fit"),
+    ("an image that is only fetched", {"a.sh": "docker pull vllm/vllm-openai:v0.19.1\n" + GOOD}, ["a.sh"], None, 0, "1 commands"),
+    ("a start inside another program", {"a.sh": "ssh host 'vllm serve acme/small-llama'\n" + GOOD}, ["a.sh"], None, 3, "was not understood: ssh"),
+    ("a start that is only printed", {"a.sh": "echo 'vllm serve acme/small-llama'\n" + GOOD}, ["a.sh"], None, 0, "1 commands"),
+    ("a file of 17 MiB in a folder", {"d/a.yaml": "# " + "x" * (17 << 20) + "\n", "d/b.sh": GOOD}, ["d"], None, 3, "more than 16 MiB"),
+    ("a byte 0 in a script", {"a.sh": "\0" + GOOD}, ["a.sh"], None, 3, "a byte 0"),
+    ("a hidden folder is looked at", {"d/.github/a.sh": "vllm serve acme/small-llama --max-model-len 99999999\n"}, ["d"], None, 1, "1 do not fit"),
+    ("what a kustomization takes as it is", {"kustomization.yaml": "resources: [b.yaml]\nnamespace: prod\n", "b.yaml": DEPLOYMENT % (1, 99999999)}, ["kustomization.yaml"], None, 1, "1 do not fit"),
+    ("what a kustomization names and nobody has", {"kustomization.yaml": "resources: [gone.yaml]\n"}, ["kustomization.yaml"], None, 3, "could not be read whole"),
+    ("a template nobody rendered", {"a.yaml": "spec:\n  containers:\n    - image: {{ .Values.image }}\n      args: {{ .Values.args }}\n{{- end }}\n"}, ["a.yaml"], None, 3, "a template"),
+    ("70 comments that declare the GPU", {"a.sh": "# oomsight: gpu=h100\n" * 70 + "# oomsight: gpu=l4\n" + GOOD}, ["a.sh"], None, 0, "on NVIDIA L4"),
+    ("an ignored container", {"a.yaml": "# oomsight: ignore\nkind: Pod\nspec: {containers: [{name: small, image: ollama/ollama}]}\n"}, ["a.yaml"], None, 0, "0 commands"),
+    ("a name that is also an option", {"--output=oops.yaml": "x", "a.sh": GOOD}, ["--output=oops.yaml", "a.sh"], None, 2, ""),
+    ("... behind two dashes it is a name", {"--output=oops.yaml": "kind: Pod\nspec: {containers: [{command: [vllm, serve, acme/small-llama, --max-model-len, '99999999']}]}\n"},
+     ["--", "--output=oops.yaml"], None, 1, "--output=oops.yaml:"),
+]
+
+
+QWEN3_8B = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "torch_dtype": "bfloat16", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936, "max_position_embeddings": 40960, "tie_word_embeddings": False}
+
+
+def examples(oomsight, work):
+    """The examples pass on the GPU that they name."""
+    os.makedirs(os.path.join(work, "models", "Qwen3-8B"))
+    with open(os.path.join(work, "models", "Qwen3-8B", "config.json"), "w") as f:
+        json.dump(QWEN3_8B, f)
+    done = subprocess.run([oomsight, "check", "--offline", "--gpu", "l4", "--models", os.path.join(work, "models"), os.path.join(ROOT, "examples")], capture_output=True, text=True)
+    return done.returncode == 0 and "1 commands" in done.stdout, done
+
+
+def action(oomsight, work):
+    """The last step of action.yml over files with names that look like options, and with spaces."""
+    with open(os.path.join(ROOT, "action.yml")) as f:
+        step = f.read().rsplit("run: |\n", 1)[1].split("      env:")[0]
+    for name, text in (("--output=oops.yaml", manifests(1, 99999999)), ("a file.yaml", manifests(1, 99999998))):
+        with open(os.path.join(work, name), "w") as f:
+            f.write(text)
+    os.makedirs(os.path.join(work, "temp", "oomsight", "bin"))
+    os.symlink(oomsight, os.path.join(work, "temp", "oomsight", "bin", "oomsight"))
+    done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step], cwd=work, capture_output=True, text=True,
+                          env=dict(os.environ, RUNNER_TEMP=os.path.join(work, "temp"), GPU="4090", OPTIONS="--offline\n--models %s" % MODELS, FILES="*.yaml"))
+    return done.returncode == 1 and not os.path.exists(os.path.join(work, "oops.yaml")) and done.stdout.count("::error file=") == 2, done
+
+
+def main():
+    oomsight, failed = os.path.abspath(sys.argv[1]), 0
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    for name, files, words, given, code, expected in CASES:
+        if only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            for path, text in files.items():
+                os.makedirs(os.path.join(work, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(work, path), "w") as f:
+                    f.write(text)
+            command = [oomsight, "check", "--offline", "--gpu", "4090", "--models", MODELS]
+            text = subprocess.run(command + words, cwd=work, input=given or "", capture_output=True, text=True)
+            data = subprocess.run(command + ["--json"] + words, cwd=work, input=given or "", capture_output=True, text=True)
+            seen = text.returncode == code == data.returncode and expected in text.stdout
+            if seen and code != 2:
+                page = json.loads(data.stdout)
+                told = [c for c in page["commands"] if c["level"] != "ok"] + page["not_looked_at"]
+                seen = bool(told) == (code != 0) and ("not looked at:" in text.stdout) == bool(page["not_looked_at"])
+            if not seen:
+                failed += 1
+            print("%s %s" % ("ok  " if seen else "FAIL", name))
+            if not seen:
+                print("     exit %d and %d, wanted %d with %r:\n%s%s" % (text.returncode, data.returncode, code, expected, text.stdout[-1500:], text.stderr[-500:]))
+    for name, case in (("the examples pass on the GPU that they name", examples), ("the action takes every name for a file", action)):
+        with tempfile.TemporaryDirectory() as work:
+            holds, seen = case(oomsight, work)
+        failed += not holds
+        print("%s %s%s" % ("ok  " if holds else "FAIL", name, "" if holds else "\n     %s" % seen))
+    print("%d cases, %d failed" % (len(CASES) + 2, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

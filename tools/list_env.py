@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Write the names of every environment variable that a release reads as JSON, from its source and without running it.
+
+    list_env.py OUTPUT ENGINE VERSION SOURCE     SOURCE: the unpacked release, a source archive or a wheel
+
+`names` are those of the engine's own table (vLLM: environment_variables of vllm/envs.py; SGLang: class Envs of
+sglang/srt/environ.py). `elsewhere` are quoted in some other file: they may be read without being in the table.
+`logs_unknown` says whether the engine logs a name with its prefix that is not in the table. merge_env.py merges the lists.
+"""
+
+import ast
+import json
+import os
+import re
+import sys
+import tarfile
+import zipfile
+
+TABLES = {"vllm": "vllm/envs.py", "sglang": "sglang/srt/environ.py"}
+QUOTED = {"vllm": r"""["'](VLLM_[A-Z0-9_]+)["']""", "sglang": r"""["'](SGL(?:ANG)?_[A-Z0-9_]+)["']"""}
+LOGGED = "Unknown vLLM environment variable"
+SOURCES = (".py", ".cu", ".cuh", ".cpp", ".h", ".rs")
+
+
+def files_of(source):
+    """(path, text) of every source file."""
+    if os.path.isdir(source):
+        for folder, _, names in os.walk(source):
+            for name in names:
+                if name.endswith(SOURCES):
+                    path = os.path.join(folder, name)
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        yield os.path.relpath(path, source), file.read()
+    elif source.endswith(".whl"):
+        with zipfile.ZipFile(source) as archive:
+            for name in archive.namelist():
+                if name.endswith(SOURCES):
+                    yield name, archive.read(name).decode("utf-8", "replace")
+    else:
+        with tarfile.open(source) as archive:
+            for member in archive:
+                if member.isfile() and member.name.endswith(SOURCES):
+                    yield member.name, archive.extractfile(member).read().decode("utf-8", "replace")
+
+
+def target_of(node):
+    if isinstance(node, ast.Assign):
+        return node.targets[0]
+    return node.target if isinstance(node, ast.AnnAssign) else None
+
+
+def table_names(engine, text):
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if engine == "vllm":
+            target = target_of(node)
+            if isinstance(target, ast.Name) and target.id == "environment_variables" and isinstance(node.value, ast.Dict):
+                names |= {ast.literal_eval(key) for key in node.value.keys}
+        elif isinstance(node, ast.ClassDef) and node.name == "Envs":
+            names |= {t.id for t in map(target_of, node.body) if isinstance(t, ast.Name) and t.id.isupper()}
+    return names
+
+
+def main():
+    if len(sys.argv) != 5 or sys.argv[2] not in TABLES:
+        raise SystemExit(__doc__)
+    engine = sys.argv[2]
+    names, elsewhere, logged = set(), set(), False
+    for path, text in files_of(sys.argv[4]):
+        parts = path.replace(os.sep, "/").split("/")
+        if "tests" in parts or "test" in parts:
+            continue
+        logged = logged or LOGGED in text
+        if "/".join(parts).endswith(TABLES[engine]):
+            names |= table_names(engine, text)
+        else:
+            elsewhere |= set(re.findall(QUOTED[engine], text))
+    if not names:
+        raise SystemExit(f"list_env: no {TABLES[engine]} in {sys.argv[4]}, or it has another form")
+    made = {"engine": engine, "version": sys.argv[3], "names": sorted(names), "elsewhere": sorted(elsewhere - names),
+            "logs_unknown": logged}
+    with open(sys.argv[1], "w", encoding="utf-8") as out:
+        json.dump(made, out, indent=1)
+        out.write("\n")
+    print(f"{engine} {sys.argv[3]}: {len(names)} variables, {len(elsewhere - names)} elsewhere")
+
+
+if __name__ == "__main__":
+    main()
