@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { OFTEN = 3 }; /* an allocation that is denied is asked for */
+
 static void peak_note(oos_segment_device *device, uint32_t phase)
 {
     if (device->held_bytes > device->peak_bytes) device->peak_bytes = device->held_bytes;
@@ -41,12 +43,12 @@ void oos_failure_note(unsigned physical, oos_use use, uint64_t bytes, uint64_t f
     oos_run_unlock();
 }
 
-/* Is this the allocation that --fail-after denies? Whoever is denied may give back what it keeps and ask for the same again, as PyTorch
- * does: that is the same allocation. Not what the driver takes for itself: no call of it can be answered with an error. */
+/* Is this the allocation that --fail-after denies? Whoever is denied may give back what it keeps and ask for the same again: that is the
+ * same allocation. PyTorch does so once, twice with max_split_size_mb, and then asks what is free for its message: from there on it is
+ * another one (oos_denial_over). Not what the driver takes for itself: no call of it can be answered with an error. */
 static bool is_denied(oos_segment *segment, uint32_t pid, uint32_t phase, unsigned physical, oos_use use,
                       uint64_t bytes, uint64_t free_bytes)
 {
-    enum { OFTEN = 4 };
     if (!segment->fail_after ||
         (use != OOS_USE_MALLOC && use != OOS_USE_POOL && use != OOS_USE_VMM && use != OOS_USE_MANAGED))
         return false;
@@ -58,6 +60,11 @@ static bool is_denied(oos_segment *segment, uint32_t pid, uint32_t phase, unsign
         return false;
     }
     return segment->denied_count < OFTEN && ++segment->denied_count;
+}
+
+void oos_denial_over(oos_segment *segment, uint32_t pid)
+{
+    if (segment->denied.pid == pid) segment->denied_count = OFTEN;
 }
 
 int oos_charge_take(unsigned index, oos_use use, uint64_t bytes, oos_charge *ret_charge)

@@ -29,6 +29,9 @@ oos_range *oos_slab_create(uint32_t device);
 void oos_arena_drop(oos_range *range); /* its content is no longer needed */
 void oos_arena_forked(void);
 
+/* charge.c, under the lock: that process has asked what is free, so what --fail-after denied it has ended. */
+void oos_denial_over(oos_segment *segment, uint32_t pid);
+
 /* machine.c, under the lock: what host and devices have left together when so much more is taken. Does not return when it is nothing. */
 void oos_machine_look(oos_segment *segment, uint64_t more_bytes);
 

@@ -25,7 +25,8 @@ static uint64_t resident_bytes(uint32_t pid)
 static uint64_t used_bytes(const oos_segment *segment)
 {
     uint64_t used = 0;
-    for (uint32_t i = 0; i < segment->device_count; i++) used += segment->devices[i].held_bytes;
+    for (uint32_t i = 0; i < segment->device_count; i++)
+        used += segment->devices[i].held_bytes + segment->devices[i].spec.others_bytes;
     for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
         if (segment->processes[i].pid) used += resident_bytes(segment->processes[i].pid);
     return used;

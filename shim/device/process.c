@@ -229,6 +229,7 @@ void oos_device_free_bytes(unsigned physical, uint64_t *ret_free, uint64_t *ret_
     *ret_free = *ret_total = 0;
     if (physical >= OOS_SEGMENT_DEVICES || !oos_run_lock(&mine)) return;
     oos_segment_reap(run);
+    oos_denial_over(run, mine->pid);
     const oos_segment_device *device = &run->devices[physical];
     uint64_t const used = device->held_bytes + device->spec.others_bytes;
     *ret_total = device->spec.total_bytes;

@@ -24,6 +24,7 @@ static uint64_t own_start_ticks;
 static int device_of_ordinal[ORDINALS]; /* index + 1; 0: not looked up */
 static uint32_t measured;               /* a bit per device: its use was read by this process */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __thread int cancel_before __attribute__((tls_model("initial-exec")));
 
 static void fork_prepare(void)
 {
@@ -40,6 +41,7 @@ static void fork_child(void)
     slot = NULL;
     own_pid = 0;
     measured = 0;
+    given_up = false; /* it tries for itself */
     memset(device_of_ordinal, 0, sizeof device_of_ordinal);
     pthread_mutex_unlock(&own_lock);
     oos_guard_blocks_forked();
@@ -58,23 +60,36 @@ static void attach(void)
     __atomic_store_n(&run, segment, __ATOMIC_RELEASE);
 }
 
+static bool attached(void)
+{
+    if (__atomic_load_n(&run, __ATOMIC_ACQUIRE)) return true;
+    if (__atomic_load_n(&attach_failed, __ATOMIC_RELAXED)) return false;
+    pthread_mutex_lock(&attach_lock);
+    if (!run && !attach_failed) attach();
+    pthread_mutex_unlock(&attach_lock);
+    return run != NULL;
+}
+
+/* A thread that is cancelled while it has a lock would leave it locked: it is cancelled behind the call. */
 bool oos_guard_enter(void)
 {
     if (inside || __atomic_load_n(&given_up, __ATOMIC_RELAXED)) return false;
-    if (!__atomic_load_n(&run, __ATOMIC_ACQUIRE)) {
-        if (__atomic_load_n(&attach_failed, __ATOMIC_RELAXED)) return false;
-        pthread_mutex_lock(&attach_lock);
-        if (!run && !attach_failed) attach();
-        pthread_mutex_unlock(&attach_lock);
-        if (!run) return false;
-    }
-    inside = true;
-    return true;
+    if (__atomic_load_n(&attach_failed, __ATOMIC_RELAXED)) return false;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_before);
+    inside = attached();
+    if (!inside) pthread_setcancelstate(cancel_before, NULL);
+    return inside;
 }
 
 void oos_guard_leave(void)
 {
     inside = false;
+    pthread_setcancelstate(cancel_before, NULL);
+}
+
+void oos_guard_unseen(oos_unseen why)
+{
+    if (run) oos_segment_unseen_put(run, (uint32_t)getpid(), why);
 }
 
 static oos_segment_process *lock_run(void)
@@ -88,10 +103,11 @@ static oos_segment_process *lock_run(void)
     locked =
         !__atomic_load_n(&given_up, __ATOMIC_RELAXED) && oos_segment_lock_soon(run, own_pid, own_start_ticks);
     if (!locked) {
-        __atomic_store_n(&given_up, true, __ATOMIC_RELAXED);
+        if (!__atomic_exchange_n(&given_up, true, __ATOMIC_RELAXED)) oos_guard_unseen(OOS_UNSEEN_LOCK);
         return NULL;
     }
     if (!slot) slot = oos_segment_claim(run, own_pid, own_start_ticks);
+    if (!slot) oos_guard_unseen(OOS_UNSEEN_PLACE);
     return slot;
 }
 

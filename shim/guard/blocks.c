@@ -63,6 +63,7 @@ bool oos_guard_block_put(const oos_guard_block *block)
     bool done = used_count < slot_count / 2 || grow();
     if (done) insert(block);
     pthread_mutex_unlock(&lock);
+    if (!done) oos_guard_unseen(OOS_UNSEEN_TABLE);
     return done;
 }
 

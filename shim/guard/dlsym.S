@@ -1,5 +1,5 @@
 /* dlsym(): those who ask for one of our calls get the forwarder, everyone else the real dlsym. It is reached by a jump, so that
- * it still sees who called: RTLD_NEXT means "behind the caller". */
+ * it still sees who called: RTLD_NEXT means "behind the caller". oos_guard_dlsym() may put another handle in place of the caller's. */
     .section .note.GNU-stack,"",%progbits
     .text
     .globl dlsym
@@ -14,6 +14,7 @@ dlsym:
     .cfi_adjust_cfa_offset 8
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
+    leaq 16(%rsp), %rdi
     call oos_guard_dlsym
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8
@@ -29,6 +30,7 @@ dlsym:
 #else
     stp x29, x30, [sp, #-32]!
     stp x0, x1, [sp, #16]
+    add x0, sp, #16
     bl oos_guard_dlsym
     mov x9, x0
     ldp x0, x1, [sp, #16]

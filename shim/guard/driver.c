@@ -45,6 +45,48 @@ FORWARD_PIN(cuMemHostRegister_v2, (void *at, size_t bytes, unsigned flags), (at,
 FORWARD_UNPIN(cuMemFreeHost)
 FORWARD_UNPIN(cuMemHostUnregister)
 
+/* ---- Arrays ---- */
+
+typedef struct array_shape {
+    size_t width, height;
+    unsigned format, channels;
+} array_shape;
+typedef struct array3d_shape {
+    size_t width, height, depth;
+    unsigned format, channels, flags;
+} array3d_shape;
+enum { LAYERED = 0x01, SPARSE = 0x40, DEFERRED = 0x80 }; /* the last two have no memory of their own */
+
+/* Of the plain formats; a compressed or video format is counted as a byte for each element. */
+static uint64_t element_bytes(unsigned format, unsigned channels)
+{
+    uint64_t const each = format == 0x02 || format == 0x09 || format == 0x10   ? 2
+                          : format == 0x03 || format == 0x0a || format == 0x20 ? 4
+                                                                               : 1;
+    return each * (channels && channels <= 4 ? channels : 1);
+}
+
+static uint64_t array_bytes(const array_shape *s)
+{
+    return s ? box_bytes(element_bytes(s->format, s->channels), s->width, s->height, 0) : 0;
+}
+
+static uint64_t array3d_bytes(const array3d_shape *s, unsigned levels)
+{
+    if (!s || s->flags & (SPARSE | DEFERRED)) return 0;
+    return levels_bytes(element_bytes(s->format, s->channels), s->width, s->height, s->depth, levels,
+                        s->flags & LAYERED);
+}
+
+FORWARD_TAKE(cuArrayCreate_v2, DRIVER, MALLOC, array_bytes(shape), (void **ret_at, const array_shape *shape),
+             (ret_at, shape))
+FORWARD_TAKE(cuArray3DCreate_v2, DRIVER, MALLOC, array3d_bytes(shape, 1),
+             (void **ret_at, const array3d_shape *shape), (ret_at, shape))
+FORWARD_TAKE(cuMipmappedArrayCreate, DRIVER, MALLOC, array3d_bytes(shape, levels),
+             (void **ret_at, const array3d_shape *shape, unsigned levels), (ret_at, shape, levels))
+FORWARD_GIVE(cuArrayDestroy, (void *at), (at))
+FORWARD_GIVE(cuMipmappedArrayDestroy, (void *at), (at))
+
 /* ---- Memory without an address: it is free again when nobody refers to the handle and no range shows it. ---- */
 
 /* CUmemAllocationProp: type, handle types, then where it shall lie. */
@@ -65,6 +107,7 @@ OOS_GUARD_CALL int cuMemCreate(uint64_t *ret_handle, size_t bytes, const allocat
     int const device = on_device ? oos_guard_device(OOS_GUARD_BY_DRIVER, prop->location_id) : -1;
     if (oos_guard_take(OOS_GUARD_BY_DRIVER, device, OOS_USE_VMM, charged_bytes(bytes), &charge)) {
         code = NEXT(cuMemCreate)(ret_handle, bytes, prop, flags);
+        if (on_device) device_check(device, code);
         if (code == 0) oos_guard_granted(&charge);
         oos_guard_block const block = {
             .key = code == 0 ? *ret_handle : 0, .charge = charge, .kind = OOS_GUARD_HANDLE, .holders = 1};

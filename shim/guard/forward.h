@@ -13,10 +13,35 @@ static inline uint64_t charged_bytes(uint64_t bytes)
     return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
 }
 
+/* Bytes of so many elements in three directions; a direction that is not used is 0. UINT64_MAX: more than there can be. */
+static inline uint64_t box_bytes(uint64_t element, uint64_t width, uint64_t height, uint64_t depth)
+{
+    uint64_t bytes = element;
+    uint64_t const sides[] = {width, height ? height : 1, depth ? depth : 1};
+    for (int i = 0; i < 3; i++)
+        if (__builtin_mul_overflow(bytes, sides[i], &bytes)) return UINT64_MAX;
+    return bytes;
+}
+
+/* The same with every smaller level of detail; layers stay as many. */
+static inline uint64_t levels_bytes(uint64_t element, uint64_t width, uint64_t height, uint64_t depth,
+                                    unsigned levels, bool layered)
+{
+    uint64_t all = 0;
+    for (unsigned i = 0; i < levels && i < 64; i++) {
+        uint64_t const one = box_bytes(element, width ? width : 1, height, depth);
+        if (__builtin_add_overflow(all, one, &all)) return UINT64_MAX;
+        width /= 2;
+        height /= 2;
+        depth = layered ? depth : depth / 2;
+    }
+    return all;
+}
+
 static inline uint64_t pitched(size_t width, size_t height)
 {
     uint64_t bytes;
-    uint64_t const pitch = (uint64_t)width / 512 * 512 + 512;
+    uint64_t const pitch = ((uint64_t)width / 512 + (width % 512 != 0)) * 512;
     return __builtin_mul_overflow(pitch, height, &bytes) ? UINT64_MAX : bytes;
 }
 
@@ -40,6 +65,12 @@ static inline void keep(void *at, oos_guard_charge *charge)
         oos_guard_event(OOMSIGHT_TRACE_MALLOC, charge, block.key);
 }
 
+/* A call that was let through because its device is not known. */
+static inline void device_check(int device, int code)
+{
+    if (device < 0 && code == 0) oos_guard_unseen(OOS_UNSEEN_DEVICE);
+}
+
 #define FORWARD_TAKE(name, side, use, size, parameters, arguments)                                           \
     OOS_GUARD_CALL int name parameters;                                                                      \
     OOS_GUARD_CALL int name parameters                                                                       \
@@ -50,6 +81,7 @@ static inline void keep(void *at, oos_guard_charge *charge)
         int code = OOS_GUARD_OUT_OF_MEMORY;                                                                  \
         if (oos_guard_take(OOS_GUARD_BY_##side, device, OOS_USE_##use, charged_bytes(size), &charge)) {      \
             code = NEXT(name) arguments;                                                                     \
+            device_check(device, code);                                                                      \
             if (code == 0)                                                                                   \
                 keep(*(void **)ret_at, &charge);                                                             \
             else                                                                                             \

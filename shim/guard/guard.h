@@ -58,6 +58,9 @@ typedef struct oos_guard_charge {
 bool oos_guard_enter(void);
 void oos_guard_leave(void);
 
+/* Something that this process takes is not counted: the report has to say so. */
+void oos_guard_unseen(oos_unseen why);
+
 typedef enum oos_guard_side { OOS_GUARD_BY_RUNTIME, OOS_GUARD_BY_DRIVER } oos_guard_side;
 
 /* Device of the segment for an ordinal of this process; negative: the current one. -1: there is none. */

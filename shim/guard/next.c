@@ -30,7 +30,7 @@ static void *no_dlsym(void *handle, const char *name)
 
 /* Read by the exported dlsym() of dlsym.S, which jumps there with its caller's return address in place. */
 __attribute__((visibility("hidden"))) dlsym_function oos_guard_dlsym_next = no_dlsym;
-__attribute__((visibility("hidden"))) void *oos_guard_dlsym(void *handle, const char *name);
+__attribute__((visibility("hidden"))) void *oos_guard_dlsym(void **handle, const char *name);
 
 static int nowhere(void)
 {
@@ -135,17 +135,30 @@ static bool same_library(const void *one, const void *other)
     return !dladdr(one, &first) || !dladdr(other, &second) || first.dli_fbase == second.dli_fbase;
 }
 
-/* NULL: none of ours, or not to be had; then the real one answers. So it does for a second copy of the runtime (of cuda-python, say): a
+/* Nobody but us has it: the question goes to the C library, which has not, so that the answer is "undefined symbol". A program that looks
+ * whether CUDA is loaded must not find us. */
+static void look_elsewhere(void **handle)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (!libc) return;
+    *handle = libc;
+    dlclose(libc); /* it stays: everything needs it */
+}
+
+/* NULL: none of ours, or not to be had; then the real one answers, asked with *handle. So it does for a second copy of the runtime (of cuda-python, say): a
  * forwarder has one function behind it, and what that copy takes comes through the driver, where it is counted. */
-void *oos_guard_dlsym(void *handle, const char *name)
+void *oos_guard_dlsym(void **handle, const char *name)
 {
     dlsym_find();
     int const call = name ? call_by_name(name) : -1;
     if (call < 0) return NULL;
-    void *found = ask(handle, name);
+    void *found = ask(*handle, name);
     if (!found) return NULL;
-    if (is_forwarder(found)) /* our own export was met first: is there one behind it? */
-        return oos_guard_next((oos_guard_call)call) == (void *)nowhere ? NULL : found;
+    if (is_forwarder(found)) { /* our own export was met first: is there one behind it? */
+        if (oos_guard_next((oos_guard_call)call) != (void *)nowhere) return found;
+        look_elsewhere(handle);
+        return NULL;
+    }
     const void *kept =
         calls[call].library == OOS_GUARD_RUNTIME ? oos_guard_next((oos_guard_call)call) : found;
     if (kept != (const void *)nowhere && !same_library(kept, found)) return NULL;

@@ -35,6 +35,46 @@ FORWARD_PIN(cudaHostRegister, (void *at, size_t bytes, unsigned flags), (at, byt
 FORWARD_UNPIN(cudaFreeHost)
 FORWARD_UNPIN(cudaHostUnregister)
 
+/* ---- Arrays: an opaque layout, at least as large as its elements. ---- */
+
+typedef struct channels {
+    int bits[4], kind;
+} channels;
+typedef struct extent {
+    size_t width, height, depth;
+} extent;
+typedef struct pitched_pointer {
+    void *at;
+    size_t pitch, width, height;
+} pitched_pointer;
+enum { LAYERED = 0x01, SPARSE = 0x40, DEFERRED = 0x80 }; /* the last two have no memory of their own */
+
+static uint64_t element_bytes(const channels *format, unsigned flags)
+{
+    uint64_t bits = 0;
+    if (flags & (SPARSE | DEFERRED)) return 0;
+    for (int i = 0; format && i < 4; i++)
+        if (format->bits[i] > 0 && format->bits[i] <= 64) bits += (uint64_t)format->bits[i];
+    return (bits + 7) / 8;
+}
+
+FORWARD_TAKE(cudaMallocArray, RUNTIME, MALLOC, box_bytes(element_bytes(format, flags), width, height, 0),
+             (void **ret_at, const channels *format, size_t width, size_t height, unsigned flags),
+             (ret_at, format, width, height, flags))
+FORWARD_TAKE(cudaMalloc3DArray, RUNTIME, MALLOC,
+             box_bytes(element_bytes(format, flags), size.width, size.height, size.depth),
+             (void **ret_at, const channels *format, extent size, unsigned flags),
+             (ret_at, format, size, flags))
+FORWARD_TAKE(cudaMallocMipmappedArray, RUNTIME, MALLOC,
+             levels_bytes(element_bytes(format, flags), size.width, size.height, size.depth, levels,
+                          flags &LAYERED),
+             (void **ret_at, const channels *format, extent size, unsigned levels, unsigned flags),
+             (ret_at, format, size, levels, flags))
+FORWARD_TAKE(cudaMalloc3D, RUNTIME, MALLOC, box_bytes(pitched(size.width, 1), 1, size.height, size.depth),
+             (pitched_pointer * ret_at, extent size), (ret_at, size))
+FORWARD_GIVE(cudaFreeArray, (void *at), (at))
+FORWARD_GIVE(cudaFreeMipmappedArray, (void *at), (at))
+
 /* cudaDeviceProp: name[256], uuid[16], luid[8], a mask of 4 bytes, then the total. The same in CUDA 10 to 13. */
 enum { PROPERTY_TOTAL_AT = 288 };
 

@@ -2,7 +2,8 @@
 
 Kernels do nothing in a dry run, but some engines read numbers back from the device and allocate by them. Device memory
 can be addressed by the host, so integer operators on small tensors are run by PyTorch's CPU kernels on the same bytes, at
-the level of the dispatcher; every other tensor goes the way it always went. What takes its size from values that nobody
+the level of the dispatcher (here those whose size or way depends on values, the others in oomsight_values.py); every other tensor
+goes the way it always went. What takes its size from values that nobody
 computed is named on stderr, once per operator. Sampled tokens come from a seed: which one it is moves no memory.
 
 Engines also print their figures in GiB with two decimals. The same figures are printed again to the byte, for the report of
@@ -19,6 +20,7 @@ import warnings
 
 import oomsight_phases
 import oomsight_stacks
+import oomsight_values
 
 SMALL = 1 << 16  # elements
 _told = set()
@@ -151,7 +153,7 @@ def install(torch):
         library.impl("aten::masked_select", masked_select, "CUDA")
         for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default, aten.bincount.default):
             library.impl(overload.name(), sized_by_values(overload), "CUDA")
-    _libraries.append(library)  # dropping it would undo it
+    _libraries.extend((library, oomsight_values.install(torch, host, small, integers, _indices.draw, tell), oomsight_values.convolve(torch)))
 
 
 class _Tokens:
@@ -199,7 +201,7 @@ class _Tokens:
             write(ranked.selected_token_ranks, torch.ones(ranked.selected_token_ranks.shape, dtype=torch.int64, device="cpu"))
 
 
-_tokens = _Tokens()
+_tokens, _indices = _Tokens(), _Tokens()  # of samplers; of whatever else takes an index from values that nobody computed
 
 
 class _Steps:
@@ -334,6 +336,9 @@ class _Snapshot:
             for segment in snapshot["segments"]:
                 for block in segment["blocks"]:
                     block["frames"] = block.get("frames", [])[:self.FRAMES]
+            free, total = torch.cuda.mem_get_info()
+            reserved = torch.cuda.memory_stats().get("reserved_bytes.all.current", 0)
+            snapshot["oomsight_device"] = "%d %d" % (total, max(0, total - free - reserved))  # src/trace/values_snapshot.c
             with open("%s.%d" % (self.path, os.getpid()), "wb") as f:
                 pickle.dump(snapshot, f)
             os.replace("%s.%d" % (self.path, os.getpid()), self.path)
@@ -567,6 +572,10 @@ class _Silent:
 
     def __call__(self, *args, **kwargs):
         return None
+
+    def plan(self, *args, **kwargs):
+        """FlashInfer's plan of a batch: numbers that only its kernels read, and None means that there is no plan."""
+        return [0] * 16
 
 
 def sampling_unbuilt(module):

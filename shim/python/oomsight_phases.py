@@ -51,6 +51,18 @@ def during(cls, name, begin, end=None):
     setattr(cls, name, told)
 
 
+def name_engine(module):
+    """Which engine this process belongs to, for a command that does not say: a script, a wrapper."""
+    import importlib.metadata
+    import oomsight_aid
+    name = getattr(module, "__name__", "").partition(".")[0]
+    try:
+        version = importlib.metadata.version(name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return
+    oomsight_aid.tell("engine %s %s" % (name, version))
+
+
 def always(phase, owner):
     return lambda *args: (phase, owner)
 
@@ -68,14 +80,21 @@ WEIGHTS = always("weight_load", "weights")
 PROFILING = always("profile_run", "activations")
 
 
+def warming(self):
+    """Shapes and kernels are warmed up before capture; without graphs to capture it is the sampler alone."""
+    config = getattr(self, "model_config", None)
+    return ("sampler_warmup" if getattr(config, "enforce_eager", False) else "compile", "activations")
+
+
 def worker(module):
     """vLLM's GPU worker, 0.9 to 0.32."""
     cls = module.Worker
+    name_engine(module)
     during(cls, "init_device", always("init_free_memory_check", "batch buffers"), WEIGHTS)
     during(module, "init_worker_distributed_environment", always("distributed_init", "communicators"))
     during(cls, "load_model", WEIGHTS, STAY)
     during(cls, "initialize_from_config", always("kv_alloc", "KV cache"), STAY)
-    during(cls, "compile_or_warm_up_model", always("compile", "activations"), always("runtime_prefill", "activations"))
+    during(cls, "compile_or_warm_up_model", warming, always("runtime_prefill", "activations"))
     # the newer runner warms its sampler up here, before capture
     during(module, "warmup_kernels", always("sampler_warmup", "logits and sampler"))
     determine = cls.determine_available_memory

@@ -2,6 +2,7 @@
 
 What oomsight_aid.py and oomsight_phases.py do for every engine is theirs; here are the places of SGLang 0.5 where it is done."""
 import functools
+import os
 import sys
 
 import oomsight_aid
@@ -22,6 +23,16 @@ def unbuilt(module):
     module.load_jit = lambda *args, **kwargs: silent
 
 
+def snapshots(module):
+    """A file in /dev/shm that a scheduler which is killed leaves behind: it goes with the folder of the run."""
+    inner = module.shm_path_for
+
+    @functools.wraps(inner)
+    def path_for(*args, **kwargs):
+        return "%s.%s" % (os.environ["OOMSIGHT_SEGMENT"], os.path.basename(inner(*args, **kwargs)))
+    module.shm_path_for = path_for
+
+
 def groups(module):
     """Process groups, before anything is measured."""
     during(module, "init_parallel_runtime", always("distributed_init", "communicators"), WEIGHTS)
@@ -30,6 +41,7 @@ def groups(module):
 def runner(module):
     """The model runner: weights, pools, graphs, steps."""
     cls = module.ModelRunner
+    oomsight_phases.name_engine(module)
     during(cls, "init_torch_distributed", always("distributed_init", "communicators"), WEIGHTS)
     during(cls, "initialize", WEIGHTS, STAY)
     during(cls, "init_memory_pool", always("kv_alloc", "KV cache"), STAY)  # until 0.5.20 or so
@@ -142,7 +154,7 @@ def scheduler(module):
 HOOKS = {"sglang.srt.distributed.bootstrap": groups, "sglang.srt.model_executor.model_runner": runner,
          "sglang.srt.mem_cache.kv_cache_configurator": sizing, "sglang.srt.layers.sampler": sampler,
          "flashinfer.prefill": offsets, "sglang.srt.managers.scheduler": scheduler, "sglang.kernels.jit.utils.compile.loader": unbuilt,
-         "sglang.srt.mem_cache.memory_pool": request_table, "sglang.srt.model_executor.runner.decode_cuda_graph_runner": graphs,
+         "sglang.srt.mem_cache.memory_pool": request_table, "sglang.srt.managers.load_snapshot": snapshots, "sglang.srt.model_executor.runner.decode_cuda_graph_runner": graphs,
          "sglang.srt.model_executor.runner.prefill_cuda_graph_runner": graphs, "sglang.srt.model_executor.cuda_graph_runner": graphs,
          "sglang.srt.model_executor.piecewise_cuda_graph_runner": graphs}
 oomsight_phases.HOOKS.update(HOOKS)
