@@ -8,15 +8,15 @@
 an answer; what cannot be answered raises OomsightError with the words of the command line. In a notebook a result shows its
 report."""
 import os
-from typing import List, Mapping, Optional, Sequence, Union
+from typing import List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._abi import (HubError, InputError, InputNotFoundError, InternalError, OomsightError, Size, UnsupportedError,
                    UsageError)
-from ._results import (Check, Checked, DryRun, Evidence, Explanation, Fix, Gpu, GpuModel, Hold, Incident, Inert, Matrix, Phase, Plan, Point,
+from ._results import (Check, Checked, Choice, DryRun, Evidence, Explanation, Fix, Gpu, GpuModel, Hold, Incident, Inert, Matrix, Phase, Plan, Point,
                        Replay, WhatIf)
 
-__all__ = ["plan", "explain", "replay", "check", "matrix", "gpus", "dryrun", "Check", "Checked", "GpuModel", "Matrix", "Point", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
+__all__ = ["plan", "explain", "replay", "check", "matrix", "gpus", "dryrun", "Check", "Checked", "Choice", "GpuModel", "Matrix", "Point", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
            "Inert", "Gpu", "Evidence", "WhatIf", "OomsightError", "UsageError", "InputError", "InputNotFoundError", "HubError",
            "UnsupportedError", "InternalError", "__version__"]
 __version__ = "0.1.0"
@@ -35,43 +35,59 @@ def _words(command: Command) -> List[str]:
     return [os.fspath(word) for word in command]
 
 
-def _served(command: CommandOrModel) -> List[str]:
+def _served(command: CommandOrModel, engine: Optional[str] = None) -> List[str]:
     """The words of a command; a model alone is served as it is."""
+    server = [engine or "vllm", "serve"]
     if isinstance(command, os.PathLike):
-        return ["vllm", "serve", os.fspath(command)]
+        return server + [os.fspath(command)]
     if isinstance(command, str) and os.path.isdir(command):
-        return ["vllm", "serve", command]
+        return server + [command]
     given = _words(command)
-    return ["vllm", "serve"] + given if len(given) == 1 else given
+    return server + given if len(given) == 1 else given
+
+
+def _engine(engine: Optional[str], version: Optional[str]) -> Tuple[Optional[str], Optional[str]]:
+    """"sglang", "sglang=0.5.23" or "=0.32.0" as name and version; a version that was given apart goes first."""
+    name, _, told = (engine or "").partition("=")
+    if version and told and version != told:
+        raise UsageError(7, "engine=%r and vllm=%r are two versions" % (engine, version))
+    return name or None, version or told or None
 
 
 def plan(command: CommandOrModel, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
          compute_capability: Optional[str] = None, vllm: Optional[str] = None, env: Optional[Mapping[str, str]] = None,
-         host_ram: Optional[Size] = None, fixes: bool = True, hub: bool = True, data: Optional[Path] = None) -> Plan:
+         host_ram: Optional[Size] = None, fixes: bool = True, hub: bool = True, data: Optional[Path] = None,
+         engine: Optional[str] = None) -> Plan:
     """Will `command` (``vllm serve MODEL ...``, or a model alone) start, and how much is left? The result is true when it starts.
 
     gpu: "A30x4", "5090", ... as `oomsight gpus` lists them; gpu_total: what the device or slice really shows (bytes or
-    "23.5GiB"); gpu_used: held by others; vllm: engine version, the newest known when None; env: variables the engine would
+    "23.5GiB"); gpu_used: held by others; engine: "sglang" or "sglang=0.5.23", the one that the command starts when None; vllm: its version
+    alone, the newest known when None; env: variables the engine would
     see; host_ram: of the machine, for weights kept there (64 GiB are assumed); fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
-    given = _served(command)
+    name, version = _engine(engine, vllm)
+    given = _served(command, name)
     seen = ["%s=%s" % pair for pair in (env or {}).items()]
     params = _abi.CPlanParams(
         size=_abi.sizeof(_abi.CPlanParams), data=_abi.data(None if data is None else os.fspath(data)),
         command=_abi.words(given), command_count=len(given), gpu=_abi.encode(gpu), gpu_total_bytes=_abi.size(gpu_total, "gpu_total"),
         gpu_used_bytes=_abi.size(gpu_used, "gpu_used"), compute_capability=_abi.encode(compute_capability),
-        engine_version=_abi.encode(vllm), environment=_abi.words(seen), environment_count=len(seen), skip_fixes=int(not fixes),
+        engine=_abi.encode(name), engine_version=_abi.encode(version), environment=_abi.words(seen), environment_count=len(seen), skip_fixes=int(not fixes),
         allow_hub=int(hub), host_ram_bytes=_abi.size(host_ram, "host_ram"), gpu_used_known=int(gpu_used is not None))
     return Plan(_abi.Handle("plan", params))
 
 
-def explain(*paths: Path, text: Union[str, bytes, None] = None, hub: bool = False, data: Optional[Path] = None) -> Explanation:
-    """Why did it run out, what to change? Logs in files (plain, gz, zst, xz, tar, zip), or one in memory as `text`."""
+def explain(*paths: Path, text: Union[str, bytes, None] = None, hub: bool = False, data: Optional[Path] = None, gpu: Optional[str] = None,
+            model: Optional[Path] = None, version: Optional[str] = None) -> Explanation:
+    """Why did it run out, what to change? Logs in files (plain, gz, zst, xz, tar, zip), or one in memory as `text`.
+
+    gpu, model, version (of the engine): what the log does not tell; what it tells stands."""
     files = _abi.words([os.fspath(path) for path in paths])
     log = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
     if (log is None) == (not paths):
         raise UsageError(7, "explain takes files, or text=")
     params = _abi.CExplainParams(size=_abi.sizeof(_abi.CExplainParams), data=_abi.data(None if data is None else os.fspath(data)),
-                                 paths=files, path_count=len(paths), text=log, text_bytes=len(log or b""), allow_hub=int(hub))
+                                 paths=files, path_count=len(paths), text=log, text_bytes=len(log or b""), allow_hub=int(hub), gpu=_abi.encode(gpu),
+                                 model=_abi.encode(None if model is None else os.fspath(model)), engine_version=_abi.encode(version))
     return Explanation(_abi.Handle("explain", params))
 
 
@@ -129,27 +145,29 @@ def gpus() -> List[GpuModel]:
 
 def dryrun(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
            slice: Optional[Size] = None, load: Optional[str] = None, trace: Optional[Path] = None, timeout: int = 3600,
-           quiet: bool = True) -> DryRun:
+           quiet: bool = True, html: bool = False) -> DryRun:
     """Start the real engine on a GPU that is not there. `command` must be installed here; it takes as long as a start does.
 
-    load: "N:IN:OUT", requests to send when it is ready; trace: a file for `replay`; quiet: no engine log on stderr."""
+    load: "N:IN:OUT", requests to send when it is ready; trace: a file for `replay`; quiet: no engine log on stderr; html: the report as a
+    page, too, for `html()` and notebooks."""
     import subprocess
     import tempfile
 
     from ._command import command_path, environment
 
-    options = ["--format", "html", "--timeout", str(timeout)] + (["--quiet"] if quiet else [])
+    options = ["--format", "html" if html else "text", "--timeout", str(timeout)] + (["--quiet"] if quiet else [])
     for name, value in (("--gpu", gpu), ("--gpu-total", gpu_total), ("--gpu-used", gpu_used), ("--slice", slice), ("--load", load),
                         ("--trace", None if trace is None else os.fspath(trace))):
         if value is not None:
             options += [name, str(value)]
     with tempfile.TemporaryDirectory(prefix="oomsight-") as folder:
-        page = os.path.join(folder, "dryrun.html")
-        run = subprocess.run([command_path(), "dryrun"] + options + ["--output", page, "--"] + _words(command), env=environment(),
-                             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE if quiet else None, universal_newlines=True)
+        page, report = os.path.join(folder, "page"), os.path.join(folder, "report.json")
+        run = subprocess.run([command_path(), "dryrun"] + options + ["--report", report, "--output", page, "--"] + _words(command),
+                             env=environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE if quiet else None,
+                             universal_newlines=True)
         if not os.path.exists(page):
             said = (run.stderr or "").strip().splitlines()
             text = said[-1] if said else "no report (exit %d)" % run.returncode
             raise {2: UsageError, 4: InternalError}.get(run.returncode, InputError)(run.returncode, text)
-        with open(page, encoding="utf-8") as f:
-            return DryRun(f.read(), run.returncode)
+        with open(report, encoding="utf-8") as f, open(page, encoding="utf-8") as shown:
+            return DryRun(f.read(), shown.read(), run.returncode)

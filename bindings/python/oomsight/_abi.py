@@ -163,16 +163,12 @@ def words(values: Sequence[str]) -> Any:
 
 
 def size(value: Optional[Size], name: str) -> int:
-    """Bytes of 23.5GiB, 24GB, 24564MiB or a number; None is 0: not given."""
+    """Bytes of 23.5GiB, 24GB, 24564MiB or a number of bytes; None is 0: not given. 24 alone could be anything and is refused."""
     if value is None:
         return 0
-    if isinstance(value, int):
-        if value < 0:
-            raise UsageError(7, "%s takes a size such as 23.5GiB, not '%d'" % (name, value))
-        return value
     parsed = c_uint64()
-    if not library().oomsight_size_parse(os.fsencode(value), byref(parsed)):
-        raise UsageError(7, "%s takes a size such as 23.5GiB, not '%s'" % (name, value))
+    if not library().oomsight_size_parse(os.fsencode(str(value)), byref(parsed)):
+        raise UsageError(7, "%s takes a size with its unit, such as 23.5GiB, not '%s'" % (name, value))
     return parsed.value
 
 

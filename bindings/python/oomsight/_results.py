@@ -2,7 +2,7 @@
 object is in `data`. Bytes are integers, an unknown quantity is None, never 0."""
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ._abi import VERDICTS, Handle
+from ._abi import VERDICTS, Handle, UsageError
 
 
 def parse(text: str) -> Any:
@@ -53,6 +53,17 @@ class Gpu(NamedTuple):
     name: Optional[str]
     devices: Optional[int]
     total_bytes: Optional[int]
+
+
+class Choice(NamedTuple):
+    """A GPU on which a command likely starts, with the fewest cards that are enough."""
+    gpu: str
+    count: int  # type: ignore[assignment]
+    memory_bytes: int
+    flags: Tuple[str, ...]
+    verdict: str
+    probability: Optional[float]
+    kv_tokens: int
 
 
 class GpuModel(NamedTuple):
@@ -189,9 +200,21 @@ class Plan(_Report):
         return str(self._handle.call("answer").decode())
 
     @property
-    def probability(self) -> float:
-        """Of starting: 0 to 1, as measured starts of that estimate turned out."""
-        return float(self._handle.call("probability"))
+    def probability(self) -> Optional[float]:
+        """Of starting: 0 to 1, as measured starts of that estimate turned out; None when nobody can tell."""
+        found = float(self._handle.call("probability"))
+        return None if found < 0 else found
+
+    @property
+    def doubts(self) -> Tuple[str, ...]:
+        """Why a start that fits is not certain."""
+        return tuple(self.data.get("doubts", ()))
+
+    @property
+    def choices(self) -> Tuple[Choice, ...]:
+        """Of a plan for gpu="all": every GPU on which it likely starts, the least memory first."""
+        return tuple(Choice(row["gpu"], row["count"], row["memory_bytes"], tuple(row["flags"]), row["verdict"], row["probability"], row["kv_tokens"])
+                     for row in self.data.get("choices", ()))
 
     @property
     def fits(self) -> bool:
@@ -230,7 +253,7 @@ class Plan(_Report):
 
     @property
     def cause(self) -> Optional[str]:
-        return self.data["cause"]  # type: ignore[no-any-return]
+        return self.data.get("cause")
 
     @property
     def why(self) -> Optional[str]:
@@ -239,28 +262,29 @@ class Plan(_Report):
     @property
     def tried_bytes(self) -> Optional[int]:
         """The allocation the engine would print as "Tried to allocate"."""
-        return self.data["tried_bytes"]  # type: ignore[no-any-return]
+        return self.data.get("tried_bytes")
 
     @property
-    def gpu(self) -> Gpu:
-        gpu = self.data["gpu"]
-        return Gpu(gpu["name"], gpu["count"], gpu["total_bytes"])
+    def gpu(self) -> Optional[Gpu]:
+        """None of a plan for gpu="all": see `choices`."""
+        gpu = self.data.get("gpu")
+        return gpu and Gpu(gpu["name"], gpu["count"], gpu["total_bytes"])
 
     @property
     def phases(self) -> Tuple[Phase, ...]:
-        return tuple(_phase(row) for row in self.data["phases"])
+        return tuple(_phase(row) for row in self.data.get("phases", ()))
 
     @property
     def fixes(self) -> Tuple[Fix, ...]:
-        return tuple(_fix(row) for row in self.data["fixes"])
+        return tuple(_fix(row) for row in self.data.get("fixes", ()))
 
     @property
     def inert(self) -> Tuple[Inert, ...]:
-        return tuple(Inert(row["flag"], row["why"]) for row in self.data["inert"])
+        return tuple(Inert(row["flag"], row["why"]) for row in self.data.get("inert", ()))
 
     @property
     def notes(self) -> Tuple[str, ...]:
-        return tuple(self.data["notes"])
+        return tuple(self.data.get("notes", ()))
 
     def __repr__(self) -> str:
         return "<oomsight.Plan %s%s>" % (self.answer, " in " + self.phase if self.phase else "")
@@ -432,9 +456,9 @@ class Matrix:
 class DryRun:
     """The real engine on a GPU that is not there: what was measured."""
 
-    def __init__(self, page: str, exit_code: int) -> None:
-        self._page, self.exit_code = page, exit_code
-        self.data: Dict[str, Any] = page_documents(page)[0]
+    def __init__(self, report: str, shown: str, exit_code: int) -> None:
+        self._shown, self.exit_code = shown, exit_code
+        self.data: Dict[str, Any] = parse(report)
         self.verdict: str = self.data["verdict"]
         self.phase: Optional[str] = self.data["phase"]
         self.tried_bytes: Optional[int] = self.data["tried_bytes"]
@@ -448,17 +472,23 @@ class DryRun:
     def phases(self) -> Tuple[Phase, ...]:
         return tuple(_phase(row) for row in self.data["phases"])
 
+    @property
+    def _is_page(self) -> bool:
+        return self._shown.lstrip().startswith("<!doctype html>")
+
     def text(self) -> str:
-        return page_text(self._page)
+        return page_text(self._shown) if self._is_page else self._shown
 
     def html(self) -> str:
-        return self._page
+        if not self._is_page:
+            raise UsageError(7, "the page is made when dryrun() is asked with html=True")
+        return self._shown
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return framed(self._page, 900)
+        return framed(self._shown, 900) if self._is_page else "<pre>%s</pre>" % self._shown.replace("&", "&amp;").replace("<", "&lt;")
 
     def __repr__(self) -> str:
         return "<oomsight.DryRun %s%s>" % (self.verdict, " in " + self.phase if self.phase else "")
