@@ -3,7 +3,7 @@
 'use strict';
 const $ = id => document.getElementById(id);
 const HUB = 'https://huggingface.co/';
-const CONFIG_MOST = 4 << 20, SNIFF = 64 << 10;
+const CONFIG_MOST = 4 << 20;
 
 /* ---- the command in its worker ---- */
 /* Fetched and compiled beside everything else that is loaded, once: a worker that was stopped is replaced by one that gets the same program. */
@@ -47,60 +47,83 @@ function stop() {
   waiting.clear();
 }
 
-/* ---- models: configs in the shape of a Hugging Face cache, where the command looks for them ---- */
+/* ---- models: configs where the command looks for them, each bound to the name that it was given for ---- */
 const configs = new Map(); /* name -> text */
 const origins = new Map(); /* name -> key of WORDS */
 const known = new Set();   /* names that the command has in its own catalogue */
 let names = null;          /* when they are there */
-let loose = null;          /* a config.json that was dropped, for whatever model is named next */
+let loose = null;          /* a config.json for the model that is named next */
+const isHubName = name => /^[\w][\w.-]*(\/[\w][\w.-]*)?$/.test(name) && !name.includes('--') && !name.includes('..');
 function cacheFiles() {
   const files = [];
   for (const [name, text] of configs) {
     const folder = 'hf/models--' + name.replaceAll('/', '--');
-    files.push([folder + '/refs/main', 'given'], [folder + '/snapshots/given/config.json', text]);
+    if (isHubName(name)) files.push([folder + '/refs/main', 'given'], [folder + '/snapshots/given/config.json', text]);
+    else files.push([name.replace(/^[./]+/, '').replace(/\/+$/, '') + '/config.json', text]); /* a folder of a machine */
   }
   return files;
 }
 const ENVIRONMENT = { HF_HUB_CACHE: '/hf', HF_HUB_OFFLINE: '1', NO_COLOR: '1' };
-function modelOf(command) {
-  for (let i = 0; i < command.length; i++) {
-    if (command[i].startsWith('--model=')) return command[i].slice(8);
-    if (command[i] === '--model' || command[i] === '--model-path') return command[i + 1] || null;
-    if (command[i] === 'serve' && command[i + 1] && !command[i + 1].startsWith('-')) return command[i + 1];
-  }
-  return null;
+function bind(name, text, origin) {
+  configs.set(name, text); origins.set(name, origin);
+  tellConfigs();
 }
-/* As names on the hub are: a folder of a machine is none, and gets the config that was dropped all the same. */
-const isHubName = name => /^[\w][\w.-]*(\/[\w][\w.-]*)?$/.test(name) && !name.includes('--') && !name.includes('..');
-function isConfig(text) {
-  try { const config = JSON.parse(text); return config && typeof config === 'object' && ('architectures' in config || 'model_type' in config); } catch { return false; }
+function unbind(name) {
+  if (name === null) loose = null; else configs.delete(name), origins.delete(name);
+  tellConfigs();
+  if (name !== null && $('command').value.trim()) return planNow();
+}
+/* What was given, and how to take it back. */
+function tellConfigs() {
+  const chip = (name, text) => {
+    const part = document.createElement('span'), remove = document.createElement('button');
+    part.className = 'chip';
+    remove.type = 'button'; remove.textContent = '\u00d7';
+    remove.setAttribute('aria-label', words('remove', text));
+    remove.onclick = () => unbind(name);
+    part.append(text + ' ', remove);
+    return part;
+  };
+  $('configs').replaceChildren(...[...configs.keys()].map(name => chip(name, words(origins.get(name), name))), ...(loose === null ? [] : [chip(null, words('loose'))]));
+  $('configs').hidden = !$('configs').childNodes.length;
 }
 async function fetchConfig(name) {
   let why = '';
   try {
     const answer = await fetch(HUB + name + '/resolve/main/config.json', { credentials: 'omit', referrerPolicy: 'no-referrer' });
     const text = answer.ok ? await answer.text() : '';
-    if (answer.ok && text.length < CONFIG_MOST && isConfig(text)) {
-      configs.set(name, text); origins.set(name, 'fetched');
+    const seen = answer.ok && text.length < CONFIG_MOST ? await whatIs(text) : null;
+    if (seen && seen.kind === 'config') {
+      bind(name, text, 'fetched');
       return planNow();
     }
     why = answer.ok ? 'JSON' : String(answer.status);
   } catch (error) { why = error.message; }
   $('model').textContent = words('refused', name, why);
 }
+function button(text, act) {
+  const made = document.createElement('button');
+  made.type = 'button';
+  made.textContent = text;
+  made.onclick = act;
+  return made;
+}
+/* The config that waits for a name gets this one; a model of the catalogue is planned by its own until somebody says otherwise. */
+function nameModel(name) {
+  if (loose === null || !name) return;
+  if (!known.has(name)) { const text = loose; loose = null; return bind(name, text, 'given'); }
+}
 function tellModel(name) {
   const note = $('model');
   note.textContent = '';
-  if (!name) return;
-  if (configs.has(name)) { note.textContent = words(origins.get(name), name); return; }
-  if (known.has(name)) { note.textContent = words('known', name); return; }
+  if (!name || configs.has(name)) return;
+  if (known.has(name)) {
+    note.textContent = words(loose === null ? 'known' : 'askConfig', name) + ' ';
+    if (loose !== null) note.append(button(words('takeMine'), () => { const text = loose; loose = null; bind(name, text, 'given'); planNow(); }), ' ', button(words('takeKnown'), () => { unbind(null); tellModel(name); }));
+    return;
+  }
   note.textContent = words('unknown', name) + ' ';
-  if (!isHubName(name)) return;
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = words('fetch');
-  button.onclick = () => fetchConfig(name);
-  note.append(button);
+  if (isHubName(name)) note.append(words('or') + ' ', button(words('fetch'), () => fetchConfig(name)));
 }
 
 /* ---- showing ---- */
@@ -114,7 +137,9 @@ function showProgress(read, size) {
 function begin() {
   if (waiting.size) stop(); /* whoever asked before is answered with nothing */
   $('answerTitle').hidden = false;
-  for (const id of ['message', 'report', 'acts', 'choices']) $(id).hidden = true;
+  for (const id of ['message', 'report', 'acts', 'choices', 'said']) $(id).hidden = true;
+  $('model').textContent = '';
+  setLink(null);
   $('progress').removeAttribute('value');
   $('wait').hidden = false;
   showState(words('working'));
@@ -135,6 +160,17 @@ function end(mine, result, share) {
   const top = $('answer').getBoundingClientRect().top;
   if (top < 0 || top > innerHeight / 2) $('answer').scrollIntoView({ block: 'start' }); /* on a phone it lies below both boxes */
 }
+/* A line above the answer: what the text was taken for, whose GPU it is. */
+function say(text) {
+  $('said').textContent = ($('said').hidden ? '' : $('said').textContent + ' ') + text;
+  $('said').hidden = false;
+}
+/* No answer, and why not. */
+function giveUp(mine, text) {
+  if (mine !== turn) return;
+  $('wait').hidden = true;
+  showState(text);
+}
 let saved = null;
 function showReport(html) {
   const theme = document.documentElement.dataset.theme;
@@ -154,30 +190,86 @@ addEventListener('message', event => {
 });
 const LANGUAGE = () => ['--lang', language ? 'zh' : 'en'];
 
+/* ---- what is it? ---- */
+/* Told by the command; null: stopped. */
+async function whatIs(input) {
+  const seen = await run(['what', '--json', '-'], [['-', input]], ENVIRONMENT);
+  if (!seen) return null;
+  try { return JSON.parse(seen.out); } catch { return { kind: 'log', engine: null }; } /* unreadable: its own command says why */
+}
+/* A text of one of the boxes, or a file: answered by what it is, wherever it was put. */
+async function answer(input, box, chosen = 0) {
+  const mine = begin();
+  shown = () => answer(input, box, chosen);
+  const seen = await whatIs(input);
+  if (!seen || mine !== turn) return end(mine, null);
+  const text = typeof input === 'string' ? input : seen.kind === 'command' || seen.kind === 'config' ? await input.text() : null;
+  if (mine !== turn) return;
+  switch (seen.kind) {
+    case 'empty': return giveUp(mine, words(typeof input === 'string' ? 'nothing' : 'emptyFile'));
+    case 'config': return takeConfig(text);
+    case 'other': return giveUp(mine, words('other', seen.engine));
+    case 'trace': return replay(mine, input);
+    case 'command':
+      if (box !== 'command') { $('command').value = text; if (box === 'log') $('log').value = ''; say(words('isCommand')); }
+      return plan(mine, text, seen.engine, chosen);
+    case 'log':
+      if (box === 'command') { $('log').value = text; $('command').value = ''; say(words('isLog')); }
+      return explain(mine, [input], box === 'command' ? text : null);
+    default: return box === 'command' ? plan(mine, text, null, chosen) : explain(mine, [input]);
+  }
+}
+
 /* ---- plan ---- */
-const looksLikeYaml = text => /^\s*(-\s+)?[\w.\/"'-]+:(\s|$)/m.test(text) && !/^\s*(sudo\s+)?(vllm|docker|podman|python3?|exec|nohup)\s/.test(text);
-async function commandsIn(text) {
-  const name = looksLikeYaml(text) ? 'in/compose.yaml' : /^\s*FROM\s/m.test(text) ? 'in/Dockerfile' : 'in/serve.sh';
-  const found = await run(['check', '--json', '--gpu', 'h100', '/' + name], [[name, text.replace(/\r\n?/g, '\n') + '\n'], ...cacheFiles()], ENVIRONMENT);
+async function check(text, gpu) {
+  const found = await run(['check', '--json', '--offline', ...(gpu ? ['--gpu', gpu] : []), '-'], [['-', text], ...cacheFiles()], ENVIRONMENT);
   if (!found) return null;
-  try { return JSON.parse(found.out).commands; } catch { return []; }
+  try { return JSON.parse(found.out); } catch { return { commands: [], not_looked_at: [{ problem: found.err.trim() }] }; }
 }
-function gpuFor(found) {
-  const named = $('gpu').value.trim();
-  if (named) return /x\d+$/i.test(named) || !(found.gpus > 1) ? named : named + 'x' + found.gpus;
-  return found.gpu ? found.gpu + (found.gpus > 1 ? 'x' + found.gpus : '') : '';
+/* {gpu, engine, ...} of the words before `--`. */
+function optionsOf(words) {
+  const options = {};
+  for (let i = 0; words[i] && words[i] !== '--'; i += 2) options[words[i].slice(2)] = words[i + 1];
+  return options;
 }
-async function planOne(mine, found) {
-  const gpu = gpuFor(found), version = $('version').value || found.engine_version;
-  if (!gpu) { $('wait').hidden = true; showState(words('needGpu')); $('gpu').focus(); return; }
-  const model = modelOf(found.command);
+const commandOf = words => words.slice(words.indexOf('--') + 1);
+/* The commands of the text, each with the options of its plan. The box's GPU goes before the file's own, which is then told. */
+async function commandsIn(text, gpu) {
+  const found = await check(text, gpu);
+  if (!found) return null;
+  for (const c of found.commands) c.options = optionsOf(c.plan || []);
+  const other = c => c.options.gpu && c.options.gpu !== gpu && c.options.gpu !== gpu + 'x' + c.gpus;
+  if (!gpu) { for (const c of found.commands) c.own = c.options.gpu || null; return found; }
+  if (!found.commands.some(other)) return found;
+  const alone = await check(text, ''); /* by the file, or a slice of the box's? */
+  if (!alone) return null;
+  alone.commands.forEach((c, i) => {
+    const own = optionsOf(c.plan || []).gpu, to = found.commands[i];
+    if (!own || !to) return;
+    to.own = own;
+    to.options.gpu = /x\d+$/i.test(gpu) || !(to.gpus > 1) ? gpu : gpu + 'x' + to.gpus;
+  });
+  return found;
+}
+let extra = null; /* what a link says of its command besides GPU and release */
+function planWords(found) {
+  const options = { ...found.options, ...(extra || {}) };
+  if ($('version').value) options.engine = $('version').value;
+  return [...Object.entries(options).flatMap(([name, value]) => ['--' + name, value]), '--', ...commandOf(found.plan)];
+}
+async function planOne(mine, commands, chosen) {
+  const found = commands[chosen], gpu = $('gpu').value.trim();
+  if (!found.plan) return giveUp(mine, found.problem);
+  setEngine(found.engine);
   await names;
-  if (loose && model && isHubName(model)) { configs.set(model, loose); origins.set(model, 'given'); loose = null; }
-  tellModel(model);
-  const args = ['plan', '--offline', '--format', 'html', ...LANGUAGE(), '--gpu', gpu, ...(version ? ['--vllm', version] : []), '--', ...found.command];
-  const files = cacheFiles();
-  if (loose && model && model.startsWith('/')) files.push([model.replace(/^\/+/, '') + '/config.json', loose]);
-  end(mine, await run(args, files, ENVIRONMENT), true);
+  nameModel(found.model);
+  tellModel(found.model);
+  if (!found.options.gpu && !(extra && extra['gpu-total'])) { giveUp(mine, words('needGpu')); $('gpu').focus(); return; }
+  if (found.own) say(gpu ? words('otherGpu', found.own, gpu) : words('fileGpu', found.own));
+  const asked = planWords(found);
+  const result = await run(['plan', '--offline', '--format', 'html', ...LANGUAGE(), ...asked], cacheFiles(), ENVIRONMENT);
+  end(mine, result, true);
+  if (result && result.out && mine === turn) await keepInLink(commands, chosen, optionsOf(asked));
 }
 function offer(commands, chosen) {
   const group = $('choices');
@@ -185,36 +277,49 @@ function offer(commands, chosen) {
   group.hidden = commands.length < 2;
   if (commands.length < 2) return;
   commands.forEach((found, i) => {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = (found.name || found.kind) + ': ' + (modelOf(found.command) || i + 1);
-    button.setAttribute('aria-pressed', String(i === chosen));
-    button.onclick = () => { const mine = begin(); offer(commands, i); planOne(mine, commands[i]); };
-    group.append(button);
+    const one = button((found.name || found.kind) + ': ' + (found.model || i + 1), () => {
+      const mine = begin();
+      extra = null;
+      shown = () => answer($('command').value, 'command', i);
+      offer(commands, i);
+      planOne(mine, commands, i);
+    });
+    one.setAttribute('aria-pressed', String(i === chosen));
+    group.append(one);
   });
 }
-async function planNow() {
-  const text = $('command').value.trim();
-  if (!text) { showState(words('nothing')); $('command').focus(); return; }
-  const mine = begin();
-  shown = planNow;
-  const commands = await commandsIn(text);
-  if (!commands || mine !== turn) return end(mine, null);
-  if (!commands.length) { $('wait').hidden = true; showState(words('noCommand')); return; }
-  offer(commands, 0);
-  await planOne(mine, commands[0]);
-  if (mine === turn) await keepInLink(text);
+async function plan(mine, text, engine, chosen) {
+  const found = await commandsIn(text, $('gpu').value.trim());
+  if (!found || mine !== turn) return end(mine, null);
+  const commands = found.commands;
+  if (!commands.length) return giveUp(mine, [words('noCommand'), ...found.not_looked_at.map(gap => gap.problem)].join(' '));
+  const one = Math.min(chosen, commands.length - 1);
+  offer(commands, one);
+  await planOne(mine, commands, one);
 }
-/* A link carries the command, without its secrets; a log never gets there. */
-async function keepInLink(text) {
-  const clean = await run(['redact', '/in/command'], [['in/command', text]], ENVIRONMENT);
-  if (!clean || clean.code !== 0) return;
-  const parts = new URLSearchParams({ c: clean.out.trim() });
-  if ($('gpu').value.trim()) parts.set('gpu', $('gpu').value.trim());
-  if ($('version').value) parts.set('vllm', $('version').value);
-  if (language) parts.set('lang', 'zh');
-  if (new URLSearchParams(location.hash.slice(1)).has('embed')) parts.set('embed', '');
-  try { history.replaceState(null, '', '#' + parts); } catch { /* a page from a file may not */ }
+const planNow = (chosen = 0) => answer($('command').value, 'command', chosen);
+
+/* ---- links: the commands that were recognised, never the text they stood in ---- */
+const LINK_MOST = 6000;
+function quoted(word) { return /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'"; }
+const lineOf = found => { const list = commandOf(found.plan); return list.length === 1 ? list[0] : list.map(quoted).join(' '); };
+const LINK_OPTIONS = ['gpu', 'engine', 'gpu-total', 'gpu-used', 'gpu-cc', 'host-ram'];
+/* The address of a question; null: there is none. */
+function setLink(parts) {
+  const kept = new URLSearchParams(parts || {});
+  if (language) kept.set('lang', 'zh');
+  if (new URLSearchParams(location.hash.slice(1)).has('embed')) kept.set('embed', '');
+  try { history.replaceState(null, '', location.pathname + location.search + (String(kept) ? '#' + kept : '')); } catch { /* a page from a file may not */ }
+}
+async function keepInLink(commands, chosen, options) {
+  const lines = commands.filter(found => found.plan).map(lineOf), all = lines.join('\n').length < LINK_MOST;
+  const mine = turn, text = all ? lines.join('\n') : lineOf(commands[chosen]);
+  const clean = await run(['redact', '-'], [['-', text]], ENVIRONMENT);
+  if (!clean || clean.code !== 0 || mine !== turn) return;
+  const parts = { c: clean.out.trim() }, index = commands.filter(found => found.plan).indexOf(commands[chosen]);
+  for (const name of LINK_OPTIONS) if (options[name]) parts[name] = options[name];
+  if (all && index) parts.n = index;
+  setLink(parts);
 }
 function fromLink() {
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -222,66 +327,80 @@ function fromLink() {
   if (!parts.get('c')) return false;
   $('command').value = parts.get('c');
   $('gpu').value = parts.get('gpu') || '';
-  const version = parts.get('vllm') || '';
-  if (/^[\d.]+$/.test(version) && ![...$('version').options].some(o => o.value === version)) $('version').append(new Option(version, version));
-  $('version').value = /^[\d.]+$/.test(version) ? version : '';
+  const release = parts.get('engine') || (parts.get('vllm') ? 'vllm=' + parts.get('vllm') : '');
+  const valid = /^[a-z]+=[\w.]+$/.test(release);
+  if (valid && ![...$('version').options].some(o => o.value === release)) $('version').append(new Option(release, release));
+  $('version').value = valid ? release : '';
+  extra = {};
+  for (const name of LINK_OPTIONS.slice(2)) if (parts.get(name)) extra[name] = parts.get(name);
   return true;
 }
+const linkChoice = () => Number(new URLSearchParams(location.hash.slice(1)).get('n')) || 0;
 
 /* ---- explain and replay ---- */
-async function isTrace(file) {
-  const head = new Uint8Array(await file.slice(0, SNIFF).arrayBuffer());
-  if (head[0] === 0x80) return true; /* a pickle */
-  const text = new TextDecoder('latin1').decode(head);
-  if (/\.(pickle|pkl)(\.gz)?$/i.test(file.name || '')) return true;
-  return /^oomsight/i.test(text) || (text[0] === '{' && /"(segments|device_traces|op)"\s*:/.test(text));
+/* A file by its own name, as in the folder of whoever asks the command; what was pasted is standard input. */
+const named = (file, i) => (i ? i + '-' : '') + (file.name || 'log').replace(/[^\w.-]/g, '_').replace(/^[-.]/, '_').slice(-80);
+const inputs = list => list.map((file, i) => [typeof file === 'string' ? '-' : named(file, i), file]);
+/* `text`: commands in it are offered, too. */
+async function explain(mine, list, text) {
+  const files = inputs(list);
+  const result = await run(['explain', '--format', 'html', ...LANGUAGE(), ...files.map(([path]) => path)], [...files, ...cacheFiles()], ENVIRONMENT);
+  end(mine, result, false);
+  if (!text || !result || mine !== turn) return;
+  const found = await check(text, '');
+  if (!found || mine !== turn) return;
+  for (const c of found.commands.filter(c => c.plan).slice(0, 3)) {
+    const line = lineOf(c);
+    say(words('inLog'));
+    $('said').append(' ', button(words('planGo') + ': ' + line.slice(0, 80), () => { $('command').value = line; planNow(); }));
+  }
 }
-async function explainNow(files) {
-  const mine = begin();
-  shown = () => explainNow(files);
-  const inside = new URLSearchParams(location.hash.slice(1)).has('embed') ? '#embed=' : '';
-  history.replaceState(null, '', location.pathname + location.search + inside);
-  const named = files.map((file, i) => ['in/' + (i ? i + '-' : '') + (file.name || 'log').replace(/[^\w.-]/g, '_').slice(-80), file]);
-  const trace = await isTrace(files[0]);
-  const how = trace ? ['replay', ...named.slice(0, 1).map(([path]) => '/' + path)] : ['explain', ...named.map(([path]) => '/' + path)];
-  const args = [how[0], '--format', 'html', ...LANGUAGE(), ...how.slice(1)];
-  if (mine === turn) end(mine, await run(args, [...named, ...cacheFiles()], ENVIRONMENT), false);
+async function replay(mine, input) {
+  const files = inputs([input]);
+  end(mine, await run(['replay', '--format', 'html', ...LANGUAGE(), files[0][0]], files, ENVIRONMENT), false);
 }
 
 /* ---- what people do ---- */
+/* A config is for the model that is named now; without one, for the next. */
+async function takeConfig(text) {
+  const mine = begin();
+  loose = text;
+  const command = $('command').value;
+  const found = command.trim() ? await check(command, '') : null;
+  if (mine !== turn) return;
+  tellConfigs();
+  if (found && found.commands.some(c => c.model)) {
+    const chosen = [...$('choices').children].findIndex(one => one.getAttribute('aria-pressed') === 'true');
+    return planNow(Math.max(chosen, 0));
+  }
+  giveUp(mine, words('keptConfig'));
+  $('command').focus();
+}
 async function take(list) {
   const files = [...list];
-  if (!files.length) return;
-  if (files.length === 1 && /\.json$/i.test(files[0].name) && files[0].size < CONFIG_MOST) {
-    const text = await files[0].text();
-    if (isConfig(text)) {
-      loose = text;
-      if ($('command').value.trim()) return planNow();
-      $('model').textContent = words('given', files[0].name);
-      return $('command').focus();
-    }
-  }
-  return explainNow(files);
+  if (files.length < 2) return files.length ? answer(files[0], 'file') : undefined;
+  const mine = begin();
+  shown = () => take(files);
+  return explain(mine, files);
 }
 $('plan').addEventListener('submit', event => { event.preventDefault(); planNow(); });
-$('explain').addEventListener('submit', event => {
-  event.preventDefault();
-  if ($('log').value.trim()) return explainNow([new File([$('log').value], 'log')]);
-  showState(words('nothing')); $('log').focus();
-});
+$('explain').addEventListener('submit', event => { event.preventDefault(); answer($('log').value, 'log'); });
+$('command').addEventListener('input', () => { extra = null; });
 for (const id of ['command', 'log']) $(id).addEventListener('keydown', event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit(); });
-$('file').addEventListener('change', event => take(event.target.files));
+$('file').addEventListener('change', event => { const files = [...event.target.files]; event.target.value = ''; take(files); });
 $('config').addEventListener('change', async event => {
   const file = event.target.files[0];
+  event.target.value = ''; /* the same file may be chosen again after it was removed */
   if (!file) return;
-  const text = file.size < CONFIG_MOST ? await file.text() : '';
-  if (isConfig(text)) { loose = text; if ($('command').value.trim()) planNow(); } else $('model').textContent = words('notConfig', file.name);
+  const text = file.size < CONFIG_MOST ? await file.text() : '', seen = await whatIs(text);
+  if (seen && seen.kind === 'config') return takeConfig(text);
+  $('model').textContent = words('notConfig', file.name);
 });
 addEventListener('dragover', event => { event.preventDefault(); document.body.classList.add('over'); });
 addEventListener('dragleave', event => { if (!event.relatedTarget) document.body.classList.remove('over'); });
 addEventListener('drop', event => { event.preventDefault(); document.body.classList.remove('over'); take(event.dataTransfer.files); });
 $('stop').addEventListener('click', () => { stop(); end(turn, null); });
-$('language').addEventListener('click', () => { setLanguage(language ? 'en' : 'zh'); if (shown && !$('report').hidden) shown(); });
+$('language').addEventListener('click', () => { setLanguage(language ? 'en' : 'zh'); showReleases(); tellConfigs(); if (shown && !$('report').hidden) shown(); });
 $('theme').addEventListener('click', () => {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.dataset.theme = dark ? 'light' : 'dark';
@@ -290,11 +409,11 @@ $('theme').addEventListener('click', () => {
 $('link').addEventListener('click', async () => {
   try { await navigator.clipboard.writeText(location.href); showState(words('copied')); } catch { showState(location.href); }
 });
-addEventListener('hashchange', () => { if (fromLink()) planNow(); });
+addEventListener('hashchange', () => { const n = linkChoice(); if (fromLink()) planNow(n); });
 
 async function lists() {
-  const [gpus, engines] = await Promise.all([run(['gpus', '--json']), run(['engines', '--json'])]);
-  if (!gpus || !engines) return;
+  const [gpus, listed] = await Promise.all([run(['gpus', '--json']), run(['engines', '--json'])]);
+  if (!gpus || !listed) return;
   for (const gpu of JSON.parse(gpus.out).gpus) {
     if (gpu.slice) continue;
     const option = document.createElement('option');
@@ -302,9 +421,34 @@ async function lists() {
     option.label = gpu.name + ' (' + (gpu.total_bytes / 2 ** 30).toFixed(0) + ' GiB)';
     $('gpus').append(option);
   }
-  const chosen = $('version').value;
-  $('version').replaceChildren($('version').options[0], ...JSON.parse(engines.out).versions.reverse().map(version => new Option(version, version)));
-  $('version').value = chosen;
+  engines = JSON.parse(listed.out).engines;
+  showReleases();
+}
+/* ---- releases: those of the command's engine, and of the others for a translation ---- */
+let engines = [];   /* of `oomsight engines` */
+let engine = null;  /* of the last command */
+const titleOf = name => (engines.find(one => one.engine === name) || { title: name }).title;
+function showReleases() {
+  const box = $('version'), chosen = box.value;
+  $('versionName').textContent = engine ? words('versionOf', titleOf(engine)) : words('versionLabel');
+  if (!engines.length) return;
+  const own = engine || engines[0].engine;
+  const groups = [...engines].sort((a, b) => (b.engine === own) - (a.engine === own)).map(one => {
+    const group = document.createElement('optgroup');
+    group.label = one.engine === own || !engine ? one.title : words('translated', one.title);
+    group.append(...[...one.versions].reverse().map(version => new Option(one.title + ' ' + version, one.engine + '=' + version)));
+    return group;
+  });
+  box.replaceChildren(box.options[0], ...groups);
+  if (chosen && ![...box.options].some(option => option.value === chosen)) box.append(new Option(chosen, chosen));
+  box.value = chosen;
+}
+/* A release that was chosen for another engine's command is not this one's. */
+function setEngine(name) {
+  if (name === engine) return;
+  if (engine !== null && $('version').value && !$('version').value.startsWith(name + '=')) $('version').value = '';
+  engine = name;
+  showReleases();
 }
 async function catalogue() {
   try {
@@ -322,7 +466,8 @@ const ready = (async () => {
   setLanguage((navigator.language || '').startsWith('zh') ? 'zh' : 'en');
   start();
   names = catalogue();
-  if (fromLink()) await planNow();
+  const n = linkChoice();
+  if (fromLink()) await planNow(n);
   await lists();
   await names;
   document.documentElement.dataset.ready = '1';

@@ -11,14 +11,14 @@ class WasiExit extends Error {
   constructor(code) { super('exit ' + code); this.code = code; }
 }
 
-/* `files`: a Map of paths without a leading slash to Uint8Array or Blob. `progress(read, size)` is told how far a Blob has been read. */
+/* `files`: a Map of paths without a leading slash to Uint8Array or Blob; `-` is standard input. `progress(read, size)` is told how far a Blob has been read. */
 function wasiSystem(files, args, environment, progress) {
   const coder = new TextEncoder(), decoder = new TextDecoder();
   const output = { 1: [], 2: [] };
   let memory = null, written = 0;
   const view = () => new DataView(memory.buffer);
   const bytes = (at, len) => new Uint8Array(memory.buffer, at, len);
-  const open = new Map([[0, { kind: WASI_CHARACTERS }], [1, { kind: WASI_CHARACTERS }], [2, { kind: WASI_CHARACTERS }], [3, { kind: WASI_FOLDER, path: '' }]]);
+  const open = new Map([[0, files.has('-') ? { kind: WASI_FILE, file: files.get('-'), at: 0 } : { kind: WASI_CHARACTERS }], [1, { kind: WASI_CHARACTERS }], [2, { kind: WASI_CHARACTERS }], [3, { kind: WASI_FOLDER, path: '' }]]);
   let nextFd = 4;
 
   const sizeOf = file => file instanceof Uint8Array ? file.length : file.size;
