@@ -62,11 +62,8 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     size_t count;
     oos_found_doubt doubt;
     check->device_count = 0;
-    OOS_TRY(oos_found_read_at(arena, path, bytes, &list, &count, &doubt, reterr));
+    OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
     for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k]);
-    for (size_t k = 0; k < doubt.applied_count; k++)
-        list_add(check->arena, &check->applied, &check->applied_count, &check->applied_room,
-                 doubt.applied[k]);
     for (size_t k = 0; k < doubt.skip_count; k++)
         doubt_one(check, path, doubt.skips[k].line,
                   doubt.skips[k].broken ? OOS_LEVEL_ERROR : OOS_LEVEL_WARNING,
@@ -204,21 +201,6 @@ static bool is_same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* A patch alone is no command. Its kustomization may stand before or behind it. */
-static void applied_leave_out(oomsight_check *check)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < check->count; i++) {
-        bool out = false;
-        for (size_t k = 0; check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING && !out &&
-                           k < check->applied_count;
-             k++)
-            out = is_same_file(check->list[i].path, check->applied[k]);
-        if (!out) check->list[kept++] = check->list[i];
-    }
-    check->count = kept;
-}
-
 /* Files that a kustomization takes as they are, and that nobody gave. */
 static oomsight_status check_named(oomsight_check *check, const oomsight_check_params *params,
                                    oomsight_error *reterr)
@@ -241,9 +223,7 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
         OOS_TRY(oos_file_is_dir(path) ? check_folder(check, params, path, 0, reterr)
                                       : check_file(check, params, path, reterr));
     }
-    OOS_TRY(check_named(check, params, reterr));
-    applied_leave_out(check);
-    return OOMSIGHT_OK;
+    return check_named(check, params, reterr);
 }
 
 oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,

@@ -17,9 +17,7 @@ struct oomsight_check {
     oos_arena *arena;
     oos_checked *list;
     size_t count, room, files;
-    size_t failing; /* plans so far: the search for what helps costs most, and many alike need it once */
-    const char **applied; /* files that were read as patches of a kustomization */
-    size_t applied_count, applied_room;
+    size_t failing;      /* plans so far: the search for what helps costs most, and many alike need it once */
     const char **looked; /* files that were read */
     size_t looked_count, looked_room;
     const char **named; /* files that a kustomization takes as they are */

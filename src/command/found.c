@@ -663,11 +663,10 @@ static void read_anything(oos_finder *finder, oos_view text)
     finder->skip_count -= skips; /* what the shell did not understand */
 }
 
-static oomsight_status found_read(oos_finder finder, const char *path, oos_view bytes,
-                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
-                                  oomsight_error *reterr)
+oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
+                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
 {
-    oos_arena *arena = finder.arena;
+    oos_finder finder = {.arena = arena, .path = path};
     *ret_list = NULL;
     *ret_count = 0;
     *ret_doubt = (oos_found_doubt){0};
@@ -684,49 +683,31 @@ static oomsight_status found_read(oos_finder finder, const char *path, oos_view 
         return finder.failed ? oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path) : OOMSIGHT_OK;
     }
     finder.most_bytes = UNFOLDED_MAX + 4 * (uint64_t)bytes.len;
-    finder.variables = OOS_NEW_ARRAY(arena, oos_variable, OOS_VARIABLES_MAX);
+    finder.variables = OOS_NEW_ARRAY(arena, oos_variable, OOS_FOUND_VARIABLES_MAX);
     size_t const directive_count = directives_read(arena, bytes, NULL);
     directive *directives = OOS_NEW_ARRAY(arena, directive, directive_count + 1);
     if (!finder.variables || !directives)
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
     (void)directives_read(arena, bytes, directives);
     if (read) read(&finder, bytes);
-    if (finder.count == 0 && named && !finder.doubted && !finder.stopped &&
-        (!read || read == oos_finder_yaml || read == oos_finder_kustomization || read == oos_finder_hcl)) {
+    if (finder.count == 0 && named && !finder.stopped &&
+        (!read || read == oos_finder_yaml || read == oos_finder_hcl)) {
         finder.kind = "text";
         oos_finder_anywhere(&finder, bytes);
     }
-    if (pasted && finder.count == 0 && !finder.doubted && !finder.stopped && !finder.asks)
-        read_anything(&finder, bytes);
+    if (pasted && finder.count == 0 && !finder.stopped && !finder.asks) read_anything(&finder, bytes);
     if (finder.count) file_hints(&finder, bytes);
     bool const nothing = finder.count == 0 && finder.skip_count == 0 && !finder.asks;
     directives_apply(&finder, directives, directive_count);
     if (finder.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
-    if (nothing && !is_ignored(directives, directive_count))
-        ret_doubt->mentions = named ? named : finder.doubted ? oos_engine_list[0].title : NULL;
+    if (nothing && !is_ignored(directives, directive_count)) ret_doubt->mentions = named;
     ret_doubt->other = finder.other;
     ret_doubt->skips = finder.skips;
     ret_doubt->skip_count = finder.skip_count;
-    ret_doubt->applied = finder.applied.list;
-    ret_doubt->applied_count = finder.applied.count;
     ret_doubt->named = finder.named.list;
     ret_doubt->named_count = finder.named.count;
-    ret_doubt->line = finder.doubted ? finder.doubted : named_line;
+    ret_doubt->line = named_line;
     *ret_list = finder.list;
     *ret_count = finder.count;
     return OOMSIGHT_OK;
-}
-
-oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
-                               size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
-{
-    return found_read((oos_finder){.arena = arena}, path, bytes, ret_list, ret_count, ret_doubt, reterr);
-}
-
-oomsight_status oos_found_read_at(oos_arena *arena, const char *path, oos_view bytes,
-                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
-                                  oomsight_error *reterr)
-{
-    return found_read((oos_finder){.arena = arena, .path = path}, path, bytes, ret_list, ret_count, ret_doubt,
-                      reterr);
 }

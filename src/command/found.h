@@ -42,10 +42,8 @@ typedef struct oos_found_doubt {
     const oos_found_skip *skips;
     size_t skip_count;
     uint32_t line;
-    const char *other;          /* a server of models that it starts and that is not planned; NULL: none */
-    const char *mentions;       /* the engine that it names, where no command was found; NULL: none */
-    const char *const *applied; /* files that this one patches others with: their commands are in the list */
-    size_t applied_count;
+    const char *other;        /* a server of models that it starts and that is not planned; NULL: none */
+    const char *mentions;     /* the engine that it names, where no command was found; NULL: none */
     const char *const *named; /* files that a kustomization takes as they are: to be read, too */
     size_t named_count;
 } oos_found_doubt;
@@ -55,11 +53,6 @@ typedef struct oos_found_doubt {
  * *ret_doubt. */
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
                                size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr);
-
-/* The same for a file that lies there: a kustomization is read with the files it names. */
-oomsight_status oos_found_read_at(oos_arena *arena, const char *path, oos_view bytes,
-                                  const oos_found **ret_list, size_t *ret_count, oos_found_doubt *ret_doubt,
-                                  oomsight_error *reterr);
 
 /* The name of a model with flags behind it, and no command? */
 bool oos_found_is_model(const oos_found *found);

@@ -6,11 +6,11 @@
 
 /* A file of a stranger takes no more than this. What lies behind a limit is told, see oos_finder_skip(). */
 enum {
-    OOS_FOUND_MAX = 20000,    /* commands of a file */
-    OOS_WORDS_MAX = 1024,     /* words of a command */
-    OOS_VARIABLES_MAX = 1024, /* that a text sets */
-    OOS_SHELL_DEPTH = 4,      /* a shell in a shell */
-    OOS_WORD_MAX = 64 << 10   /* bytes of a word with its variables put in */
+    OOS_FOUND_MAX = 20000,          /* commands of a file */
+    OOS_WORDS_MAX = 1024,           /* words of a command */
+    OOS_FOUND_VARIABLES_MAX = 1024, /* that a text sets */
+    OOS_SHELL_DEPTH = 4,            /* a shell in a shell */
+    OOS_WORD_MAX = 64 << 10         /* bytes of a word with its variables put in */
 };
 
 /* A list of words; each has the line it began on. */
@@ -48,10 +48,9 @@ typedef struct oos_finder {
     uint32_t shares; /* of the place that is being read, see oos_found */
     uint32_t group;  /* the last number given to commands that run beside each other */
     bool by_document;    /* what a selector says holds for the document it stands in, and was read */
-    const char *path;    /* the file, if others beside it may be read; NULL */
-    oos_words applied;   /* files that were read as patches of this one */
+    const char *path;    /* the file */
+    bool kustomized;     /* it is a kustomization: only what it names matters */
     oos_words named;     /* files that it takes as they are */
-    uint32_t doubted;    /* the line of what keeps commands from being told whole; 0: nothing does */
     uint32_t first_line; /* a document of YAML: the line it begins behind */
     bool inside;         /* YAML inside of YAML is being read */
     bool templates;      /* a document cannot be read before it is rendered */
@@ -99,7 +98,8 @@ void oos_finder_set_assignment(oos_finder *finder, const char *assignment);
 void oos_finder_dockerfile(oos_finder *finder, oos_view text);
 void oos_finder_unit(oos_finder *finder, oos_view text);
 void oos_finder_yaml(oos_finder *finder, oos_view text);
-void oos_finder_kustomization(oos_finder *finder, oos_view text); /* with what lies beside it */
+/* The plain files that it takes are named; what changes or composes them was not looked at. */
+void oos_finder_kustomization(oos_finder *finder, oos_view text);
 
 /* Any text: commands that stand in it word for word, in quotes, as a list of quoted words, or as LLM(...). */
 void oos_finder_anywhere(oos_finder *finder, oos_view text);

@@ -43,7 +43,7 @@ static const oos_variable *variable_find(const oos_finder *finder, oos_view name
 void oos_finder_set(oos_finder *finder, const char *name, const char *const *words, size_t count)
 {
     oos_variable *known = (oos_variable *)(uintptr_t)variable_find(finder, oos_view_of(name));
-    if (!known && finder->variable_count == OOS_VARIABLES_MAX) {
+    if (!known && finder->variable_count == OOS_FOUND_VARIABLES_MAX) {
         oos_finder_stop(finder, 0, "it sets more than 1,024 variables");
         return;
     }

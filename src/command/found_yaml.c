@@ -413,25 +413,14 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
     }
 }
 
-void oos_finder_document(oos_finder *finder, yaml_document_t *document)
+static void document_walk(oos_finder *finder, yaml_document_t *document)
 {
     oos_tree t = {.finder = finder, .document = document};
-    walk(&t, yaml_document_get_root_node(document), "", 0);
-}
-
-oos_view oos_lines_between(oos_view text, size_t from, size_t to)
-{
-    size_t line = 0, first = from ? text.len : 0, end = text.len;
-    for (size_t at = 0; at < text.len; at++) {
-        if (text.ptr[at] != '\n') continue;
-        line++;
-        if (line == from) first = at + 1;
-        if (line == to + 1) {
-            end = at;
-            break;
-        }
-    }
-    return first < end ? oos_view_slice(text, first, end - first) : (oos_view){text.ptr, 0};
+    const yaml_node_t *root = yaml_document_get_root_node(document);
+    if (finder->kustomized)
+        oos_finder_kustomized(&t, root);
+    else
+        walk(&t, root, "", 0);
 }
 
 /* A selector of one document says nothing of the next. */
@@ -520,7 +509,7 @@ static void read_document(oos_finder *finder, oos_view text)
         else if (memmem(text.ptr, text.len, "image:", 6) || memmem(text.ptr, text.len, "containers:", 11))
             finder->templates = true;
     } else {
-        if (yaml_document_get_root_node(&document)) oos_finder_document(finder, &document);
+        if (yaml_document_get_root_node(&document)) document_walk(finder, &document);
         yaml_document_delete(&document);
         document_hints(finder, text, before);
     }

@@ -1,4 +1,4 @@
-/* A YAML document on the way to commands. Used by found_yaml.c and found_values.c. */
+/* A YAML document on the way to commands. Used by found_yaml.c, found_values.c and found_kustomize.c. */
 #ifndef OOS_COMMAND_FOUND_YAML_H
 #define OOS_COMMAND_FOUND_YAML_H
 
@@ -28,11 +28,8 @@ void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_words *envir
 /* How many GPUs a container may use. 0: not said. */
 uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container);
 
-/* What one document holds. */
-void oos_finder_document(oos_finder *finder, yaml_document_t *document);
-
-/* The text between two lines, counted from 0. */
-oos_view oos_lines_between(oos_view text, size_t from, size_t to);
+/* The root of a kustomization. */
+void oos_finder_kustomized(oos_tree *t, const yaml_node_t *root);
 
 /* A mapping that is a model in the words of a tool: Ray Serve, llm-d, KServe, SkyPilot, values of a chart, the file of --config. */
 void oos_finder_values(oos_tree *t, const yaml_node_t *node, bool is_root);
