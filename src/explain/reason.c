@@ -619,6 +619,8 @@ static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set
     const char *suggested = incident->cause;
     if (incident->cause_sure >= TELLING || strcmp(suggested, "insufficient_info") == 0) return;
     incident->cause = "insufficient_info";
+    /* The reason of a cause that is not named is not told either: a headline made of it would be a second cause. */
+    incident->cause_why = "the text does not decide between the causes that are possible";
     if (incident->also_count == OOS_ALSO_MAX) incident->also_count--;
     add_also(incident, suggested, set);
     if (!incident->ask) incident->ask = "the full log from the start of the engine";

@@ -27,4 +27,10 @@ assert.strictEqual(stage({ is_oom: true, phase: 'kv_alloc', phase_sure: 0.9, con
 assert.strictEqual(stage({ is_oom: true, phase: 'kv_alloc', phase_sure: 0.45, confidence: 0.4 }), 'perhaps in kv_alloc (uncertain)');
 assert.strictEqual(stage({ is_oom: true, phase: 'unknown', phase_sure: 0.2, confidence: 0.2 }), ' (uncertain)');
 assert.ok(fs.readFileSync(path.join(__dirname, '../../src/report/explain_text.c'), 'utf8').includes('PHASE_GUESSED 0.51'), 'one threshold');
+/* One cause: the tile and "Why" name the same one, and what else is possible is said to be beside it. */
+const causes = new Function(source.match(/^function causeWords\([^]*?^}/m)[0] + '\nreturn causeWords;')();
+assert.deepStrictEqual(causes({ cause: 'fragmentation', cause_why: 'in pieces', also: ['activation_peak', 'lora'] }),
+  { tile: ['fragmentation', 'possibly also activation_peak, lora'], why: 'fragmentation: in pieces; possibly also activation_peak, lora' });
+assert.deepStrictEqual(causes({ cause: 'host_ram', cause_why: '', also: [] }), { tile: ['host_ram', ''], why: 'host_ram' });
+assert.ok(!/doc\.cause\b|doc\.cause_why \?/.test(incident.slice(0, incident.indexOf('/* ---- the page'))), 'no other place makes words of a cause');
 console.log('ok');
