@@ -1,5 +1,5 @@
 /* oomsight bisect: the release with which the answer to a command moved, by plan or by dry starts. */
-#include "matrix.h"
+#include "cmd_matrix.h"
 
 #include <stdlib.h>
 #include <string.h>

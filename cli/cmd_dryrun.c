@@ -1,5 +1,5 @@
 /* oomsight dryrun: start the real engine on a GPU that is not there. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <fcntl.h>
 #include <signal.h>

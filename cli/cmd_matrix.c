@@ -1,6 +1,6 @@
 /* oomsight matrix: models x GPUs x flags x engine versions, each planned or dry-started. */
-#include "dryrun.h"
-#include "matrix.h"
+#include "cmd_dryrun.h"
+#include "cmd_matrix.h"
 
 #include <dirent.h>
 #include <stdlib.h>

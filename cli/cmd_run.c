@@ -1,7 +1,7 @@
 /* oomsight run: the real engine on real devices, counted and kept inside a budget. What happens inside the engine's processes is
  * shim/guard's business; here they are started with it in front of them, and told about in the end. */
-#include "dryrun.h"
-#include "run.h"
+#include "cmd_dryrun.h"
+#include "cmd_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The engine's processes: started with the stand-ins in front of them, their output read line by line, ended when they
  * are ready, out of memory or out of time. What they leave behind is dryrun_guard.c's business. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Which engine a command starts: its interpreter, its torch and vLLM, and the words it needs to start from a directory
  * that has neither weights nor tokenizer. Nothing of the engine is imported for that. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

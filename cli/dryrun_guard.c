@@ -7,7 +7,7 @@
  * Both are subreapers, so what the command leaves behind comes to the worker, and to the guard when there is no worker. A
  * worker without a guard ends the command as if it had been asked to. Should both be killed at once, the next dry run of
  * this user ends what is left and removes the folder: the worker holds a lock on a file in it as long as it lives. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <dirent.h>
 #include <errno.h>

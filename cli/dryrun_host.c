@@ -1,5 +1,5 @@
 /* What the engine's processes hold of the host's memory: resident pages of a process and of all below it, from /proc. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* The image of a request: black and white in a BMP of one bit a pixel, as a data URL. Which image it is moves no memory; that it is another
  * one for each request keeps caches from answering. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Requests for --load: one connection each, over plain HTTP to the own machine, as many at once as were asked for. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

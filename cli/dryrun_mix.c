@@ -1,6 +1,6 @@
 /* What --load asks for: REQUESTS:INPUT:OUTPUT with numbers or ranges, or REQUESTS:@FILE with recorded lengths, then words behind
  * commas. And the request number n of it, which is the same whenever it is made. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <errno.h>
 #include <stdio.h>

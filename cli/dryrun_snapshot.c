@@ -1,6 +1,6 @@
 /* --snapshot: PyTorch's own memory history, written by the module in the engine's processes. A process that records leaves a
  * mark beside the segment, writes when it sees that it is asked, and takes its mark away. */
-#include "dryrun.h"
+#include "cmd_dryrun.h"
 
 #include <errno.h>
 #include <fcntl.h>

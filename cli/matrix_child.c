@@ -1,6 +1,6 @@
 /* One dry start of a matrix: `oomsight dryrun --json ...` in a process of its own, its report and its log in files that are gone
  * with it. */
-#include "matrix.h"
+#include "cmd_matrix.h"
 
 #include <errno.h>
 #include <fcntl.h>

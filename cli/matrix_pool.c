@@ -1,5 +1,5 @@
 /* Dry starts on this machine, a few at a time. A start whose process was killed is tried again; a start that ended is never. */
-#include "matrix.h"
+#include "cmd_matrix.h"
 
 #include <errno.h>
 #include <signal.h>

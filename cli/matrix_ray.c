@@ -3,7 +3,7 @@
  *
  *     task    NUMBER WORDS VARIABLES\n   then each word and variable as LENGTH\n BYTES; "PATH=..." is put in front of what is there
  *     answer  NUMBER SECONDS ATTEMPTS REPORT_BYTES PROBLEM_BYTES\n  REPORT PROBLEM */
-#include "matrix.h"
+#include "cmd_matrix.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* The bundle of a run: one folder with what a reader of a failure needs, as the vLLM plugin writes it (docs/formats/bundle.md). A
  * process of its own writes it, so that a disk that does not answer or a fault of ours holds nobody up; answers are those of
  * `oomsight explain` and `oomsight plan`. A file that cannot be made is left out. */
-#include "run.h"
+#include "cmd_run.h"
 
 #include <dirent.h>
 #include <errno.h>

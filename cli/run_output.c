@@ -1,5 +1,5 @@
 /* The command's output on its way through us: passed on byte for byte, its lines read for the phases of an engine. */
-#include "run.h"
+#include "cmd_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

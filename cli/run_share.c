@@ -1,5 +1,5 @@
 /* `--share NAME`: engines that divide a card take turns while they start, because a start measures what is free. */
-#include "run.h"
+#include "cmd_run.h"
 
 #include <dirent.h>
 #include <errno.h>

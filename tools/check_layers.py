@@ -195,10 +195,25 @@ def circles():
             yield "%s sees itself through other layers" % layer
 
 
+TYPE = re.compile(r"^(?:typedef )?(?:struct|enum|union) (oos_\w+)\s*\{", re.M)
+EITHER = {"oos_stream", "oos_literals", "oos_literal_scan"}  # two files, of which a build takes one
+
+
+def twins(root):
+    """One name, two types: a file that sees both headers reads one as the other."""
+    places = {}
+    for path, code in files(root, ["src", "shim"], (".c", ".h")):
+        for name in TYPE.findall(code):
+            places.setdefault(name, set()).add(path)
+    for name, found in sorted(places.items()):
+        if len(found) > 1 and name not in EITHER:
+            yield "%s is defined in %s" % (name, " and ".join(sorted(found)))
+
+
 def main():
     words = [w for w in sys.argv[1:] if w != "--write"]
     root = words[0] if words else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    bad = list(findings(root)) + list(circles()) + list(above(root, "--write" in sys.argv))
+    bad = list(findings(root)) + list(circles()) + list(twins(root)) + list(above(root, "--write" in sys.argv))
     print("\n".join(bad) if bad else "layers: every arrow points the right way, nothing grew")
     return 1 if bad else 0
 

@@ -111,8 +111,8 @@ OOS_SHARED int oos_attribute(int attribute, unsigned index); /* numbers of CUdev
 OOS_SHARED int oos_occupancy(unsigned index, int block_threads, size_t shared_bytes);
 
 /* ---- stream.c: streams, events, capture, graphs. A NULL, 1 or 2 is a stream, too. */
-typedef struct oos_stream oos_stream;
-typedef struct oos_event oos_event;
+typedef struct oos_stub_stream oos_stub_stream;
+typedef struct oos_stub_event oos_stub_event;
 typedef struct oos_graph oos_graph;
 typedef struct oos_graph_exec oos_graph_exec;
 typedef struct oos_stream_info {
@@ -120,8 +120,8 @@ typedef struct oos_stream_info {
     int priority;
     uint64_t id;
 } oos_stream_info;
-OOS_SHARED int oos_stream_create(unsigned flags, int priority, oos_stream **ret_stream);
-OOS_SHARED void oos_stream_destroy(oos_stream *stream);
+OOS_SHARED int oos_stream_create(unsigned flags, int priority, oos_stub_stream **ret_stream);
+OOS_SHARED void oos_stream_destroy(oos_stub_stream *stream);
 OOS_SHARED oos_stream_info oos_stream_info_of(const void *stream);
 OOS_SHARED void oos_stream_launch(const void *stream); /* work of any kind was given to it */
 OOS_SHARED void oos_kernel_launch(const void *kernel, const void *stream);
@@ -129,11 +129,11 @@ OOS_SHARED int oos_capture_begin(void *stream);
 OOS_SHARED int oos_capture_end(void *stream, oos_graph **ret_graph);
 OOS_SHARED bool oos_capture_status(const void *stream, uint64_t *ret_id, oos_graph **ret_graph);
 OOS_SHARED int oos_capture_mode(int mode); /* of this thread; returns the one before */
-OOS_SHARED int oos_event_create(unsigned flags, oos_event **ret_event);
-OOS_SHARED void oos_event_destroy(oos_event *event);
-OOS_SHARED void oos_event_record(oos_event *event, void *stream);
-OOS_SHARED void oos_event_wait(void *stream, const oos_event *event);
-OOS_SHARED double oos_event_elapsed_ms(const oos_event *from, const oos_event *to);
+OOS_SHARED int oos_event_create(unsigned flags, oos_stub_event **ret_event);
+OOS_SHARED void oos_event_destroy(oos_stub_event *event);
+OOS_SHARED void oos_event_record(oos_stub_event *event, void *stream);
+OOS_SHARED void oos_event_wait(void *stream, const oos_stub_event *event);
+OOS_SHARED double oos_event_elapsed_ms(const oos_stub_event *from, const oos_stub_event *to);
 OOS_SHARED int oos_graph_create(oos_graph **ret_graph);
 OOS_SHARED void oos_graph_destroy(oos_graph *graph);
 OOS_SHARED uint64_t oos_graph_nodes(const oos_graph *graph);

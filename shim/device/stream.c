@@ -13,18 +13,18 @@ struct oos_graph {
 typedef struct capture {
     uint64_t id;
     oos_graph *graph;
-    const oos_stream *origin;
+    const oos_stub_stream *origin;
     struct capture *next; /* ended ones stay: an old event may still point here */
     bool active;
 } capture;
 
-struct oos_stream {
+struct oos_stub_stream {
     oos_stream_info info;
     capture *capture;
-    oos_stream *next;
+    oos_stub_stream *next;
 };
 
-struct oos_event {
+struct oos_stub_event {
     uint64_t recorded_ns;
     capture *capture;
     unsigned flags;
@@ -36,25 +36,25 @@ struct oos_graph_exec {
 };
 
 static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
-static oos_stream *streams;
+static oos_stub_stream *streams;
 static capture *captures;
 static uint64_t last_stream_id = 16, last_capture_id;
-static oos_stream defaults[OOS_SEGMENT_DEVICES][3]; /* NULL, legacy, per thread */
+static oos_stub_stream defaults[OOS_SEGMENT_DEVICES][3]; /* NULL, legacy, per thread */
 static __thread int capture_mode;
 
-static oos_stream *stream_of(const void *handle)
+static oos_stub_stream *stream_of(const void *handle)
 {
     uintptr_t const number = (uintptr_t)handle;
-    if (number > 2) return (oos_stream *)number;
+    if (number > 2) return (oos_stub_stream *)number;
     unsigned const device = oos_device_current() % OOS_SEGMENT_DEVICES;
     return &defaults[device][number];
 }
 
-int oos_stream_create(unsigned flags, int priority, oos_stream **ret_stream)
+int oos_stream_create(unsigned flags, int priority, oos_stub_stream **ret_stream)
 {
     int const code = oos_device_context(oos_device_current());
     if (code != OOS_CODE_OK) return code;
-    oos_stream *stream = calloc(1, sizeof *stream);
+    oos_stub_stream *stream = calloc(1, sizeof *stream);
     if (!stream) return OOS_CODE_OUT_OF_MEMORY;
     pthread_mutex_lock(&streams_lock);
     stream->info = (oos_stream_info){oos_device_current(), flags, priority, ++last_stream_id};
@@ -65,11 +65,11 @@ int oos_stream_create(unsigned flags, int priority, oos_stream **ret_stream)
     return OOS_CODE_OK;
 }
 
-void oos_stream_destroy(oos_stream *stream)
+void oos_stream_destroy(oos_stub_stream *stream)
 {
     if ((uintptr_t)stream <= 2) return;
     pthread_mutex_lock(&streams_lock);
-    oos_stream **at = &streams;
+    oos_stub_stream **at = &streams;
     while (*at && *at != stream) at = &(*at)->next;
     bool const known = *at != NULL;
     if (known) *at = stream->next;
@@ -127,7 +127,7 @@ int oos_capture_begin(void *handle)
         free(graph);
         return OOS_CODE_OUT_OF_MEMORY;
     }
-    oos_stream *stream = stream_of(handle);
+    oos_stub_stream *stream = stream_of(handle);
     pthread_mutex_lock(&streams_lock);
     *c = (capture){++last_capture_id, graph, stream, captures, true};
     captures = c;
@@ -138,12 +138,12 @@ int oos_capture_begin(void *handle)
 
 int oos_capture_end(void *handle, oos_graph **ret_graph)
 {
-    oos_stream *stream = stream_of(handle);
+    oos_stub_stream *stream = stream_of(handle);
     capture *c = capture_of(handle);
     if (!c || c->origin != stream) return OOS_CODE_CAPTURE_INVALID;
     pthread_mutex_lock(&streams_lock);
     __atomic_store_n(&c->active, false, __ATOMIC_RELEASE);
-    for (oos_stream *s = streams; s; s = s->next)
+    for (oos_stub_stream *s = streams; s; s = s->next)
         if (s->capture == c) __atomic_store_n(&s->capture, NULL, __ATOMIC_RELEASE);
     __atomic_store_n(&stream->capture, NULL, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&streams_lock);
@@ -174,35 +174,35 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-int oos_event_create(unsigned flags, oos_event **ret_event)
+int oos_event_create(unsigned flags, oos_stub_event **ret_event)
 {
-    oos_event *event = calloc(1, sizeof *event);
+    oos_stub_event *event = calloc(1, sizeof *event);
     if (!event) return OOS_CODE_OUT_OF_MEMORY;
     event->flags = flags;
     *ret_event = event;
     return OOS_CODE_OK;
 }
 
-void oos_event_destroy(oos_event *event)
+void oos_event_destroy(oos_stub_event *event)
 {
     free(event);
 }
 
-void oos_event_record(oos_event *event, void *stream)
+void oos_event_record(oos_stub_event *event, void *stream)
 {
     event->recorded_ns = now_ns();
     event->capture = capture_of(stream);
 }
 
-void oos_event_wait(void *handle, const oos_event *event)
+void oos_event_wait(void *handle, const oos_stub_event *event)
 {
-    oos_stream *stream = stream_of(handle);
+    oos_stub_stream *stream = stream_of(handle);
     if (event->capture && event->capture->active && !capture_of(handle))
         __atomic_store_n(&stream->capture, event->capture, __ATOMIC_RELEASE);
 }
 
 /* Never 0: autotuners divide by it. */
-double oos_event_elapsed_ms(const oos_event *from, const oos_event *to)
+double oos_event_elapsed_ms(const oos_stub_event *from, const oos_stub_event *to)
 {
     double const ms = ((double)to->recorded_ns - (double)from->recorded_ns) / 1e6;
     return ms < 0.001 ? 0.001 : ms;

@@ -1,5 +1,5 @@
 /* The public side of following many logs. Here the agent, plan's fixes, the JSON of an incident and the metrics meet. */
-#include "api/explain.h"
+#include "api/explain_handle.h"
 #include "base/locale.h"
 #include "follow/agent.h"
 #include "follow/http.h"

@@ -1,7 +1,7 @@
 /* The public side of bisect: one command over the releases between two, planned here or answered by dry starts that the caller
  * makes. Plans are cheap, so every release is planned; dry starts are asked for by halves. */
 #include "api/api.h"
-#include "api/matrix.h"
+#include "api/matrix_handle.h"
 #include "report/bisect.h"
 
 enum { STEPS_MAX = 128 };

@@ -3,7 +3,7 @@
 #include "base/place.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
-#include "report/dryrun.h"
+#include "report/dryrun_report.h"
 #include "report/html.h"
 
 #include <oomsight/trace.h>

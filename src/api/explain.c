@@ -1,11 +1,11 @@
 /* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
  * the fixes are plan's where it reproduces the failure. */
-#include "api/explain.h"
+#include "api/explain_handle.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "explain/command.h"
 #include "explain/explain.h"
-#include "report/explain.h"
+#include "report/explain_report.h"
 #include "report/html.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The public side of following a log. The knowledge lives as long as the handle; results live in an arena of their own, which
  * is emptied before it has grown much, so that a log may be followed for years. */
-#include "api/explain.h"
+#include "api/explain_handle.h"
 #include "follow/follow.h"
 
 enum { PENDING_MAX = 64, RESULTS_BYTES = 256 << 10 };

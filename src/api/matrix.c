@@ -1,5 +1,5 @@
 /* The public face of a matrix: the file is read, its models are opened once, and points are answered one by one. */
-#include "api/matrix.h"
+#include "api/matrix_handle.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"

@@ -1,5 +1,5 @@
 /* Dry starts of a matrix: which command a point is, and what its report says. Running it is the caller's. */
-#include "api/matrix.h"
+#include "api/matrix_handle.h"
 #include "base/json.h"
 #include "facts/version.h"
 

@@ -1,6 +1,6 @@
 /* The bundle of a guarded run: the events as a trace, and the page that holds its figures together. The schema is that of the vLLM
  * plugin's bundle (bindings/python/oomsight/_bundle.py), which is written inside the engine. */
-#include "api/run.h"
+#include "api/run_handle.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_write.h"

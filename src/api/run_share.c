@@ -1,5 +1,5 @@
 /* Guarded runs that divide devices under one name. */
-#include "api/run.h"
+#include "api/run_handle.h"
 
 #include <stdio.h>
 

@@ -12,7 +12,7 @@
 
 enum { UNFOLDED_MAX = 24 << 20 }; /* bytes beside those of the file */
 
-bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_t line)
+bool oos_words_add(oos_arena *arena, oos_word_list *words, const char *word, uint32_t line)
 {
     if (!word) return false;
     if (words->count == OOS_WORDS_MAX) {
@@ -123,7 +123,7 @@ static bool serves(const oos_engine_words *engine)
 }
 
 /* The index of the program that words run, behind assignments and what only runs others; the number of words: there is none. */
-static size_t program_index(const oos_words *words)
+static size_t program_index(const oos_word_list *words)
 {
     size_t i = 0;
     while (i < words->count &&
@@ -132,20 +132,20 @@ static size_t program_index(const oos_words *words)
     return i;
 }
 
-static const char *program_of(const oos_words *words)
+static const char *program_of(const oos_word_list *words)
 {
     size_t const at = program_index(words);
     return at < words->count ? base_name(words->list[at]) : "";
 }
 
-static bool is_container(const oos_words *words)
+static bool is_container(const oos_word_list *words)
 {
     static const char *const containers[] = {"docker", "podman", "nerdctl", NULL};
     return is_among(program_of(words), containers);
 }
 
 /* `docker run`, not `docker pull`: the verb is the first word behind it that is no option, or `container run`. */
-static bool starts_container(const oos_words *words)
+static bool starts_container(const oos_word_list *words)
 {
     static const char *const verbs[] = {"run", "create", NULL};
     for (size_t i = program_index(words) + 1; i < words->count; i++) {
@@ -164,7 +164,7 @@ typedef enum purpose {
 } purpose;
 
 /* What the words do, and the index of the word that names the engine. */
-static purpose words_purpose(const oos_words *words, size_t *ret_entry)
+static purpose words_purpose(const oos_word_list *words, size_t *ret_entry)
 {
     bool const container = is_container(words);
     *ret_entry = SIZE_MAX;
@@ -187,7 +187,7 @@ static purpose words_purpose(const oos_words *words, size_t *ret_entry)
 }
 
 /* A server of models that is not planned: the program itself, or what a container or Python runs. */
-static const char *other_started(const oos_words *words)
+static const char *other_started(const oos_word_list *words)
 {
     const char *other = oos_engine_other(program_of(words));
     bool const container = is_container(words) && starts_container(words);
@@ -200,7 +200,7 @@ static const char *other_started(const oos_words *words)
 }
 
 /* Words that hold a start without being one: `ssh host "vllm serve m"`. Programs that only print or look for text do not count. */
-static const char *start_inside(const oos_words *words, bool *ret_other)
+static const char *start_inside(const oos_word_list *words, bool *ret_other)
 {
     static const char *const speakers[] = {
         "echo", "printf", "grep", "egrep", "rg",  "pgrep", "pkill", "kill", "ps",   "killall", "cat", "sed",
@@ -235,7 +235,7 @@ const char *oos_image_version(oos_arena *arena, const char *image)
     return dots >= 1 && oos_is_digit(from[0]) ? oos_arena_copy(arena, (oos_view){from, len}) : NULL;
 }
 
-static bool has_model(const oos_words *words)
+static bool has_model(const oos_word_list *words)
 {
     for (size_t i = 0; i < words->count; i++)
         if (strncmp(words->list[i], "--model", 7) == 0 &&
@@ -264,7 +264,7 @@ static oos_found *found_next(oos_finder *finder, uint32_t line)
 }
 
 /* What the environment says of devices: the engine's own words stand nearer. */
-static const char *devices_of(const oos_words *words, const char *given)
+static const char *devices_of(const oos_word_list *words, const char *given)
 {
     static const char *const names[] = {"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES="};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -277,7 +277,7 @@ static const char *devices_of(const oos_words *words, const char *given)
     return given;
 }
 
-bool oos_finder_keep(oos_finder *finder, const oos_words *whole, oos_found found)
+bool oos_finder_keep(oos_finder *finder, const oos_word_list *whole, oos_found found)
 {
     found.words = whole->list;
     found.count = whole->count;
@@ -289,7 +289,7 @@ bool oos_finder_keep(oos_finder *finder, const oos_words *whole, oos_found found
 }
 
 /* `IMAGE --model m`, as we print the command of a container. */
-static bool is_image_alone(const oos_words *words, size_t *ret_entry)
+static bool is_image_alone(const oos_word_list *words, size_t *ret_entry)
 {
     size_t const at = program_index(words);
     if (at + 1 >= words->count || !serves(oos_engine_words_of_image(words->list[at]))) return false;
@@ -297,7 +297,7 @@ static bool is_image_alone(const oos_words *words, size_t *ret_entry)
     return true;
 }
 
-bool oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place)
+bool oos_finder_offer(oos_finder *finder, const oos_word_list *words, const oos_place *place)
 {
     static const oos_place nowhere = {0};
     size_t entry;
@@ -324,8 +324,8 @@ bool oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
         return title != NULL;
     }
     uint32_t const line = words->lines[by_image ? 0 : entry];
-    oos_words whole = {0};
-    const oos_words *environment = place->environment;
+    oos_word_list whole = {0};
+    const oos_word_list *environment = place->environment;
     if (!oos_finder_spend(finder, line, 32 * (words->count + (environment ? environment->count : 0))))
         return true;
     for (size_t i = 0; environment && i < environment->count; i++)
@@ -354,8 +354,8 @@ bool oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_plac
                                        .unknown = finder->unknown});
 }
 
-void oos_finder_container(oos_finder *finder, const oos_words *words, const oos_place *place, uint32_t line,
-                          size_t before)
+void oos_finder_container(oos_finder *finder, const oos_word_list *words, const oos_place *place,
+                          uint32_t line, size_t before)
 {
     const oos_engine_words *engine = oos_engine_words_of_image(place->image);
     const char *other = engine ? NULL : oos_engine_other(place->image);
@@ -647,7 +647,7 @@ bool oos_found_is_model(const oos_found *found)
 /* The name of a model, and flags: a plan takes it for the command that serves it. */
 static void read_model(oos_finder *finder, oos_view text)
 {
-    oos_words words = {0};
+    oos_word_list words = {0};
     oos_finder_split(finder, text, 1, &words);
     if (words.count) oos_finder_keep(finder, &words, (oos_found){.line = words.lines[0], .kind = kind_model});
 }

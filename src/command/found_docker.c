@@ -46,7 +46,7 @@ static oos_view trimmed(oos_view text)
 }
 
 /* The words of CMD or ENTRYPOINT: a JSON array, or shell text. False when it is shell text. */
-static bool exec_form(oos_finder *finder, oos_view text, uint32_t line, oos_words *words)
+static bool exec_form(oos_finder *finder, oos_view text, uint32_t line, oos_word_list *words)
 {
     json_t *root;
     char *joined = oos_arena_copy(finder->arena, text);
@@ -66,7 +66,7 @@ static bool exec_form(oos_finder *finder, oos_view text, uint32_t line, oos_word
     return true;
 }
 
-static void offer(oos_finder *finder, const oos_words *words, const oos_place *place)
+static void offer(oos_finder *finder, const oos_word_list *words, const oos_place *place)
 {
     if (words->count >= 3 && strcmp(words->list[1], "-c") == 0 && strstr(words->list[0], "sh"))
         oos_finder_shell(finder, oos_view_of(words->list[2]), words->lines[2], 1, place);
@@ -75,7 +75,7 @@ static void offer(oos_finder *finder, const oos_words *words, const oos_place *p
 }
 
 typedef struct stage {
-    oos_words entrypoint, command, environment;
+    oos_word_list entrypoint, command, environment;
     bool entrypoint_is_text, command_is_text;
     oos_view entrypoint_text, command_text;
     uint32_t entrypoint_line, command_line;
@@ -107,12 +107,12 @@ static void take_instruction(oos_finder *finder, stage *s, oos_view name, oos_vi
     if (!kept.ptr) return;
     if (word_is(name, "FROM")) {
         stage_end(finder, s);
-        oos_words words = {0};
+        oos_word_list words = {0};
         oos_finder_split(finder, kept, line, &words);
         for (size_t i = 0; i < words.count && !s->place.image; i++)
             if (words.list[i][0] != '-') s->place.image = words.list[i];
     } else if (word_is(name, "ENV") || word_is(name, "ARG")) {
-        oos_words words = {0};
+        oos_word_list words = {0};
         oos_finder_split(finder, kept, line, &words);
         for (size_t i = 0; i < words.count; i++) {
             if (!strchr(words.list[i], '=')) continue;
@@ -120,12 +120,12 @@ static void take_instruction(oos_finder *finder, stage *s, oos_view name, oos_vi
             if (word_is(name, "ENV")) oos_words_add(finder->arena, &s->environment, words.list[i], line);
         }
     } else if (word_is(name, "ENTRYPOINT")) {
-        s->entrypoint = (oos_words){0};
+        s->entrypoint = (oos_word_list){0};
         s->entrypoint_is_text = !exec_form(finder, kept, line, &s->entrypoint);
         s->entrypoint_text = kept;
         s->entrypoint_line = line;
     } else if (word_is(name, "CMD")) {
-        s->command = (oos_words){0};
+        s->command = (oos_word_list){0};
         s->command_is_text = !exec_form(finder, kept, line, &s->command);
         s->command_text = kept;
         s->command_line = line;
@@ -155,7 +155,7 @@ void oos_finder_unit(oos_finder *finder, oos_view text)
 {
     lines in = {text.ptr, text.ptr + text.len, 1};
     oos_text whole = {0};
-    oos_words environment = {0};
+    oos_word_list environment = {0};
     oos_place const place = {.environment = &environment};
     uint32_t line;
     while (take_line(&in, &whole, &line) && !whole.failed) {
@@ -164,7 +164,7 @@ void oos_finder_unit(oos_finder *finder, oos_view text)
         if (!equals || trim.ptr[0] == '#' || trim.ptr[0] == ';') continue;
         oos_view const key = trimmed((oos_view){trim.ptr, (size_t)(equals - trim.ptr)});
         oos_view value = trimmed(oos_view_slice(trim, (size_t)(equals - trim.ptr) + 1, trim.len));
-        oos_words words = {0};
+        oos_word_list words = {0};
         if (oos_view_is(key, "Environment")) {
             oos_finder_split(finder, value, line, &words);
             for (size_t i = 0; i < words.count; i++) {

@@ -14,12 +14,12 @@ enum {
 };
 
 /* A list of words; each has the line it began on. */
-typedef struct oos_words {
+typedef struct oos_word_list {
     const char **list;
     uint32_t *lines;
     size_t count, room;
     bool full; /* there were more than OOS_WORDS_MAX */
-} oos_words;
+} oos_word_list;
 
 typedef struct oos_variable {
     const char *name;
@@ -50,7 +50,7 @@ typedef struct oos_finder {
     bool by_document;    /* what a selector says holds for the document it stands in, and was read */
     const char *path;    /* the file */
     bool kustomized;     /* it is a kustomization: only what it names matters */
-    oos_words named;     /* files that it takes as they are */
+    oos_word_list named; /* files that it takes as they are */
     uint32_t first_line; /* a document of YAML: the line it begins behind */
     bool inside;         /* YAML inside of YAML is being read */
     bool templates;      /* a document cannot be read before it is rendered */
@@ -61,7 +61,7 @@ typedef struct oos_finder {
 typedef struct oos_place {
     const char *name, *image;
     bool arguments; /* the words are what the image gets, and may be arguments of its own command */
-    const oos_words *environment; /* NAME=value */
+    const oos_word_list *environment; /* NAME=value */
     uint64_t gpus;
     const char *slice; /* the MIG profile that is asked for */
     const char *devices;
@@ -69,7 +69,7 @@ typedef struct oos_place {
     uint64_t host_limit_bytes;
 } oos_place;
 
-bool oos_words_add(oos_arena *arena, oos_words *words, const char *word, uint32_t line);
+bool oos_words_add(oos_arena *arena, oos_word_list *words, const char *word, uint32_t line);
 
 /* Tell that something was not looked at. */
 void oos_finder_skip(oos_finder *finder, uint32_t line, const char *format, ...)
@@ -80,18 +80,18 @@ void oos_finder_stop(oos_finder *finder, uint32_t line, const char *why);
 bool oos_finder_spend(oos_finder *finder, uint32_t line, size_t bytes);
 
 /* Keep the words as a command, if they start the engine; true: they do, or it is told why they are not kept. */
-bool oos_finder_offer(oos_finder *finder, const oos_words *words, const oos_place *place);
+bool oos_finder_offer(oos_finder *finder, const oos_word_list *words, const oos_place *place);
 /* Keep words that are known to start it. Returns true. */
-bool oos_finder_keep(oos_finder *finder, const oos_words *whole, oos_found found);
+bool oos_finder_keep(oos_finder *finder, const oos_word_list *whole, oos_found found);
 /* A container: its image is an engine's, so that words that start none are not passed over in silence. */
-void oos_finder_container(oos_finder *finder, const oos_words *words, const oos_place *place, uint32_t line,
-                          size_t before);
+void oos_finder_container(oos_finder *finder, const oos_word_list *words, const oos_place *place,
+                          uint32_t line, size_t before);
 
 /* Shell text: every simple command in it is offered. */
 void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
                       const oos_place *place);
 /* The words of one command written as text, as a shell takes them apart; variables are put in. */
-void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_words *words);
+void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_word_list *words);
 void oos_finder_set(oos_finder *finder, const char *name, const char *const *words, size_t count);
 void oos_finder_set_assignment(oos_finder *finder, const char *assignment);
 

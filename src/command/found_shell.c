@@ -72,7 +72,7 @@ static void word_put(shell *s, const char *text, size_t len)
     oos_text_add(&s->word, (oos_view){text, len});
 }
 
-static void word_end(shell *s, oos_words *words, uint32_t line)
+static void word_end(shell *s, oos_word_list *words, uint32_t line)
 {
     if (!s->in_word) return;
     if (words->count == OOS_WORDS_MAX) {
@@ -106,7 +106,7 @@ static const char *balanced(const char *at, const char *end, char open, char clo
 }
 
 /* A value without quotes is taken apart at its spaces. */
-static void put_value(shell *s, oos_words *words, const char *value, bool quoted, uint32_t line)
+static void put_value(shell *s, oos_word_list *words, const char *value, bool quoted, uint32_t line)
 {
     if (!oos_finder_spend(s->finder, line, strlen(value) + 16)) return;
     if (quoted) {
@@ -121,7 +121,8 @@ static void put_value(shell *s, oos_words *words, const char *value, bool quoted
     }
 }
 
-static void put_variable(shell *s, oos_words *words, const oos_variable *known, bool quoted, uint32_t line)
+static void put_variable(shell *s, oos_word_list *words, const oos_variable *known, bool quoted,
+                         uint32_t line)
 {
     for (size_t i = 0; i < known->count && !s->finder->stopped; i++) {
         if (i) word_end(s, words, line);
@@ -130,7 +131,7 @@ static void put_variable(shell *s, oos_words *words, const oos_variable *known, 
 }
 
 /* At a dollar sign: put its value in, or leave it as it stands and remember that it is not known. */
-static void take_dollar(shell *s, oos_words *words, bool quoted)
+static void take_dollar(shell *s, oos_word_list *words, bool quoted)
 {
     const char *start = s->at++;
     uint32_t const line = s->line;
@@ -180,7 +181,7 @@ static void take_dollar(shell *s, oos_words *words, bool quoted)
     for (const char *c = start; c < s->at; c++) s->line += *c == '\n';
 }
 
-static void take_quoted(shell *s, oos_words *words, char quote)
+static void take_quoted(shell *s, oos_word_list *words, char quote)
 {
     s->in_word = true;
     for (s->at++; s->at < s->end && *s->at != quote;) {
@@ -235,7 +236,7 @@ static void skip_here_document(shell *s)
 }
 
 /* The words up to the end of one simple command. Returns the character that ended it, 0 at the end of the text. */
-static char take_command(shell *s, oos_words *words)
+static char take_command(shell *s, oos_word_list *words)
 {
     uint32_t line = s->line;
     while (s->at < s->end && !s->finder->stopped) {
@@ -303,7 +304,7 @@ static bool is_word(const char *word, const char *const *list)
 /* NAME=(a b c): an array, its words until the bracket that closes it. */
 static void take_array(shell *s, const char *assignment)
 {
-    oos_words items = {0};
+    oos_word_list items = {0};
     while (s->at < s->end && !s->finder->stopped) {
         char const ended = take_command(s, &items);
         if (ended == ')' || ended == 0) break;
@@ -316,7 +317,7 @@ static void take_array(shell *s, const char *assignment)
 }
 
 /* Assignments that stand alone, or behind `export`, hold for what follows. */
-static bool take_assignments(shell *s, const oos_words *words)
+static bool take_assignments(shell *s, const oos_word_list *words)
 {
     static const char *const makers[] = {"export", "declare", "local", "readonly", "typeset", NULL};
     size_t at = words->count && is_word(words->list[0], makers) ? 1 : 0;
@@ -328,7 +329,7 @@ static bool take_assignments(shell *s, const oos_words *words)
 }
 
 /* `bash -lc TEXT`: the index of TEXT, SIZE_MAX when it is something else. */
-static size_t script_index(const oos_words *words)
+static size_t script_index(const oos_word_list *words)
 {
     static const char *const shells[] = {"sh", "bash", "zsh", "dash", "ash", NULL};
     for (size_t i = 0; i + 2 < words->count; i++) {
@@ -339,7 +340,7 @@ static size_t script_index(const oos_words *words)
     return SIZE_MAX;
 }
 
-static bool is_detached(const oos_words *words)
+static bool is_detached(const oos_word_list *words)
 {
     static const char *const programs[] = {"docker", "podman", "nerdctl", NULL};
     bool detached = false;
@@ -349,7 +350,7 @@ static bool is_detached(const oos_words *words)
 }
 
 /* A command, with those that still run beside it: what was put into the background runs until somebody waits for it or ends it. */
-static void offer_beside(oos_finder *finder, const oos_words *words, oos_place *place, uint32_t *beside,
+static void offer_beside(oos_finder *finder, const oos_word_list *words, oos_place *place, uint32_t *beside,
                          bool background)
 {
     static const char *const enders[] = {"wait", "kill", "pkill", "killall", "docker", "podman", NULL},
@@ -373,7 +374,7 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
     commands.arguments = false; /* a script names its programs */
     uint32_t beside = 0;        /* commands that go on in the background, and what is started beside them */
     while (s.at < s.end && !finder->failed && !finder->stopped) {
-        oos_words words = {0};
+        oos_word_list words = {0};
         finder->unknown = NULL;
         s.cut = false;
         char const ended = take_command(&s, &words);
@@ -404,7 +405,7 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
     oos_text_free(&s.word);
 }
 
-void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_words *words)
+void oos_finder_split(oos_finder *finder, oos_view text, uint32_t line, oos_word_list *words)
 {
     shell s = {.finder = finder, .at = text.ptr, .end = text.ptr + text.len, .line = line};
     while (s.at < s.end && !finder->stopped && take_command(&s, words) != 0) {

@@ -78,7 +78,7 @@ static void take_text(oos_finder *finder, oos_view text, const char *mark)
 }
 
 /* The quoted words from `at` up to the bracket; returns where they end. */
-static size_t quoted_words(oos_finder *finder, oos_view text, size_t at, uint32_t line, oos_words *words)
+static size_t quoted_words(oos_finder *finder, oos_view text, size_t at, uint32_t line, oos_word_list *words)
 {
     while (at < text.len && text.ptr[at] != ']' && !words->full) {
         char const quote = text.ptr[at];
@@ -106,7 +106,7 @@ static void take_list(oos_finder *finder, oos_view text, const char *mark, const
         if (!found) return;
         size_t const from = (size_t)(found - text.ptr);
         uint32_t const line = line_of(&place, from);
-        oos_words words = {0};
+        oos_word_list words = {0};
         if (module) {
             oos_words_add(finder->arena, &words, "python", line);
             oos_words_add(finder->arena, &words, "-m", line);
@@ -140,7 +140,7 @@ static void take_python(oos_finder *finder, oos_view text)
         char *call = oos_finder_spend(finder, line, end - from)
                          ? oos_arena_copy(finder->arena, oos_view_slice(text, from, end - from))
                          : NULL;
-        oos_words words = {0};
+        oos_word_list words = {0};
         for (char *c = call; c && *c; c++)
             if (*c == '\n' || *c == '\t') *c = ' ';
         if (oos_words_add(finder->arena, &words, call, line))
@@ -307,7 +307,7 @@ void oos_finder_hcl(oos_finder *finder, oos_view text)
         uint32_t const line = line_of(&lines, at);
         size_t const before = finder->count + finder->skip_count;
         size_t const other = setting(text, "image", end), last = other == SIZE_MAX ? text.len : other;
-        oos_words words = {0};
+        oos_word_list words = {0};
         for (size_t i = 0; i < 2 && words.count == 0; i++) { /* behind the image, before the next one */
             size_t from = setting(oos_view_slice(text, 0, last), lists[i], end);
             if (from == SIZE_MAX) continue;

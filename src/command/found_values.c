@@ -8,7 +8,7 @@
 
 typedef struct model {
     oos_tree *t;
-    oos_words words, environment;
+    oos_word_list words, environment;
     uint32_t line;
 } model;
 
@@ -129,7 +129,7 @@ static void kserve_runtime(oos_tree *t, const yaml_node_t *node)
 {
     const yaml_node_t *args = oos_tree_get(t, node, "args"), *uri = oos_tree_get(t, node, "storageUri");
     const char *name = oos_tree_text(t, uri);
-    oos_words given = {0};
+    oos_word_list given = {0};
     model m;
     oos_tree_words(t, args, &given);
     for (size_t i = 0; i < given.count; i++)
@@ -240,7 +240,7 @@ static void sky_task(oos_tree *t, const yaml_node_t *node)
                       *wanted = oos_tree_get(t, oos_tree_get(t, node, "resources"), "accelerators");
     const char *script = oos_tree_text(t, run), *gpu = NULL;
     uint64_t count = 0;
-    oos_words environment = {0};
+    oos_word_list environment = {0};
     oos_finder *finder = t->finder;
     if (!script || (!wanted && !oos_tree_get(t, node, "envs"))) return;
     if (wanted) accelerators(t, wanted, &gpu, &count);

@@ -47,7 +47,7 @@ uint64_t oos_tree_number(const char *word)
 }
 
 /* A list of words, or text that a shell would take apart. */
-void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_words *words)
+void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_word_list *words)
 {
     if (!node) return;
     if (node->type == YAML_SCALAR_NODE) {
@@ -60,7 +60,7 @@ void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_words *words)
          item++) {
         const yaml_node_t *word = yaml_document_get_node(t->document, *item);
         const char *text = oos_tree_text(t, word);
-        oos_words one = {0}; /* compose puts ${NAME:-default} into words of a list */
+        oos_word_list one = {0}; /* compose puts ${NAME:-default} into words of a list */
         if (text && strstr(text, "${"))
             oos_finder_split(t->finder, oos_view_of(text), oos_tree_line(t, word), &one);
         if (text)
@@ -69,7 +69,7 @@ void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_words *words)
     }
 }
 
-static void put_variable(oos_tree *t, oos_words *environment, const char *name, const char *value,
+static void put_variable(oos_tree *t, oos_word_list *environment, const char *name, const char *value,
                          uint32_t line)
 {
     if (!name || !value) return;
@@ -80,7 +80,7 @@ static void put_variable(oos_tree *t, oos_words *environment, const char *name, 
 }
 
 /* {A: b}, [A=b], [{name: A, value: b}] */
-void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_words *environment)
+void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_word_list *environment)
 {
     if (node && node->type == YAML_MAPPING_NODE)
         for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
@@ -195,7 +195,7 @@ static bool is_alone(const oos_tree *t, const yaml_node_t *node)
 /* A container: entrypoint and command in compose, command and args in Kubernetes. */
 static void offer_container(oos_tree *t, const yaml_node_t *node, const char *key)
 {
-    oos_words words = {0}, environment = {0};
+    oos_word_list words = {0}, environment = {0};
     const yaml_node_t *entrypoint = oos_tree_get(t, node, "entrypoint"),
                       *command = oos_tree_get(t, node, "command"), *args = oos_tree_get(t, node, "args");
     oos_finder *finder = t->finder;
@@ -206,7 +206,7 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
     const char *name = oos_tree_text(t, oos_tree_get(t, node, "name")),
                *image = oos_tree_text(t, oos_tree_get(t, node, "image"));
     if (!name && key && *key) name = oos_arena_copy(finder->arena, oos_view_of(key));
-    oos_words image_words = {0}; /* an image may have variables too: repo/vllm-openai:${TAG:-v0.19.1} */
+    oos_word_list image_words = {0}; /* an image may have variables too: repo/vllm-openai:${TAG:-v0.19.1} */
     if (image) oos_finder_split(finder, oos_view_of(image), 1, &image_words);
     finder->unknown = NULL;
     oos_tree_words(t, entrypoint, &words);
@@ -222,14 +222,14 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
                              .devices = ids,
                              .shares = is_alone(t, node) ? 0 : finder->shares,
                              .host_limit_bytes = host_limit(t, node)};
-    oos_words expanded = {0}; /* Kubernetes puts $(NAME) into words of a list */
+    oos_word_list expanded = {0}; /* Kubernetes puts $(NAME) into words of a list */
     bool const script = words.count >= 3 && strstr(words.list[0], "sh") && words.list[1][0] == '-' &&
                         strchr(words.list[1], 'c');
     if (script) {
         oos_finder_shell(finder, oos_view_of(words.list[2]), words.lines[2], 1, &place);
     } else {
         for (size_t i = 0; i < words.count; i++) {
-            oos_words one = {0};
+            oos_word_list one = {0};
             if (strstr(words.list[i], "$("))
                 oos_finder_split(finder, oos_view_of(words.list[i]), words.lines[i], &one);
             oos_words_add(finder->arena, &expanded, one.count == 1 ? one.list[0] : words.list[i],
@@ -263,7 +263,7 @@ static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
                *repository = oos_tree_text(t, oos_tree_get(t, spec, "repository")),
                *tag = oos_tree_text(t, oos_tree_get(t, spec, "tag"));
     if (!model) return;
-    oos_words words = {0}, environment = {0};
+    oos_word_list words = {0}, environment = {0};
     uint32_t const line = oos_tree_line(t, url);
     oos_tree_environment(t, oos_tree_get(t, spec, "env"), &environment);
     oos_words_add(arena, &words, "vllm", line);

@@ -20,10 +20,10 @@ uint64_t oos_tree_number(const char *word); /* 0: none */
 bool oos_tree_is_true(const char *word);
 
 /* A list of words, or text that a shell would take apart. */
-void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_words *words);
+void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_word_list *words);
 
 /* {A: b}, [A=b], [{name: A, value: b}] */
-void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_words *environment);
+void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_word_list *environment);
 
 /* How many GPUs a container may use. 0: not said. */
 uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container);

@@ -11,7 +11,7 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
                                    oomsight_error *reterr)
 {
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
-    OOS_TRY(oos_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
+    OOS_TRY(oos_cause_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
     return oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr);
 }
 

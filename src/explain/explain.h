@@ -13,7 +13,7 @@ enum { OOS_INCIDENTS_MAX = 128 };
 /* What an explanation needs of data/: built once, shared by explanations of one thread. */
 typedef struct oos_knowledge {
     oos_signals signals;
-    const oos_rules *rules;
+    const oos_cause_rules *rules;
     oos_kb kb;
 } oos_knowledge;
 

@@ -21,9 +21,9 @@ static oomsight_status strings_read(oos_arena *arena, const json_t *list, const 
     return OOMSIGHT_OK;
 }
 
-static oos_words words_read(const json_t *object, const char *key)
+static oos_sentence words_read(const json_t *object, const char *key)
 {
-    oos_words words = {0};
+    oos_sentence words = {0};
     const json_t *texts = json_object_get(object, key);
     oos_json_str(texts, "en", &words.en);
     oos_json_str(texts, "zh", &words.zh);

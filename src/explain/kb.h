@@ -7,22 +7,22 @@
 #include "explain/incident.h"
 
 /* The same sentence in the languages we write. */
-typedef struct oos_words {
+typedef struct oos_sentence {
     const char *en, *zh;
-} oos_words;
+} oos_sentence;
 
 /* Something people change: flags as one would paste them, or an action in words. */
 typedef struct oos_advice {
     const char *const *change;
     size_t change_count;
-    oos_words why, cost; /* cost NULL: none */
+    oos_sentence why, cost; /* cost NULL: none */
     const char *evidence;
     const char *since, *until; /* engine versions that have what it names; NULL: all the record is about */
 } oos_advice;
 
 typedef struct oos_kb_record {
     const char *id; /* "vllm/context-too-long" */
-    oos_words title, mechanism;
+    oos_sentence title, mechanism;
     const char *signature; /* a typical line */
     const char *engine, *introduced, *fixed;
     const oos_advice *fixes, *dead_ends;

@@ -39,7 +39,7 @@ enum { USUAL_MAX = 4 };
 #define PLACE_SURE 0.5
 #define PLACE_RULE "says:source"
 
-struct oos_rules {
+struct oos_cause_rules {
     phase_rule *phases;
     cause_rule *causes, *extras;
     size_t phase_count, cause_count, extra_count;
@@ -117,7 +117,7 @@ static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *sig
     return OOMSIGHT_OK;
 }
 
-static oomsight_status usual_causes_read(const json_t *object, oos_rules *rules, oomsight_error *reterr)
+static oomsight_status usual_causes_read(const json_t *object, oos_cause_rules *rules, oomsight_error *reterr)
 {
     const char *word;
     json_t *list;
@@ -132,8 +132,8 @@ static oomsight_status usual_causes_read(const json_t *object, oos_rules *rules,
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
-                               const oos_rules **ret_rules, oomsight_error *reterr)
+oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                     const oos_cause_rules **ret_rules, oomsight_error *reterr)
 {
     oos_view bytes;
     json_t *phases, *causes;
@@ -142,7 +142,7 @@ oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos
     OOS_TRY(oos_data_read(arena, data_dir, "explain/causes.json", &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &causes, reterr));
 
-    oos_rules *rules = OOS_NEW(arena, oos_rules);
+    oos_cause_rules *rules = OOS_NEW(arena, oos_cause_rules);
     const json_t *list = json_object_get(phases, "rules");
     size_t const count = json_array_size(list);
     if (rules) rules->phases = OOS_NEW_ARRAY(arena, phase_rule, count ? count : 1);
@@ -241,7 +241,7 @@ static oos_phase_set stack_stages(const oos_incident *incident, bool up)
 }
 
 /* An engine that measures nothing has no stage in which it does. */
-static oos_phase_set stages_of(const oos_rules *rules, const char *engine)
+static oos_phase_set stages_of(const oos_cause_rules *rules, const char *engine)
 {
     const json_t *list = engine ? json_object_get(rules->never, engine) : NULL;
     oos_phase_set stages = ANYWHERE;
@@ -254,8 +254,9 @@ static oos_phase_set stages_of(const oos_rules *rules, const char *engine)
 }
 
 /* The stack first, then what the wrappers say, then how far the engine had got; what contradicts is left aside. */
-static oos_phase_set possible(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
-                              const oos_incident *incident, oos_phase_set *ret_stack)
+static oos_phase_set possible(const oos_signals *signals, const oos_cause_rules *rules,
+                              const oos_signal_set *set, const oos_incident *incident,
+                              oos_phase_set *ret_stack)
 {
     bool const up = was_serving(signals, set, incident);
     oos_phase_set stages = stages_of(rules, incident->engine), stack = stack_stages(incident, up);
@@ -332,7 +333,7 @@ static void set_phase(oos_incident *incident, oos_phase phase, double sure, cons
 }
 
 /* A rule that names the frame which speaks for a stage says more than that the stack does. */
-static const phase_rule *named_frame(const oos_rules *rules, const oos_signal_set *set, oos_phase phase)
+static const phase_rule *named_frame(const oos_cause_rules *rules, const oos_signal_set *set, oos_phase phase)
 {
     for (size_t i = 0; i < rules->phase_count; i++) {
         const phase_rule *rule = &rules->phases[i];
@@ -350,7 +351,7 @@ static bool asked_device(const oos_signals *signals, const oos_signal_set *set)
            has(signals, set, "cuda.error");
 }
 
-static bool find_phase(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *found,
+static bool find_phase(const oos_signals *signals, const oos_cause_rules *rules, const oos_signal_set *found,
                        oos_incident *incident)
 {
     oos_phase_set stack;
@@ -463,7 +464,7 @@ static void add_also(oos_incident *incident, const char *cause, const oos_signal
     incident->also[incident->also_count++] = cause;
 }
 
-static void find_cause(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
+static void find_cause(const oos_signals *signals, const oos_cause_rules *rules, const oos_signal_set *set,
                        oos_incident *incident)
 {
     const oos_signal *place = first_of(signals, set, OOS_SIGNAL_PLACE);
@@ -555,8 +556,8 @@ static void quiet(oos_incident *incident, oos_phase phase, const char *cause, do
 }
 
 /* Nothing went wrong, or the log does not say so. "Healthy" needs a sign of it. */
-static void conclude_quiet(const oos_signals *signals, const oos_rules *rules, const oos_signal_set *set,
-                           oos_incident *incident)
+static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *rules,
+                           const oos_signal_set *set, oos_incident *incident)
 {
     const oos_signal *fault = fault_of(signals, set);
     bool const captured = has(signals, set, "mark.captured") || first_of(signals, set, OOS_SIGNAL_READY);
@@ -626,7 +627,7 @@ static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set
     if (!incident->ask) incident->ask = "the full log from the start of the engine";
 }
 
-void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident)
+void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_incident *incident)
 {
     oos_signal_set set = incident->signals;
     drop_consequences(signals, &set);

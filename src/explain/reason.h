@@ -54,12 +54,12 @@
     X(start_forward)   /* the stack is that of a start, and has frames of the model */                          \
     X(served_runner)   /* the stack is that of a served step, and ends in the worker itself */
 
-typedef struct oos_rules oos_rules;
+typedef struct oos_cause_rules oos_cause_rules;
 
-oomsight_status oos_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
-                               const oos_rules **ret_rules, oomsight_error *reterr);
+oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                     const oos_cause_rules **ret_rules, oomsight_error *reterr);
 
 /* Fills the concluded part of `incident`, without signature and ledger. */
-void oos_reason(const oos_signals *signals, const oos_rules *rules, oos_incident *incident);
+void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_incident *incident);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct step {
     oos_version since;
     bool gone;
     oos_bounds bounds;
-    oos_quant_method method;
+    oos_quant_limits method;
 } step;
 
 typedef struct entry {
@@ -136,7 +136,7 @@ static double number_read(loader *in)
     return oos_real_read(text, NULL);
 }
 
-static void types_read(loader *in, oos_quant_method *m)
+static void types_read(loader *in, oos_quant_limits *m)
 {
     oos_view word;
     m->float16 = m->bfloat16 = m->float32 = false;
@@ -375,7 +375,7 @@ const oos_bounds *oos_bounds_find(const oos_argument_facts *facts, const char *f
 }
 
 bool oos_quant_method_find(const oos_argument_facts *facts, const char *name, oos_version version,
-                           oos_quant_method *ret_method)
+                           oos_quant_limits *ret_method)
 {
     const step *found = facts ? step_at(&facts->methods, oos_view_of(name), version) : NULL;
     if (found) *ret_method = found->method;

@@ -26,13 +26,13 @@ typedef struct oos_bounds {
     double below, most;  /* value < below, value <= most */
 } oos_bounds;
 
-typedef struct oos_quant_method {
+typedef struct oos_quant_limits {
     unsigned capability; /* the least, 75; 0: any or unknown */
     bool deprecated;
     bool file;                       /* its settings are looked for in a file where the checkpoint has none */
     bool settings;                   /* ... and it cannot be made without any */
     bool float16, bfloat16, float32; /* types of activations it takes; all: unknown */
-} oos_quant_method;
+} oos_quant_limits;
 
 oomsight_status oos_argument_facts_load(oos_arena *arena, const char *data_dir, const char *engine,
                                         oos_argument_facts **ret_facts, oomsight_error *reterr);
@@ -45,7 +45,7 @@ oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts
 const oos_bounds *oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version);
 /* False: not a method of that release. The second: an earlier release had it. */
 bool oos_quant_method_find(const oos_argument_facts *facts, const char *name, oos_version version,
-                           oos_quant_method *ret_method);
+                           oos_quant_limits *ret_method);
 bool oos_quant_method_gone(const oos_argument_facts *facts, const char *name, oos_version version);
 /* False: releases as new as that were not read, so that a name they do not know may be known there. */
 bool oos_arguments_reach(const oos_argument_facts *facts, oos_version version);

@@ -16,9 +16,9 @@ static void note_point(timeline *t, size_t event, const oos_sim *sim)
 {
     const oos_stats *stats = oos_sim_stats(sim);
     size_t const at = event / t->stretch;
-    oos_point const now = {event, stats->counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL].current,
-                           stats->counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL].current};
-    oos_point *kept = &t->analysis->points[at];
+    oos_usage_point const now = {event, stats->counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL].current,
+                                 stats->counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL].current};
+    oos_usage_point *kept = &t->analysis->points[at];
     bool const first = at >= t->analysis->point_count;
     if (first) t->analysis->point_count = at + 1;
     if (first || now.reserved_bytes > kept->reserved_bytes ||
@@ -70,7 +70,7 @@ static void observe(void *context, size_t event, oos_runner *runner)
 static oomsight_status run_itself(oos_analysis *a, oomsight_error *reterr)
 {
     timeline t = {a, a->trace->event_count / POINTS + 1};
-    a->points = OOS_NEW_ARRAY(a->arena, oos_point, a->trace->event_count / t.stretch + 1);
+    a->points = OOS_NEW_ARRAY(a->arena, oos_usage_point, a->trace->event_count / t.stretch + 1);
     if (!a->points) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the timeline");
     oos_runner *runner = NULL;
     OOS_TRY(oos_runner_create(a->trace, &a->scenario, &runner, reterr));

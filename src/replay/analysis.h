@@ -4,7 +4,7 @@
 #define OOS_REPLAY_ANALYSIS_H
 
 #include "ledger/moment.h"
-#include "replay/run.h"
+#include "replay/replay.h"
 
 /* One line of the what-if table. */
 typedef struct oos_what_if {
@@ -18,11 +18,11 @@ typedef struct oos_what_if {
 } oos_what_if;
 
 /* Bytes held by one owner. */
-typedef struct oos_holder {
+typedef struct oos_block_holder {
     const char *name;
     uint32_t stack; /* 0: a category, or not known */
     uint64_t bytes, blocks;
-} oos_holder;
+} oos_block_holder;
 
 /* Free bytes of one pool. */
 typedef struct oos_stranded {
@@ -41,10 +41,10 @@ typedef struct oos_pin {
     uint64_t live_blocks; /* in that segment */
 } oos_pin;
 
-typedef struct oos_point {
+typedef struct oos_usage_point {
     size_t event;
     uint64_t allocated_bytes, reserved_bytes;
-} oos_point;
+} oos_usage_point;
 
 typedef struct oos_analysis {
     oos_arena *arena; /* owns everything but the trace */
@@ -58,7 +58,7 @@ typedef struct oos_analysis {
     size_t what_if_count;
     oos_u64 smallest_bytes;
 
-    oos_holder *holders, *categories; /* at the peak of allocated bytes, largest first */
+    oos_block_holder *holders, *categories; /* at the peak of allocated bytes, largest first */
     size_t holder_count, category_count;
 
     size_t strained_event; /* the moment of what follows: the first OOM, or the peak of reserved bytes */
@@ -70,9 +70,9 @@ typedef struct oos_analysis {
     oos_pin *pins;
     size_t pin_count;
 
-    oos_point *points; /* the run, thinned out; highest reserved of each stretch */
+    oos_usage_point *points; /* the run, thinned out; highest reserved of each stretch */
     size_t point_count;
-    oos_holder *flame; /* stacks at the peak, every one */
+    oos_block_holder *flame; /* stacks at the peak, every one */
     size_t flame_count;
 } oos_analysis;
 

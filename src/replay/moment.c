@@ -57,7 +57,7 @@ static size_t *mallocs_of(const oos_trace *trace)
 
 static int by_bytes(const void *left, const void *right)
 {
-    const oos_holder *a = left, *b = right;
+    const oos_block_holder *a = left, *b = right;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
     return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
@@ -67,8 +67,8 @@ static oomsight_status sum_holders(oos_analysis *a, const scene *s, const size_t
                                    oomsight_error *reterr)
 {
     const oos_trace *t = a->trace;
-    oos_holder *sums = OOS_NEW_ARRAY(a->arena, oos_holder, (size_t)t->stack_count + 1);
-    oos_holder *categories = OOS_NEW_ARRAY(a->arena, oos_holder, 16);
+    oos_block_holder *sums = OOS_NEW_ARRAY(a->arena, oos_block_holder, (size_t)t->stack_count + 1);
+    oos_block_holder *categories = OOS_NEW_ARRAY(a->arena, oos_block_holder, 16);
     if (!sums || !categories) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the holders");
     const oos_sim *sim = oos_runner_sim(s->runner);
     for (uint32_t block = 1; block < s->block_limit; block++) {
@@ -101,7 +101,7 @@ static oomsight_status sum_holders(oos_analysis *a, const scene *s, const size_t
 /* Stacks that end in the same frame of the user's are one line. */
 static oomsight_status name_holders(oos_analysis *a, oomsight_error *reterr)
 {
-    a->holders = OOS_NEW_ARRAY(a->arena, oos_holder, MOST_HOLDERS + 1);
+    a->holders = OOS_NEW_ARRAY(a->arena, oos_block_holder, MOST_HOLDERS + 1);
     if (!a->holders) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the holders");
     for (size_t i = 0; i < a->flame_count; i++) {
         const char *name = oos_stack_name(a->arena, a->trace, a->flame[i].stack);
@@ -110,7 +110,7 @@ static oomsight_status name_holders(oos_analysis *a, oomsight_error *reterr)
         while (k < a->holder_count && strcmp(a->holders[k].name, name) != 0) k++;
         if (k == a->holder_count) {
             if (k == MOST_HOLDERS) continue; /* the rest is told by the sum */
-            a->holders[a->holder_count++] = (oos_holder){.name = name, .stack = a->flame[i].stack};
+            a->holders[a->holder_count++] = (oos_block_holder){.name = name, .stack = a->flame[i].stack};
         }
         a->holders[k].bytes += a->flame[i].bytes;
         a->holders[k].blocks += a->flame[i].blocks;

@@ -1,5 +1,5 @@
 /* A dry run as JSON, schema oomsight.dryrun/1 (docs/formats/dryrun.md). */
-#include "report/dryrun.h"
+#include "report/dryrun_report.h"
 #include "report/ledger.h"
 #include "report/plan.h"
 

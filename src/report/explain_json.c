@@ -1,5 +1,5 @@
 /* Schema oomsight.incident/1. Unknown is null; bytes are integers. */
-#include "report/explain.h"
+#include "report/explain_report.h"
 #include "report/ledger.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/locale.h"
 #include "base/shown.h"
 #include "log/logline.h"
-#include "report/explain.h"
+#include "report/explain_report.h"
 #include "report/ledger.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Sentences that the formats share. */
-#include "report/explain.h"
+#include "report/explain_report.h"
 #include "explain/advice.h"
 #include "log/scan.h"
 

@@ -2,7 +2,7 @@
  * the text for readers without scripts is the text report. */
 #include "report/html.h"
 #include "base/json_write.h"
-#include "report/dryrun.h"
+#include "report/dryrun_report.h"
 #include "report/plan.h"
 
 /* web/report.html and web/words.js, made by tools/embed_text.py */
@@ -150,7 +150,7 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
     put_report(text, &p);
 }
 
-static void take_pair(parts *p, oos_words words)
+static void take_pair(parts *p, oos_sentence words)
 {
     if (words.en && words.zh && p->pair_count < PAIRS_MAX)
         p->pairs[p->pair_count++] = (oos_phrase){words.en, words.zh};

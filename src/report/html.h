@@ -5,7 +5,7 @@
 
 #include "dryrun/dryrun.h"
 #include "plan/plan.h"
-#include "report/explain.h"
+#include "report/explain_report.h"
 #include "report/words.h"
 
 void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t count,

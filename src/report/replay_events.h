@@ -3,7 +3,7 @@
 #ifndef OOS_REPORT_REPLAY_EVENTS_H
 #define OOS_REPORT_REPLAY_EVENTS_H
 
-#include "replay/run.h"
+#include "replay/replay.h"
 
 oomsight_status oos_replay_events_render(const oos_trace *trace, const oos_scenario *scenario, oos_text *text,
                                          oomsight_error *reterr);

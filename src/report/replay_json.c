@@ -59,7 +59,7 @@ static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
     oos_json_end_array(w);
 }
 
-static void put_holders(oos_json_writer *w, const char *key, const oos_holder *list, size_t count)
+static void put_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count)
 {
     oos_json_key(w, key);
     oos_json_begin_array(w);

@@ -15,18 +15,18 @@ typedef struct member {
     uint64_t start_ticks;
 } member;
 
-struct oos_family {
+struct oos_process_family {
     member members
         [FAMILY_MAX]; /* once below the command, always of the run: a parent that ends changes nothing */
     size_t count;
 };
 
-oos_family *oos_family_create(void)
+oos_process_family *oos_family_create(void)
 {
-    return calloc(1, sizeof(oos_family));
+    return calloc(1, sizeof(oos_process_family));
 }
 
-void oos_family_free(oos_family *family)
+void oos_family_free(oos_process_family *family)
 {
     free(family);
 }
@@ -52,7 +52,7 @@ static uint32_t parent_of(uint32_t pid)
     return behind && sscanf(behind + 1, " %*c %u", &parent) == 1 ? parent : 0;
 }
 
-static bool remembered(const oos_family *family, uint32_t pid)
+static bool remembered(const oos_process_family *family, uint32_t pid)
 {
     for (size_t i = 0; i < family->count; i++)
         if (family->members[i].pid == pid)
@@ -60,7 +60,7 @@ static bool remembered(const oos_family *family, uint32_t pid)
     return false;
 }
 
-static void remember(oos_family *family, uint32_t pid)
+static void remember(oos_process_family *family, uint32_t pid)
 {
     size_t place = 0;
     while (place < family->count && family->members[place].pid != pid) place++;
@@ -71,7 +71,7 @@ static void remember(oos_family *family, uint32_t pid)
     if (place == family->count) family->count++;
 }
 
-static size_t rows_read(row *rows, const oos_family *family, uint32_t root)
+static size_t rows_read(row *rows, const oos_process_family *family, uint32_t root)
 {
     size_t count = 0;
     DIR *place = opendir("/proc");
@@ -190,7 +190,7 @@ static void judge(oos_segment *segment, uint32_t pid)
         oos_segment_unseen_put(segment, pid, OOS_UNSEEN_NO_FILE);
 }
 
-void oos_family_look(oos_family *family, oos_segment *segment, uint32_t root)
+void oos_family_look(oos_process_family *family, oos_segment *segment, uint32_t root)
 {
     row *rows = malloc(PROCESSES_MAX * sizeof *rows);
     if (!rows) return;

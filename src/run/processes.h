@@ -5,12 +5,12 @@
 
 #include "base/segment.h"
 
-typedef struct oos_family oos_family;
+typedef struct oos_process_family oos_process_family;
 
-oos_family *oos_family_create(void); /* NULL: no memory */
-void oos_family_free(oos_family *family);
+oos_process_family *oos_family_create(void); /* NULL: no memory */
+void oos_family_free(oos_process_family *family);
 
 /* `root`: the process that was started. */
-void oos_family_look(oos_family *family, oos_segment *segment, uint32_t root);
+void oos_family_look(oos_process_family *family, oos_segment *segment, uint32_t root);
 
 #endif

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "trace/open.h"
-#include "replay/run.h"
+#include "replay/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

@@ -1,7 +1,7 @@
 /* What a call costs: a no-op under 100 ns, cudaMalloc and cudaFree of 2 MiB under 1 us each. Prints; never fails on a
  * slow machine unless it is ten times over. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /* What the guard costs: bench_guard GUARD.so. The program measures itself with and without it, in turns, and takes the best of each: a
  * million kernel launches, and allocations with their frees. Prints; fails only when it is ten times over what docs/guides/run.md says. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Calls: capture is real, names resolve by version, every call is counted by name. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 static int capture(void *unused)
 {

@@ -1,6 +1,6 @@
 /* The guard over the stand-ins: their own counters are the truth. Started with the guard preloaded. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Sabotage of the guard: whatever is wrong with its file, its place or its caller, a program gets the same answers as without it. The
  * table of docs/guides/run.md is this one. Started with the guard preloaded. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <dlfcn.h>
 #include <errno.h>

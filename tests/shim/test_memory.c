@@ -1,6 +1,6 @@
 /* A program that uses the stand-ins sees the device it was promised, to the byte. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <signal.h>
 #include <sys/resource.h>

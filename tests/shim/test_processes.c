@@ -1,6 +1,6 @@
 /* Several processes share the devices of one run, and nothing that happens to one of them is lost or kept. */
 #include "cuda.h"
-#include "run.h"
+#include "program.h"
 
 #include <fcntl.h>
 #include <signal.h>

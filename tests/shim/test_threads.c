@@ -1,6 +1,6 @@
 /* Eight threads that allocate and free at once lose nothing. Built with the thread sanitizer where there is one. */
 #include "device/device.h"
-#include "run.h"
+#include "program.h"
 
 #include <pthread.h>
 

@@ -72,6 +72,9 @@ class Layers(unittest.TestCase):
     def test_a_folder_that_is_no_layer_fails(self):
         self.planted("src/newcomer/planted.c", '#include "base/arena.h"\n', "has no place among the layers")
 
+    def test_a_type_that_is_defined_twice_fails(self):
+        self.planted("src/api/planted.h", "typedef struct oos_holder {\n    int x;\n} oos_holder;\n", "oos_holder is defined in ")
+
     def test_a_circle_of_layers_fails(self):
         before = check_layers.MAY_SEE["base"]
         check_layers.MAY_SEE["base"] = {"plan"}

@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "folder.h"
-#include "api/matrix.h"
+#include "api/matrix_handle.h"
 #include "base/place.h"
 #include "follow/state.h"
 

@@ -1,17 +1,17 @@
 /* Streams, events and graphs of the driver API. */
 #include "phantom/phantom.h"
 
-TAKE(int, cuStreamCreate, oos_stream **ret_stream, unsigned flags)
+TAKE(int, cuStreamCreate, oos_stub_stream **ret_stream, unsigned flags)
 {
     return oos_stream_create(flags, 0, ret_stream);
 }
 
-TAKE(int, cuStreamCreateWithPriority, oos_stream **ret_stream, unsigned flags, int priority)
+TAKE(int, cuStreamCreateWithPriority, oos_stub_stream **ret_stream, unsigned flags, int priority)
 {
     return oos_stream_create(flags, priority, ret_stream);
 }
 
-TAKE(int, cuStreamDestroy_v2, oos_stream *stream)
+TAKE(int, cuStreamDestroy_v2, oos_stub_stream *stream)
 {
     oos_stream_destroy(stream);
     return 0;
@@ -46,7 +46,7 @@ TAKE(int, cuStreamQuery, void *stream)
     return 0;
 }
 
-TAKE(int, cuStreamWaitEvent, void *stream, const oos_event *event, unsigned flags)
+TAKE(int, cuStreamWaitEvent, void *stream, const oos_stub_event *event, unsigned flags)
 {
     if (!event) return OOS_CODE_INVALID_HANDLE;
     oos_event_wait(stream, event);
@@ -95,37 +95,37 @@ TAKE(int, cuThreadExchangeStreamCaptureMode, int *mode)
     return 0;
 }
 
-TAKE(int, cuEventCreate, oos_event **ret_event, unsigned flags)
+TAKE(int, cuEventCreate, oos_stub_event **ret_event, unsigned flags)
 {
     return oos_event_create(flags, ret_event);
 }
 
-TAKE(int, cuEventDestroy_v2, oos_event *event)
+TAKE(int, cuEventDestroy_v2, oos_stub_event *event)
 {
     oos_event_destroy(event);
     return 0;
 }
 
-TAKE(int, cuEventRecord, oos_event *event, void *stream)
+TAKE(int, cuEventRecord, oos_stub_event *event, void *stream)
 {
     if (!event) return OOS_CODE_INVALID_HANDLE;
     oos_event_record(event, stream);
     return 0;
 }
 
-TAKE(int, cuEventQuery, oos_event *event)
+TAKE(int, cuEventQuery, oos_stub_event *event)
 {
     return 0;
 }
 
-TAKE(int, cuEventElapsedTime, float *ret_ms, const oos_event *from, const oos_event *to)
+TAKE(int, cuEventElapsedTime, float *ret_ms, const oos_stub_event *from, const oos_stub_event *to)
 {
     if (!from || !to) return OOS_CODE_INVALID_HANDLE;
     *ret_ms = (float)oos_event_elapsed_ms(from, to);
     return 0;
 }
 
-TAKE(int, cuEventElapsedTime_v2, float *ret_ms, const oos_event *from, const oos_event *to)
+TAKE(int, cuEventElapsedTime_v2, float *ret_ms, const oos_stub_event *from, const oos_stub_event *to)
 {
     return take_cuEventElapsedTime(ret_ms, from, to);
 }

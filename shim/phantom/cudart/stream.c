@@ -1,22 +1,22 @@
 /* Streams, events and graphs of the runtime API. */
 #include "phantom/cudart/cudart.h"
 
-TAKE(int, cudaStreamCreate, oos_stream **ret_stream)
+TAKE(int, cudaStreamCreate, oos_stub_stream **ret_stream)
 {
     return told(oos_stream_create(0, 0, ret_stream));
 }
 
-TAKE(int, cudaStreamCreateWithFlags, oos_stream **ret_stream, unsigned flags)
+TAKE(int, cudaStreamCreateWithFlags, oos_stub_stream **ret_stream, unsigned flags)
 {
     return told(oos_stream_create(flags, 0, ret_stream));
 }
 
-TAKE(int, cudaStreamCreateWithPriority, oos_stream **ret_stream, unsigned flags, int priority)
+TAKE(int, cudaStreamCreateWithPriority, oos_stub_stream **ret_stream, unsigned flags, int priority)
 {
     return told(oos_stream_create(flags, priority, ret_stream));
 }
 
-TAKE(int, cudaStreamDestroy, oos_stream *stream)
+TAKE(int, cudaStreamDestroy, oos_stub_stream *stream)
 {
     oos_stream_destroy(stream);
     return 0;
@@ -52,7 +52,7 @@ TAKE(int, cudaStreamQuery, void *stream)
     return 0;
 }
 
-TAKE(int, cudaStreamWaitEvent, void *stream, const oos_event *event, unsigned flags)
+TAKE(int, cudaStreamWaitEvent, void *stream, const oos_stub_event *event, unsigned flags)
 {
     if (!event) return told(OOS_CODE_INVALID_HANDLE);
     oos_event_wait(stream, event);
@@ -133,40 +133,40 @@ TAKE(int, cudaThreadExchangeStreamCaptureMode, int *mode)
     return 0;
 }
 
-TAKE(int, cudaEventCreate, oos_event **ret_event)
+TAKE(int, cudaEventCreate, oos_stub_event **ret_event)
 {
     return told(oos_event_create(0, ret_event));
 }
 
-TAKE(int, cudaEventCreateWithFlags, oos_event **ret_event, unsigned flags)
+TAKE(int, cudaEventCreateWithFlags, oos_stub_event **ret_event, unsigned flags)
 {
     return told(oos_event_create(flags, ret_event));
 }
 
-TAKE(int, cudaEventDestroy, oos_event *event)
+TAKE(int, cudaEventDestroy, oos_stub_event *event)
 {
     oos_event_destroy(event);
     return 0;
 }
 
-TAKE(int, cudaEventRecord, oos_event *event, void *stream)
+TAKE(int, cudaEventRecord, oos_stub_event *event, void *stream)
 {
     if (!event) return told(OOS_CODE_INVALID_HANDLE);
     oos_event_record(event, stream);
     return 0;
 }
 
-TAKE(int, cudaEventRecordWithFlags, oos_event *event, void *stream, unsigned flags)
+TAKE(int, cudaEventRecordWithFlags, oos_stub_event *event, void *stream, unsigned flags)
 {
     return take_cudaEventRecord(event, stream);
 }
 
-TAKE(int, cudaEventQuery, oos_event *event)
+TAKE(int, cudaEventQuery, oos_stub_event *event)
 {
     return 0;
 }
 
-TAKE(int, cudaEventElapsedTime, float *ret_ms, const oos_event *from, const oos_event *to)
+TAKE(int, cudaEventElapsedTime, float *ret_ms, const oos_stub_event *from, const oos_stub_event *to)
 {
     if (!from || !to) return told(OOS_CODE_INVALID_HANDLE);
     *ret_ms = (float)oos_event_elapsed_ms(from, to);

@@ -20,7 +20,7 @@ static bool one_of(const oos_setup *setup, const char *const *prefixes, size_t c
 /* Two hidden-wide tensors live through every layer: the residual, and what the layer was given (its caller holds it).
  * OPT keeps the token and position embeddings besides. Gemma's norm is written in PyTorch and leaves copies. Compiled
  * code drops everything after its last use: residual, normed input and attention's output are left (0.32.0, Llama). */
-static oos_stream stream_of(const oos_batch *batch)
+static oos_residual stream_of(const oos_batch *batch)
 {
     const oos_setup *setup = batch->setup;
     static const char *const reuse[] = {"llama", "mistral", "phi3",         "glm4",     "cohere", "falcon_h1",
@@ -28,14 +28,14 @@ static oos_stream stream_of(const oos_batch *batch)
     static const char *const norms[] = {"qwen3", "gemma3", "gemma4", "olmo", "glm4_moe"};
     static const char *const gemma[] = {"gemma2", "gemma3", "qwen3_next", "qwen3_5"};
     if (batch->compiled)
-        return (oos_stream){.outer = 2, .drops_gate_up = true, .head_norms = ONE_OF(setup, norms)};
-    oos_stream stream = {
+        return (oos_residual){.outer = 2, .drops_gate_up = true, .head_norms = ONE_OF(setup, norms)};
+    oos_residual stream = {
         .outer = 2, .drops_gate_up = ONE_OF(setup, reuse), .head_norms = ONE_OF(setup, norms)};
     static const char *const gates[] = {"qwen3_next", "qwen3_5"};
     if (ONE_OF(setup, gemma)) stream.copies = 2;
     stream.gated = ONE_OF(setup, gates);
     if (oos_model_type_is(setup, "glm4_moe")) stream.drops_gate_up = false;
-    if (oos_model_type_is(setup, "opt")) stream = (oos_stream){.outer = 3, .drops_gate_up = true};
+    if (oos_model_type_is(setup, "opt")) stream = (oos_residual){.outer = 3, .drops_gate_up = true};
     return stream;
 }
 
@@ -94,7 +94,7 @@ static mlp mlp_from_fields(const oos_setup *setup, const oos_layer *layer)
 }
 
 /* Input, gate_up, activation, and the output unless gate_up is forgotten before it. */
-static uint64_t mlp_bytes(const oos_batch *batch, const oos_layer *layer, const oos_stream *stream)
+static uint64_t mlp_bytes(const oos_batch *batch, const oos_layer *layer, const oos_residual *stream)
 {
     const oos_setup *setup = batch->setup;
     mlp const widths =
@@ -108,7 +108,7 @@ static uint64_t mlp_bytes(const oos_batch *batch, const oos_layer *layer, const 
 
 /* Input, router logits in fp32, then either the shared expert (gate_up, activation, output) or the experts' output and
  * the shared one's. */
-static uint64_t moe_bytes(const oos_batch *batch, const oos_stream *stream)
+static uint64_t moe_bytes(const oos_batch *batch, const oos_residual *stream)
 {
     const oos_setup *setup = batch->setup;
     const oos_moe *moe = &setup->model->moe;
@@ -145,7 +145,7 @@ static bool seen_before(seen *list, const oos_layer *layer)
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
 {
     const oos_model *model = batch->setup->model;
-    oos_stream const stream = stream_of(batch);
+    oos_residual const stream = stream_of(batch);
     bool kept = false;
     uint64_t const experts = model->moe.experts ? oos_activation_experts(batch, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};

@@ -6,7 +6,7 @@
  * layers without positions in fp32, before there is any output. A gate (Qwen3-Next, 3.5) makes four more: itself in the
  * projection and beside it, its sigmoid, the product. */
 static uint64_t plain_columns(const oos_batch *batch, const oos_attention *attention,
-                              const oos_stream *stream)
+                              const oos_residual *stream)
 {
     const oos_setup *setup = batch->setup;
     uint64_t const heads = oos_per_rank(attention->heads, setup->tp);
@@ -106,7 +106,7 @@ static uint64_t state_bytes(const oos_batch *batch, const oos_attention *attenti
 }
 
 uint64_t oos_activation_mixer(const oos_batch *batch, const oos_attention *attention,
-                              const oos_stream *stream)
+                              const oos_residual *stream)
 {
     uint64_t bytes = 0;
     switch (attention->mixer) {

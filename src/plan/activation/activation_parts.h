@@ -20,7 +20,7 @@ typedef struct oos_batch {
 } oos_batch;
 
 /* How a model's code treats the residual stream between its matrix products when nothing is compiled. */
-typedef struct oos_stream {
+typedef struct oos_residual {
     uint64_t
         outer; /* hidden-wide tensors alive during every layer: residual, what the layer was given, ... */
     uint64_t
@@ -28,12 +28,12 @@ typedef struct oos_stream {
     bool drops_gate_up; /* the MLP forgets gate_up before its second product (`x, _ = gate_up_proj(x)`) */
     bool head_norms;    /* queries and keys are normed into new tensors */
     bool gated; /* attention's output is multiplied with a gate that comes out of the query projection */
-} oos_stream;
+} oos_residual;
 
 bool oos_model_type_is(const oos_setup *setup, const char *prefix);
 
 uint64_t oos_activation_mixer(const oos_batch *batch, const oos_attention *attention,
-                              const oos_stream *stream);
+                              const oos_residual *stream);
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak);
 
 /* Expert layers: what the kernels allocate for one call, and whether the engine keeps it for the next. */

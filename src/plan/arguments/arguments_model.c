@@ -81,13 +81,13 @@ static const char *name_here(const oos_check *c, const char *name)
 {
     const oos_rules *rules = c->setup->rules;
     bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
-    oos_quant_method method;
+    oos_quant_limits method;
     return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
 }
 
 static bool method_here(const oos_check *c, const char *name)
 {
-    oos_quant_method method;
+    oos_quant_limits method;
     return oos_quant_method_find(c->setup->rules->facts, name, c->setup->rules->version, &method);
 }
 
@@ -151,7 +151,7 @@ static bool check_quantization(oos_check *c)
     const char *asked = setup->serve->quantization;
     own_method const own = own_method_of(c);
     const char *has = own.name, *name = asked ? asked : has;
-    oos_quant_method method;
+    oos_quant_limits method;
     bool const read = oos_arguments_reach(setup->rules->facts, setup->rules->version);
     if (own.unknown && read)
         return oos_check_refuse(c, "Unknown ModelOpt quant algo: %s", setup->model->modelopt_algo);
@@ -211,7 +211,7 @@ bool oos_check_model(oos_check *c)
 static bool check_settings(oos_check *c, const char *name)
 {
     const oos_rules *rules = c->setup->rules;
-    oos_quant_method method;
+    oos_quant_limits method;
     if (!oos_quant_method_find(rules->facts, name, rules->version, &method)) return false;
     if (!method.file && !method.settings) return false;
     oos_check_mend_without(c, "--quantization");
@@ -227,7 +227,7 @@ static const char *kernel_of(const oos_check *c, const char *name)
     const char *marlin = strcmp(name, "awq") == 0    ? "awq_marlin"
                          : strcmp(name, "gptq") == 0 ? "gptq_marlin"
                                                      : NULL;
-    oos_quant_method method;
+    oos_quant_limits method;
     if (!marlin || setup->serve->quantization) return name;
     if (!oos_quant_method_find(setup->rules->facts, marlin, setup->rules->version, &method)) return name;
     return setup->device.capability >= method.capability ? marlin : name;
@@ -240,7 +240,7 @@ bool oos_check_quantization_late(oos_check *c)
     own_method const own = own_method_of(c);
     const char *has = own.name;
     const char *name = setup->serve->quantization && !own.wins ? setup->serve->quantization : has;
-    oos_quant_method method;
+    oos_quant_limits method;
     if (!name) return false;
     name = kernel_of(c, name);
     if (!has && check_settings(c, name)) return true;

@@ -92,11 +92,11 @@ static oos_backend_question question_of(const oos_setup *setup, const oos_attent
 enum { ORDER_MAX = 10 };
 
 typedef struct order {
-    oos_backend items[ORDER_MAX];
+    oos_attention_backend items[ORDER_MAX];
     size_t count;
 } order;
 
-static void then(order *list, oos_backend backend)
+static void then(order *list, oos_attention_backend backend)
 {
     if (list->count < ORDER_MAX) list->items[list->count++] = backend;
 }
@@ -155,19 +155,19 @@ static order mla_order(const oos_backend_question *q)
 
 /* What was picked, and what the first choice lacked. */
 typedef struct pick {
-    oos_backend backend;
+    oos_attention_backend backend;
     bool none; /* nothing serves it */
     bool passed_over;
-    oos_backend preferred;
+    oos_attention_backend preferred;
     oos_objection objection; /* of `preferred` */
 } pick;
 
-static pick take(oos_backend backend)
+static pick take(oos_attention_backend backend)
 {
     return (pick){.backend = backend};
 }
 
-static pick instead(oos_backend backend, oos_backend preferred, oos_objection objection)
+static pick instead(oos_attention_backend backend, oos_attention_backend preferred, oos_objection objection)
 {
     return (pick){.backend = backend, .passed_over = true, .preferred = preferred, .objection = objection};
 }
@@ -251,7 +251,7 @@ static pick pick_before_lists(const oos_backend_question *q)
 /* ---- forced ----------------------------------------------------------------------------------------------------- */
 
 /* The name given by flag or environment; spellings of older releases end in _VLLM_V1. */
-static bool forced_backend(const oos_setup *setup, oos_backend *ret_backend)
+static bool forced_backend(const oos_setup *setup, oos_attention_backend *ret_backend)
 {
     const char *word =
         setup->serve->attention_backend ? setup->serve->attention_backend : setup->env->attention_backend;
@@ -262,13 +262,13 @@ static bool forced_backend(const oos_setup *setup, oos_backend *ret_backend)
         length -= sizeof suffix - 1;
     for (size_t i = 0; i < OOS_BACKEND_COUNT; i++)
         if (strlen(traits[i].name) == length && oos_same_start(word, traits[i].name, length)) {
-            *ret_backend = (oos_backend)i;
+            *ret_backend = (oos_attention_backend)i;
             return true;
         }
     return false;
 }
 
-static bool is_mla_backend(oos_backend backend)
+static bool is_mla_backend(oos_attention_backend backend)
 {
     return backend >= OOS_BACKEND_FLASH_ATTN_MLA && backend <= OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120;
 }
@@ -284,7 +284,7 @@ static bool is_compressed(const oos_attention *a)
     return a->mixer == OOS_MIXER_MLA && a->kv_lora_rank == 0 && a->window > 0;
 }
 
-static decision decide_compressed(const oos_backend_question *q, oos_backend wanted)
+static decision decide_compressed(const oos_backend_question *q, oos_attention_backend wanted)
 {
     uint64_t const rule = q->setup->rules->dsv4_flashinfer;
     bool const flash = wanted == OOS_BACKEND_FLASHMLA_SPARSE || wanted == OOS_BACKEND_FLASHMLA_SPARSE_DSV4;
@@ -297,7 +297,7 @@ static decision decide_compressed(const oos_backend_question *q, oos_backend wan
 static decision decide(const oos_backend_question *q)
 {
     const oos_rules *rules = q->setup->rules;
-    oos_backend wanted;
+    oos_attention_backend wanted;
     bool const asked = forced_backend(q->setup, &wanted);
     if (is_compressed(q->attention)) return decide_compressed(q, asked ? wanted : OOS_BACKEND_COUNT);
     const oos_attention *a = q->attention;
@@ -346,7 +346,7 @@ static const char *engine_words(oos_objection objection)
     return "";
 }
 
-static const char *why(oos_arena *arena, const oos_backend_question *q, oos_backend backend,
+static const char *why(oos_arena *arena, const oos_backend_question *q, oos_attention_backend backend,
                        oos_objection objection)
 {
     const char *name = traits[backend].name;
@@ -415,7 +415,7 @@ static const char *refusal(oos_arena *arena, const oos_backend_question *q, cons
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
 
 /* To 0.17 the platform set MLA's block size before a backend was chosen; since then the backend is asked. */
-static uint64_t preferred_block(const oos_backend_question *q, oos_backend backend, bool forced)
+static uint64_t preferred_block(const oos_backend_question *q, oos_attention_backend backend, bool forced)
 {
     const oos_rules *rules = q->setup->rules;
     if (rules->mla_block_rule >= 3) {
@@ -441,7 +441,7 @@ static uint64_t preferred_block(const oos_backend_question *q, oos_backend backe
     return q->major == 9 ? 64 : 0;
 }
 
-static oos_kv_dtype stored(const oos_backend_question *q, oos_backend backend)
+static oos_kv_dtype stored(const oos_backend_question *q, oos_attention_backend backend)
 {
     if (backend == OOS_BACKEND_FLASHMLA_SPARSE_DSV4) return OOS_KV_FP8_DS_MLA;
     if (backend == OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4) /* plain rows on SM100 */
@@ -453,7 +453,7 @@ static oos_kv_dtype stored(const oos_backend_question *q, oos_backend backend)
     return q->kv;
 }
 
-static bool full_graphs(const oos_backend_question *q, oos_backend backend)
+static bool full_graphs(const oos_backend_question *q, oos_attention_backend backend)
 {
     const oos_rules *rules = q->setup->rules;
     bool const drafts = q->setup->speculative_tokens > 0;
@@ -480,7 +480,7 @@ static bool answer_state(const oos_setup *setup, const oos_attention *attention,
 static decision answer(const oos_backend_question *q, oos_backend_choice *ret_choice)
 {
     decision const decided = decide(q);
-    oos_backend const backend = decided.pick.backend;
+    oos_attention_backend const backend = decided.pick.backend;
     *ret_choice = (oos_backend_choice){.forced = decided.forced, .kernel_block = 16, .kv_dtype = q->kv};
     if (decided.pick.none || decided.forced_invalid) {
         ret_choice->refused = true;

@@ -140,7 +140,7 @@ static oos_objection turboquant(const oos_backend_question *q)
 }
 
 /* The pairs of 0.30: both halves must fit; only the Triton half sees the image mask. */
-static oos_objection composite(const oos_backend_question *q, unsigned major, oos_backend causal)
+static oos_objection composite(const oos_backend_question *q, unsigned major, oos_attention_backend causal)
 {
     if (!q->setup->rules->composite_backends) return OOS_OBJECTION_ABSENT;
     if (q->major != major) return OOS_OBJECTION_CAPABILITY;
@@ -271,7 +271,7 @@ static oos_objection flashinfer_sparse_sm120(const oos_backend_question *q)
                                                                                  : OOS_OBJECTION_LATENT_SHAPE;
 }
 
-static oos_objection mla_objection(const oos_backend_question *q, oos_backend backend)
+static oos_objection mla_objection(const oos_backend_question *q, oos_attention_backend backend)
 {
     switch (backend) {
     case OOS_BACKEND_FLASH_ATTN_MLA: return dense_mla(q, 9, false);
@@ -302,7 +302,7 @@ static oos_objection mla_objection(const oos_backend_question *q, oos_backend ba
     return OOS_OBJECTION_MLA;
 }
 
-oos_objection oos_backend_objection(const oos_backend_question *q, oos_backend backend)
+oos_objection oos_backend_objection(const oos_backend_question *q, oos_attention_backend backend)
 {
     if (q->mla) return mla_objection(q, backend);
     switch (backend) {

@@ -4,7 +4,7 @@
 
 #include "plan/backend/backend.h"
 
-typedef enum oos_backend {
+typedef enum oos_attention_backend {
     OOS_BACKEND_FLASH_ATTN,
     OOS_BACKEND_FLASHINFER,
     OOS_BACKEND_TRITON_ATTN,
@@ -29,7 +29,7 @@ typedef enum oos_backend {
     OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4,
     OOS_BACKEND_XFORMERS,
     OOS_BACKEND_COUNT
-} oos_backend;
+} oos_attention_backend;
 
 /* Why a backend does not serve an attention (vLLM, AttentionBackend.validate_configuration). */
 typedef enum oos_objection {
@@ -63,10 +63,10 @@ typedef struct oos_backend_question {
 /* FlashAttention generation that would run for these sizes: 2, 3, 4; 0: none. `head` 0: any. */
 unsigned oos_backend_flash_version(const oos_backend_question *question, uint64_t head);
 
-oos_objection oos_backend_objection(const oos_backend_question *question, oos_backend backend);
+oos_objection oos_backend_objection(const oos_backend_question *question, oos_attention_backend backend);
 
 /* Bytes a backend holds beside weights and KV cache. */
-uint64_t oos_backend_workspace(const oos_backend_question *question, oos_backend backend,
+uint64_t oos_backend_workspace(const oos_backend_question *question, oos_attention_backend backend,
                                uint64_t block_tokens);
 
 #endif

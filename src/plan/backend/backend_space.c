@@ -98,7 +98,8 @@ static uint64_t imported(const oos_backend_question *q)
     return q->setup->rules->flashinfer_mla_on_import && listed ? 128 * OOS_MIB : 0;
 }
 
-uint64_t oos_backend_workspace(const oos_backend_question *q, oos_backend backend, uint64_t block_tokens)
+uint64_t oos_backend_workspace(const oos_backend_question *q, oos_attention_backend backend,
+                               uint64_t block_tokens)
 {
     uint64_t const block = block_tokens ? block_tokens : 16;
     switch (backend) {

@@ -18,7 +18,7 @@ typedef struct hunt {
 
 typedef struct answer {
     const char *name;
-    oos_point point;
+    oos_lever_point point;
     unsigned flags, price;
     uint64_t length, likely_length, requests;
     bool found;
@@ -29,14 +29,14 @@ static bool holds(unsigned mask, oos_lever lever)
     return mask & 1U << lever;
 }
 
-static bool fits_at(hunt *h, const oos_point *point, oos_trial *ret_trial)
+static bool fits_at(hunt *h, const oos_lever_point *point, oos_trial *ret_trial)
 {
     *ret_trial = oos_point_start(h->s, &h->levers, point);
     return oos_trial_plan(h->s, ret_trial) && oos_trial_fits(h->s, ret_trial);
 }
 
 /* With some budget: the command's own, the one that stands, and if `free` any other. The point is left at the first that does. */
-static bool fits_somewhere(hunt *h, oos_point *point, bool free, oos_trial *ret_trial)
+static bool fits_somewhere(hunt *h, oos_lever_point *point, bool free, oos_trial *ret_trial)
 {
     if (!free) return fits_at(h, point, ret_trial);
     *ret_trial = oos_point_start(h->s, &h->levers, point);
@@ -44,9 +44,9 @@ static bool fits_somewhere(hunt *h, oos_point *point, bool free, oos_trial *ret_
     return oos_budget_find(&b, point->budget, &point->budget);
 }
 
-static oos_point strongest(const hunt *h, unsigned mask)
+static oos_lever_point strongest(const hunt *h, unsigned mask)
 {
-    oos_point point = {.length = holds(mask, OOS_LEVER_LENGTH) ? h->levers.least : 0};
+    oos_lever_point point = {.length = holds(mask, OOS_LEVER_LENGTH) ? h->levers.least : 0};
     for (size_t i = 0; i < OOS_LEVER_COUNT; i++)
         if (holds(mask, (oos_lever)i) && i != OOS_LEVER_BUDGET && i != OOS_LEVER_LENGTH)
             point.at[i] = (uint8_t)(h->levers.counts[i] - 1);
@@ -55,7 +55,7 @@ static oos_point strongest(const hunt *h, unsigned mask)
 }
 
 /* The largest budget leaves the most for the cache, and the one next to the command's own is the least change. */
-static void move_budget(hunt *h, oos_point *point, uint64_t (*to)(oos_budget *b, uint64_t share))
+static void move_budget(hunt *h, oos_lever_point *point, uint64_t (*to)(oos_budget *b, uint64_t share))
 {
     oos_trial t = oos_point_start(h->s, &h->levers, point);
     oos_budget b = oos_budget_of(h->s, &t, NULL);
@@ -63,7 +63,7 @@ static void move_budget(hunt *h, oos_point *point, uint64_t (*to)(oos_budget *b,
 }
 
 /* The longest length, if `free` with the largest budget; the point is left there. */
-static void lengthen(hunt *h, oos_point *point, bool free)
+static void lengthen(hunt *h, oos_lever_point *point, bool free)
 {
     if (point->length >= h->levers.most) return;
     if (free) move_budget(h, point, oos_budget_highest);
@@ -73,7 +73,7 @@ static void lengthen(hunt *h, oos_point *point, bool free)
 }
 
 /* Let go of every lever as far as the length stays, or nearly. */
-static void relax(hunt *h, oos_point *point, unsigned mask)
+static void relax(hunt *h, oos_lever_point *point, unsigned mask)
 {
     uint64_t const reached = point->length;
     bool const free = holds(mask, OOS_LEVER_BUDGET);
@@ -83,7 +83,7 @@ static void relax(hunt *h, oos_point *point, unsigned mask)
         oos_lever const lever = let_go[i];
         size_t const from = lever == OOS_LEVER_WEIGHTS && h->forced ? 1 : 0;
         for (size_t at = from; at < point->at[lever]; at++) {
-            oos_point trial = *point;
+            oos_lever_point trial = *point;
             oos_trial t;
             trial.at[lever] = (uint8_t)at;
             if (!fits_somewhere(h, &trial, free, &t)) continue;
@@ -95,7 +95,7 @@ static void relax(hunt *h, oos_point *point, unsigned mask)
     if (reached) lengthen(h, point, false);
 }
 
-static unsigned flags_of(const hunt *h, const oos_point *point)
+static unsigned flags_of(const hunt *h, const oos_lever_point *point)
 {
     unsigned count = point->length && point->length < h->levers.most;
     count += point->budget != 0;
@@ -119,7 +119,7 @@ static void measure(hunt *h, answer *a)
 static void likely_length(hunt *h, answer *a)
 {
     bool const before = h->s->tight_too;
-    oos_point point = a->point;
+    oos_lever_point point = a->point;
     a->likely_length = a->length;
     if (a->length >= h->levers.most) return;
     h->s->tight_too = true;
@@ -128,7 +128,7 @@ static void likely_length(hunt *h, answer *a)
     a->likely_length = oos_max(a->length, point.length);
 }
 
-static answer settle(hunt *h, unsigned mask, oos_point point)
+static answer settle(hunt *h, unsigned mask, oos_lever_point point)
 {
     answer a = {.point = point};
     if (holds(mask, OOS_LEVER_LENGTH)) lengthen(h, &a.point, holds(mask, OOS_LEVER_BUDGET));
@@ -169,7 +169,7 @@ static answer least_of(hunt *h, unsigned count, unsigned allowed)
     for (unsigned mask = allowed;; mask = (mask - 1) & allowed) {
         oos_trial t;
         if (bits(mask) == count) {
-            oos_point point = strongest(h, mask);
+            oos_lever_point point = strongest(h, mask);
             if (fits_somewhere(h, &point, holds(mask, OOS_LEVER_BUDGET), &t)) {
                 answer const a = settle(h, mask, point);
                 if (better(&a, &best)) best = a;
@@ -191,11 +191,11 @@ static answer least_change(hunt *h)
 }
 
 /* A smaller cache entry may bring another backend, and its workspace: the model's own is looked at, too. */
-static answer longest_context(hunt *h, oos_point feasible)
+static answer longest_context(hunt *h, oos_lever_point feasible)
 {
     unsigned const allowed = movable(h), own = allowed & ~(1U << OOS_LEVER_KV);
     answer a = settle(h, allowed, feasible);
-    oos_point other = strongest(h, own);
+    oos_lever_point other = strongest(h, own);
     oos_trial t;
     if (own != allowed && a.length < h->levers.most && fits_somewhere(h, &other, true, &t)) {
         answer const b = settle(h, own, other);
@@ -211,7 +211,7 @@ static answer most_requests(hunt *h)
     static const oos_lever kept[] = {OOS_LEVER_GRAPHS, OOS_LEVER_TEXT};
     answer best = {0};
     for (unsigned less = 0; less < 4 && !best.found; less++) {
-        oos_point point = strongest(h, movable(h));
+        oos_lever_point point = strongest(h, movable(h));
         for (unsigned k = 0; k < 2; k++)
             if (!(less & 1U << k)) point.at[kept[k]] = 0;
         for (size_t seqs = 0; seqs < h->levers.counts[OOS_LEVER_SEQS]; seqs++) {
@@ -250,7 +250,7 @@ static answer most_requests(hunt *h)
 /* ---- why each flag is there ------------------------------------------------------------------------------------------ */
 
 /* The first answer without one of its flags: the phase that then fails is what the flag is there for. */
-static void note_later(hunt *h, const oos_point *point)
+static void note_later(hunt *h, const oos_lever_point *point)
 {
     static const struct {
         oos_lever lever;
@@ -263,7 +263,7 @@ static void note_later(hunt *h, const oos_point *point)
                  {OOS_LEVER_GRAPHS, "--enforce-eager"}};
     oos_search *s = h->s;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && s->later_count < OOS_LATER_MAX; i++) {
-        oos_point less = *point;
+        oos_lever_point less = *point;
         oos_trial t;
         less.at[flags[i].lever] = 0;
         if (flags[i].lever == OOS_LEVER_BUDGET) less.budget = 0;
@@ -319,7 +319,7 @@ static void choose_offload(hunt *h)
     uint64_t *values = h->levers.values[OOS_LEVER_WEIGHTS];
     for (unsigned mask = 0; mask <= 1; mask++)
         for (size_t at = 1; at < *count; at++) {
-            oos_point point = strongest(h, mask ? movable(h) : 0);
+            oos_lever_point point = strongest(h, mask ? movable(h) : 0);
             oos_trial t;
             point.at[OOS_LEVER_WEIGHTS] = (uint8_t)at;
             point.length = oos_min(h->levers.most, OOS_USUAL_TOKENS);
@@ -336,7 +336,7 @@ static bool try_way(oos_search *s, hunt *h, oos_weights_way way, bool *ret_enoug
     if (!oos_levers_weights(s, &h->levers, way)) return false;
     h->forced = way != OOS_WEIGHTS_AS_THEY_ARE;
     if (way == OOS_WEIGHTS_OFFLOAD) choose_offload(h);
-    oos_point point = strongest(h, movable(h));
+    oos_lever_point point = strongest(h, movable(h));
     oos_trial t;
     if (!fits_somewhere(h, &point, true, &t)) return false;
     h->way = way;

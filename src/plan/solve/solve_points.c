@@ -134,18 +134,18 @@ bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way
     return true;
 }
 
-static uint64_t value_at(const oos_levers *levers, const oos_point *point, oos_lever lever)
+static uint64_t value_at(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
 {
     return levers->values[lever][point->at[lever]];
 }
 
-static oos_weights_way way_at(const oos_levers *levers, const oos_point *point)
+static oos_weights_way way_at(const oos_levers *levers, const oos_lever_point *point)
 {
     return point->at[OOS_LEVER_WEIGHTS] ? (oos_weights_way)levers->values[OOS_LEVER_WEIGHTS][0]
                                         : OOS_WEIGHTS_AS_THEY_ARE;
 }
 
-static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_point *point)
+static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_lever_point *point)
 {
     switch (way_at(levers, point)) {
     case OOS_WEIGHTS_FP8: serve->quantization = "fp8"; break;
@@ -166,7 +166,7 @@ static void set_graphs(oos_serve *serve, uint64_t value)
         oos_set_capture(serve, value);
 }
 
-oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_point *point)
+oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
 {
     oos_trial t = oos_trial_start(s);
     oos_serve *serve = &t.serve;
@@ -190,7 +190,7 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
     return t;
 }
 
-uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_point *point)
+uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
 {
     return point->at[OOS_LEVER_SEQS] ? value_at(levers, point, OOS_LEVER_SEQS) : s->plan->setup->max_num_seqs;
 }
@@ -204,7 +204,7 @@ static unsigned length_price(const oos_levers *levers, uint64_t length)
 }
 
 /* What people would rather not do is dearer. Chosen by judgement, not measured: it decides between changes with as many flags. */
-unsigned oos_point_price(const oos_levers *levers, const oos_point *point)
+unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point)
 {
     unsigned price = length_price(levers, point->length);
     if (point->budget) price += point->budget > 950 ? 2 : 1;
@@ -290,7 +290,7 @@ static void say_backend(saying *w)
     }
 }
 
-static void say_weights(saying *w, const oos_levers *levers, const oos_point *point)
+static void say_weights(saying *w, const oos_levers *levers, const oos_lever_point *point)
 {
     const oos_setup *setup = w->s->plan->setup;
     oos_weights_way const way = way_at(levers, point);
@@ -312,7 +312,7 @@ static void say_weights(saying *w, const oos_levers *levers, const oos_point *po
 }
 
 /* A cache of the model's own kind, the whole length, all graphs, all requests: what was not touched. */
-static const char *kept(const oos_search *s, const oos_levers *levers, const oos_point *point)
+static const char *kept(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
 {
     bool const length = !point->length || point->length >= levers->most, seqs = !point->at[OOS_LEVER_SEQS];
     uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
@@ -330,7 +330,7 @@ static const char *kept(const oos_search *s, const oos_levers *levers, const oos
     return text ? text : "the model";
 }
 
-bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *t)
+bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t)
 {
     saying w = {.s = s, .t = t};
     const oos_setup *setup = s->plan->setup;

@@ -28,11 +28,11 @@ typedef struct oos_levers {
     uint64_t least, most;                                   /* lengths */
 } oos_levers;
 
-typedef struct oos_point {
+typedef struct oos_lever_point {
     uint8_t at[OOS_LEVER_COUNT];
     uint64_t budget; /* thousandths, 0: as it is */
     uint64_t length; /* 0: as it is */
-} oos_point;
+} oos_lever_point;
 
 /* How weights are made smaller, in the order in which it is tried. */
 typedef enum oos_weights_way {
@@ -47,15 +47,15 @@ oos_levers oos_levers_of(const oos_search *s);
 bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way); /* false: not here */
 
 /* The command at a point. */
-oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_point *point);
+oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_lever_point *point);
 
 /* What to paste, what it keeps and what it costs; false: no memory, or the words cannot be put together. */
-bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *t);
+bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t);
 
 /* What people would rather not do is dearer. */
-unsigned oos_point_price(const oos_levers *levers, const oos_point *point);
+unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point);
 
 /* Requests at once at a point, at most. */
-uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_point *point);
+uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point);
 
 #endif

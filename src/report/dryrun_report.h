@@ -1,6 +1,6 @@
 /* A dry run as text and JSON. */
-#ifndef OOS_REPORT_DRYRUN_H
-#define OOS_REPORT_DRYRUN_H
+#ifndef OOS_REPORT_DRYRUN_REPORT_H
+#define OOS_REPORT_DRYRUN_REPORT_H
 
 #include "base/text.h"
 #include "dryrun/dryrun.h"

@@ -1,12 +1,12 @@
 /* What the files of api_matrix*.c share: the inside of a matrix, its threads and its cache. */
-#ifndef OOS_API_MATRIX_H
-#define OOS_API_MATRIX_H
+#ifndef OOS_API_MATRIX_HANDLE_H
+#define OOS_API_MATRIX_HANDLE_H
 
 #include "api/api.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "matrix/matrix.h"
-#include "report/matrix.h"
+#include "report/matrix_report.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* A matrix on paper. Points are not kept: they are summed into a grid whose size is bounded, and two versions of the same
  * configuration are compared as they pass. Every form (text, JSON, Markdown, HTML, JUnit) is made from these sums. */
-#ifndef OOS_REPORT_MATRIX_H
-#define OOS_REPORT_MATRIX_H
+#ifndef OOS_REPORT_MATRIX_REPORT_H
+#define OOS_REPORT_MATRIX_REPORT_H
 
 #include "matrix/matrix.h"
 #include "report/style.h"

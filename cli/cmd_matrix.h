@@ -1,6 +1,6 @@
 /* What the files of `oomsight matrix` share. */
-#ifndef OOMSIGHT_CLI_MATRIX_H
-#define OOMSIGHT_CLI_MATRIX_H
+#ifndef OOMSIGHT_CLI_CMD_MATRIX_H
+#define OOMSIGHT_CLI_CMD_MATRIX_H
 
 #include "cli.h"
 

@@ -1,10 +1,10 @@
 /* What the two ways of explaining share: a whole log, and one that grows. */
-#ifndef OOS_API_EXPLAIN_H
-#define OOS_API_EXPLAIN_H
+#ifndef OOS_API_EXPLAIN_HANDLE_H
+#define OOS_API_EXPLAIN_HANDLE_H
 
 #include "api/api.h"
 #include "explain/explain.h"
-#include "report/explain.h"
+#include "report/explain_report.h"
 
 struct oomsight_explanation {
     oos_arena *arena;

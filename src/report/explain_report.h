@@ -1,7 +1,7 @@
 /* Explanations on paper: text for people, JSON per the contract, Markdown, GitHub annotations, SARIF; and the knowledge
  * base as a table or a page. */
-#ifndef OOS_REPORT_EXPLAIN_H
-#define OOS_REPORT_EXPLAIN_H
+#ifndef OOS_REPORT_EXPLAIN_REPORT_H
+#define OOS_REPORT_EXPLAIN_REPORT_H
 
 #include "explain/explain.h"
 #include "explain/origin.h"

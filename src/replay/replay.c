@@ -1,5 +1,5 @@
 /* Events -> calls of the simulator, and what a pass is summed up to. */
-#include "replay/run.h"
+#include "replay/replay.h"
 
 #include <stdlib.h>
 

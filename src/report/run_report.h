@@ -1,6 +1,6 @@
 /* A guarded run as text and JSON. */
-#ifndef OOS_REPORT_RUN_H
-#define OOS_REPORT_RUN_H
+#ifndef OOS_REPORT_RUN_REPORT_H
+#define OOS_REPORT_RUN_REPORT_H
 
 #include "base/text.h"
 #include "run/growth.h"

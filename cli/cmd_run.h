@@ -1,6 +1,6 @@
 /* What the files of `oomsight run` share. */
-#ifndef OOMSIGHT_CLI_RUN_H
-#define OOMSIGHT_CLI_RUN_H
+#ifndef OOMSIGHT_CLI_CMD_RUN_H
+#define OOMSIGHT_CLI_CMD_RUN_H
 
 #include "cli.h"
 

@@ -1,6 +1,6 @@
 /* Driving a simulator with a trace: one device, one setting, one pass. */
-#ifndef OOS_REPLAY_RUN_H
-#define OOS_REPLAY_RUN_H
+#ifndef OOS_REPLAY_REPLAY_H
+#define OOS_REPLAY_REPLAY_H
 
 #include "replay/sim.h"
 

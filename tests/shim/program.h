@@ -1,6 +1,6 @@
 /* A run for one test: a segment of its own, and a child process to use it in, because a process joins one run for life. */
-#ifndef OOS_TEST_RUN_H
-#define OOS_TEST_RUN_H
+#ifndef OOS_TEST_PROGRAM_H
+#define OOS_TEST_PROGRAM_H
 
 #include <setjmp.h>
 #include <stdarg.h>

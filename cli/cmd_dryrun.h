@@ -1,6 +1,6 @@
 /* What the files of `oomsight dryrun` share. */
-#ifndef OOMSIGHT_CLI_DRYRUN_H
-#define OOMSIGHT_CLI_DRYRUN_H
+#ifndef OOMSIGHT_CLI_CMD_DRYRUN_H
+#define OOMSIGHT_CLI_CMD_DRYRUN_H
 
 #include "cli.h"
 
