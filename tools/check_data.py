@@ -16,32 +16,20 @@ GIB = 1 << 30
 
 # Key order of a file, so that two files differ only where the devices do. True: must be there.
 GPU_KEYS = {
-    "name": True, "variant": False, "aliases": True, "class": True, "architecture": True, "total_bytes": True,
+    "name": True, "variant": False, "aliases": True, "class": True, "total_bytes": True,
     "total_source": True, "total_low": True, "total_high": True, "total_origin": True, "nvml_total_bytes": True,
-    "compute_capability": True, "sms": True, "l2_bytes": True, "shared_memory_per_block_optin_bytes": True,
-    "nvlink": False, "memory_kind": True, "ecc": True, "context_bytes": True, "context_source": True, "context_note": True,
+    "compute_capability": True, "sms": True,
+    "nvlink": False, "memory_kind": True, "context_bytes": True, "context_source": True, "context_note": True,
     "driver_costs": False, "mig": False, "notes": True,
 }
 MIG_KEYS = ["profile", "name", "total_bytes", "total_source", "total_low", "total_high", "sms"]
 ENUMS = {
     "class": ("consumer", "laptop", "workstation", "datacentre", "embedded"),
-    "architecture": ("volta", "turing", "ampere", "ada", "hopper", "blackwell"),
     "total_source": ("measured", "estimated"),
     "context_source": ("measured", "estimated"),
     "memory_kind": ("gddr", "hbm", "unified"),
-    "ecc": ("on", "off", "none"),
 }
-# CUDA programming guide, table of compute capabilities: most shared memory one block can ask for.
-OPTIN_BYTES = {
-    "7.0": 96 << 10, "7.2": 96 << 10, "7.5": 64 << 10, "8.0": 163 << 10, "8.6": 99 << 10, "8.7": 163 << 10,
-    "8.9": 99 << 10, "9.0": 227 << 10, "10.0": 227 << 10, "10.3": 227 << 10, "11.0": 227 << 10, "12.0": 99 << 10,
-    "12.1": 99 << 10,
-}
-ARCHITECTURE = {
-    "7.0": "volta", "7.2": "volta", "7.5": "turing", "8.0": "ampere", "8.6": "ampere", "8.7": "ampere",
-    "8.9": "ada", "9.0": "hopper", "10.0": "blackwell", "10.3": "blackwell", "11.0": "blackwell",
-    "12.0": "blackwell", "12.1": "blackwell",
-}
+CAPABILITIES = ("7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1")
 ALIAS = re.compile(r"[a-z0-9][a-z0-9.-]*\Z")
 FILE_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(_[a-z0-9]+)?\.json\Z")
 PROFILE = re.compile(r"([1-7])g\.([0-9]+)gb\Z")
@@ -162,17 +150,10 @@ def check_gpu(check, path, gpu):
         check.fail(path, "totals or sms are unusable")
         return False
     cc = gpu["compute_capability"]
-    if cc not in OPTIN_BYTES:
+    if cc not in CAPABILITIES:
         check.fail(path, f"compute capability {cc!r} is not known here")
-    else:
-        if gpu["architecture"] != ARCHITECTURE[cc]:
-            check.fail(path, f"architecture of {cc} is {ARCHITECTURE[cc]}")
-        if gpu["shared_memory_per_block_optin_bytes"] != OPTIN_BYTES[cc]:
-            check.fail(path, f"shared_memory_per_block_optin_bytes of {cc} is {OPTIN_BYTES[cc]}")
     if gpu["sms"] > 256:
         check.fail(path, f"{gpu['sms']} SMs on one device")
-    if gpu["l2_bytes"] is not None and not (is_count(gpu["l2_bytes"]) and MIB // 4 <= gpu["l2_bytes"] <= GIB):
-        check.fail(path, f"l2_bytes {gpu['l2_bytes']} is out of range")
     nvml = gpu["nvml_total_bytes"]
     if nvml is not None:
         # The driver keeps a few hundred MiB for itself, up to 1 GiB; NVML counts them, CUDA on Linux does not.

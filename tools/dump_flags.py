@@ -292,8 +292,8 @@ def config_keys(cls, whole_configs, prefix="", depth=0):
         nested = facts.pop("class", None)
         if nested is not None and nested.__name__ in whole_configs:
             continue
-        default, known = field_default(field)
-        keys.append({"name": prefix + field.name, **facts, "default": default, **({} if known else {"computed": True})})
+        default, _ = field_default(field)
+        keys.append({"name": prefix + field.name, **facts, "default": default})
         if nested is not None and depth < 2:
             keys += config_keys(nested, whole_configs, f"{prefix}{field.name}.", depth + 1)
     return keys
@@ -353,17 +353,10 @@ def option_record(action, group, deprecated, whole_configs):
         elif config is not None and facts["kind"] in ("json", "json-or-str"):
             record["config_class"] = config.__name__
             record["json_keys"] = config_keys(config, whole_configs - {config.__name__})
-        if action.nargs == "?" and action.const is not None:
-            record["const"] = simple(action.const)[0]
     record["nargs"] = action.nargs
     record["negative"] = negative
-    default, known = simple(action.default)
-    record["default"] = default
-    if not known:
-        record["computed"] = True  # an object: its own keys carry the defaults
-    if isinstance(action.metavar, (list, tuple)):  # a closed list where any other word is taken as well
-        record["suggested"] = [simple(item)[0] for item in action.metavar if item is not None]
-    elif action.metavar:
+    record["default"], _ = simple(action.default)  # of an object its own keys carry the defaults
+    if action.metavar and not isinstance(action.metavar, (list, tuple)):
         record["metavar"] = str(action.metavar)
     text = action.help or ""
     if action in deprecated or re.match(r"\W*deprecated\b", text, re.I) or getattr(action, "deprecated", False):

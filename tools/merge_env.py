@@ -212,13 +212,13 @@ NIXL_* UCX_* DG_* DEEPEP_* DEEP_GEMM_* RAY_* LD_* PYTHON* MALLOC_* HIP_* ROCM_* 
 }
 PREFIXES = {"vllm": ("VLLM_",), "sglang": ("SGLANG_", "SGL_")}
 
-FIELDS = ("kind", "default", "choices", "reads")
+FIELDS = ("kind", "default", "choices")
 # How a bool is read: the probe words that mean true, and whether other words are errors or mean false.
-READINGS = {
-    (("1", "7"), False): "number",  # bool(int(text)); other words are errors
-    (("1", "true", "True"), True): "one_or_true",  # letters of any size; anything else is false
-    (("1",), True): "one",  # exactly "1"; anything else is false
-}
+READINGS = (
+    (("1", "7"), False),  # bool(int(text)); other words are errors
+    (("1", "true", "True"), True),  # letters of any size; anything else is false
+    (("1",), True),  # exactly "1"; anything else is false
+)
 HOST_DEPENDENT = ("VLLM_CPU_OMP_THREADS_BIND", "CUDA_VISIBLE_DEVICES")  # a default read from this machine
 
 
@@ -232,7 +232,6 @@ def read_dump(dump):
                 words = tuple(variable["true_words"]), "word" in variable["false_words"]
                 if words not in READINGS:
                     raise SystemExit(f"merge_env: {dump['version']}: {variable['name']}: read in a new way: {words}")
-                fields["reads"] = READINGS[words]
             if variable["name"] in HOST_DEPENDENT:
                 fields["default"] = None
             kept[variable["name"]] = without_empty(fields)

@@ -306,10 +306,10 @@ MEMORY_OF = {"vllm": MEMORY, "sglang": SGLANG_MEMORY}
 
 # A field of an option that the table keeps; the rest of a dump is for the eyes.
 KEPT = (
-    "names", "negative", "dest", "kind", "item", "nargs", "repeat", "stores", "const", "choices", "suggested",
-    "default", "computed", "nullable", "auto", "suffixes", "folds", "pairs", "strict", "deprecated",
+    "names", "negative", "dest", "kind", "item", "nargs", "repeat", "stores", "choices",
+    "default", "nullable", "auto", "suffixes", "folds", "pairs", "strict", "deprecated",
 )
-KEY_FIELDS = ("kind", "item", "choices", "default", "computed", "nullable")
+KEY_FIELDS = ("kind", "item", "choices", "default", "nullable")
 SUFFIX_VALUES = {
     "1k": 10**3, "1K": 2**10, "1.5k": 1500, "1m": 10**6, "1M": 2**20, "1g": 10**9, "1G": 2**30, "1t": 10**12, "1T": 2**40,
 }

@@ -14,7 +14,7 @@ import sys
 import check_data
 
 GPUS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "gpus")
-BY_HAND = {"aliases": ["?"], "class": "?", "memory_kind": "?", "ecc": "?", "notes": ""}
+BY_HAND = {"aliases": ["?"], "class": "?", "memory_kind": "?", "notes": ""}
 
 
 def written(gpu):
@@ -36,7 +36,7 @@ def record_of(text):
 
 
 def joined(old, new):
-    gpu = dict(old, **{key: value for key, value in new.items() if value is not None and key not in ("ecc", "memory_kind")})
+    gpu = dict(old, **{key: value for key, value in new.items() if value is not None and key != "memory_kind"})
     gpu["total_low"] = min(old["total_low"], new["total_low"])
     gpu["total_high"] = max(old["total_high"], new["total_high"])
     if old["total_source"] == "measured":

@@ -63,8 +63,7 @@ typedef enum oos_range_kind {
     OOS_RANGE_HOST,
     OOS_RANGE_MANAGED,
     OOS_RANGE_RESERVED, /* addresses without memory */
-    OOS_RANGE_MAPPED,   /* a cuMemCreate handle put at a reserved address */
-    OOS_RANGE_REGISTERED
+    OOS_RANGE_MAPPED    /* a cuMemCreate handle put at a reserved address */
 } oos_range_kind;
 
 typedef struct oos_range {

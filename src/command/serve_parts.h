@@ -31,9 +31,7 @@ typedef struct oos_serve_reader {
     bool ambiguous; /* a beginning of several flags was met */
     const char *stray_of, *stray; /* a switch that was given a value, and the value; NULL: none */
     const char *stray_meant;      /* the switch that says it; NULL: nothing does */
-    bool
-        from_words; /* flags are noted with their place among the words of the command, from `first_word` on */
-    size_t first_word;
+    size_t first_word; /* flags are noted with their place among the words of the command, from this one on */
 } oos_serve_reader;
 
 oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, size_t count,

@@ -95,7 +95,7 @@ typedef struct oos_setup_text {
     const char *version, *torch, *model, *gpu, *args, *config, *command;
 } oos_setup_text;
 
-enum { OOS_EVIDENCE_MAX = 24, OOS_RANKS_MAX = 64, OOS_ALSO_MAX = 2, OOS_ASK_MAX = 3 };
+enum { OOS_EVIDENCE_MAX = 24, OOS_RANKS_MAX = 64, OOS_ALSO_MAX = 2 };
 
 typedef struct oos_incident {
     /* collected */

@@ -40,11 +40,6 @@ void oos_follow_close(oos_follow *follow)
     free(follow);
 }
 
-oos_follow_place oos_follow_at(const oos_follow *follow)
-{
-    return follow->place;
-}
-
 static oomsight_status open_file(oos_follow *follow, oomsight_error *reterr)
 {
     struct stat now;

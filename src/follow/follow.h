@@ -25,6 +25,4 @@ void oos_follow_close(oos_follow *follow); /* NULL is fine */
 oomsight_status oos_follow_read(oos_follow *follow, uint64_t most_bytes, uint64_t *ret_bytes,
                                 oomsight_error *reterr);
 
-oos_follow_place oos_follow_at(const oos_follow *follow);
-
 #endif

@@ -43,13 +43,6 @@ oos_phase oos_phase_find(const char *word)
     return OOS_PHASE_COUNT;
 }
 
-oos_cause oos_cause_find(const char *word)
-{
-    for (unsigned i = 1; word && i < OOS_CAUSE_COUNT; i++)
-        if (strcmp(word, cause_words[i]) == 0) return i;
-    return OOS_CAUSE_NONE;
-}
-
 oos_owner oos_phase_takes(oos_phase phase)
 {
     static const oos_owner owners[] = {
@@ -69,15 +62,6 @@ const char *oos_source_word(oos_source source)
     case OOS_SOURCE_ESTIMATED: return "estimated";
     }
     return "estimated";
-}
-
-oos_amount oos_amount_sum(oos_amount a, oos_amount b)
-{
-    return (oos_amount){.bytes = oos_add(a.bytes, b.bytes),
-                        .low = oos_add(a.low, b.low),
-                        .high = oos_add(a.high, b.high),
-                        .source = a.source > b.source ? a.source : b.source,
-                        .how = a.how ? a.how : b.how};
 }
 
 void oos_ledger_init(oos_ledger *ledger, oos_arena *arena)

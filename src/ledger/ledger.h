@@ -34,7 +34,6 @@ const char *oos_phase_word(oos_phase phase);
 const char *oos_owner_word(oos_owner owner);
 const char *oos_cause_word(oos_cause cause); /* NULL for none */
 oos_phase oos_phase_find(const char *word);  /* OOS_PHASE_COUNT: no such phase, or NULL */
-oos_cause oos_cause_find(const char *word);  /* OOS_CAUSE_NONE: no such cause, or NULL */
 oos_owner oos_phase_takes(oos_phase phase);  /* whose the bytes are that are taken in it */
 
 /* How a number came to be known, weakest last. A guess is never printed without its mark. */
@@ -63,7 +62,6 @@ static inline oos_amount oos_amount_guess(uint64_t bytes, uint64_t low, uint64_t
 {
     return (oos_amount){.bytes = bytes, .low = low, .high = high, .source = OOS_SOURCE_ESTIMATED, .how = how};
 }
-oos_amount oos_amount_sum(oos_amount a, oos_amount b); /* the weaker source, ranges added */
 
 /* One row. */
 typedef struct oos_hold {

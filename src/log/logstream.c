@@ -398,8 +398,3 @@ oos_logstream_cut oos_logstream_cut_reason(const oos_logstream *stream)
 {
     return stream->cut;
 }
-
-bool oos_logstream_is_wrapped(const oos_logstream *stream)
-{
-    return stream->top > 0;
-}

@@ -37,6 +37,5 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
                                    oomsight_error *reterr);
 
 oos_logstream_cut oos_logstream_cut_reason(const oos_logstream *stream);
-bool oos_logstream_is_wrapped(const oos_logstream *stream); /* there is at least one wrapper */
 
 #endif

@@ -39,8 +39,7 @@ typedef struct oos_measure {
     unsigned device_index, device_count;
     char name[96], driver[80], bus_id[32];
     unsigned cuda, capability, sms;
-    oos_u64 l2_bytes, shared_optin_bytes;
-    oos_flag unified, ecc;
+    oos_flag unified;
 
     oos_u64 total_info, total_device, total_nvml; /* cuMemGetInfo, cuDeviceTotalMem, NVML */
     oos_u64 nvml_reserved;

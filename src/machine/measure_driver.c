@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* CUdevice_attribute */
-enum { SMS = 16, INTEGRATED = 18, ECC = 32, L2 = 38, MAJOR = 75, MINOR = 76, SHARED_OPTIN = 97 };
+enum { SMS = 16, INTEGRATED = 18, MAJOR = 75, MINOR = 76 };
 
 /* Enough graphs that a granule of 2 MiB hides 8 KiB of one and 128 bytes of a node. */
 enum { GRAPHS = 256, FEW = 1, MANY = 65, BETWEEN = 33, MODE_THREAD = 1 };
@@ -69,12 +69,8 @@ static void device_describe(oos_measure *m, const oos_libcuda *cuda, int device)
         m->bus_id[0] = '\0';
     m->capability = (unsigned)(10 * attribute(cuda, device, MAJOR, 0) + attribute(cuda, device, MINOR, 0));
     m->sms = (unsigned)attribute(cuda, device, SMS, 0);
-    int const l2 = attribute(cuda, device, L2, 0), shared = attribute(cuda, device, SHARED_OPTIN, 0);
-    int const unified = attribute(cuda, device, INTEGRATED, -1), ecc = attribute(cuda, device, ECC, -1);
-    m->l2_bytes = (oos_u64){l2 > 0, (uint64_t)l2};
-    m->shared_optin_bytes = (oos_u64){shared > 0, (uint64_t)shared};
+    int const unified = attribute(cuda, device, INTEGRATED, -1);
     m->unified = (oos_flag){unified >= 0, unified > 0};
-    m->ecc = (oos_flag){ecc >= 0, ecc > 0};
 }
 
 /* The bus as CUDA writes it has four digits of domain, as NVML writes it eight. */

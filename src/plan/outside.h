@@ -12,7 +12,6 @@ typedef struct oos_outside {
     oos_amount nccl;    /* communicators at init, custom all-reduce */
     oos_amount
         profile_growth; /* "non-torch forward increase": kernels and workspaces loaded by the profile run */
-    oos_amount sampler_warmup; /* cached blocks of the dummy sampler after capture */
     oos_amount
         runtime_growth; /* serving: what the engine does not budget (attention masks, workspaces, fragmentation) */
     const char *runtime_cause; /* one sentence when runtime_growth is more than the usual, NULL otherwise */

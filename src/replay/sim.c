@@ -121,19 +121,9 @@ bool oos_sim_segment(const oos_sim *sim, uint32_t index, uint64_t *ret_address, 
     return true;
 }
 
-uint64_t oos_sim_tried_bytes(const oos_sim *sim)
-{
-    return sim->last.segment_bytes;
-}
-
 const oos_device *oos_sim_device(const oos_sim *sim)
 {
     return &sim->device;
-}
-
-const oos_settings *oos_sim_settings(const oos_sim *sim)
-{
-    return &sim->settings;
 }
 
 const oos_torch_rules *oos_sim_rules(const oos_sim *sim)

@@ -72,10 +72,8 @@ bool oos_sim_segment(const oos_sim *sim, uint32_t block, uint64_t *ret_address, 
 
 /* Why the last oos_sim_malloc() gave nothing, in torch's words. */
 void oos_sim_oom_text(const oos_sim *sim, oos_text *text);
-uint64_t oos_sim_tried_bytes(const oos_sim *sim); /* what that text says was tried */
 
 const oos_device *oos_sim_device(const oos_sim *sim);
-const oos_settings *oos_sim_settings(const oos_sim *sim);
 const oos_torch_rules *oos_sim_rules(const oos_sim *sim);
 
 /* ---- statistics ------------------------------------------------------------------------------------------------ */

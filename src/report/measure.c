@@ -61,17 +61,6 @@ static bool replaces(const row *r)
 
 /* ---- the record ------------------------------------------------------------------------------------------------- */
 
-static const char *architecture_of(unsigned capability)
-{
-    return capability >= 100  ? "blackwell"
-           : capability >= 90 ? "hopper"
-           : capability >= 89 ? "ada"
-           : capability >= 80 ? "ampere"
-           : capability >= 75 ? "turing"
-           : capability >= 70 ? "volta"
-                              : NULL;
-}
-
 static void put_origin(oos_json_writer *w, const char *key, const oos_measure *m, const char *more)
 {
     oos_text words = {0};
@@ -109,7 +98,6 @@ static void put_record(oos_json_writer *w, const oos_measure *m)
     bool const unified = oos_flag_or(m->unified, false);
     oos_json_begin_object(w);
     oos_json_field_str(w, "name", m->name);
-    oos_json_field_str(w, "architecture", architecture_of(m->capability));
     oos_json_field_known(w, "total_bytes", m->total_info);
     oos_json_field_str(w, "total_source", "measured");
     oos_json_field_known(w, "total_low", m->total_info);
@@ -119,10 +107,7 @@ static void put_record(oos_json_writer *w, const oos_measure *m)
     snprintf(capability, sizeof capability, "%u.%u", m->capability / 10, m->capability % 10);
     oos_json_field_str(w, "compute_capability", capability);
     oos_json_field_u64(w, "sms", m->sms);
-    oos_json_field_known(w, "l2_bytes", m->l2_bytes);
-    oos_json_field_known(w, "shared_memory_per_block_optin_bytes", m->shared_optin_bytes);
     if (unified) oos_json_field_str(w, "memory_kind", "unified");
-    if (m->ecc.known) oos_json_field_str(w, "ecc", m->ecc.value ? "on" : "off");
     oos_json_field_known(w, "context_bytes", context);
     if (context.known) {
         oos_json_field_str(w, "context_source", "measured");

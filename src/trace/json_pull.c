@@ -252,11 +252,6 @@ oomsight_status oos_pull_skip(oos_pull *p)
     return OOMSIGHT_OK;
 }
 
-bool oos_pull_is(const oos_pull *p, const char *text)
-{
-    return strcmp(p->text, text) == 0;
-}
-
 bool oos_pull_u64(const oos_pull *p, uint64_t *ret_number)
 {
     if (p->token != OOS_TOKEN_INTEGER || (p->negative && p->integer)) return false;

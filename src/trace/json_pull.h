@@ -44,8 +44,6 @@ oomsight_status oos_pull_next(oos_pull *pull);
 /* Skip the value whose first token was just read. */
 oomsight_status oos_pull_skip(oos_pull *pull);
 
-bool oos_pull_is(const oos_pull *pull, const char *text);
-
 /* The number just read, if it is one that fits; negative numbers do not. */
 bool oos_pull_u64(const oos_pull *pull, uint64_t *ret_number);
 

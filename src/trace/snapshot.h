@@ -56,7 +56,6 @@ typedef struct oos_snapshot {
     size_t segment_count;
     oos_snapshot_block *blocks;
     size_t block_count;
-    size_t annotation_count;
     bool has_pools;              /* entries tell their pool: torch after 2.11 */
     bool has_metadata, has_host; /* keys that came with 2.10 and 2.15 */
     char settings[1024];         /* PYTORCH_CUDA_ALLOC_CONF of the last call */

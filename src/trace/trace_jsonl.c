@@ -13,7 +13,7 @@ typedef struct line {
     uint64_t id, size, stream, total, base, device;
     double fraction;
     oos_pool_id pool;
-    bool has_id, has_size, has_stream, has_total, has_base, value, nvml, hash_order, has_text;
+    bool has_id, has_size, has_total, has_base, value, nvml, hash_order, has_text;
 } line;
 
 static void copy_text(char *to, size_t capacity, const oos_pull *p)
@@ -47,7 +47,7 @@ static oomsight_status read_field(oos_pull *p, const char *key, line *l)
     else if (strcmp(key, "size") == 0)
         l->has_size = oos_pull_u64(p, &l->size);
     else if (strcmp(key, "stream") == 0)
-        l->has_stream = oos_pull_u64(p, &l->stream);
+        (void)oos_pull_u64(p, &l->stream);
     else if (strcmp(key, "device") == 0)
         oos_pull_u64(p, &l->device);
     else if (strcmp(key, "device_total") == 0)

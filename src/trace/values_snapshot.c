@@ -344,8 +344,6 @@ oomsight_status oos_values_to_snapshot(oos_values *v, oos_snapshot **ret_snapsho
             take_settings(v, value);
         else if (strcmp(name, "oomsight_device") == 0)
             take_device(v, value);
-        else if (strcmp(name, "external_annotations") == 0 && value.kind == OOS_KIND_LIST)
-            v->snapshot->annotation_count = v->lists.list[value.bits].count;
         else if (strcmp(name, "host_segments") == 0)
             v->snapshot->has_host = true;
     }

@@ -157,7 +157,6 @@ static void peaks_of(const oos_batch *batch, oos_layer_peak layers, oos_activati
             guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
         .persistent =
             guess(oos_activation_buffers(batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
-        .encoder_first = encoder > 0 && in_encoder >= in_layers && in_encoder >= in_sampler,
         .layers = layers};
     oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
     if (sampler_low < sampler) { /* which of the two is not known: the range has both */

@@ -27,7 +27,6 @@ typedef struct oos_activation {
         retained; /* torch memory that stays after the run: MoE and attention workspaces, cuBLAS workspace */
     oos_amount persistent;  /* the runner's batch buffers, made before the weights are loaded */
     uint64_t compile_bytes; /* what a cold compile cache makes of the peak; 0: it is not larger */
-    bool encoder_first;     /* the encoder is the moment that decides */
     oos_layer_peak layers;  /* what the figures are made of */
 } oos_activation;
 

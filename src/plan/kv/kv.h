@@ -57,10 +57,9 @@ typedef struct oos_kv_shape {
     uint64_t tensor_count;   /* layers of the largest group: tensors of page_bytes * blocks each */
     uint64_t block_bytes;    /* one block over all tensors, on that stage */
     uint64_t padding_layers; /* "Add N padding layers", 0: none */
-    double padding_percent;
-    double bytes_per_token; /* of full attention on one GPU: for people */
-    bool estimated;         /* an architecture we do not know: from the common fields */
-    const char *error;      /* the engine refuses this shape: its sentence, NULL otherwise */
+    double bytes_per_token;  /* of full attention on one GPU: for people */
+    bool estimated;          /* an architecture we do not know: from the common fields */
+    const char *error;       /* the engine refuses this shape: its sentence, NULL otherwise */
 } oos_kv_shape;
 
 /* The cache filled into an amount of memory. Blocks and tokens are set even when the engine refuses. */

@@ -191,7 +191,6 @@ static void note_padding(const plan_of_groups *p, const uint64_t *layers, size_t
         uint64_t const over = layers[k] % p->size;
         if (over == 0 || p->size - over <= shape->padding_layers) continue;
         shape->padding_layers = p->size - over;
-        shape->padding_percent = (double)shape->padding_layers / (double)layers[k] * 100;
     }
 }
 

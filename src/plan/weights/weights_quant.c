@@ -303,14 +303,6 @@ bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_qua
     return false;
 }
 
-uint64_t oos_piece_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
-{
-    uint64_t tensors[OOS_TENSORS_MAX], total = 0;
-    size_t const count = oos_tensors_created(cut, matrix, quant, tensors);
-    for (size_t i = 0; i < count; i++) total = oos_add(total, tensors[i]);
-    return total;
-}
-
 /* ---- the allocator ---- */
 
 /* Blocks are multiples of 512 bytes. A tensor of 10 MiB or more gets a segment of whole 2 MiB; a rest of at most 1 MiB

@@ -41,8 +41,6 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
 /* Whether the two lists can differ. */
 bool oos_tensors_change(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
 
-uint64_t oos_piece_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
-
 /* Repacked for its kernel: a second copy is alive meanwhile. */
 bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
 
