@@ -81,6 +81,25 @@ void oos_shown_escape(oos_text *text, oos_view words, bool lines)
     }
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+oos_view oos_shown_beginning(oos_view words, size_t most)
+{
+    if (words.len <= most) return words;
+    size_t len = most;
+    if (!is_space(words.ptr[len]))
+        while (len > most / 2 && !is_space(words.ptr[len - 1])) len--;
+    if (len <= most / 2) {
+        len = most;
+        while (len && ((unsigned char)words.ptr[len] & 0xc0) == 0x80) len--;
+    }
+    while (len && is_space(words.ptr[len - 1])) len--;
+    return oos_view_slice(words, 0, len);
+}
+
 bool oos_shown_is_plain(oos_view words, bool lines)
 {
     return plain_run(words, 0, lines) == words.len && !oos_secret_inside(words);

@@ -25,6 +25,13 @@ void oos_shown_escape(oos_text *text, oos_view words, bool lines);
 /* Nothing would change. */
 bool oos_shown_is_plain(oos_view words, bool lines);
 
+/* What stands where words were left out. */
+#define OOS_SHOWN_MORE "..."
+
+/* The beginning of `words`, at most `most` bytes, that ends at a word's end. Inside a word, at a character's end, only
+ * where one word alone is longer than half of that. */
+oos_view oos_shown_beginning(oos_view words, size_t most);
+
 /* A sentence that was put together with `format`: a line break that is not in the format came with what was put in. The
  * words themselves when nothing changes, else what is in `spare`, which the caller frees. */
 oos_view oos_shown_sentence(const char *format, const char *words, oos_text *spare);

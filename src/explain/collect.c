@@ -3,6 +3,7 @@
  * start, or up to the next failure after the engine went on working. */
 #include "explain/collect.h"
 #include "base/ascii.h"
+#include "base/shown.h"
 #include "explain/grammar.h"
 #include "explain/native.h"
 #include "explain/number.h"
@@ -88,6 +89,18 @@ static const char *keep_string(oos_arena *strings, oos_view text, size_t most)
     return copy;
 }
 
+/* A line as it is quoted: a long one ends at a word's end, and shows that there was more. */
+static const char *keep_quote(oos_arena *strings, oos_view text)
+{
+    size_t const more = sizeof OOS_SHOWN_MORE - 1;
+    if (text.len <= EVIDENCE_MAX_BYTES) return keep_string(strings, text, EVIDENCE_MAX_BYTES);
+    char quote[EVIDENCE_MAX_BYTES];
+    oos_view const shown = oos_shown_beginning(text, sizeof quote - more);
+    memcpy(quote, shown.ptr, shown.len);
+    memcpy(quote + shown.len, OOS_SHOWN_MORE, more);
+    return keep_string(strings, (oos_view){quote, shown.len + more}, sizeof quote);
+}
+
 static void incident_clear(oos_incident *incident, const char *file)
 {
     *incident = (oos_incident){.last_marker = OOS_PHASE_COUNT,
@@ -146,8 +159,7 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
     }
     oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
     to->evidence[to->evidence_count++] =
-        (oos_evidence){it->raw->number, keep_string(strings, it->text, EVIDENCE_MAX_BYTES), signal->id,
-                       decides, signal->whole};
+        (oos_evidence){it->raw->number, keep_quote(strings, it->text), signal->id, decides, signal->whole};
 }
 
 static void report(oos_collector *c, oos_incident *incident)
@@ -221,8 +233,7 @@ static void set_aside(oos_collector *c)
     c->kept.rank_count = 0;
     c->kept.setup = setup_copy(c->kept_strings, &c->open.setup);
     for (size_t i = 0; i < c->kept.evidence_count; i++)
-        c->kept.evidence[i].text =
-            keep_string(c->kept_strings, oos_view_of(c->open.evidence[i].text), EVIDENCE_MAX_BYTES);
+        c->kept.evidence[i].text = keep_quote(c->kept_strings, oos_view_of(c->open.evidence[i].text));
     c->aside = true;
     c->is_open = c->same_again = false;
 }
@@ -738,8 +749,7 @@ void oos_collector_resume(oos_collector *c, const oos_incident *history, bool to
     c->history.file = c->file;
     c->history.setup = setup_copy(c->history_strings, &history->setup);
     for (size_t i = 0; i < history->evidence_count; i++)
-        c->history.evidence[i].text =
-            keep_string(c->history_strings, oos_view_of(history->evidence[i].text), EVIDENCE_MAX_BYTES);
+        c->history.evidence[i].text = keep_quote(c->history_strings, oos_view_of(history->evidence[i].text));
     c->at_top = false;
     if (told) {
         c->before = c->open = c->history;

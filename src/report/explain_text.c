@@ -71,6 +71,38 @@ static const oos_number *deciding_number(const oos_incident *incident)
     return NULL;
 }
 
+/* A frame of Python: its end tells more than the folders it begins with. */
+static bool is_frame(oos_view line)
+{
+    while (line.len && line.ptr[0] == ' ') line = oos_view_slice(line, 1, SIZE_MAX);
+    return oos_view_starts(line, "File \"");
+}
+
+/* Of a line that is longer than `room` what shows its bytes up to `mark_end`, in whole words; *ret_start is where it
+ * begins. What is left out before and behind it has room for its dots. */
+static oos_view shown_part(oos_view line, size_t mark, size_t mark_end, size_t room, size_t *ret_start)
+{
+    size_t const more = sizeof OOS_SHOWN_MORE - 1;
+    bool const frame = !mark_end && is_frame(line);
+    size_t start = 0, end = frame ? line.len : mark_end;
+    *ret_start = 0;
+    if (line.len <= room) return line;
+    if (frame) mark = end;
+    while (end && end < line.len && line.ptr[end] != ' ' && end < mark_end + 2 * more) end++;
+    if (end > room - more) {
+        start = oos_min(end - (room - 2 * more), mark);
+        size_t word = start;
+        while (word < mark && line.ptr[word - 1] != ' ' && !(frame && line.ptr[word - 1] == '/')) word++;
+        if (word < mark || line.ptr[mark - 1] == ' ') start = word;
+        while (start < line.len && ((unsigned char)line.ptr[start] & 0xc0) == 0x80) start++;
+    }
+    room -= start ? more : 0;
+    oos_view const rest = oos_view_slice(line, start, SIZE_MAX);
+    oos_view const shown = rest.len <= room ? rest : oos_shown_beginning(rest, room - more);
+    *ret_start = start;
+    return shown.len + start < end ? oos_view_slice(rest, 0, end - start) : shown;
+}
+
 /* One line of the log behind its number, with carets under `mark`. Who printed it and when is left out; what
  * does not fit loses its beginning as far as the mark allows. */
 static void put_excerpt_line(const oos_style *style, const oos_evidence *evidence, const char *mark)
@@ -82,16 +114,16 @@ static void put_excerpt_line(const oos_style *style, const oos_evidence *evidenc
     const char *at = mark && *mark && line.len ? memmem(line.ptr, line.len, mark, strlen(mark)) : NULL;
     size_t const mark_len = at ? strlen(mark) : 0;
     size_t const mark_end = at ? (size_t)(at - line.ptr) + mark_len : 0;
-    size_t start = mark_end > room ? mark_end - room : 0;
-    while (start && start < line.len && ((unsigned char)line.ptr[start] & 0xc0) == 0x80) start++;
-    oos_view shown = oos_view_slice(line, start, room);
-    while (shown.len && start + shown.len < line.len && ((unsigned char)shown.ptr[shown.len] & 0xc0) == 0x80)
-        shown.len--;
+    size_t start;
+    oos_view const shown = shown_part(line, mark_end - mark_len, mark_end, room, &start);
+    size_t const before = start ? sizeof OOS_SHOWN_MORE - 1 : 0;
     oos_style_ink(style, OOS_INK_DIM, "%6" PRIu64 "| ", evidence->line);
+    if (before) oos_text_put(style->text, OOS_SHOWN_MORE);
     oos_text_add(style->text, shown);
+    if (start + shown.len < line.len) oos_text_put(style->text, OOS_SHOWN_MORE);
     oos_text_put(style->text, "\n");
     if (at) {
-        oos_text_repeat(style->text, " ", gutter + mark_end - mark_len - start);
+        oos_text_repeat(style->text, " ", gutter + before + mark_end - mark_len - start);
         for (size_t i = 0; i < mark_len; i++) oos_style_ink(style, OOS_INK_BAD, "^");
         oos_text_put(style->text, "\n");
     }
