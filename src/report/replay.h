@@ -2,6 +2,7 @@
 #ifndef OOS_REPORT_REPLAY_H
 #define OOS_REPORT_REPLAY_H
 
+#include "base/json_write.h"
 #include "base/text.h"
 #include "replay/analysis.h"
 #include "report/style.h"
@@ -26,6 +27,9 @@ oos_size_text oos_outcome_word(const oos_outcome *outcome, bool refused);
 const oos_what_if *oos_replay_advice(const oos_analysis *analysis);
 /* One to five lines: what happened, and what to paste. */
 void oos_replay_verdict(const oos_analysis *analysis, const oos_style *style);
+
+/* A list of {name, bytes, blocks}. */
+void oos_replay_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count);
 
 /* The release the run used. */
 oos_size_text oos_torch_word(const oos_analysis *analysis);

@@ -125,20 +125,6 @@ static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
     oos_json_end_array(w);
 }
 
-static void put_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count)
-{
-    oos_json_key(w, key);
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < count; i++) {
-        oos_json_begin_object(w);
-        oos_json_field_str(w, "name", list[i].name);
-        oos_json_field_u64(w, "bytes", list[i].bytes);
-        oos_json_field_u64(w, "blocks", list[i].blocks);
-        oos_json_end_object(w);
-    }
-    oos_json_end_array(w);
-}
-
 static void put_free(oos_json_writer *w, const oos_analysis *a, oos_arena *arena)
 {
     oos_json_key(w, "free");
@@ -221,8 +207,8 @@ oomsight_status oos_replay_html(const oos_analysis *a, const oomsight_render_par
         oos_json_begin_object(&w);
         put_run(&w, a, chinese);
         put_what_ifs(&w, a);
-        put_holders(&w, "categories", a->categories, a->category_count);
-        put_holders(&w, "holders", a->holders, a->holder_count);
+        oos_replay_holders(&w, "categories", a->categories, a->category_count);
+        oos_replay_holders(&w, "holders", a->holders, a->holder_count);
         put_free(&w, a, arena);
         put_flame(&w, a, arena);
         put_spans(&w, spans);

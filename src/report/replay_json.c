@@ -59,7 +59,7 @@ static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
     oos_json_end_array(w);
 }
 
-static void put_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count)
+void oos_replay_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count)
 {
     oos_json_key(w, key);
     oos_json_begin_array(w);
@@ -147,8 +147,8 @@ void oos_replay_json(const oos_analysis *a, oos_text *text)
         oos_json_put_null(&w);
     put_advice(&w, a);
     put_what_ifs(&w, a);
-    put_holders(&w, "held", a->holders, a->holder_count);
-    put_holders(&w, "held_by_category", a->categories, a->category_count);
+    oos_replay_holders(&w, "held", a->holders, a->holder_count);
+    oos_replay_holders(&w, "held_by_category", a->categories, a->category_count);
     oos_json_field_u64(&w, "strained_event", a->strained_event);
     oos_json_key(&w, "ledger");
     oos_report_holds_json(&w, &a->strain.ledger);
