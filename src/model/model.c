@@ -463,3 +463,13 @@ const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *laye
     }
     return NULL;
 }
+
+bool oos_layer_norms_heads(const oos_model *model, const oos_layer *layer)
+{
+    for (uint32_t i = 0; i < layer->matrix_count; i++) {
+        const char *name = model->matrices[layer->first_matrix + i].name;
+        const char *last = name ? strrchr(name, '.') : NULL;
+        if (last && (strcmp(last, ".q_norm") == 0 || strcmp(last, ".q_layernorm") == 0)) return true;
+    }
+    return false;
+}

@@ -232,6 +232,8 @@ oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view 
 
 /* The matrix of that name in a layer; NULL: it has none. */
 const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *layer, const char *name);
+/* Queries and keys are normed in this layer, head by head or all at once. */
+bool oos_layer_norms_heads(const oos_model *model, const oos_layer *layer);
 
 /* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
  * is the JSON of --hf-overrides, NULL for none. */

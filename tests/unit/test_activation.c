@@ -108,7 +108,10 @@ static void the_expert_workspace_stays_and_meets_the_next_attention(void **state
     s.model.vocab = 151936;
     s.model.moe = (oos_moe){.experts = 128, .per_token = 8, .intermediate = 768};
     s.attentions[0].kv_heads = 4;
-    for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
+    oos_matrix matrices[] = {{.name = "self_attn.qkv_proj", .out = 5120, .in = 2048},
+                             {.name = "self_attn.q_norm", .out = 128, .in = 1}};
+    s.model.matrices = matrices;
+    for (size_t i = 0; i < 4; i++) s.layers[i] = (oos_layer){.moe = true, .matrix_count = 2};
     oos_activation const activation = activation_of(&s);
     assert_int_equal(activation.peak.bytes, 1680 * OOS_MIB);
     assert_int_equal(activation.retained.bytes, 1056 * OOS_MIB);

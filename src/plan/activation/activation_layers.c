@@ -25,12 +25,9 @@ static oos_residual stream_of(const oos_batch *batch)
     const oos_setup *setup = batch->setup;
     static const char *const reuse[] = {"llama", "mistral", "phi3",         "glm4",     "cohere", "falcon_h1",
                                         "jamba", "pixtral", "nemotron-nas", "telechat", "olmo"};
-    static const char *const norms[] = {"qwen3", "gemma3", "gemma4", "olmo", "glm4_moe"};
     static const char *const gemma[] = {"gemma2", "gemma3", "qwen3_next", "qwen3_5"};
-    if (batch->compiled)
-        return (oos_residual){.outer = 2, .drops_gate_up = true, .head_norms = ONE_OF(setup, norms)};
-    oos_residual stream = {
-        .outer = 2, .drops_gate_up = ONE_OF(setup, reuse), .head_norms = ONE_OF(setup, norms)};
+    if (batch->compiled) return (oos_residual){.outer = 2, .drops_gate_up = true};
+    oos_residual stream = {.outer = 2, .drops_gate_up = ONE_OF(setup, reuse)};
     static const char *const gates[] = {"qwen3_next", "qwen3_5"};
     if (ONE_OF(setup, gemma)) stream.copies = 2;
     stream.gated = ONE_OF(setup, gates);
@@ -44,7 +41,7 @@ static oos_residual stream_of(const oos_batch *batch)
 static uint64_t per_layer_inputs(const oos_batch *batch)
 {
     const oos_model *model = batch->setup->model;
-    if (model->layer_count == 0 || !oos_model_type_is(batch->setup, "gemma")) return 0;
+    if (model->layer_count == 0) return 0;
     const oos_matrix *gate = oos_layer_matrix(model, &model->layers[0], "per_layer_input_gate");
     return gate ? oos_mul(oos_mul(oos_mul(2, gate->out), model->layer_count), batch->column) : 0;
 }
@@ -145,7 +142,7 @@ static bool seen_before(seen *list, const oos_layer *layer)
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
 {
     const oos_model *model = batch->setup->model;
-    oos_residual const stream = stream_of(batch);
+    oos_residual stream = stream_of(batch);
     bool kept = false;
     uint64_t const experts = model->moe.experts ? oos_activation_experts(batch, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};
@@ -155,6 +152,7 @@ void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak)
         const oos_layer *layer = &model->layers[batch->layer + i];
         if (seen_before(ret_peak->workspace ? &with : &without, layer)) continue;
         ret_peak->cublas = ret_peak->cublas || uses_cublas(model, layer);
+        stream.head_norms = oos_layer_norms_heads(model, layer);
         uint64_t const mixer =
             oos_add(oos_activation_mixer(batch, &model->attentions[layer->attention], &stream),
                     model->attentions[layer->attention].indexer_dim ? batch->shared.logits : 0);
