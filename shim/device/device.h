@@ -105,6 +105,39 @@ OOS_SHARED int oos_copy_2d(void *to, size_t to_pitch, const void *from, size_t f
                            size_t height);
 OOS_SHARED int oos_fill(void *at, unsigned value, unsigned value_bytes, uint64_t count);
 
+/* ---- room.c: where the ranks of a communicator meet, processes of one run. Nothing here waits longer than it is told to. */
+enum {
+    OOS_ROOM_RANKS = 64,
+    OOS_ROOM_ALL = -1, /* for every rank */
+    OOS_PARCEL_BYTES = 1 << 20
+};
+typedef struct oos_room oos_room;
+typedef struct oos_parcel {
+    uint32_t kind, type, op, root; /* what is done with it: a peer that does another thing is found out */
+    uint64_t bytes;
+    uint64_t present; /* set by oos_room_put(): the bytes are there to be read */
+} oos_parcel;
+typedef enum oos_peer { OOS_PEER_ABSENT, OOS_PEER_HERE, OOS_PEER_GONE } oos_peer;
+/* NULL: no run, too many ranks, no room left, or somebody has that rank. Parcels are numbered from 0, for all and for each pair. */
+OOS_SHARED oos_room *oos_room_enter(const uint64_t name[2], unsigned ranks, unsigned rank);
+OOS_SHARED void oos_room_leave(oos_room *room); /* NULL is fine */
+/* The rank that has to take a parcel before there is a place for this one; -1: there is one. */
+OOS_SHARED int oos_room_full(const oos_room *room, int to, uint64_t number);
+OOS_SHARED void oos_room_put(oos_room *room, int to, uint64_t number, const oos_parcel *parcel,
+                             const void *bytes); /* NULL: without them */
+OOS_SHARED bool oos_room_look(const oos_room *room, unsigned from, int to, uint64_t number,
+                              oos_parcel *ret_parcel);
+OOS_SHARED bool oos_room_read(const oos_room *room, unsigned from, int to, uint64_t number, uint64_t offset,
+                              uint64_t bytes, void *ret_bytes);
+OOS_SHARED void oos_room_finish(oos_room *room, uint64_t number, bool all_came); /* with what was for all */
+OOS_SHARED void oos_room_take(oos_room *room, unsigned from, uint64_t number);   /* what was for this rank */
+OOS_SHARED oos_peer oos_room_peer(const oos_room *room, unsigned rank);
+OOS_SHARED uint32_t oos_room_tick(const oos_room *room);
+OOS_SHARED void oos_room_wait(const oos_room *room, uint32_t tick, unsigned ms); /* until it is another one */
+OOS_SHARED void oos_room_break(oos_room *room,
+                               uint32_t why); /* nobody waits here any more; the first word stays */
+OOS_SHARED uint32_t oos_room_broken(const oos_room *room);
+
 /* ---- attribute.c */
 OOS_SHARED int oos_attribute(int attribute, unsigned index); /* numbers of CUdevice_attribute */
 OOS_SHARED int oos_occupancy(unsigned index, int block_threads, size_t shared_bytes);

@@ -3,6 +3,7 @@ is a sentence; a failed one is printed and counted."""
 import os
 import pickle
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -214,6 +215,62 @@ def a_snapshot_can_be_dumped():
 
 
 @check
+def two_ranks_exchange_their_data_and_take_a_training_step():
+    """A process for each rank, on NCCL: what one reads came from the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [subprocess.Popen([sys.executable, os.path.abspath(__file__), "rank", str(rank), os.path.join(folder, "store")]) for rank in range(2)]
+        try:
+            ended = [rank.wait(timeout=200) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+    assert ended == [0, 0], ended
+
+
+def rank_checks(rank, store):
+    import torch.distributed as dist
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method="file://" + store, rank=rank, world_size=2, device_id=torch.device("cuda", rank))
+    other = 1 - rank
+    for op, want in ((dist.ReduceOp.SUM, [3, 7]), (dist.ReduceOp.MAX, [2, 4]), (dist.ReduceOp.MIN, [1, 3]), (dist.ReduceOp.PRODUCT, [2, 12])):
+        for kind in (torch.int64, torch.uint8, torch.float32, torch.float16, torch.bfloat16):
+            numbers = torch.tensor([rank + 1, rank + 3]).to(kind).cuda()
+            dist.all_reduce(numbers, op)
+            assert numbers.tolist() == want, (op, kind, numbers.tolist())
+    objects = [None, None]
+    dist.all_gather_object(objects, {"rank": rank, "words": ["one"] * (1 + 5000 * rank)})
+    assert [o["rank"] for o in objects] == [0, 1] and len(objects[1]["words"]) == 5001, objects
+    told = [{"from": 1}] if rank == 1 else [None]
+    dist.broadcast_object_list(told, src=1)
+    assert told == [{"from": 1}], told
+    received = torch.zeros(3, dtype=torch.int64, device="cuda")
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, torch.tensor([rank, 8, 9]).cuda(), other), dist.P2POp(dist.irecv, received, other)]):
+        work.wait()
+    assert received.tolist() == [other, 8, 9], received.tolist()
+    part = torch.zeros(2, dtype=torch.int64, device="cuda")
+    dist.reduce_scatter_tensor(part, torch.arange(4).cuda() * (rank + 1))
+    assert part.tolist() == [6 * rank, 6 * rank + 3], part.tolist()
+    changed = torch.zeros(2, dtype=torch.int64, device="cuda")
+    dist.all_to_all_single(changed, torch.tensor([10 * rank, 10 * rank + 1]).cuda())
+    assert changed.tolist() == [rank, 10 + rank], changed.tolist()
+    for group in (dist.new_group([0, 1]), dist.new_group([rank], use_local_synchronization=True)):
+        ones = torch.ones(1, dtype=torch.int64, device="cuda")
+        dist.all_reduce(ones, group=group)
+        assert ones.item() == dist.get_world_size(group)
+    dist.all_reduce(torch.empty(32 * MIB, dtype=torch.uint8, device="cuda"))  # a large one is a launch
+    layers = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.BatchNorm1d(64), torch.nn.ReLU(), torch.nn.Linear(64, 4)).cuda()
+    model = torch.nn.parallel.DistributedDataParallel(layers, device_ids=[rank])
+    steps = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        model(torch.randn(8, 32, device="cuda")).sum().backward()
+        steps.step()
+        steps.zero_grad()
+    dist.barrier()
+    dist.destroy_process_group()
+    return 0
+
+
+@check
 def torch_compile_makes_triton_kernels():
     @torch.compile
     def f(x):
@@ -245,6 +302,8 @@ def scan_check():
 def main():
     if sys.argv[1:] == ["scan"]:
         return scan_check()
+    if sys.argv[1:2] == ["rank"]:
+        return rank_checks(int(sys.argv[2]), sys.argv[3])
     if sys.argv[1:] == ["allocator"]:
         return allocator_checks()
     failed = 0

@@ -51,5 +51,21 @@ typedef struct nccl_id {
 } nccl_id;
 int ncclCommInitRank(void **comm, int ranks, nccl_id id, int rank);
 int ncclCommDestroy(void *comm);
+int ncclGetUniqueId(nccl_id *id);
+int ncclCommInitAll(void **comms, int count, const int *devices);
+int ncclCommSplit(void *comm, int color, int key, void **part, void *config);
+int ncclCommCount(const void *comm, int *ranks);
+int ncclCommUserRank(const void *comm, int *rank);
+int ncclGroupStart(void);
+int ncclGroupEnd(void);
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, void *comm, void *stream);
+int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, void *comm,
+               void *stream);
+int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, void *comm, void *stream);
+int ncclAllGather(const void *from, void *to, size_t count, int type, void *comm, void *stream);
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm, void *stream);
+int ncclSend(const void *from, size_t count, int type, int peer, void *comm, void *stream);
+int ncclRecv(void *to, size_t count, int type, int peer, void *comm, void *stream);
+int ncclRedOpCreatePreMulSum(int *op, void *scalar, int type, int residence, void *comm);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/segment.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +75,14 @@ static inline int in_child(const char *path, int (*body)(void *), void *argument
 
 static inline void run_remove(oos_segment *segment, const char *path)
 {
+    char rooms[512];
+    glob_t found;
     oos_segment_close(segment);
     unlink(path);
+    snprintf(rooms, sizeof rooms, "%s.nccl.*", path);
+    if (glob(rooms, 0, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
+    globfree(&found);
 }
 
 #endif
