@@ -187,13 +187,15 @@ static void put_host(const folder *f)
     file_done(f, "host.txt", file);
 }
 
-/* `oomsight WORDS... --format F --output FILE`, where `extra` are words behind it. Exit codes 0 and 1 are answers. */
-static void put_answer(const folder *f, const char *name, const char *const *words, char *const *extra)
+/* `oomsight WORDS... --format F --output FILE`, where `extra` are words behind it. Exit codes 0 and 1 are answers. `pages`: for
+ * people, too. False: there is none. */
+static bool put_answer(const folder *f, const char *name, const char *const *words, char *const *extra,
+                       bool pages)
 {
     static const struct {
         const char *ending, *format;
     } forms[] = {{"json", "json"}, {"html", "html"}, {"txt", "text"}};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    for (size_t i = 0; i < (pages ? sizeof forms / sizeof *forms : 1); i++) {
         char path[PATH_BYTES];
         const char *line[512];
         size_t count = 0;
@@ -217,31 +219,46 @@ static void put_answer(const folder *f, const char *name, const char *const *wor
         while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
         if (WIFEXITED(status) && WEXITSTATUS(status) <= EXIT_DOES_NOT_FIT) continue;
         unlink(path);
-        return; /* the others would fail alike */
+        return false; /* the others would fail alike */
     }
+    return true;
 }
 
+/* What is not a failure is not called one. */
 static void put_incident(const folder *f)
 {
     char path[PATH_BYTES];
+    bool const failed = oomsight_run_refused(f->run) ||
+                        (f->output->said & (OOMSIGHT_DRYRUN_OUT_OF_MEMORY | OOMSIGHT_DRYRUN_REFUSED));
     snprintf(path, sizeof path, "%s/log.txt", f->path);
     const char *const words[] = {"explain", path, NULL};
-    put_answer(f, "incident", words, NULL);
+    put_answer(f, failed ? "incident" : "explain", words, NULL, true);
 }
 
-/* What was foreseen for this command inside its budget; a command that is no engine's has no plan. */
-static void put_plan(const folder *f)
+/* What was foreseen for this command inside its budget, on this card; a command that is no engine's has no plan. Whether an engine
+ * starts that answers requests nobody asks: of such a plan its figures are kept, to stand beside those that were measured. */
+static void put_plan(const folder *f, bool gone)
 {
-    char total[32];
+    char total[32], capability[16];
+    const char *card, *sized[] = {"plan", "--offline", "--gpu-total", total, NULL, NULL, NULL};
+    static const char *const bare[] = {"plan", "--offline", NULL};
     uint64_t const budget = oomsight_run_budget(f->run);
+    unsigned const told = oomsight_run_gpu(f->run, &card);
+    bool const pages = gone || !(f->output->said & OOMSIGHT_DRYRUN_READY);
     snprintf(total, sizeof total, "%llu", (unsigned long long)budget);
-    const char *const sized[] = {"plan", "--offline", "--gpu-total", total, NULL}, *const bare[] = {
-                                                                                       "plan", "--offline",
-                                                                                       NULL};
-    put_answer(f, "plan", budget ? sized : bare, f->given->words);
+    snprintf(capability, sizeof capability, "%u.%u", told / 10, told % 10);
+    if (!budget) {
+        put_answer(f, "plan", bare, f->given->words, pages);
+        return;
+    }
+    if (*card) sized[4] = "--gpu", sized[5] = card;
+    if (*card && put_answer(f, "plan", sized, f->given->words, pages)) return;
+    /* A card that is not listed. */
+    sized[4] = told ? "--gpu-cc" : NULL, sized[5] = capability;
+    put_answer(f, "plan", sized, f->given->words, pages);
 }
 
-static int write_files(const folder *f, const char *why)
+static int write_files(const folder *f, const char *why, bool gone)
 {
     oomsight_error error;
     char path[PATH_BYTES];
@@ -251,14 +268,14 @@ static int write_files(const folder *f, const char *why)
     snprintf(path, sizeof path, "%s/events.trace", f->path);
     if (oomsight_run_trace(f->run, path, &error) != OOMSIGHT_OK) unlink(path);
     if (log) put_incident(f);
-    put_plan(f);
+    put_plan(f, gone);
     return oomsight_run_bundle_index(f->run, f->path, why, &error) == OOMSIGHT_OK ? 0 : 1;
 }
 
 /* ---- when ------------------------------------------------------------------------------------------------------- */
 
 static void begin(run_bundle *bundle, const cli_options *given, const run_output *output, oomsight_run *run,
-                  const char *why)
+                  const char *why, bool gone)
 {
     if (!folder_make(bundle->path, sizeof bundle->path)) {
         complain("oomsight run: no bundle: %s: %s", place_of_bundles(), strerror(errno));
@@ -273,7 +290,7 @@ static void begin(run_bundle *bundle, const cli_options *given, const run_output
         signal(SIGHUP, SIG_DFL);
         umask(077);
         alarm(WRITER_SECONDS);
-        _exit(write_files(&f, why));
+        _exit(write_files(&f, why, gone));
     }
     bundle->writer = pid > 0 ? pid : 0;
     bundle->started = seconds_since_boot();
@@ -310,7 +327,7 @@ void run_bundle_look(run_bundle *bundle, const cli_options *given, const run_out
     if (bundle->writer) return;
     bool const due = !bundle->failure_done && bundle->failure_due > 0 && (gone || now >= bundle->failure_due);
     if (!due && !bundle->asked) return;
-    begin(bundle, given, output, run, !due ? "asked" : bundle->ran_out ? "out of memory" : "refused");
+    begin(bundle, given, output, run, !due ? "asked" : bundle->ran_out ? "out of memory" : "refused", gone);
     if (due) bundle->failure_done = true;
     bundle->asked = false;
 }

@@ -752,13 +752,15 @@ OOMSIGHT_API unsigned oomsight_run_line(oomsight_run *run, const char *line, siz
  * `oomsight replay`; `path` is written anew. */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_trace(const oomsight_run *run, const char *path,
                                                                     oomsight_error *reterr);
-/* bundle.json of `folder`, whose other files are there: phase and cause by incident.json, the verdict of plan.json, what was held, the
+/* bundle.json of `folder`, whose other files are there: phase and cause by incident.json (explain.json where nothing failed), the verdict of plan.json, what was held, the
  * names of all files. `why`: "refused", "out of memory" or "asked". */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_bundle_index(const oomsight_run *run,
                                                                            const char *folder,
                                                                            const char *why,
                                                                            oomsight_error *reterr);
 OOMSIGHT_API uint64_t oomsight_run_budget(const oomsight_run *run); /* of the fullest device; 0: not known */
+/* Compute capability of the same device as NVML tells it, as 89; 0: not told. *ret_name lives as long as the run; "": not told. */
+OOMSIGHT_API unsigned oomsight_run_gpu(const oomsight_run *run, const char **ret_name);
 /* Where the last bundle about it is, told to whoever opens the segment. */
 OOMSIGHT_API void oomsight_run_bundle_set(oomsight_run *run, const char *path);
 OOMSIGHT_API unsigned oomsight_run_bundles(const oomsight_run *run,

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/place.h"
+#include "report/run_report.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -80,6 +81,7 @@ static void put_measured(oos_json_writer *w, const oos_run_state *state)
         for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
             held += device->at_refusal_known ? device->owners_at_refusal[owner] : device->owners_now[owner];
         oos_json_field_str(w, "bus_id", device->bus_id);
+        oos_report_run_card(w, device);
         oos_json_field_u64(w, "total_bytes", device->total_bytes);
         oos_json_field_u64(w, "budget_bytes", device->budget_bytes);
         oos_json_field_u64(w, "held_bytes", held);
@@ -128,6 +130,12 @@ static void put_plan(oos_json_writer *w, const json_t *plan)
     oos_json_end_object(w);
 }
 
+/* What the command is doing while the bundle is written: nobody failed who is ready. */
+static const char *state_of(const oomsight_run *run, const oos_run_state *state)
+{
+    return !state->lives ? "ended" : run->log.ready ? "ready" : "running";
+}
+
 /* A log that does not show a cause says nothing against the one that we know: the limit of the run itself. */
 static const char *cause_of(const json_t *incident, const oos_run_state *state)
 {
@@ -137,11 +145,16 @@ static const char *cause_of(const json_t *incident, const oos_run_state *state)
     return strcmp(by, "budget") == 0 ? "run_budget" : strcmp(by, "reserve") == 0 ? "run_reserve" : cause;
 }
 
-static void put_bundle(oos_text *text, oos_arena *arena, const oos_run_state *state, const char *folder,
-                       const char *why)
+static void put_bundle(oos_text *text, oos_arena *arena, const oomsight_run *run, const oos_run_state *state,
+                       const char *folder, const char *why)
 {
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     const json_t *incident = answer_read(arena, folder, "incident.json");
+    if (!incident) {
+        /* Nothing failed, by what the run saw; the whole log may know better. */
+        incident = answer_read(arena, folder, "explain.json");
+        if (!json_is_true(json_object_get(incident, "is_oom"))) incident = NULL;
+    }
     const char *step = state->any_refused && state->first_refused.phase < OOS_PHASE_COUNT
                            ? oos_phase_word(state->first_refused.phase)
                        : state->phase < OOS_PHASE_COUNT ? oos_phase_word(state->phase)
@@ -151,6 +164,7 @@ static void put_bundle(oos_text *text, oos_arena *arena, const oos_run_state *st
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.bundle/1");
     oos_json_field_str(w, "why", why);
+    oos_json_field_str(w, "state", state_of(run, state));
     oos_json_field_str(w, "step", step);
     oos_json_key(w, "rank");
     oos_json_put_null(w);
@@ -178,7 +192,7 @@ oomsight_status oomsight_run_bundle_index(const oomsight_run *run, const char *f
     oomsight_status status = OOMSIGHT_NOMEM;
     if (arena && state) {
         oos_run_read(run->segment, state);
-        put_bundle(&text, arena, state, folder, why);
+        put_bundle(&text, arena, run, state, folder, why);
         snprintf(path, sizeof path, "%s/bundle.json", folder);
         status = text.failed ? OOMSIGHT_NOMEM : oos_place_write(path, text.ptr, text.len, reterr);
     }
@@ -200,6 +214,21 @@ uint64_t oomsight_run_budget(const oomsight_run *run)
     }
     free(state);
     return budget;
+}
+
+unsigned oomsight_run_gpu(const oomsight_run *run, const char **ret_name)
+{
+    oos_run_state *state = malloc(sizeof *state);
+    unsigned capability = 0;
+    *ret_name = "";
+    if (state) {
+        oos_run_read(run->segment, state);
+        const oos_run_device *device = fullest(state);
+        if (device && device->card) *ret_name = device->card;
+        if (device) capability = device->capability;
+    }
+    free(state);
+    return capability;
 }
 
 void oomsight_run_bundle_set(oomsight_run *run, const char *path)

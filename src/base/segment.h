@@ -21,7 +21,7 @@
     "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
-    OOS_SEGMENT_VERSION = 6,
+    OOS_SEGMENT_VERSION = 7,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
@@ -78,6 +78,8 @@ typedef struct oos_device_spec {
     uint32_t unified; /* host and device share one memory */
     uint32_t nvlink;  /* peers see one another over NVLink */
     uint32_t before_known;
+    char card
+        [96]; /* under the guard, where `name` is the address on the bus: the card's name by NVML; "": not told */
 } oos_device_spec;
 
 typedef struct oos_segment_device {

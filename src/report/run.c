@@ -75,6 +75,12 @@ static void put_head(const oos_style *style, const oos_run_device *device, uint6
                   device->budget_bytes, style->width > 60 ? 40 : 20,
                   device->refused_count ? OOS_INK_BAD : OOS_INK_GOOD);
     oos_text_put(style->text, "\n");
+    if (!device->card) return;
+    oos_text_put(style->text, "    ");
+    oos_style_word(style, device->card);
+    if (device->capability)
+        oos_style_put(style, ", compute capability %u.%u", device->capability / 10, device->capability % 10);
+    oos_text_put(style->text, "\n");
 }
 
 static void put_device(const oos_style *style, const oos_run_device *device, uint64_t asked_bytes, bool lives)
@@ -235,10 +241,21 @@ static void put_refusal_json(oos_json_writer *w, const oos_run_device *device)
     put_owners_json(w, "at_refusal", device->owners_at_refusal);
 }
 
+void oos_report_run_card(oos_json_writer *w, const oos_run_device *device)
+{
+    oos_json_field_str(w, "name", device->card);
+    oos_json_key(w, "compute_capability");
+    if (device->capability)
+        oos_json_put_f64(w, device->capability / 10.0);
+    else
+        oos_json_put_null(w);
+}
+
 static void put_device_json(oos_json_writer *w, const oos_run_device *device)
 {
     oos_json_begin_object(w);
     oos_json_field_str(w, "bus_id", device->bus_id);
+    oos_report_run_card(w, device);
     oos_json_field_u64(w, "total_bytes", device->total_bytes);
     oos_json_field_u64(w, "budget_bytes", device->budget_bytes);
     oos_json_field_u64(w, "held_bytes", device->held_bytes);

@@ -14,8 +14,12 @@ unsigned oos_run_devices_before(oos_device_spec *ret_specs, unsigned most)
     for (unsigned i = 0; i < nvml->device_count && filled < most; i++) {
         const oos_machine_device *d = &nvml->devices[i];
         if (d->is_slice || !d->memory_known || !d->bus_id[0]) continue;
-        ret_specs[filled] = (oos_device_spec){
-            .total_bytes = 1, .nvml_bytes = d->total_bytes, .before_bytes = d->used_bytes, .before_known = 1};
+        ret_specs[filled] = (oos_device_spec){.total_bytes = 1,
+                                              .nvml_bytes = d->total_bytes,
+                                              .before_bytes = d->used_bytes,
+                                              .before_known = 1,
+                                              .capability = d->capability};
+        memcpy(ret_specs[filled].card, d->name, sizeof d->name);
         memcpy(ret_specs[filled++].name, d->bus_id, sizeof d->bus_id);
     }
     free(nvml);
@@ -44,6 +48,8 @@ static void read_device(const oos_segment_device *device, oos_run_device *ret_de
                                    .peak_bytes = device->peak_bytes,
                                    .refused_count = device->refused_count,
                                    .outside_known = spec->before_known != 0};
+    if (memchr(spec->card, 0, sizeof spec->card)) ret_device->card = spec->card[0] ? spec->card : NULL;
+    if (spec->capability < 1000) ret_device->capability = spec->capability;
     for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
         for (unsigned use = 0; use < OOS_USE_COUNT; use++)
             ret_device->at_peak[use] += device->at_phase_peak[highest][owner][use];

@@ -8,6 +8,8 @@
 
 typedef struct oos_run_device {
     const char *bus_id;
+    const char *card;      /* its name; NULL: NVML did not tell */
+    unsigned capability;   /* 89; 0: not told */
     uint64_t total_bytes;  /* of the device; 0: no process asked yet */
     uint64_t budget_bytes; /* 0: none */
     uint64_t held_bytes, outside_bytes, peak_bytes;

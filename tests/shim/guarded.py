@@ -160,6 +160,42 @@ def who_asks_gets_a_bundle_and_old_ones_go(scratch):
     check("a process that is none of ours is not signalled", other.returncode == 3, other)
 
 
+HEALTHY = CALLS + """
+say("INFO 10-11 12:27:29 [api_server.py:1] vLLM API server version 0.19.1")
+say("Starting to load model x"); weights = take(512); say("Model loading took 0.50 GiB memory and 0.1 seconds")
+say("GPU KV cache size: 4,096 tokens"); cache = take(1024); say("Application startup complete.")
+import subprocess
+subprocess.run([%r, "top", "--dump", str(os.getppid())], capture_output=True)
+"""
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "models", "small-llama")
+
+
+def an_engine_that_runs_is_no_incident(scratch):
+    """Asked of an engine that answers: its card by name, that it is ready, its log read, and no failure told."""
+    with open(scratch + "/vllm", "w", encoding="utf-8") as f: f.write("#!%s\n%s" % (sys.executable, HEALTHY % BINARY))
+    with open(scratch + "/start", "w", encoding="utf-8") as f: f.write("exec '%s' run --budget 9GiB -- '%s/vllm' serve '%s'\n" % (BINARY, scratch, MODEL))
+    os.chmod(scratch + "/vllm", 0o700)
+    # In a file: a dry run that sees an engine's command ends it when it is ready.
+    done = subprocess.run([BINARY, "dryrun", "--output", "/dev/null", "--gpu", "L4", "--cuda", "12", "--", "sh", scratch + "/start"],
+                          env=dict(os.environ, OOMSIGHT_BUNDLE_DIR=scratch), capture_output=True, timeout=120)
+    bundles = glob.glob(scratch + "/*/bundle.json")
+    check("who asks gets one bundle", len(bundles) == 1, done.stderr[-2000:])
+    if len(bundles) != 1: return
+    bundle, folder = load(bundles[0]), os.path.dirname(bundles[0])
+    holds("bundle", bundle)
+    check("it says that the engine runs", (bundle["why"], bundle["state"]) == ("asked", "ready"), bundle)
+    check("it tells no failure", (bundle["cause"], bundle["refused_by"], bundle["tried_bytes"]) == (None, None, None) and bundle["phase"] != "not_oom", bundle)
+    check("... not by its files either", "explain.json" in bundle["files"] and not any("incident" in name for name in bundle["files"]), bundle["files"])
+    measured = bundle["measured"]
+    check("it has the card", (measured["name"], measured["compute_capability"], measured["total_bytes"] >> 20) == ("NVIDIA L4", 8.9, 22563), measured)
+    device = load(folder + "/measured.json")["devices"][0]
+    check("... in its figures, too", (device["name"], device["compute_capability"]) == ("NVIDIA L4", 8.9), device)
+    with open(folder + "/measured.txt", encoding="utf-8") as f: check("... and for people", "NVIDIA L4, compute capability 8.9" in f.read())
+    plan = load(folder + "/plan.json") if os.path.exists(folder + "/plan.json") else {"gpu": {}}
+    check("the plan is for that card", (plan["gpu"].get("name"), plan["gpu"].get("compute_capability"), plan["gpu"].get("total_bytes")) == ("NVIDIA L4", 8.9, 9 << 30), plan["gpu"])
+    check("... and says of no engine that runs that it may start", not any(name in bundle["files"] for name in ("plan.txt", "plan.html")), bundle["files"])
+
+
 def phases_and_owners_are_shown_while_it_runs(scratch):
     program = CALLS + ("say('Starting to load model x'); at = take(512); say('GPU KV cache size: 4,096 tokens'); more = take(1024); say('there');"
                        "import subprocess; print(subprocess.run([%r, 'top', '--once', '--json', '--metrics-file', %r], capture_output=True, text=True).stdout)" % (BINARY, scratch + "/top.prom"))
@@ -397,7 +433,7 @@ def a_device_of_one_memory_is_one_machine(scratch):
 
 
 CASES = [a_machine_of_one_memory_is_not_wedged, a_device_of_one_memory_is_one_machine, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
-         who_asks_gets_a_bundle_and_old_ones_go, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, top_fits_its_screen, a_turn_ends, phases_and_owners_are_shown_while_it_runs]
+         who_asks_gets_a_bundle_and_old_ones_go, an_engine_that_runs_is_no_incident, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, top_fits_its_screen, a_turn_ends, phases_and_owners_are_shown_while_it_runs]
 
 
 def main():
