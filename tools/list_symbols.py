@@ -25,7 +25,7 @@ LIBRARIES = {
     "cusparse": ("math", {12: "libcusparse.so.12", 13: "libcusparse.so.12"}),
     "cusparselt": ("math", {12: "libcusparseLt.so.0", 13: "libcusparseLt.so.0"}),
 }
-ROW = re.compile(r"^(TAKE|NOOP|REFUSE|HANDLE|SAME)\((\w+)(?:, (\w+))?, (BOTH|ONLY_12|ONLY_13)\)$")
+ROW = re.compile(r"^(TAKE|NOOP|REFUSE|HANDLE|SAME|PASS)\((\w+)(?:, (\w+))?, (BOTH|ONLY_12|ONLY_13)\)$")
 MAJORS = {(12,): "ONLY_12", (13,): "ONLY_13", (12, 13): "BOTH"}
 
 

@@ -153,7 +153,8 @@ def install(torch):
         library.impl("aten::masked_select", masked_select, "CUDA")
         for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default, aten.bincount.default):
             library.impl(overload.name(), sized_by_values(overload), "CUDA")
-    _libraries.extend((library, oomsight_values.install(torch, host, small, integers, _indices.draw, tell), oomsight_values.convolve(torch)))
+    _libraries.extend((library, oomsight_values.install(torch, host, small, integers, _indices.draw, tell), oomsight_values.convolve(torch),
+                       oomsight_values.factorise(torch, host)))
 
 
 class _Tokens:

@@ -46,6 +46,18 @@ def install(torch, host, small, integers, draw, tell):
             host(out).copy_(result)
         return out
 
+    class Own:
+        """An operator's own kernel. A number that a program gives in a tensor's place arrives as a number, and the kernel wants the tensor."""
+
+        def __init__(self, overload, kernel):
+            self.kernel = kernel
+            self.tensors = [str(argument.type) == "Tensor" for argument in overload._schema.arguments]
+
+        def call_boxed(self, keys, *args, **kwargs):
+            args = [torch.tensor(value, device="cpu") if wanted and isinstance(value, (bool, int, float, complex)) else value
+                    for value, wanted in zip(args, self.tensors)]
+            return self.kernel.call_boxed(keys, *args, **kwargs)
+
     def computed(overload, original):
         def run(keys, *args, **kwargs):
             given = args + tuple(kwargs.values())
@@ -134,7 +146,7 @@ def install(torch, host, small, integers, draw, tell):
         if overload is None:
             continue
         try:
-            original = get_kernel(overload, "CUDA")
+            original = Own(overload, get_kernel(overload, "CUDA"))
         except RuntimeError:  # composite: its parts are here
             continue
         run = make(overload, original) if make else original.call_boxed
@@ -186,3 +198,14 @@ def convolve(torch):
         library.impl(name, run, "CUDA")
     return library
 
+
+
+def factorise(torch, host):
+    """A factorisation leaves a number for each matrix that says whether it succeeded, and no kernel has written it: it did."""
+    def checked(info, api_name, *, is_matrix):
+        if info.numel():
+            host(info).zero_()
+
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("_linalg_check_errors", checked, "CUDA")
+    return library

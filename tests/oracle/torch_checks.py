@@ -130,6 +130,61 @@ def convolutions_have_the_shape_that_they_have_on_the_cpu():
             assert out.shape == layer(x).shape and given.grad.shape == x.shape and there.weight.grad.shape == layer.weight.shape, (kind, out.shape)
 
 
+def shapes(result):
+    return [tuple(part.shape) for part in result] if isinstance(result, (list, tuple)) else tuple(result.shape)
+
+
+@check
+def factorisations_have_the_shapes_that_they_have_on_the_cpu():
+    line = torch.linalg
+    runs = [line.inv, line.det, line.qr, line.svd, line.svdvals, line.eigh, line.lu, line.pinv, line.slogdet, line.cond, lambda a: line.solve(a, a),
+            lambda a: line.lstsq(a, a)[0], lambda a: line.cholesky(a @ a.mT + 9 * torch.eye(a.shape[-1], device=a.device)), torch.nn.init.orthogonal_]
+    for size in ((8, 8), (3, 8, 8), (600, 600)):
+        for run in runs:
+            if run is not torch.nn.init.orthogonal_ or len(size) == 2:
+                given = torch.randn(size) + 9 * torch.eye(size[-1])
+                assert shapes(run(given.cuda())) == shapes(run(given)), (run, size)
+
+
+@check
+def transforms_have_the_shapes_that_they_have_on_the_cpu():
+    given = torch.randn(3, 4, 30)
+    for run in (torch.fft.fft, torch.fft.rfft, torch.fft.irfft, torch.fft.fft2, torch.fft.fftn, lambda a: torch.stft(a[0], 16, return_complex=True)):
+        there, here = run(given.cuda()), run(given)
+        assert there.shape == here.shape and there.dtype == here.dtype, run
+
+
+@check
+def recurrent_layers_and_batch_norm_take_a_training_step():
+    nn, given = torch.nn, torch.randn(5, 3, 8)
+    for make in (lambda: nn.LSTM(8, 16, 2, dropout=0.1), lambda: nn.GRU(8, 16, bidirectional=True), lambda: nn.RNN(8, 16, bias=False),
+                 lambda: nn.LSTM(8, 16, 2, proj_size=4, bidirectional=True), lambda: nn.LSTM(8, 16, batch_first=True)):
+        layer = make()
+        here, there = layer(given), layer.cuda()(given.cuda())
+        assert shapes(there[0]) == shapes(here[0]) and shapes(there[1]) == shapes(here[1]), (layer, shapes(there[1]))
+        there[0].sum().backward()
+        assert all(weight.grad.shape == weight.shape for weight in layer.parameters())
+        held = {weight.untyped_storage().data_ptr() for weight in layer.parameters()}
+        assert len(held) == 1, "the weights are one buffer"
+        torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9, foreach=False).step()
+    norm, picture = nn.BatchNorm2d(4).cuda(), torch.randn(2, 4, 8, 8).cuda()
+    for layout in (torch.contiguous_format, torch.channels_last):
+        norm(picture.to(memory_format=layout)).sum().backward()
+    assert norm.weight.grad.shape == (4,)
+    assert (torch.eye(8).to_sparse_csr().cuda() @ torch.randn(8, 8).cuda()).shape == (8, 8)
+
+
+@check
+def a_number_in_the_place_of_a_tensor_is_taken():
+    x, n = torch.randn(8).cuda(), torch.zeros(100000, dtype=torch.int64).cuda()
+    for run in (lambda: x.mul_(2), lambda: x.mul_(2.5), lambda: x.add_(1), lambda: x.sub_(1), lambda: x.remainder_(2), lambda: x % 2, lambda: x.half().mul_(2)):
+        assert run().shape == (8,)
+    assert n.mul_(2).dtype == torch.int64 and (n ^ 3).dtype == torch.int64
+    weight = torch.nn.Parameter(x)
+    weight.grad = torch.ones_like(x)
+    torch.optim.Adam([weight], foreach=False).step()
+
+
 @check
 def products_attention_and_backward_run():
     x = torch.randn(64, 64, device="cuda", dtype=torch.float16)

@@ -6,7 +6,8 @@ import sys
 
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 include = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
-HEADERS = ["cuda.h", "cuda_runtime_api.h", "cublas_api.h", "cublasLt.h", "cudnn_graph_v9.h", "cudnn_ops_v9.h", "nccl.h"]
+HEADERS = ["cuda.h", "cuda_runtime_api.h", "cublas_api.h", "cublasLt.h", "cudnn_graph_v9.h", "cudnn_ops_v9.h", "cudnn_adv_v9.h", "nccl.h", "cusolverDn.h",
+           "cusparse.h", "cufft.h", "cufftXt.h"]
 BY_VALUE = {"dim3", "dim3_args", "cudaIpcMemHandle_t", "ipc_handle", "ncclUniqueId", "unique_id"}
 HANDLES = re.compile(r"^(CU(stream|event|graph|graphExec|context|module|function|kernel|library|deviceptr|memoryPool|"
                      r"memGenericAllocationHandle)|cuda(Stream|Event|Graph|GraphExec|MemPool|Kernel|Library|GraphNode)|"
@@ -44,7 +45,7 @@ def split(text):
     return [k for k in map(kind, parts + [current]) if k]
 
 
-wanted = {}
+wanted, sizes = {}, {}
 for header in HEADERS:
     path = os.path.join(include, header)
     if os.path.exists(path):
@@ -53,6 +54,8 @@ for header in HEADERS:
         text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*", "", text, flags=re.M)
         for name, arguments in re.findall(r"(?<!return )\b((?:__)?(?:cu|nccl)\w+)\s*\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
             wanted.setdefault(name, []).append(split(arguments))
+            whole = [a.split() for a in arguments.split(",") if a.split() and kind(a) != "float"]
+            sizes[name] = [(a[0].rstrip("*"), "*" in " ".join(a)) for a in whole]
 
 variants = {}  # a function may be written once per CUDA major; one of them has to agree
 for folder, _, files in os.walk(os.path.join(root, "shim", "phantom")):
@@ -67,6 +70,18 @@ for folder, _, files in os.walk(os.path.join(root, "shim", "phantom")):
                 continue
             variants.setdefault(name, []).append(split(arguments))
 wrong = 0
+places = 0  # PASS(name, oos_none_KIND_PLACE): an argument there takes the size
+for table in sorted(os.listdir(os.path.join(root, "shim", "calls"))):
+    with open(os.path.join(root, "shim", "calls", table), encoding="utf-8") as f:
+        rows = re.findall(r"^PASS\((\w+), oos_none_(int|size|sizes)_(\d+), \w+\)$", f.read(), re.M)
+    for name, word, place in rows:
+        have = sizes.get(name, [])[int(place) - 1:int(place) + (word == "sizes")]
+        want = [("int" if word == "int" else "size_t", True)] * (2 if word == "sizes" else 1)
+        places += name in sizes
+        if name in sizes and have != want:
+            wrong += 1
+            print("%s: argument %s is %s" % (name, place, have))
+print("%d sizes in their place" % (places - wrong))
 for name, ours in sorted(variants.items()):
     # trailing arguments that a body does not look at may be left out
     if not any(mine == theirs[:len(mine)] for theirs in wanted[name] for mine in ours):
