@@ -2,7 +2,7 @@
 #ifndef OOMSIGHT_CLI_H
 #define OOMSIGHT_CLI_H
 
-#include <oomsight/oomsight.h>
+#include "oomsight_private.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@ dump=${DUMP:-$root/packaging/abi/oomsight.abi}; headers=${HEADERS:-$root/include
 command -v abidiff >/dev/null 2>&1 || { echo "abigail-tools are not installed"; exit 77; }
 [ -n "$library" ] || { echo "no shared library in $1"; exit 77; }
 # Without members and enumerators the comparison sees names of functions alone.
-whole() { [ "$(grep -c '<data-member' "$1")" -ge 200 ] && [ "$(grep -c '<enumerator' "$1")" -ge 20 ] || { echo "$1 has too few members or enumerators: no description"; return 1; }; }
+whole() { [ "$(grep -c '<data-member' "$1")" -ge 120 ] && [ "$(grep -c '<enumerator' "$1")" -ge 20 ] || { echo "$1 has too few members or enumerators: no description"; return 1; }; }
 describe() {
     abidw --exported-interfaces-only --headers-dir "$headers" --drop-private-types --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed \
         --no-parameter-names --type-id-style hash --out-file "$1" "$library"

@@ -193,13 +193,6 @@ static void publish(oomsight_agent *a, bool last)
         free(text);
 }
 
-oomsight_status oomsight_agent_metrics(oomsight_agent *a, char **ret_text, oomsight_error *reterr)
-{
-    oos_text text = {0};
-    oos_report_metrics(a->metrics, a->agent, &text);
-    return oos_text_take(&text, ret_text, reterr);
-}
-
 unsigned oomsight_agent_metrics_port(const oomsight_agent *a)
 {
     return a->http ? oos_http_port(a->http) : 0;

@@ -7,6 +7,7 @@
 #include "facts/gpu.h"
 #include "machine/machine.h"
 #include "model/model.h"
+#include "oomsight_private.h"
 
 #include <pthread.h>
 

@@ -263,14 +263,6 @@ static oomsight_status finish_damaged(oomsight_dryrun *dryrun)
     return oos_dryrun_read(dryrun->arena, dryrun->blank, dryrun->path, run);
 }
 
-oomsight_status oomsight_dryrun_finish(oomsight_dryrun *dryrun, int child_exit, oomsight_error *reterr)
-{
-    oomsight_dryrun_ending ending = OOMSIGHT_DRYRUN_ENDING_INIT;
-    ending.child_exit = child_exit;
-    ending.child_signal = child_exit > 128 && child_exit < 128 + 65 ? child_exit - 128 : 0;
-    return oomsight_dryrun_end(dryrun, &ending, reterr);
-}
-
 oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryrun_ending *given,
                                     oomsight_error *reterr)
 {

@@ -1,4 +1,5 @@
 /* The public side of replay. */
+#include "oomsight_private.h"
 #include "base/params.h"
 #include "trace/open.h"
 #include "replay/analysis.h"

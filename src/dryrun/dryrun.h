@@ -9,6 +9,7 @@
 #include "facts/engine.h"
 #include "facts/gpu.h"
 #include "ledger/moment.h"
+#include "oomsight_private.h"
 
 /* A figure of the engine: GiB with two decimals on paper, to the byte where the dry run's own module was loaded. */
 typedef struct oos_dryrun_figure {

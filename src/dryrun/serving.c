@@ -1,5 +1,6 @@
 /* An engine while it serves: what is held at a moment, and what its steps took at most. */
 #include "dryrun/dryrun.h"
+#include "oomsight_private.h"
 
 #include <glob.h>
 #include <inttypes.h>

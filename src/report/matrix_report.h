@@ -5,6 +5,7 @@
 
 #include "matrix/matrix.h"
 #include "report/style.h"
+#include "oomsight_private.h"
 
 /* What a point can be, in the order of oomsight_verdict; then: no answer. */
 enum { OOS_MATRIX_UNREADABLE = 5, OOS_MATRIX_KINDS = 6 };

@@ -3,6 +3,7 @@
 #define OOS_RUN_RUN_H
 
 #include "base/segment.h"
+#include "oomsight_private.h"
 
 #include <oomsight/oomsight.h>
 

@@ -1,5 +1,6 @@
 /* Any bytes as a matrix file whose points, when they are few, are planned, summed and reported. The first byte chooses how. */
 #include "support.h"
+#include "oomsight_private.h"
 
 enum { POINTS_MAX = 24 };
 

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-#include "oomsight/oomsight.h"
+#include "oomsight_private.h"
 
 /* Opened once. Nothing of the environment (caches, tokens, offline switches) is seen from then on. */
 const oomsight_data *fuzz_data(void);

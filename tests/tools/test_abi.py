@@ -121,7 +121,7 @@ class Abi(unittest.TestCase):
 
     def test_every_struct_that_may_grow_begins_with_its_size(self):
         found = re.findall(r"typedef struct (oomsight_[a-z]+_params) \{\s*(.*?);", self.header, re.S)
-        self.assertGreater(len(found), 10)
+        self.assertGreater(len(found), 5)
         self.assertEqual([name for name, first in found if first != "size_t size"], [])
 
 

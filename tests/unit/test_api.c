@@ -1,5 +1,5 @@
 /* The promises of the public header: sizes are honoured, handles do not change, what is asked for is what is done. */
-#include "oomsight/oomsight.h"
+#include "oomsight_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,14 +85,6 @@ static oomsight_status check_entry(const void *params)
     oomsight_check *check = NULL;
     oomsight_status const status = oomsight_check_create(params, &check, NULL);
     if (status == OOMSIGHT_OK) oomsight_check_free(check);
-    return status;
-}
-
-static oomsight_status follow_entry(const void *params)
-{
-    oomsight_follow *follow = NULL;
-    oomsight_status const status = oomsight_follow_open(params, &follow, NULL);
-    if (status == OOMSIGHT_OK) oomsight_follow_close(follow);
     return status;
 }
 
@@ -204,9 +196,6 @@ static void no_entry_reads_behind_the_size_of_its_parameters(void **state)
     const char *paths[] = {trace};
     oomsight_check_params const check = {.size = sizeof check, .data = data, .paths = paths, .path_count = 1};
     walk_sizes("check", check_entry, &check, sizeof check);
-
-    oomsight_follow_params const follow = {.size = sizeof follow, .data = data, .path = trace};
-    walk_sizes("follow", follow_entry, &follow, sizeof follow);
 
     oomsight_agent_params const agent = {.size = sizeof agent, .data = data, .paths = paths, .path_count = 1};
     walk_sizes("agent", agent_entry, &agent, sizeof agent);

@@ -1,7 +1,7 @@
 /* Memory runs out at every allocation in turn: each public entry says so, crashes never and leaks nothing.
  * The allocator of this program is glibc's with a counter in front. What our own code asks for is denied; what the libraries below it
  * ask for is only counted, since some of them do not survive a denial (Jansson 2.14 crashes in its parser). */
-#include "oomsight/oomsight.h"
+#include "oomsight_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

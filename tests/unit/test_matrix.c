@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "matrix/matrix.h"
+#include "oomsight_private.h"
 
 #include <fcntl.h>
 #include <stdio.h>

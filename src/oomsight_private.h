@@ -1,0 +1,417 @@
+/* What the command line needs of the library beyond the public header. It is linked with the objects: nothing here is exported, and
+ * nothing is promised to other programs. */
+#ifndef OOMSIGHT_PRIVATE_H
+#define OOMSIGHT_PRIVATE_H
+
+#include "oomsight/oomsight.h"
+
+/* ---- text and files -------------------------------------------------------------------------------------------------- */
+
+/* `text` as it may be shown to others: values of tokens, keys and passwords are `***`, control characters (but for line
+ * breaks and tabs) and bytes that are not UTF-8 are written out (`\x1b`). *ret_text is the caller's, to be given to
+ * oomsight_text_free(). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_text_redact(const char *text, char **ret_text,
+                                                         oomsight_error *reterr);
+
+/* The same for text that comes in pieces: what a line says of the next one is remembered, so that a private key or a value
+ * below its name is hidden wherever the text was cut. Holds one line, and of a long one 32 KiB. */
+typedef struct oomsight_redactor oomsight_redactor;
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_redactor_create(oomsight_redactor **ret_redactor,
+                                                             oomsight_error *reterr);
+/* *ret_text is what can be shown by now, often nothing: the rest comes with a later call. `len` 0: nothing more comes, all
+ * that is left is in *ret_text, and the redactor is new again. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_redactor_feed(oomsight_redactor *redactor, const char *bytes,
+                                                           size_t len, char **ret_text,
+                                                           oomsight_error *reterr);
+void oomsight_redactor_free(oomsight_redactor *redactor); /* NULL is fine */
+
+/* A sentence of this library, an error for example, in `language` ("en", "zh"; NULL: as the environment says). What is not
+ * known stays as it is. *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_words(const char *language, const char *english, char **ret_text,
+                                                   oomsight_error *reterr);
+
+/* A file that a user names, written as the command's `--output` is: through no link but the user's own or root's, over no file of
+ * somebody else in a folder where everybody can write. A plain file is replaced whole or not at all. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_write(const char *path, const char *text,
+                                                          oomsight_error *reterr);
+
+/* The same for what is written bit by bit: *ret_fd is the caller's to close, emptied, or at its end when `append` is not 0. A new
+ * file has the permissions of the umask, and nothing for others when it is appended to: that is how logs are kept. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd,
+                                                         oomsight_error *reterr);
+
+/* ---- this machine ---------------------------------------------------------------------------------------------------- */
+
+/* 1: a driver is here and does not answer as it should. */
+int oomsight_machine_troubled(const oomsight_machine *machine);
+
+/* For an issue: text or JSON. Secrets of the environment are hidden. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_machine_render(const oomsight_machine *machine,
+                                                            const oomsight_render_params *params,
+                                                            char **ret_text, oomsight_error *reterr);
+
+/* What a device costs before anybody allocates: totals by every API, context, granule, CUDA graphs, communicators. libcuda is asked in
+ * processes of their own, which are ended when they do not come back; the caller never holds a context. Linux only. */
+typedef struct oomsight_measure_params {
+    size_t size;
+    const oomsight_data *data; /* the figures in use stand beside the measured ones */
+    unsigned device;           /* as CUDA counts, after CUDA_VISIBLE_DEVICES */
+    unsigned timeout_ms;       /* 0: a minute */
+} oomsight_measure_params;
+#define OOMSIGHT_MEASURE_PARAMS_INIT                                                                         \
+    {                                                                                                        \
+        sizeof(oomsight_measure_params), NULL, 0, 0                                                          \
+    }
+
+/* Text or JSON, with a record for data/gpus; to be given to oomsight_text_free(). *ret_whole is 1 when the device could be measured:
+ * no driver, no device or a hang are told in the text and are no failure. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_measure(const oomsight_measure_params *params,
+                                                     const oomsight_render_params *render, char **ret_text,
+                                                     int *ret_whole, oomsight_error *reterr);
+
+/* ---- plan, replay, dry runs, knowledge base -------------------------------------------------------------------------- */
+
+/* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
+ * is. NULL: there is none. They live as long as the plan. */
+const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count);
+
+/* The trace as JSON lines with every answer of the simulator (docs/formats/trace.md). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render_events(const oomsight_replay *replay,
+                                                                  char **ret_text, oomsight_error *reterr);
+
+/* What the run holds and does at this moment. Start from OOMSIGHT_DRYRUN_MOMENT_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_dryrun_moment {
+    size_t size;
+    uint64_t device_bytes; /* held on the fullest device */
+    uint64_t
+        calls; /* that the stand-ins have seen; stands still when no process does anything with its device */
+} oomsight_dryrun_moment;
+#define OOMSIGHT_DRYRUN_MOMENT_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_dryrun_moment), 0, 0                                                                 \
+    }
+void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment);
+
+/* A process of the command, and what it holds of the host's memory (/proc/PID/status). */
+typedef struct oomsight_dryrun_process {
+    uint32_t pid;
+    char name[16];
+    uint64_t resident_bytes; /* VmRSS */
+    uint64_t shared_bytes;   /* RssShmem: part of it, and counted for each process that has the page */
+} oomsight_dryrun_process;
+
+/* All processes of the command at this moment; of each phase the moment is kept at which most is resident. */
+void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count);
+
+/* Are links, texts and patterns sound, and (when `fixtures_dir` is not NULL) is every record found in
+ * fixtures_dir/ID/positive.log and not in fixtures_dir/ID/negative.log? One problem per line in *ret_text. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_check(const oomsight_data *data, const char *fixtures_dir,
+                                                      size_t *ret_problems, char **ret_text,
+                                                      oomsight_error *reterr);
+
+/* ---- logs that grow -------------------------------------------------------------------------------------------------- */
+
+/* Many logs that grow: files, folders (Kubernetes, docker), patterns, "-". Nothing here starts a thread, but for the listener
+ * of the metrics when one is asked for. */
+typedef struct oomsight_agent oomsight_agent;
+
+/* Parameters of an agent. Start from OOMSIGHT_AGENT_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_agent_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *const *paths;
+    size_t path_count;
+    const char *state_dir;                /* positions are kept here over restarts; NULL: begin anew */
+    const char *metrics_address;          /* "PORT" (on 127.0.0.1) or "ADDRESS:PORT"; NULL: no listener */
+    const char *metrics_file;             /* for a textfile collector, replaced as a whole; NULL: none */
+    size_t most_files;                    /* followed at once, 0: 4096 */
+    int allow_hub;                        /* as for an explanation */
+    const oomsight_render_params *render; /* JSON (a line per incident; NULL) or text */
+    void (*on_trouble)(void *context, const char *path, const char *sentence); /* NULL: nobody is told */
+    void *trouble_context;
+} oomsight_agent_params;
+#define OOMSIGHT_AGENT_PARAMS_INIT                                                                           \
+    {                                                                                                        \
+        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL               \
+    }
+
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_open(const oomsight_agent_params *params,
+                                                        oomsight_agent **ret_agent, oomsight_error *reterr);
+void oomsight_agent_close(oomsight_agent *agent); /* NULL is fine */
+
+/* Wait a while for something new, read it, and give out what has ended (docs/formats/agent.md). The text is the agent's. Nothing
+ * more is read until oomsight_agent_delivered() says that whoever takes it has it: only then positions move on, so that a crash
+ * in between repeats incidents and loses none. oomsight_agent_refused() counts a failed attempt, and the same text is given
+ * again. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_poll(oomsight_agent *agent, int wait_ms,
+                                                        const char **ret_text, size_t *ret_bytes,
+                                                        oomsight_error *reterr);
+void oomsight_agent_delivered(oomsight_agent *agent);
+void oomsight_agent_refused(oomsight_agent *agent);
+/* As a poll, at the end: what is open counts as over. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_finish(oomsight_agent *agent, const char **ret_text,
+                                                          size_t *ret_bytes, oomsight_error *reterr);
+int oomsight_agent_ended(const oomsight_agent *agent); /* standard input, the only path, is over */
+int oomsight_agent_found_oom(const oomsight_agent *agent);
+uint64_t oomsight_agent_bytes_read(const oomsight_agent *agent);
+unsigned oomsight_agent_metrics_port(const oomsight_agent *agent); /* 0: no listener */
+
+/* ---- bisect ---------------------------------------------------------------------------------------------------- */
+
+/* One command over the releases between two: where its answer moved. */
+typedef struct oomsight_bisect oomsight_bisect;
+
+/* Start from OOMSIGHT_BISECT_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_bisect_params {
+    size_t size;
+    const oomsight_plan_params *plan; /* the command and its device; engine_version is not looked at */
+    const char *good, *bad;           /* two releases, whichever is older */
+    const char *const *only;          /* the releases that may be asked; NULL: every one that is known */
+    size_t only_count;
+    double moved_ratio; /* a change of KV tokens, or of a need, that is told; 0: 0.02 */
+    int by_report;      /* 1: nothing is planned; the caller starts each and tells what came of it */
+} oomsight_bisect_params;
+#define OOMSIGHT_BISECT_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_bisect_params), NULL, NULL, NULL, NULL, 0, 0, 0                                      \
+    }
+
+/* On OOMSIGHT_OK *ret_bisect is the caller's, to be given to oomsight_bisect_free(). params->plan->data must outlive it. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params,
+                                                           oomsight_bisect **ret_bisect,
+                                                           oomsight_error *reterr);
+void oomsight_bisect_free(oomsight_bisect *bisect); /* NULL is fine */
+
+/* With by_report: the release to start next; NULL when there is nothing left to ask. */
+const char *oomsight_bisect_next(const oomsight_bisect *bisect);
+/* ... and what `oomsight dryrun --json` wrote of it; `report` NULL: nothing came of it, for the reason `problem` (or NULL). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_answer(oomsight_bisect *bisect, const char *version,
+                                                           const char *report, const char *problem,
+                                                           oomsight_error *reterr);
+
+/* The release with which verdict, need or tokens moved; NULL: nothing did. It lives as long as the handle. */
+const char *oomsight_bisect_found(const oomsight_bisect *bisect);
+/* Text or JSON (oomsight.bisect/1). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_bisect_render(const oomsight_bisect *bisect,
+                                                           const oomsight_render_params *params,
+                                                           char **ret_text, oomsight_error *reterr);
+
+/* ---- guarded runs ----------------------------------------------------------------------------------------------- */
+
+/* A real engine on real devices, counted and kept inside a budget by the guard. This part makes the segment and reads it, at any
+ * time; starting the process with the guard in front of it is the caller's (the command `oomsight run` does it). Experimental:
+ * may change before 1.0. */
+typedef struct oomsight_run oomsight_run;
+
+/* Parameters of a guarded run. Start from OOMSIGHT_RUN_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_run_params {
+    size_t size;
+    const char *segment_path;   /* a file that does not exist yet; the guard finds it in OOMSIGHT_GUARD */
+    uint64_t budget_bytes;      /* of each device; 0: see the next */
+    unsigned budget_millionths; /* of each device's memory; 0 with budget_bytes 0: no budget */
+    uint64_t reserve_bytes;     /* unified memory: what the host keeps; 0: memory is not unified */
+} oomsight_run_params;
+#define OOMSIGHT_RUN_PARAMS_INIT                                                                             \
+    {                                                                                                        \
+        sizeof(oomsight_run_params), NULL, 0, 0, 0                                                           \
+    }
+
+/* On OOMSIGHT_OK *ret_run is the caller's, to be given to oomsight_run_free(); the file is the caller's to remove. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_create(const oomsight_run_params *params,
+                                                        oomsight_run **ret_run, oomsight_error *reterr);
+/* Divides the devices with those of `paths` that carry the same name and whose launchers live: their segments learn of this run and it of
+ * them. Its budget is the given one, checked against what the others leave of the smallest device, or without one what they leave.
+ * Before the command is started; who starts under one name does it one at a time. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_share(oomsight_run *run, const char *name,
+                                                       const char *const *paths, size_t path_count,
+                                                       oomsight_error *reterr);
+/* The segment of a run that somebody else made. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_open(const char *segment_path, oomsight_run **ret_run,
+                                                      oomsight_error *reterr);
+void oomsight_run_free(oomsight_run *run);              /* NULL is fine */
+uint64_t oomsight_run_refused(const oomsight_run *run); /* calls, so far */
+#define OOMSIGHT_RUN_ENGINE 16u                         /* the log is that of an engine */
+/* A line that the command printed: where it is, and whose what it takes from now on is. What it says so far, of OOMSIGHT_DRYRUN_READY,
+ * OOMSIGHT_DRYRUN_OUT_OF_MEMORY, OOMSIGHT_DRYRUN_REFUSED and OOMSIGHT_RUN_ENGINE. */
+unsigned oomsight_run_line(oomsight_run *run, const char *line, size_t len);
+/* The last allocations of the process that was refused first, or holds most, as a trace for oomsight_replay_create() and
+ * `oomsight replay`; `path` is written anew. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_trace(const oomsight_run *run, const char *path,
+                                                       oomsight_error *reterr);
+/* bundle.json of `folder`, whose other files are there: phase and cause by incident.json (explain.json where nothing
+ * failed), the verdict of plan.json, what was held, the names of all files. `why`: "refused", "out of memory" or "asked". */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_bundle_index(const oomsight_run *run, const char *folder,
+                                                              const char *why, oomsight_error *reterr);
+uint64_t oomsight_run_budget(const oomsight_run *run); /* of the fullest device; 0: not known */
+/* Compute capability of the same device as NVML tells it, as 89; 0: not told. *ret_name lives as long as the run; "": not told. */
+unsigned oomsight_run_gpu(const oomsight_run *run, const char **ret_name);
+/* Where the last bundle about it is, told to whoever opens the segment. */
+void oomsight_run_bundle_set(oomsight_run *run, const char *path);
+unsigned oomsight_run_bundles(const oomsight_run *run, const char **ret_path); /* how many so far */
+/* A file that a launcher left behind: a segment of ours whose launcher is gone, and so is every process in it. 1: it may be removed. */
+int oomsight_run_abandoned(const char *segment_path);
+/* Of the smallest device that NVML names; 0: it names none. */
+uint64_t oomsight_run_device_bytes(const oomsight_run *run);
+/* Looks at the processes below `pid`: those that use CUDA and are not counted by the guard are named in report and metrics. On OOMSIGHT_OK
+ * *ret_text has a line for each that was not told before, or is NULL; to be given to oomsight_text_free(). Call it every second or so. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_look(oomsight_run *run, int pid, char **ret_text,
+                                                      oomsight_error *reterr);
+/* Of the budget or reserve. */
+typedef enum oomsight_run_limit {
+    OOMSIGHT_RUN_NO_LIMIT,
+    OOMSIGHT_RUN_LIMIT_IN_FORCE,
+    OOMSIGHT_RUN_LIMIT_NOT_FOR_ALL, /* a process is known that is not counted */
+    OOMSIGHT_RUN_LIMIT_FOR_NOBODY   /* no process came to the guard */
+} oomsight_run_limit;
+oomsight_run_limit oomsight_run_limited(const oomsight_run *run);
+/* The process that made the segment and answers SIGUSR2 with a bundle; 0: it is no more. */
+int oomsight_run_launcher(const oomsight_run *run);
+/* Take down what is held now, `seconds` after the first time; call it every second or so, and renderings name what grows. */
+void oomsight_run_watch(oomsight_run *run, double seconds);
+/* What the engine answered to GET /metrics, as it came: renderings show its requests and how full its KV cache is. NULL: no answer. */
+void oomsight_run_serving(oomsight_run *run, const char *metrics, size_t len);
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
+                                                        const oomsight_render_params *params, char **ret_text,
+                                                        oomsight_error *reterr);
+
+/* The figures of several runs for Prometheus, family by family; each run's samples have its number of `pids` as a label. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids,
+                                                         size_t count, char **ret_text,
+                                                         oomsight_error *reterr);
+
+/* ---- what is it? ------------------------------------------------------------------------------------------------- */
+
+/* What a text is that somebody pasted or dropped, as text or JSON: a command or manifest (for a check), a model's config, a memory
+ * snapshot or trace (for a replay), a log (for an explanation), a command of an engine that is not planned, nothing. `path` may be
+ * "-"; the first 16 MiB are looked at. *ret_text is the caller's, to be given to oomsight_text_free(). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_what_render(const oomsight_data *data, const char *path,
+                                                         const oomsight_render_params *params,
+                                                         char **ret_text, oomsight_error *reterr);
+
+/* ---- matrix ---------------------------------------------------------------------------------------------------- */
+
+/* Models x GPUs x flags x engine versions, from a file (docs/formats/matrix.md). Points are planned here, on threads, and come
+ * out one by one; none is kept. Dry starts are the caller's to run (the command `oomsight matrix` does it): each point is a
+ * command, its report is handed back. What was seen so far can be rendered at any time. */
+typedef struct oomsight_matrix oomsight_matrix;
+
+/* A number that is not known. */
+#define OOMSIGHT_UNKNOWN UINT64_MAX
+
+/* Parameters of a matrix. Start from OOMSIGHT_MATRIX_PARAMS_INIT; new fields are only ever added at the end. All strings must
+ * live until the call returns. */
+typedef struct oomsight_matrix_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *path;          /* the file */
+    const char *models_dir;    /* where models lie that the file names otherwise; may be NULL */
+    int allow_hub;             /* 1: a model may be fetched (config and headers only) */
+    unsigned threads;          /* that plan; 0: one per core */
+    const char *mode;          /* "plan", "dryrun"; NULL: as the file says */
+    const char *from_version;  /* compare this version ... */
+    const char *to_version;    /* ... with this one, in place of the versions of the file; both or none */
+    double moved_ratio;        /* a change of KV tokens that is told, 0: 0.05 */
+    const char *cache_dir;     /* results are kept here and found again; NULL: not */
+    const char *const *identity_paths; /* files whose content is part of what a cached result depends on */
+    size_t identity_count;
+    const char *const *engines; /* "0.19.1=/folder" of engines for dry starts, before those of the file */
+    size_t engine_count;
+    int lines;              /* 1: every point comes with its line of JSON */
+    int cache_dryruns_only; /* 1: cache_dir is for dry starts, plans are always made */
+} oomsight_matrix_params;
+#define OOMSIGHT_MATRIX_PARAMS_INIT                                                                          \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, 0, \
+            0, 0                                                                                             \
+    }
+
+/* One point and its answer. Strings live until the next call that gives a point. */
+typedef struct oomsight_matrix_point {
+    size_t size;
+    uint64_t number;                           /* in the order of the file */
+    const char *model, *gpu, *flags, *version; /* as the file calls them */
+    int readable;                              /* 0: there is no answer, `why` says why */
+    oomsight_verdict verdict;
+    const char *phase, *cause, *why; /* NULL when nothing fails */
+    /* a flag that this version does not know: its parser would stop there; or NULL */
+    const char *unknown_flag;
+    uint64_t tried_bytes, weights_bytes, kv_tokens, kv_available_bytes; /* or OOMSIGHT_UNKNOWN */
+    double max_concurrency;                                             /* below 0: not known */
+    double seconds;                                                     /* a dry start took; 0 for a plan */
+    unsigned attempts;                                                  /* of a dry start */
+    int cached;                                                         /* 1: found, not made */
+    const char *line; /* JSON, schema oomsight.matrix/1, without a line feed; NULL unless asked for */
+    size_t line_bytes;
+    int starts; /* 1: it starts or likely starts; `tight` is either */
+    /* the whole command that starts instead; NULL: it starts as it is, or none was looked for (more than 2,000 points) or found */
+    const char *command;
+} oomsight_matrix_point;
+
+/* On OOMSIGHT_OK *ret_matrix is the caller's, to be given to oomsight_matrix_close(). Otherwise it is untouched. A model that
+ * cannot be read is no failure: its points say so. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params,
+                                                         oomsight_matrix **ret_matrix,
+                                                         oomsight_error *reterr);
+void oomsight_matrix_close(oomsight_matrix *matrix); /* NULL is fine */
+
+uint64_t oomsight_matrix_points(const oomsight_matrix *matrix); /* excluded ones are counted */
+int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix);
+
+/* The next point, in order; NULL after the last one. Not for dry starts. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_next(oomsight_matrix *matrix,
+                                                         const oomsight_matrix_point **ret_point,
+                                                         oomsight_error *reterr);
+
+/* What is to be done for one point of a matrix of dry starts. */
+typedef enum oomsight_matrix_need {
+    OOMSIGHT_MATRIX_EXCLUDED = 0, /* nothing */
+    OOMSIGHT_MATRIX_KNOWN = 1,    /* nothing: the point is answered, see *ret_point */
+    OOMSIGHT_MATRIX_RUN = 2       /* run `oomsight dryrun` with the words of *ret_task */
+} oomsight_matrix_need;
+typedef struct oomsight_matrix_task {
+    size_t size;
+    const char *const *words; /* options, `--`, the command */
+    size_t word_count;
+    const char *const *environment; /* NAME=value, set for it */
+    size_t environment_count;
+    const char *engine; /* the folder whose bin/ comes first in PATH; NULL: as PATH stands */
+} oomsight_matrix_task;
+#define OOMSIGHT_MATRIX_TASK_INIT                                                                            \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_task), NULL, 0, NULL, 0, NULL                                                 \
+    }
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_task_of(
+    oomsight_matrix *matrix, uint64_t number, oomsight_matrix_need *ret_need, oomsight_matrix_task *ret_task,
+    const oomsight_matrix_point **ret_point, oomsight_error *reterr); /* the task lives until the next call */
+
+/* The answer to it: the JSON of `oomsight dryrun`, or NULL and why there is none. Kept in the cache when it is definite. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_answer(oomsight_matrix *matrix, uint64_t number,
+                                                           const char *report, const char *problem,
+                                                           double seconds, unsigned attempts,
+                                                           const oomsight_matrix_point **ret_point,
+                                                           oomsight_error *reterr);
+
+/* 0: the report of a dry run says that its engine was killed from outside, so that another try is worth while. */
+int oomsight_matrix_report_settled(const char *report);
+
+/* Counts of what was seen so far. */
+typedef struct oomsight_matrix_tally {
+    size_t size;
+    uint64_t seen, fits, tight, fails, refused, unknown, unreadable, cached;
+    uint64_t compared, broken, mended, moved, uncompared; /* between two versions */
+    uint64_t unknown_flags; /* points with a flag that their version does not know */
+    uint64_t unkept;        /* results that could not be written to the cache */
+    uint64_t starts;        /* points that start or likely start */
+} oomsight_matrix_tally;
+#define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
+    {                                                                                                        \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
+    }
+void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
+
+/* Text, Markdown, a page with a heat map, JUnit; JSON is the summary (points are JSON by their `line`). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix,
+                                                           const oomsight_render_params *params,
+                                                           char **ret_text, oomsight_error *reterr);
+
+#endif
