@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Sentences about lacking memory, taken from sources: harvest_messages.py NAME[@VERSION]=FOLDER... [--binary NAME=FILE...] [--out FILE]
+"""Sentences about lacking memory, taken from sources: harvest_messages.py NAME[@VERSION]=FOLDER... [--binary NAME=FILE...] [--environment FOLDER...] [--out FILE]
 
 A folder that is a git repository is read at the tag VERSION. Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is
 lacking. What is constant stays, what is filled in becomes {}. Several folders of one NAME are its versions: the first and the
-last that have a sentence are kept. Of a compiled library the printable strings are taken. The result is data: one line a
-sentence, with where it is from. Standard library only."""
+last that have a sentence are kept. Of a compiled library the strings of its read-only data are taken; an environment of an engine
+stands for those libraries in it that print something about memory (LIBRARIES). The result is data: one line a sentence, with where
+it is from. Standard library only."""
 
 import argparse
 import ast
+import glob
 import json
+import mmap
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -133,9 +137,40 @@ def from_brackets(text):
     return found
 
 
+# Name, the package whose version it has, and the file below site-packages.
+LIBRARIES = [("torch", "torch", "torch/lib/libc10_cuda.so"), ("torch", "torch", "torch/lib/libtorch_cuda.so"),
+             ("nccl", "nvidia_nccl_cu*", "nvidia/nccl/lib/libnccl.so.2"),
+             ("cublas", "nvidia_cublas*", "nvidia/*/lib/libcublas.so.1*"), ("cublas", "nvidia_cublas*", "nvidia/*/lib/libcublasLt.so.1*")]
+
+
+def of_environment(folder):
+    """[(name, version, file)] of the libraries that are there."""
+    found = []
+    for site in glob.glob(os.path.join(folder, "lib/python3*/site-packages")):
+        for name, package, file in LIBRARIES:
+            versions = [re.search(r"-([\d.]+\d)", os.path.basename(info)) for info in sorted(glob.glob(os.path.join(site, package + "-*.dist-info")))]
+            found += [(name, versions[-1].group(1) if versions and versions[-1] else "", path) for path in sorted(glob.glob(os.path.join(site, file)))]
+    return found
+
+
+def constants(data):
+    """The read-only data of an ELF file of 64 bits, section by section: the code for GPUs, most of such a library, holds no sentences."""
+    if data[:5] != b"\x7fELF\x02":
+        return [(0, len(data))]
+    table, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    rows = [struct.unpack_from("<IIQQQQ", data, table + i * size) for i in range(count)]
+    title = lambda row: data[rows[names][4] + row[0]:rows[names][4] + row[0] + 8]
+    return [(row[4], row[4] + row[5]) for row in rows if title(row).startswith((b".rodata", b".lrodata"))]
+
+
 def from_binary(path):
-    done = subprocess.run(["strings", "-n", "12", path], capture_output=True, check=False)
-    return [("", line) for line in done.stdout.decode("ascii", "replace").splitlines() if len(line) < 300 and " " in line]
+    found = []
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for start, end in constants(data):
+            for line in re.findall(rb"[\t\n\x20-\x7e]{12,}", data[start:end]):
+                found += [("", part) for part in re.split(r"\n(?=[A-Z])", line.decode("ascii")) if len(part) < 300 and " " in part]
+    return found
 
 
 READERS = {".py": from_python, **dict.fromkeys((".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go"), from_brackets)}
@@ -201,7 +236,7 @@ def walk_files(folder):
 def new_against(path, rows):
     """Sentences of which no known format holds the words; placeholders do not count, nor do lines of source."""
     def words(text):
-        return re.sub(r"\{[^{}]*\}|[^A-Za-z]+", " ", text.split("INTERNAL ASSERT")[0]).lower().strip()
+        return re.sub(r"[^A-Za-z]+", " ", re.sub(r"\{[^{}]*\}", " ", text.split("INTERNAL ASSERT")[0])).lower().strip()
     with open(path, encoding="utf-8") as file:
         data = json.load(file)
     known = [words(row["format"]) for row in data["messages"] + data["exceptions"]]
@@ -220,9 +255,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", metavar="NAME[@VERSION]=FOLDER")
     parser.add_argument("--binary", action="append", default=[], metavar="NAME[@VERSION]=FILE")
+    parser.add_argument("--environment", action="append", default=[], metavar="FOLDER", help="of an engine, with its PyTorch")
     parser.add_argument("--out")
     parser.add_argument("--against", metavar="FILE", help="print what no format of tests/explain/messages.json holds, and fail")
     args = parser.parse_args()
+    for folder in args.environment:
+        args.binary += ["%s@%s=%s" % one for one in of_environment(folder)]
     table = {}
     for source, binary in [(s, False) for s in args.sources] + [(s, True) for s in args.binary]:
         who, _, place = source.partition("=")

@@ -3,7 +3,10 @@
 
 tests/explain/messages.json has the formats, taken from the strings of the libraries and the sources of the engines by
 tools/harvest_messages.py (--against holds it against another release). {size:tried} is a figure that has to be read, with its unit,
-{bytes:...} and {int:...} one without, {} is anything. Exceptions are no lack of memory, and have their reason beside them."""
+{bytes:...} and {int:...} one without, {path} a file in /dev/shm, {} is anything; "before" is what stands before it on its line. Exceptions are no lack of
+memory, and have their reason beside them. Where environments of engines are (OOMSIGHT_VENVS, else ~/.cache/oomsight/venvs), the
+strings of their PyTorch, NCCL and cuBLAS are held against the formats, too."""
+import glob
 import json
 import os
 import re
@@ -25,6 +28,8 @@ def fill(text):
             if name:
                 wanted[name + "_bytes"] = figure << 30
             return "%d.00 GiB" % figure
+        if kind == "path":
+            return "/dev/shm/nccl-12"
         if kind == "bytes":
             wanted[name + "_bytes"] = (figure << 30) + 512
             return str((figure << 30) + 512)
@@ -40,6 +45,18 @@ def answers(binary, text):
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+def not_covered():
+    """What a library of an engine's environment can print about memory and no format has."""
+    tool = os.path.join(HERE, "..", "..", "tools", "harvest_messages.py")
+    places = sorted(glob.glob(os.path.join(os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs")), "*")))
+    places = [place for place in places if glob.glob(place + "/lib/python3*/site-packages/torch/lib/libtorch_cuda.so")]
+    if not places:
+        return []
+    words = [word for place in places for word in ("--environment", place)]
+    told = subprocess.run([sys.executable, tool, *words, "--against", HERE + "/messages.json"], capture_output=True, text=True, check=False, timeout=500)
+    return ["no format: " + line for line in told.stdout.splitlines()[:-1]] if told.returncode else []
+
+
 def main():
     binary = sys.argv[1]
     with open(os.path.join(HERE, "messages.json"), encoding="utf-8") as f:
@@ -47,7 +64,7 @@ def main():
     wrong = []
     for row in data["messages"]:
         text, wanted = fill(row["format"])
-        found = [one for one in answers(binary, "RuntimeError: " + text) if one["is_oom"]]
+        found = [one for one in answers(binary, row.get("before", "RuntimeError: ") + text) if one["is_oom"]]
         if not found:
             wrong.append("not read: %s (%s)" % (text[:120], row["from"]))
             continue
@@ -64,6 +81,7 @@ def main():
         for length in range(len(whole) - 10, len(whole)):
             if not any(one["is_oom"] for one in answers(binary, "  File \"/x/vllm/a.py\", line 1, in f\n" + whole[:length])):
                 wrong.append("not read: %s" % whole[:length])
+    wrong += not_covered()
     print("\n".join(wrong + ["messages: %d formats and %d exceptions; %d wrong" % (len(data["messages"]), len(data["exceptions"]), len(wrong))]))
     return 1 if wrong else 0
 
