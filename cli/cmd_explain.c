@@ -51,7 +51,9 @@ int cmd_explain(cli_options *given)
     }
 
     oomsight_error error = {0};
-    oomsight_data *data = NULL;
+    /* Not given back: the process ends, and taking apart what was read takes longer than reading a small log. */
+    static oomsight_data *data;
+    static oomsight_explanation *explanation;
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     if (given->follow) {
         int const code = follow_logs(given, data, paths, wanted);
@@ -66,11 +68,8 @@ int cmd_explain(cli_options *given)
     params.gpu = given->gpu;
     params.model = given->model;
     params.engine_version = LAST(given, vllm);
-    oomsight_explanation *explanation = NULL;
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
     int code = status == OOMSIGHT_OK ? answer(given, explanation) : fail_with(&error);
     if (params.path_count < wanted && (code == EXIT_FITS || code == EXIT_DOES_NOT_FIT)) code = EXIT_INPUT;
-    oomsight_explain_free(explanation);
-    oomsight_data_close(data);
     return code;
 }

@@ -19,7 +19,7 @@ struct oomsight_data {
     oos_gpus gpus;
     oos_engine_facts facts[OOS_ENGINE_COUNT];
     bool known[OOS_ENGINE_COUNT];
-    pthread_mutex_t lock; /* of facts, known and arena */
+    pthread_mutex_t lock; /* of facts, known and arena: an engine is read when it is first asked for */
 };
 
 struct oomsight_machine {
@@ -31,10 +31,8 @@ oomsight_status oos_api_facts(const oomsight_data *data, const oos_engine *engin
                               const oos_engine_facts **ret_facts, oomsight_error *reterr);
 
 /* Those of the engine that is meant where nothing is said. */
-static inline const oos_engine_facts *oos_api_first_facts(const oomsight_data *data)
-{
-    return &data->facts[0];
-}
+oomsight_status oos_api_first_facts(const oomsight_data *data, const oos_engine_facts **ret_facts,
+                                    oomsight_error *reterr);
 
 struct oomsight_model {
     oos_arena *arena;

@@ -48,13 +48,6 @@ oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd, 
     return oos_place_open(path, append != 0, append ? 0640 : 0666, ret_fd, reterr);
 }
 
-static oomsight_status data_load(oomsight_data *data, oomsight_error *reterr)
-{
-    OOS_TRY(oos_gpus_load(data->arena, data->dir, &data->gpus, reterr));
-    const oos_engine_facts *first;
-    return oos_api_facts(data, oos_engine_find(&oos_engine_list[0]), &first, reterr);
-}
-
 oomsight_status oos_api_facts(const oomsight_data *shared, const oos_engine *engine,
                               const oos_engine_facts **ret_facts, oomsight_error *reterr)
 {
@@ -70,6 +63,12 @@ oomsight_status oos_api_facts(const oomsight_data *shared, const oos_engine *eng
     return status;
 }
 
+oomsight_status oos_api_first_facts(const oomsight_data *data, const oos_engine_facts **ret_facts,
+                                    oomsight_error *reterr)
+{
+    return oos_api_facts(data, oos_engine_find(&oos_engine_list[0]), ret_facts, reterr);
+}
+
 oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oomsight_error *reterr)
 {
     oos_arena *arena = oos_arena_create(256 << 10);
@@ -81,7 +80,7 @@ oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oo
     data->arena = arena;
     pthread_mutex_init(&data->lock, NULL);
     data->dir = dir ? oos_arena_copy(arena, oos_view_of(dir)) : NULL;
-    oomsight_status const status = data_load(data, reterr);
+    oomsight_status const status = oos_gpus_load(arena, data->dir, &data->gpus, reterr);
     if (status != OOMSIGHT_OK) {
         oomsight_data_close(data);
         return status;
@@ -121,9 +120,12 @@ oomsight_status oomsight_data_render(const oomsight_data *data, const char *what
         oos_report_gpus(&text, &data->gpus, params);
     else if (strcmp(what, "engines") == 0)
         OOS_TRY(engines_render(data, params, &text, reterr));
-    else if (!oos_report_words(&text, what, &data->gpus, oos_api_first_facts(data)->rules,
-                               &oos_api_first_facts(data)->flags))
-        return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
+    else {
+        const oos_engine_facts *first;
+        OOS_TRY(oos_api_first_facts(data, &first, reterr));
+        if (!oos_report_words(&text, what, &data->gpus, first->rules, &first->flags))
+            return oos_fail(reterr, OOMSIGHT_USAGE, "no table is called '%s'", what);
+    }
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }
 

@@ -84,6 +84,7 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
 {
     oos_version version;
     oos_rules rules;
+    const oos_engine_facts *first;
     bool beyond;
     if (is_program(params)) /* its version is that of PyTorch */
         return params->engine_version && oos_version_parse(oos_view_of(params->engine_version), &version) &&
@@ -92,7 +93,8 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
                    : 0;
     if (params->engine && oos_engine_words_find(params->engine) != oos_engine_list) return 0;
     if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
-        oos_rules_of(oos_api_first_facts(params->data)->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
+        oos_api_first_facts(params->data, &first, NULL) != OOMSIGHT_OK ||
+        oos_rules_of(first->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
         return 0;
     return rules.torch_minor;
 }

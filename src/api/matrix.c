@@ -291,7 +291,9 @@ static oomsight_status file_read(oomsight_matrix *matrix, const oomsight_matrix_
     oos_view bytes;
     const oos_version *known;
     char newest[32];
-    size_t const count = oos_rule_book_versions(oos_api_first_facts(matrix->data)->rules, &known);
+    const oos_engine_facts *first;
+    OOS_TRY(oos_api_first_facts(matrix->data, &first, reterr));
+    size_t const count = oos_rule_book_versions(first->rules, &known);
     oos_version_print(known[count - 1], newest, sizeof newest);
     const char *versions[2] = {NULL, NULL};
     matrix->diff = params->from_version != NULL;
