@@ -2,10 +2,7 @@
  * offered. When nothing fits well, what starts with little to spare is offered and says so. */
 #include "plan/solve/solve.h"
 
-#include "plan/solve/solve_answers.h"
-#include "plan/solve/solve_levers.h"
-#include "plan/solve/solve_mends.h"
-#include "plan/solve/solve_needs.h"
+#include "plan/solve/solve_parts.h"
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 

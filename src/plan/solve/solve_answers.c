@@ -1,6 +1,6 @@
 /* Three answers from one search. With every lever at its strongest the longest length is known; then each lever is let go as
  * far as that length allows, the dearest first. The least change does the same with the fewest levers that can do it. */
-#include "plan/solve/solve_answers.h"
+#include "plan/solve/solve_parts.h"
 #include "plan/solve/solve_budget.h"
 #include "plan/solve/solve_points.h"
 

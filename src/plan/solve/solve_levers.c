@@ -1,5 +1,5 @@
 /* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
-#include "plan/solve/solve_levers.h"
+#include "plan/solve/solve_parts.h"
 #include "base/locale.h"
 #include "plan/solve/solve_budget.h"
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* The first refusal is mended and the command planned again, until the engine takes it. Then it starts, or memory decides, and what
  * helps against that is looked for from there. */
-#include "plan/solve/solve_mends.h"
+#include "plan/solve/solve_parts.h"
 
 #include "base/shown.h"
 #include "plan/arguments/arguments.h"
-#include "plan/solve/solve_answers.h"
-#include "plan/solve/solve_needs.h"
 
 typedef struct repair {
     const oos_plan *plan; /* of the command so far */

@@ -1,5 +1,5 @@
 /* Looking beyond the command: the same model in 4 bits, and the same command on other devices. */
-#include "plan/solve/solve_needs.h"
+#include "plan/solve/solve_parts.h"
 #include "plan/solve/solve_budget.h"
 
 #include <stdio.h>
