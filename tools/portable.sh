@@ -6,14 +6,10 @@ root=$(cd "$(dirname "$0")/.." && pwd); dir=$1
 case $root in *[[:space:]]*) echo "portable.sh: the compiler's flags take no path with a space: $root" >&2; exit 1 ;; esac
 stubs=$(mkdir -p "$dir-glibc" && cd "$dir-glibc" && pwd)
 "$root/tools/glibc_stub.py" "$stubs" 2.17
-# What runs while building is built for this machine.
-[ -f "$dir-native/build.ninja" ] || CC=gcc "$root/tools/setup.sh" "$dir-native" "$root"
-ninja -C "$dir-native" -j2 src/precompile
-native=$(cd "$dir-native" && pwd)/src/precompile
 if [ ! -f "$dir/build.ninja" ]; then
     CC=gcc CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
         LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,--gc-sections" \
-        "$root/tools/setup.sh" "$dir" "$root" -Dportable=true "-Dprecompile=$native" -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
+        "$root/tools/setup.sh" "$dir" "$root" -Dportable=true -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
         -Db_asneeded=false --prefix /usr --libdir lib
 fi
 ninja -C "$dir" -j2

@@ -19,9 +19,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What binds the whole (LGPL and GPL without an exception for linking) has no place here.
 LICENCES = {
     "libarchive-dev": "BSD-2-Clause", "libbz2-dev": "bzip2-1.0.6", "libjansson-dev": "MIT", "liblz4-dev": "BSD-2-Clause",
-    "liblzma-dev": "LicenseRef-public-domain", "libpcre2-dev": "BSD-3-Clause", "libvectorscan-dev": "BSD-3-Clause AND BSL-1.0",
+    "liblzma-dev": "LicenseRef-public-domain", "libpcre2-dev": "BSD-3-Clause",
     "libyaml-dev": "MIT", "libzstd-dev": "BSD-3-Clause", "uthash-dev": "BSD-1-Clause", "zlib1g-dev": "Zlib",
-    "libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libgcc-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "libgcc-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "libc6-dev": "LGPL-2.1-or-later WITH GCC-exception-2.0-note",  # the start files and libc_nonshared.a alone
 }
 # Licences that Debian's files name and do not repeat.

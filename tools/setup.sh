@@ -5,7 +5,7 @@ echo "$said" | grep -E 'ERROR|rror:' >&2 || echo "$said" | tail -n 5 >&2
 cat >&2 <<'NEEDED'
 On Debian and Ubuntu a build needs:
     sudo apt install gcc g++ python3 meson ninja-build pkg-config libjansson-dev libyaml-dev libcurl4-openssl-dev \
-        libarchive-dev libpcre2-dev libvectorscan-dev uthash-dev libcmocka-dev
+        libarchive-dev libpcre2-dev uthash-dev libcmocka-dev
 and the wheel and the packages beyond that:
     sudo apt install libzstd-dev liblz4-dev libbz2-dev liblzma-dev zlib1g-dev
 NEEDED

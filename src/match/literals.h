@@ -1,5 +1,4 @@
-/* Many literals over a stream of bytes at once: by Vectorscan, or where that cannot be had by a machine of our own
- * (-Dmatcher=portable); both give the same. Blocks go in, (end offset, literal) pairs come out, also for a literal that lies across two blocks. Case does not matter. One set may be shared by threads; a scan may not. */
+/* Many literals over a stream of bytes at once. Blocks go in, (end offset, literal) pairs come out, also for a literal that lies across two blocks. Case does not matter. One set may be shared by threads; a scan may not. */
 #ifndef OOS_MATCH_LITERALS_H
 #define OOS_MATCH_LITERALS_H
 

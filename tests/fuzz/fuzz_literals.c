@@ -1,6 +1,5 @@
-/* Matchers over the same bytes. The first byte says how long the blocks are, the lines up to an empty one are the words, the
- * rest is the text, and our own matcher is held to looking everywhere; without an empty line the words are those of explain, and
- * the library's matcher and our own are held to each other. */
+/* The matcher and PCRE2 over the same bytes. The first byte says how long the blocks are, the lines up to an empty one are the
+ * words, the rest is the text; without an empty line the words are those of explain. */
 #include "compare.h"
 #include "explain/kb.h"
 #include "explain/signals.h"
@@ -47,10 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     size_t const at = (size_t)(gap - rest.ptr);
     char *lines = arena ? oos_arena_copy(arena, oos_view_slice(rest, 0, at)) : NULL;
     size_t const count = lines ? split(lines, words) : 0;
-    size_t hits;
+    comparison *both = count ? comparison_create(arena, words, count) : NULL;
     if (count)
-        FUZZ_REQUIRE(
-            comparison_own(arena, words, count, oos_view_slice(rest, at + 2, SIZE_MAX), bytes[0], &hits));
+        FUZZ_REQUIRE(both && comparison_run(both, oos_view_slice(rest, at + 2, SIZE_MAX), bytes[0], NULL));
     oos_arena_free(arena);
     return 0;
 }

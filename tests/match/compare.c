@@ -1,51 +1,73 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "compare.h"
 
+#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
-enum { HITS_MAX = 64 << 10 };
+/* Hits of one text; a block may have BLOCK_HITS of them. */
+enum { BLOCK_HITS = 64 << 10, FIRST_ROOM = 4096 };
 
-typedef struct beside_literals beside_literals;
-typedef struct beside_literal_scan beside_literal_scan;
-oomsight_status beside_literals_create(oos_arena *, const char *const *, size_t, beside_literals **,
-                                       oomsight_error *);
-oomsight_status beside_literal_scan_open(const beside_literals *, beside_literal_scan **, oomsight_error *);
-void beside_literal_scan_close(beside_literal_scan *);
-oomsight_status beside_literal_scan_feed(beside_literal_scan *, oos_view, oos_hit *, size_t, size_t *, bool *,
-                                         oomsight_error *);
-oomsight_status beside_literal_scan_restart(beside_literal_scan *, oomsight_error *);
+typedef struct hits {
+    oos_hit *list;
+    size_t count, room;
+} hits;
 
 struct comparison {
-    oos_literal_scan *one;
-    beside_literal_scan *other;
-    oos_hit *hits[2];
+    oos_literal_scan *scan;
+    pcre2_code **words;
+    size_t word_count;
+    pcre2_match_data *data;
+    oos_hit *block;
+    hits ours, theirs;
 };
 
 static void release(void *thing)
 {
     comparison *both = thing;
-    oos_literal_scan_close(both->one);
-    beside_literal_scan_close(both->other);
-    free(both->hits[0]);
-    free(both->hits[1]);
+    oos_literal_scan_close(both->scan);
+    for (size_t i = 0; i < both->word_count; i++) pcre2_code_free(both->words[i]);
+    pcre2_match_data_free(both->data);
+    free(both->block);
+    free(both->ours.list);
+    free(both->theirs.list);
 }
 
 comparison *comparison_create(oos_arena *arena, const char *const *words, size_t count)
 {
     oos_literals *literals;
-    beside_literals *beside;
     comparison *both = OOS_NEW(arena, comparison);
-    if (!both || oos_literals_create(arena, words, count, &literals, NULL) != OOMSIGHT_OK ||
-        beside_literals_create(arena, words, count, &beside, NULL) != OOMSIGHT_OK)
-        return NULL;
-    if (!oos_arena_adopt(arena, release, both) ||
-        oos_literal_scan_open(literals, &both->one, NULL) != OOMSIGHT_OK ||
-        beside_literal_scan_open(beside, &both->other, NULL) != OOMSIGHT_OK)
-        return NULL;
-    both->hits[0] = malloc(HITS_MAX * sizeof *both->hits[0]);
-    both->hits[1] = malloc(HITS_MAX * sizeof *both->hits[1]);
-    return both->hits[0] && both->hits[1] ? both : NULL;
+    if (!both || !oos_arena_adopt(arena, release, both)) return NULL;
+    both->words = OOS_NEW_ARRAY(arena, pcre2_code *, count);
+    both->data = pcre2_match_data_create(1, NULL);
+    both->block = malloc(BLOCK_HITS * sizeof *both->block);
+    if (!both->words || !both->data || !both->block) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        int error;
+        PCRE2_SIZE at;
+        both->words[i] = pcre2_compile((PCRE2_SPTR)words[i], PCRE2_ZERO_TERMINATED,
+                                       PCRE2_LITERAL | PCRE2_CASELESS, &error, &at, NULL);
+        if (!both->words[i]) return NULL;
+        both->word_count++;
+        pcre2_jit_compile(both->words[i], PCRE2_JIT_COMPLETE);
+    }
+    return oos_literals_create(arena, words, count, &literals, NULL) == OOMSIGHT_OK &&
+                   oos_literal_scan_open(literals, &both->scan, NULL) == OOMSIGHT_OK
+               ? both
+               : NULL;
+}
+
+static bool hits_add(hits *to, const oos_hit *some, size_t count)
+{
+    if (to->count + count > to->room) {
+        size_t const room = 2 * (to->count + count) + FIRST_ROOM;
+        oos_hit *list = realloc(to->list, room * sizeof *list);
+        if (!list) return false;
+        to->list = list;
+        to->room = room;
+    }
+    for (size_t i = 0; i < count; i++) to->list[to->count++] = some[i];
+    return true;
 }
 
 static int by_end(const void *a, const void *b)
@@ -55,94 +77,55 @@ static int by_end(const void *a, const void *b)
     return x->literal < y->literal ? -1 : x->literal > y->literal;
 }
 
-static bool in_order(const oos_hit *hits, size_t count)
+/* In blocks; what one block gives must be in order, and end in it. False as well when a block has too many hits. */
+static bool scan(comparison *both, oos_view text, uint32_t seed)
 {
-    for (size_t i = 1; i < count; i++)
-        if (hits[i].end < hits[i - 1].end) return false;
+    both->ours.count = 0;
+    oos_literal_scan_restart(both->scan, NULL);
+    for (size_t at = 0; at < text.len;) {
+        seed = seed ? seed * 1664525u + 1013904223u : 0;
+        oos_view const block = oos_view_slice(text, at, seed ? 1 + (seed >> 24) % 97 : text.len);
+        size_t count;
+        bool cut;
+        if (oos_literal_scan_feed(both->scan, block, both->block, BLOCK_HITS, &count, &cut, NULL) !=
+                OOMSIGHT_OK ||
+            cut || !hits_add(&both->ours, both->block, count))
+            return false;
+        uint64_t least = at + 1;
+        for (size_t i = 0; i < count; i++) {
+            if (both->block[i].end < least || both->block[i].end > at + block.len) return false;
+            least = both->block[i].end;
+        }
+        at += block.len;
+    }
     return true;
 }
 
-static bool equal(oos_hit *const hits[2], const size_t count[2])
+/* Every word by itself, also where it overlaps with itself. */
+static bool look(comparison *both, oos_view text)
 {
-    if (count[0] != count[1] || !in_order(hits[0], count[0]) || !in_order(hits[1], count[1])) return false;
-    for (size_t k = 0; k < 2; k++) qsort(hits[k], count[k], sizeof *hits[k], by_end);
-    for (size_t i = 0; i < count[0]; i++)
-        if (by_end(&hits[0][i], &hits[1][i]) != 0) return false;
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(both->data);
+    both->theirs.count = 0;
+    for (size_t i = 0; i < both->word_count; i++)
+        for (size_t from = 0; from < text.len; from = ends[0] + 1) {
+            if (pcre2_match(both->words[i], (PCRE2_SPTR)text.ptr, text.len, from, 0, both->data, NULL) < 0)
+                break;
+            if (!hits_add(&both->theirs, &(oos_hit){ends[1], (uint32_t)i}, 1)) return false;
+        }
     return true;
-}
-
-static oos_view next_block(oos_view text, size_t at, uint32_t *seed)
-{
-    *seed = *seed ? *seed * 1664525u + 1013904223u : 0;
-    return oos_view_slice(text, at, *seed ? 1 + (*seed >> 24) % 97 : text.len);
 }
 
 bool comparison_run(comparison *both, oos_view text, uint32_t seed, size_t *ret_hits)
 {
-    size_t at = 0, total = 0;
-    oos_literal_scan_restart(both->one, NULL);
-    beside_literal_scan_restart(both->other, NULL);
-    while (at < text.len) {
-        oos_view const block = next_block(text, at, &seed);
-        size_t count[2] = {0};
-        bool cut[2] = {0};
-        if (oos_literal_scan_feed(both->one, block, both->hits[0], HITS_MAX, &count[0], &cut[0], NULL) !=
-                OOMSIGHT_OK ||
-            beside_literal_scan_feed(both->other, block, both->hits[1], HITS_MAX, &count[1], &cut[1], NULL) !=
-                OOMSIGHT_OK)
-            return false;
-        bool const same =
-            cut[0] || cut[1] ? cut[0] == cut[1] && count[0] == count[1] : equal(both->hits, count);
-        if (!same) {
-            fprintf(stderr, "%zu and %zu hits in the block of %zu bytes at %zu\n", count[0], count[1],
-                    block.len, at);
-            return false;
-        }
-        total += count[0];
-        at += block.len;
+    hits *ours = &both->ours, *theirs = &both->theirs;
+    bool same = scan(both, text, seed) && look(both, text) && ours->count == theirs->count;
+    if (same && ours->count) {
+        qsort(ours->list, ours->count, sizeof *ours->list, by_end);
+        qsort(theirs->list, theirs->count, sizeof *theirs->list, by_end);
+        for (size_t i = 0; i < ours->count; i++) same = same && !by_end(&ours->list[i], &theirs->list[i]);
     }
-    if (ret_hits) *ret_hits = total;
-    return true;
-}
-
-/* Every place, every word. */
-static size_t look(const char *const *words, size_t count, oos_view text, oos_hit *hits)
-{
-    size_t found = 0;
-    for (size_t end = 1; end <= text.len; end++)
-        for (size_t i = 0; i < count; i++) {
-            size_t const len = strlen(words[i]);
-            if (len > end || found == HITS_MAX) continue;
-            if (strncasecmp(text.ptr + end - len, words[i], len) == 0)
-                hits[found++] = (oos_hit){end, (uint32_t)i};
-        }
-    return found;
-}
-
-bool comparison_own(oos_arena *arena, const char *const *words, size_t count, oos_view text, uint32_t seed,
-                    size_t *ret_hits)
-{
-    beside_literals *literals;
-    beside_literal_scan *scan = NULL;
-    oos_hit *hits[2] = {malloc(HITS_MAX * sizeof *hits[0]), malloc(HITS_MAX * sizeof *hits[1])};
-    size_t found[2] = {0};
-    bool cut = false;
-    bool good = hits[0] && hits[1] &&
-                beside_literals_create(arena, words, count, &literals, NULL) == OOMSIGHT_OK &&
-                beside_literal_scan_open(literals, &scan, NULL) == OOMSIGHT_OK;
-    for (size_t at = 0, some; good && !cut && at < text.len;) {
-        oos_view const block = next_block(text, at, &seed);
-        good = beside_literal_scan_feed(scan, block, hits[0] + found[0], HITS_MAX - found[0], &some, &cut,
-                                        NULL) == OOMSIGHT_OK;
-        found[0] += some;
-        at += block.len;
-    }
-    found[1] = good ? look(words, count, text, hits[1]) : 0;
-    good = good && (cut ? found[1] == HITS_MAX : equal(hits, found));
-    if (!good) fprintf(stderr, "%zu and %zu hits in %zu bytes\n", found[0], found[1], text.len);
-    beside_literal_scan_close(scan);
-    free(hits[0]);
-    free(hits[1]);
-    *ret_hits = found[0];
-    return good;
+    if (!same)
+        fprintf(stderr, "%zu hits, and %zu by PCRE2, in %zu bytes\n", ours->count, theirs->count, text.len);
+    if (ret_hits) *ret_hits = ours->count;
+    return same;
 }

@@ -24,7 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(os.path.dirname(HERE), "fixtures")
 GPUS = ("4090", "l4x2", "a30x4", "a100-40", "h100", "h200x8", "gb10", "gb200")
 RELEASES = ("0.19.1", "0.32.0")
-WAYS = ("own=build-own/cli/oomsight", "wasm=build/app/oomsight.wasm", "musl=build-x86_64-linux-musl/cli/oomsight",
+WAYS = ("small=build-small/cli/oomsight", "wasm=build/app/oomsight.wasm", "musl=build-x86_64-linux-musl/cli/oomsight",
         "aarch64=qemu-aarch64-static -L /usr/aarch64-linux-gnu build-aarch64-linux-gnu/cli/oomsight")
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HOME": "/nonexistent", "NO_COLOR": "1"}
 

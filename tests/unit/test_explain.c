@@ -1,14 +1,10 @@
 #include "unit.h"
 
 #include "explain/explain.h"
-#include "match/precompiled.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#pragma weak oos_precompiled_len /* not there where our own matcher is built in */
-#pragma weak oos_precompiled_hash
 
 static oos_arena *arena;
 static oos_knowledge knowledge;
@@ -196,20 +192,10 @@ static void a_line_across_any_two_reads_is_seen_once_with_its_number(void **stat
     free(text);
 }
 
-/* Else explain compiles them at every start, which takes longer than everything else it does with a small log. */
-static void the_literals_that_are_built_in_compiled_are_those_of_the_signals(void **state)
-{
-    (void)state;
-    if (!&oos_precompiled_len || !oos_precompiled_len) skip();
-    uint64_t const hash = oos_precompiled_hash_of(knowledge.signals.words, knowledge.signals.literal_count);
-    assert_true(hash == oos_precompiled_hash);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_frame_of_graph_profiling_decides_even_when_kv_tensors_are_innermost),
-        cmocka_unit_test(the_literals_that_are_built_in_compiled_are_those_of_the_signals),
         cmocka_unit_test(a_quoted_report_is_read_like_the_report),
         cmocka_unit_test(a_sentence_that_begins_with_error_keeps_the_word),
         cmocka_unit_test(a_message_broken_anywhere_gives_the_same_figures),

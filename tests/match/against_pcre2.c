@@ -1,5 +1,5 @@
-/* differential COUNT [SEED] [FILE...]: texts made of the words of explain, whole, cut, in another case and run into one another,
- * and noise between them; both matchers must find the same in each. With files, those are scanned too. */
+/* against_pcre2 COUNT [SEED] [FILE...]: texts made of the words of explain, whole, cut, in another case and run into one another,
+ * and noise between them; the matcher and PCRE2 must find the same in each. With files, those are scanned too. */
 #include "base/file.h"
 #include "compare.h"
 #include "explain/kb.h"
