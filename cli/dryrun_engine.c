@@ -202,12 +202,27 @@ static void look_at_model(const char *dir, bool *ret_weights, bool *ret_tokenize
     if (folder) closedir(folder);
 }
 
+/* The model's config beside the stub: engines ask a tokenizer's folder for it, and try again for seconds where there is none. */
+static void copy_config(const char *model, const char *folder)
+{
+    char path[1024], bytes[4096];
+    snprintf(path, sizeof path, "%s/config.json", model);
+    FILE *from = fopen(path, "re");
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    FILE *to = from ? fopen(path, "we") : NULL;
+    for (size_t len; to && (len = fread(bytes, 1, sizeof bytes, from)) > 0;) fwrite(bytes, 1, len, to);
+    bool const whole = to && !ferror(to);
+    if (to && (fclose(to) != 0 || !whole)) unlink(path); /* half of one is worse than none */
+    if (from) fclose(from);
+}
+
 /* A tokenizer of a few words: prompts of a dry run are token numbers. */
-static bool write_tokenizer(const char *scratch, char *ret_dir, size_t capacity)
+static bool write_tokenizer(const char *scratch, const char *model, char *ret_dir, size_t capacity)
 {
     char path[1024];
     snprintf(ret_dir, capacity, "%s/tokenizer", scratch);
     if (mkdir(ret_dir, 0700) != 0 && errno != EEXIST) return false;
+    copy_config(model, ret_dir);
     snprintf(path, sizeof path, "%s/tokenizer.json", ret_dir);
     FILE *file = fopen(path, "w");
     if (!file) return false;
@@ -256,7 +271,7 @@ static int add_words(const dryrun_options *options, const dialect *spoken, const
     }
     if (!has_tokenizer && !word_value(options, spoken->tokenizer) &&
         !word_value(options, "--skip-tokenizer-init")) {
-        if (!write_tokenizer(scratch, tokenizer, sizeof tokenizer)) {
+        if (!write_tokenizer(scratch, engine->model, tokenizer, sizeof tokenizer)) {
             fprintf(stderr, "oomsight dryrun: %s: the stub tokenizer cannot be written: %s\n", scratch,
                     strerror(errno));
             return EXIT_INPUT;

@@ -148,7 +148,7 @@ static bool scratch_name(char *ret_path, size_t capacity)
 static void content_remove(int folder)
 {
     static const char *const files[] = {"tokenizer/tokenizer.json", "tokenizer/tokenizer_config.json",
-                                        "owner"};
+                                        "tokenizer/config.json", "owner"};
     int const again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *names = again < 0 ? NULL : fdopendir(again);
     for (const struct dirent *entry; names && (entry = readdir(names));)
