@@ -597,14 +597,6 @@ oomsight_status oos_serve_read_words(oos_arena *arena, const oos_serve *old, con
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
-                               const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
-                               oos_engine_env *ret_env, oomsight_error *reterr)
-{
-    return oos_serve_read_as(&oos_dialect_vllm, arena, words, word_count, table, version, ret_serve, ret_env,
-                             reterr);
-}
-
 const oos_given_flag *oos_serve_given(const oos_serve *serve, const char *flag)
 {
     for (size_t i = serve->flag_count; i > 0; i--)

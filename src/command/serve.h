@@ -73,18 +73,23 @@ typedef struct oos_serve_entry {
     size_t first; /* index of the first word behind it */
 } oos_serve_entry;
 
+struct oos_engine_env;
+
 /* How the command of one engine is read: its entry, and what becomes of its flags. */
 typedef struct oos_dialect {
     /* Whether words[at] begins the engine's command; then the entry says how it goes on. */
     bool (*entry_at)(const char *const *words, size_t count, size_t at, oos_serve_entry *ret_entry);
     const char *expected; /* what a command that is none should have been */
-    bool typed;           /* its flags are the fields of oos_serve, JSON and keywords included */
+    const char *start;    /* its usual form */
+    const char *client;   /* what is said of an entry that is a client; NULL: there are none */
+    const char *image;    /* in the name of an image that starts it; NULL: none does */
+    /* Takes a variable into account; false: it does not. The value is copied. NULL: none but PyTorch's are. */
+    bool (*variable_set)(oos_arena *arena, struct oos_engine_env *env, oos_view name, const char *value);
+    bool typed; /* its flags are the fields of oos_serve, JSON and keywords included */
     /* of one that is not: its flag for the model, and flags that its plan looks up by oos_serve_given(); NULL behind the last */
     const char *model_flag;
     const char *const *modelled;
 } oos_dialect;
-
-extern const oos_dialect oos_dialect_vllm;
 
 /* The words behind the entry, kept so that the command can be read again with other ones. */
 typedef struct oos_serve_words {
@@ -205,20 +210,17 @@ typedef struct oos_engine_env {
     size_t variable_count;
 } oos_engine_env;
 
-/* One "NAME=value" word into `env`; true: the plan takes it into account. The value is copied. */
-bool oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment);
-
 /* `words` is the whole command: `vllm serve MODEL ...`, `vllm bench throughput ...`, `python -m vllm.entrypoints...`,
  * `LLM(model=..., tensor_parallel_size=4)` or its keyword words; leading NAME=value words are environment.
  * A YAML file given with --config is read from disk. Nothing of `words` is kept: all is copied to the arena. `table` must
  * live as long as the command may be changed.
- * What the engine's parser would stop at is no failure: it is kept in `refusal`. The second is vLLM's dialect. */
+ * What the engine's parser would stop at is no failure: it is kept in `refusal`. */
 oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, const char *const *words,
                                   size_t word_count, const oos_flag_table *table, oos_version version,
                                   oos_serve *ret_serve, oos_engine_env *ret_env, oomsight_error *reterr);
-oomsight_status oos_serve_read(oos_arena *arena, const char *const *words, size_t word_count,
-                               const oos_flag_table *table, oos_version version, oos_serve *ret_serve,
-                               oos_engine_env *ret_env, oomsight_error *reterr);
+
+/* Whole numbers as the engine's parser takes them; false: not one. */
+bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negative, uint64_t *ret_value);
 
 /* A variable as it was given last; NULL: it was not. */
 const oos_given_variable *oos_engine_env_given(const oos_engine_env *env, const char *name);

@@ -27,60 +27,13 @@ static bool lower_name(const char *word)
     return len > 0 && word[len] == '=';
 }
 
-/* bool(int(os.environ[...])), as vLLM reads its switches; a word is taken for what it says. */
-static oos_flag switch_of(const char *value)
+/* What PyTorch reads, whatever engine runs on it. */
+static bool torch_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
 {
-    bool const off = strcmp(value, "0") == 0 || oos_same(value, "false") || *value == '\0';
-    return (oos_flag){true, !off};
-}
-
-bool oos_engine_env_set(oos_arena *arena, oos_engine_env *env, const char *assignment)
-{
-    size_t len;
-    bool taken = false;
-    if (!upper_name(assignment, &len)) return false;
-    oos_view const name = {assignment, len};
-    const char *value = assignment + len + 1;
-    static const struct {
-        const char *name;
-        size_t offset;
-    } switches[] =
-        {
-            {"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", offsetof(oos_engine_env, estimate_cudagraphs)},
-            {"VLLM_USE_V2_MODEL_RUNNER", offsetof(oos_engine_env, v2_model_runner)},
-            {"VLLM_USE_FLASHINFER_SAMPLER", offsetof(oos_engine_env, flashinfer_sampler)},
-            {"VLLM_USE_V1", offsetof(oos_engine_env, use_v1)},
-            {"VLLM_ALLOW_LONG_MAX_MODEL_LEN", offsetof(oos_engine_env, allow_long_length)},
-            {"VLLM_USE_RUST_FRONTEND", offsetof(oos_engine_env, rust_frontend)},
-        },
-      texts[] = {
-          {"VLLM_ATTENTION_BACKEND", offsetof(oos_engine_env, attention_backend)},
-          {"PYTORCH_CUDA_ALLOC_CONF", offsetof(oos_engine_env, alloc_conf)},
-          {"PYTORCH_ALLOC_CONF", offsetof(oos_engine_env, alloc_conf)},
-          {"VLLM_PP_LAYER_PARTITION", offsetof(oos_engine_env, pp_layer_partition)},
-      };
-    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
-        if (oos_view_is(name, switches[i].name)) {
-            *(oos_flag *)((char *)env + switches[i].offset) = switch_of(value);
-            taken = true;
-        }
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (oos_view_is(name, texts[i].name)) {
-            *(const char **)((char *)env + texts[i].offset) = oos_arena_copy(arena, oos_view_of(value));
-            taken = true;
-        }
-    static const char *const cache[] = {"VLLM_DISABLE_COMPILE_CACHE", "VLLM_CACHE_ROOT"};
-    bool const disabled = oos_view_is(name, cache[0]), root = oos_view_is(name, cache[1]);
-    if (disabled && switch_of(value).value) env->cold_compile = (oos_flag){true, true};
-    if (root && !env->cold_compile.known) env->cold_compile = (oos_flag){true, false};
-    bool negative;
-    uint64_t bytes;
-    if (oos_view_is(name, "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE") &&
-        oos_serve_int(NULL, value, &negative, &bytes) && !negative) {
-        env->flashinfer_workspace_bytes = oos_u64_of(bytes);
-        taken = true;
-    }
-    return taken || disabled || root;
+    if (!oos_view_is(name, "PYTORCH_CUDA_ALLOC_CONF") && !oos_view_is(name, "PYTORCH_ALLOC_CONF"))
+        return false;
+    env->alloc_conf = oos_arena_copy(arena, oos_view_of(value));
+    return true;
 }
 
 static oos_flag yes_or_no(const char *value)
@@ -112,7 +65,10 @@ static bool variable_take(oos_serve_reader *in, oos_engine_env *env, oos_given_v
     given.on = yes_or_no(word + name.len + 1);
     if (hit.why.len) given.why = oos_scan_text(in->arena, hit.why);
     if (!given.name || (hit.why.len && !given.why)) return false;
-    if (hit.effect != OOS_ENV_ABSENT && oos_engine_env_set(in->arena, env, word))
+    const char *value = word + name.len + 1;
+    if (hit.effect != OOS_ENV_ABSENT &&
+        (torch_variable_set(in->arena, env, name, value) ||
+         (in->dialect->variable_set && in->dialect->variable_set(in->arena, env, name, value))))
         given.effect = OOS_ENV_MODELLED;
     size_t at = 0;
     while (at < env->variable_count && strcmp(list[at].name, given.name) != 0) at++;
@@ -139,75 +95,6 @@ static oomsight_status variables_take(oos_serve_reader *in, const char *const *w
     return fine ? OOMSIGHT_OK : oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for the environment");
 }
 
-/* The last part of a path, and whether `name` ends it. */
-static bool ends_with(const char *word, const char *name)
-{
-    size_t const len = strlen(word), tail = strlen(name);
-    if (len < tail || strcmp(word + len - tail, name) != 0) return false;
-    return len == tail || word[len - tail - 1] == '/';
-}
-
-static bool sub_command(const char *word, const char *next, size_t *ret_words, oos_serve_entry *entry)
-{
-    *ret_words = 1;
-    if (strcmp(word, "serve") == 0 || strcmp(word, "run-batch") == 0) return true;
-    if (strcmp(word, "bench") != 0 || !next) return false;
-    *ret_words = 2;
-    entry->bench = true;
-    entry->latency = strcmp(next, "latency") == 0;
-    entry->client = strcmp(next, "serve") == 0;
-    if (entry->latency || strcmp(next, "throughput") == 0 || strcmp(next, "startup") == 0)
-        entry->usage = OOS_USAGE_LLM_CLASS;
-    return true;
-}
-
-/* An entry at words[i], or not. */
-static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
-{
-    const char *word = words[i], *next = i + 1 < count ? words[i + 1] : NULL;
-    size_t more;
-    if (ends_with(word, "vllm") && next &&
-        sub_command(next, i + 2 < count ? words[i + 2] : NULL, &more, entry)) {
-        entry->first = i + 1 + more;
-    } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints.cli", 20) == 0) {
-        if (i + 2 >= count || !sub_command(words[i + 2], i + 3 < count ? words[i + 3] : NULL, &more, entry))
-            return false;
-        entry->first = i + 2 + more;
-    } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints", 16) == 0) {
-        entry->first = i + 2;
-    } else if (strstr(word, "vllm-openai") ||
-               ends_with(word, "api_server.py")) { /* an image starts the server */
-        entry->first = i + 1;
-    } else if (ends_with(word, "benchmark_throughput.py") || ends_with(word, "benchmark_latency.py")) {
-        entry->usage = OOS_USAGE_LLM_CLASS;
-        entry->bench = true;
-        entry->latency = ends_with(word, "benchmark_latency.py");
-        entry->first = i + 1;
-    } else if (strstr(word, "LLM(")) {
-        entry->usage = OOS_USAGE_LLM_CLASS;
-        entry->keywords = true;
-        entry->first = i;
-    } else {
-        return false;
-    }
-    /* `docker run vllm/vllm-openai vllm serve m` and `... serve m` name the command once more */
-    if (strstr(word, "vllm-openai") && next) {
-        oos_serve_entry again = {0};
-        if (entry_at(words, count, i + 1, &again))
-            *entry = again;
-        else if (strcmp(next, "serve") == 0)
-            entry->first = i + 2;
-    }
-    return true;
-}
-
-const oos_dialect oos_dialect_vllm = {
-    .entry_at = entry_at,
-    .expected = "vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
-                "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
-    .typed = true,
-};
-
 oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, size_t count,
                                 oos_serve_entry *ret_entry, oos_engine_env *env)
 {
@@ -216,9 +103,9 @@ oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, 
     oos_serve_entry entry = {.usage = OOS_USAGE_SERVER};
     size_t at = 0, ignored;
     bool found = false;
-    if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `vllm serve MODEL ...`");
+    if (count == 0) return oos_fail(reterr, OOMSIGHT_USAGE, "no command: expected `%s`", dialect->start);
     for (; at < count && !found; at++) {
-        if (strstr(words[at], "vllm-openai")) env->image = true;
+        if (dialect->image && strstr(words[at], dialect->image)) env->image = true;
         if (!upper_name(words[at], &ignored)) found = dialect->entry_at(words, count, at, &entry);
     }
     OOS_TRY(variables_take(in, words, at, env));
@@ -231,10 +118,7 @@ oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, 
     if (!found)
         return oos_fail(reterr, OOMSIGHT_USAGE, "`%.80s` is not a command that starts %s (planned here: %s)",
                         words[0], dialect->expected, oos_engine_titles());
-    if (entry.client)
-        return oos_fail(
-            reterr, OOMSIGHT_USAGE,
-            "`vllm bench serve` is a client and starts no engine: plan the `vllm serve` that it talks to");
+    if (entry.client) return oos_fail(reterr, OOMSIGHT_USAGE, "%s", dialect->client);
     *ret_entry = entry;
     return OOMSIGHT_OK;
 }

@@ -87,8 +87,7 @@ oos_serve_rope(oos_serve_reader *in); /* in->rope, made when it is first asked f
 /* `LLM(model="x", n=4)` or `model=x n=4`. */
 oomsight_status oos_serve_take_keywords(oos_serve_reader *in, const char *text);
 
-/* Whole numbers as the engine's parser takes them; false: not one. */
-bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negative, uint64_t *ret_value);
+/* Numbers as the engine's parser takes them; false: not one. */
 bool oos_serve_float(const char *text, double *ret_value);
 
 /* "1 2 4" or "[1, 2, 4]"; false: something else is in it. */

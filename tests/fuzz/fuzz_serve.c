@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "command/serve.h"
+#include "engines/vllm/vllm.h"
 
 enum { WORDS_MAX = 128 };
 
@@ -38,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     oos_serve serve;
     oos_engine_env env;
     oomsight_error error = {0};
-    oomsight_status const status = oos_serve_read(arena, words, count, table, version, &serve, &env, &error);
+    oomsight_status const status =
+        oos_serve_read_as(&vllm_dialect, arena, words, count, table, version, &serve, &env, &error);
     FUZZ_REQUIRE(status == OOMSIGHT_OK || status == OOMSIGHT_USAGE);
     if (status == OOMSIGHT_OK) {
         FUZZ_REQUIRE(serve.program && serve.flag_count <= 2 * len + 2);

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "command/serve.h"
+#include "engines/vllm/vllm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +60,8 @@ static oomsight_status read_at(oos_version version, const char *text)
         words[count++] = at;
         at = bar;
     }
-    oomsight_status const status = oos_serve_read(arena, words, count, &table, version, &serve, &env, &error);
+    oomsight_status const status =
+        oos_serve_read_as(&vllm_dialect, arena, words, count, &table, version, &serve, &env, &error);
     memset(copy, '#', sizeof copy - 1);
     return status;
 }
@@ -163,7 +165,8 @@ static void other_commands_are_refused_in_plain_words(void **state)
         assert_int_equal(read_at(newest, commands[i]), OOMSIGHT_USAGE);
         assert_non_null(strstr(error.text, "expected `vllm serve MODEL"));
     }
-    assert_int_equal(oos_serve_read(arena, NULL, 0, &table, newest, &serve, &env, &error), OOMSIGHT_USAGE);
+    assert_int_equal(oos_serve_read_as(&vllm_dialect, arena, NULL, 0, &table, newest, &serve, &env, &error),
+                     OOMSIGHT_USAGE);
 }
 
 static void words_before_the_command_are_environment(void **state)
@@ -592,9 +595,9 @@ static void ten_flags_are_read_in_a_few_microseconds(void **state)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
         for (int i = 0; i < 200; i++) {
             oos_arena_reset(own);
-            assert_int_equal(
-                oos_serve_read(own, words, sizeof words / sizeof *words, &table, newest, &serve, &env, NULL),
-                OOMSIGHT_OK);
+            assert_int_equal(oos_serve_read_as(&vllm_dialect, own, words, sizeof words / sizeof *words,
+                                               &table, newest, &serve, &env, NULL),
+                             OOMSIGHT_OK);
         }
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         double const us =

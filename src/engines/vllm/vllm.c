@@ -1,5 +1,5 @@
 /* vLLM behind the seam. What it does is in command/serve*.c and plan/, where most of what other engines share was written for it. */
-#include "engines/engine.h"
+#include "engines/vllm/vllm.h"
 #include "plan/forks.h"
 
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
@@ -53,7 +53,7 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
 
 const oos_engine oos_engine_vllm = {
     .words = &oos_engine_list[0],
-    .dialect = &oos_dialect_vllm,
+    .dialect = &vllm_dialect,
     .book_load = book_load,
     .ranks = ranks,
     .plan = plan_start,
