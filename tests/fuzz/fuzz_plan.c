@@ -68,8 +68,10 @@ static void render(const oomsight_plan *plan, uint8_t how)
 static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view quant)
 {
     const oomsight_data *data = fuzz_data();
+    const oos_engine_facts *facts = NULL;
+    FUZZ_REQUIRE(oos_api_first_facts(data, &facts, NULL) == OOMSIGHT_OK);
     const oos_version *versions;
-    size_t const version_count = oos_rule_book_versions(data->facts[0].rules, &versions);
+    size_t const version_count = oos_rule_book_versions(facts->rules, &versions);
     const char *words[WORDS_MAX] = {"vllm", "serve", "m"};
     char version[32], gpu[200];
     const oos_gpu *device = &data->gpus.list[(size_t)(head[1] | (head[2] & 3) << 8) % data->gpus.count];

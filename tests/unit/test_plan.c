@@ -405,8 +405,10 @@ static void a_host_that_shares_its_memory_holds_some_of_it(void **state)
 static void an_estimate_of_graphs_counts_only_where_the_engine_applies_it(void **state)
 {
     (void)state;
+    const oos_engine_facts *facts = NULL;
+    assert_int_equal(oos_api_first_facts(data, &facts, NULL), OOMSIGHT_OK);
     const oos_version *versions;
-    size_t const count = oos_rule_book_versions(data->facts[0].rules, &versions);
+    size_t const count = oos_rule_book_versions(facts->rules, &versions);
     size_t applied = 0, profiled = 0;
     for (size_t i = 0; i < count; i++) {
         char version[32];
