@@ -25,7 +25,7 @@ MAY_SEE = {
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
     "dryrun": {"base", "facts", "ledger", "match", "explain"},
     "replay": {"base", "facts", "trace", "ledger"},
-    "machine": {"base"},
+    "machine": {"base", "facts"},
     "run": {"base", "machine"},
     "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun", "machine", "run"},
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},

@@ -2,6 +2,7 @@
  * No Python is started. */
 #include "machine/machine.h"
 #include "base/ascii.h"
+#include "facts/engine.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const listed[] = {"vllm",
-                                     "sglang",
-                                     "torch",
+/* Beside the engines themselves. */
+static const char *const listed[] = {"torch",
                                      "transformers",
                                      "triton",
                                      "flashinfer-python",
@@ -23,7 +23,13 @@ static const char *const listed[] = {"vllm",
                                      "nvidia-cuda-runtime",
                                      "nvidia-cublas-cu12",
                                      "nvidia-cublas"};
-_Static_assert(sizeof listed / sizeof *listed <= OOS_MACHINE_PACKAGES, "room for each");
+enum { LISTED = sizeof listed / sizeof *listed };
+_Static_assert(OOS_ENGINE_COUNT + LISTED <= OOS_MACHINE_PACKAGES, "room for each");
+
+static const char *package_name(size_t at)
+{
+    return at < OOS_ENGINE_COUNT ? oos_engine_list[at].name : listed[at - OOS_ENGINE_COUNT];
+}
 
 /* Names of packages are equal when case and the kind of dash do not count. */
 static bool same_name(const char *folder, size_t len, const char *name)
@@ -43,12 +49,13 @@ static void folder_take(const char *folder, oos_installed *installed)
     size_t const len = strlen(folder), end = len > sizeof tail - 1 ? len - (sizeof tail - 1) : 0;
     const char *dash = strchr(folder, '-');
     if (!end || strcmp(folder + end, tail) != 0 || !dash || dash > folder + end) return;
-    for (size_t i = 0; i < sizeof listed / sizeof *listed; i++) {
-        if (!same_name(folder, (size_t)(dash - folder), listed[i]) ||
-            installed->package_count == OOS_MACHINE_PACKAGES || oos_installed_version(installed, listed[i]))
+    for (size_t i = 0; i < OOS_ENGINE_COUNT + LISTED; i++) {
+        const char *name = package_name(i);
+        if (!same_name(folder, (size_t)(dash - folder), name) ||
+            installed->package_count == OOS_MACHINE_PACKAGES || oos_installed_version(installed, name))
             continue;
         oos_package *package = &installed->packages[installed->package_count++];
-        snprintf(package->name, sizeof package->name, "%s", listed[i]);
+        snprintf(package->name, sizeof package->name, "%s", name);
         snprintf(package->version, sizeof package->version, "%.*s", (int)(folder + end - dash - 1), dash + 1);
     }
 }
@@ -58,7 +65,14 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const oos_package *)a)->name, ((const oos_package *)b)->name);
 }
 
-/* True: it has vLLM. What was found before stays when this folder has nothing. */
+static bool has_engine(const oos_installed *installed)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (oos_installed_version(installed, oos_engine_list[i].name)) return true;
+    return false;
+}
+
+/* True: it has an engine. What was found before stays when this folder has nothing. */
 static bool site_take(const char *folder, oos_installed *installed)
 {
     oos_installed found = {.folder = ""};
@@ -67,12 +81,12 @@ static bool site_take(const char *folder, oos_installed *installed)
     for (const struct dirent *entry; (entry = readdir(place));) folder_take(entry->d_name, &found);
     closedir(place);
     if (found.package_count == 0) return false;
-    bool const has_engine = oos_installed_version(&found, "vllm") != NULL;
-    if (installed->package_count && !has_engine) return false;
+    bool const engine = has_engine(&found);
+    if (installed->package_count && !engine) return false;
     snprintf(found.folder, sizeof found.folder, "%s", folder);
     qsort(found.packages, found.package_count, sizeof *found.packages, by_name);
     *installed = found;
-    return has_engine;
+    return engine;
 }
 
 /* Every PREFIX/lib/python3*, with both names that site-packages has. */
@@ -132,12 +146,15 @@ static bool on_path(const char *path, const char *program, char *ret_place, size
 void oos_installed_find(const char *program, const char *path, const char *beside,
                         oos_installed *ret_installed)
 {
-    static const char *const programs[] = {"vllm", "python3", "python"};
+    static const char *const pythons[] = {"python3", "python"};
+    enum { PYTHONS = sizeof pythons / sizeof *pythons };
     char place[OOS_MACHINE_PATH];
     *ret_installed = (oos_installed){.folder = ""};
     if (program && strchr(program, '/') && access(program, X_OK) == 0 && around(program, ret_installed))
         return;
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (on_path(path, programs[i], place, sizeof place) && around(place, ret_installed)) return;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT + PYTHONS; i++) {
+        const char *name = i < OOS_ENGINE_COUNT ? oos_engine_list[i].name : pythons[i - OOS_ENGINE_COUNT];
+        if (on_path(path, name, place, sizeof place) && around(place, ret_installed)) return;
+    }
     if (beside) around(beside, ret_installed);
 }

@@ -2,6 +2,7 @@
 #include "report/doctor.h"
 #include "base/json_write.h"
 #include "base/shown.h"
+#include "facts/engine.h"
 #include "report/style.h"
 
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static void put_host(const oos_style *style, const oos_host *host)
 static void put_installed(const oos_style *style, const oos_installed *installed)
 {
     if (!installed->folder[0]) {
-        oos_style_put(style, "  no vLLM and no PyTorch beside the Python of PATH\n");
+        oos_style_put(style, "  no engine (%s) and no PyTorch beside the Python of PATH\n",
+                      oos_engine_titles());
         return;
     }
     oos_text_put(style->text, "  ");

@@ -92,6 +92,13 @@ static void the_engine_is_the_one_beside_the_program_that_would_run(void **state
     assert_string_equal(oos_installed_version(&found, "vllm"), "0.11.0+cu129");
     oos_installed_find(NULL, "/nowhere:", NULL, &found);
     assert_string_equal(found.folder, "");
+
+    program("three/bin/sglang");
+    mkdir(below("three/lib/python3.12/site-packages/sglang-0.5.23.dist-info/x"), 0777);
+    snprintf(path, sizeof path, "%s:%s", below("one/bin"), below("three/bin"));
+    oos_installed_find(NULL, path, NULL, &found); /* any engine is one: a PyTorch before it on PATH is not */
+    assert_string_equal(oos_installed_version(&found, "sglang"), "0.5.23");
+    assert_null(oos_installed_version(&found, "torch"));
 }
 
 static void a_link_to_an_engine_leads_to_its_packages(void **state)
