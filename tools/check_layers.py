@@ -26,7 +26,7 @@ MAY_SEE = {
     "dryrun": {"base", "facts", "ledger", "match", "explain"},
     "replay": {"base", "facts", "trace", "ledger"},
     "machine": {"base", "facts"},
-    "run": {"base", "machine"},
+    "run": {"base", "machine", "facts"},
     "report": {"base", "facts", "log", "model", "command", "matrix", "trace", "ledger", "plan", "explain", "replay", "dryrun", "machine", "run"},
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},
 }

@@ -27,7 +27,7 @@ static bool serve_read(oos_arena *arena, const oomsight_check_params *params, co
 {
     oos_engine_env env = {0};
     const oos_engine_words *named = oos_engine_words_of(found->words, found->count);
-    const oos_engine *engine = oos_engine_find(named ? named : &oos_engine_list[0]);
+    const oos_engine *engine = oos_engine_find(named ? named : oos_engine_default);
     const oos_engine_facts *facts;
     const oos_version *versions;
     if (oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK) return false;
@@ -131,7 +131,7 @@ static void params_fill(oos_arena *arena, const oomsight_check_params *params, c
     ret->compute_capability = params->compute_capability;
     ret->host_ram_bytes = found->host_limit_bytes;
     const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
-    bool const first = !engine || engine == &oos_engine_list[0]; /* whose release --vllm says */
+    bool const first = !engine || engine == oos_engine_default; /* whose release --vllm says */
     ret->engine_version = found->engine_version ? found->engine_version
                           : first               ? params->engine_version
                                                 : NULL;

@@ -66,7 +66,7 @@ oomsight_status oos_api_facts(const oomsight_data *shared, const oos_engine *eng
 oomsight_status oos_api_first_facts(const oomsight_data *data, const oos_engine_facts **ret_facts,
                                     oomsight_error *reterr)
 {
-    return oos_api_facts(data, oos_engine_find(&oos_engine_list[0]), ret_facts, reterr);
+    return oos_api_facts(data, oos_engine_find(oos_engine_default), ret_facts, reterr);
 }
 
 oomsight_status oomsight_data_open(const char *dir, oomsight_data **ret_data, oomsight_error *reterr)

@@ -181,9 +181,11 @@ static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explai
         if (gpu && !total->known) *total = (oos_number){.known = true, .value = gpu->total_bytes};
         if (!params->model) continue;
         if (!setup->model) setup->model = oos_arena_copy(e->arena, oos_view_of(params->model));
+        const oos_engine_words *engine = incident->engine ? oos_engine_words_find(incident->engine) : NULL;
+        if (!engine) engine = oos_engine_default;
         if (!setup->args && !setup->command)
-            setup->command = oos_arena_format(e->arena, "vllm serve %s", params->model);
-        if (!incident->engine) incident->engine = "vllm";
+            setup->command = oos_arena_format(e->arena, "%s serve %s", engine->name, params->model);
+        if (!incident->engine) incident->engine = engine->name;
     }
     return OOMSIGHT_OK;
 }

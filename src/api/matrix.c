@@ -88,7 +88,7 @@ static const oos_engine *release_split(const char *text, const char **ret_versio
     const char *equals = strchr(text, '=');
     *ret_version = equals ? equals + 1 : text;
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : 0, text);
-    return oos_engine_find(equals ? oos_engine_words_find(name) : &oos_engine_list[0]);
+    return oos_engine_find(equals ? oos_engine_words_find(name) : oos_engine_default);
 }
 
 void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place *place, oos_arena *scratch,
@@ -100,7 +100,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
         point->why = slot->problem;
         return;
     }
-    const char *words[OOS_MATRIX_WORDS + 3] = {"vllm", "serve", slot->place};
+    const char *words[OOS_MATRIX_WORDS + 3] = {oos_engine_default->name, "serve", slot->place};
     size_t const count = 3 + oos_matrix_flag_words(place, words + 3);
     oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
     params.data = matrix->data;
@@ -226,8 +226,9 @@ static oomsight_status release_check(const oomsight_matrix *matrix, const char *
     if (!engine) return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called so: '%s'", text);
     if (!oos_version_parse(oos_view_of(release), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1", release);
-    if (matrix->file.dryrun && engine->words != &oos_engine_list[0])
-        return oos_fail(reterr, OOMSIGHT_USAGE, "dry starts of a matrix are of %s", oos_engine_list[0].title);
+    if (matrix->file.dryrun && engine->words != oos_engine_default)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "dry starts of a matrix are of %s",
+                        oos_engine_default->title);
     if (matrix->file.dryrun) return OOMSIGHT_OK;
     OOS_TRY(oos_api_facts(matrix->data, engine, &facts, reterr));
     return oos_rule_book_reaches(facts->rules, version, reterr);

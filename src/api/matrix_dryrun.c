@@ -37,7 +37,7 @@ static void put_command(const oomsight_matrix *matrix, const oos_matrix_place *p
         put(w, gpu->capability);
     }
     put(w, "--");
-    put(w, "vllm");
+    put(w, oos_engine_default->name);
     put(w, "serve");
     put(w, oos_matrix_slot_at(matrix, place)->place);
     w->count += oos_matrix_flag_words(place, w->list + w->count);
@@ -182,8 +182,8 @@ static const char *other_version(oos_arena *scratch, const char *report, const c
         is == should)
         return NULL;
     return oos_arena_format(scratch,
-                            "the engine that was found is vLLM %s, not %s: name its folder with --engine",
-                            version, wanted);
+                            "the engine that was found is %s %s, not %s: name its folder with --engine",
+                            oos_engine_default->title, version, wanted);
 }
 
 /* A definite answer is one that the next run would give as well. */

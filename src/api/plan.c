@@ -194,7 +194,7 @@ static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_para
     if (params->engine && !named)
         return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'; %s are planned", params->engine,
                         oos_engine_titles());
-    plan->engine = oos_engine_find(named ? named : &oos_engine_list[0]);
+    plan->engine = oos_engine_find(named ? named : oos_engine_default);
     return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
 }
 
@@ -547,7 +547,7 @@ static oomsight_status search(oomsight_plan *plan, const oomsight_plan_params *p
     bool const every = is_every_gpu(params);
     if (params->skip_fixes && !every) return OOMSIGHT_OK;
     if (every && !plan->engine->choose)
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for vLLM");
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for %s", oos_engine_default->title);
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
     oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(

@@ -14,7 +14,7 @@ void oos_dryrun_log_init(oos_dryrun_log *log, oos_line_reader *reader)
     *log = (oos_dryrun_log){.reader = reader,
                             .phase = OOS_PHASE_ENV,
                             .failed = OOS_PHASE_COUNT,
-                            .ready_line = oos_engine_list[0].ready};
+                            .ready_line = oos_engine_default->ready};
 }
 
 static const char *find(oos_view line, const char *text)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
-#define ENGINE(name, title, module, image, image_serves, ready)                                              \
-    {name, title, module, image, image_serves, ready},
+#define ENGINE(...) {__VA_ARGS__},
 #include "facts/engine.def"
 #undef ENGINE
 };
+const oos_engine_words *const oos_engine_default = &oos_engine_list[0];
 
 const oos_engine_words *oos_engine_words_find(const char *name)
 {
@@ -124,7 +124,7 @@ const char *oos_engine_other_of(const char *const *words, size_t count)
 const char *oos_engine_titles(void)
 {
     static const char titles[] =
-#define ENGINE(name, title, module, image, image_serves, ready) ", " title
+#define ENGINE(name, title, ...) ", " title
 #include "facts/engine.def"
 #undef ENGINE
         ;

@@ -10,16 +10,17 @@ typedef struct oos_engine_words {
     const char *name, *title, *module, *image;
     bool image_serves;
     const char *ready;
+    const char *running, *waiting, *kv_used; /* metrics */
 } oos_engine_words;
 
 enum {
-#define ENGINE(name, title, module, image, image_serves, ready) +1
+#define ENGINE(...) +1
     OOS_ENGINE_COUNT =
 #include "facts/engine.def"
 #undef ENGINE
 };
-extern const oos_engine_words
-    oos_engine_list[OOS_ENGINE_COUNT]; /* the first is meant where nothing is said */
+extern const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT];
+extern const oos_engine_words *const oos_engine_default; /* meant where nothing is said */
 
 const oos_engine_words *oos_engine_words_find(const char *name); /* NULL: no such engine */
 

@@ -261,7 +261,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
                               oos_plan *ret_plan, oomsight_error *reterr)
 {
     oos_plan *plan = ret_plan;
-    *plan = (oos_plan){.engine = &oos_engine_list[0], .phase = OOS_PHASE_COUNT};
+    *plan = (oos_plan){.engine = oos_engine_default, .phase = OOS_PHASE_COUNT};
     plan->setup = setup;
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));

@@ -72,7 +72,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
     char name[160], line[512];
     const char *model = oos_report_model_name(plan->setup->model->path, name, sizeof name);
     size_t rows = 0, more = 0;
-    snprintf(line, sizeof line, "%s with vLLM %s: %zu of the known GPUs are enough", model,
+    snprintf(line, sizeof line, "%s with %s %s: %zu of the known GPUs are enough", model, plan->engine->title,
              plan->engine_version, plan->choice_count);
     oos_style_paragraph(&style, 0, line);
     if (plan->choice_count == 0) {
@@ -104,7 +104,7 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
     oos_json_field_str(w, "schema", "oomsight.choices/1");
     oos_json_key(w, "engine");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "name", "vllm");
+    oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
     oos_json_field_str(w, "model", oos_report_model_name(plan->setup->model->path, name, sizeof name));

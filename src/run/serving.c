@@ -1,21 +1,12 @@
 #include "run/serving.h"
 #include "base/locale.h"
+#include "facts/engine.h"
 
 #include <string.h>
 
 typedef enum figure { RUNNING, WAITING, KV_USED } figure;
 
 #define REQUESTS_MAX 1e9 /* more is no number of requests, and then nothing of it is believed */
-
-/* Of each engine; a name ends before its labels or the value. */
-static const struct {
-    const char *name;
-    figure figure;
-} names[] = {
-    {"vllm:num_requests_running", RUNNING}, {"sglang:num_running_reqs", RUNNING},
-    {"vllm:num_requests_waiting", WAITING}, {"sglang:num_queue_reqs", WAITING},
-    {"vllm:kv_cache_usage_perc", KV_USED},  {"sglang:token_usage", KV_USED},
-};
 
 /* Behind the labels, whose words may be anything; false: no number that could be meant. */
 static bool value_of(oos_view line, size_t name_len, double *ret_value)
@@ -45,15 +36,26 @@ static void take(figure what, double value, oos_serving *serving)
     serving->requests_known = true;
 }
 
+/* A name ends before its labels or the value. */
+static bool is_named(oos_view line, const char *name)
+{
+    size_t const len = strlen(name);
+    return line.len > len && memcmp(line.ptr, name, len) == 0 &&
+           (line.ptr[len] == '{' || line.ptr[len] == ' ');
+}
+
 static void line_read(oos_view line, oos_serving *serving)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t const len = strlen(names[i].name);
-        double value;
-        if (line.len <= len || memcmp(line.ptr, names[i].name, len) != 0) continue;
-        if (line.ptr[len] != '{' && line.ptr[len] != ' ') continue;
-        if (value_of(line, len, &value)) take(names[i].figure, value, serving);
-        return;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine_words *engine = &oos_engine_list[i];
+        const char *const names[] = {
+            [RUNNING] = engine->running, [WAITING] = engine->waiting, [KV_USED] = engine->kv_used};
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+            double value;
+            if (!is_named(line, names[k])) continue;
+            if (value_of(line, strlen(names[k]), &value)) take((figure)k, value, serving);
+            return;
+        }
     }
 }
 
