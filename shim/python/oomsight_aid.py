@@ -589,7 +589,39 @@ def sampling_unbuilt(module):
     module.JitSpec.build_and_load = build_and_load
 
 
-HOOKS = {"torch": install, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample,
+def training_tensors(module):
+    """What a training step holds, as the optimizer knows it: parameters, their gradients, its own state."""
+    largest = {}
+
+    def bytes_of(tensors):
+        torch = sys.modules["torch"]
+        storages = {}
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
+                storage = tensor.untyped_storage()
+                storages[storage.data_ptr()] = storage.nbytes()
+        return sum(storages.values())
+
+    def look(optimizer, *_):
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        held = {"parameters": parameters, "gradients": [p.grad for p in parameters],
+                "optimizer": [value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values()]}
+        for name, tensors in held.items():
+            count = bytes_of(tensors)
+            if count > largest.get(name, 0):
+                largest[name] = count
+                tell("measured %s %d bytes" % (name, count))
+
+    def looked(optimizer, *_):
+        try:
+            look(optimizer)
+        except Exception as error:  # an optimizer of another kind is not disturbed
+            tell("what the optimizer holds is not known: %r" % error)
+    module.register_optimizer_step_pre_hook(looked)
+    module.register_optimizer_step_post_hook(looked)
+
+
+HOOKS = {"torch": install, "torch.optim.optimizer": training_tensors, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample,
          "vllm.v1.sample.rejection_sampler": accept, "vllm.v1.worker.gpu.sample.sampler": sample_v2,
          "vllm.v1.worker.gpu.spec_decode.rejection_sampler": accept_v2, "xgrammar": obey_grammar,
          "vllm.v1.worker.gpu.structured_outputs": obey_grammar_v2,

@@ -40,7 +40,9 @@ typedef struct oos_dryrun_log {
     oos_phase failed;       /* phase of that line; OOS_PHASE_COUNT: none */
     oos_u64 tried_bytes;    /* "Tried to allocate" */
     oos_u64 kv_tokens, private_pool_bytes, allocated_bytes;
-    oos_dryrun_figure weights;         /* "Model loading took"; the largest rank */
+    oos_dryrun_figure weights; /* "Model loading took"; the largest rank */
+    /* of a program that trains, as its optimizer holds them; the largest rank */
+    oos_dryrun_figure parameters, gradients, optimizer;
     oos_dryrun_figure kv_available;    /* "Available KV cache memory"; the smallest rank */
     oos_dryrun_figure activation_peak; /* "torch peak memory increase"; the largest rank */
     oos_u64 budget_bytes,

@@ -52,6 +52,9 @@ static void take_measured(oos_dryrun_log *log, oos_view line)
     number[-1] = '\0';
     if (strcmp(text, "weights") == 0) keep_largest(&log->weights, bytes, true);
     if (strcmp(text, "peak") == 0) keep_largest(&log->activation_peak, bytes, true);
+    if (strcmp(text, "parameters") == 0) keep_largest(&log->parameters, bytes, true);
+    if (strcmp(text, "gradients") == 0) keep_largest(&log->gradients, bytes, true);
+    if (strcmp(text, "optimizer") == 0) keep_largest(&log->optimizer, bytes, true);
     if (strcmp(text, "available") == 0) keep_smallest(&log->kv_available, bytes, true);
     if (strcmp(text, "budget") == 0) log->budget_bytes = bytes;
     if (strcmp(text, "graph estimate") == 0) log->graph_estimate_bytes = bytes;

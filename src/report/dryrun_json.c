@@ -189,6 +189,15 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_str(w, "cause", NULL);
     oos_json_field_known(w, "tried_bytes", log->tried_bytes);
     oos_json_field_known(w, "weights_bytes", log->weights.bytes);
+    oos_json_key(w, "training");
+    if (log->parameters.bytes.known) {
+        oos_json_begin_object(w);
+        oos_json_field_known(w, "parameters_bytes", log->parameters.bytes);
+        oos_json_field_known(w, "gradients_bytes", log->gradients.bytes);
+        oos_json_field_known(w, "optimizer_bytes", log->optimizer.bytes);
+        oos_json_end_object(w);
+    } else
+        oos_json_put_null(w);
     oos_json_field_known(w, "peak_activation_bytes", log->activation_peak.bytes);
     oos_json_key(w, "kv");
     oos_json_begin_object(w);

@@ -3,6 +3,7 @@
 #include "report/dryrun_report.h"
 #include "report/ledger.h"
 
+#include <stdio.h>
 #include <signal.h>
 
 static bool hung(const oos_dryrun *run)
@@ -132,6 +133,19 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
     if (run->log.weights.bytes.known || run->log.kv_tokens.known) oos_text_put(style->text, "\n");
 }
 
+/* Of a program that trains: what its optimizer holds. The rest of the peak are activations and workspaces. */
+static void put_training(const oos_style *style, const oos_dryrun_log *log)
+{
+    if (!log->parameters.bytes.known) return;
+    char words[256];
+    snprintf(words, sizeof words,
+             "parameters %.2f GiB, gradients %.2f GiB, optimizer state %.2f GiB; the rest of the peak is "
+             "activations and workspaces",
+             oos_gib(log->parameters.bytes.value), oos_gib(oos_u64_or(log->gradients.bytes, 0)),
+             oos_gib(oos_u64_or(log->optimizer.bytes, 0)));
+    oos_style_paragraph(style, 2, words);
+}
+
 static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
     oos_style_put(style, "\n  held in %s on device %u, GiB\n", oos_phase_word(moment->phase), moment->device);
@@ -228,6 +242,7 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     oos_style const style = oos_style_of(text, params);
     put_headline(&style, run);
     put_capacity(&style, run);
+    put_training(&style, &run->log);
     oos_text_put(text, "\n");
     const oos_moment *shown = NULL; /* the one that decides; where none does, the highest */
     for (size_t i = 0; i < run->phase_count; i++) {

@@ -95,6 +95,19 @@ def a_float_that_is_read_back_is_told():
 
 
 @check
+def an_optimizer_tells_what_it_holds():
+    import oomsight_aid
+    layer = torch.nn.Linear(256, 128, bias=False, device="cuda")
+    adam = torch.optim.Adam(layer.parameters(), foreach=False)
+    layer(torch.ones(4, 256, device="cuda")).sum().backward()
+    adam.step()
+    weight = 4 * 256 * 128
+    for name, least in (("parameters", weight), ("gradients", weight), ("optimizer", 2 * weight)):
+        held = max(int(line.split()[-2]) for line in oomsight_aid._told if line.startswith("measured %s " % name))
+        assert least <= held <= least + 4096, (name, held)
+
+
+@check
 def an_index_that_lies_outside_disturbs_nobody():
     """A kernel would have written it; here it is what was there before."""
     rows, strange = torch.arange(8, device="cuda"), torch.tensor([3, 1 << 32], device="cuda")

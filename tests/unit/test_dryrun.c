@@ -61,6 +61,20 @@ static void an_out_of_memory_line_gives_its_figures_and_its_phase(void **state)
     assert_true(log.private_pool_bytes.value == (uint64_t)(1.78 * 0x1p30 + 0.5));
 }
 
+static void tensors_of_an_optimizer_are_those_of_the_largest_rank(void **state)
+{
+    (void)state;
+    oos_dryrun_log log;
+    oos_dryrun_log_init(&log, NULL);
+    line(&log, "oomsight dryrun: measured parameters 537001984 bytes");
+    line(&log, "oomsight dryrun: measured gradients 537001984 bytes");
+    line(&log, "oomsight dryrun: measured optimizer 1074003968 bytes");
+    line(&log, "oomsight dryrun: measured optimizer 1074 bytes");
+    assert_int_equal(log.parameters.bytes.value, 537001984);
+    assert_int_equal(log.gradients.bytes.value, 537001984);
+    assert_int_equal(log.optimizer.bytes.value, 1074003968);
+}
+
 static void what_was_measured_to_the_byte_is_not_rounded_again(void **state)
 {
     (void)state;
@@ -335,6 +349,7 @@ int main(void)
         cmocka_unit_test(another_engine_has_lines_of_its_own),
         cmocka_unit_test(a_healthy_start_goes_through_its_phases),
         cmocka_unit_test(an_out_of_memory_line_gives_its_figures_and_its_phase),
+        cmocka_unit_test(tensors_of_an_optimizer_are_those_of_the_largest_rank),
         cmocka_unit_test(what_was_measured_to_the_byte_is_not_rounded_again),
         cmocka_unit_test(a_backend_that_was_asked_for_is_named_too),
         cmocka_unit_test(repacking_and_the_sampler_are_phases_of_their_own),
