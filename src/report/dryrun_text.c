@@ -3,7 +3,6 @@
 #include "report/dryrun_report.h"
 #include "report/ledger.h"
 
-#include <stdio.h>
 #include <signal.h>
 
 static bool hung(const oos_dryrun *run)
@@ -138,11 +137,11 @@ static void put_training(const oos_style *style, const oos_dryrun_log *log)
 {
     if (!log->parameters.bytes.known) return;
     char words[256];
-    snprintf(words, sizeof words,
-             "parameters %.2f GiB, gradients %.2f GiB, optimizer state %.2f GiB; the rest of the peak is "
-             "activations and workspaces",
-             oos_gib(log->parameters.bytes.value), oos_gib(oos_u64_or(log->gradients.bytes, 0)),
-             oos_gib(oos_u64_or(log->optimizer.bytes, 0)));
+    oos_format(words, sizeof words,
+               "parameters %.2f GiB, gradients %.2f GiB, optimizer state %.2f GiB; the rest of the peak is "
+               "activations and workspaces",
+               oos_gib(log->parameters.bytes.value), oos_gib(oos_u64_or(log->gradients.bytes, 0)),
+               oos_gib(oos_u64_or(log->optimizer.bytes, 0)));
     oos_style_paragraph(style, 2, words);
 }
 
