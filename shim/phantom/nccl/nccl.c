@@ -3,7 +3,6 @@
 #include "phantom/nccl/nccl.h"
 
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,8 +25,6 @@ TAKE(int, ncclGetUniqueId, unique_id *ret_id)
                               (uint64_t)now.tv_sec, (uint64_t)now.tv_nsec};
     memset(ret_id, 7, sizeof *ret_id);
     memcpy(ret_id->bytes, words, sizeof words);
-    if (getrandom(ret_id->bytes + sizeof words, 16, GRND_NONBLOCK) < 0)
-        return NCCL_OK; /* the words are enough */
     return NCCL_OK;
 }
 
