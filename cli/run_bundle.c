@@ -1,4 +1,4 @@
-/* The bundle of a run: one folder with what a reader of a failure needs, as the vLLM plugin writes it (docs/formats/bundle.md). A
+/* The bundle of a run: one folder with what a reader of a failure needs, as the vLLM plugin writes it (docs/reference/formats/bundle.md). A
  * process of its own writes it, so that a disk that does not answer or a fault of ours holds nobody up; answers are those of
  * `oomsight explain` and `oomsight plan`. A file that cannot be made is left out. */
 #include "cmd_run.h"

@@ -75,7 +75,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_measure(const oomsight_measure_para
  * is. NULL: there is none. They live as long as the plan. */
 const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count);
 
-/* The trace as JSON lines with every answer of the simulator (docs/formats/trace.md). */
+/* The trace as JSON lines with every answer of the simulator (docs/reference/formats/trace.md). */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render_events(const oomsight_replay *replay,
                                                                   char **ret_text, oomsight_error *reterr);
 
@@ -139,7 +139,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_open(const oomsight_agent_par
                                                         oomsight_agent **ret_agent, oomsight_error *reterr);
 void oomsight_agent_close(oomsight_agent *agent); /* NULL is fine */
 
-/* Wait a while for something new, read it, and give out what has ended (docs/formats/agent.md). The text is the agent's. Nothing
+/* Wait a while for something new, read it, and give out what has ended (docs/reference/formats/agent.md). The text is the agent's. Nothing
  * more is read until oomsight_agent_delivered() says that whoever takes it has it: only then positions move on, so that a crash
  * in between repeats incidents and loses none. oomsight_agent_refused() counts a failed attempt, and the same text is given
  * again. */
@@ -290,7 +290,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_what_render(const oomsight_data *da
 
 /* ---- matrix ---------------------------------------------------------------------------------------------------- */
 
-/* Models x GPUs x flags x engine versions, from a file (docs/formats/matrix.md). Points are planned here, on threads, and come
+/* Models x GPUs x flags x engine versions, from a file (docs/reference/formats/matrix.md). Points are planned here, on threads, and come
  * out one by one; none is kept. Dry starts are the caller's to run (the command `oomsight matrix` does it): each point is a
  * command, its report is handed back. What was seen so far can be rendered at any time. */
 typedef struct oomsight_matrix oomsight_matrix;

@@ -2,7 +2,7 @@
 """Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl and of the reported cases that came as
 far as a KV cache (seeds.jsonl beside it), and what the real engine measured.
 
-    tools/agreement.py BINARY [--results FILE] [--write docs/accuracy.md] [--json]
+    tools/agreement.py BINARY [--results FILE] [--write docs/evidence/accuracy.md] [--json]
 
 Weights are compared to the byte, KV tokens for the same available memory (the measured one, given with
 --kv-cache-memory-bytes), the activation peak within 5 %. --write puts the table between the two marks of that file. Needs no

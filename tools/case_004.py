@@ -72,7 +72,7 @@ def check(results):
 
 
 def trace(experts, layers, total, used, settings, pool):
-    """The load as a trace in the text form of docs/formats/trace.md."""
+    """The load as a trace in the text form of docs/reference/formats/trace.md."""
     out = ["torch 2.11.0", "device_total %d" % total, "device_used %d" % used]
     if pool:
         out += ["pool_create 0.1 %s" % pool, "pool_begin 0.1"]

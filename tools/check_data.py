@@ -126,7 +126,7 @@ def check_gpu(check, path, gpu):
         check.fail(path, f"missing {missing}, unknown {unknown}")
         return False
     if list(gpu) != [key for key in GPU_KEYS if key in gpu]:
-        check.fail(path, "keys are not in the order of docs/formats/gpu.md")
+        check.fail(path, "keys are not in the order of docs/reference/formats/gpu.md")
 
     for key in ("name", "total_origin", "context_note"):
         if not isinstance(gpu[key], str) or not gpu[key].strip():

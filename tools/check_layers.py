@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fail on an #include that points against the arrows of docs/architecture.md, on a circle of layers, and when what tools/ratchets.json counts
+"""Fail on an #include that points against the arrows of docs/contributing/architecture.md, on a circle of layers, and when what tools/ratchets.json counts
 has grown: releases, engines and models named outside their place, the share of a tree of src/. Standard library only.
 
     check_layers.py [ROOT] [--write]      --write lowers what has become less"""

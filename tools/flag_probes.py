@@ -14,7 +14,7 @@ import tempfile
 
 CONFIG_FILE = "@config"  # stands for the YAML file written for the probe
 
-# name -> (words after `serve`, YAML text or None). The names are the rule names of docs/formats/engine-flags.md.
+# name -> (words after `serve`, YAML text or None). The names are the rule names of docs/reference/formats/engine-flags.md.
 PROBES = {
     "underscore_names": (["m", "--max_model_len", "7"], None),
     "underscore_mixed_equals": (["m", "--max_model-len=7"], None),

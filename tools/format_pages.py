@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages docs/formats/plan.md, incident.md and check.md are those of data/schema: compares them, or writes them. Tables of all pages are
+"""The pages docs/reference/formats/plan.md, incident.md and check.md are those of data/schema: compares them, or writes them. Tables of all pages are
 whole, and no entry of the changelog stands there twice.
 
     format_pages.py BUILD/cli/oomsight [--write]
@@ -115,12 +115,12 @@ def main():
         for path in extra:
             print("data/schema/%s.schema.json: %s is printed and not there" % (name, path))
         wrong += len(missing) + len(extra)
-        path = os.path.join(ROOT, "docs/formats/%s.md" % name)
+        path = os.path.join(ROOT, "docs/reference/formats/%s.md" % name)
         if write and not missing:
             with open(path, "w") as f:
                 f.write(text)
         elif not os.path.exists(path) or open(path).read() != text:
-            print("docs/formats/%s.md is not what the schema says: tools/format_pages.py BINARY --write" % name)
+            print("docs/reference/formats/%s.md is not what the schema says: tools/format_pages.py BINARY --write" % name)
             wrong += 1
     print("%d faults in the pages of formats" % wrong)
     sys.exit(1 if wrong else 0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes docs/gpus.md, the table of data/gpus for readers. The files are the truth, the table is derived.
+"""Writes docs/reference/gpus.md, the table of data/gpus for readers. The files are the truth, the table is derived.
 
-    tools/gpu_table.py            rewrites docs/gpus.md
-    tools/gpu_table.py --check    exit 1 when docs/gpus.md is not what the files give
+    tools/gpu_table.py            rewrites docs/reference/gpus.md
+    tools/gpu_table.py --check    exit 1 when docs/reference/gpus.md is not what the files give
 """
 
 import json
@@ -96,13 +96,13 @@ def page(gpus):
 
 
 def main(argv):
-    path = os.path.join(ROOT, "docs", "gpus.md")
+    path = os.path.join(ROOT, "docs", "reference", "gpus.md")
     text = page(load())
     if argv[1:] == ["--check"]:
         with open(path, encoding="utf-8") as file:
             if file.read() == text:
                 return 0
-        print("docs/gpus.md is out of date: run tools/gpu_table.py")
+        print("docs/reference/gpus.md is out of date: run tools/gpu_table.py")
         return 1
     if argv[1:]:
         print(__doc__, file=sys.stderr)

@@ -95,7 +95,7 @@ def contents(build, info, data, platform):
     files[data + "/scripts/" + command] = (elf(os.path.join(build, "cli", command)), True)
     if platform.startswith("manylinux"):
         files.update(stand_ins(build, elf))
-    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "man", "*.1"))):
+    for path in sorted(glob.glob(os.path.join(ROOT, "cli", "man", "*.1"))):
         if not platform.startswith("win"):
             files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
     files[info + "/METADATA"] = ((METADATA % (version(), system(platform))).encode() + read(ROOT, "README.md"), False)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The options in the man pages are those of --help, which are those of cli/options.def: compares each OPTIONS section of docs/man with what
+"""The options in the man pages are those of --help, which are those of cli/options.def: compares each OPTIONS section of cli/man with what
 the command prints, or rewrites it.
 
     man_options.py BUILD/cli/oomsight [--write]
@@ -62,10 +62,10 @@ def without_page(program, folder):
     wrong = 0
     for command in re.findall(r"^  ([a-z]+)  +\S", help_text, re.M):
         if command != "completion" and not os.path.exists(os.path.join(folder, "oomsight-%s.1" % command)):
-            print("docs/man/oomsight-%s.1 is missing" % command)
+            print("cli/man/oomsight-%s.1 is missing" % command)
             wrong += 1
     codes = " ".join(re.search(r"Exit codes: (.*?fault\.)", help_text, re.S).group(1).split())
-    for name in ("README.md", "docs/man/oomsight.1"):
+    for name in ("README.md", "cli/man/oomsight.1"):
         with open(os.path.join(ROOT, name)) as f:
             if codes not in " ".join(f.read().split()):
                 print("%s does not say: %s" % (name, codes))
@@ -76,7 +76,7 @@ def without_page(program, folder):
 def main():
     program, write = sys.argv[1], "--write" in sys.argv
     wrong = 0
-    folder = os.path.join(ROOT, "docs/man")
+    folder = os.path.join(ROOT, "cli/man")
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         command = re.match(r"oomsight-(\w+)\.1", name)

@@ -3,7 +3,7 @@
 
     merge_flags.py OUTPUT INPUT...      an INPUT is a dump or an earlier OUTPUT, so one new version can be added alone
 
-Fields are described in docs/formats/engine-flags.md. What moves GPU memory is a judgement and is kept here by hand.
+Fields are described in docs/reference/formats/engine-flags.md. What moves GPU memory is a judgement and is kept here by hand.
 """
 
 import json

@@ -277,7 +277,7 @@ def told(records, lines, tally):
 def sweep_page(records, lines, tally):
     releases = sorted({parts_of(record["key"])[0] for record in records}, key=version_key)
     page = ["# Small starts of the real engine beside plan", "",
-            "Written by `tools/oracle.py compare build/cli/oomsight --models DIR --page docs/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real",
+            "Written by `tools/oracle.py compare build/cli/oomsight --models DIR --page docs/evidence/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real",
             "engine on a device that is not there (`tools/oracle.py sweep`). DIR has the config.json of each model that the tests lack; without it those starts are left out. Of these",
             "starts only the nodes of a layer went into `plan` (src/plan/graphs.c); every other key is held back.", "",
             f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds') or 0 for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
@@ -289,7 +289,7 @@ def sweep_page(records, lines, tally):
     page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
     page += ["", "Every peak of a start that compiles has the copy of the embedding in it. On 0.32.0 the profile run splits no block from 20 MiB on, so cuBLAS, which asks for 32 MiB on 9.0,",
              "is given a freed block of 48 MiB (2,048 tokens of the MLP's width) whole: 16 MiB more than planned are kept, seen in the allocator; no block fits so with 8,192 tokens, or on 8.x (8 MiB). On 0.28.0 free memory lacks the copy's segment as well for Qwen3-8B (1,188 MiB) and Qwen3-4B,",
-             "not for Llama-3.1-8B and Qwen3-14B (0): docs/accuracy.md says why."]
+             "not for Llama-3.1-8B and Qwen3-14B (0): docs/evidence/accuracy.md says why."]
     return page + ["", "What differs by more:", "", *told(records, lines, tally)]
 
 
@@ -469,7 +469,7 @@ def main():
         return compare(args)
     if not args.vllm:
         scorelib.fail("--vllm VERSION is needed")
-    args.page = args.page or os.path.join(ROOT, "docs", "releases", args.vllm + ".md")
+    args.page = args.page or os.path.join(ROOT, "docs", "evidence", "vllm-releases", args.vllm + ".md")
     os.makedirs(os.path.dirname(args.page), exist_ok=True)
     return sweep(args) if args.what == "sweep" else release(args)
 

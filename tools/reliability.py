@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often starts of a given probability started: the reliability table of docs/accuracy.md.
+"""How often starts of a given probability started: the reliability table of docs/evidence/accuracy.md.
 
 usage: reliability.py BINARY TRUTH.jsonl... [--models DIR] [--all]
 

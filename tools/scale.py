@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tables of docs/scale.md from what was measured and what is assumed. scale.py [--write FILE | --check FILE]
-MEASURED holds what the commands named in docs/scale.md printed; put new figures here and run it with --write. Standard library only."""
+"""The tables of docs/evidence/scale.md from what was measured and what is assumed. scale.py [--write FILE | --check FILE]
+MEASURED holds what the commands named in docs/evidence/scale.md printed; put new figures here and run it with --write. Standard library only."""
 import argparse
 import sys
 

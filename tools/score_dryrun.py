@@ -8,7 +8,7 @@ A peak counts when it is within 5 % or 0.05 GiB. Exit 0 when 85 % of the peaks c
 
 Some lines of these files carry an accident of the stand-in device: at debug level the engine prints tensors, for which
 torch selects the non-zero values; a device whose kernels do nothing leaves that count at 0x7f000000, and 4 bytes for each
-make a block of 8128 MiB that no GPU would see (docs/accuracy.md). Such a line does not tell its peak. A miss counts as one
+make a block of 8128 MiB that no GPU would see (docs/evidence/accuracy.md). Such a line does not tell its peak. A miss counts as one
 when its peak is that block and no more than the planned peak beside it. They stay in the count; with --judged the exit
 status is that of the other lines.
 """

@@ -10,7 +10,7 @@ Three kinds of line, each planned through the command line:
                         concurrency, groups
   attn-backend-VERSION  the choice of an attention backend for one head size, type and device
 
-A line counts when every figure in it is equal. Exit 0 when all do, but for at most 5 that docs/accuracy.md names; 1 when
+A line counts when every figure in it is equal. Exit 0 when all do, but for at most 5 that docs/evidence/accuracy.md names; 1 when
 not; 2 on wrong usage.
 """
 
@@ -267,8 +267,8 @@ def backend_line(planner, folder, record):
 # ---- the answer ----
 
 def excused(misses):
-    """Lines docs/accuracy.md gives a reason for."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "accuracy.md")
+    """Lines docs/evidence/accuracy.md gives a reason for."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "evidence", "accuracy.md")
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -3,7 +3,7 @@
 
 usage: score_replay.py BINARY DIRECTORY|FILE... [--json] [--jobs N] [--show N]
 
-Every *.jsonl or *.jsonl.gz file is a trace in the form of docs/formats/trace.md: a "meta" line, one line per operation
+Every *.jsonl or *.jsonl.gz file is a trace in the form of docs/reference/formats/trace.md: a "meta" line, one line per operation
 with what the real allocator answered, and a "final" line. BINARY reads what was asked and answers again; every answer
 must be the same: addresses, segments, events, texts, layouts, statistics, device free bytes. Where "meta" says
 hash_order, events of one operation are compared without their order, and of inactive_split counters only `current`.

@@ -13,13 +13,10 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# By what one comes for; a guide that is in none of these lists stands at the end of the last.
-NEEDS = (("Will it start", ("which-flag", "check", "python", "parallel", "multimodal", "lora", "cuda-graphs", "slices", "unified-memory", "upgrades")),
-         ("It ran out", ("explain", "fleet", "reports", "replay", "plugin")),
-         ("Try it without a GPU", ("dryrun", "sleep-mode")),
-         ("Keep it inside", ("run",)),
-         ("Set up", ("install", "platforms", "app", "elsewhere", "release", "extend")))
-PROOFS = ("accuracy", "arguments", "beside", "oracle", "serving", "fuzzing", "scale")
+# The tabs, by what a reader comes for: (title, folder of docs/, pages that stand first).
+TABS = (("Tutorials", "tutorials", ()), ("How-to", "how-to", ("fix-by-phase", "read-a-log", "check-deployments")),
+        ("Reference", "reference", ()), ("Explanation", "explanation", ()), ("Evidence", "evidence", ("accuracy",)),
+        ("Contributing", "contributing", ("architecture",)))
 
 
 def read(path):
@@ -36,15 +33,14 @@ def write(folder, path, text):
 
 def first_page(folder):
     """The README: links into docs/ lose the folder, manuals and folders become what the site has."""
-    text = read("README.md").replace("](docs/man/oomsight-plan.1)", "](man/oomsight-plan.md)")
-    text = text.replace("](docs/decisions)", "](decisions/0001-layers-and-ledger.md)").replace("](docs/", "](")
-    write(folder, "index.md", text)
+    text = read("README.md").replace("](docs/contributing/decisions)", "](contributing/decisions/0001-layers-and-ledger.md)")
+    write(folder, "index.md", text.replace("](docs/", "]("))
 
 
 def manuals(folder):
-    for name in sorted(os.listdir(os.path.join(ROOT, "docs/man"))):
+    for name in sorted(os.listdir(os.path.join(ROOT, "cli/man"))):
         lines = []
-        for line in read("docs/man/" + name).split("\n"):
+        for line in read("cli/man/" + name).split("\n"):
             line = re.sub(r"\\f[BIRP]", "", line).replace("\\-", "-").replace("\\&", "").replace("\\(aq", "'")
             if line.startswith(".SH"):
                 lines.append("\n" + line[4:].strip('"').upper())
@@ -52,7 +48,7 @@ def manuals(folder):
                 lines.append("  " + line.split(" ", 1)[-1] if " " in line else "")
             elif not line.startswith("."):
                 lines.append("  " + line)
-        write(folder, "man/%s.md" % name[:-2], "# %s\n\n```text\n%s\n```\n" % (name[:-2], "\n".join(lines).strip("\n")))
+        write(folder, "reference/cli/%s.md" % name[:-2], "# %s\n\n```text\n%s\n```\n" % (name[:-2], "\n".join(lines).strip("\n")))
 
 
 def change_of(advice):
@@ -90,23 +86,22 @@ def headers(folder):
     text = "# The C interface\n\nOne library, `liboomsight`; what is not in these headers is not promised.\n"
     for name in ("oomsight.h", "trace.h"):
         text += "\n## %s\n\n```c\n%s```\n" % (name, read("include/oomsight/" + name))
-    write(folder, "c-api.md", text)
+    write(folder, "reference/c-api.md", text)
 
 
 def settings(folder, out):
     title = lambda path: re.search(r"^# (.+)$", open(os.path.join(folder, path)).read(), re.M).group(1)
-    section = lambda name, paths: {name: [{title(p): p} for p in paths]}
-    under = lambda d: ["%s/%s" % (d, f) for f in sorted(os.listdir(os.path.join(folder, d))) if f.endswith(".md")]
-    named = {guide for _, guides in NEEDS for guide in guides}
-    others = [path for path in under("guides") if os.path.basename(path)[:-3] not in named]
-    paths = {need: ["guides/%s.md" % guide for guide in guides] for need, guides in NEEDS}
-    paths["Will it start"].append("sglang.md")
-    paths["Set up"] += others
-    nav = [{"Five minutes": "index.md"}] + [section(need, paths[need]) for need, _ in NEEDS]
-    nav += [{"Knowledge base": "kb/index.md"},
-            {"Reference": [section("Manuals", under("man")), section("Formats", under("formats") + ["c-api.md", "gpus.md"])]},
-            {"Inside": [section("Proofs", ["%s.md" % name for name in PROOFS]), {"Architecture": "architecture.md"},
-                        section("Decisions", under("decisions"))]}]
+
+    def under(place, first=()):
+        """Pages of a folder, those that stand first first, then its folders, each a section."""
+        names = sorted(os.listdir(os.path.join(folder, place)), key=lambda n: ([f + ".md" for f in first] + [n]).index(n))
+        paths = ["%s/%s" % (place, name) for name in names]
+        pages = [{title(path): path} for path in paths if path.endswith(".md")]
+        return pages + [{os.path.basename(path): under(path)} for path in paths if os.path.isdir(os.path.join(folder, path)) and under(path)]
+
+    nav = [{"oomsight": "index.md"}]
+    nav += [{name: under(place, first)} for name, place, first in TABS if os.path.isdir(os.path.join(folder, place))]
+    nav += [{"Knowledge base": "kb/index.md"}]
     return {"site_name": "oomsight", "docs_dir": folder, "site_dir": out, "nav": nav, "use_directory_urls": False,
             "theme": {"name": "material", "font": False, "features": ["navigation.tabs", "navigation.top", "content.code.copy", "search.suggest"],
                       "palette": [{"media": "(prefers-color-scheme: light)", "scheme": "default", "primary": "indigo",
@@ -122,13 +117,13 @@ def main():
     planted = sys.argv[3] if len(sys.argv) > 3 else None  # a page to put in: the test plants a dead link
     with tempfile.TemporaryDirectory() as work:
         folder = os.path.join(work, "docs")
-        shutil.copytree(os.path.join(ROOT, "docs"), folder, ignore=shutil.ignore_patterns("man"))
+        shutil.copytree(os.path.join(ROOT, "docs"), folder)
         first_page(folder)
         manuals(folder)
         records(folder, binary)
         headers(folder)
         if planted:
-            shutil.copy(planted, os.path.join(folder, "guides"))
+            shutil.copy(planted, os.path.join(folder, "how-to"))
         config = os.path.join(work, "mkdocs.yml")
         with open(config, "w") as f:
             json.dump(settings(folder, out), f)  # JSON is YAML

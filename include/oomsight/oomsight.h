@@ -287,7 +287,7 @@ OOMSIGHT_API int oomsight_plan_fix(const oomsight_plan *plan, size_t index, ooms
 /* What was assumed, what is not modelled, what may be mistyped. NULL past the last one. */
 OOMSIGHT_API const char *oomsight_plan_note(const oomsight_plan *plan, size_t index);
 
-/* A word of the causes (docs/formats), NULL when nothing fails. */
+/* A word of the causes (docs/reference/formats), NULL when nothing fails. */
 OOMSIGHT_API const char *oomsight_plan_cause(const oomsight_plan *plan);
 
 /* Only the flags to add of the best fix that needs nothing else ("" when it fits as it is); NULL when no fix was found. */

@@ -1,5 +1,5 @@
 /* What an old glibc does not have and we or the static archives of a newer system ask for. Only in portable builds: see
- * tools/glibc_stub.py and docs/decisions/0006-one-wheel.md. */
+ * tools/glibc_stub.py and docs/contributing/decisions/0006-one-wheel.md. */
 #include <sys/syscall.h>
 #include <unistd.h>
 

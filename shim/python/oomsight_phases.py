@@ -4,7 +4,7 @@ A log line comes after what it tells, through a pipe, and some phases print none
 the stand-in device before it runs (oos_phase_enter, shim/device/phase.c), with the owner of what is taken from then on: words of
 src/ledger/phase.def and owner.def. What an engine of another version does not have is left alone.
 
-Loaded by oomsight_aid.py; docs/formats/dryrun.md says how the rows of the report come from it."""
+Loaded by oomsight_aid.py; docs/reference/formats/dryrun.md says how the rows of the report come from it."""
 import ctypes
 import functools
 

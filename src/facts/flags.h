@@ -1,5 +1,5 @@
 /* The flags of `vllm serve` by engine version, as the real parsers have them. Read from
- * data/engines/<engine>/flags.json, whose fields docs/formats/engine-flags.md describes. What a flag's value means is
+ * data/engines/<engine>/flags.json, whose fields docs/reference/formats/engine-flags.md describes. What a flag's value means is
  * left to command/serve. */
 #ifndef OOS_FACTS_FLAGS_H
 #define OOS_FACTS_FLAGS_H
@@ -95,7 +95,7 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view spelling
                                   bool *ret_several);
 
 /* The dumped versions around one: what both have, a version between them has too. Outside the list the nearest one
- * stands for it, as docs/formats/engine-flags.md says. */
+ * stands for it, as docs/reference/formats/engine-flags.md says. */
 void oos_flags_neighbours(const oos_flag_table *table, oos_version version, oos_version *ret_below,
                           oos_version *ret_above);
 

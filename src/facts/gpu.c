@@ -178,7 +178,7 @@ static oomsight_status slice_settle(oos_arena *arena, const oos_gpu *parent, dra
     gpu.total_high = d->gpu.total_high;
     gpu.total_measured = d->gpu.total_measured;
     gpu.sms = d->gpu.sms;
-    /* A context is mostly per-SM state: docs/formats/gpu.md, 30 MiB + a share per SM. */
+    /* A context is mostly per-SM state: docs/reference/formats/gpu.md, 30 MiB + a share per SM. */
     oos_u64 *context = &gpu.costs.context_bytes;
     if (context->known && context->value > 30 * OOS_MIB && parent->sms && gpu.sms)
         context->value = 30 * OOS_MIB + (context->value - 30 * OOS_MIB) * gpu.sms / parent->sms;

@@ -1,4 +1,4 @@
-/* What an agent counts, in the text format of Prometheus (docs/formats/agent.md). Labels are our own words and names that
+/* What an agent counts, in the text format of Prometheus (docs/reference/formats/agent.md). Labels are our own words and names that
  * keep the rules of Kubernetes: nothing of a log's text gets here. The number of series is bounded. */
 #ifndef OOS_REPORT_METRICS_H
 #define OOS_REPORT_METRICS_H

@@ -1,4 +1,4 @@
-/* A matrix file (docs/formats/matrix.md): models x GPUs x flags x engine versions, as YAML. Read into axes, never into points: a
+/* A matrix file (docs/reference/formats/matrix.md): models x GPUs x flags x engine versions, as YAML. Read into axes, never into points: a
  * point is made when it is asked for, by its number. Running them is api_matrix*.c's, printing them report/'s. */
 #ifndef OOS_INPUT_MATRIX_H
 #define OOS_INPUT_MATRIX_H

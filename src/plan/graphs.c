@@ -1,6 +1,6 @@
 /* CUDA graphs: how many, of how many nodes, what they take of the driver (D) and of PyTorch (T), what the engine estimates
  * before it sizes the cache, and what it prints afterwards. The counts are exact; the bytes of a graph, a node and a
- * captured collective are fitted on measured starts (tools/fitted.json lists them, docs/accuracy.md says how well). */
+ * captured collective are fitted on measured starts (tools/fitted.json lists them, docs/evidence/accuracy.md says how well). */
 #include "plan/graphs.h"
 #include "plan/activation/activation.h"
 
@@ -82,7 +82,7 @@ static uint64_t indexer_logits(const oos_setup *setup, graph_count count)
     return oos_mul(oos_mul(oos_min(setup->capture_top, decode), positions), 4);
 }
 
-/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device (docs/sweep.md has the counts by mode) for
+/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device (docs/evidence/sweep.md has the counts by mode) for
  * dense layers (9.6, half for the mixer and half for the MLP), experts (17.0; from 0.28 on 15.0) and latent attention (4.7 more than attention,
  * from 0.28 on 3.3). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
  * source: 33 and 40); gated delta nets 55 before torch 2.9 (0.10.2, TP 2) and 3 more than attention since, their core being outside of the

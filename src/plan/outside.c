@@ -1,5 +1,5 @@
 /* Memory outside PyTorch's allocator, and what serving takes beside the budget. Each constant is a fit on measured starts
- * (docs/accuracy.md says how well). CUDA graphs are in graphs.c. */
+ * (docs/evidence/accuracy.md says how well). CUDA graphs are in graphs.c. */
 #include "plan/outside.h"
 #include "plan/activation/activation.h"
 

@@ -66,7 +66,7 @@ static uint64_t budget(const oos_setup *setup)
 }
 
 /* Of 21 measured starts between the two certain answers as many started as their chance says, within what so few can tell
- * (tools/reliability.py, docs/accuracy.md). What lies outside the model moves both ends. */
+ * (tools/reliability.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
 double oos_plan_probability(double chance)
 {
     double const low = OOS_PROBABILITY_FAILS + 0.05, high = OOS_PROBABILITY_FITS - 0.05;

@@ -7,7 +7,7 @@
 
 void oos_report_doctor_text(oos_text *text, const oos_machine *machine, const oomsight_render_params *params);
 
-/* oomsight.doctor/1 (docs/formats/doctor.md) */
+/* oomsight.doctor/1 (docs/reference/formats/doctor.md) */
 void oos_report_doctor_json(oos_text *text, const oos_machine *machine);
 
 #endif

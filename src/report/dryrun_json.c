@@ -1,4 +1,4 @@
-/* A dry run as JSON, schema oomsight.dryrun/1 (docs/formats/dryrun.md). */
+/* A dry run as JSON, schema oomsight.dryrun/1 (docs/reference/formats/dryrun.md). */
 #include "report/dryrun_report.h"
 #include "report/ledger.h"
 #include "report/plan.h"

@@ -153,7 +153,7 @@ static void field_part(oos_json_writer *w, const char *key, const char *part)
     oos_json_field_str(w, key, *part ? part : NULL);
 }
 
-/* docs/formats/agent.md */
+/* docs/reference/formats/agent.md */
 static void put_source(oos_json_writer *w, const oos_incident *incident, const oos_incident_source *source)
 {
     char id[17];

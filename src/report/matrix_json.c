@@ -1,5 +1,5 @@
 /* A matrix as JSON: a line for each point (oomsight.matrix/1), and the sums as one document (oomsight.matrix-summary/1), which
- * is also what the page shows. docs/formats/matrix.md */
+ * is also what the page shows. docs/reference/formats/matrix.md */
 #include "base/json_write.h"
 #include "report/matrix_report.h"
 

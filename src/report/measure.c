@@ -197,9 +197,10 @@ void oos_report_measure_text(oos_text *text, const oos_measure *m, const oos_gpu
         oos_style_put(&style, "no device was measured\n");
     put_troubles(&style, m);
     if (!m->total_info.known) return;
-    oos_style_put(&style, gpu ? "The record for data/gpus (docs/guides/measure.md says where to send it):\n"
-                              : "This device is not in data/gpus; its record (docs/guides/measure.md says "
-                                "where to send it):\n");
+    oos_style_put(&style,
+                  gpu ? "The record for data/gpus (docs/how-to/measure-a-gpu.md says where to send it):\n"
+                      : "This device is not in data/gpus; its record (docs/how-to/measure-a-gpu.md says "
+                        "where to send it):\n");
     oos_json_writer writer = {.text = text, .pretty_depth = 2};
     put_record(&writer, m);
     oos_text_put(text, "\n");

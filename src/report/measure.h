@@ -10,7 +10,7 @@
 void oos_report_measure_text(oos_text *text, const oos_measure *measure, const oos_gpu *gpu,
                              const oomsight_render_params *params);
 
-/* oomsight.measure/1 (docs/formats/measure.md) */
+/* oomsight.measure/1 (docs/reference/formats/measure.md) */
 void oos_report_measure_json(oos_text *text, const oos_measure *measure, const oos_gpu *gpu);
 
 #endif

@@ -1,4 +1,4 @@
-/* A trace with the simulator's own answers, in the JSON lines of docs/formats/trace.md: what a recorded run of the real
+/* A trace with the simulator's own answers, in the JSON lines of docs/reference/formats/trace.md: what a recorded run of the real
  * allocator can be compared with, line by line. */
 #ifndef OOS_REPORT_REPLAY_EVENTS_H
 #define OOS_REPORT_REPLAY_EVENTS_H

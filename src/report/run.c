@@ -1,5 +1,5 @@
 /* A guarded run: per device the highest use by call against its budget, and what was refused. JSON: oomsight.run/1
- * (docs/formats/run.md). */
+ * (docs/reference/formats/run.md). */
 #include "report/run_report.h"
 #include "base/json_write.h"
 #include "ledger/ledger.h"

@@ -154,10 +154,10 @@ oomsight_status oos_trace_builder_take(oos_trace_builder *builder, oos_trace **r
 
 /* ---- reading one ----------------------------------------------------------------------------------------------- */
 
-/* JSON lines: a "meta" line, then one operation per line (docs/formats/trace.md). Results in the lines are not read. */
+/* JSON lines: a "meta" line, then one operation per line (docs/reference/formats/trace.md). Results in the lines are not read. */
 oomsight_status oos_trace_read_jsonl(oos_stream *stream, oos_trace **ret_trace, oomsight_error *reterr);
 
-/* The small text form for reproducers written by hand (docs/formats/trace.md). */
+/* The small text form for reproducers written by hand (docs/reference/formats/trace.md). */
 oomsight_status oos_trace_read_text(oos_stream *stream, oos_trace **ret_trace, oomsight_error *reterr);
 /* Two lines of it at least, and none of anything else; the last may be cut. */
 bool oos_trace_begins_text(oos_view head);

@@ -1,5 +1,5 @@
 /* Traces written by hand: one call per line, words separated by blanks, # begins a comment. Names of allocations are
- * any words; sizes take units; a pool is written first.second. See docs/formats/trace.md. */
+ * any words; sizes take units; a pool is written first.second. See docs/reference/formats/trace.md. */
 #include "trace/trace.h"
 #include "base/hash.h"
 #include "base/locale.h"

@@ -1,4 +1,4 @@
-# The ways of docs/guides/extend.md, gone in a copy of data/: a GPU, a record with its signal and rule, a model family, an engine version.
+# The ways of docs/contributing/extend.md, gone in a copy of data/: a GPU, a record with its signal and rule, a model family, an engine version.
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cp -r ../../data "$work/data"
 data=$work/data

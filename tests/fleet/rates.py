@@ -2,7 +2,7 @@
 """How fast the sinks take incidents, how many bytes they keep of each, how long the queries take, what a series costs Prometheus,
 what following a thousand files costs.
 usage: rates.py BINARY [--count N] [LOG...]   (logs of real engines give real sizes; without them the knowledge base's are used)
-PostgreSQL runs durable, as delivered. Prints JSON; docs/scale.md and tools/scale.py hold what it printed."""
+PostgreSQL runs durable, as delivered. Prints JSON; docs/evidence/scale.md and tools/scale.py hold what it printed."""
 import argparse
 import http.server
 import json

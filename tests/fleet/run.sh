@@ -9,7 +9,7 @@ check() { echo "== $*"; "$@"; case $? in 0 | 77) ;; *) code=1 ;; esac; }
 check promtool check rules "$here/../../examples/fleet/prometheus/alerts.yml"
 check promtool check config "$here/../../examples/fleet/prometheus/prometheus.yml"
 check promtool test rules "$here/alerts_test.yml"
-check python3 "$here/../../tools/scale.py" --check "$here/../../docs/scale.md"
+check python3 "$here/../../tools/scale.py" --check "$here/../../docs/evidence/scale.md"
 check python3 "$here/sinks.py" "$binary"
 check python3 "$here/end_to_end.py" "$binary"
 check python3 "$here/fluent_bit.py" "$binary"

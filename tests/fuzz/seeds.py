@@ -187,7 +187,7 @@ def snapshot(segments, events):
 
 
 def text_trace(events):
-    """docs/formats/trace.md: JSON lines."""
+    """docs/reference/formats/trace.md: JSON lines."""
     meta = dict(op='meta', torch=chance.choice(('2.4.1', '2.9.1', '2.12.1', '2.13.0')), settings='', device_total=1 << 30, device_base_used=0, va_policy='bump', nvml=True)
     lines, live = [json.dumps(meta)], []
     for e in range(events):

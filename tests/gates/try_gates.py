@@ -185,7 +185,7 @@ class Gates:
         for name in (".pre-commit-hooks.yaml", "pyproject.toml"):
             shutil.copy(os.path.join(ROOT, name), hooks)
         git = lambda folder, *words: subprocess.run(("git",) + words, cwd=folder, env=self.env, check=True, capture_output=True)
-        with open(os.path.join(ROOT, "docs", "guides", "check.md")) as f:
+        with open(os.path.join(ROOT, "docs", "how-to", "check-deployments.md")) as f:
             shown = re.search(r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", f.read(), re.S).group(1)
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "release"], ["tag", re.search(r"rev: (\S+)", shown).group(1)]):
             git(hooks, *words)

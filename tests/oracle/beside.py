@@ -1,6 +1,6 @@
 """Plan beside a dry start, row by row: the same phases, the same owners, what was foreseen and what was measured.
 
-    tests/oracle/beside.py BINARY [--missing] [--results FILE] [--write docs/beside.md] [VERSION...]
+    tests/oracle/beside.py BINARY [--missing] [--results FILE] [--write docs/evidence/plan-vs-dryrun.md] [VERSION...]
 
 Each start is a line of beside.jsonl; the table is made from all lines, the newest engine first, so a release that is not installed
 keeps its rows. Exit code 1 when a dry start has a row whose phase or owner plan does not know."""
@@ -20,7 +20,7 @@ MODEL, DEVICE, FLAGS = "qwen3-4b", ["--gpu", "4090"], ["--max-num-seqs", "32", "
 HEAD = """# Plan beside a dry start
 
 What `oomsight plan` foresees and what `oomsight dryrun` measures of the same start, row by row: %s on an RTX 4090 with
-`%s`, CUDA graphs on, from a config alone. Made by `tests/oracle/beside.py build/cli/oomsight --write docs/beside.md`, in GiB.
+`%s`, CUDA graphs on, from a config alone. Made by `tests/oracle/beside.py build/cli/oomsight --write docs/evidence/plan-vs-dryrun.md`, in GiB.
 Estimates have their range beside them; `-`: that side has no such row. A dry start cannot see what lies outside PyTorch (context,
 kernels, graph objects): those rows have a range on the right as well, are the model of the device in both columns, and are not counted. What PyTorch keeps in its cache counts where it was
 taken, so a measured row can be larger than the live bytes that plan foresees; where a copy of the embedding stays in the cache ("kept by the

@@ -1,4 +1,4 @@
-// Drives the unmodified caching allocator of a torch wheel with the text form of a trace (docs/formats/trace.md) and
+// Drives the unmodified caching allocator of a torch wheel with the text form of a trace (docs/reference/formats/trace.md) and
 // writes what it answered as JSON lines, the form tools/score_replay.py compares with.
 // usage: driver TRACE.txt OUT.jsonl | driver bench LIVE EVENTS
 // TORCH is the version as a number: 21300 for 2.13.0.

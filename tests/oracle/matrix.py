@@ -1,6 +1,6 @@
 """Real engines on stand-in devices: every point of points.py whose engine is installed, one start after the other.
 
-    tests/oracle/matrix.py BINARY [--missing] [--once] [--only TEXT]... [--results FILE] [--write docs/oracle.md] [VERSION...]
+    tests/oracle/matrix.py BINARY [--missing] [--once] [--only TEXT]... [--results FILE] [--write docs/evidence/engines-tried.md] [VERSION...]
 
 Each result is a line of results.jsonl as soon as it is there; lines of engines that are not installed stay. --missing
 starts only what has no line yet; --only takes points whose version, way or model has TEXT in it. The table is made from

@@ -1,4 +1,4 @@
-"""Random traces of allocator calls in the text form of docs/formats/trace.md: random devices, settings, streams, pools,
+"""Random traces of allocator calls in the text form of docs/reference/formats/trace.md: random devices, settings, streams, pools,
 captures. Every choice comes from one seed. Only sequences that a program can make: pools are created before they are
 entered, left in order, and never entered after they were given up."""
 import math

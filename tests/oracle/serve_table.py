@@ -1,6 +1,6 @@
 """What serves on a GPU that is not there: releases x ways, requests answered, answers a second, the device's run-time peak beside plan's.
 
-    tests/oracle/serve_table.py BINARY [--release VERSION]... [--start NAME]... [--page docs/serving.md]
+    tests/oracle/serve_table.py BINARY [--release VERSION]... [--start NAME]... [--page docs/evidence/serving.md]
 
 A start is one engine; the ways of it are loads one after the other. Results are kept in tests/oracle/serving.jsonl, a line per start, the
 newest; the page is written from them, and says which cells were not tried. The engines are those of OOMSIGHT_VENVS."""
@@ -302,7 +302,7 @@ def page(rows):
     names = list(STARTS) + [start + ", offline" for start in [*STARTS, "eager", "graphs"]]
     order = sorted(rows.values(), key=lambda row: (engines.version_key(row["release"]), names.index(row["start"])))
     out = ["# What serves on the stand-in device", "",
-           "Written by `tests/oracle/serve_table.py BINARY --page docs/serving.md` from starts of %s. Models of two layers with dummy weights; answers a second" % " to ".join(sorted({dates[0], dates[-1]})),
+           "Written by `tests/oracle/serve_table.py BINARY --page docs/evidence/serving.md` from starts of %s. Models of two layers with dummy weights; answers a second" % " to ".join(sorted({dates[0], dates[-1]})),
            "are those of a shared machine of two cores and say nothing about a GPU. Peaks are of the whole device while it serves, in GiB: measured, and the largest",
            "run-time phase of `plan`; then the same without the KV cache, in MiB, because the cache is most of a device and hides the rest. Steps are what a part of a",
            "step took at most beyond what was held before it, in MiB.", "",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Dry starts of SGLang beside `plan` of the same command: static fraction, weights, tokens, peaks.
 
-    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [--write docs/sglang.md] [VERSION...]
+    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [--write docs/evidence/sglang.md] [VERSION...]
 
 Each start is a line of sglang.jsonl, with the first words of its failure when there was none; the table is made of all lines and stands in
 the document between two marks. `given`: what plan says when it is told the memory that was free before loading. Environments are

@@ -3,7 +3,7 @@
  * whole engines run on live in shim/.
  *
  * One object, loaded under three names (libcudart, libcuda, libnvidia-ml). OOS_TOTAL, OOS_BASE (bytes) and OOS_PLACEMENT
- * (bump or firstfit) describe the device; docs/formats/trace.md says how it behaves. */
+ * (bump or firstfit) describe the device; docs/reference/formats/trace.md says how it behaves. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

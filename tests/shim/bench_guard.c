@@ -1,5 +1,5 @@
 /* What the guard costs: bench_guard GUARD.so. The program measures itself with and without it, in turns, and takes the best of each: a
- * million kernel launches, and allocations with their frees. Prints; fails only when it is ten times over what docs/guides/run.md says. */
+ * million kernel launches, and allocations with their frees. Prints; fails only when it is ten times over what docs/how-to/limit-memory.md says. */
 #include "cuda.h"
 #include "program.h"
 

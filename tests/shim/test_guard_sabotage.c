@@ -1,5 +1,5 @@
 /* Sabotage of the guard: whatever is wrong with its file, its place or its caller, a program gets the same answers as without it. The
- * table of docs/guides/run.md is this one. Started with the guard preloaded. */
+ * table of docs/how-to/limit-memory.md is this one. Started with the guard preloaded. */
 #include "cuda.h"
 #include "program.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/beside.md counts as measured what a dry start counted, and is what its records say."""
+"""docs/evidence/plan-vs-dryrun.md counts as measured what a dry start counted, and is what its records say."""
 import os
 import re
 import sys
@@ -30,7 +30,7 @@ class Beside(unittest.TestCase):
 
     def test_the_document_says_what_the_records_say(self):
         records = engines.read_results(os.path.join(ROOT, "tests/oracle/beside.jsonl"), beside.key)
-        with open(os.path.join(ROOT, "docs/beside.md"), encoding="utf-8") as f:
+        with open(os.path.join(ROOT, "docs/evidence/plan-vs-dryrun.md"), encoding="utf-8") as f:
             said = re.findall(r"^\S+, \d+ rows measured.*$", f.read(), re.M)
         self.assertEqual(sorted(said), sorted(beside.table(r)[0][2] for r in records.values()))
 

@@ -1,4 +1,4 @@
-"""The walks of docs/architecture.md go through functions that exist: every `name` (`file`) is looked for in that file."""
+"""The walks of docs/contributing/architecture.md go through functions that exist: every `name` (`file`) is looked for in that file."""
 import os
 import re
 import sys
@@ -12,7 +12,7 @@ def walks(text):
 
 
 def main():
-    with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "docs", "contributing", "architecture.md"), encoding="utf-8") as f:
         text = " ".join(walks(f.read()).split())
     bad, seen = [], 0
     for name, path in re.findall(r"`([A-Za-z_]+)`\s+\(`([\w./-]+)`", text):

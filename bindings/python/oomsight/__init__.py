@@ -123,7 +123,7 @@ def check(*paths: Path, gpu: Optional[str] = None, gpu_total: Optional[Size] = N
 
 
 def matrix(path: Path, *, models: Optional[Path] = None, hub: bool = True, threads: Optional[int] = None, data: Optional[Path] = None) -> Matrix:
-    """Every combination of the models, GPUs, flags and versions in a file (docs/formats/matrix.md), planned."""
+    """Every combination of the models, GPUs, flags and versions in a file (docs/reference/formats/matrix.md), planned."""
     from ._command import told
 
     options = ["--json", "--quiet", "--mode", "plan"] + ([] if hub else ["--offline"])

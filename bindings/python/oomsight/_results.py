@@ -1,4 +1,4 @@
-"""Results with types. The figures are those of the JSON reports (docs/formats), read when they are first asked for; the raw
+"""Results with types. The figures are those of the JSON reports (docs/reference/formats), read when they are first asked for; the raw
 object is in `data`. Bytes are integers, an unknown quantity is None, never 0."""
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 

@@ -1,4 +1,4 @@
-"""pytest --phantom L4: the whole run on a stand-in device, for tests of memory on machines without one (docs/guides/tests.md).
+"""pytest --phantom L4: the whole run on a stand-in device, for tests of memory on machines without one (docs/how-to/test-an-engine-in-ci.md).
 
 pytest starts itself again under `oomsight dryrun` before any conftest is read, so that every process of the run has the stand-ins in
 front of it. Sizes are real and values are not: no kernel computes anything."""

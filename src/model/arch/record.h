@@ -1,4 +1,4 @@
-/* A record of data/models: one model family or one tower, in words of a closed vocabulary (docs/formats/models.md). Records come
+/* A record of data/models: one model family or one tower, in words of a closed vocabulary (docs/reference/formats/models.md). Records come
  * from strangers as configs do: what is not understood is an error that names the file and the key. */
 #ifndef OOS_MODEL_RECORD_H
 #define OOS_MODEL_RECORD_H

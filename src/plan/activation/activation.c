@@ -55,7 +55,7 @@ static void batch_of(const oos_setup *setup, const oos_backend_choice *backend, 
     ret_batch->count = oos_setup_stage_layers(setup, stage, &ret_batch->layer);
 }
 
-/* Error bars, from the whole starts of 0.32.0 on a stand-in device (docs/accuracy.md): the forward is within 5 % or
+/* Error bars, from the whole starts of 0.32.0 on a stand-in device (docs/evidence/accuracy.md): the forward is within 5 % or
  * 0.05 GiB there; a compiled forward and older releases are less well known. */
 static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_percent, const char *how)
 {

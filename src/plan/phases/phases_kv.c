@@ -74,7 +74,7 @@ static void judge(const oos_plan *plan, oos_limit limit, oos_moment *moment)
 
 /* What no term explains takes memory more often than it gives some: of the plans that are off by a hundredth of the device, and whose
  * sampler is known, 18 of 23 foresaw too much for the cache. So 1.1 hundredths of the device, at least 260 MiB, on that side, and half a
- * hundredth, at least 160 MiB, on the other. Chosen on two sets of measured starts (docs/accuracy.md). Independent of the rows,
+ * hundredth, at least 160 MiB, on the other. Chosen on two sets of measured starts (docs/evidence/accuracy.md). Independent of the rows,
  * so it adds as a square. Twice as much of a release that nobody has run. */
 static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *moment)
 {
