@@ -1,0 +1,117 @@
+/* The notes of a plan: what was assumed, what is not modelled, what may be mistyped. */
+#include "api/plan_handle.h"
+
+enum { NOTES_MAX = 64, ASSUMED_MAX = 8 };
+
+static void note(const char **notes, size_t *count, const char *text)
+{
+    if (text && *count < NOTES_MAX) notes[(*count)++] = text;
+}
+
+static void assume(oos_plan *plan, const char **list, const char *text)
+{
+    if (text && plan->assumed_count < ASSUMED_MAX) list[plan->assumed_count++] = text;
+}
+
+/* What stands in the first lines. */
+static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
+{
+    const char **list = OOS_NEW_ARRAY(plan->arena, const char *, ASSUMED_MAX);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
+    plan->plan.assumed = list;
+    assume(&plan->plan, list, ask->gpu_note);
+    assume(&plan->plan, list, ask->held);
+    if (plan->plan.asked)
+        assume(&plan->plan, list,
+               oos_arena_format(plan->arena, "the command in the words of %s: `%s`", plan->plan.engine->title,
+                                plan->plan.asked));
+    if (plan->start.model && plan->start.model->from_catalogue)
+        assume(&plan->plan, list, "the model's config of the catalogue");
+    uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
+    uint64_t const each = count / oos_max(1, plan->plan.setup->pp);
+    if (count > ranks && plan->plan.setup->dp <= 1)
+        assume(&plan->plan, list,
+               oos_arena_format(
+                   plan->arena,
+                   (each & (each - 1)) == 0 ? "%llu of %llu GPUs (--tensor-parallel-size %llu uses all)"
+                                            : "%llu of %llu GPUs",
+                   (unsigned long long)ranks, (unsigned long long)count, (unsigned long long)each));
+    if (ask->release_from)
+        assume(&plan->plan, list,
+               oos_arena_format(plan->arena, "%s %s, %s", plan->plan.engine->title, plan->plan.engine_version,
+                                ask->release_from));
+    return OOMSIGHT_OK;
+}
+
+/* What becomes of each environment variable that does not enter the plan. */
+static void variables_note(oomsight_plan *plan, const char **notes, size_t *count)
+{
+    char version[32];
+    oos_version_print(plan->start.version, version, sizeof version);
+    for (size_t i = 0; i < plan->env.variable_count; i++) {
+        const oos_given_variable *v = &plan->env.variables[i];
+        if (v->effect == OOS_ENV_ABSENT)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s is no variable of %s %s: it has no effect%s", v->name,
+                                  plan->engine->words->title, version,
+                                  v->logged ? ", and the engine logs it as unknown" : ""));
+        else if (v->effect == OOS_ENV_UNMODELLED && v->why)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s can move memory but is not modelled (%s)", v->name,
+                                  v->why));
+        else if (v->effect == OOS_ENV_UNMODELLED)
+            note(notes, count,
+                 oos_arena_format(plan->arena, "%s: whether it moves memory is not known", v->name));
+    }
+}
+
+/* What is not modelled, what the user may have mistyped. */
+static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
+{
+    const char **notes = OOS_NEW_ARRAY(plan->arena, const char *, NOTES_MAX);
+    if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
+    size_t count = 0;
+    const oos_setup *setup = plan->plan.setup;
+    for (size_t i = 0; i < plan->translation.left_out_count; i++)
+        note(notes, &count, plan->translation.left_out[i]);
+    for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
+    for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
+    if (plan->plan.backend.reason && !plan->plan.backend.forced && !plan->plan.backend.refused)
+        note(notes, &count,
+             oos_arena_format(plan->arena, "attention backend %s: %s", plan->plan.backend.name,
+                              plan->plan.backend.reason));
+    if (setup->device.count > 1 && setup->tp * setup->pp * setup->dp > setup->device.count)
+        note(notes, &count,
+             oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
+                              (unsigned long long)(setup->tp * setup->pp * setup->dp),
+                              (unsigned long long)setup->device.count));
+    if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
+        note(notes, &count,
+             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader");
+    for (size_t i = 0; i < plan->serve.flag_count; i++) {
+        const oos_given_flag *flag = &plan->serve.flags[i];
+        if (flag->effect == OOS_FLAG_UNKNOWN)
+            note(notes, &count,
+                 oos_arena_format(plan->arena, "%s is not a flag of this version%s%s", flag->name,
+                                  flag->nearest ? "; nearest: " : "", flag->nearest ? flag->nearest : ""));
+        else if (flag->effect == OOS_FLAG_UNMODELLED)
+            note(notes, &count,
+                 oos_arena_format(plan->arena, "%s can move memory but is not modelled", flag->name));
+        else if (flag->effect == OOS_FLAG_NO_MEMORY)
+            note(notes, &count, oos_arena_format(plan->arena, "%s: no effect on memory", flag->name));
+        if (flag->note) note(notes, &count, oos_arena_format(plan->arena, "%s: %s", flag->name, flag->note));
+    }
+    variables_note(plan, notes, &count);
+    plan->plan.notes = notes;
+    plan->plan.note_count = count;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_ask_notes(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
+{
+    if (plan->translation.count)
+        plan->plan.asked =
+            oos_serve_whole(plan->arena, ask->words, ask->word_count, 0, &plan->serve, NULL, 0, NULL, 0);
+    OOS_TRY(assumed_gather(plan, ask, reterr));
+    return notes_gather(plan, reterr);
+}

@@ -1,0 +1,138 @@
+/* What a plan offers: fixes with their whole commands, GPUs on which it starts; and how certain each is. */
+#include "api/plan_handle.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "command/variables.h"
+#include "command/wrapped.h"
+#include "plan/doubt.h"
+#include "report/plan.h"
+
+#include <string.h>
+
+/* The whole command of a fix; around what a shell runs as one line that shell stays. */
+static const char *command_form(oomsight_plan *plan, const oos_plan_ask *ask, const oos_fix *fix)
+{
+    const oomsight_plan_params *params = ask->params;
+    size_t const line = oos_wrapped_line(params->command, params->command_count);
+    bool const wrapped = line < params->command_count;
+    size_t const from =
+        params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
+    const char *inner = oos_serve_whole(plan->arena, ask->words, ask->word_count, from, &plan->serve,
+                                        fix->change, fix->change_count, fix->leave_out, fix->leave_out_count);
+    if (!wrapped || !inner) return inner;
+    oos_text text = {0};
+    oos_command_put(plan->arena, &text, params->command, line);
+    oos_text_put(&text, " ");
+    oos_serve_quote(&text, inner);
+    const char *copy = text.failed ? NULL : oos_arena_copy(plan->arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return copy;
+}
+
+static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, oos_fix *fixes,
+                                  oomsight_error *reterr)
+{
+    size_t const count = plan->plan.fix_count;
+    plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
+    if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    for (size_t i = 0; i < count; i++) {
+        fixes[i].command = command_form(plan, ask, &fixes[i]);
+        plan->fix_flags[i] = oos_report_plan_change(plan->arena, &fixes[i]);
+        if (!plan->fix_flags[i] || !fixes[i].command)
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
+    }
+    return OOMSIGHT_OK;
+}
+
+/* What would help; for every GPU: which of them it takes, and that is the answer, so it is never left out. */
+static oomsight_status search(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
+{
+    bool const every = oos_ask_is_every_gpu(ask);
+    if (ask->params->skip_fixes && !every) return OOMSIGHT_OK;
+    if (every && !plan->engine->choose)
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for %s", oos_engine_default->title);
+    oos_arena *scratch = oos_arena_create(64 << 10);
+    if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
+    oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(
+        plan->arena, scratch, &plan->start, plan->facts, &ask->params->data->gpus, &plan->plan, reterr);
+    oos_arena_free(scratch);
+    return status;
+}
+
+/* GPUs that the release's PyTorch has code for; of others none is offered. */
+static size_t runnable(const oomsight_plan *plan, const oos_gpus *gpus, oos_need_gpu *list, size_t count)
+{
+    const oos_torch_build *build = oos_torch_find(&plan->facts->torch, plan->plan.setup->rules->torch_minor);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ignored;
+        const oos_gpu *gpu = oos_gpus_find(gpus, oos_view_of(list[i].gpu), &ignored);
+        oos_torch_support const support = gpu && gpu->memory != OOS_MEMORY_UNIFIED
+                                              ? oos_torch_supports(build, gpu->capability)
+                                              : OOS_TORCH_WHEEL;
+        if (support == OOS_TORCH_NONE || (support == OOS_TORCH_OTHER && gpu->capability < build->sm[0]))
+            continue;
+        list[kept] = list[i];
+        if (plan->plan.doubt_count && list[kept].verdict == OOMSIGHT_VERDICT_FITS)
+            list[kept].verdict = OOMSIGHT_VERDICT_TIGHT;
+        kept++;
+    }
+    return kept;
+}
+
+/* Of a plan for every GPU the answer is that of the best of them, not of the one that was tried first. */
+static void answer_of_choices(oos_plan *plan)
+{
+    const oos_need_gpu *best = NULL;
+    for (size_t i = 0; i < plan->choice_count; i++)
+        if (!best || plan->choices[i].probability > best->probability) best = &plan->choices[i];
+    if (!best) return;
+    plan->verdict = best->verdict;
+    plan->probability = best->probability;
+    plan->kv.tokens = best->kv_tokens;
+    plan->phase = OOS_PHASE_COUNT;
+    plan->doubt_count = 0;
+}
+
+static oomsight_status offers_settle(oomsight_plan *plan, const oos_gpus *gpus, oomsight_error *reterr)
+{
+    oos_plan *p = &plan->plan;
+    if (p->choices) {
+        oos_need_gpu *list = OOS_NEW_ARRAY(plan->arena, oos_need_gpu, p->choice_count + 1);
+        if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the choices");
+        for (size_t i = 0; i < p->choice_count; i++) list[i] = p->choices[i];
+        p->choice_count = runnable(plan, gpus, list, p->choice_count);
+        p->choices = list;
+        answer_of_choices(p);
+    }
+    if (p->needs) {
+        oos_needs *needs = OOS_NEW(plan->arena, oos_needs);
+        if (!needs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the needs");
+        *needs = *p->needs;
+        needs->gpu_count = runnable(plan, gpus, needs->gpus, needs->gpu_count);
+        p->needs = needs;
+    }
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
+{
+    OOS_TRY(search(plan, ask, reterr));
+    /* What is certain, now that everything is known: the plan, its fixes and what else is offered. */
+    oos_doubt_facts const facts = {
+        .torch = &plan->facts->torch,
+        .title = plan->plan.engine->title,
+        .release = plan->plan.engine_version,
+        .measured = oos_rule_book_measured(plan->facts->rules, plan->start.version),
+        .newer = ask->newer,
+    };
+    OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
+    OOS_TRY(offers_settle(plan, &ask->params->data->gpus, reterr));
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.fix_count + 1);
+    if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    for (size_t i = 0; i < plan->plan.fix_count; i++) fixes[i] = plan->plan.fixes[i];
+    oos_doubts_apply(&plan->plan, fixes);
+    plan->plan.fixes = fixes;
+    oos_assert(oos_plan_is_sound(&plan->plan));
+    return flags_form(plan, ask, fixes, reterr);
+}

@@ -1,0 +1,183 @@
+/* The command of a plan: which engine it starts, its words, and the release. */
+#include "api/plan_handle.h"
+#include "command/wrapped.h"
+
+#include <string.h>
+
+/* NAME=value words of the environment, as if they stood before the command. */
+static oomsight_status command_words(oos_arena *arena, const oomsight_plan_params *params,
+                                     const char *const **ret_words, size_t *ret_count, oomsight_error *reterr)
+{
+    size_t const count = params->environment_count + params->command_count;
+    const char **words = OOS_NEW_ARRAY(arena, const char *, count);
+    if (!words) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    for (size_t i = 0; i < params->environment_count; i++) words[i] = params->environment[i];
+    for (size_t i = 0; i < params->command_count; i++)
+        words[params->environment_count + i] = params->command[i];
+    *ret_words = words;
+    *ret_count = count;
+    return OOMSIGHT_OK;
+}
+
+/* Of another program nothing is known, so nothing is planned. */
+static oomsight_status engine_is_planned(const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    const char *other = oos_engine_other_of(words, word_count);
+    if (!other) return OOMSIGHT_OK;
+    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "the command starts %s, which is not planned here (%s are)",
+                    other, oos_engine_titles());
+}
+
+/* The engine that is asked for, or the one whose command it is. */
+static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_params *params,
+                                   const char *const *words, size_t word_count, oomsight_error *reterr)
+{
+    const oos_engine_words *named =
+        params->engine ? oos_engine_words_find(params->engine) : oos_engine_words_of(words, word_count);
+    if (params->engine && !named)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'; %s are planned", params->engine,
+                        oos_engine_titles());
+    plan->engine = oos_engine_find(named ? named : oos_engine_default);
+    return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
+}
+
+/* `--engine sglang -- MODEL ...`: what does not start the engine is what it is started with. */
+static oomsight_status words_begin(oos_arena *arena, const oos_engine *engine, const char *const **words,
+                                   size_t *word_count, oomsight_error *reterr)
+{
+    oos_serve_entry entry;
+    size_t bare = 0; /* behind NAME=value words; keywords of LLM(...) are of that form, too */
+    while (bare < *word_count && strpbrk((*words)[bare], "=(")) bare++;
+    if (bare == *word_count) return OOMSIGHT_OK;
+    for (size_t i = 0; i < *word_count; i++)
+        if (engine->dialect->entry_at(*words, *word_count, i, &entry)) return OOMSIGHT_OK;
+    const char **list = OOS_NEW_ARRAY(arena, const char *, *word_count + 2);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    memcpy(list, *words, bare * sizeof *list);
+    list[bare] = engine->words->name;
+    list[bare + 1] = "serve";
+    memcpy(list + bare + 2, *words + bare, (*word_count - bare) * sizeof *list);
+    *words = list;
+    *word_count += 2;
+    return OOMSIGHT_OK;
+}
+
+/* An id or a folder, and nothing but flags behind it: people who ask about a model have no command yet. */
+static bool is_model_alone(const char *const *words, size_t count)
+{
+    size_t at = 0;
+    while (at < count && strchr(words[at], '=')) at++;
+    return at < count && words[at][0] != '-' && strchr(words[at], '/') && !strpbrk(words[at], "( ") &&
+           (at + 1 == count || words[at + 1][0] == '-');
+}
+
+static bool knows_flags(const oos_flag_table *table, oos_version version, const char *const *words,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        oos_view const name = {words[i], strcspn(words[i], "=")};
+        if (strncmp(words[i], "--", 2) == 0 && !oos_flags_find(table, name, version).record) return false;
+    }
+    return true;
+}
+
+static oos_version newest(const oos_rule_book *book)
+{
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(book, &versions);
+    return versions[count - 1];
+}
+
+/* The engine in whose words the command is: the one it starts; of a model and flags alone the one that is asked for, if it knows
+ * them all, or the first that does. */
+static oomsight_status spoken_find(const oomsight_plan *plan, const oomsight_plan_params *params,
+                                   const char *const *words, size_t word_count, const oos_engine **ret_engine,
+                                   const oos_engine_facts **ret_facts, oomsight_error *reterr)
+{
+    const oos_engine_words *named = oos_engine_words_of(words, word_count);
+    *ret_engine = named ? oos_engine_find(named) : plan->engine;
+    *ret_facts = plan->facts;
+    if (named) return oos_api_facts(params->data, *ret_engine, ret_facts, reterr);
+    if (knows_flags(&plan->facts->flags, newest(plan->facts->rules), words, word_count)) return OOMSIGHT_OK;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const oos_engine *other = oos_engine_find(&oos_engine_list[i]);
+        const oos_engine_facts *facts;
+        OOS_TRY(oos_api_facts(params->data, other, &facts, reterr));
+        if (!knows_flags(&facts->flags, newest(facts->rules), words, word_count)) continue;
+        *ret_engine = other;
+        *ret_facts = facts;
+        break;
+    }
+    return OOMSIGHT_OK;
+}
+
+/* The command in the words of the engine that is asked for. `plan->translation` has what can't be said there. */
+static oomsight_status words_translate(oomsight_plan *plan, const oomsight_plan_params *params,
+                                       const char *const **words, size_t *word_count, oomsight_error *reterr)
+{
+    const oos_engine *spoken;
+    const oos_engine_facts *facts;
+    OOS_TRY(spoken_find(plan, params, *words, *word_count, &spoken, &facts, reterr));
+    if (spoken == plan->engine) {
+        if (oos_engine_words_of(*words, *word_count)) return OOMSIGHT_OK;
+        return words_begin(plan->arena, plan->engine, words, word_count, reterr);
+    }
+    oos_serve serve;
+    oos_engine_env env;
+    OOS_TRY(words_begin(plan->arena, spoken, words, word_count, reterr));
+    OOS_TRY(oos_serve_read_as(spoken->dialect, plan->arena, *words, *word_count, &facts->flags,
+                              newest(facts->rules), &serve, &env, reterr));
+    OOS_TRY(oos_translate(plan->arena, params->data->dir, spoken, &serve, plan->engine, &plan->translation,
+                          reterr));
+    *words = plan->translation.words;
+    *word_count = plan->translation.count;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
+{
+    const oomsight_plan_params *params = ask->params;
+    OOS_TRY(command_words(plan->arena, params, &ask->words, &ask->word_count, reterr));
+    if (!oos_wrapped_open(plan->arena, ask->words, ask->word_count, &ask->words, &ask->word_count))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    OOS_TRY(engine_is_planned(ask->words, ask->word_count, reterr));
+    OOS_TRY(engine_find(plan, params, ask->words, ask->word_count, reterr));
+    if (!params->engine && !is_model_alone(ask->words, ask->word_count)) return OOMSIGHT_OK;
+    return words_translate(plan, params, &ask->words, &ask->word_count, reterr);
+}
+
+/* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
+oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
+{
+    const char *image = oos_wrapped_version(plan->arena, ask->words, ask->word_count);
+    bool const here = ask->machine && !oos_wrapped_container(ask->words, ask->word_count);
+    const char *installed =
+        here ? oos_installed_version(&ask->machine->installed, plan->engine->words->name) : NULL;
+    const oos_version *versions;
+    size_t const count = oos_rule_book_versions(plan->facts->rules, &versions);
+    oos_version version = versions[count - 1];
+    const char *given = ask->params->engine_version;
+    bool const moving = given && (strcmp(given, "latest") == 0 || strcmp(given, "nightly") == 0);
+    if (!given || moving) {
+        ask->release_from = "the newest known";
+        if (moving)
+            given = NULL;
+        else if (image && oos_version_parse(oos_view_of(image), &version))
+            ask->release_from = "by the tag of the image";
+        else if (installed && oos_version_parse(oos_view_of(installed), &version))
+            ask->release_from = "as installed here";
+    }
+    if (given && !oos_version_parse(oos_view_of(given), &version))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1, latest or nightly",
+                        given);
+    if (given && strchr(given, ','))
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s': a plan is for one version", given);
+    OOS_TRY(oos_rule_book_reaches(plan->facts->rules, version, reterr));
+    if (version > versions[count - 1])
+        ask->newer = "This version is newer than any known here: the rules of the newest known one are used.";
+    else if (moving && strcmp(ask->params->engine_version, "nightly") == 0)
+        ask->newer =
+            "A nightly build is newer than any known here: the rules of the newest known release are used.";
+    plan->start.version = version;
+    return OOMSIGHT_OK;
+}
