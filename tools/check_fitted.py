@@ -11,11 +11,11 @@ import sys
 
 FEW = 3
 SAID = re.compile(r"(?i)\b(one start\b(?! ?[.,;:]? ?(phase|is planned))|one source|was chosen,|was chosen to|chosen,? (not|to|on)|not measured|fitted on)")
-LOOKED_AT = ("src/plan", "src/facts", "src/engines")
+LOOKED_AT = ("src/plan", "src/sizes", "src/facts", "src/engines")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # Sentences of what a file is about, and choices that are no bytes.
-NO_CONSTANT = {"src/plan/plan.c", "src/plan/plan.h", "src/plan/outside.h", "src/plan/setup/setup.h", "src/plan/solve/solve_points.c",
-               "src/plan/solve/solve_trial.h", "src/engines/engine.h"}
+NO_CONSTANT = {"src/engines/vllm/plan.c", "src/plan/plan.h", "src/engines/vllm/outside.h", "src/engines/vllm/setup/setup.h", "src/engines/vllm/solve/solve_points.c",
+               "src/engines/vllm/solve/solve_trial.h", "src/engines/engine.h"}
 
 
 def listed(root):

@@ -20,8 +20,9 @@ MAY_SEE = {
     "log": {"base", "match"},
     "trace": {"base", "facts"},
     "matrix": {"base", "match", "facts", "command"},
-    "plan": {"base", "facts", "model", "command", "ledger"},
-    "engines": {"base", "facts", "model", "command", "ledger", "plan"},
+    "sizes": {"base", "facts", "model", "command", "ledger"},
+    "plan": {"base", "facts", "model", "command", "ledger", "sizes"},
+    "engines": {"base", "facts", "model", "command", "ledger", "sizes", "plan"},
     "explain": {"base", "match", "facts", "model", "command", "log", "ledger"},
     "dryrun": {"base", "facts", "ledger", "match", "explain"},
     "replay": {"base", "facts", "trace", "ledger"},
@@ -31,6 +32,8 @@ MAY_SEE = {
     "follow": {"base", "match", "facts", "log", "ledger", "explain", "report"},
 }
 MAY_SEE["api"] = set(MAY_SEE)  # joins everything
+# Against the arrows, while types are taken out of the engine that they were written for.
+NOT_YET = {("plan", "engines"), ("sizes", "engines")}
 TABLES = {"ledger/phase.def", "ledger/owner.def"}  # words alone: no code, no other include
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
@@ -64,6 +67,8 @@ def check(root, path):
             else:
                 allowed = set()  # cli sees oomsight_private.h, bindings the public header, and their own folder without a path
             if parts[0] == "shim" and found.group(1) in TABLES:
+                continue
+            if parts[0] == "src" and (parts[1], seen) in NOT_YET:
                 continue
             if seen not in allowed:
                 yield "%s:%d: %s may not include %s" % (os.path.relpath(path, root), number, "/".join(parts[:2]), found.group(1))
@@ -134,18 +139,19 @@ def model_names(root):
 
 
 def shares(root):
-    """{tree below src: per cent of the lines of src}, whole trees and not their leaf folders."""
+    """{tree below src: per cent of the lines of src}, whole trees and not their leaf folders. Each engine is a tree of its own."""
     lines = {}
     for folder, _, names in os.walk(os.path.join(root, "src")):
-        tree = os.path.relpath(folder, root).replace(os.sep, "/").split("/")[1:2]
+        parts = os.path.relpath(folder, root).replace(os.sep, "/").split("/")[1:]
+        tree = "/".join(parts[:2 if parts[:1] == ["engines"] else 1])
         for name in names:
             if tree and name.endswith((".c", ".h", ".def")):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
-                    lines[tree[0]] = lines.get(tree[0], 0) + sum(1 for _ in f)
+                    lines[tree] = lines.get(tree, 0) + sum(1 for _ in f)
     return {tree: 100 * count / sum(lines.values()) for tree, count in lines.items()}
 
 
-CROWDED = 15  # per cent of src/: more than that is several subjects under one name
+CROWDED, CROWDED_ENGINE = 15, 20  # per cent of src/: more than that is several subjects under one name
 
 
 def counts(root):
@@ -165,8 +171,9 @@ def counts(root):
         "model names": told(model_names(root)),
     }
     for tree, share in shares(root).items():
-        if share > CROWDED:
-            result["per cent of src in src/%s" % tree] = (math.ceil(10 * share) / 10, "split it, or take lines out: the limit is %d" % CROWDED)
+        limit = CROWDED_ENGINE if tree.startswith("engines/") else CROWDED
+        if share > limit:
+            result["per cent of src in src/%s" % tree] = (math.ceil(10 * share) / 10, "split it, or take lines out: the limit is %d" % limit)
     return result
 
 

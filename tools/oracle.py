@@ -11,7 +11,7 @@ bytes asked for and taken while loading, KV pages, backend. Starts whose key is 
 taken up again. compare plans the same starts and prints what differs, and nodes per layer (the difference of two numbers of layers).
 release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags, defaults
 and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Of these starts
-the nodes of a layer were taken into src/plan/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
+the nodes of a layer were taken into src/engines/vllm/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
 
 import argparse
 import glob
@@ -279,7 +279,7 @@ def sweep_page(records, lines, tally):
     page = ["# Small starts of the real engine beside plan", "",
             "Written by `tools/oracle.py compare build/cli/oomsight --models DIR --page docs/evidence/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real",
             "engine on a device that is not there (`tools/oracle.py sweep`). DIR has the config.json of each model that the tests lack; without it those starts are left out. Of these",
-            "starts only the nodes of a layer went into `plan` (src/plan/graphs.c); every other key is held back.", "",
+            "starts only the nodes of a layer went into `plan` (src/engines/vllm/graphs.c); every other key is held back.", "",
             f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds') or 0 for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
             "| release | starts | with graphs | models |", "| --- | ---: | ---: | ---: |"]
     for release_ in releases:

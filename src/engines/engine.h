@@ -13,7 +13,7 @@
 
 #include "facts/engine.h"
 #include "facts/torch.h"
-#include "plan/solve/solve.h"
+#include "engines/vllm/solve/solve.h"
 
 /* What one start is planned from. */
 typedef struct oos_start {

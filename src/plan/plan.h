@@ -4,14 +4,14 @@
 
 #include "facts/engine.h"
 #include "ledger/moment.h"
-#include "plan/activation/activation.h"
-#include "plan/arguments/arguments.h"
-#include "plan/backend/backend.h"
-#include "plan/kv/kv.h"
-#include "plan/graphs.h"
-#include "plan/outside.h"
-#include "plan/setup/setup.h"
-#include "plan/weights/weights.h"
+#include "engines/vllm/activation/activation.h"
+#include "engines/vllm/arguments/arguments.h"
+#include "engines/vllm/backend/backend.h"
+#include "engines/vllm/kv/kv.h"
+#include "engines/vllm/graphs.h"
+#include "engines/vllm/outside.h"
+#include "engines/vllm/setup/setup.h"
+#include "sizes/weights.h"
 
 /* A change of the command, planned again. The first of a plan's fixes may be answers: they have a name. */
 typedef struct oos_fix {
@@ -170,7 +170,7 @@ oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error
 
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
 
-/* One start. Fixes and inert flags are left empty: see plan/solve/solve.h. */
+/* One start. Fixes and inert flags are left empty: see engines/vllm/solve/solve.h. */
 oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
                               oos_plan *ret_plan, oomsight_error *reterr);
 

@@ -33,7 +33,7 @@ class Defects(unittest.TestCase):
         for row, words in (("P2\ttests/unit/test_b.c\tit is not there\n", "no file"),
                            ("P2\ttests/unit/test_a.c:another_case\tit is not there\n", "has no another_case"),
                            ("P2\ttests/unit/test_a.c:a_cas\ta part of a name\n", "has no a_cas"),
-                           ("P2\tsrc/plan/plan.c\ta file that tests nothing\n", "is no test"),
+                           ("P2\tsrc/engines/vllm/plan.c\ta file that tests nothing\n", "is no test"),
                            ("P2\ttests/unit/../../tools/x\ta path that leaves\n", "is no test"),
                            ("P2\ttests/unit/test_a.c\t\n", "no sentence"),
                            ("P2\t-\tit was never a defect\n", "without a measurement"),

@@ -85,7 +85,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(list(check_layers.circles()), [])
 
     def test_a_tree_that_grew_over_its_share_fails(self):
-        self.planted("src/plan/planted.h", "int x;\n" * 9000, "per cent of src in src/plan")
+        self.planted("src/plan/planted.h", "int x;\n" * 15000, "per cent of src in src/plan: ")
+        self.planted("src/engines/planted.h", "int x;\n" * 15000, "per cent of src in src/engines: ")
+
+    def test_the_folder_of_an_engine_has_a_share_of_its_own(self):
+        self.planted("src/engines/sglang/planted.h", "int x;\n" * 18000, "per cent of src in src/engines/sglang: ")
 
     def test_lines_in_leaf_folders_count_for_their_tree(self):
         self.planted("src/report/a/planted.h", "int x;\n" * 5000, "per cent of src in src/report: ")

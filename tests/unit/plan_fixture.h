@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-#include "plan/kv/kv.h"
+#include "engines/vllm/kv/kv.h"
 
 typedef struct fixture {
     oos_arena *arena;

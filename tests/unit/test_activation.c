@@ -2,10 +2,10 @@
  * to the byte, and figures move the way the engine's do. */
 #include "unit.h"
 
-#include "plan/activation/activation.h"
-#include "plan/graphs.h"
-#include "plan/outside.h"
-#include "plan/workspace.h"
+#include "engines/vllm/activation/activation.h"
+#include "engines/vllm/graphs.h"
+#include "engines/vllm/outside.h"
+#include "engines/vllm/workspace.h"
 
 /* One start on a device of compute capability 9.0, eager, all defaults given by hand. */
 typedef struct start {

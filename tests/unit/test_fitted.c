@@ -2,8 +2,8 @@
  * moved, a limit that is shifted or a case that is forgotten changes a number here. */
 #include "plan_fixture.h"
 
-#include "plan/graphs.h"
-#include "plan/outside.h"
+#include "engines/vllm/graphs.h"
+#include "engines/vllm/outside.h"
 
 #include <string.h>
 

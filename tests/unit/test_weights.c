@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "model/safetensors.h"
-#include "plan/weights/weights.h"
+#include "sizes/weights.h"
 
 /* Parameter bytes below are those of the engine's own model classes (0.32.0), built without a device. */
 

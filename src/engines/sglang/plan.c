@@ -2,7 +2,7 @@
  * first full chunk of prefill, for which the engine has only guessed. */
 #include "engines/sglang/sglang.h"
 #include "plan/moment.h"
-#include "plan/weights/weights_order.h"
+#include "sizes/torch_segments.h"
 
 #include <math.h>
 

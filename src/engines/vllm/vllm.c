@@ -1,6 +1,6 @@
 /* vLLM behind the seam. What it does is in command/serve*.c and plan/, where most of what other engines share was written for it. */
 #include "engines/vllm/vllm.h"
-#include "plan/forks.h"
+#include "engines/vllm/forks.h"
 
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr)

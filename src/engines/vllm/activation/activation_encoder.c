@@ -1,0 +1,172 @@
+/* The multimodal encoder's dummy run: how many items of the largest size, and the busiest instant of a vision block. The
+ * item sizes are the engine's; the instant is an estimate, since encoders run as plain PyTorch and differ much. */
+#include "engines/vllm/activation/activation_parts.h"
+
+/* The largest dummy item: what it claims of the encoder's budget, and the tokens that come out of it. */
+typedef struct item {
+    uint64_t claimed, tokens;
+} item;
+
+static item plain(uint64_t tokens)
+{
+    return (item){tokens, tokens};
+}
+
+/* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging, or what --mm-processor-kwargs says. */
+static uint64_t qwen_image(const oos_setup *setup)
+{
+    const oos_vision *vision = &setup->model->vision;
+    uint64_t const side = oos_mul(vision->patch, oos_max(1, vision->merge));
+    oos_u64 const pixels = setup->serve->mm_max_pixels;
+    return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side)) : 16384;
+}
+
+/* Frames of the dummy video of Qwen 2 and 2.5, two to a token: as many of the largest image as the length has room for. */
+static uint64_t qwen_frame_pairs(const oos_setup *setup, uint64_t image)
+{
+    uint64_t const room =
+        setup->rules->video_beside_image ? oos_sub(setup->max_model_len, image) : setup->max_model_len;
+    return oos_max(1, oos_min(setup->rules->video_frames / 2, room / image));
+}
+
+/* A video of Qwen3-VL has the pixels of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time
+ * stamps. Frames of Qwen 2 VL and 2.5 VL keep the size of the largest image (their processors' saved limit holds for both), those
+ * of Omni are made smaller, to 768 tokens (0.10.2 and 0.21, two starts; its video processor has a limit of its own). Gemma 4
+ * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens
+ * (63 items in 16,384); towers of fixed size say it themselves. */
+static item largest_item(const oos_setup *setup)
+{
+    const oos_vision *vision = &setup->model->vision;
+    bool const videos = oos_u64_or(setup->serve->mm_videos, 1) > 0;
+    uint64_t const image = qwen_image(setup), pairs = qwen_frame_pairs(setup, image);
+    if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted && videos &&
+        !setup->serve->mm_max_pixels.known)
+        return (item){12288 * 25 / 2, 12288};
+    if (oos_model_type_is(setup, "qwen2_5_omni") && videos)
+        return (item){oos_mul(pairs, image), oos_mul(pairs, oos_min(image, 768))};
+    if ((oos_model_type_is(setup, "qwen2_vl") || oos_model_type_is(setup, "qwen2_5_vl")) && videos)
+        return plain(oos_mul(pairs, image));
+    if (oos_model_type_is(setup, "qwen")) return plain(image);
+    if (oos_model_type_is(setup, "gemma4") && oos_u64_or(setup->serve->mm_videos, 1) > 0) return plain(2496);
+    if (oos_model_type_is(setup, "gemma3") && vision->max_image_tokens)
+        return (item){oos_add(vision->max_image_tokens, 4), vision->max_image_tokens};
+    if (vision->max_image_tokens) return plain(vision->max_image_tokens);
+    uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
+    uint64_t const merge = oos_max(1, vision->merge);
+    return plain(oos_max(1, oos_mul(side, side) / oos_mul(merge, merge)));
+}
+
+/* Vision patches behind one token of the decoder. */
+static uint64_t patches_per_token(const oos_setup *setup, uint64_t tokens)
+{
+    const oos_vision *vision = &setup->model->vision;
+    uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
+    if (vision->max_image_tokens && side && tokens == vision->max_image_tokens)
+        return oos_max(1, oos_mul(side, side) / tokens); /* pooled: Gemma 3 */
+    return oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge));
+}
+
+/* MultiModalBudget: as many items as the batch has tokens for, at least one, no more than the requests may bring. */
+static uint64_t item_count(const oos_batch *batch, uint64_t tokens)
+{
+    const oos_setup *setup = batch->setup;
+    uint64_t const limit = oos_u64_or(setup->serve->mm_images, batch->first_engine ? 1 : 999);
+    uint64_t const prompt = oos_max(1, oos_min(limit, setup->max_model_len / tokens));
+    return oos_max(1, oos_min(batch->tokens / tokens, oos_mul(setup->max_num_seqs, prompt)));
+}
+
+/* Attention of Qwen's towers, read from qwen2_5_vl.py release by release. Alive at the busiest instant, in hidden widths: the
+ * residual and its norm (held by the caller of the module), and of this rank's heads
+ *   0  q, k, v as computed and copied, then one of them in fp32, rotated in fp32, and back          3 + 3 + 2 + 2 + 1
+ *   1  the same with q and k joined first                                                           3 + 3 + 2 + 4 + 4 + 2
+ *   2  q and k gathered once                                                                        3 + 2 + 4 + 4 + 2
+ *   3  in the model's own type; then what attention gives                                           3 + 2 + 2 + 1
+ * where in the last the projection's output is alive as well. A start of Qwen2.5-VL-7B on 0.9.2 has 16.6 in all with
+ * pixels and outputs, where this gives 14; two of Qwen3.5 and 3.6 (0.23, 0.24) have 13.6 and 14.6, where this gives 13.5. */
+static uint64_t rotating_attention(const oos_setup *setup, uint64_t hidden, uint64_t own)
+{
+    static const struct {
+        unsigned whole, heads;
+    } widths[] = {{2, 11}, {2, 18}, {2, 15}, {3, 8}};
+    uint64_t const rule = oos_min(setup->rules->encoder_rotation, 3);
+    return oos_add(oos_mul(widths[rule].whole, hidden), oos_mul(widths[rule].heads, own));
+}
+
+/* Columns over the patches: the busier of attention and MLP (residual, normed input, widths), and what is alive all the time:
+ * pixels; where positions are learnt, their rows; where levels are taken out on the way, those. */
+static uint64_t block_columns(const oos_setup *setup)
+{
+    const oos_vision *vision = &setup->model->vision;
+    bool const rotates = oos_model_type_is(setup, "qwen");
+    bool const gated = oos_model_type_is(setup, "qwen2_5") || oos_model_type_is(setup, "gemma4") ||
+                       oos_model_type_is(setup, "mistral") || oos_model_type_is(setup, "pixtral");
+    uint64_t const wide = oos_per_rank(vision->intermediate, setup->tp);
+    uint64_t const own = oos_per_rank(vision->hidden, setup->tp);
+    uint64_t const mlp = oos_add(oos_mul(3, vision->hidden), oos_mul(gated ? 3 : 2, wide));
+    uint64_t const attention = rotates ? rotating_attention(setup, vision->hidden, own)
+                                       : oos_add(oos_mul(4, vision->hidden), oos_mul(4, own));
+    uint64_t const pixels = oos_mul(oos_mul(vision->channels, oos_mul(vision->patch, vision->patch)),
+                                    oos_max(1, vision->temporal_patch));
+    uint64_t const positions = oos_model_type_is(setup, "qwen3") ? vision->hidden : 0;
+    uint64_t const merged = oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge));
+    uint64_t const levels = oos_mul(vision->deepstack, vision->out_hidden / merged);
+    return oos_add(oos_max(mlp, attention), oos_add(oos_add(pixels, positions), levels));
+}
+
+/* Gemma 4's tower is transformers' own. To 0.21 it is given one frame at a time, with the patches of a whole image (three starts of
+ * 0.19 of two sources say so; the 70 tokens that are asked for a frame are lost between the two libraries), and the rows of
+ * its positions are picked by a one-hot matrix of 64-bit numbers, two for each patch, and a copy of it in the model's type:
+ * nothing in its blocks comes near that. From 0.22 frames of 70 tokens run together, as many as fit a tenth of the device by
+ * that matrix (_encoder_chunk: min(free / 2, total / 10)); newer releases of transformers look the rows up
+ * instead. The pixels of all frames are there all the time. */
+static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
+{
+    const oos_setup *setup = batch->setup;
+    const oos_vision *vision = &setup->model->vision;
+    bool const together = setup->rules->frames_in_chunks, video = one.tokens != vision->max_image_tokens;
+    uint64_t const frames = oos_mul(items, video ? 32 : 1);
+    uint64_t const tokens = video && together ? 70 : vision->max_image_tokens;
+    uint64_t const patches = oos_mul(tokens, oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge)));
+    uint64_t const numbers = oos_mul(oos_mul(patches, 2), vision->one_hot_rows);
+    uint64_t const fit = oos_max(1, setup->device.total_bytes / 10 / oos_max(1, oos_mul(numbers, 16)));
+    uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
+    uint64_t const all = oos_mul(oos_mul(oos_mul(frames, patches), pixels), batch->item);
+    uint64_t const run =
+        together ? oos_mul(oos_mul(oos_mul(oos_min(frames, fit), patches), block_columns(setup)), batch->item)
+                 : oos_mul(numbers, oos_add(8, batch->item));
+    return oos_add(run, all);
+}
+
+/* The dummy items themselves: both engines have them in a variable until the profile run returns, so they lie beside the decoder and the
+ * sampler (0.19.0, Gemma 3 of three sizes: 0.14 to 0.15 GiB more than those take, 32 images of 4.6 MiB). To 0.8 they come in fp32 and the
+ * encoder makes a copy in its own type (0.8.0, Gemma 3 with 63 images: 0.51 GiB more than the copy explains); the newer runner lets go of
+ * them. */
+static uint64_t inputs_of(const oos_setup *setup, uint64_t patches, uint64_t item_bytes)
+{
+    const oos_vision *vision = &setup->model->vision;
+    if (setup->v2_runner || vision->one_hot_rows) return 0;
+    uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
+    return oos_mul(oos_mul(patches, oos_mul(pixels, oos_max(1, vision->temporal_patch))),
+                   setup->rules->pixels_cast ? item_bytes : 4);
+}
+
+void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
+                            uint64_t *ret_input_bytes)
+{
+    const oos_setup *setup = batch->setup;
+    const oos_vision *vision = &setup->model->vision;
+    *ret_run_bytes = *ret_output_bytes = *ret_input_bytes = 0;
+    if (!setup->multimodal || !vision->present || vision->hidden == 0) return;
+    if (oos_flag_or(setup->serve->skip_mm_profiling, false)) return;
+    item const one = largest_item(setup);
+    uint64_t const items = item_count(batch, one.claimed), tokens = oos_mul(items, one.tokens);
+    uint64_t const patches = oos_mul(tokens, patches_per_token(setup, one.tokens));
+    uint64_t const out = oos_mul(vision->out_hidden ? vision->out_hidden : setup->model->hidden,
+                                 oos_add(1, vision->deepstack));
+    uint64_t const budget = oos_max(batch->tokens, one.claimed);
+    bool const widened = setup->rules->encoder_outputs_widened && one.tokens < budget;
+    *ret_run_bytes = vision->one_hot_rows ? frames_run(batch, one, items)
+                                          : oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
+    *ret_input_bytes = inputs_of(setup, patches, batch->item);
+    *ret_output_bytes = oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), batch->item);
+}

@@ -1,0 +1,264 @@
+/* What the engine's model configuration refuses: the architecture, the length, the type, the quantisation. Sources:
+ * vllm/config/model.py, vllm/config/vllm.py. */
+#include "engines/vllm/arguments/arguments_parts.h"
+
+static bool check_architecture(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    char other[32];
+    oos_version at = 0;
+    const char *name = setup->model->architecture;
+    switch (oos_architecture_known_at(setup->rules->facts, name, setup->rules->version, &at)) {
+    case OOS_ARCHITECTURE_LATER:
+        oos_version_print(at, other, sizeof other);
+        return oos_check_refuse(c, "Model architectures ['%s'] are not supported for now (first in %s).",
+                                name, other);
+    case OOS_ARCHITECTURE_GONE:
+        oos_version_print(at, other, sizeof other);
+        return oos_check_refuse(
+            c, "Model architecture %s was supported in vLLM until v%s, and is not supported anymore.", name,
+            other);
+    case OOS_ARCHITECTURE_HERE:
+    case OOS_ARCHITECTURE_UNSURE:
+    case OOS_ARCHITECTURE_UNHEARD: break;
+    }
+    return false;
+}
+
+/* _get_and_verify_max_len() */
+static bool check_length(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    uint64_t const derived = oos_setup_derived_length(setup);
+    if (setup->model->max_position_assumed || !setup->serve->max_model_len.known ||
+        setup->max_model_len <= derived)
+        return false;
+    if (oos_flag_or(setup->env->allow_long_length, false)) return false;
+    oos_check_mend(c, "--max-model-len", derived);
+    return oos_check_refuse(
+        c,
+        "User-specified max_model_len (%llu) is greater than the derived max_model_len "
+        "(max_position_embeddings=%llu) in model's config.json. To allow overriding this maximum, set "
+        "the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.",
+        (unsigned long long)setup->max_model_len, (unsigned long long)derived);
+}
+
+/* _FLOAT16_NOT_SUPPORTED_MODELS */
+static bool check_dtype(oos_check *c)
+{
+    const oos_model *model = c->setup->model;
+    if (c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused ||
+        !oos_setup_unstable_in_float16(model))
+        return false;
+    oos_check_mend_without(c, "--dtype");
+    return oos_check_refuse(c, "The model type '%s' does not support float16.", model->model_type);
+}
+
+/* Methods that stand for one another, by what the checkpoint says: the engine takes the better kernel by itself, or the one
+ * that is named. */
+static bool same_family(const char *checkpoint, const char *asked)
+{
+    static const char *const families[][8] = {
+        {"awq", "awq_marlin", "auto_awq", "awq_triton"},
+        {"gptq", "gptq_marlin", "auto_gptq", "marlin", "gptq_marlin_24", "gptq_bitblas"},
+        {"mxfp4", "gpt_oss_mxfp4"},
+        {"fp8", "deepseek_v4_fp8"},
+    };
+    if (strcmp(checkpoint, asked) == 0) return true;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        bool has = false, wants = false;
+        for (size_t k = 0; k < 8 && families[i][k]; k++) {
+            has |= strcmp(families[i][k], checkpoint) == 0;
+            wants |= strcmp(families[i][k], asked) == 0;
+        }
+        if (has && wants) return true;
+    }
+    return false;
+}
+
+/* A method by the name it has in the release: AutoRound became a part of INC. */
+static const char *name_here(const oos_check *c, const char *name)
+{
+    const oos_rules *rules = c->setup->rules;
+    bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
+    oos_quant_limits method;
+    return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
+}
+
+static bool method_here(const oos_check *c, const char *name)
+{
+    oos_quant_limits method;
+    return oos_quant_method_find(c->setup->rules->facts, name, c->setup->rules->version, &method);
+}
+
+/* What a release makes of a checkpoint's own method before it looks at the flag. */
+typedef struct own_method {
+    const char *name; /* NULL: the checkpoint has none */
+    bool wins;        /* whatever the flag says (override_quantization_method) */
+    bool unknown;     /* a scheme of ModelOpt that the release has no name for */
+} own_method;
+
+static own_method modelopt_method(const oos_check *c, const char *has)
+{
+    const oos_model *model = c->setup->model;
+    const char *algo = model->modelopt_algo;
+    own_method own = {.name = has};
+    if (!algo) return own;
+    bool const fp8 = strcmp(algo, "FP8") == 0;
+    if (model->modelopt_produced) { /* _normalize_quantization_config() */
+        bool const fp8_too = strcmp(algo, "FP8_PER_CHANNEL_PER_TOKEN") == 0 || strcmp(algo, "FP8_PB_WO") == 0;
+        if (fp8 || fp8_too)
+            own.name = "modelopt";
+        else if (strcmp(algo, "NVFP4") == 0)
+            own.name = "modelopt_fp4";
+        else
+            own.unknown = true;
+    }
+    if (own.unknown || (strcmp(own.name, "modelopt") != 0 && !c->setup->rules->modelopt_by_prefix))
+        return own;
+    const char *other = fp8                                    ? "modelopt"
+                        : strstr(algo, "MXFP8")                ? "modelopt_mxfp8"
+                        : strstr(algo, "FP4")                  ? "modelopt_fp4"
+                        : strcmp(algo, "MIXED_PRECISION") == 0 ? "modelopt_mixed"
+                                                               : NULL;
+    if (other && method_here(c, other)) own = (own_method){.name = other, .wins = true};
+    return own;
+}
+
+static own_method own_method_of(const oos_check *c)
+{
+    const oos_model *model = c->setup->model;
+    const char *has = model->quant_by_flag ? NULL : model->quant_method;
+    if (!has) return (own_method){0};
+    if (strncmp(has, "modelopt", 8) == 0) return modelopt_method(c, has);
+    bool const oss = strcmp(has, "mxfp4") == 0 && method_here(c, "gpt_oss_mxfp4");
+    bool const v4 = strncmp(model->architecture, "DeepseekV4", 10) == 0;
+    const char *name = name_here(c, has);
+    return (own_method){.name = name, .wins = oss || v4 || strcmp(name, has) != 0};
+}
+
+/* Methods that a scheme without a name may be: not judged. */
+static bool by_flag(const char *asked)
+{
+    return strstr(asked, "fp8") || strcmp(asked, "modelopt") == 0 ||
+           strcmp(asked, "compressed-tensors") == 0 || strcmp(asked, "humming") == 0;
+}
+
+/* ModelConfig._verify_quantization() */
+static bool check_quantization(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    const char *asked = setup->serve->quantization;
+    own_method const own = own_method_of(c);
+    const char *has = own.name, *name = asked ? asked : has;
+    oos_quant_limits method;
+    bool const read = oos_arguments_reach(setup->rules->facts, setup->rules->version);
+    if (own.unknown && read)
+        return oos_check_refuse(c, "Unknown ModelOpt quant algo: %s", setup->model->modelopt_algo);
+    if (!name || own.wins) return false;
+    if (setup->model->quant_by_flag && asked && !by_flag(asked)) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "Quantization method specified in the model config (None) does not match the quantization "
+            "method specified in the `quantization` argument (%s).",
+            asked);
+    }
+    if (has && asked && !same_family(has, asked)) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "Quantization method specified in the model config (%s) does not match the quantization "
+            "method specified in the `quantization` argument (%s).",
+            has, asked);
+    }
+    if (read && !oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
+        (asked || oos_quant_method_gone(setup->rules->facts, name, setup->rules->version))) {
+        if (asked) oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c, "Unknown quantization method: %s. Must be one of the methods of this release.", name);
+    }
+    if (asked && !has && oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
+        method.deprecated && !oos_check_has(c, "--allow-deprecated-quantization")) {
+        oos_check_mend_without(c, "--quantization");
+        return oos_check_refuse(
+            c,
+            "The quantization method %s is deprecated and will be removed in future versions of vLLM. To "
+            "bypass, set `--allow-deprecated-quantization`.",
+            name);
+    }
+    return false;
+}
+
+/* ModelConfig.validate_model_config_after() */
+static bool check_zero_length(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    if (!setup->rules->zero_length_refused || !setup->serve->max_model_len.known ||
+        setup->serve->max_model_len.value > 0)
+        return false;
+    oos_check_mend_without(c, "--max-model-len");
+    return oos_check_refuse(c, "max_model_len must be a positive integer, got int: 0.");
+}
+
+bool oos_check_model(oos_check *c)
+{
+    return check_architecture(c) || check_dtype(c) || check_length(c) || check_quantization(c) ||
+           check_zero_length(c);
+}
+
+/* get_quant_config(): a checkpoint without settings of its own, and a method that needs some. */
+static bool check_settings(oos_check *c, const char *name)
+{
+    const oos_rules *rules = c->setup->rules;
+    oos_quant_limits method;
+    if (!oos_quant_method_find(rules->facts, name, rules->version, &method)) return false;
+    if (!method.file && !method.settings) return false;
+    oos_check_mend_without(c, "--quantization");
+    if (method.file) return oos_check_refuse(c, "Cannot find the config file for %s", name);
+    return oos_check_refuse(c, "__init__() missing required positional arguments: settings of %s", name);
+}
+
+/* A checkpoint for which there is a Marlin kernel is given it unless the plain method is named (awq_marlin, gptq_marlin:
+ * override_quantization_method); it takes types that the plain one does not. */
+static const char *kernel_of(const oos_check *c, const char *name)
+{
+    const oos_setup *setup = c->setup;
+    const char *marlin = strcmp(name, "awq") == 0    ? "awq_marlin"
+                         : strcmp(name, "gptq") == 0 ? "gptq_marlin"
+                                                     : NULL;
+    oos_quant_limits method;
+    if (!marlin || setup->serve->quantization) return name;
+    if (!oos_quant_method_find(setup->rules->facts, marlin, setup->rules->version, &method)) return name;
+    return setup->device.capability >= method.capability ? marlin : name;
+}
+
+/* VllmConfig._get_quantization_config(): the capability and the type a method needs, and its settings in the checkpoint. */
+bool oos_check_quantization_late(oos_check *c)
+{
+    const oos_setup *setup = c->setup;
+    own_method const own = own_method_of(c);
+    const char *has = own.name;
+    const char *name = setup->serve->quantization && !own.wins ? setup->serve->quantization : has;
+    oos_quant_limits method;
+    if (!name) return false;
+    name = kernel_of(c, name);
+    if (!has && check_settings(c, name)) return true;
+    if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;
+    if (setup->device.capability && setup->device.capability < method.capability)
+        return oos_check_refuse(
+            c,
+            "The quantization method %s is not supported for the current GPU. Minimum capability: %u. "
+            "Current capability: %u.",
+            name, method.capability, setup->device.capability);
+    bool const taken = setup->dtype == OOS_DTYPE_F16    ? method.float16
+                       : setup->dtype == OOS_DTYPE_BF16 ? method.bfloat16
+                       : setup->dtype == OOS_DTYPE_F32  ? method.float32
+                                                        : true;
+    if (!taken) {
+        oos_check_mend_without(c, "--dtype");
+        return oos_check_refuse(c, "torch.%s is not supported for quantization method %s.",
+                                oos_dtype_word(setup->dtype), name);
+    }
+    return false;
+}

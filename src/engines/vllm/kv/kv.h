@@ -1,0 +1,94 @@
+/* KV cache geometry: pages, groups, blocks, tokens, and the engine's own refusals. */
+#ifndef OOS_PLAN_KV_H
+#define OOS_PLAN_KV_H
+
+#include "engines/vllm/backend/backend.h"
+#include "engines/vllm/setup/setup.h"
+
+typedef enum oos_kv_kind {
+    OOS_KV_KIND_FULL,
+    OOS_KV_KIND_SLIDING,
+    OOS_KV_KIND_CHUNKED,
+    OOS_KV_KIND_MLA,
+    OOS_KV_KIND_SLIDING_MLA, /* DeepSeek V4's local cache */
+    OOS_KV_KIND_INDEXER,     /* keys of a sparse indexer beside MLA */
+    OOS_KV_KIND_STATE,       /* Mamba, GDN, KDA, linear, short convolution */
+    OOS_KV_KIND_CROSS
+} oos_kv_kind;
+
+const char *oos_kv_kind_word(oos_kv_kind kind); /* "full_attention", "sliding_window", "mamba", ... */
+
+/* Layers with one and the same cache spec. */
+typedef struct oos_kv_spec {
+    oos_kv_kind kind;
+    uint64_t layers; /* on the rank */
+    uint64_t block_tokens;
+    uint64_t page_bytes;   /* of one block of one layer, padded */
+    uint64_t window;       /* sliding window or chunk; CROSS: encoder tokens */
+    uint64_t state_blocks; /* STATE: pages one request holds, beside those that grow with its length */
+    bool state_by_length;  /* STATE: one page more for every block of tokens */
+} oos_kv_spec;
+
+typedef struct oos_kv_group {
+    oos_kv_kind kind;
+    uint64_t layers, block_tokens;
+    uint64_t page_bytes; /* of one layer; of all together when they differ in size (`several`) */
+    bool several;
+    uint64_t request_blocks; /* blocks one request of max_model_len claims in this group */
+    oos_kv_spec spec;        /* of its layers: for other lengths */
+} oos_kv_group;
+
+/* One pipeline stage: its layers as they declare themselves, and the bytes of a block there. */
+typedef struct oos_kv_stage {
+    const oos_kv_spec *specs;
+    size_t spec_count;
+    uint64_t block_bytes;
+    uint64_t check_bytes; /* what the length check takes a block for */
+} oos_kv_stage;
+
+/* The shape of the cache: what does not depend on how much memory there is. */
+typedef struct oos_kv_shape {
+    const oos_kv_stage *stages;
+    size_t stage_count;
+    const oos_kv_group *groups; /* on the stage with the largest blocks */
+    size_t group_count;
+    uint64_t block_tokens;   /* cache_config.block_size after every adjustment */
+    uint64_t page_bytes;     /* of the unified page; of the largest when one group holds several sizes */
+    uint64_t tensor_count;   /* layers of the largest group: tensors of page_bytes * blocks each */
+    uint64_t block_bytes;    /* one block over all tensors, on that stage */
+    uint64_t padding_layers; /* "Add N padding layers", 0: none */
+    double bytes_per_token;  /* of full attention on one GPU: for people */
+    bool estimated;          /* an architecture we do not know: from the common fields */
+    const char *error;       /* the engine refuses this shape: its sentence, NULL otherwise */
+} oos_kv_shape;
+
+/* The cache filled into an amount of memory. Blocks and tokens are set even when the engine refuses. */
+typedef struct oos_kv_fill {
+    uint64_t available_bytes;
+    uint64_t blocks, tokens; /* as the engine prints them */
+    double max_concurrency;
+    uint64_t needed_bytes; /* for one request of max_model_len */
+    uint64_t
+        insisted_bytes; /* ... and what else the engine insists on: the null block, a state for each request */
+    bool refused;       /* the engine says no */
+    const char *refusal;       /* its sentence, with the same figures */
+    oos_u64 estimated_max_len; /* the length the refusal names, or what auto-fit chose */
+    oos_u64
+        capture_cap; /* 0.18 to 0.19.1: graphs are captured up to this many requests, by the state blocks */
+} oos_kv_fill;
+
+/* `layers_json` (may be NULL) replaces the model's own layer specs: [{"type":"FullAttentionSpec","layers":16,
+ * "block_size":16,"page_size_bytes":65536,"window":1024,"mamba_cache_mode":"align","num_speculative_blocks":0,
+ * "num_prefill_checkpoint_blocks":0}, ...] for the types Full-, MLA-, SlidingWindow-, ChunkedLocal- and
+ * CrossAttentionSpec and MambaSpec. */
+oomsight_status oos_kv_shape_of(oos_arena *arena, const oos_setup *setup, const char *layers_json,
+                                oos_kv_shape *ret_shape, oomsight_error *reterr);
+
+/* `available_bytes` may be negative: then the engine refuses. A length of "auto" is fitted here. */
+oomsight_status oos_kv_fill_in(oos_arena *arena, const oos_setup *setup, const oos_kv_shape *shape,
+                               int64_t available_bytes, oos_kv_fill *ret_fill, oomsight_error *reterr);
+
+/* Whether it would be refused, without the words: quicker. */
+bool oos_kv_refused(const oos_setup *setup, const oos_kv_shape *shape, int64_t available_bytes);
+
+#endif

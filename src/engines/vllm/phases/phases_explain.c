@@ -1,0 +1,222 @@
+/* Words for the phase that decided: the cause (a word of the corpus) and the mechanism with its numbers. */
+#include "plan/moment.h"
+#include "engines/vllm/phases/phases.h"
+
+static const oos_moment *deciding(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+    return NULL;
+}
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
+static bool is_tight(const oos_plan *plan)
+{
+    return plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+}
+
+static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    bool const others = setup->device.used_bytes > oos_sub(setup->device.total_bytes, plan->budget_bytes) / 2;
+    plan->cause = others ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_GMU_HIGH;
+    oos_amount const held = oos_moment_others(plan);
+    const char *who =
+        held.source == OOS_SOURCE_ESTIMATED
+            ? oos_arena_format(arena,
+                               "what the host holds of the memory it shares (%.1f GiB, perhaps %.1f to "
+                               "%.1f: --gpu-used tells)",
+                               gib(held.bytes), gib(held.low), gib(held.high))
+            : oos_arena_format(arena, "what others hold (%.2f GiB)", gib(held.bytes));
+    return oos_arena_format(
+        arena,
+        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context%s and %s %s less.",
+        gib(plan->budget_bytes), gib(setup->device.total_bytes), setup->gpu_memory_utilization,
+        plan->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
+        who ? who : "others", is_tight(plan) ? "may leave" : "leave");
+}
+
+static const char *explain_load(oos_arena *arena, oos_plan *plan)
+{
+    plan->cause = OOS_CAUSE_WEIGHTS;
+    if (plan->weights.loaded_bytes < plan->setup->device.total_bytes && plan->weights.load_transient_bytes)
+        return oos_arena_format(
+            arena,
+            "The weights of one rank take %.2f GiB of %.2f, but %.2f GiB more are held until they "
+            "are in their final form.",
+            gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes),
+            gib(plan->weights.load_transient_bytes));
+    return oos_arena_format(arena,
+                            "The weights of one rank take %.2f GiB; the device has %.2f GiB for everything.",
+                            gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes));
+}
+
+static const char *explain_repack(oos_arena *arena, oos_plan *plan)
+{
+    if (plan->strand_bytes == 0) {
+        plan->cause = OOS_CAUSE_REPACK;
+        return oos_arena_format(
+            arena,
+            "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f GiB for a moment.",
+            gib(plan->weights.loaded_bytes), gib(plan->weights.repack_transient_bytes));
+    }
+    plan->cause = OOS_CAUSE_POOL_STRAND;
+    return oos_arena_format(
+        arena,
+        "Sleep mode loads into a memory pool that never returns freed segments. This version loads "
+        "with max_split_size_mb:20, so each freed 20 MiB segment counts as oversize and is not reused: "
+        "repacking the experts strands %.1f GiB on top of %.1f GiB of weights.",
+        gib(plan->strand_bytes), gib(plan->weights.loaded_bytes));
+}
+
+static const char *explain_profile(oos_arena *arena, oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    if (plan->activation.sampler.bytes > plan->activation.forward.bytes) {
+        plan->cause = OOS_CAUSE_LOGITS;
+        return oos_arena_format(
+            arena,
+            "The dummy sampler run makes logits for %llu sequences x %llu words and copies of them in "
+            "fp32: %.2f GiB on top of %.2f GiB of weights.",
+            (unsigned long long)setup->max_num_seqs, (unsigned long long)setup->model->vocab,
+            gib(plan->activation.sampler.bytes), gib(plan->weights.loaded_bytes));
+    }
+    plan->cause = OOS_CAUSE_ACTIVATION;
+    return oos_arena_format(arena,
+                            "The dummy forward of %llu tokens needs %.2f GiB on top of %.2f GiB of weights.",
+                            (unsigned long long)setup->max_num_batched_tokens,
+                            gib(plan->activation.forward.bytes), gib(plan->weights.loaded_bytes));
+}
+
+static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
+{
+    const oos_kv_shape *shape = &plan->kv_shape;
+    plan->cause = OOS_CAUSE_GRAPHS;
+    return oos_arena_format(
+        arena,
+        "To measure graph memory the engine first allocates a trial KV cache of %llu blocks, whatever "
+        "the budget: %llu tensors x %.4g GiB = %.2f GiB (one block is %llu tokens, %llu B per tensor) "
+        "beside %.2f GiB of weights. gpu_memory_utilization and max-model-len do not enter this phase.",
+        (unsigned long long)plan->trial_blocks, (unsigned long long)shape->tensor_count,
+        gib(oos_mul(plan->trial_blocks, shape->page_bytes)),
+        gib(oos_mul(plan->trial_blocks, shape->block_bytes)), (unsigned long long)shape->block_tokens,
+        (unsigned long long)shape->page_bytes, gib(plan->weights.loaded_bytes));
+}
+
+static const char *explain_kv(oos_arena *arena, oos_plan *plan)
+{
+    if (plan->kv_shape.error) {
+        plan->cause = OOS_CAUSE_CONFIG;
+        return plan->kv_shape.error;
+    }
+    bool const nothing =
+        plan->non_kv.bytes >= plan->budget_bytes && !plan->setup->kv_cache_memory_bytes.known;
+    if (nothing) {
+        bool const hopeless = plan->weights.loaded_bytes >= plan->setup->device.total_bytes;
+        plan->cause = hopeless ? OOS_CAUSE_WEIGHTS : OOS_CAUSE_GMU_LOW;
+        return oos_arena_format(
+            arena,
+            "Weights and activations need %.2f GiB; the budget is %.2f GiB (%.2f GiB x %g): nothing is "
+            "left for the KV cache.",
+            gib(plan->non_kv.bytes), gib(plan->budget_bytes), gib(plan->setup->device.total_bytes),
+            plan->setup->gpu_memory_utilization);
+    }
+    if (plan->setup->blocks_override.known && plan->setup->rules->override_in_check) {
+        plan->cause = OOS_CAUSE_CONTEXT;
+        return oos_arena_format(arena,
+                                "One request of %llu tokens needs %.2f GiB of KV cache; the %llu blocks of "
+                                "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
+                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.insisted_bytes),
+                                (unsigned long long)plan->setup->blocks_override.value,
+                                gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
+    }
+    if (plan->kv.needed_bytes > plan->kv.available_bytes) {
+        plan->cause = OOS_CAUSE_CONTEXT;
+        return oos_arena_format(arena,
+                                "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left.",
+                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
+                                gib(plan->kv.available_bytes));
+    }
+    bool const by_states =
+        plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, plan->kv_shape.block_bytes);
+    if (!by_states) { /* tight, or short of the null block alone */
+        plan->cause = OOS_CAUSE_CONTEXT;
+        uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
+                       most = oos_sub(plan->budget_bytes, plan->non_kv.low);
+        return oos_arena_format(
+            arena,
+            "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left, but between %.2f and "
+            "%.2f by the ranges of what is only estimated.",
+            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
+            gib(plan->kv.available_bytes), gib(least), gib(most));
+    }
+    plan->cause = OOS_CAUSE_STATE_SLOTS;
+    return oos_arena_format(
+        arena,
+        "Each running sequence needs a state block of its own: %llu blocks are there for %llu sequences.",
+        (unsigned long long)plan->kv.blocks, (unsigned long long)plan->setup->max_num_seqs);
+}
+
+static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
+{
+    bool const graphs = plan->phase == OOS_PHASE_CUDAGRAPH_CAPTURE;
+    if (plan->outside.runtime_cause && plan->phase == OOS_PHASE_RUNTIME_OTHER) {
+        plan->cause = OOS_CAUSE_WORKSPACE;
+        return plan->outside.runtime_cause;
+    }
+    plan->cause = graphs ? OOS_CAUSE_GRAPHS : OOS_CAUSE_GMU_HIGH;
+    return oos_arena_format(
+        arena,
+        "The KV cache takes %.2f GiB of the budget; what lies outside the budget (%s) %s fit: %.2f GiB "
+        "(%.2f to %.2f) are needed of %.2f GiB.",
+        gib(oos_ledger_bytes(&moment->ledger, OOS_OWNER_KV_CACHE)),
+        graphs ? "context, graphs" : "context, graphs, the forward peak while serving",
+        is_tight(plan) ? "may not" : "does not", gib(moment->peak_bytes), gib(moment->peak_low),
+        gib(moment->peak_high), gib(moment->limit_bytes));
+}
+
+static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
+{
+    switch (plan->phase) {
+    case OOS_PHASE_INIT_FREE_MEMORY_CHECK: return explain_free_check(arena, plan);
+    case OOS_PHASE_WEIGHT_LOAD: return explain_load(arena, plan);
+    case OOS_PHASE_QUANT_POSTPROCESS: return explain_repack(arena, plan);
+    case OOS_PHASE_PROFILE_RUN: return explain_profile(arena, plan);
+    case OOS_PHASE_CUDAGRAPH_PROFILE: return explain_graph_profile(arena, plan);
+    case OOS_PHASE_KV_SIZING: return explain_kv(arena, plan);
+    case OOS_PHASE_DISTRIBUTED_INIT:
+        plan->cause = plan->setup->device.used_bytes ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_NCCL;
+        return "The communicators of this rank no longer fit beside what is on the device already.";
+    case OOS_PHASE_MM_PROFILE:
+        plan->cause = OOS_CAUSE_ENCODER;
+        return oos_arena_format(arena, "The dummy images of the profile run need %.2f GiB in the encoder.",
+                                gib(plan->activation.encoder.bytes));
+    case OOS_PHASE_KV_ALLOC:
+    case OOS_PHASE_COMPILE:
+    case OOS_PHASE_CUDAGRAPH_CAPTURE:
+    case OOS_PHASE_SAMPLER_WARMUP:
+    case OOS_PHASE_RUNTIME_PREFILL:
+    case OOS_PHASE_RUNTIME_SAMPLER:
+    case OOS_PHASE_RUNTIME_OTHER: return explain_after(arena, plan, moment);
+    case OOS_PHASE_ARGUMENTS:
+    case OOS_PHASE_ENV:
+    case OOS_PHASE_SLEEP_WAKE:
+    case OOS_PHASE_HOST_MEMORY:
+    case OOS_PHASE_NOT_OOM:
+    case OOS_PHASE_UNKNOWN:
+    case OOS_PHASE_COUNT: break;
+    }
+    return "";
+}
+
+oomsight_status oos_phases_explain(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    const oos_moment *moment = deciding(plan);
+    if (!moment) return OOMSIGHT_OK;
+    plan->why = words(arena, plan, moment);
+    return plan->why ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the explanation");
+}

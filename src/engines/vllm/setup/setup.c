@@ -1,0 +1,296 @@
+/* Resolving the engine's configuration: every default, in the order in which the engine sets it. Capture sizes and the
+ * graph mode are in setup_graphs.c, batch limits in setup_batch.c. */
+#include "engines/vllm/setup/setup.h"
+#include "engines/vllm/setup/setup_parts.h"
+
+#include <stdlib.h>
+
+/* vLLM, ModelConfig: `auto` takes the checkpoint's type; float32 is cast down, and bfloat16 becomes float16 where the
+ * device has none. */
+/* _FLOAT16_NOT_SUPPORTED_MODELS */
+bool oos_setup_unstable_in_float16(const oos_model *model)
+{
+    static const char *const types[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
+    for (size_t i = 0; model->model_type && i < sizeof types / sizeof *types; i++)
+        if (strcmp(model->model_type, types[i]) == 0) return true;
+    return false;
+}
+
+static oos_dtype resolve_dtype(const oos_setup *setup)
+{
+    const char *asked = setup->serve->dtype;
+    if (asked && strcmp(asked, "auto") != 0) {
+        oos_dtype const dtype = oos_dtype_find(asked);
+        if (dtype != OOS_DTYPE_UNKNOWN) return dtype;
+    }
+    bool const has_bf16 = setup->device.capability == 0 || setup->device.capability >= 80;
+    oos_dtype dtype = setup->model->dtype;
+    if (dtype == OOS_DTYPE_UNKNOWN || dtype == OOS_DTYPE_F32)
+        dtype = has_bf16 && setup->rules->float32_becomes_bfloat16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F16;
+    if (dtype == OOS_DTYPE_BF16 && !has_bf16) dtype = OOS_DTYPE_F16;
+    /* a model that is refused in float16 is given what else the device has */
+    if (dtype == OOS_DTYPE_F16 && setup->rules->float16_refused &&
+        oos_setup_unstable_in_float16(setup->model))
+        dtype = has_bf16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F32;
+    return dtype;
+}
+
+static oos_kv_dtype kv_dtype_find(const char *word)
+{
+    static const struct {
+        const char *word;
+        oos_kv_dtype dtype;
+    } words[] = {
+        {"auto", OOS_KV_MODEL_DTYPE},
+        {"bfloat16", OOS_KV_BF16},
+        {"float16", OOS_KV_F16},
+        {"half", OOS_KV_F16},
+        {"float32", OOS_KV_F32},
+        {"fp8_ds_mla", OOS_KV_FP8_DS_MLA},
+        {"nvfp4_ds_mla", OOS_KV_NVFP4_DS_MLA},
+        {"int8_per_token_head", OOS_KV_INT8_PER_TOKEN_HEAD},
+        {"fp8_per_token_head", OOS_KV_FP8_PER_TOKEN_HEAD},
+        {"int4_per_token_head", OOS_KV_INT4_PER_TOKEN_HEAD},
+        {"nvfp4", OOS_KV_NVFP4},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i].word) == 0) return words[i].dtype;
+    if (strncmp(word, "fp8", 3) == 0) return OOS_KV_FP8;
+    if (strncmp(word, "turboquant", 10) == 0) return OOS_KV_TURBOQUANT;
+    return OOS_KV_OTHER;
+}
+
+static void resolve_kv_dtype(oos_setup *setup)
+{
+    const char *word = setup->serve->kv_cache_dtype;
+    if (!word) word = "auto";
+    setup->kv_dtype_word = word;
+    setup->kv_dtype = kv_dtype_find(word);
+    if (setup->kv_dtype == OOS_KV_MODEL_DTYPE && setup->rules->checkpoint_kv_dtype &&
+        setup->model->kv_cache_dtype == OOS_DTYPE_F8) {
+        setup->kv_dtype = OOS_KV_FP8;
+        setup->kv_dtype_word = "fp8";
+    }
+}
+
+static oos_dtype state_dtype(const char *asked, oos_dtype fallback)
+{
+    if (!asked || strcmp(asked, "auto") == 0) return fallback;
+    oos_dtype const dtype = oos_dtype_find(asked);
+    return dtype == OOS_DTYPE_UNKNOWN ? fallback : dtype;
+}
+
+/* Recurrent state: its types and what prefix caching makes of it (MambaModelConfig). */
+static void resolve_state(oos_setup *setup)
+{
+    const oos_serve *serve = setup->serve;
+    oos_dtype from_config = OOS_DTYPE_UNKNOWN;
+    for (size_t i = 0; i < setup->model->attention_count; i++)
+        if (setup->model->attentions[i].state_dtype != OOS_DTYPE_UNKNOWN)
+            from_config = setup->model->attentions[i].state_dtype;
+    setup->mamba_conv_dtype = state_dtype(serve->mamba_cache_dtype, setup->dtype);
+    setup->mamba_ssm_dtype =
+        state_dtype(serve->mamba_ssm_cache_dtype,
+                    from_config != OOS_DTYPE_UNKNOWN ? from_config : setup->mamba_conv_dtype);
+
+    bool const has_state = setup->model->hybrid || setup->model->attention_free;
+    bool const caching_default = has_state ? setup->rules->hybrid_prefix_caching_default : true;
+    setup->prefix_caching = oos_flag_or(serve->enable_prefix_caching, caching_default);
+    if (setup->model->attention_free && !setup->rules->hybrid_prefix_caching_default)
+        setup->prefix_caching = false;
+    setup->mamba_mode = OOS_MAMBA_NONE;
+    if (!has_state || !setup->prefix_caching || !setup->rules->mamba_cache_modes) return;
+    const char *mode = serve->mamba_cache_mode;
+    setup->mamba_mode = mode && strcmp(mode, "all") == 0 ? OOS_MAMBA_ALL : OOS_MAMBA_ALIGN;
+}
+
+static const char *speculative_method(const oos_setup *setup)
+{
+    const oos_speculative *spec = &setup->serve->speculative;
+    if (spec->method) return spec->method;
+    return spec->model ? "draft_model" : "mtp";
+}
+
+/* The model's own multi-token-prediction layers are used when no other draft model is named. */
+static bool is_mtp(const oos_setup *setup)
+{
+    const char *method = speculative_method(setup);
+    return strstr(method, "mtp") != NULL ||
+           (!setup->serve->speculative.model && !setup->serve->speculative.method);
+}
+
+static void resolve_speculation(oos_setup *setup)
+{
+    const oos_speculative *spec = &setup->serve->speculative;
+    if (!spec->present) return;
+    uint64_t const own = setup->model->mtp_layer_count ? setup->model->mtp_layer_count : 1;
+    setup->speculative_tokens = oos_u64_or(spec->tokens, own);
+    if (is_mtp(setup)) setup->mtp_layers = setup->model->mtp_layer_count;
+    setup->draft_unknown = is_mtp(setup) && !spec->model && setup->mtp_layers == 0;
+}
+
+/* Methods that the newer model runner does not take (VllmConfig._get_v2_model_runner_unsupported_features). */
+static bool v2_unsupported(const oos_setup *setup)
+{
+    static const char *const always[] = {"suffix", "medusa", "mlp_speculator", "custom_class"};
+    if (!setup->serve->speculative.present) return false;
+    const char *method = speculative_method(setup);
+    if (strcmp(method, "ngram") == 0) return setup->rules->ngram_on_older_runner;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (strcmp(method, always[i]) == 0) return true;
+    return false;
+}
+
+static bool one_of(const char *word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(word, list[i]) == 0) return true;
+    return false;
+}
+
+/* VllmConfig.use_v2_model_runner, by release. The lists are the engine's own. */
+static bool resolve_v2_runner(const oos_setup *setup)
+{
+    static const char *const dense[] = {"Qwen3ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"};
+    static const char *const listed[] = {"Qwen3ForCausalLM",    "LlamaForCausalLM",
+                                         "MistralForCausalLM",  "DeepseekV2ForCausalLM",
+                                         "Qwen2MoeForCausalLM", "GraniteMoeForCausalLM"};
+    const oos_model *model = setup->model;
+    if (setup->env->v2_model_runner.known) return setup->env->v2_model_runner.value;
+    bool const moe = model->moe.experts > 0;
+    switch (setup->rules->v2_runner_default) {
+    case 1: /* 0.22: Qwen3; 0.23: and Llama, Mistral */
+        return one_of(model->architecture, dense, setup->rules->v2_runner_families) && !moe &&
+               !model->quant_method && !setup->serve->quantization && !v2_unsupported(setup);
+    case 2:
+        return one_of(model->architecture, listed, sizeof listed / sizeof *listed) && !v2_unsupported(setup);
+    case 3:
+        return !model->hybrid && !model->attention_free && !model->pooling &&
+               (!moe || one_of(model->architecture, listed + 3, 3)) && !v2_unsupported(setup);
+    case 4: return !v2_unsupported(setup);
+    default: return false;
+    }
+}
+
+uint64_t oos_setup_derived_length(const oos_setup *setup)
+{
+    const oos_model *model = setup->model;
+    if (setup->rules->yarn_length_scaled && model->max_position_yarn) return model->max_position_yarn;
+    return model->max_position ? model->max_position : 2048;
+}
+
+/* LongRoPE models are not as long as they could be unless they are asked. */
+static void resolve_lengths(oos_setup *setup)
+{
+    uint64_t const longest = setup->rules->longrope_default && setup->model->max_position_default
+                                 ? setup->model->max_position_default
+                                 : oos_setup_derived_length(setup);
+    setup->auto_model_len = setup->serve->max_model_len_auto;
+    setup->max_model_len = oos_u64_or(setup->serve->max_model_len, longest);
+    if (setup->max_model_len == 0) setup->max_model_len = longest;
+}
+
+static void resolve_parallel(oos_setup *setup)
+{
+    const oos_serve *serve = setup->serve;
+    setup->tp = oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1));
+    setup->pp = oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1));
+    setup->dp = oos_max(1, oos_u64_or(serve->data_parallel_size, 1));
+    setup->dcp = oos_max(1, oos_u64_or(serve->decode_context_parallel_size, 1));
+    setup->ep = oos_flag_or(serve->enable_expert_parallel, false) ? oos_mul(setup->tp, setup->dp) : 1;
+}
+
+static void limit_parallel(oos_setup *setup)
+{
+    setup->beyond = setup->tp > 4096 || setup->pp > 4096 || setup->dp > 65536;
+    if (setup->beyond) setup->tp = setup->pp = setup->dp = setup->ep = 1;
+}
+
+oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
+                                  const oos_serve *serve, const oos_engine_env *env,
+                                  const oos_device_facts *device, const oos_rules *rules,
+                                  oos_setup *ret_setup, oomsight_error *reterr)
+{
+    (void)arena, (void)reterr;
+    oos_setup *setup = ret_setup;
+    *setup = (oos_setup){.model = model, .draft = draft, .serve = serve, .env = env, .rules = rules};
+    setup->device = *device;
+    resolve_parallel(setup);
+    limit_parallel(setup);
+    setup->dtype = resolve_dtype(setup);
+    resolve_kv_dtype(setup);
+    resolve_lengths(setup);
+    resolve_speculation(setup);
+    setup->v2_runner = resolve_v2_runner(setup);
+    setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, true) ||
+                             (rules->chunked_prefill_always && !model->pooling);
+    resolve_state(setup);
+    oos_setup_for_architecture(setup);
+    oos_setup_batch_limits(setup);
+    setup->async_scheduling = oos_flag_or(serve->async_scheduling, rules->async_scheduling_default);
+    uint64_t batches = setup->pp;
+    if (setup->async_scheduling && setup->v2_runner)
+        batches = setup->pp + 1;
+    else if (setup->async_scheduling && setup->pp <= 1)
+        batches = 2;
+    setup->max_in_flight_tokens = oos_mul(setup->max_num_batched_tokens, batches);
+
+    setup->gpu_memory_utilization =
+        oos_f64_or(serve->gpu_memory_utilization, rules->default_gpu_memory_utilization);
+    /* A share that the engine refuses is planned all the same: the figures must stay numbers. */
+    if (!(setup->gpu_memory_utilization <= 100)) setup->gpu_memory_utilization = 100;
+    if (setup->gpu_memory_utilization < 0) setup->gpu_memory_utilization = 0;
+    setup->kv_cache_memory_bytes = serve->kv_cache_memory_bytes;
+    setup->blocks_override = serve->num_gpu_blocks_override;
+    setup->block_size_given = serve->block_size;
+    setup->sleep_pool =
+        oos_flag_or(serve->enable_sleep_mode, false) || oos_flag_or(serve->enable_cumem_allocator, false);
+    setup->hybrid_manager = !oos_flag_or(serve->disable_hybrid_kv_cache_manager, false);
+    setup->multimodal =
+        model->multimodal && !oos_flag_or(serve->language_model_only, false) && !serve->mm_all_zero;
+    setup->loras = oos_flag_or(serve->enable_lora, false) ? oos_u64_or(serve->max_loras, 1) : 0;
+    setup->lora_rank = setup->loras ? oos_u64_or(serve->max_lora_rank, 16) : 0;
+    oos_setup_graphs(setup);
+    return OOMSIGHT_OK;
+}
+
+/* VLLM_PP_LAYER_PARTITION: "20,22,22" */
+static bool stage_given(const char *list, uint64_t stage, uint64_t *ret_first, uint64_t *ret_count)
+{
+    uint64_t first = 0;
+    for (uint64_t i = 0;; i++) {
+        char *end;
+        unsigned long long const count = strtoull(list, &end, 10);
+        if (end == list || count > 65536) return false;
+        if (i == stage) {
+            *ret_first = first;
+            *ret_count = count;
+            return true;
+        }
+        first += count;
+        if (*end != ',') return false;
+        list = end + 1;
+    }
+}
+
+/* vLLM, distributed/utils.py get_pp_indices(): even shares; the remainder goes to the stages before the last, counted
+ * from the end. */
+uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first)
+{
+    uint64_t const layers = setup->model->layer_count, pp = setup->pp;
+    uint64_t first = 0, count = 0;
+    if (setup->env->pp_layer_partition &&
+        stage_given(setup->env->pp_layer_partition, stage, &first, &count) && first <= layers) {
+        *ret_first = first;
+        return oos_min(count, layers - first);
+    }
+    uint64_t const share = layers / pp, rest = layers % pp;
+    for (uint64_t i = 0; i <= stage; i++) {
+        first += count;
+        /* stages -2, -3, ... -(rest+1) take one more */
+        uint64_t const from_end = pp - i;
+        count = share + (from_end >= 2 && from_end <= rest + 1 ? 1 : 0);
+    }
+    *ret_first = first;
+    return count;
+}

@@ -1,0 +1,181 @@
+/* Searching for flags that fit. A lever changes the serve command, the start is planned again, and only what then fits is
+ * offered. When nothing fits well, what starts with little to spare is offered and says so. */
+#include "engines/vllm/solve/solve.h"
+
+#include "engines/vllm/solve/solve_parts.h"
+
+/* ---- inert flags ------------------------------------------------------------------------------------------------ */
+
+enum { PUSHES_MAX = 4 };
+
+/* A flag that people would try, pushed to where it could matter: when at none of these the room in the phase that decides
+ * moves by a hundredth of what is missing there, it is inert. (A length moves its block tables by a few MiB.) */
+typedef struct push {
+    const char *flag;
+    oos_set_value set;
+    uint64_t values[PUSHES_MAX];
+    size_t count; /* 0: there is nothing to push */
+} push;
+
+static void set_fp8(oos_serve *serve, uint64_t value)
+{
+    serve->kv_cache_dtype = value ? "fp8_e5m2" : "fp8";
+}
+static void set_eager(oos_serve *serve, uint64_t value)
+{
+    serve->enforce_eager = (oos_flag){true, value != 0};
+}
+
+static const oos_moment *deciding(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+    return NULL;
+}
+
+static bool moves_room(const oos_moment *now, const oos_trial *t)
+{
+    double const missing = (double)now->peak_bytes - (double)now->limit_bytes;
+    double const moved = ((double)t->need_bytes - (double)t->limit_bytes) - missing;
+    return (moved < 0 ? -moved : moved) * 100 > (missing < 0 ? -missing : missing);
+}
+
+static bool moves_nothing(oos_search *s, const push *p)
+{
+    const oos_moment *now = deciding(s->plan);
+    for (size_t i = 0; now && i < p->count; i++) {
+        oos_trial t = oos_trial_start(s);
+        p->set(&t.serve, p->values[i]);
+        if (!oos_trial_plan(s, &t)) return false;
+        if (t.phase == OOS_PHASE_ARGUMENTS) continue; /* no value the engine takes */
+        if (!t.reached || oos_trial_fits(s, &t)) return false;
+        if (moves_room(now, &t) || t.phase_ok != now->ok || t.phase_tight != now->tight) return false;
+    }
+    return now && p->count;
+}
+
+/* Where the phase that is named may yet be passed, another one makes the failure certain: what helps there is not inert either. */
+static bool helps_nowhere(oos_search *s, const push *p)
+{
+    if (!moves_nothing(s, p)) return false;
+    const oos_moment *named = deciding(s->plan);
+    for (size_t i = 0; named->tight && i < s->plan->phase_count; i++) {
+        const oos_moment *moment = &s->plan->phases[i];
+        if (moment->ok || moment->tight) continue;
+        oos_plan other = *s->plan;
+        oos_search there = *s;
+        other.phase = moment->phase;
+        there.plan = &other;
+        return moves_nothing(&there, p);
+    }
+    return true;
+}
+
+/* The phase for which the first answer has a flag that does nothing for the one that decides. */
+static oos_phase later_phase(const oos_search *s, const char *flag)
+{
+    for (size_t i = 0; i < s->later_count; i++)
+        if (strcmp(s->later_flags[i], flag) == 0 && s->later_phases[i] > s->plan->phase)
+            return s->later_phases[i];
+    return OOS_PHASE_COUNT;
+}
+
+static bool add_inert(oos_search *s, const char *flag, oos_inert *ret_inert)
+{
+    oos_phase const later = later_phase(s, flag);
+    const char *phase = oos_phase_word(s->plan->phase);
+    const char *why = later == OOS_PHASE_COUNT
+                          ? oos_arena_format(s->arena, "no value of it alone gets past %s", phase)
+                          : oos_arena_format(s->arena,
+                                             "no value of it alone gets past %s; the command that is "
+                                             "suggested has it for %s, which comes later",
+                                             phase, oos_phase_word(later));
+    *ret_inert = (oos_inert){flag, why, later};
+    return why;
+}
+
+static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error *reterr)
+{
+    const oos_setup *setup = plan->setup;
+    uint64_t const seqs = setup->max_num_seqs, tokens = setup->max_num_batched_tokens;
+    uint64_t const length = setup->max_model_len, longest = oos_setup_derived_length(setup);
+    const push pushes[] = {
+        {"--gpu-memory-utilization", oos_set_gmu_thousandths, {50, 400, 980}, 3},
+        {"--max-model-len",
+         oos_set_length,
+         {oos_min(length, 256), 8192, oos_min(length * 4, longest), longest},
+         4},
+        {"--max-num-seqs", oos_set_seqs, {1, seqs / 2 + 1, oos_max(seqs * 2, 1024)}, 3},
+        {"--max-num-batched-tokens",
+         oos_set_tokens,
+         {oos_min(tokens, seqs), tokens / 2 + 1, oos_max(tokens * 4, 131072)},
+         3},
+        {"--kv-cache-dtype", set_fp8, {0, 1}, setup->kv_dtype == OOS_KV_MODEL_DTYPE ? 2 : 0},
+        {"--enforce-eager", set_eager, {1}, setup->eager ? 0 : 1},
+    };
+    enum { PUSHES = sizeof pushes / sizeof *pushes };
+    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES);
+    if (!inert) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
+    size_t count = 0;
+    for (size_t i = 0; i < PUSHES; i++)
+        if (helps_nowhere(s, &pushes[i]) && !add_inert(s, pushes[i].flag, &inert[count++]))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
+    plan->inert = inert;
+    plan->inert_count = count;
+    return OOMSIGHT_OK;
+}
+
+/* ---- the search ------------------------------------------------------------------------------------------------------ */
+
+/* A single lever that an answer already is need not be named twice. */
+static void drop_doubles(oos_search *s, size_t answers)
+{
+    size_t count = answers;
+    for (size_t i = answers; i < s->count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < count && !again; k++) {
+            again = s->fixes[k].change_count == s->fixes[i].change_count;
+            for (size_t w = 0; again && w < s->fixes[i].change_count; w++)
+                again = strcmp(s->fixes[k].change[w], s->fixes[i].change[w]) == 0;
+        }
+        if (!again) s->fixes[count++] = s->fixes[i];
+    }
+    s->count = count;
+}
+
+/* Flags that fit; where none do, what the command itself forbids, and what it takes beside flags. */
+static bool search(oos_search *s, oos_plan *plan)
+{
+    bool offloads = false;
+    if (!oos_answers_find(s, &plan->answer_count, &offloads)) return false;
+    if (plan->answer_count == 0) /* what likely starts needs nothing else */
+        return oos_plan_likely(plan) || oos_mends_find(s, plan);
+    size_t const answers = plan->answer_count;
+    if (!(offloads ? oos_needs_find(s, &plan->needs) : oos_levers_try(s))) return false;
+    drop_doubles(s, answers);
+    return true;
+}
+
+oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
+                               const oos_solve_facts *facts, oomsight_error *reterr)
+{
+    if (plan->verdict == OOMSIGHT_VERDICT_FITS || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
+        return OOMSIGHT_OK;
+    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
+    s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
+    if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    bool const refused = oos_mends_needed(plan);
+    bool enough_memory = refused ? oos_mends_find(&s, plan) : search(&s, plan);
+    if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    plan->fixes = s.fixes;
+    plan->fix_count = s.count;
+    return refused ? OOMSIGHT_OK : find_inert(&s, plan, reterr);
+}
+
+oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
+                                const oos_solve_facts *facts, oomsight_error *reterr)
+{
+    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
+    if (oos_choices_find(&s, &plan->choices, &plan->choice_count)) return OOMSIGHT_OK;
+    return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the devices");
+}

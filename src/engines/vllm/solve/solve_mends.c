@@ -1,0 +1,190 @@
+/* The first refusal is mended and the command planned again, until the engine takes it. Then it starts, or memory decides, and what
+ * helps against that is looked for from there. */
+#include "engines/vllm/solve/solve_parts.h"
+
+#include "base/shown.h"
+#include "engines/vllm/arguments/arguments.h"
+
+typedef struct repair {
+    const oos_plan *plan; /* of the command so far */
+    oos_mended said;
+} repair;
+
+static bool change(oos_arena *arena, oos_serve *serve, const oos_mend *m)
+{
+    if (m->instead_of && !oos_serve_leave_out(arena, serve, m->instead_of)) return false;
+    if (m->leave_out) return oos_serve_leave_out(arena, serve, m->flag);
+    if (m->value == 0) return oos_serve_give(arena, serve, m->flag, m->text);
+    return oos_serve_set_u64(arena, serve, m->flag, m->value);
+}
+
+/* NULL: it cannot be changed so, or not planned. */
+static const oos_plan *plan_changed(oos_search *s, const oos_plan *from, const oos_mend *m)
+{
+    const oos_setup *old = from->setup;
+    oos_setup *setup = OOS_NEW(s->arena, oos_setup);
+    oos_plan *plan = OOS_NEW(s->arena, oos_plan);
+    oos_serve *serve = OOS_NEW(s->arena, oos_serve);
+    if (!setup || !plan || !serve) return NULL;
+    *serve = *old->serve;
+    if (!change(s->arena, serve, m) ||
+        oos_setup_resolve(s->arena, old->model, old->draft, serve, old->env, &old->device, old->rules, setup,
+                          NULL) != OOMSIGHT_OK ||
+        oos_plan_make(s->arena, setup, s->facts->kv_layers_json, plan, NULL) != OOMSIGHT_OK)
+        return NULL;
+    plan->fix_count = 0;
+    return plan;
+}
+
+/* A number that was given to a flag which then has to go is not said. */
+static void unsay(oos_mended *said, const char *flag)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < said->word_count; i += 2) {
+        if (strcmp(said->words[i], flag) == 0) continue;
+        said->words[count++] = said->words[i];
+        said->words[count++] = said->words[i + 1];
+    }
+    said->word_count = count;
+}
+
+static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
+{
+    const char *price = m->instead_of && !m->text ? "nothing: a switch takes no value"
+                        : m->instead_of           ? "nothing: it was misspelt"
+                                                  : "the number asked for";
+    unsay(said, m->flag);
+    if (m->leave_out) {
+        const char *flag = oos_shown(s->arena, m->flag);
+        if (!flag) return false;
+        price = !said->gives_up ? "that flag" : *flag == '-' ? flag : "words that belong to no flag";
+        said->leave_out[said->leave_out_count++] = flag;
+    } else {
+        const char *word = m->text    ? oos_shown(s->arena, m->text)
+                           : m->value ? oos_arena_format(s->arena, "%llu", (unsigned long long)m->value)
+                                      : NULL;
+        if (!word && (m->text || m->value)) return false;
+        said->words[said->word_count++] = m->flag;
+        said->words[said->word_count++] = word; /* NULL: a switch */
+    }
+    if (said->gives_up && strcmp(said->gives_up, price) == 0) return true;
+    if (said->gives_up && strcmp(said->gives_up, "that flag") == 0) said->gives_up = said->leave_out[0];
+    said->gives_up = said->gives_up ? oos_arena_format(s->arena, "%s; %s", said->gives_up, price) : price;
+    return said->gives_up;
+}
+
+static const char *sentence_of(const oos_plan *plan)
+{
+    if (plan->refusal.sentence) return plan->refusal.sentence;
+    return plan->phase == OOS_PHASE_ENV && plan->verdict == OOMSIGHT_VERDICT_REFUSED ? plan->why : NULL;
+}
+
+bool oos_mends_needed(const oos_plan *plan)
+{
+    return sentence_of(plan);
+}
+
+/* What the refusal names; where it names nothing, the flags that leave no attention backend or hold the cache down. */
+static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
+{
+    static const char one_cache[] = "--disable-hybrid-kv-cache-manager";
+    static const struct {
+        oos_phase phase;
+        const char *flag;
+    } limits[] = {{OOS_PHASE_ENV, "--attention-backend"},
+                  {OOS_PHASE_ENV, "--kv-cache-dtype"},
+                  {OOS_PHASE_KV_SIZING, "--num-gpu-blocks-override"},
+                  {OOS_PHASE_KV_SIZING, "--kv-cache-memory-bytes"}};
+    const oos_refusal *refusal = &plan->refusal;
+    size_t count = refusal->mend_count;
+    memcpy(ret_mends, refusal->mends, count * sizeof *ret_mends);
+    for (size_t i = 0; !refusal->sentence && i < sizeof limits / sizeof *limits; i++)
+        if (plan->phase == limits[i].phase && oos_serve_given(plan->setup->serve, limits[i].flag) &&
+            count < OOS_MENDS_MAX)
+            ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
+    if (!refusal->sentence && plan->kv_shape.error && count < OOS_MENDS_MAX &&
+        oos_serve_given(plan->setup->serve, one_cache))
+        ret_mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
+    return count;
+}
+
+static bool same_refusal(const oos_plan *a, const oos_plan *b)
+{
+    const char *one = sentence_of(a), *other = sentence_of(b);
+    return one && other && strcmp(one, other) == 0;
+}
+
+/* One mend further; false: none of them changes the refusal. */
+static bool step(oos_search *s, repair *r, const oos_mend *mends, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const oos_plan *next = plan_changed(s, r->plan, &mends[i]);
+        if (!next || same_refusal(r->plan, next)) continue;
+        if (!say(s, &r->said, &mends[i])) return false;
+        r->plan = next;
+        return true;
+    }
+    return false;
+}
+
+/* Begun with one mend, as far as it goes. False: the engine still refuses it. */
+static bool follow(oos_search *s, const oos_mend *first, repair *ret_repair)
+{
+    repair r = {.plan = s->plan};
+    bool goes_on = step(s, &r, first, 1);
+    for (int steps = 1; goes_on && sentence_of(r.plan) && steps < OOS_MENDED_MAX; steps++) {
+        oos_mend mends[OOS_MENDS_MAX];
+        goes_on = step(s, &r, mends, mends_of(r.plan, mends));
+    }
+    *ret_repair = r;
+    return goes_on && !sentence_of(r.plan);
+}
+
+static bool offer_start(oos_search *s, const repair *r)
+{
+    oos_search mended = *s;
+    oos_trial const t = {.verdict = r->plan->verdict,
+                         .phase = r->plan->phase,
+                         .probability = r->plan->probability,
+                         .kv_tokens = r->plan->kv.tokens,
+                         .keeps = "everything else"};
+    mended.mended = r->said;
+    bool const enough_memory = oos_trial_offer(&mended, &t);
+    s->count = mended.count;
+    return enough_memory;
+}
+
+/* The engine takes it, and memory is short. */
+static bool solve_memory(oos_search *s, oos_plan *plan, const repair *r)
+{
+    oos_search inner = *s;
+    bool offloads = false;
+    inner.plan = r->plan;
+    inner.mended = r->said;
+    if (!oos_answers_find(&inner, &plan->answer_count, &offloads)) return false;
+    s->count = inner.count;
+    return (plan->answer_count && !offloads) || oos_needs_find(&inner, &plan->needs);
+}
+
+bool oos_mends_find(oos_search *s, oos_plan *plan)
+{
+    oos_mend mends[OOS_MENDS_MAX];
+    repair short_of[OOS_MENDS_MAX];
+    size_t const count = mends_of(plan, mends);
+    size_t short_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        repair r;
+        if (!follow(s, &mends[i], &r)) continue;
+        if (!oos_answer_starts(r.plan->verdict, r.plan->probability))
+            short_of[short_count++] = r;
+        else if (!offer_start(s, &r))
+            return false;
+    }
+    if (s->count) {
+        s->fixes[0].name = "least_change";
+        plan->answer_count = 1;
+    }
+    for (size_t i = 0; s->count == 0 && !plan->needs && i < short_count; i++)
+        if (!solve_memory(s, plan, &short_of[i])) return false;
+    return s->count || plan->needs || oos_needs_find(s, &plan->needs);
+}

@@ -1,0 +1,422 @@
+/* Looking beyond the command: the same model in 4 bits, and the same command on other devices. */
+#include "engines/vllm/solve/solve_parts.h"
+#include "engines/vllm/solve/solve_budget.h"
+
+#include <stdio.h>
+
+/* What people rent and buy, by class and by memory of one card: a choice of ours, without prices. A device that is not here can still
+ * be asked for by its name. */
+static const struct {
+    oos_gpu_class kind;
+    const char *name;
+} common_gpus[] = {{OOS_GPU_DATACENTRE, "T4"},
+                   {OOS_GPU_CONSUMER, "RTX 5070 Ti"},
+                   {OOS_GPU_DATACENTRE, "L4"},
+                   {OOS_GPU_CONSUMER, "RTX 3090"},
+                   {OOS_GPU_CONSUMER, "RTX 4090"},
+                   {OOS_GPU_CONSUMER, "RTX 5090"},
+                   {OOS_GPU_DATACENTRE, "A100 40GB"},
+                   {OOS_GPU_DATACENTRE, "L40S"},
+                   {OOS_GPU_DATACENTRE, "H100"},
+                   {OOS_GPU_DATACENTRE, "A100 80GB"},
+                   {OOS_GPU_DATACENTRE, "H200"},
+                   {OOS_GPU_DATACENTRE, "B200"},
+                   {OOS_GPU_DATACENTRE, "B300"},
+                   {OOS_GPU_WORKSTATION, "RTX A6000"},
+                   {OOS_GPU_WORKSTATION, "RTX 6000 Ada"},
+                   {OOS_GPU_WORKSTATION, "RTX PRO 6000"},
+                   {OOS_GPU_LAPTOP, "4090-laptop"},
+                   {OOS_GPU_LAPTOP, "5090-laptop"},
+                   {OOS_GPU_EMBEDDED, "agx-orin-64gb"},
+                   {OOS_GPU_EMBEDDED, "thor"},
+                   {OOS_GPU_EMBEDDED, "gb10"}};
+enum { FEWER_SEQS = 16 }; /* requests at once, where more do not fit */
+enum { COMMON_GPUS = sizeof common_gpus / sizeof *common_gpus };
+
+static const oos_gpu *common_gpu(const oos_gpus *gpus, size_t at)
+{
+    uint64_t ignored;
+    return oos_gpus_find(gpus, oos_view_of(common_gpus[at].name), &ignored);
+}
+
+/* ---- a 4-bit checkpoint --------------------------------------------------------------------------------------------- */
+
+/* Linear layers of the decoder in groups of 128, as AWQ, GPTQ and W4A16 checkpoints have them; embedding, head, routers, towers
+ * and norms stay. */
+static bool is_packed(const oos_matrix *matrix)
+{
+    static const char *const stay[] = {"embed", "lm_head", "vision", "norm", "router"};
+    if (!matrix->linear || matrix->in % 128 != 0 || matrix->out % 8 != 0) return false;
+    for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+        if (matrix->module && strcmp(matrix->module, stay[i]) == 0) return false;
+    return !matrix->name || !strstr(matrix->name, "gate.");
+}
+
+static const oos_model *in_four_bits(oos_arena *arena, const oos_model *model)
+{
+    oos_model *packed = OOS_NEW(arena, oos_model);
+    oos_matrix *matrices = OOS_NEW_ARRAY(arena, oos_matrix, model->matrix_count);
+    oos_quant *quants = OOS_NEW_ARRAY(arena, oos_quant, 2);
+    if (!packed || !matrices || !quants) return NULL;
+    quants[1] = (oos_quant){
+        .kind = OOS_QUANT_PACKED_INT, .bits = 4, .group = 128, .symmetric = true, .weight_only = true};
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        matrices[i] = model->matrices[i];
+        matrices[i].quant = is_packed(&matrices[i]) ? 1 : 0;
+    }
+    *packed = *model;
+    packed->matrices = matrices;
+    packed->quants = quants;
+    packed->quant_count = 2;
+    packed->quant_method = "compressed-tensors";
+    packed->quant_unknown = packed->quant_by_flag = false;
+    packed->tensors = NULL; /* the files of another checkpoint */
+    packed->headers = (oos_headers){0};
+    return packed;
+}
+
+/* Half of its linear layers, or more, have weights of 4 bits already. */
+static bool is_in_four_bits(const oos_model *model)
+{
+    double all = 0, packed = 0;
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[i];
+        const oos_quant *quant = &model->quants[matrix->quant];
+        if (!matrix->linear) continue;
+        double const size = (double)matrix->in * (double)matrix->out * (double)oos_max(1, matrix->count);
+        bool const four = quant->kind == OOS_QUANT_NVFP4 || quant->kind == OOS_QUANT_MXFP4 ||
+                          (quant->kind != OOS_QUANT_NONE && quant->bits > 0 && quant->bits <= 4);
+        all += size;
+        if (four) packed += size;
+    }
+    return packed * 2 >= all && packed > 0;
+}
+
+/* Another machine need not be a certain one. */
+static bool likely(const oos_trial *t)
+{
+    return oos_answer_starts(t->verdict, t->probability) &&
+           (t->verdict == OOMSIGHT_VERDICT_FITS || t->starts);
+}
+
+/* Worth naming when it is clearly smaller and starts with a length one can work with. */
+static bool find_checkpoint(oos_search *s, oos_needs *needs)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (setup->model->common || setup->draft || setup->model->quant_unknown || is_in_four_bits(setup->model))
+        return true;
+    const oos_model *packed = in_four_bits(s->arena, setup->model);
+    if (!packed) return false;
+    uint64_t const usual = oos_min(setup->max_model_len, OOS_USUAL_TOKENS);
+    oos_trial t = oos_trial_start(s);
+    uint64_t bytes = 0;
+    t.serve.quantization = NULL;
+    oos_set_length(&t.serve, usual);
+    bool const planned = oos_trial_plan_other(s, &t, NULL, packed, &bytes);
+    if (!planned || bytes > s->plan->weights.loaded_bytes / 10 * 9) return true;
+    if (!likely(&t)) {
+        oos_set_length(&t.serve, oos_trial_least_length(s));
+        oos_set_seqs(&t.serve, oos_min(setup->max_num_seqs, FEWER_SEQS));
+        if (!oos_trial_plan_other(s, &t, NULL, packed, &bytes) || !likely(&t)) return true;
+    }
+    needs->checkpoint_bytes = bytes;
+    needs->checkpoint_tokens = t.kv_tokens;
+    return true;
+}
+
+/* ---- other devices --------------------------------------------------------------------------------------------------- */
+
+static void say(oos_need_gpu *need, const char *flag, const char *value)
+{
+    if (need->flag_count + 2 > OOS_NEED_FLAGS_MAX) return;
+    need->flags[need->flag_count++] = flag;
+    if (value) need->flags[need->flag_count++] = value; /* none behind a switch */
+}
+
+static const char *whole(oos_search *s, uint64_t value)
+{
+    return oos_arena_format(s->arena, "%llu", (unsigned long long)value);
+}
+
+/* The command at `count` of a device: how it is cut, with which share and which length it starts. */
+typedef struct cell {
+    oos_device_facts device;
+    oos_serve serve; /* as it is, on so many devices */
+    oos_trial t;
+    uint64_t share, length, seqs; /* 0: as it is */
+} cell;
+
+/* Starts, or likely does, with this length and some share of the device. */
+static bool starts_with(oos_search *s, cell *c, uint64_t length)
+{
+    c->t = (oos_trial){.serve = c->serve};
+    if (c->seqs) oos_set_seqs(&c->t.serve, c->seqs);
+    if (length) oos_set_length(&c->t.serve, length);
+    oos_budget b = oos_budget_of(s, &c->t, &c->device);
+    uint64_t share;
+    double const usual = s->plan->setup->rules->default_gpu_memory_utilization;
+    b.highest = oos_max(b.own, (uint64_t)(usual * 1000 + 0.5)) / 10 * 10; /* not by its last hundredths */
+    if (!oos_budget_find(&b, c->share, &share)) return false;
+    share = oos_budget_nearest(&b, share);
+    if (!oos_budget_fits(&b, share) || !likely(&c->t)) return false;
+    c->share = share;
+    c->length = length;
+    return true;
+}
+
+/* The whole length, or the longest of a few: a usual one has to do at least. */
+static bool starts_somehow(oos_search *s, cell *c)
+{
+    static const uint64_t lengths[] = {131072, 32768, 16384};
+    uint64_t const asked = s->plan->setup->max_model_len;
+    if (starts_with(s, c, 0)) return true;
+    if (c->t.first_short != OOS_PHASE_KV_SIZING || asked <= OOS_USUAL_TOKENS) return false;
+    if (!starts_with(s, c, OOS_USUAL_TOKENS)) return false;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i] < asked && starts_with(s, c, lengths[i])) return true;
+    return starts_with(s, c, OOS_USUAL_TOKENS);
+}
+
+/* Devices of one name and several sizes: the name that means this one. */
+static const char *name_of(const oos_gpus *gpus, const oos_gpu *gpu)
+{
+    uint64_t ignored;
+    const oos_gpu *named = oos_gpus_find(gpus, oos_view_of(gpu->name), &ignored);
+    bool const plain = named == gpu && gpu->kind != OOS_GPU_EMBEDDED; /* most are called Orin */
+    return plain || !gpu->alias_count ? gpu->name : gpu->aliases[0];
+}
+
+/* With fewer requests at once: their states, their logits and the graphs for them. */
+static bool starts_with_fewer(oos_search *s, cell *c)
+{
+    c->seqs = FEWER_SEQS;
+    c->share = 0;
+    return s->plan->setup->max_num_seqs > FEWER_SEQS && starts_somehow(s, c);
+}
+
+static bool try_cut(oos_search *s, const oos_gpu *gpu, uint64_t tp, uint64_t pp, bool fewer,
+                    oos_need_gpu *ret_need, bool *ret_refused)
+{
+    const oos_setup *setup = s->plan->setup;
+    cell c = {.device = oos_device_of_gpu(gpu, tp * pp, setup->device.host_bytes), .serve = *setup->serve};
+    c.serve.data_parallel_size = (oos_u64){0};
+    c.serve.tensor_parallel_size = oos_u64_of(tp);
+    c.serve.pipeline_parallel_size = oos_u64_of(pp);
+    bool const before = s->tight_too;
+    s->tight_too = true;
+    bool starts = starts_somehow(s, &c);
+    *ret_refused = c.t.phase == OOS_PHASE_ARGUMENTS;
+    if (!starts && fewer && c.t.first_short >= OOS_PHASE_PROFILE_RUN) starts = starts_with_fewer(s, &c);
+    s->tight_too = before;
+    if (!starts) return false;
+    oos_need_gpu need = {.gpu = name_of(s->facts->gpus, gpu),
+                         .count = tp * pp,
+                         .memory_bytes = gpu->nvml_total_bytes,
+                         .kv_tokens = c.t.kv_tokens,
+                         .verdict = c.t.verdict,
+                         .probability = c.t.probability};
+    for (size_t i = 0; i + 1 < s->mended.word_count; i += 2)
+        if (!c.length || strcmp(s->mended.words[i], "--max-model-len") != 0)
+            say(&need, s->mended.words[i], s->mended.words[i + 1]);
+    if (tp != setup->tp) say(&need, "--tensor-parallel-size", whole(s, tp));
+    if (pp != setup->pp) say(&need, "--pipeline-parallel-size", whole(s, pp));
+    if (c.share)
+        say(&need, "--gpu-memory-utilization",
+            oos_arena_format(s->arena, "0.%02u", (unsigned)(c.share / 10)));
+    if (c.seqs) say(&need, "--max-num-seqs", whole(s, c.seqs));
+    if (c.length) say(&need, "--max-model-len", whole(s, c.length));
+    *ret_need = need;
+    return true;
+}
+
+/* One device of `count` that is asked for: cut as the command is, or by tensors, or in pipeline stages. */
+static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, bool fewer, oos_need_gpu *ret_need)
+{
+    const oos_setup *setup = s->plan->setup;
+    uint64_t const pp = count > 8 ? count / 8 : 1;
+    bool refused;
+    if (count == setup->tp * setup->pp)
+        return try_cut(s, gpu, setup->tp, setup->pp, fewer, ret_need, &refused);
+    if (try_cut(s, gpu, count / pp, pp, fewer, ret_need, &refused)) return true;
+    return pp == 1 && refused && try_cut(s, gpu, 1, count, fewer, ret_need, &refused);
+}
+
+/* The known device that is asked about; those of one name differ by their memory. */
+static const oos_gpu *own_gpu(const oos_search *s)
+{
+    const oos_device_facts *device = &s->plan->setup->device;
+    const oos_gpu *best = NULL;
+    for (size_t i = 0; device->name && i < s->facts->gpus->count; i++) {
+        const oos_gpu *gpu = &s->facts->gpus->list[i];
+        if (gpu->slice || strcmp(gpu->name, device->name) != 0) continue;
+        if (!best || gpu->total_bytes == device->total_bytes) best = gpu;
+    }
+    return best;
+}
+
+/* No two of them are in one machine. */
+static bool is_alone(const oos_gpu *gpu)
+{
+    return gpu->memory == OOS_MEMORY_UNIFIED || gpu->kind == OOS_GPU_LAPTOP;
+}
+
+/* More of the device that is asked about. */
+static void find_more(oos_search *s, const oos_gpu *own, oos_needs *needs)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (!own || is_alone(own)) return;
+    for (uint64_t count = oos_max(2, setup->tp * setup->pp * 2); count <= 16; count *= 2) {
+        if (!try_gpus(s, own, count, true, &needs->gpus[needs->gpu_count])) continue;
+        needs->gpu_count++;
+        return;
+    }
+}
+
+typedef struct candidate {
+    const oos_gpu *gpu;
+    uint64_t count;
+    bool done;
+} candidate;
+
+/* The smallest of a class, or of all: by the memory of all cards together. */
+static void find_others(oos_search *s, const oos_gpu *own, bool any, oos_gpu_class kind, oos_needs *needs)
+{
+    static const uint64_t counts[] = {1, 2, 4, 8, 16};
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    const oos_setup *setup = s->plan->setup;
+    uint64_t const held = oos_mul(s->plan->weights.loaded_bytes, oos_mul(setup->tp, setup->pp));
+    candidate list[COMMON_GPUS * COUNTS];
+    size_t count = 0;
+    for (size_t i = 0; i < COMMON_GPUS; i++) {
+        const oos_gpu *gpu = any || common_gpus[i].kind == kind ? common_gpu(s->facts->gpus, i) : NULL;
+        for (size_t k = 0; gpu && gpu != own && k < (is_alone(gpu) ? 1 : COUNTS); k++)
+            if (gpu->total_bytes / 100 * 97 * counts[k] > held)
+                list[count++] = (candidate){gpu, counts[k], false};
+    }
+    for (size_t tried = 0; tried < count && needs->gpu_count < OOS_NEED_GPUS_MAX; tried++) {
+        size_t best = count;
+        for (size_t i = 0; i < count; i++) {
+            if (list[i].done) continue;
+            if (best == count ||
+                list[i].gpu->total_bytes * list[i].count < list[best].gpu->total_bytes * list[best].count)
+                best = i;
+        }
+        if (best == count) return;
+        list[best].done = true;
+        if (!try_gpus(s, list[best].gpu, list[best].count, true, &needs->gpus[needs->gpu_count])) continue;
+        needs->gpu_count++;
+        for (size_t i = 0; i < count; i++) /* fewer of the same are enough: more need not be named */
+            if (list[i].gpu == list[best].gpu) list[i].done = true;
+    }
+}
+
+/* In the class of the device that is asked about; where nothing there is enough, in a data centre. */
+static void find_devices(oos_search *s, oos_needs *needs)
+{
+    const oos_gpu *own = own_gpu(s);
+    find_more(s, own, needs);
+    find_others(s, own, !own, own ? own->kind : OOS_GPU_DATACENTRE, needs);
+    if (needs->gpu_count == 0 && own && own->kind != OOS_GPU_DATACENTRE)
+        find_others(s, own, false, OOS_GPU_DATACENTRE, needs);
+}
+
+/* ---- another release ------------------------------------------------------------------------------------------------- */
+
+/* The newest that takes the command: a model or a method that this one does not have, or no longer. */
+static bool find_release(oos_search *s, oos_needs *needs)
+{
+    const oos_setup *old = s->plan->setup;
+    const oos_version *versions;
+    if (!s->facts->rules || !s->plan->refusal.sentence) return true;
+    for (size_t i = oos_rule_book_versions(s->facts->rules, &versions); i > 0; i--) {
+        oos_rules rules;
+        oos_setup setup;
+        oos_refusal refusal = {0};
+        bool beyond;
+        char word[32];
+        oos_arena_reset(s->scratch);
+        if (versions[i - 1] == old->rules->version ||
+            oos_rules_of(s->facts->rules, versions[i - 1], &rules, &beyond, NULL) != OOMSIGHT_OK ||
+            oos_setup_resolve(s->scratch, old->model, old->draft, old->serve, old->env, &old->device, &rules,
+                              &setup, NULL) != OOMSIGHT_OK ||
+            oos_arguments_check(s->scratch, &setup, &refusal, NULL) != OOMSIGHT_OK || refusal.sentence)
+            continue;
+        oos_version_print(versions[i - 1], word, sizeof word);
+        needs->release = oos_arena_copy(s->arena, oos_view_of(word));
+        return needs->release;
+    }
+    return true;
+}
+
+bool oos_needs_find(oos_search *s, const oos_needs **ret_needs)
+{
+    oos_needs *needs = OOS_NEW(s->arena, oos_needs);
+    if (!needs) return false;
+    *ret_needs = NULL;
+    if (!find_checkpoint(s, needs)) return false;
+    if (s->facts->gpus) find_devices(s, needs);
+    if (needs->gpu_count == 0 && !find_release(s, needs)) return false;
+    needs->no_release = s->plan->refusal.sentence && s->facts->rules && !needs->gpu_count && !needs->release;
+    needs->no_device = s->facts->gpus && !needs->checkpoint_bytes && !needs->gpu_count && !needs->release &&
+                       !needs->no_release;
+    bool const nobody_asked = !s->facts->gpus && !s->facts->rules;
+    if (!nobody_asked) *ret_needs = needs;
+    return true;
+}
+
+/* ---- every device ---------------------------------------------------------------------------------------------------- */
+
+static size_t rank_of(const oos_gpus *gpus, const char *name)
+{
+    for (size_t i = 0; i < COMMON_GPUS; i++) {
+        const oos_gpu *gpu = common_gpu(gpus, i);
+        if (gpu && strcmp(gpu->name, name) == 0) return i;
+    }
+    return COMMON_GPUS;
+}
+
+/* Less memory in all, then fewer cards, then fewer flags, then what people have. */
+static bool goes_before(const oos_gpus *gpus, const oos_need_gpu *a, const oos_need_gpu *b)
+{
+    uint64_t const a_all = a->memory_bytes / OOS_GIB * a->count, b_all = b->memory_bytes / OOS_GIB * b->count;
+    if (a_all != b_all) return a_all < b_all;
+    if (a->count != b->count) return a->count < b->count;
+    if (a->flag_count != b->flag_count) return a->flag_count < b->flag_count;
+    return rank_of(gpus, a->gpu) < rank_of(gpus, b->gpu);
+}
+
+/* The fewest cards of one kind that are enough. How many there may be the command says, or nobody does. */
+static bool try_counts(oos_search *s, const oos_gpu *gpu, oos_need_gpu *ret_need)
+{
+    static const uint64_t counts[] = {1, 2, 4, 8};
+    const oos_setup *setup = s->plan->setup;
+    const oos_serve *serve = setup->serve;
+    uint64_t const held = oos_mul(s->plan->weights.loaded_bytes, oos_mul(setup->tp, setup->pp));
+    if (serve->tensor_parallel_size.known || serve->pipeline_parallel_size.known)
+        return (setup->tp * setup->pp == 1 || !is_alone(gpu)) &&
+               try_gpus(s, gpu, setup->tp * setup->pp, false, ret_need);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (counts[i] > 1 && is_alone(gpu)) return false;
+        if (gpu->total_bytes / 100 * 97 * counts[i] > held && try_gpus(s, gpu, counts[i], false, ret_need))
+            return true;
+    }
+    return false;
+}
+
+bool oos_choices_find(oos_search *s, const oos_need_gpu **ret_list, size_t *ret_count)
+{
+    const oos_gpus *gpus = s->facts->gpus;
+    oos_need_gpu *list = OOS_NEW_ARRAY(s->arena, oos_need_gpu, gpus->count + 1);
+    size_t count = 0;
+    if (!list) return false;
+    for (size_t i = 0; i < gpus->count; i++) {
+        oos_need_gpu need;
+        if (gpus->list[i].slice || !try_counts(s, &gpus->list[i], &need)) continue;
+        size_t at = count++;
+        for (; at > 0 && goes_before(gpus, &need, &list[at - 1]); at--) list[at] = list[at - 1];
+        list[at] = need;
+    }
+    *ret_list = list;
+    *ret_count = count;
+    return true;
+}

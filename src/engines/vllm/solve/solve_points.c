@@ -1,0 +1,380 @@
+/* Which values of each flag are worth trying, what they are called, and what they cost the user. */
+#include "engines/vllm/solve/solve_points.h"
+#include "base/locale.h"
+
+#include <stdio.h>
+
+enum {
+    EAGER = 0,          /* a value of the graphs' lever; any other is the largest size that is captured */
+    LEAST_SEQS = 4,     /* fewer requests at once are no service */
+    LEAST_TOKENS = 512, /* smaller pieces of a prompt cost more than they save */
+    OFFLOAD_DEFAULT_GIB = 64 /* host memory where nobody has told */
+};
+
+static void add(oos_levers *levers, oos_lever lever, uint64_t value)
+{
+    size_t *count = &levers->counts[lever];
+    if (*count < OOS_LEVER_VALUES_MAX) levers->values[lever][(*count)++] = value;
+}
+
+static uint64_t power_below(uint64_t value)
+{
+    uint64_t power = 1;
+    while (power * 2 < value) power *= 2;
+    return power;
+}
+
+static void add_powers(oos_levers *levers, oos_lever lever, uint64_t now, uint64_t least)
+{
+    if (now <= least) return;
+    for (uint64_t value = power_below(now); value >= least && value < now; value /= 2)
+        add(levers, lever, value);
+}
+
+static void add_graphs(oos_levers *levers, const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    const char *given;
+    if (setup->eager) return;
+    if (setup->rules->capture_list >= 2 &&
+        oos_compilation_look(setup->serve, &given) != OOS_COMPILATION_PARTS) {
+        static const uint64_t sizes[] = {256, 128, 64, 32, 16, 8};
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (sizes[i] < setup->capture_top) add(levers, OOS_LEVER_GRAPHS, sizes[i]);
+    }
+    if (oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, EAGER);
+}
+
+/* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
+static void add_parallel(oos_levers *levers, const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    uint64_t const count = setup->device.count, used = setup->tp * setup->pp * setup->dp;
+    if (count <= used || count > 64 || setup->dp > 1) return;
+    for (uint64_t pp = setup->pp; pp <= count; pp *= 2) {
+        uint64_t const tp = count / pp;
+        if (tp * pp <= used || tp < setup->tp) break;
+        oos_search quiet = *s; /* planning needs one that can be changed */
+        oos_trial t = oos_trial_start(s);
+        t.serve.tensor_parallel_size = oos_u64_of(tp);
+        t.serve.pipeline_parallel_size = oos_u64_of(pp);
+        if (!oos_trial_plan(&quiet, &t) || t.phase == OOS_PHASE_ARGUMENTS || t.phase == OOS_PHASE_ENV ||
+            (t.phase == OOS_PHASE_WEIGHT_LOAD && t.verdict == OOMSIGHT_VERDICT_REFUSED))
+            continue;
+        add(levers, OOS_LEVER_PARALLEL, 100 * tp + pp);
+        return;
+    }
+}
+
+oos_levers oos_levers_of(const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    oos_levers levers = {.least = oos_trial_least_length(s), .most = setup->max_model_len};
+    for (size_t i = 0; i < OOS_LEVER_COUNT; i++) levers.counts[i] = 1;
+    levers.counts[OOS_LEVER_BUDGET] = 2;
+    add_parallel(&levers, s);
+    if (setup->sleep_pool) add(&levers, OOS_LEVER_SLEEP, 1);
+    if (s->plan->outside.runtime_cause && !setup->serve->attention_backend)
+        add(&levers, OOS_LEVER_BACKEND, 1);
+    add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
+    add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
+    if (oos_may_shrink_cache(s)) add(&levers, OOS_LEVER_KV, 1);
+    add_graphs(&levers, s);
+    if (oos_may_drop_media(s)) add(&levers, OOS_LEVER_TEXT, 1);
+    if (levers.least < levers.most) levers.counts[OOS_LEVER_LENGTH] = 2;
+    return levers;
+}
+
+/* GiB of host memory that the weights of one rank may take: three quarters of what the machine has; 64 GiB are assumed where
+ * nobody has told. Memory that the device shares with the host is not more of it. */
+static uint64_t offload_most(const oos_search *s)
+{
+    const oos_setup *setup = s->plan->setup;
+    if (setup->device.unified) return 0;
+    uint64_t const host =
+        setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 / OOS_GIB : OFFLOAD_DEFAULT_GIB;
+    uint64_t const ranks = oos_max(1, oos_mul(oos_mul(setup->tp, setup->pp), setup->dp));
+    return oos_min(s->plan->weights.loaded_bytes / OOS_GIB, host / ranks);
+}
+
+bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way)
+{
+    const oos_setup *setup = s->plan->setup;
+    bool const plain =
+        !setup->model->quant_method && !setup->serve->quantization && !setup->serve->load_format;
+    levers->counts[OOS_LEVER_WEIGHTS] = 1;
+    switch (way) {
+    case OOS_WEIGHTS_AS_THEY_ARE: return true;
+    case OOS_WEIGHTS_FP8: /* before 8.0 no kernel reads FP8 weights */
+        if (!plain || setup->device.capability < 80) return false;
+        break;
+    case OOS_WEIGHTS_BNB: /* experts and other mixers: not every one can be packed */
+        if (!plain || setup->model->moe.experts || setup->model->hybrid || setup->model->mla || setup->draft)
+            return false;
+        break;
+    case OOS_WEIGHTS_OFFLOAD: { /* with weights that are quantised on the way: not known */
+        uint64_t const most = offload_most(s);
+        if ((setup->serve->quantization && !setup->model->quant_method) ||
+            setup->serve->cpu_offload_gb.known || !setup->rules->cpu_offload_taken ||
+            oos_setup_offload_ignored(setup) || most == 0)
+            return false;
+        for (unsigned i = 1; i <= 22; i++) { /* few of them: none is far from another */
+            uint64_t const gib = oos_max(i, most * i / 22);
+            if (gib <= most &&
+                gib != levers->values[OOS_LEVER_WEIGHTS][levers->counts[OOS_LEVER_WEIGHTS] - 1])
+                add(levers, OOS_LEVER_WEIGHTS, gib);
+        }
+        levers->values[OOS_LEVER_WEIGHTS][0] = OOS_WEIGHTS_OFFLOAD;
+        return levers->counts[OOS_LEVER_WEIGHTS] > 1;
+    }
+    case OOS_WEIGHTS_WAYS: return false;
+    }
+    levers->values[OOS_LEVER_WEIGHTS][0] = way;
+    add(levers, OOS_LEVER_WEIGHTS, way);
+    return true;
+}
+
+static uint64_t value_at(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
+{
+    return levers->values[lever][point->at[lever]];
+}
+
+static oos_weights_way way_at(const oos_levers *levers, const oos_lever_point *point)
+{
+    return point->at[OOS_LEVER_WEIGHTS] ? (oos_weights_way)levers->values[OOS_LEVER_WEIGHTS][0]
+                                        : OOS_WEIGHTS_AS_THEY_ARE;
+}
+
+static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_lever_point *point)
+{
+    switch (way_at(levers, point)) {
+    case OOS_WEIGHTS_FP8: serve->quantization = "fp8"; break;
+    case OOS_WEIGHTS_BNB: serve->quantization = "bitsandbytes"; break;
+    case OOS_WEIGHTS_OFFLOAD:
+        serve->cpu_offload_gb = (oos_f64){true, (double)value_at(levers, point, OOS_LEVER_WEIGHTS)};
+        break;
+    case OOS_WEIGHTS_AS_THEY_ARE:
+    case OOS_WEIGHTS_WAYS: break;
+    }
+}
+
+static void set_graphs(oos_serve *serve, uint64_t value)
+{
+    if (value == EAGER)
+        serve->enforce_eager = (oos_flag){true, true};
+    else
+        oos_set_capture(serve, value);
+}
+
+oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+{
+    oos_trial t = oos_trial_start(s);
+    oos_serve *serve = &t.serve;
+    if (point->budget) oos_set_gmu_thousandths(serve, point->budget);
+    if (point->at[OOS_LEVER_PARALLEL]) {
+        serve->tensor_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) / 100);
+        serve->pipeline_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) % 100);
+    }
+    if (point->at[OOS_LEVER_SLEEP]) {
+        serve->enable_sleep_mode = (oos_flag){true, false};
+        serve->enable_cumem_allocator = (oos_flag){true, false};
+    }
+    if (point->at[OOS_LEVER_BACKEND]) serve->attention_backend = "TRITON_ATTN";
+    if (point->at[OOS_LEVER_TOKENS]) oos_set_tokens(serve, value_at(levers, point, OOS_LEVER_TOKENS));
+    if (point->at[OOS_LEVER_SEQS]) oos_set_seqs(serve, value_at(levers, point, OOS_LEVER_SEQS));
+    if (point->at[OOS_LEVER_KV]) serve->kv_cache_dtype = "fp8";
+    if (point->at[OOS_LEVER_GRAPHS]) set_graphs(serve, value_at(levers, point, OOS_LEVER_GRAPHS));
+    if (point->at[OOS_LEVER_TEXT]) serve->language_model_only = (oos_flag){true, true};
+    set_weights(serve, levers, point);
+    if (point->length) oos_set_length(serve, point->length);
+    return t;
+}
+
+uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+{
+    return point->at[OOS_LEVER_SEQS] ? value_at(levers, point, OOS_LEVER_SEQS) : s->plan->setup->max_num_seqs;
+}
+
+/* ---- what it costs ------------------------------------------------------------------------------------------------ */
+
+static unsigned length_price(const oos_levers *levers, uint64_t length)
+{
+    if (length == 0 || length >= levers->most) return 0;
+    return length >= levers->most / 2 || length >= 32768 ? 2 : length >= 8192 ? 3 : length >= 4096 ? 6 : 9;
+}
+
+/* What people would rather not do is dearer. Chosen by judgement, not measured: it decides between changes with as many flags. */
+unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point)
+{
+    unsigned price = length_price(levers, point->length);
+    if (point->budget) price += point->budget > 950 ? 2 : 1;
+    if (point->at[OOS_LEVER_PARALLEL]) price += 1;
+    if (point->at[OOS_LEVER_SLEEP]) price += 2;
+    if (point->at[OOS_LEVER_BACKEND]) price += 1;
+    if (point->at[OOS_LEVER_TOKENS]) price += value_at(levers, point, OOS_LEVER_TOKENS) >= 2048 ? 2 : 3;
+    if (point->at[OOS_LEVER_SEQS]) {
+        uint64_t const seqs = value_at(levers, point, OOS_LEVER_SEQS);
+        price += seqs >= 64 ? 2 : seqs >= 16 ? 3 : 5;
+    }
+    if (point->at[OOS_LEVER_KV]) price += 3;
+    if (point->at[OOS_LEVER_GRAPHS]) {
+        uint64_t const size = value_at(levers, point, OOS_LEVER_GRAPHS);
+        price += size == EAGER ? 5 : size >= 32 ? 2 : 3;
+    }
+    if (point->at[OOS_LEVER_TEXT]) price += 6;
+    return price;
+}
+
+/* ---- what it is called ---------------------------------------------------------------------------------------------- */
+
+/* Words and prices as they are put together. */
+typedef struct saying {
+    oos_search *s;
+    oos_trial *t;
+    const char *gives_up; /* NULL: nothing yet */
+    bool failed;
+} saying;
+
+static void word(saying *w, const char *text)
+{
+    if (!text || w->t->word_count == OOS_TRIAL_WORDS_MAX)
+        w->failed = true;
+    else
+        w->t->words[w->t->word_count++] = text;
+}
+
+static void number(saying *w, uint64_t value)
+{
+    word(w, oos_arena_format(w->s->arena, "%llu", (unsigned long long)value));
+}
+
+static void price(saying *w, const char *text)
+{
+    w->gives_up = w->gives_up && text ? oos_arena_format(w->s->arena, "%s; %s", w->gives_up, text) : text;
+    w->failed |= !w->gives_up;
+}
+
+static void say_graphs(saying *w, uint64_t size)
+{
+    const char *given;
+    if (size == EAGER) {
+        word(w, "--enforce-eager");
+        price(w, "CUDA graphs (decoding slows down)");
+        return;
+    }
+    (void)oos_compilation_look(w->s->plan->setup->serve, &given);
+    bool const own = given != NULL;
+    word(w, own ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size");
+    if (own)
+        word(w, oos_compilation_merged(w->s->arena, given, size));
+    else
+        number(w, size);
+    price(w, oos_arena_format(w->s->arena, "CUDA graphs for more than %llu requests at once",
+                              (unsigned long long)size));
+}
+
+static void say_parallel(saying *w, uint64_t value)
+{
+    const oos_setup *setup = w->s->plan->setup;
+    if (value / 100 != setup->tp) word(w, "--tensor-parallel-size"), number(w, value / 100);
+    if (value % 100 != setup->pp) word(w, "--pipeline-parallel-size"), number(w, value % 100);
+}
+
+static void say_backend(saying *w)
+{
+    if (oos_trial_has_flag(w->s, "--attention-backend")) {
+        word(w, "--attention-backend");
+        word(w, "TRITON_ATTN");
+    } else {
+        word(w, "VLLM_ATTENTION_BACKEND=TRITON_ATTN");
+    }
+}
+
+static void say_weights(saying *w, const oos_levers *levers, const oos_lever_point *point)
+{
+    const oos_setup *setup = w->s->plan->setup;
+    oos_weights_way const way = way_at(levers, point);
+    if (way == OOS_WEIGHTS_FP8 || way == OOS_WEIGHTS_BNB) {
+        word(w, "--quantization");
+        word(w, way == OOS_WEIGHTS_FP8 ? "fp8" : "bitsandbytes");
+        price(w, way == OOS_WEIGHTS_FP8
+                     ? "some accuracy of the weights"
+                     : "some accuracy and speed: weights of 4 bits, by the package bitsandbytes");
+    } else if (way == OOS_WEIGHTS_OFFLOAD) {
+        uint64_t const gib = value_at(levers, point, OOS_LEVER_WEIGHTS);
+        word(w, "--cpu-offload-gb");
+        number(w, gib);
+        price(w, "much speed: these weights cross the bus at every step");
+        if (!setup->device.host_bytes)
+            price(w, oos_arena_format(w->s->arena, "assumes %llu GiB of free host memory (--host-ram)",
+                                      (unsigned long long)(gib * setup->tp * setup->pp * setup->dp)));
+    }
+}
+
+/* A cache of the model's own kind, the whole length, all graphs, all requests: what was not touched. */
+static const char *kept(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+{
+    bool const length = !point->length || point->length >= levers->most, seqs = !point->at[OOS_LEVER_SEQS];
+    uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
+    const char *graphs = s->plan->setup->eager ? "" : "CUDA graphs";
+    if (point->at[OOS_LEVER_GRAPHS])
+        graphs = captured == EAGER ? ""
+                                   : oos_arena_format(s->arena, "CUDA graphs for up to %llu requests at once",
+                                                      (unsigned long long)captured);
+    const char *const all[] = {length ? "context length" : "", seqs ? "requests at once" : "", graphs};
+    char *text = NULL;
+    for (size_t i = 0; graphs && i < sizeof all / sizeof *all; i++)
+        if (all[i][0])
+            text = text ? oos_arena_format(s->arena, "%s, %s", text, all[i])
+                        : oos_arena_format(s->arena, "%s", all[i]);
+    return text ? text : "the model";
+}
+
+bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t)
+{
+    saying w = {.s = s, .t = t};
+    const oos_setup *setup = s->plan->setup;
+    if (point->at[OOS_LEVER_PARALLEL]) say_parallel(&w, value_at(levers, point, OOS_LEVER_PARALLEL));
+    say_weights(&w, levers, point);
+    if (point->at[OOS_LEVER_BACKEND]) say_backend(&w);
+    if (point->budget) {
+        char text[32];
+        oos_format(text, sizeof text, "%.2f", (double)point->budget / 1000);
+        word(&w, "--gpu-memory-utilization");
+        word(&w, oos_arena_copy(s->arena, oos_view_of(text)));
+        bool const higher = (double)point->budget / 1000 > setup->gpu_memory_utilization;
+        if (higher || !setup->kv_cache_memory_bytes.known)
+            price(&w, higher ? "headroom for other processes" : "a part of the KV cache");
+    }
+    if (point->at[OOS_LEVER_KV]) {
+        word(&w, "--kv-cache-dtype"), word(&w, "fp8");
+        price(&w, "some accuracy of the cache");
+    }
+    if (point->at[OOS_LEVER_GRAPHS]) say_graphs(&w, value_at(levers, point, OOS_LEVER_GRAPHS));
+    if (point->at[OOS_LEVER_SEQS]) {
+        uint64_t const value = value_at(levers, point, OOS_LEVER_SEQS);
+        word(&w, "--max-num-seqs"), number(&w, value);
+        price(&w, oos_arena_format(s->arena, "more than %llu requests at once", (unsigned long long)value));
+    }
+    if (point->at[OOS_LEVER_TOKENS]) {
+        word(&w, "--max-num-batched-tokens");
+        number(&w, value_at(levers, point, OOS_LEVER_TOKENS));
+        price(&w, "prompts in larger pieces (time to first token)");
+    }
+    if (point->at[OOS_LEVER_TEXT]) {
+        word(&w, "--language-model-only");
+        price(&w, "images, video and audio");
+    }
+    if (point->at[OOS_LEVER_SLEEP]) {
+        word(&w, "--no-enable-sleep-mode");
+        price(&w, "sleep and wake");
+    }
+    if (point->length && point->length < levers->most) {
+        word(&w, "--max-model-len"), number(&w, point->length);
+        price(&w, oos_arena_format(s->arena, "requests longer than %llu tokens",
+                                   (unsigned long long)point->length));
+    }
+    t->keeps = kept(s, levers, point);
+    t->gives_up = w.gives_up ? w.gives_up : "nothing";
+    return !w.failed && t->word_count > 0;
+}

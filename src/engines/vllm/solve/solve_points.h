@@ -1,0 +1,61 @@
+/* The levers of the search and a point among them. A lever has values from "as it is" (0) to the strongest; at a point each
+ * stands at one of them. Used by solve_answers.c. */
+#ifndef OOS_PLAN_SOLVE_POINTS_H
+#define OOS_PLAN_SOLVE_POINTS_H
+
+#include "engines/vllm/solve/solve_trial.h"
+
+typedef enum oos_lever {
+    OOS_LEVER_BUDGET, /* has no list of values: see solve_budget.h */
+    OOS_LEVER_PARALLEL,
+    OOS_LEVER_SLEEP,
+    OOS_LEVER_BACKEND,
+    OOS_LEVER_TOKENS,
+    OOS_LEVER_SEQS,
+    OOS_LEVER_KV,
+    OOS_LEVER_GRAPHS,
+    OOS_LEVER_TEXT,
+    OOS_LEVER_WEIGHTS, /* quantised while they are loaded, or kept in host memory: only where nothing else is enough */
+    OOS_LEVER_LENGTH,
+    OOS_LEVER_COUNT
+} oos_lever;
+
+enum { OOS_LEVER_VALUES_MAX = 24 };
+
+typedef struct oos_levers {
+    uint64_t values[OOS_LEVER_COUNT][OOS_LEVER_VALUES_MAX]; /* [0] is as it is */
+    size_t counts[OOS_LEVER_COUNT];                         /* 1: there is nothing to move */
+    uint64_t least, most;                                   /* lengths */
+} oos_levers;
+
+typedef struct oos_lever_point {
+    uint8_t at[OOS_LEVER_COUNT];
+    uint64_t budget; /* thousandths, 0: as it is */
+    uint64_t length; /* 0: as it is */
+} oos_lever_point;
+
+/* How weights are made smaller, in the order in which it is tried. */
+typedef enum oos_weights_way {
+    OOS_WEIGHTS_AS_THEY_ARE,
+    OOS_WEIGHTS_FP8,
+    OOS_WEIGHTS_BNB,
+    OOS_WEIGHTS_OFFLOAD,
+    OOS_WEIGHTS_WAYS
+} oos_weights_way;
+
+oos_levers oos_levers_of(const oos_search *s);
+bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way); /* false: not here */
+
+/* The command at a point. */
+oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_lever_point *point);
+
+/* What to paste, what it keeps and what it costs; false: no memory, or the words cannot be put together. */
+bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t);
+
+/* What people would rather not do is dearer. */
+unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point);
+
+/* Requests at once at a point, at most. */
+uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point);
+
+#endif

@@ -1,0 +1,25 @@
+/* A device as its table describes it. */
+#include "engines/vllm/setup/setup.h"
+
+enum { CAPABILITY_ASSUMED = 80 };
+
+oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t host_bytes)
+{
+    oos_device_facts device = {.count = count, .host_bytes = host_bytes, .capability = CAPABILITY_ASSUMED};
+    if (!gpu) return device;
+    device.name = gpu->name;
+    device.capability = gpu->capability;
+    device.sms = gpu->sms;
+    device.unified = gpu->memory == OOS_MEMORY_UNIFIED;
+    device.total_bytes = gpu->total_bytes;
+    device.total_low = gpu->total_low;
+    device.total_high = gpu->total_high;
+    device.nvml_total_bytes = gpu->nvml_total_bytes;
+    device.costs = gpu->costs;
+    return device;
+}
+
+oos_driver oos_setup_driver(const oos_setup *setup)
+{
+    return oos_driver_of(setup->device.capability, &setup->device.costs, setup->rules->torch_minor);
+}
