@@ -3,6 +3,12 @@
 #include "command/serve_parts.h"
 #include "base/ascii.h"
 
+/* A number that an integer of 64 bits holds: 1e300 is whole, and no such integer. */
+static bool whole_real(double number)
+{
+    return number >= -0x1p63 && number < 0x1p63 && number == (double)(int64_t)number;
+}
+
 /* pydantic turns "4" into 4, 1 into true, 2.0 into 2; what it cannot turn is wrong. NULL: fine. */
 static const char *wrong_kind(const oos_flag_key *key, const json_t *value)
 {
@@ -24,8 +30,7 @@ static const char *wrong_kind(const oos_flag_key *key, const json_t *value)
     } else if (json_is_boolean(value)) {
         if (kinds & (OOS_KEY_BOOL | OOS_KEY_INT | OOS_KEY_FLOAT)) return NULL;
     } else {
-        bool const is_whole =
-            json_is_integer(value) || json_real_value(value) == (double)(int64_t)json_real_value(value);
+        bool const is_whole = json_is_integer(value) || whole_real(json_real_value(value));
         if (kinds & OOS_KEY_FLOAT || ((kinds & OOS_KEY_INT) && is_whole)) return NULL;
         if ((kinds & OOS_KEY_BOOL) && (json_number_value(value) == 0 || json_number_value(value) == 1))
             return NULL;
