@@ -26,7 +26,7 @@ static uint32_t range_create(oos_sim *sim, request *r)
         r->too_large_for_range = true;
         return 0;
     }
-    if (!GROW(sim, sim->ranges)) return 0;
+    if (!bytes || !GROW(sim, sim->ranges)) return 0; /* two ranges of no bytes would begin at one address */
     uint32_t const index = sim->ranges.count++;
     uint64_t const address = oos_device_reserve(&sim->device, bytes);
     sim->ranges.list[index] = (range){.address = address, .page_bytes = page};
