@@ -101,13 +101,14 @@ class Ci(unittest.TestCase):
         self.assertRegex(read("tools/engine_venv.sh"), r"uv pip install -q --compile-bytecode")
 
     def test_mutants_are_run(self):
-        self.assertRegex(read(".ci/run"), r"(?m)^\s*step \w+ tools/mutants\.py --part 0\.1$")
+        self.assertRegex(read(".ci/run"), r"(?m)^\s*step \w+ tools/mutants\.py --part 0\.1 --seed \"\$seed\"$")
         self.assertRegex(read("Makefile"), r"(?m)^mutants:.*\n\t@tools/mutants\.py$")
 
-    def test_fuzz_targets_search_with_a_new_seed(self):
+    def test_fuzz_targets_search_by_a_seed_of_the_tree(self):
         text = read(".ci/run")
-        self.assertNotIn("FUZZ_SEED", text)
-        seconds = int(re.search(r"FUZZ_SECONDS=(\d+)", text).group(1))
+        self.assertRegex(text, r"(?m)^seed=.*git rev-parse 'HEAD\^\{tree\}'")
+        self.assertIn("FUZZ_SEED=${FUZZ_SEED:-$seed}", text)
+        seconds = int(re.search(r"FUZZ_SECONDS=\$\{FUZZ_SECONDS:-(\d+)\}", text).group(1))
         self.assertGreaterEqual(seconds, 10)
         targets = [name for name in os.listdir(os.path.join(ROOT, "tests/fuzz")) if re.match(r"fuzz_\w+\.c$", name)]
         self.assertLess(seconds * len(targets) / 2, 240)  # two at a time
