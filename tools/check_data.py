@@ -243,6 +243,27 @@ def check_meanings(check, directory):
                 check.fail(path, f"{engine} has no flag {flag}")
 
 
+def check_levers(check, directory):
+    """Every flag of a ladder of levers is one of the engine, in the releases that are said."""
+    for engine in sorted(os.listdir(directory)):
+        path = os.path.join(directory, engine, "levers.json")
+        if not os.path.exists(path):
+            continue
+        table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
+        flags = {name: flag for flag in table["flags"] for name in flag["names"]}
+        order = [tuple(map(int, version.split(".")[:3])) for version in table.get("versions", ["0.0.0"])]
+        for lever in (check.load(path) or {}).get("levers", []):
+            if "flag" not in lever:
+                continue
+            if lever["flag"] not in flags:
+                check.fail(path, f"{engine} has no flag {lever['flag']}")
+                continue
+            first = tuple(map(int, flags[lever["flag"]].get("since", "0.0.0").split(".")[:3]))
+            since = tuple(map(int, lever.get("since", "0.0.0").split(".")))
+            if max(since, order[0]) < first or "until" in flags[lever["flag"]] and "until" not in lever:
+                check.fail(path, f"{lever['id']}: not every release that is said has {lever['flag']}")
+
+
 def main(argv):
     if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
         print(__doc__, file=sys.stderr)
@@ -265,6 +286,7 @@ def main(argv):
     gpus = check_gpus(check, gpu_dir) if os.path.isdir(gpu_dir) else {}
     if os.path.exists(os.path.join(root, "engines", "meanings.json")):
         check_meanings(check, os.path.join(root, "engines"))
+        check_levers(check, os.path.join(root, "engines"))
     model_dir = os.path.join(root, "models")
     class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0
 

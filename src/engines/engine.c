@@ -17,6 +17,7 @@ oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine
     OOS_TRY(engine->book_load(arena, data_dir, &facts.rules, reterr));
     OOS_TRY(oos_flags_load(arena, data_dir, engine->words->name, &facts.flags, reterr));
     OOS_TRY(oos_torch_load(arena, data_dir, &facts.torch, reterr));
+    OOS_TRY(oos_ladder_load(arena, data_dir, engine->words->name, &facts.ladder, reterr));
     *ret_facts = facts;
     return OOMSIGHT_OK;
 }

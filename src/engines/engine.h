@@ -12,6 +12,7 @@
 #define OOS_ENGINES_ENGINE_H
 
 #include "facts/engine.h"
+#include "facts/levers.h"
 #include "facts/torch.h"
 #include "engines/vllm/solve/solve.h"
 
@@ -30,6 +31,7 @@ typedef struct oos_engine_facts {
     oos_flag_table flags;
     oos_rule_book *rules;
     oos_torch_builds torch;
+    const oos_ladder *ladder;
 } oos_engine_facts;
 
 /* The command behind the list of arguments that an engine prints when it starts. */

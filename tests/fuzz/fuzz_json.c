@@ -1,10 +1,23 @@
-/* The quick reader of JSON and Jansson over the same bytes: what the quick one takes, Jansson takes, and both make the same of it. */
+/* Any bytes as a ladder of levers; then the quick reader of JSON and Jansson over the same bytes: what the quick one takes, Jansson takes, and both make the same of it. */
 #include "base/json.h"
+#include "facts/levers.h"
 #include "fuzz.h"
+
+static void ladder(oos_view text)
+{
+    oos_arena *arena = oos_arena_create(4096);
+    const oos_ladder *read = NULL;
+    if (arena && oos_ladder_read(arena, text, "vllm", &read, NULL) == OOMSIGHT_OK)
+        for (size_t i = 0; i < read->count; i++)
+            FUZZ_REQUIRE(read->list[i].id && read->list[i].cost.en &&
+                         read->list[i].rung <= read->list[i].given);
+    oos_arena_free(arena);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     oos_view const text = {(const char *)bytes, len};
+    ladder(text);
     json_t *quick = oos_json_parse_plain(text);
     if (!quick) return 0;
     json_t *whole = oos_json_parse(text, JSON_DECODE_ANY);

@@ -87,6 +87,8 @@ class Data(Gate):
 
     def test_a_flag_that_an_engine_does_not_have_fails(self):
         self.planted("engines/meanings.json", lambda m: m.append({"vllm": "--planted", "sglang": "--tp"}), "vllm has no flag --planted")
+        self.planted("engines/vllm/levers.json", lambda m: m["levers"][-1].update(flag="--planted"), "vllm has no flag --planted")
+        self.planted("engines/vllm/levers.json", lambda m: [lever for lever in m["levers"] if lever["id"] == "text_only"][0].pop("since") and None, "not every release that is said has --language-model-only")
 
 
 class Knowledge(Gate):
