@@ -1,7 +1,6 @@
 /* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
  * the fixes are plan's where it reproduces the failure. */
 #include "api/explain_handle.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "explain/command.h"
 #include "explain/explain.h"
@@ -43,22 +42,41 @@ static bool is_only_one(const oomsight_data *data, const oos_gpu *guess, uint64_
     return true;
 }
 
-/* The fixes of a plan as JSON text, from its own report. */
+static const char *kept(oos_arena *arena, const char *text)
+{
+    return text ? oos_arena_copy(arena, oos_view_of(text)) : NULL;
+}
+
+static const char *const *kept_words(oos_arena *arena, const char *const *words, size_t count)
+{
+    const char **list = OOS_NEW_ARRAY(arena, const char *, count + 1);
+    for (size_t i = 0; list && i < count; i++)
+        if (!(list[i] = kept(arena, words[i]))) return NULL;
+    return list;
+}
+
+/* The fixes outlive their plan: of thousands of incidents no plan is kept. NULL: out of memory. */
+static const oos_fix *kept_fixes(oos_arena *arena, const oos_fix *fixes, size_t count)
+{
+    oos_fix *list = OOS_NEW_ARRAY(arena, oos_fix, count + 1);
+    for (size_t i = 0; list && i < count; i++) {
+        oos_fix *fix = &list[i];
+        *fix = fixes[i];
+        fix->change = kept_words(arena, fix->change, fix->change_count);
+        fix->leave_out = kept_words(arena, fix->leave_out, fix->leave_out_count);
+        const char **texts[] = {&fix->without, &fix->keeps, &fix->gives_up, &fix->name, &fix->command};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) *texts[k] = kept(arena, *texts[k]);
+        if (!fix->change || !fix->leave_out || !fix->command) return NULL;
+    }
+    return list;
+}
+
 static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_incident_notes *notes)
 {
-    oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
-    render.format = OOMSIGHT_FORMAT_JSON;
-    char *text = NULL;
-    json_t *root;
-    if (oomsight_plan_render(plan, &render, &text, NULL) != OOMSIGHT_OK) return;
-    if (oos_json_load(arena, oos_view_of(text), &root, NULL) == OOMSIGHT_OK) {
-        char *fixes = oos_json_text(json_object_get(root, "fixes"), JSON_COMPACT);
-        if (fixes && strcmp(fixes, "[]") != 0) notes->plan_json = oos_arena_copy(arena, oos_view_of(fixes));
-        free(fixes);
-    }
-    oomsight_text_free(text);
-    const char *flags = oomsight_plan_best_flags(plan);
-    if (flags) notes->plan_flags = oos_arena_copy(arena, oos_view_of(flags));
+    const oos_plan *of = oos_api_plan(plan);
+    notes->fixes = kept_fixes(arena, of->fixes, of->fix_count);
+    notes->fix_count = notes->fixes ? of->fix_count : 0;
+    notes->plan_flags = kept(arena, oomsight_plan_best_flags(plan));
 }
 
 /* Whether what the log and the plan leave for the KV cache is the same, where the failure is about that: within a twentieth of the

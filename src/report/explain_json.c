@@ -1,6 +1,7 @@
 /* Schema oomsight.incident/1. Unknown is null; bytes are integers. */
 #include "report/explain_report.h"
 #include "report/ledger.h"
+#include "report/plan.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -220,14 +221,10 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
     const oos_kb_record *record = incident->record;
-    if (notes
-            ->plan_json) { /* computed for this very model and device: better than what is known in general */
-        oos_json_key(w, "fixes");
-        oos_text_put(text, notes->plan_json);
-        w->after_key = false;
-    } else {
+    if (notes->fix_count) /* computed for this very model and device: better than what is known in general */
+        oos_report_fixes_json(w, notes->fixes, notes->fix_count);
+    else
         put_advice(w, incident, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
-    }
     put_advice(w, incident, "dead_ends", record ? record->dead_ends : NULL,
                record ? record->dead_end_count : 0);
     oos_json_field_str(w, "plan_flags", notes->plan_flags);

@@ -5,13 +5,15 @@
 
 #include "explain/explain.h"
 #include "explain/origin.h"
+#include "plan/plan.h"
 #include "report/style.h"
 
 /* What the rest of the program found out about an incident: pieces of text, NULL where there is nothing. */
 typedef struct oos_incident_notes {
     const char *gpu_guess;  /* device whose total matches, when the log names none */
     bool gpu_sure;          /* no other device shows this total: the name may be told */
-    const char *plan_json;  /* fixes computed by plan, a JSON array */
+    const oos_fix *fixes;   /* of a plan for this very model and device that fails alike */
+    size_t fix_count;       /* 0: there is no such plan, or it has none */
     const char *plan_flags; /* the best of them, pasteable */
     const char *plan_check; /* does plan reproduce the logged figures: a sentence */
 } oos_incident_notes;

@@ -27,6 +27,9 @@ const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight
 const char *oos_report_answer_word(const oos_plan *plan);
 const char *oos_report_answer_heading(const oos_plan *plan);
 
+/* "fixes": [...], also of an explanation. */
+void oos_report_fixes_json(struct oos_json_writer *w, const oos_fix *fixes, size_t count);
+
 /* A probability, or null where nobody can tell. */
 void oos_report_probability_json(struct oos_json_writer *w, const char *key, double probability);
 

@@ -269,12 +269,12 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_object(w);
 }
 
-static void put_fixes(oos_json_writer *w, const oos_plan *plan)
+void oos_report_fixes_json(oos_json_writer *w, const oos_fix *fixes, size_t count)
 {
     oos_json_key(w, "fixes");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->fix_count; i++) {
-        const oos_fix *fix = &plan->fixes[i];
+    for (size_t i = 0; i < count; i++) {
+        const oos_fix *fix = &fixes[i];
         oos_json_begin_object(w);
         put_change(w, fix);
         oos_json_field_str(w, "command", fix->command);
@@ -286,6 +286,11 @@ static void put_fixes(oos_json_writer *w, const oos_plan *plan)
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
+}
+
+static void put_offers(oos_json_writer *w, const oos_plan *plan)
+{
+    oos_report_fixes_json(w, plan->fixes, plan->fix_count);
     put_answers(w, plan);
     put_needs(w, plan);
     oos_json_key(w, "inert");
@@ -331,7 +336,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_setup(w, plan);
     put_parts(w, plan);
     put_phases(w, plan);
-    put_fixes(w, plan);
+    put_offers(w, plan);
     put_forks(w, plan);
     put_words(w, "assumed", plan->assumed, plan->assumed_count);
     oos_json_key(w, "notes");
