@@ -1,7 +1,7 @@
 /* The public side of bisect: one command over the releases between two, planned here or answered by dry starts that the caller
  * makes. Plans are cheap, so every release is planned; dry starts are asked for by halves. */
 #include "api/api.h"
-#include "api/matrix_handle.h"
+#include "dryrun/report_read.h"
 #include "report/bisect.h"
 
 enum { STEPS_MAX = 128 };
@@ -237,19 +237,19 @@ oomsight_status oomsight_bisect_answer(oomsight_bisect *bisect, const char *vers
 {
     for (size_t i = 0; i < bisect->result.count; i++) {
         oos_bisect_step *step = &bisect->steps[i];
-        oomsight_matrix_point point = {0};
+        oos_dryrun_answer answer = {0};
         if (strcmp(step->version, version) != 0) continue;
         bisect->closed[i] = true;
-        step->answered = report && oos_matrix_point_take(oos_view_of(report), bisect->arena, &point) &&
-                         point.verdict != OOMSIGHT_VERDICT_UNKNOWN;
-        step->verdict = point.verdict;
-        step->starts = point.verdict == OOMSIGHT_VERDICT_FITS || point.verdict == OOMSIGHT_VERDICT_TIGHT;
+        step->answered = report && oos_dryrun_report_read(bisect->arena, oos_view_of(report), &answer) &&
+                         answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
+        step->verdict = answer.verdict;
+        step->starts = answer.verdict == OOMSIGHT_VERDICT_FITS || answer.verdict == OOMSIGHT_VERDICT_TIGHT;
         step->answer = step->starts ? "starts" : "fails";
-        step->phase = step->starts ? NULL : point.phase;
+        step->phase = step->starts ? NULL : answer.phase;
         step->why = step->answered && step->starts ? NULL
-                    : point.why || !problem        ? point.why
+                    : answer.why || !problem       ? answer.why
                                                    : oos_arena_copy(bisect->arena, oos_view_of(problem));
-        step->kv_tokens = point.kv_tokens;
+        step->kv_tokens = answer.kv_tokens.value;
         find(bisect);
         return OOMSIGHT_OK;
     }

@@ -1,6 +1,6 @@
 /* Dry starts of a matrix: which command a point is, and what its report says. Running it is the caller's. */
 #include "api/matrix_handle.h"
-#include "base/json.h"
+#include "dryrun/report_read.h"
 #include "facts/version.h"
 
 #include <stdio.h>
@@ -43,51 +43,29 @@ static void put_command(const oomsight_matrix *matrix, const oos_matrix_place *p
     w->count += oos_matrix_flag_words(place, w->list + w->count);
 }
 
-static bool json_text(const json_t *root, const char *key, oos_arena *scratch, const char **ret_text)
+static void point_take(oos_dryrun_answer const *answer, oomsight_matrix_point *point)
 {
-    const char *text = NULL;
-    if (!oos_json_str(root, key, &text)) return false;
-    *ret_text = oos_arena_copy(scratch, oos_view_of(text));
-    return true;
+    point->verdict = answer->verdict;
+    point->phase = answer->phase;
+    point->cause = answer->cause;
+    point->why = answer->why;
+    point->unknown_flag = answer->unknown_flag;
+    point->command = answer->command;
+    point->tried_bytes = oos_u64_or(answer->tried_bytes, OOMSIGHT_UNKNOWN);
+    point->weights_bytes = oos_u64_or(answer->weights_bytes, OOMSIGHT_UNKNOWN);
+    point->kv_tokens = oos_u64_or(answer->kv_tokens, OOMSIGHT_UNKNOWN);
+    point->kv_available_bytes = oos_u64_or(answer->kv_available_bytes, OOMSIGHT_UNKNOWN);
+    point->max_concurrency = answer->max_concurrency;
+    point->starts = answer->starts;
+    point->readable = 1;
 }
 
 bool oos_matrix_point_take(oos_view json, oos_arena *scratch, oomsight_matrix_point *point)
 {
-    static const struct {
-        const char *word;
-        oomsight_verdict verdict;
-    } verdicts[] = {{"fits", OOMSIGHT_VERDICT_FITS},
-                    {"tight", OOMSIGHT_VERDICT_TIGHT},
-                    {"fails", OOMSIGHT_VERDICT_FAILS},
-                    {"refused", OOMSIGHT_VERDICT_REFUSED},
-                    {"unknown", OOMSIGHT_VERDICT_UNKNOWN}};
-    json_t *root;
-    const char *verdict = NULL;
-    if (oos_json_load(scratch, json, &root, NULL) != OOMSIGHT_OK) return false;
-    if (!oos_json_str(root, "verdict", &verdict)) return false;
-    bool found = false;
-    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts && !found; i++) {
-        found = strcmp(verdict, verdicts[i].word) == 0;
-        if (found) point->verdict = verdicts[i].verdict;
-    }
-    const json_t *kv = json_object_get(root, "kv"), *child = json_object_get(root, "child");
-    json_text(root, "phase", scratch, &point->phase);
-    json_text(root, "cause", scratch, &point->cause);
-    json_text(root, "why", scratch, &point->why);
-    json_text(root, "unknown_flag", scratch, &point->unknown_flag);
-    if (!point->why && !json_text(child, "oom_message", scratch, &point->why))
-        json_text(child, "refusal", scratch, &point->why);
-    oos_json_u64(root, "tried_bytes", &point->tried_bytes);
-    oos_json_u64(root, "weights_bytes", &point->weights_bytes);
-    oos_json_u64(kv, "tokens", &point->kv_tokens);
-    oos_json_u64(kv, "available_bytes", &point->kv_available_bytes);
-    oos_json_f64(kv, "max_concurrency", &point->max_concurrency);
-    const char *likely = NULL;
-    point->starts = point->verdict == OOMSIGHT_VERDICT_FITS ||
-                    (oos_json_str(root, "likely", &likely) && strcmp(likely, "starts") == 0);
-    json_text(root, "command", scratch, &point->command);
-    point->readable = found;
-    return found;
+    oos_dryrun_answer answer;
+    if (!oos_dryrun_report_read(scratch, json, &answer)) return false;
+    point_take(&answer, point);
+    return true;
 }
 
 /* The point becomes the one that was given last: it is counted and has its line. */
@@ -154,36 +132,22 @@ oomsight_status oomsight_matrix_task_of(oomsight_matrix *matrix, uint64_t number
 int oomsight_matrix_report_settled(const char *report)
 {
     oos_arena *arena = oos_arena_create(16 << 10);
-    json_t *root;
-    const char *verdict = NULL;
-    uint64_t dead = 0, host = 0, ended = 0;
-    bool settled = true;
-    if (arena && oos_json_load(arena, oos_view_of(report), &root, NULL) == OOMSIGHT_OK &&
-        oos_json_str(root, "verdict", &verdict) && strcmp(verdict, "unknown") == 0) {
-        const json_t *child = json_object_get(root, "child");
-        oos_json_u64(child, "exit", &ended);
-        oos_json_u64(child, "dead_processes", &dead);
-        oos_json_u64(child, "host_exhausted", &host);
-        settled = ended <= 128 && dead == 0 && host == 0;
-    }
+    oos_dryrun_answer answer;
+    bool const killed = arena && oos_dryrun_report_read(arena, oos_view_of(report), &answer) && answer.killed;
     oos_arena_free(arena);
-    return settled;
+    return !killed;
 }
 
 /* A report of another version than the one that was asked for is no answer. */
-static const char *other_version(oos_arena *scratch, const char *report, const char *wanted)
+static const char *other_version(oos_arena *scratch, const oos_dryrun_answer *answer, const char *wanted)
 {
-    json_t *root;
-    const char *version = NULL;
     oos_version is, should;
-    if (oos_json_load(scratch, oos_view_of(report), &root, NULL) != OOMSIGHT_OK) return NULL;
-    if (!oos_json_str(json_object_get(root, "engine"), "version", &version)) return NULL;
-    if (!oos_version_parse(oos_view_of(version), &is) || !oos_version_parse(oos_view_of(wanted), &should) ||
-        is == should)
+    if (!answer->engine_version || !oos_version_parse(oos_view_of(answer->engine_version), &is) ||
+        !oos_version_parse(oos_view_of(wanted), &should) || is == should)
         return NULL;
     return oos_arena_format(scratch,
                             "the engine that was found is %s %s, not %s: name its folder with --engine",
-                            oos_engine_default->title, version, wanted);
+                            oos_engine_default->title, answer->engine_version, wanted);
 }
 
 /* A definite answer is one that the next run would give as well. */
@@ -202,13 +166,12 @@ oomsight_status oomsight_matrix_answer(oomsight_matrix *matrix, uint64_t number,
     OOS_TRY(point_start(matrix, number, &place, &there, reterr));
     if (!there) return oos_fail(reterr, OOMSIGHT_USAGE, "the point is excluded");
     oomsight_matrix_point *point = &matrix->point;
-    const char *other = report ? other_version(matrix->scratch, report, point->version) : NULL;
-    if (other) {
-        problem = other;
-        report = NULL;
-    }
-    if (!report || !oos_matrix_point_take(oos_view_of(report), matrix->scratch, point)) {
-        point->readable = 0;
+    oos_dryrun_answer answer;
+    bool const read = report && oos_dryrun_report_read(matrix->scratch, oos_view_of(report), &answer);
+    const char *other = read ? other_version(matrix->scratch, &answer, point->version) : NULL;
+    if (other) problem = other;
+    if (read && !other) point_take(&answer, point);
+    if (!point->readable) {
         point->why = oos_arena_copy(matrix->scratch, oos_view_of(problem ? problem : "no report was made"));
     } else if (point->verdict == OOMSIGHT_VERDICT_UNKNOWN && !point->why) {
         point->why = oos_arena_copy(matrix->scratch,
