@@ -1,5 +1,5 @@
 /* A device as its table describes it. */
-#include "engines/vllm/setup/setup.h"
+#include "sizes/device.h"
 
 enum { CAPABILITY_ASSUMED = 80 };
 
@@ -19,7 +19,7 @@ oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t 
     return device;
 }
 
-oos_driver oos_setup_driver(const oos_setup *setup)
+oos_driver oos_device_driver(const oos_device_facts *device, uint64_t torch_minor)
 {
-    return oos_driver_of(setup->device.capability, &setup->device.costs, setup->rules->torch_minor);
+    return oos_driver_of(device->capability, &device->costs, torch_minor);
 }

@@ -9,33 +9,31 @@ static bool is(const char *word, const char *wanted)
     return word && strcmp(word, wanted) == 0;
 }
 
-oos_cut oos_cut_of(const oos_setup *setup)
+oos_cut oos_cut_of(const oos_shard *shard)
 {
-    uint64_t const tp = oos_max(1, setup->tp), ep = oos_max(1, setup->ep);
-    const oos_model *model = setup->model;
-    const oos_rules *rules = setup->rules;
-    const char *asked = setup->serve ? setup->serve->quantization : NULL;
-    const char *format = setup->serve ? setup->serve->load_format : NULL;
-    const char *conf = setup->env ? setup->env->alloc_conf : NULL;
+    uint64_t const tp = oos_max(1, shard->tp), ep = oos_max(1, shard->ep);
+    const oos_model *model = shard->model;
+    const oos_weight_ways *ways = &shard->ways;
+    const char *asked = ways->quantization;
     bool const plain = !model->quant_method;
-    bool const by_triton = rules && rules->mxfp4_by_triton && setup->device.capability < 100;
+    bool const by_triton = ways->mxfp4_by_triton && shard->capability < 100;
     return (oos_cut){.tp = tp,
                      /* without expert parallelism the experts are cut over the data-parallel ranks too */
-                     .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, setup->dp)),
+                     .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, shard->dp)),
                      .ep = ep,
-                     .dtype_bytes = oos_dtype_bytes(setup->dtype),
-                     .capability = setup->device.capability,
+                     .dtype_bytes = oos_dtype_bytes(shard->dtype),
+                     .capability = shard->capability,
                      .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
-                     .online_bnb = plain && (is(asked, "bitsandbytes") || is(format, "bitsandbytes")),
+                     .online_bnb =
+                         plain && (is(asked, "bitsandbytes") || is(ways->load_format, "bitsandbytes")),
                      .unquantised = model->quant_by_flag && !asked,
-                     .triton_mxfp4 =
-                         by_triton || (setup->device.capability == 90 && (!rules || rules->torch_minor >= 8)),
+                     .triton_mxfp4 = by_triton || (shard->capability == 90 && ways->torch_minor >= 8),
                      .wide_mxfp4_bias = by_triton,
-                     .swizzled_mxfp4 = setup->device.capability == 90 && (!rules || rules->torch_minor >= 9),
-                     .keeps_scales = rules && rules->mxfp4_keeps_scales,
-                     .nested_constants = rules && !rules->bnb_unfolds_constants,
-                     .split_limit = rules ? oos_mul(rules->load_split_limit_mib, OOS_MIB) : 0,
-                     .exact_blocks = conf && strstr(conf, "expandable_segments:True")};
+                     .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
+                     .keeps_scales = ways->mxfp4_keeps_scales,
+                     .nested_constants = ways->bnb_nests_constants,
+                     .split_limit = ways->split_limit_bytes,
+                     .exact_blocks = ways->expandable_segments};
 }
 
 /* Experts in MXFP4 are padded to what the kernel takes: Triton on Hopper rounds the inner size to 64, the others, and

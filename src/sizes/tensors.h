@@ -1,9 +1,9 @@
 /* The tensors of one matrix on one rank: its cut over ranks, what its quantisation stores, and what becomes of it once
  * it is loaded. Used by weights*.c. */
-#ifndef OOS_PLAN_WEIGHTS_QUANT_H
-#define OOS_PLAN_WEIGHTS_QUANT_H
+#ifndef OOS_SIZES_TENSORS_H
+#define OOS_SIZES_TENSORS_H
 
-#include "engines/vllm/setup/setup.h"
+#include "sizes/shard.h"
 
 /* What decides about a cut. Filled once per plan. */
 typedef struct oos_cut {
@@ -22,7 +22,7 @@ typedef struct oos_cut {
     bool exact_blocks;     /* expandable segments: no rounding beyond 512 */
 } oos_cut;
 
-oos_cut oos_cut_of(const oos_setup *setup);
+oos_cut oos_cut_of(const oos_shard *shard);
 
 /* The part of a matrix that one rank holds. */
 typedef struct oos_piece {

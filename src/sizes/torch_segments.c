@@ -143,17 +143,17 @@ static void matrices(walk *w, uint64_t first, uint64_t count)
 }
 
 /* True: the order is known. */
-static bool walk_stage(const oos_setup *setup, uint64_t stage, const oos_weights_table *tables,
+static bool walk_stage(const oos_shard *shard, uint64_t stage, const oos_weights_table *tables,
                        size_t table_count, piece *ret_made, walk *w)
 {
     enum { ATTENTION_MATRICES = 2 }; /* the first of a layer: into and out of its attention, then the table */
-    const oos_model *model = setup->model;
-    if (!model->known || oos_setup_offload_gib(setup) > 0) return false;
+    const oos_model *model = shard->model;
+    if (!model->known || shard->ways.offload_gib > 0) return false;
     w->model = model;
-    w->cut = oos_cut_of(setup);
+    w->cut = oos_cut_of(shard);
     uint64_t first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
-    if (setup->multimodal && (stage == 0 || !model->vision_first_only))
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
+    if (shard->multimodal && (stage == 0 || !model->vision_first_only))
         matrices(w, model->vision_matrices[0], model->vision_matrices[1]);
     if (stage == 0) matrices(w, model->first_stage[0], model->first_stage[1]);
     for (uint64_t i = first; i < first + count && !w->tried; i++) {
@@ -165,23 +165,23 @@ static bool walk_stage(const oos_setup *setup, uint64_t stage, const oos_weights
         matrices(w, layer->first_matrix + before, layer->matrix_count - before);
     }
     matrices(w, model->every_stage[0], model->every_stage[1]);
-    if (stage + 1 >= setup->pp) matrices(w, model->last_stage[0], model->last_stage[1]);
+    if (stage + 1 >= shard->pp) matrices(w, model->last_stage[0], model->last_stage[1]);
     return true;
 }
 
-uint64_t oos_weights_tried(const oos_setup *setup, uint64_t stage, uint64_t room_bytes)
+uint64_t oos_weights_tried(const oos_shard *shard, uint64_t stage, uint64_t room_bytes)
 {
     walk w = {.room = room_bytes};
-    return walk_stage(setup, stage, NULL, 0, NULL, &w) ? w.tried : 0;
+    return walk_stage(shard, stage, NULL, 0, NULL, &w) ? w.tried : 0;
 }
 
-bool oos_weights_cached(const oos_setup *setup, uint64_t stage, const oos_weights_table *tables,
+bool oos_weights_cached(const oos_shard *shard, uint64_t stage, const oos_weights_table *tables,
                         size_t table_count, uint64_t *ret_bytes)
 {
     walk w = {.room = UINT64_MAX};
     piece made[OOS_WEIGHTS_TABLES] = {0};
     *ret_bytes = 0;
-    if (table_count > OOS_WEIGHTS_TABLES || !walk_stage(setup, stage, tables, table_count, made, &w))
+    if (table_count > OOS_WEIGHTS_TABLES || !walk_stage(shard, stage, tables, table_count, made, &w))
         return false;
     for (size_t i = 0; i < table_count; i++) {
         if (!tables[i].later_bytes) continue;

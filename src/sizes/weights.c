@@ -109,19 +109,19 @@ static void tied_add(sum *s, total *into)
         if (model->matrices[i].split == OOS_SPLIT_VOCAB) range_add(s, i, 1, 1, into);
 }
 
-static oomsight_status stage_add(oos_arena *arena, const oos_setup *setup, sum *s, uint64_t stage,
+static oomsight_status stage_add(oos_arena *arena, const oos_shard *shard, sum *s, uint64_t stage,
                                  total *into, oomsight_error *reterr)
 {
     const oos_model *model = s->model;
-    bool const first_stage = stage == 0, last_stage = stage + 1 >= setup->pp;
+    bool const first_stage = stage == 0, last_stage = stage + 1 >= shard->pp;
     uint64_t first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
     OOS_TRY(layers_add(arena, s, model->layers, first, count, into, reterr));
     if (first_stage) range_add(s, model->first_stage[0], model->first_stage[1], 1, into);
     if (last_stage) range_add(s, model->last_stage[0], model->last_stage[1], 1, into);
     if (last_stage && !first_stage && model->tied) tied_add(s, into);
     range_add(s, model->every_stage[0], model->every_stage[1], 1, into);
-    if (setup->multimodal && (first_stage || !model->vision_first_only))
+    if (shard->multimodal && (first_stage || !model->vision_first_only))
         range_add(s, model->vision_matrices[0], model->vision_matrices[1], 1, into);
     return OOMSIGHT_OK;
 }
@@ -130,33 +130,33 @@ static oomsight_status stage_add(oos_arena *arena, const oos_setup *setup, sum *
 
 /* What a multimodal model keeps for every token of a batch: the levels of features that join the first layers (Qwen3-VL,
  * deepstack_input_embeds), the inputs of all layers (Gemma 3n and 4, per_layer_embeddings, though no image comes). */
-static uint64_t batch_buffer_bytes(const oos_setup *setup)
+static uint64_t batch_buffer_bytes(const oos_shard *shard)
 {
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     if (!model->vision.present || model->layer_count == 0) return 0;
-    uint64_t columns = setup->multimodal ? oos_mul(model->vision.deepstack, model->hidden) : 0;
+    uint64_t columns = shard->multimodal ? oos_mul(model->vision.deepstack, model->hidden) : 0;
     const oos_matrix *gate = oos_layer_matrix(model, &model->layers[0], "per_layer_input_gate");
     if (gate) columns = oos_add(columns, oos_mul(gate->out, model->layer_count));
-    return oos_mul(oos_mul(setup->max_num_batched_tokens, columns), oos_dtype_bytes(setup->dtype));
+    return oos_mul(oos_mul(shard->batch_tokens, columns), oos_dtype_bytes(shard->dtype));
 }
 
 /* Rotary tables, four fp32 scales per attention layer, and which experts are here. */
-static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
+static uint64_t buffer_bytes(const oos_shard *shard, uint64_t stage)
 {
-    const oos_model *model = setup->model;
-    uint64_t total_bytes = batch_buffer_bytes(setup), first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    const oos_model *model = shard->model;
+    uint64_t total_bytes = batch_buffer_bytes(shard), first;
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
     for (size_t i = 0; i < model->rope_count; i++) {
         const oos_rope *rope = &model->rope[i];
-        oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
+        oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? shard->dtype : rope->dtype;
         uint64_t const rows =
-            oos_mul(rope->max_position, rope->sections && setup->rules->mrope_fourfold ? 4 : 1);
+            oos_mul(rope->max_position, rope->sections && shard->ways.mrope_fourfold ? 4 : 1);
         total_bytes = oos_add(total_bytes, oos_mul(oos_mul(rows, rope->rotary_dim), oos_dtype_bytes(dtype)));
     }
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
         if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS) total_bytes = oos_add(total_bytes, 16);
-        if (model->layers[i].moe && setup->ep > 1)
+        if (model->layers[i].moe && shard->ep > 1)
             total_bytes = oos_add(total_bytes, oos_mul(4, model->moe.experts));
     }
     return total_bytes;
@@ -165,13 +165,13 @@ static uint64_t buffer_bytes(const oos_setup *setup, uint64_t stage)
 /* What the allocator counts beyond those: each is a tensor of its own in blocks of 512 bytes, so that a scale of four
  * bytes takes a block (seen to the byte in starts of 0.11.0 to 0.32.0 on stand-in devices). To 0.14 three constants for the
  * ranges of q, k and v are on the device too; later they are made again on the host when weights are processed. */
-static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
+static uint64_t buffer_waste(const oos_shard *shard, uint64_t stage)
 {
     enum { BLOCK = 512, SCALES = 4 };
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     uint64_t total_bytes = 0, first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
-    uint64_t const ranges = setup->rules && setup->rules->qkv_ranges_on_device ? 3 : 0;
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
+    uint64_t const ranges = shard->ways.qkv_ranges ? 3 : 0;
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
         if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
@@ -184,14 +184,14 @@ static uint64_t buffer_waste(const oos_setup *setup, uint64_t stage)
 
 /* --cpu-offload-gb: parameters of the layers stay in host memory, one after the other, until that much is there
  * (maybe_offload_to_cpu): the one that reaches the limit is moved whole. */
-static uint64_t offloaded_bytes(const oos_setup *setup, const oos_cut *cut, uint64_t stage)
+static uint64_t offloaded_bytes(const oos_shard *shard, const oos_cut *cut, uint64_t stage)
 {
-    const oos_model *model = setup->model;
-    double const asked = oos_setup_offload_gib(setup);
+    const oos_model *model = shard->model;
+    double const asked = shard->ways.offload_gib;
     if (!(asked > 0) || asked > 1e6) return 0;
     uint64_t const limit = (uint64_t)(asked * (double)OOS_GIB);
     uint64_t moved = 0, first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
     for (uint64_t i = first; i < first + count; i++) {
         const oos_layer *layer = &model->layers[i];
         for (uint32_t m = 0; m < layer->matrix_count; m++) {
@@ -212,10 +212,10 @@ static uint64_t offloaded_bytes(const oos_setup *setup, const oos_cut *cut, uint
 
 /* The model's own drafter. It is created with an embedding and a head that are then replaced by the model's: they are
  * alive while it loads. */
-static oomsight_status mtp_add(oos_arena *arena, const oos_setup *setup, sum *s, total *into,
+static oomsight_status mtp_add(oos_arena *arena, const oos_shard *shard, sum *s, total *into,
                                uint64_t *ret_shared, oomsight_error *reterr)
 {
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     OOS_TRY(layers_add(arena, s, model->mtp_layers, 0, model->mtp_layer_count, into, reterr));
     range_add(s, model->mtp_matrices[0], model->mtp_matrices[1], 1, into);
     sum plain = {.model = model, .cut = s->cut};
@@ -226,11 +226,11 @@ static oomsight_status mtp_add(oos_arena *arena, const oos_setup *setup, sum *s,
 }
 
 /* EAGLE heads use the model's embedding; the first kind its head too, and adds a projection of two hidden states. */
-static void eagle_share(const oos_speculative *spec, const sum *s, total *into)
+static void eagle_share(const char *method, const sum *s, total *into)
 {
     const oos_model *model = s->model;
-    if (!spec || !spec->method || strncmp(spec->method, "eagle", 5) != 0) return;
-    bool const first_kind = strcmp(spec->method, "eagle") == 0;
+    if (!method || strncmp(method, "eagle", 5) != 0) return;
+    bool const first_kind = strcmp(method, "eagle") == 0;
     sum plain = {.model = model, .cut = s->cut};
     total shared = {0};
     tied_add(&plain, &shared);
@@ -242,21 +242,19 @@ static void eagle_share(const oos_speculative *spec, const sum *s, total *into)
 }
 
 /* A model of its own, on one stage. */
-static oomsight_status draft_add(oos_arena *arena, const oos_setup *setup, total *into,
+static oomsight_status draft_add(oos_arena *arena, const oos_shard *shard, total *into,
                                  oomsight_error *reterr)
 {
-    oos_setup draft = *setup;
-    draft.model = setup->draft;
+    oos_shard draft = *shard;
+    draft.model = shard->draft;
     draft.draft = NULL;
     draft.pp = 1;
     draft.mtp_layers = 0;
     draft.multimodal = false;
-    const oos_speculative *spec = setup->serve ? &setup->serve->speculative : NULL;
-    if (spec && spec->draft_tensor_parallel_size.known)
-        draft.tp = oos_max(1, spec->draft_tensor_parallel_size.value);
+    if (shard->draft_tp) draft.tp = shard->draft_tp;
     sum s = {.model = draft.model, .cut = oos_cut_of(&draft)};
     OOS_TRY(stage_add(arena, &draft, &s, 0, into, reterr));
-    eagle_share(spec, &s, into);
+    eagle_share(shard->ways.draft_method, &s, into);
     into->loaded = oos_add(into->loaded, buffer_bytes(&draft, 0));
     return OOMSIGHT_OK;
 }
@@ -269,23 +267,23 @@ static const double headers_tolerance = 0.02;
 
 /* When the headers of the weight files are there their sum wins: a stage is scaled by what the whole model weighs in
  * the files against what it weighs by arithmetic. */
-static oomsight_status weigh_by_headers(oos_arena *arena, const oos_setup *setup, total *own,
+static oomsight_status weigh_by_headers(oos_arena *arena, const oos_shard *shard, total *own,
                                         oos_weights *weights, oomsight_error *reterr)
 {
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     if (!model->headers.known) return OOMSIGHT_OK;
     total all = *own;
-    if (setup->tp > 1 || setup->pp > 1 || setup->dp > 1 || setup->ep > 1) {
-        oos_setup whole = *setup;
+    if (shard->tp > 1 || shard->pp > 1 || shard->dp > 1 || shard->ep > 1) {
+        oos_shard whole = *shard;
         whole.tp = whole.pp = whole.dp = whole.ep = 1;
         sum s = {.model = model, .cut = oos_cut_of(&whole)};
         all = (total){0};
         OOS_TRY(stage_add(arena, &whole, &s, 0, &all, reterr));
     }
-    uint64_t const each = oos_dtype_bytes(setup->dtype);
+    uint64_t const each = oos_dtype_bytes(shard->dtype);
     const oos_header_sum *decoder = &model->headers.decoder, *tower = &model->headers.tower;
     uint64_t read = oos_add(oos_mul(decoder->floats, each), decoder->other_bytes);
-    if (setup->multimodal) read = oos_add(read, oos_add(oos_mul(tower->floats, each), tower->other_bytes));
+    if (shard->multimodal) read = oos_add(read, oos_add(oos_mul(tower->floats, each), tower->other_bytes));
     if (read == 0 || all.created == 0) return OOMSIGHT_OK;
 
     double const ratio = (double)read / (double)all.created;
@@ -316,9 +314,9 @@ static void error_bar(oos_weights *weights)
 }
 
 /* Online FP8: beside what stays, the rest of an unquantised model, or all of it, or one layer. */
-static uint64_t online_fp8_transient(const oos_setup *setup, const total *own)
+static uint64_t online_fp8_transient(const oos_shard *shard, const total *own)
 {
-    switch (setup->rules ? setup->rules->online_quantisation : 0) {
+    switch (shard->ways.online_quantisation) {
     case 0: return oos_sub(own->created, own->loaded);
     case 1: return own->created;
     default: return own->layer;
@@ -327,21 +325,21 @@ static uint64_t online_fp8_transient(const oos_setup *setup, const total *own)
 
 /* bitsandbytes in flight: parameters are created packed, and every tensor is quantised as it is read
  * (bitsandbytes_loader.py), so one tensor at a time is there in 16 bits. */
-static uint64_t largest_matrix(const oos_setup *setup, const oos_cut *cut)
+static uint64_t largest_matrix(const oos_shard *shard, const oos_cut *cut)
 {
     uint64_t largest = 0;
-    for (size_t i = 0; i < setup->model->matrix_count; i++) {
-        const oos_matrix *matrix = &setup->model->matrices[i];
+    for (size_t i = 0; i < shard->model->matrix_count; i++) {
+        const oos_matrix *matrix = &shard->model->matrices[i];
         largest = oos_max(largest, oos_mul(matrix->out, matrix->in));
     }
     return oos_mul(largest, oos_max(1, cut->dtype_bytes));
 }
 
 /* A head that only the wrapper's class would tie to the embedding is made where its word does not count. */
-static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *into)
+static void untied_head_add(const oos_shard *shard, const oos_cut *cut, total *into)
 {
-    const oos_model *model = setup->model;
-    if (!model->tied_by_wrapper || !setup->rules || setup->rules->wrapper_ties_embeddings) return;
+    const oos_model *model = shard->model;
+    if (!model->tied_by_wrapper || !shard->ways.head_untied) return;
     uint64_t const rows = oos_round_up(oos_cdiv(model->vocab, cut->tp), 64);
     uint64_t const bytes = oos_mul(oos_mul(rows, model->hidden), cut->dtype_bytes);
     into->created = oos_add(into->created, bytes);
@@ -349,19 +347,19 @@ static void untied_head_add(const oos_setup *setup, const oos_cut *cut, total *i
 }
 
 /* Layers that read the cache of an earlier one had keys and values of their own all the same in earlier releases, as their files do. */
-static void shared_kv_add(const oos_setup *setup, sum *s, uint64_t stage, total *into)
+static void shared_kv_add(const oos_shard *shard, sum *s, uint64_t stage, total *into)
 {
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     uint64_t first;
-    uint64_t const count = oos_setup_stage_layers(setup, stage, &first);
-    if (!setup->rules || !setup->rules->shared_layers_keep_kv) return;
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
+    if (!shard->ways.shared_layers_keep_kv) return;
     for (uint64_t i = first; i < first + count; i++) {
         const oos_attention *a = &model->attentions[model->layers[i].attention];
         const oos_matrix *q =
             a->shares_kv ? oos_layer_matrix(model, &model->layers[i], "self_attn.q_proj") : NULL;
         if (!q) continue;
         oos_matrix both = *q;
-        both.out = oos_mul(2, oos_mul(oos_max(a->kv_heads, setup->tp), a->head_dim));
+        both.out = oos_mul(2, oos_mul(oos_max(a->kv_heads, shard->tp), a->head_dim));
         (void)matrix_add(s, &both, 1, into);
     }
 }
@@ -386,38 +384,38 @@ static void widen(const oos_model *model, oos_weights *weights)
     weights->loaded_high = times(weights->loaded_high, high);
 }
 
-oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
+oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_shard *shard, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr)
 {
-    const oos_model *model = setup->model;
+    const oos_model *model = shard->model;
     oos_weights weights = {.source = model->known ? OOS_SOURCE_DERIVED : OOS_SOURCE_ESTIMATED};
-    sum s = {.model = model, .cut = oos_cut_of(setup), .weights = &weights};
+    sum s = {.model = model, .cut = oos_cut_of(shard), .weights = &weights};
     total own = {0}, draft = {0};
     uint64_t shared = 0;
-    bool const last_stage = stage + 1 >= setup->pp;
-    OOS_TRY(stage_add(arena, setup, &s, stage, &own, reterr));
-    if (last_stage) untied_head_add(setup, &s.cut, &own);
-    shared_kv_add(setup, &s, stage, &own);
-    OOS_TRY(weigh_by_headers(arena, setup, &own, &weights, reterr));
-    if (last_stage && setup->draft)
-        OOS_TRY(draft_add(arena, setup, &draft, reterr));
-    else if (last_stage && setup->mtp_layers > 0)
-        OOS_TRY(mtp_add(arena, setup, &s, &draft, &shared, reterr));
+    bool const last_stage = stage + 1 >= shard->pp;
+    OOS_TRY(stage_add(arena, shard, &s, stage, &own, reterr));
+    if (last_stage) untied_head_add(shard, &s.cut, &own);
+    shared_kv_add(shard, &s, stage, &own);
+    OOS_TRY(weigh_by_headers(arena, shard, &own, &weights, reterr));
+    if (last_stage && shard->draft)
+        OOS_TRY(draft_add(arena, shard, &draft, reterr));
+    else if (last_stage && shard->mtp_layers > 0)
+        OOS_TRY(mtp_add(arena, shard, &s, &draft, &shared, reterr));
 
     weights.param_bytes = own.created;
     weights.draft_param_bytes = draft.created;
-    weights.buffer_bytes = buffer_bytes(setup, stage);
-    weights.lora_bytes = oos_lora_bytes(setup, &s.cut, stage);
-    uint64_t const waste = oos_add(oos_add(own.waste, draft.waste), buffer_waste(setup, stage));
+    weights.buffer_bytes = buffer_bytes(shard, stage);
+    weights.lora_bytes = oos_lora_bytes(shard, &s.cut, stage);
+    uint64_t const waste = oos_add(oos_add(own.waste, draft.waste), buffer_waste(shard, stage));
     uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), waste);
     uint64_t const created = oos_add(own.created, draft.created);
     weights.after_load_bytes = (int64_t)oos_min(stays, INT64_MAX) - (int64_t)oos_min(created, INT64_MAX);
-    weights.offloaded_bytes = offloaded_bytes(setup, &s.cut, stage);
+    weights.offloaded_bytes = offloaded_bytes(shard, &s.cut, stage);
     weights.loaded_bytes =
         oos_sub(oos_add(oos_add(stays, weights.buffer_bytes), weights.lora_bytes), weights.offloaded_bytes);
 
-    if (s.cut.online_fp8) weights.load_transient_bytes = online_fp8_transient(setup, &own);
-    if (s.cut.online_bnb) weights.load_transient_bytes = largest_matrix(setup, &s.cut);
+    if (s.cut.online_fp8) weights.load_transient_bytes = online_fp8_transient(shard, &own);
+    if (s.cut.online_bnb) weights.load_transient_bytes = largest_matrix(shard, &s.cut);
     weights.load_transient_bytes = oos_max(weights.load_transient_bytes, shared);
     weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
     error_bar(&weights);

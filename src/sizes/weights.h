@@ -1,9 +1,9 @@
 /* Weights of one rank: exact arithmetic on the model's matrices, the parallel sizes and the quantisation. */
-#ifndef OOS_PLAN_WEIGHTS_H
-#define OOS_PLAN_WEIGHTS_H
+#ifndef OOS_SIZES_WEIGHTS_H
+#define OOS_SIZES_WEIGHTS_H
 
 #include "ledger/ledger.h"
-#include "engines/vllm/setup/setup.h"
+#include "sizes/shard.h"
 
 typedef struct oos_weight_part {
     const char *module; /* "experts", "attn", ... */
@@ -32,7 +32,7 @@ typedef struct oos_weights {
 } oos_weights;
 
 /* Rank 0 of pipeline stage `stage`. */
-oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_setup *setup, uint64_t stage,
+oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_shard *shard, uint64_t stage,
                                      oos_weights *ret_weights, oomsight_error *reterr);
 
 /* Workspace that layers take when they are built counts as loaded. */

@@ -1,6 +1,7 @@
 #include "unit.h"
 
 #include "model/safetensors.h"
+#include "engines/vllm/setup/setup.h"
 #include "sizes/weights.h"
 
 /* Parameter bytes below are those of the engine's own model classes (0.32.0), built without a device. */
@@ -29,7 +30,8 @@ static oos_setup setup_of(const oos_model *model, uint64_t tp, uint64_t pp, unsi
 static oos_weights weights_of(oos_arena *arena, const oos_setup *setup, uint64_t stage)
 {
     oos_weights weights;
-    assert_int_equal(oos_weights_of_stage(arena, setup, stage, &weights, NULL), OOMSIGHT_OK);
+    oos_shard const shard = oos_setup_shard(setup);
+    assert_int_equal(oos_weights_of_stage(arena, &shard, stage, &weights, NULL), OOMSIGHT_OK);
     return weights;
 }
 

@@ -518,12 +518,13 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
     oos_setup *forward = OOS_NEW(w->arena, oos_setup);
     if (!param_bytes || !forward) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    OOS_TRY(oos_weights_of_stage(w->arena, setup, 0, &plan->weights, reterr));
+    oos_shard const shard = oos_setup_shard(setup);
+    OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->weights, reterr));
     *param_bytes = plan->weights.param_bytes;
     plan->stage_param_bytes = param_bytes;
     oos_weights_table tables[OOS_WEIGHTS_TABLES];
     size_t const table_count = tables_of(setup, w->sglang->rules, tables);
-    (void)oos_weights_cached(setup, 0, tables, table_count, &w->cached_bytes);
+    (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->weights);
     scales_drop(setup, &plan->weights);
     latent_add(setup, &plan->weights);

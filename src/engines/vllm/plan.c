@@ -43,9 +43,10 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
 {
     uint64_t *param_bytes = OOS_NEW_ARRAY(arena, uint64_t, setup->pp);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the stages");
+    oos_shard const shard = oos_setup_shard(setup);
     for (uint64_t stage = 0; stage < setup->pp; stage++) {
         oos_weights weights;
-        OOS_TRY(oos_weights_of_stage(arena, setup, stage, &weights, reterr));
+        OOS_TRY(oos_weights_of_stage(arena, &shard, stage, &weights, reterr));
         oos_weights_add_built(&weights, oos_workspace_of(setup, &plan->backend).built);
         param_bytes[stage] = weights.param_bytes;
         if (stage == 0 || weights.loaded_bytes > plan->weights.loaded_bytes) {

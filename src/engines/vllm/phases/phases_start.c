@@ -56,8 +56,9 @@ static uint64_t tried_while_loading(const oos_plan *plan, const oos_moment *mome
         least = oos_add(least, row->amount.low);
         most = oos_add(most, row->amount.high);
     }
-    uint64_t const at_most = oos_weights_tried(plan->setup, plan->stage, oos_sub(device_limit(plan), least));
-    uint64_t const at_least = oos_weights_tried(plan->setup, plan->stage, oos_sub(device_limit(plan), most));
+    oos_shard const shard = oos_setup_shard(plan->setup);
+    uint64_t const at_most = oos_weights_tried(&shard, plan->stage, oos_sub(device_limit(plan), least));
+    uint64_t const at_least = oos_weights_tried(&shard, plan->stage, oos_sub(device_limit(plan), most));
     return at_most == at_least ? at_most : 0;
 }
 

@@ -3,8 +3,6 @@
 #include "engines/vllm/setup/setup.h"
 #include "engines/vllm/setup/setup_parts.h"
 
-#include <stdlib.h>
-
 /* vLLM, ModelConfig: `auto` takes the checkpoint's type; float32 is cast down, and bfloat16 becomes float16 where the
  * device has none. */
 /* _FLOAT16_NOT_SUPPORTED_MODELS */
@@ -252,45 +250,4 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     setup->lora_rank = setup->loras ? oos_u64_or(serve->max_lora_rank, 16) : 0;
     oos_setup_graphs(setup);
     return OOMSIGHT_OK;
-}
-
-/* VLLM_PP_LAYER_PARTITION: "20,22,22" */
-static bool stage_given(const char *list, uint64_t stage, uint64_t *ret_first, uint64_t *ret_count)
-{
-    uint64_t first = 0;
-    for (uint64_t i = 0;; i++) {
-        char *end;
-        unsigned long long const count = strtoull(list, &end, 10);
-        if (end == list || count > 65536) return false;
-        if (i == stage) {
-            *ret_first = first;
-            *ret_count = count;
-            return true;
-        }
-        first += count;
-        if (*end != ',') return false;
-        list = end + 1;
-    }
-}
-
-/* vLLM, distributed/utils.py get_pp_indices(): even shares; the remainder goes to the stages before the last, counted
- * from the end. */
-uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first)
-{
-    uint64_t const layers = setup->model->layer_count, pp = setup->pp;
-    uint64_t first = 0, count = 0;
-    if (setup->env->pp_layer_partition &&
-        stage_given(setup->env->pp_layer_partition, stage, &first, &count) && first <= layers) {
-        *ret_first = first;
-        return oos_min(count, layers - first);
-    }
-    uint64_t const share = layers / pp, rest = layers % pp;
-    for (uint64_t i = 0; i <= stage; i++) {
-        first += count;
-        /* stages -2, -3, ... -(rest+1) take one more */
-        uint64_t const from_end = pp - i;
-        count = share + (from_end >= 2 && from_end <= rest + 1 ? 1 : 0);
-    }
-    *ret_first = first;
-    return count;
 }

@@ -3,30 +3,11 @@
 #ifndef OOS_PLAN_SETUP_H
 #define OOS_PLAN_SETUP_H
 
-#include "facts/driver.h"
-#include "facts/gpu.h"
 #include "facts/rules.h"
 #include "model/model.h"
 #include "command/serve.h"
-
-/* The device every rank sees. */
-typedef struct oos_device_facts {
-    const char *name;
-    unsigned capability;                         /* 90 */
-    unsigned sms;                                /* 0: unknown */
-    uint64_t total_bytes, total_low, total_high; /* what cudaMemGetInfo shows */
-    uint64_t nvml_total_bytes;                   /* what NVML shows: the whole card under a slice */
-    uint64_t used_bytes;                         /* held by others */
-    bool used_known;                             /* it was said, if only as 0 */
-    oos_driver_costs costs;
-    uint64_t count;
-    uint64_t host_bytes; /* RAM of the machine, 0: not told */
-    bool count_given;    /* "h100x1": these and no more; a name alone is as many as the command needs */
-    bool unified;
-} oos_device_facts;
-
-/* `count` devices of a model that is known, empty. `gpu` NULL: nothing is known but what the caller fills in. */
-oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t host_bytes);
+#include "sizes/device.h"
+#include "sizes/shard.h"
 
 typedef enum oos_graph_mode {
     OOS_GRAPH_NONE,
@@ -116,11 +97,21 @@ bool oos_setup_unstable_in_float16(const oos_model *model);
 /* The longest length the engine takes from the model's config, by version. */
 uint64_t oos_setup_derived_length(const oos_setup *setup);
 
+/* One rank of it, for sizes/. Before rules, flags or environment are known their fields are NULL. */
+oos_shard oos_setup_shard(const oos_setup *setup);
+
 /* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
-uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first);
+static inline uint64_t oos_setup_stage_layers(const oos_setup *setup, uint64_t stage, uint64_t *ret_first)
+{
+    oos_shard const shard = oos_setup_shard(setup);
+    return oos_shard_layers(&shard, stage, ret_first);
+}
 
 /* What lies outside PyTorch on its device. */
-oos_driver oos_setup_driver(const oos_setup *setup);
+static inline oos_driver oos_setup_driver(const oos_setup *setup)
+{
+    return oos_device_driver(&setup->device, setup->rules->torch_minor);
+}
 
 /* GiB of weights that each rank keeps in host memory. The newer runner takes the flag and does nothing with it in its first
  * releases. */
