@@ -264,6 +264,26 @@ def check_levers(check, directory):
                 check.fail(path, f"{lever['id']}: not every release that is said has {lever['flag']}")
 
 
+def check_behaviour(check, directory, source):
+    """What an engine does for some architectures alone is a number above 0 beside a word that the engine's code asks for."""
+    for engine in sorted(os.listdir(directory)):
+        path = os.path.join(directory, engine, "architectures.json")
+        if not os.path.isfile(path):
+            continue
+        code = ""
+        for folder, _, names in os.walk(os.path.join(source, engine)):
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    code += file.read() if name.endswith(".c") else ""
+        table = check.load(path) or {}
+        for name, words in [*table.get("behaviour", {}).items(), *table.get("model_types", {}).items()]:
+            for word, value in words.items():
+                if not is_count(value):
+                    check.fail(path, f"{name}: {word} is not a number above 0")
+                elif code and f'"{word}"' not in code:
+                    check.fail(path, f"{name}: no code of {engine} asks for {word}")
+
+
 def main(argv):
     if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
         print(__doc__, file=sys.stderr)
@@ -286,6 +306,7 @@ def main(argv):
     gpus = check_gpus(check, gpu_dir) if os.path.isdir(gpu_dir) else {}
     if os.path.exists(os.path.join(root, "engines", "meanings.json")):
         check_meanings(check, os.path.join(root, "engines"))
+        check_behaviour(check, os.path.join(root, "engines"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "engines"))
         check_levers(check, os.path.join(root, "engines"))
     model_dir = os.path.join(root, "models")
     class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0

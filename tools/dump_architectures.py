@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 PATH = "model_executor/models/registry.py"
+KEPT = ("behaviour", "model_types")  # written by hand: a new table keeps what the earlier one says
 
 
 def architectures(source):
@@ -67,7 +68,7 @@ def served_by(python, names):
 
 
 def from_table(path):
-    """({release: names}, served) of an earlier output."""
+    """({release: names}, served, what is written by hand) of an earlier output."""
     with open(path, encoding="utf-8") as file:
         table = json.load(file)
     found = {version: set() for version in table["versions"]}
@@ -75,11 +76,11 @@ def from_table(path):
         for version, names in found.items():
             if any(key_of(since) <= key_of(version) and (until is None or key_of(version) <= key_of(until)) for since, until in spans):
                 names.add(name)
-    return found, table["served"]
+    return found, table["served"], {key: table[key] for key in KEPT if key in table}
 
 
 def main():
-    out, arguments, found, pythons, served = sys.argv[1], sys.argv[2:], {}, [], []
+    out, arguments, found, pythons, served, kept = sys.argv[1], sys.argv[2:], {}, [], [], {}
     while arguments:
         word = arguments.pop(0)
         if word == "--git":
@@ -87,7 +88,7 @@ def main():
         elif word == "--transformers":
             pythons.append(arguments.pop(0))
         elif word == "--table":
-            found, served = from_table(arguments.pop(0))
+            found, served, kept = from_table(arguments.pop(0))
         else:
             version, _, folder = word.partition("=")
             with open(os.path.join(folder, PATH), encoding="utf-8") as file:
@@ -99,7 +100,10 @@ def main():
     lines = [f'{json.dumps(name)}: {json.dumps(stretches(versions, lambda v, n=name: n in found[v]))}' for name in names]
     with open(out, "w", encoding="utf-8") as file:
         file.write('{"schema": "oomsight.engine-architectures/1", "engine": "vllm",\n')
-        file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + f'\n}},\n"served": {json.dumps(served)}}}\n')
+        file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + f'\n}},\n"served": {json.dumps(served)}')
+        for key, table in kept.items():
+            file.write(f',\n{json.dumps(key)}: {{\n' + ",\n".join(f"{json.dumps(name)}: {json.dumps(table[name])}" for name in sorted(table)) + "\n}")
+        file.write("}\n")
     print(f"{len(versions)} releases, {len(names)} architectures")
 
 

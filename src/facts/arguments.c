@@ -38,6 +38,7 @@ struct oos_argument_facts {
     size_t version_count;
     oos_view
         served; /* a list of names: architectures that went and that the Transformers library serves instead */
+    oos_view behaviour, model_types; /* {"name": {"word": number}}, read when they are asked for */
 };
 
 /* A file while it is read. */
@@ -237,6 +238,10 @@ static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
         architectures_read(in, &facts->architectures);
     else if (oos_view_is(key, "served"))
         oos_scan_skip(&in->scan, &facts->served);
+    else if (oos_view_is(key, "behaviour"))
+        oos_scan_skip(&in->scan, &facts->behaviour);
+    else if (oos_view_is(key, "model_types"))
+        oos_scan_skip(&in->scan, &facts->model_types);
     else if (oos_view_is(key, "parts"))
         parts_read(in);
     else if (oos_view_is(key, "bounds"))
@@ -284,6 +289,55 @@ oomsight_status oos_argument_facts_load(oos_arena *arena, const char *data_dir, 
     OOS_TRY(file_load(arena, data_dir, engine, "arguments.json", facts, reterr));
     *ret_facts = facts;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oos_architectures_load(oos_arena *arena, const char *data_dir, const char *engine,
+                                       oos_argument_facts **ret_facts, oomsight_error *reterr)
+{
+    oos_argument_facts *facts = OOS_NEW(arena, oos_argument_facts);
+    if (!facts) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the architectures");
+    OOS_TRY(file_load(arena, data_dir, engine, "architectures.json", facts, reterr));
+    *ret_facts = facts;
+    return OOMSIGHT_OK;
+}
+
+/* "Gemma4*" is every name that begins so. */
+static bool name_fits(oos_view pattern, oos_view name)
+{
+    bool const begins = pattern.len && pattern.ptr[pattern.len - 1] == '*';
+    size_t const len = begins ? pattern.len - 1 : pattern.len;
+    return name.len >= len && (begins || name.len == len) && memcmp(pattern.ptr, name.ptr, len) == 0;
+}
+
+static uint64_t said(oos_view rows, const char *name, const char *word)
+{
+    oos_scan scan = oos_scan_begin(rows);
+    oos_view pattern, key;
+    uint64_t result = 0, value;
+    if (!rows.ptr || !name || !oos_scan_open(&scan, '{')) return 0;
+    while (oos_scan_key(&scan, &pattern)) {
+        if (!name_fits(pattern, oos_view_of(name))) {
+            if (!oos_scan_skip(&scan, NULL)) return result;
+            continue;
+        }
+        if (!oos_scan_open(&scan, '{')) return result;
+        while (oos_scan_key(&scan, &key)) {
+            bool const whole = oos_scan_u64(&scan, &value);
+            if (whole && oos_view_is(key, word) && value > result) result = value;
+            if (!whole) return result;
+        }
+    }
+    return result;
+}
+
+uint64_t oos_architecture_says(const oos_argument_facts *facts, const char *architecture, const char *word)
+{
+    return facts ? said(facts->behaviour, architecture, word) : 0;
+}
+
+uint64_t oos_model_type_says(const oos_argument_facts *facts, const char *type, const char *word)
+{
+    return facts ? said(facts->model_types, type, word) : 0;
 }
 
 enum { STRETCHES_MAX = 8 };

@@ -41,6 +41,13 @@ oomsight_status oos_argument_facts_load(oos_arena *arena, const char *data_dir, 
  * had (GONE). */
 oos_architecture_known oos_architecture_known_at(const oos_argument_facts *facts, const char *name,
                                                  oos_version version, oos_version *ret_other);
+/* architectures.json alone, for an engine whose arguments were not read. */
+oomsight_status oos_architectures_load(oos_arena *arena, const char *data_dir, const char *engine,
+                                       oos_argument_facts **ret_facts, oomsight_error *reterr);
+/* What the engine does for a class, or for models of a type, and not for others: the number beside the word in architectures.json; 0: it
+ * is as all others. */
+uint64_t oos_architecture_says(const oos_argument_facts *facts, const char *architecture, const char *word);
+uint64_t oos_model_type_says(const oos_argument_facts *facts, const char *type, const char *word);
 /* By the canonical spelling, "--max-num-seqs". NULL: it has none. */
 const oos_bounds *oos_bounds_find(const oos_argument_facts *facts, const char *flag, oos_version version);
 /* False: not a method of that release. The second: an earlier release had it. */

@@ -231,6 +231,17 @@ oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos
     return OOMSIGHT_OK;
 }
 
+oomsight_status oos_rule_book_architectures(oos_arena *arena, const char *data_dir, const char *engine,
+                                            oos_rule_book *book, oomsight_error *reterr)
+{
+    return oos_architectures_load(arena, data_dir, engine, &book->facts, reterr);
+}
+
+const oos_argument_facts *oos_rule_book_facts(const oos_rule_book *book)
+{
+    return book->facts;
+}
+
 size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions)
 {
     *ret_versions = book->versions;

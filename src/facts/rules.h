@@ -41,6 +41,11 @@ oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, co
 oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
                                    oos_rule_book **ret_book, oomsight_error *reterr);
 
+/* What the engine does for particular architectures, for a book without the rest. */
+oomsight_status oos_rule_book_architectures(oos_arena *arena, const char *data_dir, const char *engine,
+                                            oos_rule_book *book, oomsight_error *reterr);
+const oos_argument_facts *oos_rule_book_facts(const oos_rule_book *book); /* NULL: none */
+
 /* The rules of a version, into the struct that the places of the book belong to. Versions before the first or after the last known one are refused / taken as the last with
  * *ret_beyond set. */
 oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,

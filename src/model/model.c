@@ -377,6 +377,11 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
 
     m->lora_embeddings = family && family->lora_embeddings;
+    if (m->known)
+        m->code = family->code;
+    else
+        oos_code_by_type(a);
+    if (a->status != OOMSIGHT_OK) return a->status;
     a->prefix = family && family->prefix ? family->prefix : "model.";
     a->layer_prefix = oos_arena_format(a->arena, "%slayers.", a->prefix);
     if (!a->layer_prefix) return oos_fail(a->reterr, OOMSIGHT_NOMEM, "no memory for the model");

@@ -147,6 +147,29 @@ typedef struct oos_vision {
         one_hot_rows; /* of the table of positions, where they are looked up by a one-hot matrix; 0: not so */
 } oos_vision;
 
+/* What the code of a class does that its layers do not tell (data/models, "code"). All zero: the usual. */
+typedef struct oos_code {
+    uint64_t outer;       /* hidden-wide tensors that live through every layer, 0: two */
+    uint64_t norm_copies; /* of the hidden state, where the norm is written in PyTorch */
+    bool drops_gate_up;   /* the MLP forgets what its first product wrote before the second writes */
+    bool output_gate;     /* attention's output is gated */
+    bool query_norm_fp32; /* queries are normed and scaled in fp32 */
+    bool interleaved_gdn; /* heads of the gated delta net are put in order by copying */
+    bool ungated_experts; /* experts write one half only */
+    /* the tower, and the largest item of its processor */
+    bool rotates;               /* queries and keys of the tower are rotated in PyTorch */
+    bool mlp_gated;             /* its MLP has a gate */
+    bool learnt_positions;      /* rows of its learnt positions are alive */
+    bool frame_pairs;           /* a video is pairs of frames of the size of the largest image */
+    uint64_t frame_tokens_most; /* ... which are made smaller, to this many tokens; 0: not */
+    uint64_t
+        image_tokens; /* of the largest image unless --mm-processor-kwargs says otherwise; 0: by the tower's sizes */
+    uint64_t video_tokens; /* of a video, whatever its length; 0: not so */
+    uint64_t video_claims; /* what that video claims of the budget for its time stamps; 0: its tokens */
+    uint64_t frames, frame_tokens; /* of that video */
+    uint64_t around;               /* words around an image */
+} oos_code;
+
 typedef struct oos_rope {
     uint64_t max_position; /* rows of the cos/sin table the engine keeps */
     uint64_t rotary_dim;
@@ -188,6 +211,7 @@ typedef struct oos_model {
     bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
     oos_moe moe;
     oos_vision vision;
+    oos_code code;
     oos_rope rope[4]; /* distinct tables */
     size_t rope_count;
 

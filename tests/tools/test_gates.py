@@ -91,6 +91,12 @@ class Data(Gate):
         self.planted("engines/vllm/levers.json", lambda m: [lever for lever in m["levers"] if lever["id"] == "text_only"][0].pop("since") and None, "not every release that is said has --language-model-only")
 
 
+    def test_a_behaviour_that_no_code_asks_for_fails(self):
+        name = "engines/sglang/architectures.json"
+        self.planted(name, lambda a: a["behaviour"].update(Planted={"planted": 1}), "no code of sglang asks for planted")
+        self.planted(name, lambda a: a["behaviour"].update(Planted={"sliding_pool": True}), "sliding_pool is not a number above 0")
+
+
 class Knowledge(Gate):
     def test_advice_that_a_release_does_not_have_fails(self):
         shutil.copytree(os.path.join(ROOT, "data/engines"), self.path("data/engines"))

@@ -28,7 +28,7 @@ static void begin(start *s, oos_version version)
     bool beyond;
     assert_int_equal(oos_rule_book_load(s->arena, NULL, "vllm", &book, NULL), OOMSIGHT_OK);
     assert_int_equal(oos_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
-    s->model = (oos_model){.model_type = "llama",
+    s->model = (oos_model){.code = {.drops_gate_up = true},
                            .architecture = "LlamaForCausalLM",
                            .hidden = 4096,
                            .intermediate = 14336,
@@ -55,6 +55,18 @@ static void begin(start *s, oos_version version)
                            .max_num_batched_tokens = 16384,
                            .v2_runner = true,
                            .eager = true};
+}
+
+/* What the code of such models does, as a config of that type alone says it. */
+static void of_type(start *s, const char *type)
+{
+    char *config = oos_arena_format(
+        s->arena, "{\"model_type\": \"%s\", \"hidden_size\": 1, \"num_hidden_layers\": 1}", type);
+    oos_model model;
+    assert_non_null(config);
+    assert_int_equal(oos_model_read(s->arena, NULL, oos_view_of(config), (oos_view){NULL, 0}, &model, NULL),
+                     OOMSIGHT_OK);
+    s->model.code = model.code;
 }
 
 static oos_activation activation_of(start *s)
@@ -91,7 +103,7 @@ static void an_mlp_that_keeps_gate_up_holds_its_output_beside_it(void **state)
     (void)state;
     start s;
     begin(&s, OOS_VERSION(0, 32, 0));
-    s.model.model_type = "qwen2";
+    of_type(&s, "qwen2");
     assert_int_equal(activation_of(&s).peak.bytes, 1888 * OOS_MIB);
     end(&s);
 }
@@ -103,7 +115,7 @@ static void the_expert_workspace_stays_and_meets_the_next_attention(void **state
     (void)state;
     start s;
     begin(&s, OOS_VERSION(0, 32, 0));
-    s.model.model_type = "qwen3_moe";
+    of_type(&s, "qwen3_moe");
     s.model.hidden = 2048;
     s.model.vocab = 151936;
     s.model.moe = (oos_moe){.experts = 128, .per_token = 8, .intermediate = 768};
@@ -152,7 +164,7 @@ static void a_shared_expert_holds_three_widths_of_itself(void **state)
     for (size_t i = 0; i < 4; i++) s.layers[i].moe = true;
     uint64_t const column = 16384 * 2;
     assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 5632) * column);
-    s.model.model_type = "qwen2_moe";
+    of_type(&s, "qwen2_moe");
     assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 5632 + 2048) * column);
     s.setup.tp = 2;
     assert_int_equal(activation_of(&s).forward.bytes, (3 * 2048 + 64 * 2 + 3 * 2816 + 2048) * column);
@@ -246,7 +258,7 @@ static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
     s.setup.v2_runner = false;
     s.setup.multimodal = true;
     s.setup.max_model_len = 32768;
-    s.model.model_type = "gemma3";
+    of_type(&s, "gemma3");
     s.model.hidden = 5376;
     s.model.vision = siglip;
     assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 16384 * 5376 * 2);
@@ -254,7 +266,7 @@ static void encoder_outputs_are_widened_to_the_whole_budget(void **state)
     begin(&s, OOS_VERSION(0, 13, 0));
     s.setup.multimodal = true;
     s.model.vision = (oos_vision){.present = true, .hidden = 1152, .max_image_tokens = 256};
-    s.model.model_type = "gemma3";
+    of_type(&s, "gemma3");
     s.model.hidden = 5376;
     assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)63 * 256 * 5376 * 2);
     end(&s);
@@ -268,7 +280,7 @@ static void the_dummy_images_stay_to_the_end_of_the_older_profile(void **state)
     begin(&s, OOS_VERSION(0, 19, 0));
     s.setup.multimodal = true;
     s.setup.max_num_batched_tokens = 8192;
-    s.model.model_type = "gemma3";
+    of_type(&s, "gemma3");
     s.model.hidden = 2560;
     s.model.vocab = 262208;
     s.model.vision = siglip;
@@ -290,7 +302,7 @@ static void dummy_images_come_in_fp32_to_0_8(void **state)
     s.setup.multimodal = true;
     s.setup.v2_runner = false;
     s.setup.max_num_seqs = 64;
-    s.model.model_type = "gemma3";
+    of_type(&s, "gemma3");
     s.model.vision = siglip;
     oos_activation const a = activation_of(&s);
     uint64_t const pixels = (uint64_t)63 * 896 * 896 * 3 * 4;
@@ -316,7 +328,7 @@ static void queries_of_the_encoder_are_rotated_in_fp32_to_0_12(void **state)
         begin(&s, cases[i].version);
         s.setup.v2_runner = false;
         s.setup.multimodal = true;
-        s.model.model_type = "qwen3_5";
+        of_type(&s, "qwen3_5");
         s.model.vision = (oos_vision){.present = true,
                                       .hidden = 1024,
                                       .intermediate = 4096,
@@ -339,7 +351,7 @@ static void frames_of_gemma_4_run_one_by_one_to_0_21(void **state)
     s.setup.v2_runner = false;
     s.setup.multimodal = true;
     s.setup.max_num_batched_tokens = 2496;
-    s.model.model_type = "gemma4";
+    of_type(&s, "gemma4");
     s.model.vision = (oos_vision){.present = true,
                                   .hidden = 1152,
                                   .intermediate = 4304,
@@ -362,7 +374,7 @@ static void a_video_claims_its_time_stamps(void **state)
     s.setup.v2_runner = false;
     s.setup.multimodal = true;
     s.setup.max_num_batched_tokens = 2048;
-    s.model.model_type = "qwen3_vl_moe";
+    of_type(&s, "qwen3_vl_moe");
     s.model.vision = (oos_vision){
         .present = true, .hidden = 1152, .intermediate = 4304, .patch = 16, .merge = 2, .deepstack = 3};
     assert_int_equal(activation_of(&s).encoder_cache.bytes, (uint64_t)153600 * 4096 * 4 * 2);
@@ -392,7 +404,7 @@ static void a_video_has_as_many_frames_as_the_length(void **state)
         s.setup.max_model_len = cases[i].length;
         s.setup.max_num_batched_tokens = 8192;
         if (cases[i].pixels) s.serve.mm_max_pixels = oos_u64_of(cases[i].pixels);
-        s.model.model_type = cases[i].type;
+        of_type(&s, cases[i].type);
         s.model.vision = (oos_vision){.present = true,
                                       .hidden = 1280,
                                       .intermediate = 3420,

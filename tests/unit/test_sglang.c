@@ -477,12 +477,17 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
                        .layer_count = 2,
                        .attentions = attentions,
                        .attention_count = 2};
-    oos_setup const setup = {.model = &model, .tp = 1, .dtype = OOS_DTYPE_BF16};
+    oos_arena *arena = oos_arena_create(1 << 12);
+    oos_argument_facts *facts;
+    assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
+    oos_rules const rules = {.facts = facts};
+    oos_setup const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
     assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
     model.architecture = "Gemma4ForCausalLM";
     assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 8 * 128 * 2);
     assert_int_equal(sglang_pool_of(&request, &setup).sliding_bytes, 8 * 128 * 2);
+    oos_arena_free(arena);
 }
 
 static void what_was_not_read_is_no_answer(void **state)

@@ -34,20 +34,6 @@ static bool layer_bytes(const oos_setup *setup, const oos_attention *a, uint64_t
     return false;
 }
 
-/* Architectures whose sliding layers have a pool of their own (configs/model_config.py, is_hybrid_swa_model). In all others they keep every
- * token, as the full ones do. Those that cache in yet another way are left out: their layers say so. */
-static bool has_sliding_pool(const oos_model *model)
-{
-    static const char *const names[] = {
-        "GptOssForCausalLM", "GraniteSWAForCausalLM",  "GraniteMoeSWAForCausalLM", "IQuestQ1ForCausalLM",
-        "MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM", "Step3p5ForCausalLM",       "Gemma4ForCausalLM",
-        "LagunaForCausalLM", "MellumForCausalLM",      "MuseGlimmerForCausalLM",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (model->architecture && strcmp(model->architecture, names[i]) == 0) return true;
-    return false;
-}
-
 static const char *unread_of(const oos_model *model)
 {
     if (model->attention_free || model->hybrid)
@@ -62,7 +48,11 @@ sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup
 {
     const oos_model *model = setup->model;
     sglang_pool pool = {.unread = unread_of(model)};
-    bool const apart = has_sliding_pool(model) && !request->swa_off;
+    /* Sliding layers have a pool of their own in the architectures that the engine lists (configs/model_config.py, is_hybrid_swa_model);
+     * in all others they keep every token, as the full ones do. */
+    bool const listed =
+        setup->rules && oos_architecture_says(setup->rules->facts, model->architecture, "sliding_pool");
+    bool const apart = listed && !request->swa_off;
     if (apart && request->sliding_by_requests && !pool.unread)
         pool.unread = "a sliding pool that is sized by requests is not modelled for SGLang";
     for (uint64_t i = 0; i < model->layer_count; i++) {

@@ -18,8 +18,10 @@ const size_t sglang_rule_place_count = sizeof sglang_rule_places / sizeof *sglan
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr)
 {
-    return oos_rule_book_load_of(arena, data_dir, oos_engine_sglang.words->name, sglang_rule_places,
-                                 sglang_rule_place_count, ret_book, reterr);
+    const char *name = oos_engine_sglang.words->name;
+    OOS_TRY(oos_rule_book_load_of(arena, data_dir, name, sglang_rule_places, sglang_rule_place_count,
+                                  ret_book, reterr));
+    return oos_rule_book_architectures(arena, data_dir, name, *ret_book, reterr);
 }
 
 static uint64_t ranks(const oos_serve *serve)
@@ -50,6 +52,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     bool beyond;
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
     rules->shared.version = start->version;
+    rules->shared.facts = oos_rule_book_facts(facts->rules);
     sglang_request_read(arena, start->serve, request);
     request->release_unread = !is_listed(facts->rules, start->version);
     return sglang_plan(arena, start, rules, request, ret_plan, reterr);

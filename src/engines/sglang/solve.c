@@ -245,6 +245,7 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     if (!rules || !s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     bool beyond;
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
+    rules->shared.facts = oos_rule_book_facts(facts->rules);
     if (!levers(&s)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     plan->fixes = s.fixes;
     plan->fix_count = s.count;

@@ -178,6 +178,7 @@ typedef struct oos_family {
     const char *prefix;        /* of the decoder, "model." when NULL */
     const oos_rename *renames; /* NULL: none */
     bool lora_embeddings;      /* its class names embedding_modules */
+    oos_code code;
 } oos_family;
 
 /* NULL: no record names it, or (a->status) one that does is not understood. */
@@ -187,6 +188,8 @@ const oos_family *oos_family_of(oos_arch *a, oos_view bytes, const char *file, c
                                 bool by_type);
 /* The decoder inside a wrapper, by the class or the model_type of the text part; NULL: not known either. */
 const oos_family *oos_family_inside(oos_arch *a);
+/* What common.json says of the model_type, for a class that no record names. */
+void oos_code_by_type(oos_arch *a);
 /* A tower by the fields that most configs share. */
 const oos_record *oos_tower_common(oos_arch *a);
 void oos_tower_record(oos_arch *a, const oos_record *record);

@@ -21,9 +21,9 @@ static const oos_quantity quantities[] = {
 _Static_assert(sizeof((oos_model){0}.layer_count) == sizeof(uint64_t), "each is written as 64 bits");
 
 static const char *const record_keys[] = {
-    "source",       "build", "rope",  "tower",   "prefix",    "names", "lora_embeddings", "model_type",
-    "like",         "note",  "model", "let",     "attention", "mlp",   "experts",         "norms",
-    "norm_vectors", "also",  "ends",  "outside", "drafter",   NULL};
+    "source",          "build",      "rope",         "code", "by_type", "tower",   "prefix",    "names",
+    "lora_embeddings", "model_type", "like",         "note", "model",   "let",     "attention", "mlp",
+    "experts",         "norms",      "norm_vectors", "also", "ends",    "outside", "drafter",   NULL};
 static const char *const attention_keys[] = {
     "qkv",    "o",          "qkv_bias",  "o_bias",      "head_norm",   "head_norm_when",
     "heads",  "kv_heads",   "head_dim",  "head_dim_v",  "window",      "sliding",

@@ -99,6 +99,7 @@ static void read_tower(oos_arch *a, const char *name, oos_family *f)
     f->tower = tower;
     if (!f->prefix) f->prefix = oos_record_word(&s, tower->body, "decoder", WRAPPED);
     if (!f->renames) f->renames = read_names(&s);
+    oos_record_code(&s, &f->code);
 }
 
 static const oos_family *make(oos_arch *a, const char *file, json_t *body, const char *class)
@@ -118,6 +119,7 @@ static const oos_family *make(oos_arch *a, const char *file, json_t *body, const
     read_family(&s, f);
     const char *tower = oos_record_word(&s, record->body, "tower", NULL);
     if (a->status == OOMSIGHT_OK && tower) read_tower(a, tower, f);
+    if (a->status == OOMSIGHT_OK) oos_record_code(&s, &f->code);
     return a->status == OOMSIGHT_OK ? f : NULL;
 }
 

@@ -211,6 +211,7 @@ static oomsight_status lay_over(oos_arena *arena, const char *data_dir, json_t *
         OOS_TRY(read_file(arena, data_dir, like, &below, &file, reterr));
         (void)json_object_del(*body, "like");
         (void)json_object_del(below, "classes");
+        (void)json_object_del(below, "by_type");
         if (json_object_update_recursive(below, *body) != 0)
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a record");
         *body = below;

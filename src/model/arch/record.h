@@ -67,6 +67,7 @@ oomsight_status oos_record_parse(oos_arena *arena, oos_view bytes, const char *f
 oomsight_status oos_record_finish(oos_arena *arena, const char *data_dir, const char *file, json_t *body,
                                   json_t *over, oos_record *ret_record, oomsight_error *reterr);
 
-void oos_build_record(oos_arch *a); /* a decoder that its record describes */
+void oos_record_code(const oos_scope *scope, oos_code *code); /* what it says, over what was there */
+void oos_build_record(oos_arch *a);                           /* a decoder that its record describes */
 
 #endif

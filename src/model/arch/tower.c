@@ -18,8 +18,8 @@ static const oos_quantity quantities[] = {
     {"decoder", offsetof(oos_model, hidden)},
     {NULL, 0},
 };
-static const char *const tower_keys[] = {"source", "like",     "at",   "decoder", "names",    "always",
-                                         "set",    "defaults", "used", "let",     "matrices", NULL};
+static const char *const tower_keys[] = {"source", "code",     "like", "at",  "decoder",  "names", "always",
+                                         "set",    "defaults", "used", "let", "matrices", NULL};
 static const char *const used_keys[] = {"layer", "default", "more", NULL};
 
 void oos_vision_fill(oos_vision *vision, const oos_vision *defaults)

@@ -13,20 +13,21 @@ static item plain(uint64_t tokens)
 }
 
 /* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging, or what --mm-processor-kwargs says. */
-static uint64_t qwen_image(const oos_setup *setup)
+static uint64_t largest_image(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
     uint64_t const side = oos_mul(vision->patch, oos_max(1, vision->merge));
     oos_u64 const pixels = setup->serve->mm_max_pixels;
-    return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side)) : 16384;
+    return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side))
+                                : setup->model->code.image_tokens;
 }
 
 /* Frames of the dummy video of Qwen 2 and 2.5, two to a token: as many of the largest image as the length has room for. */
-static uint64_t qwen_frame_pairs(const oos_setup *setup, uint64_t image)
+static uint64_t frame_pairs(const oos_setup *setup, uint64_t image)
 {
     uint64_t const room =
         setup->rules->video_beside_image ? oos_sub(setup->max_model_len, image) : setup->max_model_len;
-    return oos_max(1, oos_min(setup->rules->video_frames / 2, room / image));
+    return oos_max(1, oos_min(setup->rules->video_frames / 2, room / oos_max(1, image)));
 }
 
 /* A video of Qwen3-VL has the pixels of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time
@@ -37,20 +38,21 @@ static uint64_t qwen_frame_pairs(const oos_setup *setup, uint64_t image)
 static item largest_item(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
+    const oos_code *code = &setup->model->code;
     bool const videos = oos_u64_or(setup->serve->mm_videos, 1) > 0;
-    uint64_t const image = qwen_image(setup), pairs = qwen_frame_pairs(setup, image);
-    if (oos_model_type_is(setup, "qwen3_vl") && setup->rules->video_timestamps_counted && videos &&
-        !setup->serve->mm_max_pixels.known)
-        return (item){12288 * 25 / 2, 12288};
-    if (oos_model_type_is(setup, "qwen2_5_omni") && videos)
-        return (item){oos_mul(pairs, image), oos_mul(pairs, oos_min(image, 768))};
-    if ((oos_model_type_is(setup, "qwen2_vl") || oos_model_type_is(setup, "qwen2_5_vl")) && videos)
-        return plain(oos_mul(pairs, image));
-    if (oos_model_type_is(setup, "qwen")) return plain(image);
-    if (oos_model_type_is(setup, "gemma4") && oos_u64_or(setup->serve->mm_videos, 1) > 0) return plain(2496);
-    if (oos_model_type_is(setup, "gemma3") && vision->max_image_tokens)
-        return (item){oos_add(vision->max_image_tokens, 4), vision->max_image_tokens};
-    if (vision->max_image_tokens) return plain(vision->max_image_tokens);
+    bool const stamped =
+        !code->video_claims || (setup->rules->video_timestamps_counted && !setup->serve->mm_max_pixels.known);
+    if (code->video_tokens && videos && stamped)
+        return (item){code->video_claims ? code->video_claims : code->video_tokens, code->video_tokens};
+    if (code->image_tokens) {
+        uint64_t const image = largest_image(setup);
+        if (!code->frame_pairs || !videos) return plain(image);
+        uint64_t const pairs = frame_pairs(setup, image);
+        uint64_t const frame = code->frame_tokens_most ? oos_min(image, code->frame_tokens_most) : image;
+        return (item){oos_mul(pairs, image), oos_mul(pairs, frame)};
+    }
+    if (vision->max_image_tokens)
+        return (item){oos_add(vision->max_image_tokens, code->around), vision->max_image_tokens};
     uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
     uint64_t const merge = oos_max(1, vision->merge);
     return plain(oos_max(1, oos_mul(side, side) / oos_mul(merge, merge)));
@@ -97,17 +99,15 @@ static uint64_t rotating_attention(const oos_setup *setup, uint64_t hidden, uint
 static uint64_t block_columns(const oos_setup *setup)
 {
     const oos_vision *vision = &setup->model->vision;
-    bool const rotates = oos_model_type_is(setup, "qwen");
-    bool const gated = oos_model_type_is(setup, "qwen2_5") || oos_model_type_is(setup, "gemma4") ||
-                       oos_model_type_is(setup, "mistral") || oos_model_type_is(setup, "pixtral");
+    const oos_code *code = &setup->model->code;
     uint64_t const wide = oos_per_rank(vision->intermediate, setup->tp);
     uint64_t const own = oos_per_rank(vision->hidden, setup->tp);
-    uint64_t const mlp = oos_add(oos_mul(3, vision->hidden), oos_mul(gated ? 3 : 2, wide));
-    uint64_t const attention = rotates ? rotating_attention(setup, vision->hidden, own)
-                                       : oos_add(oos_mul(4, vision->hidden), oos_mul(4, own));
+    uint64_t const mlp = oos_add(oos_mul(3, vision->hidden), oos_mul(code->mlp_gated ? 3 : 2, wide));
+    uint64_t const attention = code->rotates ? rotating_attention(setup, vision->hidden, own)
+                                             : oos_add(oos_mul(4, vision->hidden), oos_mul(4, own));
     uint64_t const pixels = oos_mul(oos_mul(vision->channels, oos_mul(vision->patch, vision->patch)),
                                     oos_max(1, vision->temporal_patch));
-    uint64_t const positions = oos_model_type_is(setup, "qwen3") ? vision->hidden : 0;
+    uint64_t const positions = code->learnt_positions ? vision->hidden : 0;
     uint64_t const merged = oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge));
     uint64_t const levels = oos_mul(vision->deepstack, vision->out_hidden / merged);
     return oos_add(oos_max(mlp, attention), oos_add(oos_add(pixels, positions), levels));
@@ -124,8 +124,10 @@ static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
     const oos_setup *setup = batch->setup;
     const oos_vision *vision = &setup->model->vision;
     bool const together = setup->rules->frames_in_chunks, video = one.tokens != vision->max_image_tokens;
-    uint64_t const frames = oos_mul(items, video ? 32 : 1);
-    uint64_t const tokens = video && together ? 70 : vision->max_image_tokens;
+    uint64_t const frames = oos_mul(items, video ? oos_max(1, setup->model->code.frames) : 1);
+    uint64_t const tokens = video && together && setup->model->code.frame_tokens
+                                ? setup->model->code.frame_tokens
+                                : vision->max_image_tokens;
     uint64_t const patches = oos_mul(tokens, oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge)));
     uint64_t const numbers = oos_mul(oos_mul(patches, 2), vision->one_hot_rows);
     uint64_t const fit = oos_max(1, setup->device.total_bytes / 10 / oos_max(1, oos_mul(numbers, 16)));

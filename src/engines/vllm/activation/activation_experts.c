@@ -61,7 +61,7 @@ static kernel kernel_of(const oos_setup *setup)
 /* Experts without a gate write one half only (Nemotron's squared rectifier). */
 static bool gated(const oos_setup *setup)
 {
-    return !oos_model_type_is(setup, "nemotron");
+    return !setup->model->code.ungated_experts;
 }
 
 /* Rows that go through the kernels at once. */

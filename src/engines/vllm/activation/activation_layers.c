@@ -3,37 +3,17 @@
  * layers are counted once. */
 #include "engines/vllm/activation/activation_parts.h"
 
-bool oos_model_type_is(const oos_setup *setup, const char *prefix)
-{
-    const char *type = setup->model->model_type;
-    return type && strncmp(type, prefix, strlen(prefix)) == 0;
-}
-
-static bool one_of(const oos_setup *setup, const char *const *prefixes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (oos_model_type_is(setup, prefixes[i])) return true;
-    return false;
-}
-#define ONE_OF(setup, list) one_of(setup, list, sizeof list / sizeof *list)
-
 /* Two hidden-wide tensors live through every layer: the residual, and what the layer was given (its caller holds it).
  * OPT keeps the token and position embeddings besides. Gemma's norm is written in PyTorch and leaves copies. Compiled
  * code drops everything after its last use: residual, normed input and attention's output are left (0.32.0, Llama). */
 static oos_residual stream_of(const oos_batch *batch)
 {
-    const oos_setup *setup = batch->setup;
-    static const char *const reuse[] = {"llama", "mistral", "phi3",         "glm4",     "cohere", "falcon_h1",
-                                        "jamba", "pixtral", "nemotron-nas", "telechat", "olmo"};
-    static const char *const gemma[] = {"gemma2", "gemma3", "qwen3_next", "qwen3_5"};
+    const oos_code *code = &batch->setup->model->code;
     if (batch->compiled) return (oos_residual){.outer = 2, .drops_gate_up = true};
-    oos_residual stream = {.outer = 2, .drops_gate_up = ONE_OF(setup, reuse)};
-    static const char *const gates[] = {"qwen3_next", "qwen3_5"};
-    if (ONE_OF(setup, gemma)) stream.copies = 2;
-    stream.gated = ONE_OF(setup, gates);
-    if (oos_model_type_is(setup, "glm4_moe")) stream.drops_gate_up = false;
-    if (oos_model_type_is(setup, "opt")) stream = (oos_residual){.outer = 3, .drops_gate_up = true};
-    return stream;
+    return (oos_residual){.outer = code->outer ? code->outer : 2,
+                          .copies = code->norm_copies,
+                          .drops_gate_up = code->drops_gate_up,
+                          .gated = code->output_gate};
 }
 
 /* Gemma 3n and the small Gemma 4 feed every layer an input of its own: looked up and projected for all layers at once,
@@ -84,10 +64,9 @@ static mlp mlp_from_fields(const oos_setup *setup, const oos_layer *layer)
 {
     const oos_model *model = setup->model;
     bool const mixes = model->attentions[layer->attention].mixer != OOS_MIXER_NONE;
-    if (mixes && (model->attention_free || oos_model_type_is(setup, "nemotron_h"))) return (mlp){0, 0};
-    bool const plain = oos_model_type_is(setup, "opt") || oos_model_type_is(setup, "nemotron");
+    if (mixes && model->attention_free) return (mlp){0, 0};
     uint64_t const act = oos_per_rank(model->intermediate, setup->tp);
-    return (mlp){plain ? act : oos_mul(2, act), act};
+    return (mlp){oos_mul(2, act), act};
 }
 
 /* Input, gate_up, activation, and the output unless gate_up is forgotten before it. */

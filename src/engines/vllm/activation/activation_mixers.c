@@ -20,7 +20,7 @@ static uint64_t plain_columns(const oos_batch *batch, const oos_attention *atten
     /* compiled code holds the rotated queries instead of the output projection (Qwen3-30B-A3B) */
     uint64_t const last = stream->head_norms && batch->compiled ? q : 0;
     columns = oos_add(columns, oos_max(setup->model->hidden, last));
-    if (!batch->compiled && oos_model_type_is(setup, "llama4"))
+    if (!batch->compiled && setup->model->code.query_norm_fp32)
         columns = oos_max(columns, oos_add(qkv, oos_mul(5, q)));
     return columns;
 }
@@ -31,7 +31,7 @@ static uint64_t mla_context(const oos_batch *batch, const oos_attention *attenti
     const oos_setup *setup = batch->setup;
     /* sparse attention gathers no context; Kimi's own wrapper (0.27) does not claim it */
     if (attention->indexer_topk ||
-        (oos_model_type_is(setup, "kimi_linear") && !setup->rules->kimi_gathers_context))
+        (oos_setup_says(setup, "claims_no_context") && !setup->rules->kimi_gathers_context))
         return 0;
     uint64_t const cap = setup->rules->mla_context_tokens;
     uint64_t const wish = oos_max(oos_mul(8, setup->max_model_len), oos_mul(4 * 16, setup->max_num_seqs));
@@ -94,7 +94,7 @@ static uint64_t gdn_bytes(const oos_batch *batch, const oos_attention *attention
         oos_per_rank(oos_mul(attention->value_heads, attention->value_dim_state), setup->tp);
     uint64_t const conv = oos_per_rank(attention->conv_dim, setup->tp);
     uint64_t columns = oos_add(oos_add(conv, oos_mul(3, value)), setup->model->hidden);
-    if (oos_model_type_is(setup, "qwen3_next") && !batch->compiled)
+    if (setup->model->code.interleaved_gdn && !batch->compiled)
         columns = oos_add(columns, oos_add(oos_mul(2, conv), value)); /* q, k, v in order and joined; z */
     return oos_mul(columns, batch->column);
 }

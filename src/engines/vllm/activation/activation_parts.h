@@ -30,8 +30,6 @@ typedef struct oos_residual {
     bool gated; /* attention's output is multiplied with a gate that comes out of the query projection */
 } oos_residual;
 
-bool oos_model_type_is(const oos_setup *setup, const char *prefix);
-
 uint64_t oos_activation_mixer(const oos_batch *batch, const oos_attention *attention,
                               const oos_residual *stream);
 void oos_activation_layers(const oos_batch *batch, oos_layer_peak *ret_peak);

@@ -48,7 +48,7 @@ static bool check_dtype(oos_check *c)
 {
     const oos_model *model = c->setup->model;
     if (c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused ||
-        !oos_setup_unstable_in_float16(model))
+        !oos_setup_unstable_in_float16(c->setup))
         return false;
     oos_check_mend_without(c, "--dtype");
     return oos_check_refuse(c, "The model type '%s' does not support float16.", model->model_type);
@@ -132,9 +132,9 @@ static own_method own_method_of(const oos_check *c)
     if (!has) return (own_method){0};
     if (strncmp(has, "modelopt", 8) == 0) return modelopt_method(c, has);
     bool const oss = strcmp(has, "mxfp4") == 0 && method_here(c, "gpt_oss_mxfp4");
-    bool const v4 = strncmp(model->architecture, "DeepseekV4", 10) == 0;
+    bool const its_own = oos_setup_says(c->setup, "own_quantization") > 0;
     const char *name = name_here(c, has);
-    return (own_method){.name = name, .wins = oss || v4 || strcmp(name, has) != 0};
+    return (own_method){.name = name, .wins = oss || its_own || strcmp(name, has) != 0};
 }
 
 /* Methods that a scheme without a name may be: not judged. */

@@ -59,9 +59,10 @@ static const char *state_backend(oos_mixer mixer)
 }
 
 /* vLLM models/config.py, Gemma4Config */
-static bool gemma4_mixed(const oos_model *model)
+static bool gemma4_mixed(const oos_setup *setup)
 {
-    if (!model->architecture || strncmp(model->architecture, "Gemma4", 6) != 0) return false;
+    const oos_model *model = setup->model;
+    if (!oos_setup_says(setup, "one_backend")) return false;
     for (size_t i = 1; i < model->attention_count; i++)
         if (model->attentions[i].head_dim != model->attentions[0].head_dim) return true;
     return false;
@@ -83,7 +84,7 @@ static oos_backend_question question_of(const oos_setup *setup, const oos_attent
         .sliding = attention->mixer == OOS_MIXER_SLIDING,
         .sinks = attention->sinks,
         .mm_prefix = setup->model->bidirectional_images && setup->rules->mm_prefix_checked,
-        .gemma4_mixed = gemma4_mixed(setup->model),
+        .gemma4_mixed = gemma4_mixed(setup),
     };
 }
 

@@ -248,10 +248,10 @@ static void align_hybrid(const oos_setup *setup, blocks *b)
 /* State that a prefill leaves at a block boundary in passing needs a page of its own. */
 static uint64_t checkpoint_blocks(const oos_setup *setup, oos_mixer mixer)
 {
-    const char *name = setup->model->architecture ? setup->model->architecture : "";
     if (mixer == OOS_MIXER_MAMBA2) return setup->rules->mamba2_checkpoint_blocks;
-    bool const flash_kda = strncmp(name, "KimiK3", 6) == 0 || strncmp(name, "Glm5Next", 8) == 0;
-    return mixer == OOS_MIXER_KDA && flash_kda ? setup->rules->kda_checkpoint_blocks : 0;
+    return mixer == OOS_MIXER_KDA && oos_setup_says(setup, "kda_checkpoint")
+               ? setup->rules->kda_checkpoint_blocks
+               : 0;
 }
 
 static oos_kv_spec state_spec(const oos_setup *setup, const oos_attention *a, const blocks *b)

@@ -6,12 +6,14 @@
 /* vLLM, ModelConfig: `auto` takes the checkpoint's type; float32 is cast down, and bfloat16 becomes float16 where the
  * device has none. */
 /* _FLOAT16_NOT_SUPPORTED_MODELS */
-bool oos_setup_unstable_in_float16(const oos_model *model)
+bool oos_setup_unstable_in_float16(const oos_setup *setup)
 {
-    static const char *const types[] = {"gemma2", "gemma3", "gemma3_text", "plamo2", "glm4"};
-    for (size_t i = 0; model->model_type && i < sizeof types / sizeof *types; i++)
-        if (strcmp(model->model_type, types[i]) == 0) return true;
-    return false;
+    return oos_model_type_says(setup->rules->facts, setup->model->model_type, "no_float16") > 0;
+}
+
+uint64_t oos_setup_says(const oos_setup *setup, const char *word)
+{
+    return setup->rules ? oos_architecture_says(setup->rules->facts, setup->model->architecture, word) : 0;
 }
 
 static oos_dtype resolve_dtype(const oos_setup *setup)
@@ -27,8 +29,7 @@ static oos_dtype resolve_dtype(const oos_setup *setup)
         dtype = has_bf16 && setup->rules->float32_becomes_bfloat16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F16;
     if (dtype == OOS_DTYPE_BF16 && !has_bf16) dtype = OOS_DTYPE_F16;
     /* a model that is refused in float16 is given what else the device has */
-    if (dtype == OOS_DTYPE_F16 && setup->rules->float16_refused &&
-        oos_setup_unstable_in_float16(setup->model))
+    if (dtype == OOS_DTYPE_F16 && setup->rules->float16_refused && oos_setup_unstable_in_float16(setup))
         dtype = has_bf16 ? OOS_DTYPE_BF16 : OOS_DTYPE_F32;
     return dtype;
 }
@@ -139,32 +140,22 @@ static bool v2_unsupported(const oos_setup *setup)
     return false;
 }
 
-static bool one_of(const char *word, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(word, list[i]) == 0) return true;
-    return false;
-}
-
 /* VllmConfig.use_v2_model_runner, by release. The lists are the engine's own. */
 static bool resolve_v2_runner(const oos_setup *setup)
 {
-    static const char *const dense[] = {"Qwen3ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"};
-    static const char *const listed[] = {"Qwen3ForCausalLM",    "LlamaForCausalLM",
-                                         "MistralForCausalLM",  "DeepseekV2ForCausalLM",
-                                         "Qwen2MoeForCausalLM", "GraniteMoeForCausalLM"};
     const oos_model *model = setup->model;
     if (setup->env->v2_model_runner.known) return setup->env->v2_model_runner.value;
     bool const moe = model->moe.experts > 0;
+    uint64_t const listed =
+        oos_setup_says(setup, "v2_runner"); /* its place: dense ones first, then those with experts */
     switch (setup->rules->v2_runner_default) {
     case 1: /* 0.22: Qwen3; 0.23: and Llama, Mistral */
-        return one_of(model->architecture, dense, setup->rules->v2_runner_families) && !moe &&
-               !model->quant_method && !setup->serve->quantization && !v2_unsupported(setup);
-    case 2:
-        return one_of(model->architecture, listed, sizeof listed / sizeof *listed) && !v2_unsupported(setup);
+        return listed && listed <= setup->rules->v2_runner_families && !moe && !model->quant_method &&
+               !setup->serve->quantization && !v2_unsupported(setup);
+    case 2: return listed && !v2_unsupported(setup);
     case 3:
-        return !model->hybrid && !model->attention_free && !model->pooling &&
-               (!moe || one_of(model->architecture, listed + 3, 3)) && !v2_unsupported(setup);
+        return !model->hybrid && !model->attention_free && !model->pooling && (!moe || listed > 3) &&
+               !v2_unsupported(setup);
     case 4: return !v2_unsupported(setup);
     default: return false;
     }

@@ -92,7 +92,9 @@ static inline double oos_outside_budget(const oos_setup *setup)
 }
 
 /* Models that the engine does not run in float16. */
-bool oos_setup_unstable_in_float16(const oos_model *model);
+bool oos_setup_unstable_in_float16(const oos_setup *setup);
+/* What the engine does for the model's architecture alone, by the words of architectures.json; 0: as for all others. */
+uint64_t oos_setup_says(const oos_setup *setup, const char *word);
 
 /* The longest length the engine takes from the model's config, by version. */
 uint64_t oos_setup_derived_length(const oos_setup *setup);

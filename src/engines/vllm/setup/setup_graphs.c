@@ -53,7 +53,7 @@ static void add_decode_sizes(oos_setup *setup, uint64_t query_len, uint64_t top,
 /* GptOssForCausalLMConfig: captured further than others, in steps of 16 already when others had steps of 8. */
 static uint64_t oss_top(const oos_setup *setup)
 {
-    return strcmp(setup->model->architecture, "GptOssForCausalLM") == 0 ? setup->rules->oss_capture_top : 0;
+    return oos_setup_says(setup, "capture_top") ? setup->rules->oss_capture_top : 0;
 }
 
 static void default_sizes(oos_setup *setup)
@@ -113,17 +113,9 @@ static oos_graph_mode mode_find(const char *word, oos_graph_mode fallback)
 /* Not compiled, but captured in pieces all the same (VLLM_USE_BREAKABLE_CUDAGRAPH, which these set for themselves). */
 static bool breaks(const oos_setup *setup)
 {
-    static const struct {
-        const char *architecture; /* how it begins */
-        uint64_t since;           /* of the lists that the releases have had */
-    } names[] = {{"DeepseekV4", 1},  {"DeepSeekV4", 1}, {"MiniMaxM3Sparse", 1},
-                 {"Inkling", 2},     {"KimiK3", 2},     {"KimiLinear", 2},
-                 {"DeepseekV32", 3}, {"Dots3Note", 3},  {"Glm5Next", 3},
-                 {"GlmMoeDsa", 3},   {"HYV4", 3},       {"Qwen4Exp", 3}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(setup->model->architecture, names[i].architecture, strlen(names[i].architecture)) == 0)
-            return names[i].since <= setup->rules->breakable_graphs;
-    return false;
+    uint64_t const since =
+        oos_setup_says(setup, "breakable_graphs"); /* of the lists that the releases have had */
+    return since && since <= setup->rules->breakable_graphs;
 }
 
 static oos_graph_mode resolve_mode(const oos_setup *setup)

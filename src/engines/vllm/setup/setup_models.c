@@ -2,25 +2,20 @@
  * state, and what prefix caching does with that state. Source: vllm/model_executor/models/config.py, by version. */
 #include "engines/vllm/setup/setup_parts.h"
 
-static bool is(const oos_setup *setup, const char *prefix)
-{
-    const char *name = setup->model->architecture;
-    return name && strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* DeepSeek V3.2 stored fp8 in its own layout, in 0.11.0 even when nothing was asked; GLM-5 stores fp8 on SM100. */
 static void set_kv_dtype(oos_setup *setup)
 {
     const oos_rules *rules = setup->rules;
     bool const automatic = setup->kv_dtype == OOS_KV_MODEL_DTYPE;
-    if (is(setup, "DeepseekV32")) {
+    if (oos_setup_says(setup, "own_kv_layout")) {
         bool const fp8 = setup->kv_dtype == OOS_KV_FP8 && rules->v32_kv_dtype >= 1;
         if (fp8 || (automatic && rules->v32_kv_dtype >= 2)) {
             setup->kv_dtype = OOS_KV_FP8_DS_MLA;
             setup->kv_dtype_word = "fp8_ds_mla";
         }
     }
-    if (is(setup, "GlmMoeDsa") && automatic && rules->glm_dsa_fp8 && setup->device.capability / 10 == 10) {
+    if (oos_setup_says(setup, "fp8_cache_10x") && automatic && rules->glm_dsa_fp8 &&
+        setup->device.capability / 10 == 10) {
         setup->kv_dtype = OOS_KV_FP8;
         setup->kv_dtype_word = "fp8_e4m3";
     }
@@ -30,7 +25,7 @@ static void set_kv_dtype(oos_setup *setup)
 static void set_state_dtype(oos_setup *setup)
 {
     const char *asked = setup->serve->mamba_ssm_cache_dtype;
-    if (!is(setup, "NemotronH") || (asked && strcmp(asked, "auto") != 0)) return;
+    if (!oos_setup_says(setup, "state_dtype") || (asked && strcmp(asked, "auto") != 0)) return;
     for (size_t i = 0; i < setup->model->attention_count; i++)
         if (setup->model->attentions[i].state_dtype != OOS_DTYPE_UNKNOWN) return;
     if (setup->rules->nemotron_state_bytes == 2) setup->mamba_ssm_dtype = OOS_DTYPE_F16;
