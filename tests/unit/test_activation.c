@@ -470,7 +470,7 @@ static void a_cold_compile_cache_holds_the_embedding_again(void **state)
     (void)state;
     start s;
     begin(&s, OOS_VERSION(0, 32, 0));
-    s.setup.eager = false;
+    s.setup.eager = false, s.setup.compiles = true;
     s.setup.max_num_batched_tokens = 2048;
     s.setup.max_num_seqs = 64;
     assert_true(oos_activation_compile_open(&s.setup));
@@ -482,7 +482,7 @@ static void a_cold_compile_cache_holds_the_embedding_again(void **state)
     assert_true(activation_of(&s).peak.bytes < embedding);
     assert_in_range(activation_of(&s).peak.bytes, open.low,
                     open.high); /* while it is open both are in the range */
-    s.setup.eager = true;
+    s.setup.eager = true, s.setup.compiles = false;
     s.env.cold_compile = (oos_flag){false, false};
     assert_false(oos_activation_compile_open(&s.setup));
     end(&s);
@@ -553,7 +553,7 @@ static oos_graphs graphs_of(start *s, const char *backend, uint64_t builders)
 /* Two sizes, in pieces and whole. */
 static void with_graphs(start *s)
 {
-    s->setup.eager = s->setup.v2_runner = false;
+    s->setup.eager = s->setup.v2_runner = false, s->setup.compiles = true;
     s->setup.graph_mode = OOS_GRAPH_FULL_AND_PIECEWISE;
     s->setup.capture_count = 2;
     s->setup.capture_sizes[0] = 1;
@@ -632,7 +632,7 @@ static void hopper_takes_more_outside_torch_from_0_18_to_0_20(void **state)
     assert_int_equal(growth_bytes(&s), 250 * OOS_MIB);
     s.setup.tp = 2;
     assert_int_equal(growth_bytes(&s), (250 + 450) * OOS_MIB);
-    s.setup.eager = false;
+    s.setup.eager = false, s.setup.compiles = true;
     assert_int_equal(growth_bytes(&s), (250 + 450 + 1400) * OOS_MIB);
     s.setup.tp = 4;
     assert_int_equal(growth_bytes(&s), (250 + 500 + 1400) * OOS_MIB);

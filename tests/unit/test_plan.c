@@ -315,7 +315,7 @@ static void a_first_compile_may_need_the_embedding_once_more(void **state)
     setup.env = &kept;
     assert_true(activation_of(&s, &setup).peak.high < cold / 2);
     setup.env = s.plan->setup->env;
-    setup.eager = true;
+    setup.eager = true, setup.compiles = false;
     assert_true(activation_of(&s, &setup).peak.high < cold / 2);
     drop(&s);
 }

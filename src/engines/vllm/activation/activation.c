@@ -48,7 +48,7 @@ static void batch_of(const oos_setup *setup, const oos_backend_choice *backend, 
                              .item = item,
                              .column = oos_mul(tokens, item),
                              .first_engine = older,
-                             .compiled = !setup->eager && !older,
+                             .compiled = setup->compiles && !older,
                              .first = stage == 0,
                              .last = stage + 1 == setup->pp,
                              .shared = oos_workspace_of(setup, backend)};
@@ -75,7 +75,7 @@ static bool embeds_outside(const oos_setup *setup)
 
 static bool compiles(const oos_setup *setup)
 {
-    return setup->rules->cold_embeddings && !setup->eager && !setup->uncompiled && !embeds_outside(setup) &&
+    return setup->rules->cold_embeddings && setup->compiles && !setup->uncompiled && !embeds_outside(setup) &&
            !oos_activation_first_engine(setup);
 }
 

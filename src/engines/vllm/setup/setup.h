@@ -60,6 +60,7 @@ typedef struct oos_setup {
     bool
         draft_unknown; /* it drafts with layers of its own that are not known here: their memory is not counted */
     bool uncompiled; /* the architecture has no compiled form */
+    bool compiles;   /* mode or level 1 and above: also where no graph is captured */
     bool prefix_caching, chunked_prefill, async_scheduling, v2_runner, sleep_pool, hybrid_manager;
     double gpu_memory_utilization;
     oos_u64 kv_cache_memory_bytes, blocks_override, block_size_given;

@@ -145,9 +145,19 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     return mode;
 }
 
+/* torch.compile and CUDA graphs are two switches: mode 0 captures graphs of code that is not compiled, and cudagraph_mode NONE runs compiled
+ * code without graphs. */
+static bool compile_mode(const oos_setup *setup)
+{
+    const oos_compilation *compilation = &setup->serve->compilation;
+    if (oos_flag_or(setup->serve->enforce_eager, false)) return false;
+    return oos_u64_or(compilation->level, oos_u64_or(compilation->optimization_level, 3)) > 0;
+}
+
 void oos_setup_graphs(oos_setup *setup)
 {
     setup->graph_mode = resolve_mode(setup);
+    setup->compiles = compile_mode(setup);
     setup->uncompiled = breaks(setup);
     setup->eager = setup->graph_mode == OOS_GRAPH_NONE;
     setup->graph_estimate_applied =
