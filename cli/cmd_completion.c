@@ -5,26 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+extern const char completion_bash[], completion_zsh[], completion_fish[]; /* cli/completions */
+
 static const struct {
     const char *shell, *script;
-} scripts[] = {
-    {"bash", "_oomsight() {\n"
-             "    local IFS=$'\\n'\n"
-             "    COMPREPLY=($(oomsight completion words \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null))\n"
-             "}\n"
-             "complete -o default -F _oomsight oomsight\n"},
-    {"zsh",
-     "#compdef oomsight\n"
-     "_oomsight() {\n"
-     "    local -a offered\n"
-     "    offered=(${(f)\"$(oomsight completion words \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
-     "    if (($#offered)); then compadd -- $offered; else _files; fi\n"
-     "}\n"
-     "if [[ $funcstack[1] == _oomsight ]]; then _oomsight \"$@\"; else compdef _oomsight oomsight; fi\n"},
-    {"fish",
-     "complete -c oomsight -a '(oomsight completion words (commandline -opc)[2..-1] (commandline -ct) "
-     "2>/dev/null)'\n"},
-};
+} scripts[] = {{"bash", completion_bash}, {"zsh", completion_zsh}, {"fish", completion_fish}};
 
 /* Those of the words in `list`, divided by any of `between`, that begin as the one that is being typed. */
 static void offer(const char *list, const char *between, const char *typed)

@@ -308,13 +308,10 @@ static bool shim_dir_in(const char *pattern, unsigned cuda_major, char *ret_path
     return taken;
 }
 
-/* Where it is said, beside the program in a build tree or a tarball, in the Python package beside the program of a wheel,
- * where it was installed. */
+/* Where it is said, beside the program in a build tree, a tarball or a Python package, where it was installed. */
 bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity)
 {
-    static const char *const beside[] = {
-        "../shim", "../lib/oomsight", "../lib/python3*/site-packages/oomsight/stand-ins",
-        "../lib/python3*/dist-packages/oomsight/stand-ins", "../oomsight/stand-ins"};
+    static const char *const beside[] = {"../shim", "../lib/oomsight", "../stand-ins"};
     char self[512], pattern[600];
     ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
     self[len > 0 ? len : 0] = '\0';

@@ -1,9 +1,13 @@
-/* What the command line needs of the library beyond the public header. It is linked with the objects: nothing here is exported, and
- * nothing is promised to other programs. */
+/* What the command line needs of the library beyond the public header. Nothing here is promised to other programs: it is exported
+ * only where the command is linked with the library of the same build (-Dcommand=linked), in a version of its own. */
 #ifndef OOMSIGHT_PRIVATE_H
 #define OOMSIGHT_PRIVATE_H
 
 #include "oomsight/oomsight.h"
+
+#ifdef __ELF__ /* the linker's map decides what leaves the library */
+#pragma GCC visibility push(default)
+#endif
 
 /* ---- text and files -------------------------------------------------------------------------------------------------- */
 
@@ -414,4 +418,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_render(const oomsight_matrix
                                                            const oomsight_render_params *params,
                                                            char **ret_text, oomsight_error *reterr);
 
+#ifdef __ELF__
+#pragma GCC visibility pop
+#endif
 #endif

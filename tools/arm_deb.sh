@@ -9,7 +9,7 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 python3 -m zipfile -e "$wheel" "$work/wheel"
 usr=$work/tree/usr
 mkdir -p "$work/tree/DEBIAN" "$usr/bin" "$usr/lib" "$usr/share/doc/oomsight"
-install -m 755 "$work"/wheel/*.data/scripts/oomsight "$usr/bin/oomsight"
+install -m 755 "$work/wheel/oomsight/bin/oomsight" "$usr/bin/oomsight"
 install -m 644 "$work/wheel/oomsight/lib/liboomsight.so.0" "$usr/lib/"
 cp -r "$work/wheel/oomsight/stand-ins" "$usr/lib/oomsight"
 cp -r "$work"/wheel/*.dist-info/licenses "$work"/wheel/*.dist-info/sboms "$usr/share/doc/oomsight/"

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Pack a portable build into one wheel: make_wheel.py BUILD_DIR OUT_DIR [TAG]
 
-The command goes to scripts, as `uv` and `ruff` do it; library and stand-ins lie inside the package. One wheel serves every
+Library, command and stand-ins lie inside the package; what goes to scripts starts the command there (cli/launcher). For macOS and
+Windows that is the command itself, with the library inside. One wheel serves every
 Python, because the binding is ctypes. Equal builds give equal bytes: fixed order, fixed times, no path of this machine.
+What the package is called, says of itself and plugs into stands in pyproject.toml.
 TAG is the platform of a build for another processor, which comes
 stripped and with the libraries of subprojects/. Standard library and strip only."""
 import base64
@@ -13,35 +15,29 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 
 import sbom
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HERE = "manylinux_2_17_x86_64"
-METADATA = """Metadata-Version: 2.1
-Name: oomsight
-Version: %s
-Summary: Foresees, explains, reproduces and prevents GPU out-of-memory in LLM serving
-License: Apache-2.0
-Keywords: vllm,gpu,memory,oom,llm,cuda
-Classifier: Development Status :: 4 - Beta
-Classifier: Environment :: Console
-Classifier: Intended Audience :: System Administrators
-Classifier: License :: OSI Approved :: Apache Software License
-Classifier: Operating System :: %s
-Classifier: Programming Language :: C
-Classifier: Programming Language :: Python :: 3
-Classifier: Typing :: Typed
-Requires-Python: >=3.9
-Description-Content-Type: text/markdown
-
-"""
 
 
 def read(*parts):
     with open(os.path.join(*parts), "rb") as f:
         return f.read()
+
+
+PROJECT = tomllib.loads(read(ROOT, "pyproject.toml").decode())["project"]
+
+
+def metadata(platform):
+    rows = [("Metadata-Version", "2.4"), ("Name", PROJECT["name"]), ("Version", version()), ("Summary", PROJECT["description"]),
+            ("License-Expression", PROJECT["license"]), ("License-File", "LICENSE"), ("Author", PROJECT["authors"][0]["name"]), ("Keywords", ",".join(PROJECT["keywords"]))]
+    rows += [("Classifier", "Operating System :: " + system(platform) if row.startswith("Operating") else row) for row in PROJECT["classifiers"]]
+    rows += [("Requires-Python", PROJECT["requires-python"]), ("Description-Content-Type", "text/markdown")]
+    return "".join("%s: %s\n" % row for row in rows) + "\n"
 
 
 def stripped(path):
@@ -92,16 +88,19 @@ def contents(build, info, data, platform):
             files["oomsight/" + os.path.relpath(path, package)] = (read(path), False)
     command, library = names(platform)
     files["oomsight/lib/" + library] = (elf(os.path.join(build, "src", library)), True)
-    files[data + "/scripts/" + command] = (elf(os.path.join(build, "cli", command)), True)
+    linked = "linux_" in platform
+    if linked:
+        files["oomsight/bin/" + command] = (elf(os.path.join(build, "cli", command)), True)
+    files[data + "/scripts/" + command] = (elf(os.path.join(build, "cli", "launcher" if linked else "", command)), True)
     if platform.startswith("manylinux"):
         files.update(stand_ins(build, elf))
     for path in sorted(glob.glob(os.path.join(ROOT, "cli", "man", "*.1"))):
         if not platform.startswith("win"):
             files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
-    files[info + "/METADATA"] = ((METADATA % (version(), system(platform))).encode() + read(ROOT, "README.md"), False)
+    files[info + "/METADATA"] = (metadata(platform).encode() + read(ROOT, "README.md"), False)
     files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % platform).encode(), False)
-    files[info + "/entry_points.txt"] = (b"[vllm.general_plugins]\noomsight = oomsight.vllm_plugin:register\n\n"
-                                         b"[pytest11]\noomsight = oomsight.pytest_plugin\n", False)
+    files[info + "/entry_points.txt"] = ("\n".join("[%s]\n%s" % (group, "".join("%s = %s\n" % pair for pair in names.items()))
+                                                   for group, names in PROJECT["entry-points"].items()).encode(), False)
     files[info + "/licenses/LICENSE"] = (read(ROOT, "LICENSE"), False)
     if platform == HERE:
         found = sbom.packages(build)

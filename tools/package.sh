@@ -10,11 +10,6 @@ epoch=${SOURCE_DATE_EPOCH:-315532800}
 mkdir -p "$out" "$work/tree"
 DESTDIR="$work/tree" meson install -C "$build" --no-rebuild --strip >/dev/null
 tree="$work/tree/usr"
-oomsight="$tree/bin/oomsight"
-for shell in bash:bash-completion/completions/oomsight zsh:zsh/vendor-completions/_oomsight fish:fish/vendor_completions.d/oomsight.fish; do
-    mkdir -p "$(dirname "$tree/share/${shell#*:}")"
-    "$oomsight" completion "${shell%%:*}" >"$tree/share/${shell#*:}"
-done
 sed -i 's,^prefix=.*,prefix=${pcfiledir}/../..,' "$tree/lib/pkgconfig/oomsight.pc" # unpacked anywhere
 sed -i '/^\(Requires\|Libs\)\.private:/d' "$tree/lib/pkgconfig/oomsight.pc" # linked in: who links with it needs none of them
 mkdir -p "$tree/share/doc/oomsight"

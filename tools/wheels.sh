@@ -22,8 +22,8 @@ tag_of() {
 # What of a build goes into the wheel. Stand-ins are for engines, and those are built for glibc only.
 parts_of() {
     case $1 in
-    *-linux-gnu) ninja -C "$2" -t targets all | sed -n 's/^\(cli\/oomsight\|src\/liboomsight\.so\.0\|shim\/.*\.so[.0-9]*\|shim\/nvidia-smi\): c_LINKER.*/\1/p' ;;
-    *-linux-musl) echo cli/oomsight src/liboomsight.so.0 ;;
+    *-linux-gnu) ninja -C "$2" -t targets all | sed -n 's/^\(cli\/oomsight\|cli\/launcher\/oomsight\|src\/liboomsight\.so\.0\|shim\/.*\.so[.0-9]*\|shim\/nvidia-smi\): c_LINKER.*/\1/p' ;;
+    *-linux-musl) echo cli/oomsight cli/launcher/oomsight src/liboomsight.so.0 ;;
     *-macos) echo cli/oomsight src/liboomsight.0.dylib ;;
     *) echo cli/oomsight.exe src/liboomsight-0.dll ;;
     esac

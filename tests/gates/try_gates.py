@@ -2,7 +2,8 @@
 """The gates, run as they are written: try_gates.py WHEEL
 
 The commands are taken out of action.yml, examples/gates, .pre-commit-hooks.yaml and the guide, and run by what would run them:
-bash as GitHub and GitLab call it, pre-commit itself, sh as the initContainer. `pip install oomsight` finds the wheel given here. The
+bash as GitHub and GitLab call it, pre-commit itself, sh as the initContainer. `pip install oomsight` finds the wheel given here; pre-commit builds
+this tree. The
 files are checked against the schemas of GitHub and GitLab (check-jsonschema has them), SARIF by sarif-tools, and against the
 schemas of SARIF and of production-stack's chart where SARIF_SCHEMA and VALUES_SCHEMA name them. Makes a virtualenv; 77 when its
 packages cannot be had."""
@@ -46,7 +47,7 @@ class Gates:
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.path.join(work, "home"), "LC_ALL": "C.UTF-8", "RUNNER_TEMP": os.path.join(work, "runner"),
                     "PIP_FIND_LINKS": os.path.dirname(wheel), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": os.path.join(work, "pip"),
                     "GIT_CONFIG_GLOBAL": os.path.join(work, "gitconfig"), "HF_HOME": self.cache()}
-        for name in ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_TRUSTED_HOST", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
+        for name in ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_TRUSTED_HOST", "CC", "CCACHE_DIR", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
             if name in os.environ:
                 self.env[name] = os.environ[name]
         for name in ("home", "runner"):
@@ -103,6 +104,7 @@ class Gates:
         def steps(folder, given):
             """The composite steps as the runner would: inputs put in, `shell: bash` is bash --noprofile --norc -eo pipefail."""
             inputs = {name: given.get(name, about.get("default", "")) for name, about in action["inputs"].items()}
+            inputs["package"] = self.wheel  # without it the action builds its own source: tests/packages/try_installs.sh
             put = lambda text: re.sub(r"\$\{\{\s*inputs\.(\w+)\s*\}\}", lambda m: inputs[m.group(1)], text)
             for number, step in enumerate(action["runs"]["steps"]):
                 script = os.path.join(self.work, "step%d.sh" % number)
@@ -181,9 +183,9 @@ class Gates:
     def pre_commit(self, yaml):
         """The real pre-commit: this repository, as a release would be, and a repository that uses it."""
         hooks = os.path.join(self.work, "hooks")
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
         os.makedirs(hooks)
-        for name in (".pre-commit-hooks.yaml", "pyproject.toml"):
-            shutil.copy(os.path.join(ROOT, name), hooks)
+        subprocess.run(["xargs", "-0", "cp", "--parents", "-t", hooks], cwd=ROOT, input=tracked, check=True)
         git = lambda folder, *words: subprocess.run(("git",) + words, cwd=folder, env=self.env, check=True, capture_output=True)
         with open(os.path.join(ROOT, "docs", "how-to", "check-deployments.md")) as f:
             shown = re.search(r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", f.read(), re.S).group(1)

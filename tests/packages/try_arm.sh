@@ -7,8 +7,8 @@ command -v qemu-aarch64-static >/dev/null && [ -d "$libc/lib" ] || { echo "no qe
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 python3 -m zipfile -e "$wheel" "$work/wheel" || exit 1
 mkdir -p "$work/build/cli"
-printf '#!/bin/sh\nexec qemu-aarch64-static -L %s %s "$@"\n' "$libc" "$(echo "$work"/wheel/*.data/scripts/oomsight)" >"$work/build/cli/oomsight"
-chmod +x "$work"/wheel/*.data/scripts/oomsight "$work/build/cli/oomsight"
+printf '#!/bin/sh\nexec qemu-aarch64-static -L %s %s "$@"\n' "$libc" "$work/wheel/oomsight/bin/oomsight" >"$work/build/cli/oomsight"
+chmod +x "$work/wheel/oomsight/bin/oomsight" "$work/build/cli/oomsight"
 failed=0
 "$root/tools/golden.sh" "$work/build" || failed=1
 # expect EXIT WORDS...
@@ -31,6 +31,6 @@ expect 0 redact deploy/serve.sh
 expect 3 check --offline --gpu h100 --models models deploy/serve.sh
 expect 0 completion bash
 expect 0 doctor
-readelf -W --dyn-syms "$work"/wheel/*.data/scripts/oomsight "$work"/wheel/oomsight/lib/*.so* "$work"/wheel/oomsight/stand-ins/*.so "$work"/wheel/oomsight/stand-ins/cuda*/* |
+readelf -W --dyn-syms "$work"/wheel/oomsight/bin/oomsight "$work"/wheel/oomsight/lib/*.so* "$work"/wheel/oomsight/stand-ins/*.so "$work"/wheel/oomsight/stand-ins/cuda*/* |
     grep -o '@GLIBC_[0-9.]*' | sort -Vu | tail -n 1
 exit $failed

@@ -67,7 +67,7 @@ for wheel in "$folder"/*.whl; do
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --disable-pip-version-check --no-index --find-links "$folder" --platform "$tag" --only-binary=:all: --target "$to" oomsight ||
         { fail "$tag: pip does not install it"; continue; }
     ls "$to"/oomsight/stand-ins >/dev/null 2>&1 && fail "$tag: stand-ins inside"
-    chmod +x "$to"/bin/*; rm -rf "$work/lib"; mkdir "$work/lib"; cp "$to"/oomsight/lib/* "$work/lib/"
+    chmod +x "$to"/bin/* "$to"/oomsight/bin/* 2>/dev/null; rm -rf "$work/lib"; mkdir "$work/lib"; cp "$to"/oomsight/lib/* "$work/lib/"
     case $tag in
     musllinux*x86_64)
         [ -e /lib/ld-musl-x86_64.so.1 ] || { echo "skip $tag: no package musl"; continue; }
@@ -75,7 +75,7 @@ for wheel in "$folder"/*.whl; do
     musllinux*aarch64)
         curl -sfL --max-time 60 -o "$work/musl.deb" "$musl_arm" && dpkg-deb -x "$work/musl.deb" "$work/musl" && command -v qemu-aarch64-static >/dev/null ||
             { echo "skip $tag: no qemu or no musl for it"; continue; }
-        run_all qemu-aarch64-static -L "$work/musl" "$to/bin/oomsight" ;;
+        run_all qemu-aarch64-static -L "$work/musl" "$to/oomsight/bin/oomsight" ;;
     win*)
         [ -x "$wine" ] || { echo "skip $tag: no wine64"; continue; }
         mkdir -p "$work/wine"

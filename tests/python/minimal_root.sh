@@ -18,7 +18,7 @@ trap finish EXIT
 # As pip would lay it out: scripts to bin, the package beside.
 mkdir -p "$root/opt/w" "$root/opt/oomsight/bin" "$root/opt/fixtures"
 python3 -c "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])" "$wheel" "$root/opt/w"
-cp "$root"/opt/w/*.data/scripts/oomsight "$root/opt/oomsight/bin/" && chmod +x "$root/opt/oomsight/bin/oomsight"
+cp "$root"/opt/w/*.data/scripts/oomsight "$root/opt/oomsight/bin/" && chmod +x "$root/opt/oomsight/bin/oomsight" "$root/opt/w/oomsight/bin/oomsight"
 cp -r "$root/opt/w/oomsight" "$root/opt/oomsight/"
 cp -r "$here/fixtures/models" "$here/fixtures/traces" "$here/fixtures/kb" "$root/opt/fixtures/"
 failed=0

@@ -12,6 +12,7 @@ def _places() -> Iterator[str]:
     name = "oomsight.exe" if sys.platform == "win32" else "oomsight"
     if "OOMSIGHT_COMMAND" in os.environ:
         yield os.environ["OOMSIGHT_COMMAND"]
+    yield package_file("bin", name)
     yield os.path.join(sysconfig.get_path("scripts"), name)
     if sys.version_info >= (3, 10):
         scheme = sysconfig.get_preferred_scheme("user")
