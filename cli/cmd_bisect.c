@@ -88,7 +88,7 @@ static int start(const bisect_options *options, oomsight_bisect *bisect, const c
     int status = 0;
     fprintf(stderr, "oomsight bisect: starting vLLM %s\n", version);
     if (!matrix_child_start(options->given, &task, 0, &child)) {
-        fputs("oomsight bisect: no process for a dry start\n", stderr);
+        fputs("oomsight bisect: no process for a dry run\n", stderr);
         return EXIT_OUR_FAULT;
     }
     while (waitpid(child.pid, &status, 0) < 0) continue;

@@ -31,7 +31,7 @@ static bool take_soak(unsigned requests, dryrun_options *options)
     static char value[96];
     snprintf(value, sizeof value, "%u:16-512:4-64,concurrency=64,abort=5%%,prefix=30%%,hang=300", requests);
     if (options->load_count == DRYRUN_LOADS) {
-        complain("oomsight dryrun: --soak beside %u times --load is too much", DRYRUN_LOADS);
+        complain("oomsight dryrun: --soak and %u times --load are too many", DRYRUN_LOADS);
         return false;
     }
     return dryrun_mix_read(value, &options->loads[options->load_count++]);
@@ -92,7 +92,7 @@ static void put_load(const dryrun_mix *mix, const dryrun_load_result *result)
     fprintf(stderr, "oomsight dryrun: %u of %u requests were answered", result->answered, mix->requests);
     if (result->refused) fprintf(stderr, ", %u refused", result->refused);
     if (result->failed) fprintf(stderr, ", %u failed", result->failed);
-    if (result->aborted) fprintf(stderr, ", %u aborted as asked", result->aborted);
+    if (result->aborted) fprintf(stderr, ", %u aborted by the client", result->aborted);
     if (result->seconds > 0) fprintf(stderr, ", %.1f a second", result->answered / result->seconds);
     fputc('\n', stderr);
     if (result->refusal[0]) fprintf(stderr, "oomsight dryrun: the first that was not: %s\n", result->refusal);

@@ -24,8 +24,9 @@ static bool take_budget(const char *value, oomsight_run_params *params)
     if (*end == '\0' && share > 0 && share <= 1 && strchr(value, '.'))
         return params->budget_millionths = (unsigned)(share * 1e6 + 0.5), true;
     if (oomsight_size_parse(value, &params->budget_bytes) && params->budget_bytes) return true;
-    complain("oomsight run: '%s' is no budget: a size with its unit, such as 20GiB, or a share such as 0.6",
-             value);
+    complain(
+        "oomsight run: '%s' is not a limit: give a size with its unit, such as 20GiB, or a share such as 0.6",
+        value);
     return false;
 }
 
@@ -171,7 +172,7 @@ static int limit_judge(const oomsight_run *run, int code)
     oomsight_run_limit const limit = oomsight_run_limited(run);
     if (limit == OOMSIGHT_RUN_NO_LIMIT || limit == OOMSIGHT_RUN_LIMIT_IN_FORCE) return code;
     complain("oomsight run: the limit was not in force: %s",
-             limit == OOMSIGHT_RUN_LIMIT_FOR_NOBODY ? "no process of the command came to the guard"
+             limit == OOMSIGHT_RUN_LIMIT_FOR_NOBODY ? "no process of the command loaded the memory limiter"
                                                     : "a process used CUDA and was not counted");
     return code ? code : EXIT_NOT_LIMITED;
 }
@@ -273,7 +274,7 @@ static void budget_compare(const oomsight_run_params *params, const oomsight_run
     uint64_t const device = oomsight_run_device_bytes(run);
     if (device && params->budget_bytes > device)
         complain("oomsight run: --budget %.2f GiB is more than the %.2f GiB of the smallest device: there "
-                 "the device is the limit",
+                 "the device itself is the limit",
                  (double)params->budget_bytes / 0x1p30, (double)device / 0x1p30);
 }
 
@@ -287,8 +288,8 @@ static int without_guard(const cli_options *given, const oomsight_error *error)
         return EXIT_NOT_LIMITED;
     }
     complain("oomsight run: %s", error->text);
-    complain("oomsight run: the command runs WITHOUT the guard: nothing is counted, and there is no report "
-             "and no bundle");
+    complain("oomsight run: the command runs WITHOUT the memory limiter: nothing is counted, and there is no "
+             "report and no diagnostic bundle");
     execvp(given->words[0], given->words);
     complain("oomsight run: '%s' cannot be started: %s", given->words[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;
@@ -305,7 +306,8 @@ int cmd_run(cli_options *given)
     if (given->word_count == 0) return command_missing(given), EXIT_USAGE;
     if (!take_limits(given, &params)) return EXIT_USAGE;
     if (!guard_path(guard, sizeof guard)) {
-        fputs("oomsight run: liboomsight-guard.so is not found beside the stand-ins (OOMSIGHT_SHIM_DIR)\n",
+        fputs("oomsight run: liboomsight-guard.so is not found next to the stub CUDA libraries "
+              "(OOMSIGHT_SHIM_DIR)\n",
               stderr);
         return EXIT_INPUT;
     }

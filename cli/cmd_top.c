@@ -130,7 +130,7 @@ static bool dump(const cli_options *given, oomsight_run *run, int pid)
         }
         nanosleep(&pause, NULL);
     }
-    complain("oomsight top: %d has written no bundle in %d seconds", pid, DUMP_SECONDS);
+    complain("oomsight top: %d has written no diagnostic bundle in %d seconds", pid, DUMP_SECONDS);
     return false;
 }
 
@@ -204,7 +204,7 @@ int cmd_top(cli_options *given)
     }
     if (given->dump) {
         if (draw(given, false, NULL)) return 0;
-        complain("oomsight top: nothing runs under 'oomsight run' here that could write a bundle");
+        complain("oomsight top: nothing runs under 'oomsight run' here that could write a diagnostic bundle");
         return EXIT_INPUT;
     }
     bool const json = given->render.format == OOMSIGHT_FORMAT_JSON;

@@ -383,7 +383,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
         fputc('\n', stderr);
     }
     if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->given->quiet)
-        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the drafter\n", stderr);
+        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the draft model\n", stderr);
     pid_t const pid = child_start(engine, segment_path, folder, options->params.machine_bytes != 0, ends[1]);
     close(ends[1]);
     if (pid < 0) {

@@ -347,7 +347,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
         return EXIT_INPUT;
     }
     if (!dryrun_shim_dir(engine->cuda_major, path, sizeof path)) {
-        complain("oomsight dryrun: no stand-ins for CUDA %s; there are some for 12 and 13",
+        complain("oomsight dryrun: no stub libraries for CUDA %s; there are some for 12 and 13",
                  engine->cuda_version);
         return EXIT_INPUT;
     }

@@ -22,7 +22,7 @@ static const char *example_of(const char *name)
 
 static int print_help(FILE *out)
 {
-    fputs("oomsight foresees, explains, reproduces and prevents GPU out-of-memory in LLM serving.\n\n"
+    fputs("oomsight predicts, explains, reproduces and prevents GPU out-of-memory in LLM serving.\n\n"
           "usage: oomsight COMMAND [options] [-- the command you already have]\n\n",
           out);
     for (size_t i = 0; i < command_count; i++)
@@ -33,9 +33,9 @@ static int print_help(FILE *out)
     for (size_t i = 0; i < command_count; i++)
         if (!example_of(commands[i].name))
             fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n'oomsight COMMAND --help' tells more.\n"
+    fputs("\n'oomsight COMMAND --help' shows the options of one.\n"
           "Exit codes: 0 it starts or nothing was found, 1 it does not start or an out-of-memory was found,\n"
-          "2 wrong usage, 3 an input could not be read, 4 our own fault.\n",
+          "2 usage error, 3 an input could not be read, 4 internal error.\n",
           out);
     return out == stdout ? EXIT_FITS : EXIT_USAGE;
 }

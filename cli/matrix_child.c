@@ -155,7 +155,7 @@ void matrix_child_end(matrix_child *child, int status, matrix_outcome *ret_outco
         free(o->report);
         o->report = NULL;
         o->lost = signal != 0;
-        if (o->lost) snprintf(o->problem, sizeof o->problem, "the dry start was killed by signal %d", signal);
+        if (o->lost) snprintf(o->problem, sizeof o->problem, "the dry run was killed by signal %d", signal);
     } else if (o->report) {
         o->lost = !oomsight_matrix_report_settled(o->report);
     }

@@ -278,7 +278,7 @@ static void begin(run_bundle *bundle, const cli_options *given, const run_output
                   const char *why, bool gone)
 {
     if (!folder_make(bundle->path, sizeof bundle->path)) {
-        complain("oomsight run: no bundle: %s: %s", place_of_bundles(), strerror(errno));
+        complain("oomsight run: no diagnostic bundle: %s: %s", place_of_bundles(), strerror(errno));
         return;
     }
     rotate();
@@ -301,9 +301,9 @@ static void written(run_bundle *bundle, oomsight_run *run, int status)
     bundle->writer = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         oomsight_run_bundle_set(run, bundle->path);
-        complain("oomsight run: a bundle is in %s", bundle->path);
+        complain("oomsight run: a diagnostic bundle is in %s", bundle->path);
     } else
-        complain("oomsight run: the bundle in %s is not whole", bundle->path);
+        complain("oomsight run: the diagnostic bundle in %s is incomplete", bundle->path);
 }
 
 static void failure_look(run_bundle *bundle, const run_output *output, const oomsight_run *run, double now)

@@ -55,7 +55,7 @@ static bool find_all(device *d)
 static void look(device *d, uint64_t budget)
 {
     size_t total = 0, seen_free = 0, seen_total = 0;
-    check(d, d->total(&total, 0) == 0 && total <= budget, "the device's total is inside the budget");
+    check(d, d->total(&total, 0) == 0 && total <= budget, "the device's total is within the limit");
     check(d, d->info(&seen_free, &seen_total) == 0 && seen_total == total && seen_free < total,
           "free and total memory agree with it");
 }
@@ -71,7 +71,7 @@ static void look_by_nvml(device *d, uint64_t budget)
         return;
     }
     check(d, init() == 0 && handle(0, &one) == 0 && memory(one, bytes) == 0 && bytes[0] <= budget,
-          "NVML shows no more than the budget");
+          "NVML shows no more than the limit");
 }
 
 static void fill(device *d, uint64_t budget)
@@ -82,14 +82,14 @@ static void fill(device *d, uint64_t budget)
     int code = 0;
     device_pointer whole;
     check(d, d->allocate(&whole, (size_t)budget) == OUT_OF_MEMORY,
-          "the whole budget beside a context is refused");
+          "the whole limit on top of a context is refused");
     (void)d->info(&before, &total);
     while (count < BLOCKS_MAX && (code = d->allocate(&blocks[count], BLOCK_BYTES)) == 0) count++;
     (void)d->info(&left, &total);
     printf("        %u blocks of 64 MiB fit, %zu MiB were left\n", count, left / MIB);
     check(d, code == OUT_OF_MEMORY && count > 0, "blocks are given until one is refused as out of memory");
     check(d, (uint64_t)count * BLOCK_BYTES <= budget && left < BLOCK_BYTES + 2 * MIB,
-          "what was given is the budget, to one block");
+          "what was allocated is the limit, to one block");
     for (unsigned i = 0; i < count; i++) (void)d->release(blocks[i]);
     (void)d->info(&after, &total);
     check(d, after + 2 * MIB >= before && after <= before + 2 * MIB, "what was freed is free again");
@@ -103,7 +103,7 @@ static void ask_by_name(device *d, uint64_t budget)
     int const code = d->find("cuMemAlloc", &at, 12000, 0, NULL);
     memcpy(&by_name, &at, sizeof at);
     check(d, code == 0 && by_name && by_name(&whole, (size_t)budget) == OUT_OF_MEMORY,
-          "who asks the driver for its functions meets the budget as well");
+          "functions taken from the driver have the limit as well");
 }
 
 static void tell_cost(const device *d, bool guarded)
@@ -116,7 +116,7 @@ static void tell_cost(const device *d, bool guarded)
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
     double const ns = (double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec);
-    printf("        an allocation of 2 MiB and its free take %.0f ns with%s the guard\n", ns / PAIRS,
+    printf("        an allocation of 2 MiB and its free take %.0f ns with%s the memory limiter\n", ns / PAIRS,
            guarded ? "" : "out");
 }
 
@@ -128,7 +128,8 @@ int selftest_inside(const char *budget_text)
     uint64_t budget = 0;
     if (!oomsight_size_parse(budget_text, &budget)) return EXIT_USAGE;
     if (!find_all(&d) || d.init(0) != 0 || d.retain(&context, 0) != 0 || d.set_current(context) != 0) {
-        complain("oomsight run: no device to try the guard on: libcuda.so.1 is not here, or has none");
+        complain(
+            "oomsight run: no device to test the memory limiter on: libcuda.so.1 is not here, or has none");
         return EXIT_INPUT;
     }
     setvbuf(stdout, NULL, _IOLBF, 0);

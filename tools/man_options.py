@@ -64,7 +64,7 @@ def without_page(program, folder):
         if command != "completion" and not os.path.exists(os.path.join(folder, "oomsight-%s.1" % command)):
             print("cli/man/oomsight-%s.1 is missing" % command)
             wrong += 1
-    codes = " ".join(re.search(r"Exit codes: (.*?fault\.)", help_text, re.S).group(1).split())
+    codes = " ".join(re.search(r"Exit codes: (.*?internal error\.)", help_text, re.S).group(1).split())
     for name in ("README.md", "cli/man/oomsight.1"):
         with open(os.path.join(ROOT, name)) as f:
             if codes not in " ".join(f.read().split()):

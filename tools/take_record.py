@@ -47,8 +47,8 @@ def joined(old, new):
 
 
 def take(record):
-    if "stand-in" in record["total_origin"]:
-        print("this was measured on a stand-in: its figures came from data/gpus")
+    if "simulated GPU" in record["total_origin"]:
+        print("this was measured on a simulated GPU: its figures came from data/gpus")
         return 1
     for name in sorted(os.listdir(GPUS)):
         path = os.path.join(GPUS, name)

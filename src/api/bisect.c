@@ -253,7 +253,7 @@ oomsight_status oomsight_bisect_answer(oomsight_bisect *bisect, const char *vers
         find(bisect);
         return OOMSIGHT_OK;
     }
-    return oos_fail(reterr, OOMSIGHT_USAGE, "%s was not asked for", version);
+    return oos_fail(reterr, OOMSIGHT_USAGE, "%s was not requested", version);
 }
 
 const char *oomsight_bisect_found(const oomsight_bisect *bisect)

@@ -154,7 +154,8 @@ oomsight_status oos_ask_device(oomsight_plan *plan, oos_plan_ask *ask, oomsight_
     plan->start.device = device;
     if (params->gpu && oos_gpus_is_size(oos_view_of(params->gpu)))
         ask->gpu_note = oos_arena_format(
-            plan->arena, "%s: the card of that size that shows the least; --gpu NAME tells which",
+            plan->arena,
+            "%s: the GPU of that size with the least usable memory; name another with --gpu NAME",
             params->gpu);
     return OOMSIGHT_OK;
 }
@@ -165,7 +166,7 @@ static const char *holders_told(oos_arena *arena, const oos_machine_device *devi
     oos_text text = {0};
     char size[32];
     oos_size_print(held_bytes, size, sizeof size);
-    oos_text_printf(&text, "%s of it are held by others", size);
+    oos_text_printf(&text, "%s of it are used by other processes", size);
     unsigned told = 0;
     for (unsigned i = 0; i < device->holder_count && told < 3; i++) {
         const oos_holder *holder = &device->holders[i];

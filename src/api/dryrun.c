@@ -41,7 +41,7 @@ static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *
     if (params->gpu_total_bytes) ret_gpu->total_bytes = params->gpu_total_bytes;
     if (params->gpu_total_bytes) ret_gpu->nvml_total_bytes = 0;
     if (params->gpu_used_bytes >= ret_gpu->total_bytes)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "others hold %llu of %llu bytes: nothing is left",
+        return oos_fail(reterr, OOMSIGHT_USAGE, "other processes use %llu of %llu bytes: nothing is left",
                         (unsigned long long)params->gpu_used_bytes, (unsigned long long)ret_gpu->total_bytes);
     return OOMSIGHT_OK;
 }

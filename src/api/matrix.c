@@ -227,8 +227,7 @@ static oomsight_status release_check(const oomsight_matrix *matrix, const char *
     if (!oos_version_parse(oos_view_of(release), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1", release);
     if (matrix->file.dryrun && engine->words != oos_engine_default)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "dry starts of a matrix are of %s",
-                        oos_engine_default->title);
+        return oos_fail(reterr, OOMSIGHT_USAGE, "dry runs of a matrix are of %s", oos_engine_default->title);
     if (matrix->file.dryrun) return OOMSIGHT_OK;
     OOS_TRY(oos_api_facts(matrix->data, engine, &facts, reterr));
     return oos_rule_book_reaches(facts->rules, version, reterr);
@@ -386,7 +385,7 @@ int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix)
 oomsight_status oomsight_matrix_next(oomsight_matrix *matrix, const oomsight_matrix_point **ret_point,
                                      oomsight_error *reterr)
 {
-    if (matrix->file.dryrun) return oos_fail(reterr, OOMSIGHT_USAGE, "dry starts are the caller's to run");
+    if (matrix->file.dryrun) return oos_fail(reterr, OOMSIGHT_USAGE, "dry runs are up to the caller");
     return oos_matrix_crew_next(matrix, ret_point, reterr);
 }
 

@@ -26,7 +26,7 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
                oos_arena_format(plan->arena, "the command in the words of %s: `%s`", plan->plan.engine->title,
                                 plan->plan.asked));
     if (plan->start.model && plan->start.model->from_catalogue)
-        assume(&plan->plan, list, "the model's config of the catalogue");
+        assume(&plan->plan, list, "built-in model config");
     uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
     uint64_t const each = count / oos_max(1, plan->plan.setup->pp);
     if (count > ranks && plan->plan.setup->dp <= 1)

@@ -159,7 +159,7 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     const char *given = ask->params->engine_version;
     bool const moving = given && (strcmp(given, "latest") == 0 || strcmp(given, "nightly") == 0);
     if (!given || moving) {
-        ask->release_from = "the newest known";
+        ask->release_from = "latest supported";
         if (moving)
             given = NULL;
         else if (image && oos_version_parse(oos_view_of(image), &version))
@@ -174,10 +174,11 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s': a plan is for one version", given);
     OOS_TRY(oos_rule_book_reaches(plan->facts->rules, version, reterr));
     if (version > versions[count - 1])
-        ask->newer = "This version is newer than any known here: the rules of the newest known one are used.";
+        ask->newer = "This version is newer than any supported one: the rules of the latest supported "
+                     "version are used.";
     else if (moving && strcmp(ask->params->engine_version, "nightly") == 0)
-        ask->newer =
-            "A nightly build is newer than any known here: the rules of the newest known release are used.";
+        ask->newer = "A nightly build is newer than any supported version: the rules of the latest supported "
+                     "release are used.";
     plan->start.version = version;
     return OOMSIGHT_OK;
 }

@@ -58,11 +58,10 @@ static oomsight_status replay_fill(oomsight_replay *replay, const oomsight_repla
                         replay->trace->device_count);
     bool const driver = replay->trace->driver_calls;
     if (driver && (params->settings || params->try_settings_count))
-        return oos_fail(
-            reterr, OOMSIGHT_UNSUPPORTED,
-            "%s has driver calls: other settings would have made other calls. Record what PyTorch is asked "
-            "for: oomsight dryrun --snapshot FILE",
-            params->path);
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                        "%s has driver calls: other settings would have made other calls. Record what "
+                        "PyTorch allocates: oomsight dryrun --snapshot FILE",
+                        params->path);
     oos_analysis_params const wanted = {.scenario = replay->scenario,
                                         .what_if = !params->skip_what_if && !driver,
                                         .find_smallest = params->find_smallest != 0 && !driver,

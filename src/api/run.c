@@ -30,9 +30,9 @@ oomsight_status oomsight_run_create(const oomsight_run_params *params, oomsight_
 {
     OOS_TAKE_PARAMS(oomsight_run_params, params);
     if (!params->segment_path)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "a guarded run needs a place for its segment");
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a limited run needs a place for its segment");
     if (params->budget_millionths > 1000000)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "a budget is at most the whole device");
+        return oos_fail(reterr, OOMSIGHT_USAGE, "a limit is at most the whole device");
     oomsight_run *run = calloc(1, sizeof *run);
     if (!run) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a run");
     run->alive = -1;

@@ -196,7 +196,7 @@ oomsight_status oomsight_run_bundle_index(const oomsight_run *run, const char *f
         snprintf(path, sizeof path, "%s/bundle.json", folder);
         status = text.failed ? OOMSIGHT_NOMEM : oos_place_write(path, text.ptr, text.len, reterr);
     }
-    if (status == OOMSIGHT_NOMEM) oos_fail(reterr, status, "no memory for the bundle");
+    if (status == OOMSIGHT_NOMEM) oos_fail(reterr, status, "no memory for the diagnostic bundle");
     oos_text_free(&text);
     free(state);
     oos_arena_free(arena);

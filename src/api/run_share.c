@@ -89,8 +89,7 @@ oomsight_status oomsight_run_share(oomsight_run *run, const char *name, const ch
                         "'%s' is no name for a share (letters, digits, - and _; up to %zu)", name,
                         sizeof segment->share - 1);
     if (!total)
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
-                        "NVML names no device: what there is to share cannot be told");
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "NVML names no device: the memory to share is unknown");
     memcpy(segment->share, name, len + 1);
     for (size_t i = 0; i < path_count; i++)
         if (strcmp(paths[i], run->path) != 0 && join(run, paths[i], name, &total, &budget)) others += budget;
@@ -98,8 +97,8 @@ oomsight_status oomsight_run_share(oomsight_run *run, const char *name, const ch
     budget = budget_of(segment, total);
     if (given && others + budget > total)
         return oos_fail(reterr, OOMSIGHT_USAGE,
-                        "a budget of %.2f GiB beside the %.2f GiB of the others called '%s' is more than the "
-                        "%.2f GiB of the device",
+                        "a limit of %.2f GiB in addition to the %.2f GiB of the others called '%s' is more "
+                        "than the %.2f GiB of the device",
                         (double)budget / 0x1p30, (double)others / 0x1p30, name, (double)total / 0x1p30);
     if (others >= total)
         return oos_fail(reterr, OOMSIGHT_USAGE, "the others called '%s' have all %.2f GiB of the device",

@@ -16,8 +16,8 @@ enum { LOOKED_AT = 16 << 20, TRACE_HEAD = 64 << 10, CONFIG_MAX = 4 << 20, EXPLAI
 static const oos_what what_command = {"command", "a command that starts an engine", "check", NULL, true};
 static const oos_what what_other = {
     "other", "a command of an engine that is not planned; its log can be explained", NULL, NULL, false};
-static const oos_what what_config = {"config", "a model's config.json: beside its model it is planned", NULL,
-                                     NULL, false};
+static const oos_what what_config = {"config", "a model's config.json: it is planned together with its model",
+                                     NULL, NULL, false};
 static const oos_what what_trace = {"trace", "a memory snapshot or trace", "replay", NULL, false};
 static const oos_what what_log = {"log", "a log", "explain", NULL, false};
 static const oos_what what_empty = {"empty", "nothing: it is empty", NULL, NULL, false};

@@ -32,5 +32,5 @@ void oos_params_give(void *given, const void *ours, size_t our_bytes)
 oomsight_status oos_params_whole(oomsight_status status, uint64_t denied_before, oomsight_error *reterr)
 {
     if (status != OOMSIGHT_OK || oos_memory_denied() == denied_before) return status;
-    return oos_fail(reterr, OOMSIGHT_NOMEM, "memory ran out on the way to an answer");
+    return oos_fail(reterr, OOMSIGHT_NOMEM, "oomsight itself ran out of memory");
 }

@@ -116,13 +116,15 @@ typedef struct oos_segment_failure {
 
 /* Why a process of a guarded run is not counted, or no longer. The guard says the first four of itself, the launcher the others. */
 #define OOS_UNSEEN_MAP(X)                                                                                    \
-    X(LOCK, "another process of the run has held the guard's lock for two seconds or more")                  \
-    X(PLACE, "the guard has no place for more processes")                                                    \
+    X(LOCK, "another process of the run has held the memory limiter's lock for two seconds or more")         \
+    X(PLACE, "the memory limiter has no place for more processes")                                           \
     X(TABLE, "there was no memory to keep what it holds")                                                    \
     X(DEVICE, "its device has no address on the bus, or there are more than 16")                             \
-    X(NO_GUARD, "the guard is not loaded in it: something on the way drops LD_PRELOAD, such as env -i")      \
-    X(OTHER_USER, "it runs as another user, and the guard's file belongs to the user who started it")        \
-    X(NO_FILE, "OOMSIGHT_GUARD does not reach it: something on the way drops it")                            \
+    X(NO_GUARD,                                                                                              \
+      "the memory limiter is not loaded in it: something before it drops LD_PRELOAD, such as env -i")        \
+    X(OTHER_USER,                                                                                            \
+      "it runs as another user, and the memory limiter's file belongs to the user who started it")           \
+    X(NO_FILE, "OOMSIGHT_GUARD does not reach it: something before it drops it")                             \
     X(HIDDEN, "it runs as another user, and whether it uses a device cannot be seen")
 
 typedef enum oos_unseen {

@@ -143,9 +143,10 @@ static void hold_sizing(oos_moment *moment, const oos_dryrun_log *log)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         oos_moment_hold(moment, owners[i],
                         oos_amount_exact(parts[i], OOS_SOURCE_MEASURED, "as the engine measured it"));
-    oos_moment_hold(moment, OOS_OWNER_OUTSIDE,
-                    oos_amount_exact(oos_sub(subtracted, moment->ledger.held_bytes), OOS_SOURCE_DERIVED,
-                                     "the rest of what the engine subtracted: outside PyTorch, and kept"));
+    oos_moment_hold(
+        moment, OOS_OWNER_OUTSIDE,
+        oos_amount_exact(oos_sub(subtracted, moment->ledger.held_bytes), OOS_SOURCE_DERIVED,
+                         "what else the engine subtracted: non-PyTorch memory, and what profiling retained"));
 }
 
 /* The device as it was, or the budget. False: nothing was taken in that phase. */

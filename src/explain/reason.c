@@ -483,7 +483,7 @@ static void find_cause(const oos_signals *signals, const oos_cause_rules *rules,
         const char *before = incident->cause;
         incident->cause = place->cause;
         incident->cause_sure = PLACE_SURE;
-        incident->cause_why = "the source of the sentence tells what it was for";
+        incident->cause_why = "the source of the sentence shows what it was for";
         incident->cause_rule = place->id;
         if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, set);
     }

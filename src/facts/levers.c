@@ -186,7 +186,7 @@ static void lever_check(reading *r, const oos_lever_record *lever, unsigned seen
     else if (lever->since > lever->until)
         object_to(r, "a lever ends before it begins");
     else if (lever->given < lever->rung)
-        object_to(r, "what was asked for is lost more easily than what was not");
+        object_to(r, "a requested setting is lost more easily than one that is not requested");
 }
 
 static void lever_read(reading *r, oos_lever_record *lever)

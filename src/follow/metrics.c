@@ -176,7 +176,8 @@ static void put_engines(const oos_agent *agent, oos_text *text)
     size_t kept = 0;
     for (size_t i = 0; i < all.count; i++)
         if (!kept || !same_engine(&all.list[kept - 1], &all.list[i])) all.list[kept++] = all.list[i];
-    put_head(text, "oomsight_engine_bytes", "gauge", "Bytes by owner as the engine's log told them last.");
+    put_head(text, "oomsight_engine_bytes", "gauge",
+             "Bytes by component, as last reported in the engine's log.");
     for (size_t i = 0; i < kept; i++) {
         const engine *e = &all.list[i];
         put_owner(text, e, "weights", e->has_weights, e->weights);
@@ -185,7 +186,7 @@ static void put_engines(const oos_agent *agent, oos_text *text)
         put_owner(text, e, "headroom", e->has_headroom, e->headroom);
     }
     put_head(text, "oomsight_engine_kv_tokens", "gauge",
-             "Tokens that fit the KV cache, as the log told them last.");
+             "Tokens that fit the KV cache, as last reported in the log.");
     for (size_t i = 0; i < kept; i++)
         if (all.list[i].has_tokens)
             oos_text_printf(
@@ -211,13 +212,13 @@ void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *
     oos_agent_figures const figures = oos_agent_look(agent);
     put_head(text, "oomsight_build_info", "gauge", "The version that runs.");
     oos_text_printf(text, "oomsight_build_info{version=\"%s\"} 1\n", OOMSIGHT_VERSION);
-    put_head(text, "oomsight_incidents_total", "counter", "Incidents told, by phase and cause.");
+    put_head(text, "oomsight_incidents_total", "counter", "Incidents reported, by phase and cause.");
     HASH_SORT(metrics->counters, by_key);
     for (const counter *c = metrics->counters; c; c = c->hh.next)
         oos_text_printf(text, "oomsight_incidents_total{%s} %" PRIu64 "\n", c->key, c->count);
     if (metrics->last_incident) {
         put_head(text, "oomsight_last_incident_timestamp_seconds", "gauge",
-                 "When the last incident was told.");
+                 "When the last incident was reported.");
         oos_text_printf(text, "oomsight_last_incident_timestamp_seconds %.3f\n",
                         (double)metrics->last_incident / 1e9);
     }

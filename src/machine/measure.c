@@ -117,7 +117,7 @@ bool oos_measure_device(unsigned index, const char *packages, unsigned timeout_m
     if (how == HUNG)
         m->timed_out = true;
     else if (how == KILLED && !m->error[0])
-        snprintf(m->error, sizeof m->error, "libcuda ended the process that asked it");
+        snprintf(m->error, sizeof m->error, "libcuda ended the process that queried it");
     else if (m->stage == OOS_MEASURE_RANKS && !m->error[0]) {
         ranks_run(s, packages, (unsigned)oos_sub(until, now_ms()));
         m->stage = OOS_MEASURE_DONE;

@@ -147,30 +147,30 @@ static oomsight_status refused(hub *h, const oos_fetch *fetch)
     case 401:
     case 403:
         if (h->options.token)
-            return oos_fail(
-                h->reterr, OOMSIGHT_IO,
-                "the hub does not give %s to this HF_TOKEN (%ld): ask for access on the model's page, or "
-                "check the name",
-                name, fetch->http);
+            return oos_fail(h->reterr, OOMSIGHT_IO,
+                            "the Hugging Face Hub does not give %s to this HF_TOKEN (%ld): request access on "
+                            "the model's page, or check the name",
+                            name, fetch->http);
         if (h->withheld)
-            return oos_fail(
-                h->reterr, OOMSIGHT_IO,
-                "the hub does not give %s to everybody (%ld), and HF_TOKEN was not sent: %.100s is not "
-                "https://, anybody on the way could read it (--insecure sends it)",
-                name, fetch->http, h->endpoint);
-        return oos_fail(
-            h->reterr, OOMSIGHT_IO,
-            "the hub does not give %s to everybody (%ld): it is gated or private and needs HF_TOKEN, or "
-            "does not exist",
-            name, fetch->http);
+            return oos_fail(h->reterr, OOMSIGHT_IO,
+                            "the Hugging Face Hub does not give %s without a token (%ld), and HF_TOKEN was "
+                            "not sent: %.100s is not https:// (--insecure sends it anyway)",
+                            name, fetch->http, h->endpoint);
+        return oos_fail(h->reterr, OOMSIGHT_IO,
+                        "the Hugging Face Hub does not give %s without a token (%ld): it is gated or private "
+                        "and needs HF_TOKEN, or does not exist",
+                        name, fetch->http);
     case 404:
         return oos_fail(h->reterr, OOMSIGHT_NOT_FOUND,
-                        "the hub at %s has no %s at revision %s with a config.json", h->endpoint, name,
-                        h->id->revision);
+                        "the Hugging Face Hub at %s has no %s at revision %s with a config.json", h->endpoint,
+                        name, h->id->revision);
     case 429:
-        return oos_fail(h->reterr, OOMSIGHT_NETWORK, "the hub asks to come back later (429): %s", fetch->url);
+        return oos_fail(h->reterr, OOMSIGHT_NETWORK,
+                        "the Hugging Face Hub limits the rate of requests (429); try again later: %s",
+                        fetch->url);
     default:
-        return oos_fail(h->reterr, OOMSIGHT_NETWORK, "the hub answered %ld to %s", fetch->http, fetch->url);
+        return oos_fail(h->reterr, OOMSIGHT_NETWORK, "the Hugging Face Hub answered %ld to %s", fetch->http,
+                        fetch->url);
     }
 }
 
@@ -263,11 +263,10 @@ static oomsight_status tensors_fetch(hub *h, const char *const *names, size_t co
     }
     if (missing) {
         *ret_table = (oos_tensor_table){
-            .note = oos_arena_format(
-                h->arena,
-                "%zu of %zu weight files in safetensors form are not on the hub: weights are "
-                "computed from the config",
-                missing, count)};
+            .note = oos_arena_format(h->arena,
+                                     "%zu of %zu weight files in safetensors form are not on the Hugging "
+                                     "Face Hub: weights are computed from the config",
+                                     missing, count)};
         return OOMSIGHT_OK;
     }
     OOS_TRY(headers_complete(h, files, count));

@@ -203,8 +203,7 @@ static int transfer_redirect(transfer *t)
 static oomsight_status too_slow(const char *url, oomsight_error *reterr)
 {
     return oos_fail(reterr, OOMSIGHT_NETWORK,
-                    "%.300s sends too slowly and was given up (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS waits longer)",
-                    url);
+                    "%.300s sends too slowly (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS waits longer)", url);
 }
 
 static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_error *reterr)
@@ -333,7 +332,7 @@ oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options
     pthread_once(&curl_once, curl_load);
     if (!curl.ready)
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
-                        "libcurl.so.4 is needed to ask the hub, and is not installed");
+                        "libcurl.so.4 is needed to contact the Hugging Face Hub, and is not installed");
     session s = {.arena = arena, .options = options, .list = list, .count = count};
     s.multi = curl.curl_multi_init();
     if (!s.multi) return nomem(reterr);

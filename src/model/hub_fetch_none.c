@@ -8,7 +8,7 @@ oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options
     (void)options;
     (void)list;
     (void)count;
-    return oos_fail(
-        reterr, OOMSIGHT_UNSUPPORTED,
-        "this build of oomsight does not ask the hub: give a folder with the model's config.json");
+    return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                    "this build of oomsight cannot contact the Hugging Face Hub: give a folder with the "
+                    "model's config.json");
 }

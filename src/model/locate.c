@@ -46,8 +46,8 @@ static oomsight_status open_file(oos_arena *arena, const char *data_dir, const c
 static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allow_hub, oomsight_error *reterr)
 {
     const char *cache = oos_hfcache_folder(arena);
-    const char *advice = allow_hub ? "HF_HUB_OFFLINE forbids to ask the hub: unset it"
-                                   : "the hub was not asked, as --offline says: leave it out";
+    const char *advice = allow_hub ? "HF_HUB_OFFLINE forbids to contact the Hugging Face Hub: unset it"
+                                   : "--offline forbids to contact the Hugging Face Hub: remove it";
     return oos_fail(
         reterr, OOMSIGHT_NOT_FOUND,
         "%.100s is not a directory and not in the Hugging Face cache (%.150s) at revision %.60s; %s, or "
@@ -79,7 +79,8 @@ oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *w
 
     oos_hub_id id;
     if (!oos_hub_id_parse(arena, word, &id)) {
-        oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no such directory, and not the name of a model on the hub");
+        oos_fail(reterr, OOMSIGHT_NOT_FOUND,
+                 "no such directory, and not the name of a model on the Hugging Face Hub");
         return oos_fail_in(reterr, OOMSIGHT_NOT_FOUND, word);
     }
     const char *dir = oos_hfcache_find(arena, &id);

@@ -105,7 +105,7 @@ static const char *not_seen(const oos_setup *setup)
         if (attention->mixer == OOS_MIXER_MLA && attention->indexer_dim && family != 9 && family != 10)
             return "Not seen before: sparse attention on this compute capability.";
     }
-    return setup->draft ? "Not seen before: a drafter with a model of its own." : NULL;
+    return setup->draft ? "Not measured: speculative decoding with a separate draft model." : NULL;
 }
 
 static bool has_mxfp4(const oos_model *model)
@@ -184,11 +184,10 @@ static void by_host_memory(list *l, oos_plan *plan)
                           "--cpu-offload-gb takes %.0f to %.0f GiB of host memory, as pinned tensors are "
                           "rounded up to powers of two; the host has %.0f GiB.",
                           gib, 2 * gib, host)
-                    : oos_arena_format(
-                          l->arena,
-                          "--cpu-offload-gb takes %.0f to %.0f GiB of host memory: --host-ram tells whether "
-                          "it is there.",
-                          gib, 2 * gib));
+                    : oos_arena_format(l->arena,
+                                       "--cpu-offload-gb takes %.0f to %.0f GiB of host memory: give "
+                                       "--host-ram to check that it is there.",
+                                       gib, 2 * gib));
 }
 
 /* The offloaded part of the KV cache is as large as its flag says, over all ranks (config/cache.py). */

@@ -29,7 +29,7 @@ static oomsight_status scene_create(const oos_analysis *a, size_t event, scene *
     if (!s.ids || oos_sim_failed(oos_runner_sim(s.runner))) {
         oos_runner_free(s.runner);
         free(s.ids);
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a moment of the run");
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a snapshot of the run");
     }
     for (uint32_t id = 0; id < t->id_count; id++) {
         uint32_t const block = oos_runner_block(s.runner, id);
@@ -199,7 +199,7 @@ static oomsight_status look_at_strain(oos_analysis *a, const scene *s, const siz
     while (index.mask / 2 < a->layout.segment_count) index.mask = 2 * index.mask + 1;
     index.slots = OOS_NEW_ARRAY(a->arena, uint32_t, index.mask + 1);
     if (!a->layout_stacks || !a->stranded || !a->pins || !index.slots)
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a moment of the run");
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a snapshot of the run");
     for (size_t i = 0; i < a->layout.segment_count; i++)
         look_at_segment(a, s, mallocs, &index, &a->layout.segments[i]);
     return OOMSIGHT_OK;

@@ -29,7 +29,8 @@ oomsight_status oos_sim_create(const oos_sim_params *params, oos_sim **ret_sim, 
                         (unsigned long long)params->total_bytes, (unsigned long long)MAX_DEVICE_BYTES,
                         (unsigned long long)(MAX_DEVICE_BYTES >> 40));
     if (params->base_bytes > params->total_bytes)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "others hold %llu bytes of a device that has only %llu",
+        return oos_fail(reterr, OOMSIGHT_MALFORMED,
+                        "other processes use %llu bytes of a device that has only %llu",
                         (unsigned long long)params->base_bytes, (unsigned long long)params->total_bytes);
     oos_sim *sim = calloc(1, sizeof *sim);
     if (!sim) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a simulator");

@@ -58,8 +58,7 @@ static void put_steps(const oos_style *style, const oos_bisect_result *result)
             oos_style_ink(style, OOS_INK_WARN, "  <-");
         oos_text_put(style->text, "\n");
     }
-    if (left_out)
-        oos_style_put(style, "%zu more that say the same as the one before, or were not asked\n", left_out);
+    if (left_out) oos_style_put(style, "(%zu releases with the same result not shown)\n", left_out);
 }
 
 /* The marks that the answers do not bear out. */

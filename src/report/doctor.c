@@ -91,7 +91,7 @@ static void put_device(const oos_style *style, const oos_machine_device *d)
         oos_size_print(d->reserved_bytes, kept, sizeof kept);
         if (d->reserved_known) oos_style_put(style, ", %s kept by the driver", kept);
     } else {
-        oos_style_put(style, ": NVML does not tell its memory");
+        oos_style_put(style, ": NVML does not report its memory");
     }
     if (d->is_split) oos_style_put(style, " (split by MIG)");
     if (!d->visible && !d->is_split) oos_style_put(style, " (hidden by CUDA_VISIBLE_DEVICES)");
@@ -123,8 +123,7 @@ static void put_host(const oos_style *style, const oos_host *host)
 static void put_installed(const oos_style *style, const oos_installed *installed)
 {
     if (!installed->folder[0]) {
-        oos_style_put(style, "  no engine (%s) and no PyTorch beside the Python of PATH\n",
-                      oos_engine_titles());
+        oos_style_put(style, "  no engine (%s) and no PyTorch in the Python of PATH\n", oos_engine_titles());
         return;
     }
     oos_text_put(style->text, "  ");

@@ -31,7 +31,7 @@ static void put_ended(const oos_style *style, const oos_dryrun *run)
     else if (run->child_exit == 0)
         oos_style_ink(style, OOS_INK_WARN, "ENDED without being ready for requests");
     else
-        oos_style_ink(style, OOS_INK_WARN, "ENDED, but not for lack of memory");
+        oos_style_ink(style, OOS_INK_WARN, "ENDED, but not because of memory");
 }
 
 static void put_denied(const oos_style *style, const oos_dryrun *run)
@@ -40,12 +40,12 @@ static void put_denied(const oos_style *style, const oos_dryrun *run)
     char words[320];
     if (denied)
         oos_format(words, sizeof words,
-                   "Allocation %llu was denied as asked: %.2f MiB by %s in %s, with %.2f GiB free. %s",
+                   "Allocation %llu was denied as requested: %.2f MiB by %s in %s, with %.2f GiB free. %s",
                    (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20), run->denied_call,
                    oos_phase_word((oos_phase)(denied->phase % OOS_PHASE_COUNT)), oos_gib(denied->free_bytes),
                    run->verdict == OOMSIGHT_VERDICT_FITS    ? "The engine went on."
                    : run->verdict == OOMSIGHT_VERDICT_FAILS ? "The engine ended out of memory."
-                                                            : "Whether that ended it cannot be told.");
+                                                            : "Whether that ended it is unknown.");
     else
         oos_format(words, sizeof words, "--fail-after %llu denied nothing: there were %llu allocations.",
                    (unsigned long long)run->fail_after, (unsigned long long)run->asked_count);
@@ -76,7 +76,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     }
     if (run->log.failed != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
-    oos_style_put(style, " on %u x %s (phantom, %.2f GiB)", run->device_count, run->device->name,
+    oos_style_put(style, " on %u x %s (simulated, %.2f GiB)", run->device_count, run->device->name,
                   oos_gib(run->device->total_bytes));
     if (run->engine_version) {
         oos_text_printf(style->text, ", %s ", run->engine->title);
@@ -123,7 +123,7 @@ static void put_capacity(const oos_style *style, const oos_dryrun *run)
                       tokens);
     }
     if (run->log.max_concurrency.known)
-        oos_style_put(style, ", %.2f full requests at once", run->log.max_concurrency.value);
+        oos_style_put(style, ", maximum concurrency %.2fx", run->log.max_concurrency.value);
     if (run->log.backend[0]) {
         oos_text_put(style->text, " (");
         oos_style_word(style, run->log.backend);
@@ -138,8 +138,8 @@ static void put_training(const oos_style *style, const oos_dryrun_log *log)
     if (!log->parameters.bytes.known) return;
     char words[256];
     oos_format(words, sizeof words,
-               "parameters %.2f GiB, gradients %.2f GiB, optimizer state %.2f GiB; the rest of the peak is "
-               "activations and workspaces",
+               "parameters %.2f GiB, gradients %.2f GiB, optimizer state %.2f GiB; activations and "
+               "workspaces make up the remainder of the peak",
                oos_gib(log->parameters.bytes.value), oos_gib(oos_u64_or(log->gradients.bytes, 0)),
                oos_gib(oos_u64_or(log->optimizer.bytes, 0)));
     oos_style_paragraph(style, 2, words);
@@ -147,7 +147,8 @@ static void put_training(const oos_style *style, const oos_dryrun_log *log)
 
 static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
-    oos_style_put(style, "\n  held in %s on device %u, GiB\n", oos_phase_word(moment->phase), moment->device);
+    oos_style_put(style, "\n  Memory at %s on device %u (GiB)\n", oos_phase_word(moment->phase),
+                  moment->device);
     oos_report_rows(style, &moment->ledger, explain);
 }
 
@@ -171,11 +172,11 @@ static double grown_mib(uint64_t first, uint64_t last)
 static void put_growth(const oos_style *style, const char *what, const oos_slope *slope)
 {
     if (oos_slope_grows(slope))
-        oos_style_put(style, "    %s grows by %.2f KiB a request (%.2f to %.2f), the last %.0f of them\n",
+        oos_style_put(style, "    %s grows by %.2f KiB per request (%.2f to %.2f), the last %.0f of them\n",
                       what, slope->per / 1024, slope->low / 1024, slope->high / 1024, slope->span);
     else
         oos_style_put(style,
-                      "    %s: no sure growth over the last %.0f requests (%.2f to %.2f KiB a request)\n",
+                      "    %s: no sure growth over the last %.0f requests (%.2f to %.2f KiB per request)\n",
                       what, slope->span, slope->low / 1024, slope->high / 1024);
 }
 
@@ -184,10 +185,10 @@ static void put_loads(const oos_style *style, const oos_dryrun *run)
     if (run->load_count) oos_text_put(style->text, "\n");
     for (size_t i = 0; i < run->load_count; i++) {
         const oomsight_dryrun_load *load = &run->loads[i];
-        oos_style_put(style, "  %u requests: %u answered, %u refused, %u failed, %u aborted as asked",
+        oos_style_put(style, "  %u requests: %u answered, %u refused, %u failed, %u aborted by the client",
                       load->requests, load->answered, load->refused, load->failed, load->aborted);
         if (load->seconds > 0)
-            oos_style_put(style, "; %.1f answers a second", load->answered / load->seconds);
+            oos_style_put(style, "; %.1f answers per second", load->answered / load->seconds);
         oos_text_put(style->text, "\n");
         if (load->host_last_bytes)
             oos_style_put(
@@ -267,7 +268,7 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     else if (run->log.from_cache)
         oos_style_put(&style,
                       "\n  compile cache: warm; a container that is new starts cold, and profiles more\n");
-    put_calls(&style, "calls that the stand-ins refused", run->refused, run->refused_count);
+    put_calls(&style, "calls that the simulated GPU refused", run->refused, run->refused_count);
     if (params->explain) put_calls(&style, "calls that did nothing", run->unknown, run->unknown_count);
     if (run->trace_path) oos_style_put(&style, "\n  trace: %s\n", run->trace_path);
 }

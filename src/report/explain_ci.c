@@ -28,7 +28,7 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
 static void put_ledger(const oos_style *style, const oos_incident *incident)
 {
     if (!incident->held.peak_bytes) return;
-    oos_style_put(style, "\n| who held the device | GiB |\n");
+    oos_style_put(style, "\n| memory used by | GiB |\n");
     oos_text_put(style->text, "| --- | ---: |\n");
     oos_report_rows_markdown(style, &incident->held.ledger);
 }

@@ -261,7 +261,7 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
         oos_number_id id;
     } rows[] = {{"weights", OOS_NUMBER_weights},
                 {"activation peak", OOS_NUMBER_activation_peak},
-                {"outside PyTorch while profiling", OOS_NUMBER_non_torch},
+                {"non-PyTorch memory while profiling", OOS_NUMBER_non_torch},
                 {"graphs, estimated", OOS_NUMBER_cudagraph_estimate},
                 {"graphs, captured", OOS_NUMBER_cudagraph},
                 {"graphs of prefill, captured", OOS_NUMBER_cudagraph_prefill},

@@ -52,7 +52,7 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
         for (size_t k = 0; k < gpu->alias_count && k < 3; k++) oos_text_printf(text, " %s", gpu->aliases[k]);
         oos_text_put(text, "\n");
     }
-    oos_style_put(&style, "~ estimated; a device or slice that shows another total: --gpu-total SIZE\n");
+    oos_style_put(&style, "~ estimated; where CUDA shows another total: --gpu-total SIZE\n");
 }
 
 static void engine_json(oos_json_writer *w, const oos_engine_words *engine, const oos_rule_book *book)

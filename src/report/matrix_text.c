@@ -37,9 +37,9 @@ static void diff_sentence(const oos_matrix_sum *sum, oos_text *text)
         oos_text_put(text, "breaks none of ");
     }
     put_count(text, t->compared);
-    oos_text_put(text, t->compared == 1 ? " configuration, mends " : " configurations, mends ");
+    oos_text_put(text, t->compared == 1 ? " configuration, fixes " : " configurations, fixes ");
     put_count(text, t->mended);
-    oos_text_put(text, ", moves the KV cache of ");
+    oos_text_put(text, ", changes the KV cache of ");
     put_count(text, t->moved);
     oos_text_printf(text, " by more than %g %%", sum->moved_ratio * 100);
     if (t->uncompared) {
@@ -66,7 +66,7 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
                 {t->unreadable, "could not be read"},
                 {t->unknown_flags, "with a flag that the version does not know"}};
     uint64_t const start = t->starts;
-    oos_text_put(text, sum->file->dryrun ? "dry-started: " : "planned: ");
+    oos_text_put(text, sum->file->dryrun ? "dry runs: " : "planned: ");
     if (start == t->seen)
         oos_text_put(text, "all ");
     else {

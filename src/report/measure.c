@@ -35,7 +35,7 @@ static unsigned rows_of(const oos_measure *m, const oos_gpu *known, row *ret_row
         {"nvml_total_bytes", "total, NVML", m->total_nvml, nvml,
          oos_flag_or(m->unified, false) ? NULL : "data/gpus: nvml_total_bytes"},
         {"nvml_reserved_bytes", "kept by the driver, NVML", m->nvml_reserved, none, NULL},
-        {"absent_bytes", "not free beside a context", m->absent_bytes, none, NULL},
+        {"absent_bytes", "not free with a context", m->absent_bytes, none, NULL},
         {"context_bytes", "CUDA context", m->context_bytes, oos_u64_of(spec.context_bytes),
          "data/gpus: context_bytes"},
         {"granule_bytes", "granule of cuMemCreate", m->granule_bytes, none, NULL},
@@ -65,7 +65,7 @@ static void put_origin(oos_json_writer *w, const char *key, const oos_measure *m
 {
     oos_text words = {0};
     oos_text_printf(&words, "oomsight doctor --measure%s, driver %s, CUDA %u.%u%s",
-                    m->stand_in ? " on a stand-in" : "", m->driver[0] ? m->driver : "?", m->cuda / 1000,
+                    m->stand_in ? " on a simulated GPU" : "", m->driver[0] ? m->driver : "?", m->cuda / 1000,
                     m->cuda % 1000 / 10, more);
     oos_json_field_str(w, key, words.ptr);
     w->text->failed |= words.failed;
@@ -169,14 +169,14 @@ static void put_troubles(const oos_style *style, const oos_measure *m)
     for (unsigned i = 0; i < m->missing_count; i++)
         oos_style_put(style, "  this libcuda has no %s\n", m->missing[i]);
     if (m->total_info.known && !m->total_nvml.known)
-        oos_style_put(style, "  NVML tells nothing of this device: the context is total less free\n");
+        oos_style_put(style, "  NVML reports nothing for this device: the context is total minus free\n");
     if (m->others_seen)
-        oos_style_put(style, "  others hold memory of this device: measure again when it is idle\n");
+        oos_style_put(style, "  other processes use memory of this device: measure again when it is idle\n");
     if (m->error[0])
         oos_style_ink(style, OOS_INK_BAD, "  stopped at %s: %s\n", oos_measure_stage_word(m->stage),
                       m->error);
     if (m->timed_out)
-        oos_style_ink(style, OOS_INK_BAD, "  given up: %s did not come back in time\n",
+        oos_style_ink(style, OOS_INK_BAD, "  timed out: %s did not answer\n",
                       oos_measure_stage_word(m->stage));
 }
 

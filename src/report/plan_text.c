@@ -158,7 +158,7 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_mo
 
 static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
-    oos_style_put(style, "\n  held in %s, GiB\n", oos_phase_word(moment->phase));
+    oos_style_put(style, "\n  Memory at %s (GiB)\n", oos_phase_word(moment->phase));
     oos_report_rows(style, &moment->ledger, explain);
     oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->peak_bytes));
     oos_style_put(style, "needed\n");

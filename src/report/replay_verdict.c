@@ -72,9 +72,8 @@ static void put_driver_calls(const oos_analysis *a, const oos_style *style)
     if (a->outcome.oom)
         oos_style_put(style, "The first that was not given: %s.\n",
                       oos_size_of(a->outcome.first_oom_bytes).text);
-    oos_style_put(
-        style, "These are segments, not what PyTorch was asked for: what other allocator settings would have "
-               "done cannot be told from them. A dry run with --snapshot FILE records that.\n");
+    oos_style_put(style, "These are segments, not PyTorch's allocations: the effect of other allocator "
+                         "settings is unknown. A dry run with --snapshot FILE records allocations.\n");
 }
 
 void oos_replay_verdict(const oos_analysis *a, const oos_style *style)
@@ -92,7 +91,7 @@ void oos_replay_verdict(const oos_analysis *a, const oos_style *style)
                       known ? oos_size_of(total).text : "");
         return;
     }
-    oos_style_put(style, "Out of memory at event %zu: %s asked for, %s free inside reserved memory.\n",
+    oos_style_put(style, "Out of memory at event %zu: %s requested, %s free inside reserved memory.\n",
                   o->first_oom, oos_size_of(o->first_oom_bytes).text, oos_size_of(o->stranded_bytes).text);
     const oos_what_if *advice = oos_replay_advice(a);
     if (advice)

@@ -68,7 +68,7 @@ static void put_head(const oos_style *style, const oos_run_device *device, uint6
     if (device->budget_bytes != device->total_bytes)
         oos_style_put(style, " (the device has %.2f)", oos_gib(device->total_bytes));
     else if (asked_bytes > device->total_bytes)
-        oos_style_put(style, " (all of the device: the budget of %.2f is more than it has)",
+        oos_style_put(style, " (the whole device: the limit of %.2f is more than it has)",
                       oos_gib(asked_bytes));
     oos_text_put(style->text, "\n    ");
     oos_style_bar(style, lives ? device->held_bytes + device->outside_bytes : device->peak_bytes,
@@ -107,10 +107,10 @@ static void put_refused(const oos_style *style, const oos_run_state *state)
     const char *by = oos_run_refused_by(state);
     oos_style_ink(style, OOS_INK_BAD,
                   strcmp(by, "reserve") == 0  ? "%llu calls were refused by the reserve of oomsight run"
-                  : strcmp(by, "budget") == 0 ? "%llu calls were refused by the budget of oomsight run"
+                  : strcmp(by, "budget") == 0 ? "%llu calls were refused by the limit of oomsight run"
                                               : "%llu calls were refused: the device was full",
                   (unsigned long long)state->refused_count);
-    oos_style_put(style, "; the first: process %u asked for %.2f GiB by %s with %.2f GiB left", first->pid,
+    oos_style_put(style, "; the first: process %u requested %.2f GiB by %s with %.2f GiB left", first->pid,
                   oos_gib(first->bytes), oos_use_word(first->use), oos_gib(first->free_bytes));
     oos_text_put(style->text, "\n");
     if (first->host)
@@ -122,15 +122,16 @@ static void put_growth(const oos_style *style, const oos_growth *growth)
 {
     oos_text_put(style->text, "  ");
     if (growth->owner < OOS_OWNER_COUNT)
-        oos_style_ink(style, OOS_INK_WARN, "%s (%s) grows by %.0f MiB an hour", oos_growth_word(growth->what),
-                      oos_owner_word(growth->owner), growth->slope.per / (1 << 20));
+        oos_style_ink(style, OOS_INK_WARN, "%s (%s) grows by %.0f MiB per hour",
+                      oos_growth_word(growth->what), oos_owner_word(growth->owner),
+                      growth->slope.per / (1 << 20));
     else
-        oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB an hour", oos_growth_word(growth->what),
+        oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB per hour", oos_growth_word(growth->what),
                       growth->slope.per / (1 << 20));
     oos_style_put(style, " (%.0f to %.0f, over %.1f h)", growth->slope.low / (1 << 20),
                   growth->slope.high / (1 << 20), growth->slope.span);
     if (growth->hours_to_limit > 0)
-        oos_style_put(style, ": at that rate the budget is reached in %.1f h", growth->hours_to_limit);
+        oos_style_put(style, ": at that rate it hits the limit in %.1f h", growth->hours_to_limit);
     oos_text_put(style->text, "\n");
 }
 
@@ -153,10 +154,10 @@ static void put_unseen(const oos_style *style, const oos_run_state *state)
     if (!state->seen_count)
         oos_style_paragraph(
             style, 2,
-            "No process of the run came to the guard, so nothing is known of device memory. A "
-            "program that gets no LD_PRELOAD, runs as another user or is linked statically is not seen.");
+            "No process loaded the memory limiter, so device memory is unknown. A program that gets no "
+            "LD_PRELOAD, runs as another user or is statically linked is not counted.");
     else if (!state->device_count)
-        oos_style_put(style, "  No process that the guard saw allocated memory on a device.\n");
+        oos_style_put(style, "  No process with the memory limiter allocated memory on a device.\n");
     for (unsigned i = 0; i < state->unseen_count; i++) {
         const oos_segment_unseen *entry = &state->unseen[i];
         oos_text_put(style->text, "  ");

@@ -34,7 +34,7 @@ static const struct {
     [GROWTH] = {"growth_bytes_per_hour", "gauge", "The slope of what surely grows."},
     [PHASE] = {"phase", "gauge", "1 for the phase the engine is in, by its log."},
     [NOT_SEEN] = {"not_seen_processes", "gauge",
-                  "Processes that use CUDA and that the guard does not count."},
+                  "Processes that use CUDA and that the memory limiter does not count."},
 };
 
 /* Labels of ours are plain words; a bus address is copied as far as it is one. */

@@ -44,11 +44,11 @@ $OOMSIGHT plan --data "$data" --gpu 4090 -- vllm serve "$work/new" 2>&1 | sed "s
 rm "$data/models/example.json"
 
 # An engine version: its number, and a rule that changed with it.
-$OOMSIGHT plan --json --gpu 4090 --vllm 99.0.0 -- vllm serve $model | tr -d "\n" | grep -o "newer than any known" | head -n 1 | wc -l
+$OOMSIGHT plan --json --gpu 4090 --vllm 99.0.0 -- vllm serve $model | tr -d "\n" | grep -o "newer than any supported" | head -n 1 | wc -l
 sed -i '1,6s/\]}/, "99.0.0"]}/' "$data/engines/vllm/rules.json"
 sed -i 's/{"since": "0.20.0", "value": 0.92}\]/{"since": "0.20.0", "value": 0.92}, {"since": "99.0.0", "value": 0.5}]/' "$data/engines/vllm/rules.json"
 $OOMSIGHT engines --data "$data" | grep -o '99.0.0'
-$OOMSIGHT plan --data "$data" --json --gpu 4090 -- vllm serve $model | tr -d '\n' | grep -oE '"version": "99.0.0"|newer than any known'
+$OOMSIGHT plan --data "$data" --json --gpu 4090 -- vllm serve $model | tr -d '\n' | grep -oE '"version": "99.0.0"|newer than any supported'
 for version in 0.32.0 99.0.0; do # the share of the card that the engine takes when it is not told
     $OOMSIGHT plan --data "$data" --json --gpu 4090 --vllm $version -- vllm serve $model | sed -nE 's/.*"phase": "kv_sizing".*"limit_bytes": ([0-9]+).*/\1/p'
 done

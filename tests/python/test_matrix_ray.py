@@ -80,8 +80,8 @@ def test_every_task_is_answered_and_a_lost_worker_is_replaced(tmp_path):
 
 def test_a_start_that_is_always_killed_ends_without_an_answer(tmp_path):
     done = drive(tmp_path, [framed(0, script("pass")), framed(1, script("import os; os.kill(os.getpid(), 9)"))])
-    assert answers(done.stdout)[1] == (3, b"", b"the dry start was killed by signal 9")
-    assert done.stderr.count(b"point 1: the dry start was killed by signal 9; again") == 2
+    assert answers(done.stdout)[1] == (3, b"", b"the dry run was killed by signal 9")
+    assert done.stderr.count(b"point 1: the dry run was killed by signal 9; again") == 2
 
 
 def test_an_engine_killed_inside_is_worth_another_try():

@@ -137,7 +137,7 @@ def a_refusal_that_is_survived_leaves_one_too(scratch):
     done = run(SURVIVES, "--budget", "4GiB", "--no-log", "--report", scratch + "/r.json", folder=scratch + "/y")
     check("--no-log: no phase, no owner, all else", load(scratch + "/r.json")["phase"] is None and glob.glob(scratch + "/y/*/events.trace"), done)
     done = run(SURVIVES, "--budget", "4GiB", folder="/proc/nowhere")
-    check("where nothing can be written the command goes on", b"exit 0\n" in done.stderr and b"no bundle" in done.stderr, done)
+    check("where nothing can be written the command goes on", b"exit 0\n" in done.stderr and b"no diagnostic bundle" in done.stderr, done)
 
 
 def who_asks_gets_a_bundle_and_old_ones_go(scratch):

@@ -72,16 +72,16 @@ def not_seen_is_never_none(scratch):
     done = run("--budget", "1GiB", "--report", report, "--", "env", "-i", PROGRAM, "malloc", "60")
     told = load(report)
     check("env -i, ended at once: the limit was not in force", done.returncode == NOT_LIMITED and "the limit was not in force" in done.stderr, done)
-    check("... and the report does not say that nothing was allocated", "No process of the run came to the guard" in done.stderr and "allocated memory on a device" not in done.stderr, done)
+    check("... and the report does not say that nothing was allocated", "No process loaded the memory limiter" in done.stderr and "allocated memory on a device" not in done.stderr, done)
     check("... nor does its JSON", told["limit"] == "not in force" and told["processes_seen"] == 0 and told["devices"] == [], told)
     done = run("--budget", "1GiB", "--report", report, "--", "env", "-i", PROGRAM, "malloc", "30", "40")
     told = load(report)
-    check("env -i, for a second: the process is named, and why", done.returncode == NOT_LIMITED and "is not counted: the guard is not loaded in it" in done.stderr, done)
+    check("env -i, for a second: the process is named, and why", done.returncode == NOT_LIMITED and "is not counted: the memory limiter is not loaded in it" in done.stderr, done)
     check("... and in JSON", [(x["name"], "LD_PRELOAD" in x["why"]) for x in told["not_seen"]] == [("fake_program", True)], told)
     done = run("--budget", "1GiB", "--", "env", "-u", "OOMSIGHT_GUARD", PROGRAM, "malloc", "30", "40")
     check("without its variable: named", done.returncode == NOT_LIMITED and "OOMSIGHT_GUARD does not reach it" in done.stderr, done)
     done = run("--", "env", "-i", PROGRAM, "malloc", "3")
-    check("without a limit it is no error, and the report says what is not known", done.returncode == 0 and "No process of the run came to the guard" in done.stderr, done)
+    check("without a limit it is no error, and the report says what is not known", done.returncode == 0 and "No process loaded the memory limiter" in done.stderr, done)
     done = run("--budget", "1GiB", "--", "sh", "-c", "env -i %s malloc 3; exit 9" % PROGRAM)
     check("an error of the command itself is told as it is", done.returncode == 9 and "the limit was not in force" in done.stderr, done)
     done = run("--budget", "1GiB", "--", "sh", "-c", "%s malloc 3; env -i %s malloc 30 40" % (PROGRAM, PROGRAM))
@@ -97,7 +97,7 @@ def not_seen_is_never_none(scratch):
 
 def a_lock_that_a_neighbour_keeps_is_told(scratch):
     done = run("--budget", "1GiB", "--", "sh", "-c", "%s lock 60 & sleep 0.3; %s malloc 60; code=$?; kill $!; exit $code" % (HOSTILE, PROGRAM))
-    check("a process that gave up is not counted, and it is said", done.returncode == NOT_LIMITED and "has held the guard's lock for two seconds" in done.stderr, done)
+    check("a process that gave up is not counted, and it is said", done.returncode == NOT_LIMITED and "has held the memory limiter's lock for two seconds" in done.stderr, done)
 
 
 def left_behind(scratch):
@@ -135,7 +135,7 @@ def no_room(scratch):
         resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB))
     done = run("--", "echo", "started", preexec_fn=small)
     check("no room for the guard's file: the command starts all the same", done.stdout == "started\n" and done.returncode == 0, done)
-    check("... and it is said", "no room" in done.stderr and "WITHOUT the guard" in done.stderr, done)
+    check("... and it is said", "no room" in done.stderr and "WITHOUT the memory limiter" in done.stderr, done)
     for limit in (("--budget", "1GiB"), ("--unified", "1GiB")):
         done = run(*limit, "--", "echo", "started", preexec_fn=small)
         check("%s: then it does not start, which is an error of its own" % limit[0], done.stdout == "" and done.returncode == NOT_LIMITED and "was not started" in done.stderr, done)
@@ -197,7 +197,7 @@ def metrics_go_to_a_new_file(scratch):
 def a_budget_that_the_card_has_not_is_said(scratch):
     done = device("--budget", "40GiB", "--no-bundle", "--", sys.executable, "-c", FILL.replace("time.sleep(0.04)", "pass"))
     check("before the command starts", "--budget 40.00 GiB is more than the 22.49 GiB of the smallest device" in done.stderr, done.stderr)
-    check("and in the report", "the budget of 40.00 is more than it has" in done.stderr and "the device was full" in done.stderr, done.stderr)
+    check("and in the report", "the limit of 40.00 is more than it has" in done.stderr and "the device was full" in done.stderr, done.stderr)
 
 
 def a_bundle_names_the_budget_as_the_cause(scratch):

@@ -95,7 +95,7 @@ static void a_model_without_safetensors_is_planned_from_its_config_with_a_note(v
     FETCH("org/bin");
     assert_null(model.tensors);
     assert_true(model.note_count > 0);
-    assert_non_null(strstr(model.notes[model.note_count - 1], "not on the hub"));
+    assert_non_null(strstr(model.notes[model.note_count - 1], "not on the Hugging Face Hub"));
 }
 
 static void what_the_hub_refuses_is_said_with_what_to_do(void **state)
@@ -105,7 +105,7 @@ static void what_the_hub_refuses_is_said_with_what_to_do(void **state)
     assert_non_null(strstr(error.text, "needs HF_TOKEN"));
     setenv("HF_TOKEN", "bad", 1);
     assert_int_equal(fetch("org/gated"), OOMSIGHT_IO);
-    assert_non_null(strstr(error.text, "ask for access"));
+    assert_non_null(strstr(error.text, "request access"));
     assert_int_equal(fetch("org/nobody"), OOMSIGHT_NOT_FOUND);
     assert_non_null(strstr(error.text, "has no org/nobody at revision main"));
     assert_int_equal(fetch("org/empty"), OOMSIGHT_NOT_FOUND);

@@ -181,7 +181,7 @@ static void a_device_that_cannot_be_is_refused_with_a_sentence(void **state)
     assert_non_null(strstr(error.text, "4000000000000 bytes is more than replay can lay out"));
     params = (oos_sim_params){.torch = OOS_TORCH_DEFAULT, .total_bytes = OOS_GIB, .base_bytes = 2 * OOS_GIB};
     assert_int_equal(oos_sim_create(&params, &sim, &error), OOMSIGHT_MALFORMED);
-    assert_non_null(strstr(error.text, "others hold 2147483648 bytes"));
+    assert_non_null(strstr(error.text, "other processes use 2147483648 bytes"));
 }
 
 int main(void)

@@ -18,7 +18,7 @@ static void says(const char *english, const char *chinese)
 static void a_sentence_is_found_by_its_pattern_and_so_are_its_pieces(void **state)
 {
     (void)state;
-    says("held in kv_alloc, GiB", "kv_alloc 阶段的占用，GiB");
+    says("Memory at kv_alloc (GiB)", "kv_alloc 阶段的占用，GiB");
     says("1,024 KV tokens; keeps CUDA graphs; gives up longer requests",
          "1,024 个 KV token；保留：CUDA 图；放弃：更长的请求");
 }

@@ -78,7 +78,7 @@ def shown(trace: str) -> str:
         return redacted(trace)
     except Exception as error:
         places = [line for line in trace.splitlines() if line.startswith("  File ")]
-        return "\n".join(places + ["(what was said is left out: %s)" % type(error).__name__, ""])
+        return "\n".join(places + ["(the message is left out: %s)" % type(error).__name__, ""])
 
 
 def new_folder() -> str:

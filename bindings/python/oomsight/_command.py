@@ -29,7 +29,7 @@ def command_path() -> str:
     for path in _places():
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise FileNotFoundError("the program 'oomsight' is not beside the package; was the wheel installed whole?")
+    raise FileNotFoundError("the program 'oomsight' is not in the package; was the wheel installed whole?")
 
 
 def environment() -> Dict[str, str]:

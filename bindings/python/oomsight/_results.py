@@ -481,7 +481,7 @@ class DryRun:
 
     def html(self) -> str:
         if not self._is_page:
-            raise UsageError(7, "the page is made when dryrun() is asked with html=True")
+            raise UsageError(7, "the HTML page needs dryrun(html=True)")
         return self._shown
 
     def __str__(self) -> str:

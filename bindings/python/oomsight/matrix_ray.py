@@ -90,7 +90,7 @@ def start(words: List[str], variables: List[str], last: bool) -> Tuple[float, by
     if b'"schema"' not in report:
         report = b""
         if code < 0 or code > 128:
-            problem = b"the dry start was killed by signal %d" % (-code if code < 0 else code - 128)
+            problem = b"the dry run was killed by signal %d" % (-code if code < 0 else code - 128)
             if not last:
                 raise Lost(problem.decode())
     elif not last and not settled(report):

@@ -12,7 +12,7 @@ from ._command import command_path, environment
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("oomsight")
-    group.addoption("--phantom", metavar="GPU", help="run on a stand-in device: L4, H100, A30x4, ...")
+    group.addoption("--phantom", metavar="GPU", help="run on a simulated GPU: L4, H100, A30x4, ...")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -97,8 +97,8 @@ def best_flags(plan: Dict[str, Any]) -> str:
 def summary(plan: Dict[str, Any]) -> str:
     """What the log gets. Not the text report: that quotes the engine's own error, and whoever reads the log, people or
     programs, would take the quotation for the failure."""
-    likely = "likely " + plan.get("likely", "starts")
-    words = {"fits": "starts", "tight": likely, "unknown": "can't be told"}.get(plan["verdict"], "fails")
+    likely = "will probably start" if plan.get("likely", "starts") == "starts" else "will probably not start"
+    words = {"fits": "will start", "tight": likely, "unknown": "unknown"}.get(plan["verdict"], "will not start")
     lines = ["%s on %s (%.2f GiB)" % (words, plan["gpu"]["name"] or "this GPU", (plan["gpu"]["total_bytes"] or 0) / 2**30)
              + (" in " + plan["phase"] if plan["phase"] else "")]
     lines += ["  %-23s %7.2f of %6.2f GiB%s" % (p["phase"], p["peak_bytes"] / 2**30, p["limit_bytes"] / 2**30,

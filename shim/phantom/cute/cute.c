@@ -92,7 +92,7 @@ TAKE(const char *, CuteDSLRT_GetErrorName, int code)
 
 TAKE(const char *, CuteDSLRT_GetErrorString, int code)
 {
-    return code ? "not supported by the stand-in device" : "no error";
+    return code ? "not supported by the simulated GPU" : "no error";
 }
 
 TAKE(void, CuteDSLRT_TVMFFISetRaisedCudaError, raise_parts_call *raise, int code)

@@ -245,7 +245,7 @@ static oomsight_status weight_load(work *w, oomsight_error *reterr)
 static oos_amount cached(const work *w)
 {
     return oos_amount_exact(w->cached_bytes, OOS_SOURCE_DERIVED,
-                            "free rests of the segments that hold the weights");
+                            "unused remainders of the allocator segments that hold the weights");
 }
 
 static oos_limit static_share(const work *w)
@@ -436,7 +436,7 @@ static void admit(work *w, const char *unread)
     plan->probability = OOS_PROBABILITY_NONE;
     plan->cause = OOS_CAUSE_UNKNOWN;
     plan->tried_bytes = (oos_u64){0};
-    plan->why = oos_arena_format(w->arena, "I can't tell: %s.", unread);
+    plan->why = oos_arena_format(w->arena, "Cannot determine: %s.", unread);
     plan->kv = (oos_kv_fill){0};
     while (plan->phase_count && plan->phases[plan->phase_count - 1].phase >= OOS_PHASE_KV_SIZING)
         plan->phase_count--;

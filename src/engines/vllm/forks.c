@@ -12,8 +12,8 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
     size_t count = 0;
     if (oos_activation_compile_open(setup)) {
         way *w = &ret_ways[count++];
-        *w = (way){.meant = "cold compile cache",
-                   .other = "warm compile cache",
+        *w = (way){.meant = "cold torch.compile cache",
+                   .other = "warm torch.compile cache",
                    .closed_by = "VLLM_CACHE_ROOT on a volume that is kept, or VLLM_DISABLE_COMPILE_CACHE=1",
                    .env = *setup->env};
         w->env.cold_compile = (oos_flag){true, false};

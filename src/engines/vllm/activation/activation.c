@@ -151,8 +151,8 @@ static void peaks_of(const oos_batch *batch, oos_layer_peak layers, oos_activati
                         "logits of the warm-up, which asks for top-k and top-p"),
         .encoder = guess(encoder, 15, 25, "vision encoder on the largest dummy images"),
         .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
-        .peak = guess(peak, most_spread, most_spread,
-                      "largest moment of encoder, forward and sampler, with what stays"),
+        .peak =
+            guess(peak, most_spread, most_spread, "peak of encoder, forward and sampler, with what stays"),
         .retained =
             guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
         .persistent =

@@ -25,16 +25,16 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
     bool const others = setup->device.used_bytes > oos_sub(setup->device.total_bytes, plan->budget_bytes) / 2;
     plan->cause = others ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_GMU_HIGH;
     oos_amount const held = oos_moment_others(plan);
-    const char *who =
-        held.source == OOS_SOURCE_ESTIMATED
-            ? oos_arena_format(arena,
-                               "what the host holds of the memory it shares (%.1f GiB, perhaps %.1f to "
-                               "%.1f: --gpu-used tells)",
-                               gib(held.bytes), gib(held.low), gib(held.high))
-            : oos_arena_format(arena, "what others hold (%.2f GiB)", gib(held.bytes));
+    const char *who = held.source == OOS_SOURCE_ESTIMATED
+                          ? oos_arena_format(arena,
+                                             "the host's part of unified memory (%.1f GiB, perhaps %.1f to "
+                                             "%.1f; set it with --gpu-used)",
+                                             gib(held.bytes), gib(held.low), gib(held.high))
+                          : oos_arena_format(arena, "other processes (%.2f GiB)", gib(held.bytes));
     return oos_arena_format(
         arena,
-        "The engine wants %.2f GiB free before it starts (%.2f GiB x %g); its own context%s and %s %s less.",
+        "The engine requires %.2f GiB of free memory at start (%.2f GiB x %g); its CUDA context%s and %s %s "
+        "less.",
         gib(plan->budget_bytes), gib(setup->device.total_bytes), setup->gpu_memory_utilization,
         plan->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
         who ? who : "others", is_tight(plan) ? "may leave" : "leave");
@@ -45,13 +45,10 @@ static const char *explain_load(oos_arena *arena, oos_plan *plan)
     plan->cause = OOS_CAUSE_WEIGHTS;
     if (plan->weights.loaded_bytes < plan->setup->device.total_bytes && plan->weights.load_transient_bytes)
         return oos_arena_format(
-            arena,
-            "The weights of one rank take %.2f GiB of %.2f, but %.2f GiB more are held until they "
-            "are in their final form.",
+            arena, "Weights need %.2f GiB of %.2f GiB per GPU, and %.2f GiB more while they are loaded.",
             gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes),
             gib(plan->weights.load_transient_bytes));
-    return oos_arena_format(arena,
-                            "The weights of one rank take %.2f GiB; the device has %.2f GiB for everything.",
+    return oos_arena_format(arena, "Weights need %.2f GiB per GPU; the GPU has %.2f GiB.",
                             gib(plan->weights.loaded_bytes), gib(plan->setup->device.total_bytes));
 }
 
@@ -59,10 +56,10 @@ static const char *explain_repack(oos_arena *arena, oos_plan *plan)
 {
     if (plan->strand_bytes == 0) {
         plan->cause = OOS_CAUSE_REPACK;
-        return oos_arena_format(
-            arena,
-            "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f GiB for a moment.",
-            gib(plan->weights.loaded_bytes), gib(plan->weights.repack_transient_bytes));
+        return oos_arena_format(arena,
+                                "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f "
+                                "GiB for a short time.",
+                                gib(plan->weights.loaded_bytes), gib(plan->weights.repack_transient_bytes));
     }
     plan->cause = OOS_CAUSE_POOL_STRAND;
     return oos_arena_format(
@@ -80,14 +77,14 @@ static const char *explain_profile(oos_arena *arena, oos_plan *plan)
         plan->cause = OOS_CAUSE_LOGITS;
         return oos_arena_format(
             arena,
-            "The dummy sampler run makes logits for %llu sequences x %llu words and copies of them in "
-            "fp32: %.2f GiB on top of %.2f GiB of weights.",
+            "The sampler of the profiling run makes logits for %llu sequences x %llu tokens of the "
+            "vocabulary, with copies in fp32: %.2f GiB on top of %.2f GiB of weights.",
             (unsigned long long)setup->max_num_seqs, (unsigned long long)setup->model->vocab,
             gib(plan->activation.sampler.bytes), gib(plan->weights.loaded_bytes));
     }
     plan->cause = OOS_CAUSE_ACTIVATION;
     return oos_arena_format(arena,
-                            "The dummy forward of %llu tokens needs %.2f GiB on top of %.2f GiB of weights.",
+                            "The profiling run (%llu tokens) needs %.2f GiB on top of %.2f GiB of weights.",
                             (unsigned long long)setup->max_num_batched_tokens,
                             gib(plan->activation.forward.bytes), gib(plan->weights.loaded_bytes));
 }
@@ -98,9 +95,9 @@ static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
     plan->cause = OOS_CAUSE_GRAPHS;
     return oos_arena_format(
         arena,
-        "To measure graph memory the engine first allocates a trial KV cache of %llu blocks, whatever "
-        "the budget: %llu tensors x %.4g GiB = %.2f GiB (one block is %llu tokens, %llu B per tensor) "
-        "beside %.2f GiB of weights. gpu_memory_utilization and max-model-len do not enter this phase.",
+        "To measure CUDA graph memory the engine first allocates a temporary KV cache of %llu blocks: %llu "
+        "tensors x %.4g GiB = %.2f GiB (one block is %llu tokens, %llu B per tensor) on top of %.2f GiB of "
+        "weights. Its size does not depend on gpu_memory_utilization or max_model_len.",
         (unsigned long long)plan->trial_blocks, (unsigned long long)shape->tensor_count,
         gib(oos_mul(plan->trial_blocks, shape->page_bytes)),
         gib(oos_mul(plan->trial_blocks, shape->block_bytes)), (unsigned long long)shape->block_tokens,
@@ -118,28 +115,29 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
     if (nothing) {
         bool const hopeless = plan->weights.loaded_bytes >= plan->setup->device.total_bytes;
         plan->cause = hopeless ? OOS_CAUSE_WEIGHTS : OOS_CAUSE_GMU_LOW;
-        return oos_arena_format(
-            arena,
-            "Weights and activations need %.2f GiB; the budget is %.2f GiB (%.2f GiB x %g): nothing is "
-            "left for the KV cache.",
-            gib(plan->non_kv.bytes), gib(plan->budget_bytes), gib(plan->setup->device.total_bytes),
-            plan->setup->gpu_memory_utilization);
+        return oos_arena_format(arena,
+                                "Weights and activations need %.2f GiB; the memory budget is %.2f GiB (%.2f "
+                                "GiB x %g): nothing is left for the KV cache.",
+                                gib(plan->non_kv.bytes), gib(plan->budget_bytes),
+                                gib(plan->setup->device.total_bytes), plan->setup->gpu_memory_utilization);
     }
     if (plan->setup->blocks_override.known && plan->setup->rules->override_in_check) {
         plan->cause = OOS_CAUSE_CONTEXT;
-        return oos_arena_format(arena,
-                                "One request of %llu tokens needs %.2f GiB of KV cache; the %llu blocks of "
-                                "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
-                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.insisted_bytes),
-                                (unsigned long long)plan->setup->blocks_override.value,
-                                gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
+        return oos_arena_format(
+            arena,
+            "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; the %llu blocks of "
+            "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
+            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.insisted_bytes),
+            (unsigned long long)plan->setup->blocks_override.value,
+            gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
     }
     if (plan->kv.needed_bytes > plan->kv.available_bytes) {
         plan->cause = OOS_CAUSE_CONTEXT;
-        return oos_arena_format(arena,
-                                "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left.",
-                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
-                                gib(plan->kv.available_bytes));
+        return oos_arena_format(
+            arena,
+            "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; %.2f GiB are available.",
+            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
+            gib(plan->kv.available_bytes));
     }
     bool const by_states =
         plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, plan->kv_shape.block_bytes);
@@ -147,12 +145,11 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
         plan->cause = OOS_CAUSE_CONTEXT;
         uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
                        most = oos_sub(plan->budget_bytes, plan->non_kv.low);
-        return oos_arena_format(
-            arena,
-            "One request of %llu tokens needs %.2f GiB of KV cache; %.2f GiB are left, but between %.2f and "
-            "%.2f by the ranges of what is only estimated.",
-            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
-            gib(plan->kv.available_bytes), gib(least), gib(most));
+        return oos_arena_format(arena,
+                                "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; %.2f "
+                                "GiB are available (%.2f to %.2f).",
+                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
+                                gib(plan->kv.available_bytes), gib(least), gib(most));
     }
     plan->cause = OOS_CAUSE_STATE_SLOTS;
     return oos_arena_format(
@@ -169,14 +166,13 @@ static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_mom
         return plan->outside.runtime_cause;
     }
     plan->cause = graphs ? OOS_CAUSE_GRAPHS : OOS_CAUSE_GMU_HIGH;
-    return oos_arena_format(
-        arena,
-        "The KV cache takes %.2f GiB of the budget; what lies outside the budget (%s) %s fit: %.2f GiB "
-        "(%.2f to %.2f) are needed of %.2f GiB.",
-        gib(oos_ledger_bytes(&moment->ledger, OOS_OWNER_KV_CACHE)),
-        graphs ? "context, graphs" : "context, graphs, the forward peak while serving",
-        is_tight(plan) ? "may not" : "does not", gib(moment->peak_bytes), gib(moment->peak_low),
-        gib(moment->peak_high), gib(moment->limit_bytes));
+    return oos_arena_format(arena,
+                            "The KV cache takes %.2f GiB of the memory budget; what is not in the budget "
+                            "(%s) %s fit: %.2f GiB (%.2f to %.2f) are needed of %.2f GiB.",
+                            gib(oos_ledger_bytes(&moment->ledger, OOS_OWNER_KV_CACHE)),
+                            graphs ? "context, graphs" : "context, graphs, the forward peak while serving",
+                            is_tight(plan) ? "may not" : "does not", gib(moment->peak_bytes),
+                            gib(moment->peak_low), gib(moment->peak_high), gib(moment->limit_bytes));
 }
 
 static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
@@ -190,7 +186,7 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *mom
     case OOS_PHASE_KV_SIZING: return explain_kv(arena, plan);
     case OOS_PHASE_DISTRIBUTED_INIT:
         plan->cause = plan->setup->device.used_bytes ? OOS_CAUSE_OTHER_PROCESS : OOS_CAUSE_NCCL;
-        return "The communicators of this rank no longer fit beside what is on the device already.";
+        return "The communicators of this rank do not fit on top of what is on the GPU already.";
     case OOS_PHASE_MM_PROFILE:
         plan->cause = OOS_CAUSE_ENCODER;
         return oos_arena_format(arena, "The dummy images of the profile run need %.2f GiB in the encoder.",

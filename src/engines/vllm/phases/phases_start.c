@@ -134,7 +134,7 @@ static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsi
         moment, OOS_OWNER_TRIAL_KV,
         oos_amount_exact(
             trial_bytes, OOS_SOURCE_DERIVED,
-            "max_cudagraph_capture_size blocks (from 0.26: at most max_num_seqs), whatever the budget"));
+            "max_cudagraph_capture_size blocks (from vLLM 0.26: at most max_num_seqs), whatever the budget"));
     oos_moment_hold(moment, OOS_OWNER_TRIAL_GRAPHS, plan->graphs.estimate);
     moment->tried_bytes =
         setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);

@@ -59,7 +59,7 @@ static bool try_seqs(oos_search *s)
     oos_set_seqs(&t.serve, best);
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--max-num-seqs", whole(number, best),
-                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "requests at once");
+                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "concurrent requests");
 }
 
 static bool try_capture(oos_search *s)

@@ -52,7 +52,7 @@ static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 {
     const char *price = m->instead_of && !m->text ? "nothing: a switch takes no value"
                         : m->instead_of           ? "nothing: it was misspelt"
-                                                  : "the number asked for";
+                                                  : "the requested number";
     unsay(said, m->flag);
     if (m->leave_out) {
         const char *flag = oos_shown(s->arena, m->flag);

@@ -269,7 +269,7 @@ static void say_graphs(saying *w, uint64_t size)
         word(w, oos_compilation_merged(w->s->arena, given, size));
     else
         number(w, size);
-    price(w, oos_arena_format(w->s->arena, "CUDA graphs for more than %llu requests at once",
+    price(w, oos_arena_format(w->s->arena, "CUDA graphs for more than %llu concurrent requests",
                               (unsigned long long)size));
 }
 
@@ -318,10 +318,11 @@ static const char *kept(const oos_search *s, const oos_levers *levers, const oos
     uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
     const char *graphs = s->plan->setup->eager ? "" : "CUDA graphs";
     if (point->at[OOS_LEVER_GRAPHS])
-        graphs = captured == EAGER ? ""
-                                   : oos_arena_format(s->arena, "CUDA graphs for up to %llu requests at once",
-                                                      (unsigned long long)captured);
-    const char *const all[] = {length ? "context length" : "", seqs ? "requests at once" : "", graphs};
+        graphs = captured == EAGER
+                     ? ""
+                     : oos_arena_format(s->arena, "CUDA graphs for up to %llu concurrent requests",
+                                        (unsigned long long)captured);
+    const char *const all[] = {length ? "context length" : "", seqs ? "concurrent requests" : "", graphs};
     char *text = NULL;
     for (size_t i = 0; graphs && i < sizeof all / sizeof *all; i++)
         if (all[i][0])
@@ -354,7 +355,8 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_poin
     if (point->at[OOS_LEVER_SEQS]) {
         uint64_t const value = value_at(levers, point, OOS_LEVER_SEQS);
         word(&w, "--max-num-seqs"), number(&w, value);
-        price(&w, oos_arena_format(s->arena, "more than %llu requests at once", (unsigned long long)value));
+        price(&w,
+              oos_arena_format(s->arena, "more than %llu concurrent requests", (unsigned long long)value));
     }
     if (point->at[OOS_LEVER_TOKENS]) {
         word(&w, "--max-num-batched-tokens");
