@@ -7,7 +7,6 @@
 
 typedef struct oos_driver {
     bool nvlink; /* between all cards of a machine */
-    bool large;  /* the die of a data centre: more kernel images, larger library buffers */
     uint64_t context_bytes, context_low, context_high;
     uint64_t kernel_bytes;                /* a kernel at its first launch */
     uint64_t kernels_bytes, kernels_high; /* all that a profile run loads */

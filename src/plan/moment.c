@@ -1,16 +1,18 @@
 /* What every phase of a plan holds, and the device it is compared with. */
 #include "plan/moment.h"
+#include "facts/constants.h"
 
-/* What the host itself holds of a memory it shares: 121.69 GiB of GB10 had 101 GiB free on one machine (a report of 2026)
- * and more than 115.6 on another, which started with 0.95; on a card nothing is assumed. */
+/* What the host itself holds of a memory it shares; on a card nothing is assumed. */
 oos_amount oos_moment_others(const oos_plan *plan)
 {
     const oos_device_facts *device = &plan->setup->device;
     if (device->used_known || device->used_bytes || !device->unified)
         return oos_amount_exact(device->used_bytes, OOS_SOURCE_READ, "given with --gpu-used");
     uint64_t const hundredth = device->total_bytes / 100;
+    oos_constant_where const where = {.capability = device->capability, .unified = true};
+    oos_constant const share = oos_constant_at(&oos_device_constants, OOS_DEVICE_host_share, &where);
     return oos_amount_guess(
-        3 * hundredth, hundredth, 17 * hundredth,
+        share.value * hundredth, share.low * hundredth, share.high * hundredth,
         "operating system and host processes share this memory: give theirs with --gpu-used");
 }
 

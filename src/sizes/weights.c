@@ -4,6 +4,10 @@
 
 #include "sizes/lora.h"
 #include "sizes/tensors.h"
+#include "facts/constants.h"
+
+#define PERCENT(name)                                                                                        \
+    ((double)oos_constant_of(&oos_device_constants, OOS_DEVICE_##name, &(oos_constant_where){0}) / 100)
 
 enum { SHAPES_ON_STACK = 256 };
 
@@ -376,8 +380,8 @@ static void widen(const oos_model *model, oos_weights *weights)
 {
     if (weights->source == OOS_SOURCE_READ) return; /* the files tell */
     bool const experts = model->moe.experts > 0;
-    double const low = model->common ? experts ? 0.3 : 0.5 : 1,
-                 high = model->common ? experts ? 1.25 : 1.6 : 1;
+    double const low = model->common ? experts ? PERCENT(unknown_experts_low) : PERCENT(unknown_low) : 1,
+                 high = model->common ? experts ? PERCENT(unknown_experts_high) : PERCENT(unknown_high) : 1;
     if (!model->common && !model->quant_unknown) return;
     weights->source = OOS_SOURCE_ESTIMATED;
     weights->loaded_low = times(weights->loaded_low, model->quant_unknown ? low / 8 : low);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/check_fitted.py: a constant from one start that is no range, or that nobody listed, fails."""
+"""tools/check_fitted.py: a constant from one source without a range, one more from few sources, one written as a number, or one that a comment alone knows fails."""
 import json
 import os
 import subprocess
@@ -8,13 +8,18 @@ import tempfile
 import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "check_fitted.py")
-ONE = {"name": "a term", "in": "src/plan/a.c term", "sources": 3, "range": False}
+ROW = {"value": 100, "starts": 4, "sources": 3, "of": "four starts"}
+FEW = {"value": 100, "low": 50, "high": 200, "starts": 1, "sources": 1, "of": "one start"}
 
 
 class Fitted(unittest.TestCase):
-    def check(self, constants, code="static int term(void)\n{\n    return 5;\n}\n", other=""):
+    def check(self, *rows, code="", fitted="a_term"):
+        constants = [{"id": "a_term" if i == 0 else "term_%d" % i, "meaning": "a term", "unit": "MiB", "rows": [row]} for i, row in enumerate(rows)]
+        tables = {"schema": "oomsight.constants/1", "constants": []}
         with tempfile.TemporaryDirectory() as root:
-            for path, text in (("tools/fitted.json", json.dumps(constants)), ("src/plan/a.c", code), ("src/plan/b.c", other),
+            for path, text in (("data/constants.json", json.dumps(dict(tables, constants=constants))), ("data/engines/vllm/constants.json", json.dumps(tables)),
+                               ("data/engines/sglang/constants.json", json.dumps(tables)), ("src/engines/b.c", code),
+                               ("tools/fitted.json", json.dumps([{"name": "a term", "constant": fitted}])),
                                ("tools/ratchets.json", '{"fitted constants with few sources": 1}')):
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as f:
@@ -23,28 +28,28 @@ class Fitted(unittest.TestCase):
         return done.returncode, done.stdout
 
     def test_three_sources_pass_and_a_range_of_fewer_does(self):
-        self.assertEqual(self.check([ONE])[0], 0)
-        self.assertEqual(self.check([dict(ONE, sources=1, range=True)])[0], 0)
+        self.assertEqual(self.check(ROW)[0], 0)
+        self.assertEqual(self.check(FEW)[0], 0)
 
     def test_one_source_without_a_range_fails(self):
-        code, out = self.check([dict(ONE, sources=1)])
+        code, out = self.check(dict(ROW, sources=1))
         self.assertEqual(code, 1)
-        self.assertIn("few sources and no range: 1, at most 0", out)
+        self.assertIn("a_term: 1 sources and no range", out)
 
     def test_more_constants_of_few_sources_fail(self):
-        self.assertEqual(self.check([dict(ONE, sources=1, range=True)] * 2)[0], 1)
+        self.assertIn("few sources: 2, at most 1", self.check(FEW, FEW)[1])
 
-    def test_an_entry_that_names_nothing_fails(self):
-        for change, words in (({"in": "src/plan/c.c term"}, "no file"), ({"in": "src/plan/a.c other"}, "has no other"), ({"sources": None}, "neither")):
-            code, out = self.check([dict(ONE, **change)])
-            self.assertEqual(code, 1)
-            self.assertIn(words, out)
+    def test_a_fit_of_no_table_fails(self):
+        self.assertIn("no table has nobody", self.check(ROW, fitted="nobody")[1])
+
+    def test_bytes_written_as_a_number_fail(self):
+        self.assertIn("bytes written as numbers in engines and sizes: 1, at most 0", self.check(ROW, code="return 5 * OOS_MIB;\n")[1])
 
     def test_a_constant_that_nobody_listed_fails(self):
         for words in ("from one start of\n * 0.20.2", "8 was chosen, not measured", "two starts, one source"):
-            code, out = self.check([ONE], other="/* %s */\n" % words)
+            code, out = self.check(ROW, code="/* %s */\n" % words)
             self.assertEqual(code, 1, words)
-            self.assertIn("src/plan/b.c:1", out)
+            self.assertIn("src/engines/b.c:1", out)
 
 
 if __name__ == "__main__":

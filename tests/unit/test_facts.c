@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "facts/constants.h"
 #include "facts/driver.h"
 #include "facts/gpu.h"
 #include "facts/version.h"
@@ -83,6 +84,37 @@ static void a_graph_takes_half_on_hopper_from_torch_2_9_on(void **state)
     assert_int_equal(oos_driver_of(89, &none, 9).graph_node_bytes, 12 * OOS_KIB);
 }
 
+/* A row holds where the table says; ends are asked for one by one; outside of every row there is nothing. */
+static void a_constant_is_the_row_of_its_place(void **state)
+{
+    (void)state;
+    static const oos_constant_row rows[] = {
+        {{0, 89}, {0, 999}, {0, 2}, 0, UINT64_MAX, -1, -1, {10, 5, 20, 1}},
+        {{90, 999}, {9, 999}, {0, 2}, OOS_VERSION(0, 18, 0), OOS_VERSION(0, 19, 0), 1, 0, {30, 15, 60, 2}}};
+    static const uint16_t first[] = {0, 1, 2};
+    static const oos_constants table = {rows, first, 2};
+    oos_constant_where where = {.capability = 89, .ranks = 2};
+    assert_int_equal(oos_constant_of(&table, 0, &where), 10);
+    where.end = OOS_CONSTANT_LOW;
+    assert_int_equal(oos_constant_of(&table, 0, &where), 5);
+    where.end = OOS_CONSTANT_HIGH;
+    assert_int_equal(oos_constant_of(&table, 0, &where), 20);
+    where.capability = 90;
+    assert_int_equal(oos_constant_of(&table, 0, &where), 0);
+    where.version = OOS_VERSION(0, 18, 1), where.nvlink = true;
+    assert_int_equal(oos_constant_of(&table, 1, &where), 60); /* no minor: the newest torch */
+    where.torch_minor = 8;
+    assert_int_equal(oos_constant_of(&table, 1, &where), 0);
+    where.torch_minor = 9, where.version = OOS_VERSION(0, 19, 0);
+    assert_int_equal(oos_constant_of(&table, 1, &where), 0);
+    where.version = OOS_VERSION(0, 18, 0), where.unified = true;
+    assert_int_equal(oos_constant_of(&table, 1, &where), 0);
+    where.unified = false, where.ranks = 3;
+    assert_int_equal(oos_constant_of(&table, 1, &where), 0);
+    where.ranks = UINT64_MAX;
+    assert_int_equal(oos_constant_at(&table, 2, &where).sources, 0);
+}
+
 static void a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away(void **state)
 {
     (void)state;
@@ -102,6 +134,7 @@ int main(void)
         cmocka_unit_test(versions_are_ordered_and_a_dev_build_is_older_than_its_release),
         cmocka_unit_test(a_board_on_the_bus_has_no_nvlink_whatever_its_family),
         cmocka_unit_test(a_graph_takes_half_on_hopper_from_torch_2_9_on),
+        cmocka_unit_test(a_constant_is_the_row_of_its_place),
         cmocka_unit_test(a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away),
         cmocka_unit_test(a_gpu_is_found_by_any_usual_spelling_with_a_count),
     };

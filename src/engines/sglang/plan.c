@@ -3,6 +3,15 @@
 #include "engines/sglang/sglang.h"
 #include "plan/moment.h"
 #include "sizes/torch_segments.h"
+#include "facts/constants.h"
+
+enum {
+#define CONSTANT(name) SGLANG_##name,
+#include "engines/sglang/constants.def"
+#undef CONSTANT
+};
+extern const oos_constants sglang_constants;
+#define VALUE(name) oos_constant_of(&sglang_constants, SGLANG_##name, &(oos_constant_where){0})
 
 #include <math.h>
 
@@ -338,9 +347,10 @@ static void graphs_of(const sglang_setup *s, bool latent, oos_graphs *graphs)
         mib += latent ? s->rules->reserve_latent_graphs_mib
                       : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
     uint64_t const bytes = oos_u64_from(mib * (double)OOS_MIB);
-    graphs->taken =
-        bytes ? oos_amount_guess(bytes, 0, oos_mul(bytes, 2), "the engine's own allowance for its graphs")
-              : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+    graphs->taken = bytes ? oos_amount_guess(bytes, oos_mul(bytes, VALUE(graphs_low)) / 100,
+                                             oos_mul(bytes, VALUE(graphs_high)) / 100,
+                                             "the engine's own allowance for its graphs")
+                          : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
 }
 
 static oomsight_status capture(work *w, oomsight_error *reterr)
@@ -534,8 +544,9 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     OOS_TRY(oos_activation_of(w->arena, forward, &plan->backend, 0, &plan->activation, reterr));
     OOS_TRY(oos_outside_of(w->arena, forward, &plan->backend, 0, &plan->outside, reterr));
     if (plan->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
-        plan->outside.nccl = oos_amount_guess(500 * OOS_MIB, 0, oos_setup_driver(setup).communicators_high,
-                                              "NCCL communicators and all-reduce buffers");
+        plan->outside.nccl =
+            oos_amount_guess(VALUE(communicators), 0, oos_setup_driver(setup).communicators_high,
+                             "NCCL communicators and all-reduce buffers");
     graphs_of(w->sglang, setup->model->mla, &plan->graphs);
     w->pool = sglang_pool_of(w->sglang->request, setup);
     w->free = free_before(plan);

@@ -1,10 +1,14 @@
 /* CUDA graphs: how many, of how many nodes, what they take of the driver (D) and of PyTorch (T), what the engine estimates
  * before it sizes the cache, and what it prints afterwards. The counts are exact; the bytes of a graph, a node and a
- * captured collective are fitted on measured starts (tools/fitted.json lists them, docs/evidence/accuracy.md says how well). */
+ * captured collective are fitted on measured starts (data/constants.json and constants.json of the engine; docs/evidence/accuracy.md says how
+ * well). */
 #include "engines/vllm/graphs.h"
 #include "engines/vllm/activation/activation.h"
+#include "engines/vllm/constants.h"
 
-static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_percent, const char *how)
+#define VALUE(name) vllm_value(setup, VLLM_##name)
+
+static oos_amount guess(uint64_t bytes, uint64_t low_percent, uint64_t high_percent, const char *how)
 {
     return oos_amount_guess(bytes, bytes / 100 * low_percent, oos_mul(bytes / 100, high_percent), how);
 }
@@ -82,13 +86,7 @@ static uint64_t indexer_logits(const oos_setup *setup, graph_count count)
     return oos_mul(oos_mul(oos_min(setup->capture_top, decode), positions), 4);
 }
 
-/* Nodes of one layer in tenths: kernels between and with attention, counted on a stand-in device (docs/evidence/sweep.md has the counts by mode) for
- * dense layers (9.6, half for the mixer and half for the MLP), experts (17.0; from 0.28 on 15.0) and latent attention (4.7 more than attention,
- * from 0.28 on 3.3). Fitted: MXFP4 experts on 9.0, which OpenAI's kernels route and sort in many small steps, 36 (0.12.0, two models of one
- * source: 33 and 40); gated delta nets 55 before torch 2.9 (0.10.2, TP 2) and 3 more than attention since, their core being outside of the
- * pieces (0.19.0 to 0.29.0, five starts of five sources on L40S, 3090 and 12.0: 11 to 15 a dense layer); with experts 9 more than those have,
- * fitted on the known starts (4 layers of Qwen3-Next, counted: 21 and 23 a layer in the two modes); 18 more for LoRA and 22 more for
- * bitsandbytes (0.8.5 to 0.11.2, four sources). */
+/* Nodes of one layer in tenths: kernels between and with attention. */
 static bool mxfp4_experts(const oos_model *model)
 {
     for (size_t i = 0; i < model->quant_count; i++)
@@ -113,16 +111,21 @@ static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
     oos_mixer const mixer = model->attentions[layer->attention].mixer;
     const char *asked = setup->serve->quantization, *own = model->quant_method;
     bool const fewer = setup->rules->fewer_nodes;
-    uint64_t nodes = !layer->moe ? 96 : fewer ? 150 : 170;
-    if (mixer == OOS_MIXER_NONE || !has_feed(model, layer)) nodes -= 48;
-    if (mixer == OOS_MIXER_MLA) nodes += fewer ? 33 : 47;
-    if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = 360;
-    if (layer->moe && oos_layer_matrix(model, layer, "mlp.gate_up_proj")) nodes += 60; /* Gemma 4: both */
-    if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) /* their experts have a shared one beside them */
-        nodes = setup->rules->torch_minor >= 9 ? nodes + (layer->moe ? 90 : 30) : 550;
-    if (setup->loras) nodes += 184;
+    uint64_t nodes = VALUE(nodes_dense);
+    if (layer->moe) nodes = fewer ? VALUE(nodes_experts_fewer) : VALUE(nodes_experts);
+    if (mixer == OOS_MIXER_NONE || !has_feed(model, layer)) nodes = oos_sub(nodes, VALUE(nodes_half));
+    if (mixer == OOS_MIXER_MLA) nodes += fewer ? VALUE(nodes_latent_fewer) : VALUE(nodes_latent);
+    if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = VALUE(nodes_mxfp4);
+    if (layer->moe && oos_layer_matrix(model, layer, "mlp.gate_up_proj"))
+        nodes += VALUE(nodes_mlp_beside); /* Gemma 4: both */
+    if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) {
+        /* from torch 2.9 their core is outside of the pieces */
+        uint64_t const more = layer->moe ? VALUE(nodes_delta_experts) : VALUE(nodes_delta);
+        nodes = setup->rules->torch_minor >= 9 ? nodes + more : VALUE(nodes_delta_old);
+    }
+    if (setup->loras) nodes += VALUE(nodes_lora);
     if ((asked && strcmp(asked, "bitsandbytes") == 0) || (own && strcmp(own, "bitsandbytes") == 0))
-        nodes += 220;
+        nodes += VALUE(nodes_bitsandbytes);
     return nodes;
 }
 
@@ -166,10 +169,8 @@ static bool custom_all_reduce(const oos_setup *setup, bool nvlink)
     return setup->tp == 2 && !(setup->device.name && strstr(setup->device.name, "GeForce"));
 }
 
-/* What the driver takes (facts/driver.c). A captured NCCL collective 200 KiB before torch 2.9 (0.8.3 to 0.10.1, four starts); then 120 on 8.x
- * (0.13 to 0.19, three starts of three sources on L40S and a 4090 of 48 GB: 114, 147, 190) and on 9.0 without NVLink (0.25.0, one start, TP 4:
- * 2.04 GiB where 0.80 are without), with NVLink (0.20.0, no custom all-reduce) and on 12.0 (0.27.0) a plain node. A custom all-reduce 40 KiB
- * (0.10.1, TP 2), then a plain node. */
+/* What the driver takes (facts/driver.c), and a captured collective: from torch 2.9 a plain node where it is the engine's own, and on devices
+ * whose links NCCL captures so. */
 typedef struct cost {
     uint64_t graph, node, collective;
 } cost;
@@ -179,10 +180,12 @@ static cost cost_of(const oos_setup *setup)
     oos_driver const driver = oos_setup_driver(setup);
     cost c = {.graph = driver.graph_bytes, .node = driver.graph_node_bytes};
     bool const custom = custom_all_reduce(setup, driver.nvlink), newer = setup->rules->torch_minor >= 9;
-    c.collective = (custom ? 40 : newer ? 120 : 200) * OOS_KIB;
     bool const large =
         setup->device.capability / 10 == 8 || (setup->device.capability == 90 && !driver.nvlink);
-    if (newer && (custom || !large)) c.collective = c.node;
+    if (newer && (custom || !large))
+        c.collective = c.node;
+    else
+        c.collective = custom ? VALUE(collective_custom) : VALUE(collective_captured);
     if (setup->tp <= 1) c.collective = 0;
     return c;
 }
@@ -203,45 +206,38 @@ static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *ba
     uint64_t const rows =
         count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
     uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
-    /* 12.x: 3 to 45 MiB in two starts with few sizes (0.18, 0.23) */
-    uint64_t const begin = (setup->device.capability / 10 == 10   ? 150
-                            : setup->device.capability / 10 == 12 ? 20
-                                                                  : 60) *
-                           OOS_MIB;
     uint64_t const attention = oos_add(split_bytes(setup, backend, count), indexer_logits(setup, count));
-    return oos_add(oos_add(pool, attention), begin);
+    return oos_add(oos_add(pool, attention), VALUE(capture_begin));
 }
 
-/* FlashInfer: each metadata builder has a workspace, and a wrapper of 8 MiB for every whole graph. TensorRT-LLM's kernels on
+/* FlashInfer: each metadata builder has a workspace, and a wrapper for every whole graph. TensorRT-LLM's kernels on
  * 10.x need no wrapper, and their workspace is there before the estimate is made. */
 static uint64_t wrapper_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count,
                               uint64_t builders, bool *ret_before)
 {
     *ret_before = setup->device.capability / 10 == 10;
     if (!backend->name || strcmp(backend->name, "FLASHINFER") != 0) return 0;
-    uint64_t const wrappers = *ret_before ? 0 : oos_mul(count.full_sizes, 8 * OOS_MIB);
+    uint64_t const wrappers = *ret_before ? 0 : oos_mul(count.full_sizes, VALUE(wrapper_bytes));
     return oos_mul(builders, oos_add(backend->workspace_bytes, wrappers));
 }
 
-/* The engine before V1: one graph of every size, 16 KiB a node (0.8.1 to 0.8.5, eight starts of three sources, 11 to 29). */
+/* The engine before V1: one graph of every size. */
 static uint64_t first_engine_bytes(const oos_setup *setup, graph_count count)
 {
     uint64_t const nodes = oos_mul(count.full_sizes, stage_nodes(setup));
     uint64_t const collectives =
         setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup).collective) : 0;
-    return oos_add(oos_add(oos_mul(nodes, 16 * OOS_KIB), collectives), 20 * OOS_MIB);
+    return oos_add(oos_add(oos_mul(nodes, VALUE(first_engine_node)), collectives), VALUE(first_engine_begin));
 }
 
 /* profile_cudagraph_memory(): the larger first capture, and for each kind its second one for the rest. The older runner's second still makes
- * the pool grow, which later ones do not: where estimate and capture are both printed (0.18 to 0.23, eight starts of seven sources), the
- * former has 0 to 2.8 MiB more for every further size. None of them is on 10.x, where the one start that tells (0.20.2, GB200) has no room for it. */
+ * the pool grow, which later ones do not. */
 static uint64_t estimate(const oos_setup *setup, graph_count count, uint64_t first, uint64_t piece,
                          uint64_t full)
 {
-    bool const seen = setup->device.capability / 10 != 10 && !setup->device.unified;
-    uint64_t const grows = setup->v2_runner || !seen ? 0 : OOS_MIB;
-    uint64_t const pieces = oos_mul(oos_sub(count.sizes, 1), oos_max(oos_add(piece, grows), OOS_MIB));
-    uint64_t const whole = oos_mul(oos_sub(count.full_sizes, 1), oos_max(oos_add(full, grows), OOS_MIB));
+    uint64_t const grows = setup->v2_runner ? 0 : VALUE(estimate_growth), least = VALUE(estimate_least);
+    uint64_t const pieces = oos_mul(oos_sub(count.sizes, 1), oos_max(oos_add(piece, grows), least));
+    uint64_t const whole = oos_mul(oos_sub(count.full_sizes, 1), oos_max(oos_add(full, grows), least));
     return oos_add(oos_add(first, oos_max(count.sizes ? piece : 0, count.full_sizes ? full : 0)),
                    oos_add(count.sizes ? pieces : 0, count.full_sizes ? whole : 0));
 }
@@ -268,7 +264,8 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     graph_count const count = count_graphs(setup);
     if (count.pieces == 0 && count.whole == 0) return;
     if (oos_activation_first_engine(setup)) {
-        ret_graphs->taken = guess(first_engine_bytes(setup, count), 60, 250, "graphs of every size x layers");
+        ret_graphs->taken = guess(first_engine_bytes(setup, count), VALUE(first_engine_low),
+                                  VALUE(first_engine_high), "graphs of every size x layers");
         return;
     }
     uint64_t const stage = stage_nodes(setup);
@@ -280,14 +277,11 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     uint64_t const pool = torch_bytes(setup, backend, count);
     uint64_t const first = oos_add(pool, before ? 0 : wrappers);
     uint64_t const objects = oos_add(oos_mul(count.sizes, piece), oos_mul(count.full_sizes, full));
-    bool const wanders = setup->device.unified; /* there the engine reads the host's free memory */
-    unsigned const most =
-        setup->device.capability / 10 == 10 ? 300 : 160; /* one start on 10.x: up to the bytes of 9.0 */
-    ret_graphs->taken = guess(oos_add(objects, oos_add(pool, wrappers)), wanders ? 10 : 65,
-                              wanders ? 300 : most, "graphs, their nodes, and the pool of the largest size");
+    ret_graphs->taken = guess(oos_add(objects, oos_add(pool, wrappers)), VALUE(graphs_low),
+                              VALUE(graphs_high), "graphs, their nodes, and the pool of the largest size");
     if (estimates(setup))
         ret_graphs->estimate =
-            guess(estimate(setup, count, first, piece, full), wanders ? 20 : 65, wanders ? 600 : 150,
+            guess(estimate(setup, count, first, piece, full), VALUE(estimate_low), VALUE(estimate_high),
                   "first capture, and the second of each kind for all other sizes");
     /* an all-reduce of more than a few MiB writes into a new tensor: three starts of two sources (0.11.2, 0.12) print 0.16 to 0.25 GiB less
      * than without that column, starts on one GPU do not */
@@ -295,11 +289,12 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     uint64_t const reduced = setup->tp > 1 ? oos_mul(rows, setup->model->hidden) : 0;
     if (warmed_before(setup))
         ret_graphs->not_printed =
-            guess(oos_add(forward_bytes, reduced), 80, 120,
+            guess(oos_add(forward_bytes, reduced), VALUE(not_printed_low), VALUE(not_printed_high),
                   "segments of the warm-up forward, given back while capture is measured");
     /* The newer runner captures every piece while it estimates and drops the graphs; the driver keeps their memory, so that the capture that
      * counts finds it there: 0.62 and 0.30 GiB in one start of 0.29.0, 0.43 and 0.23 in one of 0.31.0. */
     if (setup->v2_runner && estimates(setup))
-        ret_graphs->not_printed = guess(oos_mul(count.sizes, piece), 80, 120,
-                                        "pieces captured for the estimate, whose memory the driver keeps");
+        ret_graphs->not_printed =
+            guess(oos_mul(count.sizes, piece), VALUE(not_printed_low), VALUE(not_printed_high),
+                  "pieces captured for the estimate, whose memory the driver keeps");
 }

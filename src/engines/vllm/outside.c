@@ -1,7 +1,10 @@
 /* Memory outside PyTorch's allocator, and what serving takes beside the budget. Each constant is a fit on measured starts
- * (docs/evidence/accuracy.md says how well). CUDA graphs are in graphs.c. */
+ * (constants.json; docs/evidence/accuracy.md says how well). CUDA graphs are in graphs.c. */
 #include "engines/vllm/outside.h"
 #include "engines/vllm/activation/activation.h"
+#include "engines/vllm/constants.h"
+
+#define FITTED(name) vllm_constant_of(setup, VLLM_##name)
 
 static oos_amount guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
 {
@@ -26,29 +29,21 @@ static uint64_t communicators_of(const oos_setup *setup)
            (experts && oos_mul(setup->tp, setup->dp) > 1) + (rules->world_group_eager && ranks > 1);
 }
 
-/* Communicators and the custom all-reduce buffers. Free memory at the start of TP 4, less a context: 1.02 GiB of a dense model on H100 (0.25.0:
- * two communicators), 1.50 of experts on GH200 and 2.00 with decode context parallelism (0.26: three and four), 1.88 on GB200 (three), 0.9 on
- * A30 (0.11.0: two), 0.40 on RTX PRO 6000 (0.27.0: three). NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over
- * NVLink. Before 0.11 they come after the engine's first look and count as its own growth; what was left unexplained there was 0.05
- * (A100 80 GB, TP 2) to 0.9 GiB (A100 40 GB, TP 2). */
+/* Communicators and the custom all-reduce buffers. NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over NVLink.
+ * Before 0.11 they come after the engine's first look and count as its own growth. */
 static oos_amount nccl_of(const oos_setup *setup, const oos_driver *driver)
 {
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     if (ranks <= 1 && setup->dp <= 1) return oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
     uint64_t const bytes = setup->rules->nccl_before_snapshot
                                ? oos_mul(communicators_of(setup), driver->communicator_bytes)
-                               : 200 * OOS_MIB;
+                               : FITTED(communicators_late).value;
     return guess(bytes, 0, oos_max(driver->communicators_high, oos_mul(bytes, 5) / 4),
                  "NCCL communicators and all-reduce buffers");
 }
 
-/* "non-torch forward increase": kernel images (facts/driver.c) and the stack of spilling kernels. The first large all-reduce adds NCCL's
- * buffers: next to nothing on A30 and GH200 (0.1, once 0.6), 1.0 GiB on 8 H100, 2.2 on 4 H100 without the custom
- * all-reduce. On unified memory the engine's own host memory is taken from the same free bytes: 1.4
- * to 7 GiB on GB10, half of 13 starts below 3.3. */
 /* Experts in MXFP4 on Hopper with torch 2.8 (before, Marlin runs them): the layout is not swizzled, and Triton's kernel for it spills. CUDA keeps
- * the local memory of every thread that can be resident: 2,048 a multiprocessor. Two starts of GPT-OSS-120B with 0.11.0 on
- * one H100: 9.8 GiB outside PyTorch when it ran out, and 8.6 GiB less cache than the rest explains, 33 KiB a thread. */
+ * the local memory of every thread that can be resident: 2,048 a multiprocessor. */
 static uint64_t mxfp4_spill(const oos_setup *setup)
 {
     if (setup->device.capability != 90 || setup->rules->torch_minor != 8) return 0;
@@ -56,7 +51,7 @@ static uint64_t mxfp4_spill(const oos_setup *setup)
     for (size_t i = 0; i < setup->model->quant_count; i++)
         mxfp4 = mxfp4 || setup->model->quants[i].kind == OOS_QUANT_MXFP4;
     uint64_t const units = setup->device.sms ? setup->device.sms : 132;
-    return mxfp4 ? oos_mul(oos_mul(units, 2048), 33 * OOS_KIB) : 0;
+    return mxfp4 ? oos_mul(oos_mul(units, 2048), FITTED(mxfp4_spill).value) : 0;
 }
 
 /* Gated delta nets: from 0.18 the profile run tries every variant of their Triton kernels (_warmup_prefill_kernels), and on 12.x some of them
@@ -68,41 +63,43 @@ static uint64_t delta_spill(const oos_setup *setup)
     for (size_t i = 0; i < setup->model->attention_count; i++)
         delta = delta || setup->model->attentions[i].mixer == OOS_MIXER_GDN;
     uint64_t const units = setup->device.sms ? setup->device.sms : 170;
-    return delta ? oos_mul(oos_mul(units, 1536), setup->rules->delta_spill_bytes) : 0;
+    return delta ? oos_mul(oos_mul(units, 1536), FITTED(delta_spill).value) : 0;
 }
 
-/* NCCL's buffers of the first large all-reduce on 9.0, from 0.11: 0.45 GiB at TP 2 (two starts of 0.12, one source), 0.5 at TP 4 (0.25,
- * 0.26; two sources), 0.9 at TP 8 (0.19.1, eager). Before 0.11 the communicators come later and count here. On 10.x
- * nothing was seen in one start and 0.85 GiB in another (0.20.2, 0.26.0, TP 4). Next to nothing on A30 and other parts without NVLink. */
+/* NCCL's buffers of the first large all-reduce. Before 0.11 the communicators come later and count here. Next to nothing on A30 and other
+ * parts without NVLink. */
 static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
 {
     unsigned const capability = setup->device.capability;
     *ret_high = 0;
     if (setup->tp <= 1) return 0;
-    if (capability / 10 == 10) *ret_high = OOS_GIB;
+    if (capability / 10 == 10) *ret_high = FITTED(first_reduce_10x).high;
     if (capability != 90) return 0;
-    uint64_t bytes = (setup->tp <= 2 ? 450 : setup->tp <= 4 ? 500 : 900) * OOS_MIB;
-    if (!setup->rules->nccl_before_snapshot) bytes = OOS_GIB;
-    if (!setup->eager) bytes = oos_add(bytes, setup->rules->compiled_collectives_mib * OOS_MIB);
-    *ret_high = oos_max(oos_mul(bytes, 3) / 2, oos_add(bytes, 400 * OOS_MIB));
+    uint64_t bytes =
+        (setup->rules->nccl_before_snapshot ? FITTED(first_reduce) : FITTED(first_reduce_late)).value;
+    if (!setup->eager) bytes = oos_add(bytes, FITTED(compiled_reduce).value);
+    *ret_high = oos_max(oos_mul(bytes, 3) / 2, oos_add(bytes, FITTED(first_reduce_more).value));
     return bytes;
 }
 
+/* "non-torch forward increase": kernel images (facts/driver.c), NCCL's buffers, the stack of spilling kernels; on unified memory the engine's
+ * own host memory is taken from the same free bytes. */
 static oos_amount growth_of(const oos_setup *setup, const oos_driver *driver)
 {
     uint64_t bytes = driver->kernels_bytes, high = driver->kernels_high;
     uint64_t low = 0, collectives_high;
     uint64_t const collectives = collectives_of(setup, &collectives_high);
     if (setup->device.capability == 90) {
-        bytes = oos_add(bytes, setup->rules->more_kernels_mib * OOS_MIB);
-        high = oos_add(high, setup->rules->more_kernels_mib * OOS_MIB);
+        uint64_t const more = FITTED(more_kernels).value;
+        bytes = oos_add(bytes, more);
+        high = oos_add(high, more);
     }
     bytes = oos_add(bytes, collectives);
     low = oos_add(low, collectives / 2);
     high = oos_add(high, collectives_high);
     if (setup->device.unified) {
-        bytes = oos_add(bytes, 3 * OOS_GIB);
-        high = oos_add(high, 7 * OOS_GIB);
+        bytes = oos_add(bytes, FITTED(unified_growth).value);
+        high = oos_add(high, FITTED(unified_growth).high);
     }
     uint64_t const spill = oos_add(mxfp4_spill(setup), delta_spill(setup));
     return guess(oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, oos_mul(spill, 3) / 2),
@@ -127,9 +124,9 @@ static bool flex_mask(const oos_setup *setup, const oos_backend_choice *backend,
         return false;
     uint64_t const mask = oos_mul(round128(setup->max_num_batched_tokens), round128(kv_tokens));
     uint64_t const tables = oos_mul(oos_mul(setup->max_num_seqs, kv_tokens / 16), 8);
-    uint64_t const growth = oos_min(oos_mul(tables, 40), OOS_GIB);
+    uint64_t const growth = oos_min(oos_mul(tables, FITTED(flex_tables).value), FITTED(flex_most).value);
     uint64_t const bytes = oos_add(mask, growth);
-    *ret_growth = guess(bytes, mask, oos_add(bytes, 512 * OOS_MIB),
+    *ret_growth = guess(bytes, mask, oos_add(bytes, FITTED(flex_more).value),
                         "mask of batch tokens x KV tokens, and tables of every step");
     return true;
 }
@@ -147,7 +144,8 @@ static oos_amount runtime_of(const oos_setup *setup, const oos_backend_choice *b
     /* capture has taken FlashInfer's workspace already */
     bool const captured = !setup->eager && backend->name && strcmp(backend->name, "FLASHINFER") == 0;
     uint64_t const workspace = captured ? 0 : backend->workspace_bytes;
-    return guess(oos_add(workspace, 64 * OOS_MIB), 0, oos_add(workspace, 400 * OOS_MIB),
+    return guess(oos_add(workspace, FITTED(serving_growth).value), 0,
+                 oos_add(workspace, FITTED(serving_growth).high),
                  "attention workspaces, kernels first used under load, fragmentation");
 }
 

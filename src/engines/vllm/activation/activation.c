@@ -2,6 +2,9 @@
  * the largest one decides; workspaces and the encoder's outputs stay alive beside them. The moments themselves are in
  * activation_layers.c, activation_sampler.c and activation_encoder.c, the runner's buffers in activation_buffers.c. */
 #include "engines/vllm/activation/activation_parts.h"
+#include "engines/vllm/constants.h"
+
+#define VALUE(name) vllm_value(setup, VLLM_##name)
 
 static bool quantised_as(const oos_setup *setup, const char *method)
 {
@@ -57,9 +60,10 @@ static void batch_of(const oos_setup *setup, const oos_backend_choice *backend, 
 
 /* Error bars, from the whole starts of 0.32.0 on a stand-in device (docs/evidence/accuracy.md): the forward is within 5 % or
  * 0.05 GiB there; a compiled forward and older releases are less well known. */
-static oos_amount guess(uint64_t bytes, unsigned low_percent, unsigned high_percent, const char *how)
+static oos_amount guess(const oos_setup *setup, uint64_t bytes, uint64_t low_percent, uint64_t high_percent,
+                        const char *how)
 {
-    uint64_t const slack = 32 * OOS_MIB;
+    uint64_t const slack = VALUE(activation_slack);
     uint64_t const low = oos_sub(bytes, oos_add(bytes / 100 * low_percent, slack));
     uint64_t const high = oos_add(bytes, oos_add(oos_mul(bytes / 100, high_percent), slack));
     return bytes == 0 ? oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL)
@@ -94,7 +98,8 @@ bool oos_activation_compile_open(const oos_setup *setup)
 static uint64_t cold_copies(const oos_setup *setup)
 {
     uint64_t const most = setup->rules->cold_embeddings;
-    return setup->device.capability / 10 == 8 && setup->model->hidden > 3072 ? oos_min(most, 1) : most;
+    return setup->device.capability / 10 == 8 && setup->model->hidden > VALUE(cold_width) ? oos_min(most, 1)
+                                                                                          : most;
 }
 
 static uint64_t cold_embedding(const oos_batch *batch)
@@ -139,24 +144,26 @@ static void peaks_of(const oos_batch *batch, oos_layer_peak layers, oos_activati
     uint64_t const least = oos_max(oos_max(oos_max(in_layers, in_encoder), in_compile),
                                    oos_add(oos_add(sampler_low, retained), oos_add(outputs, inputs)));
 
-    /* 8 was chosen, not measured: with 12 the printed KV range is wider than 3 % of the device in the middle, and holds no more starts */
-    unsigned const spread = batch->compiled ? 8 : 5;
-    unsigned const most_spread = peak > warm ? 5 : spread; /* an embedding is known to its size */
+    uint64_t const spread = batch->compiled ? VALUE(spread_compiled) : VALUE(spread_eager);
+    uint64_t const most_spread =
+        peak > warm ? VALUE(spread_cold) : spread; /* an embedding is known to its size */
     *ret_activation = (oos_activation){
-        .forward =
-            guess(layers.moment, spread, spread, "columns alive at the busiest instant of a layer x tokens"),
-        .sampler =
-            guess(sampler, spread, spread, "hidden states, and the copies of the logits that live at once"),
-        .warmup = guess(batch->last ? oos_activation_sampler_warmup(batch) : 0, 15, 15,
-                        "logits of the warm-up, which asks for top-k and top-p"),
-        .encoder = guess(encoder, 15, 25, "vision encoder on the largest dummy images"),
-        .encoder_cache = guess(outputs, 5, 5, "encoder outputs kept during the run"),
-        .peak =
-            guess(peak, most_spread, most_spread, "peak of encoder, forward and sampler, with what stays"),
-        .retained =
-            guess(retained, 0, 10, "workspaces of experts, sparse attention and cuBLAS stay after the run"),
-        .persistent =
-            guess(oos_activation_buffers(batch), 5, 10, "the runner's input rows, penalties and bitmasks"),
+        .forward = guess(setup, layers.moment, spread, spread,
+                         "columns alive at the busiest instant of a layer x tokens"),
+        .sampler = guess(setup, sampler, spread, spread,
+                         "hidden states, and the copies of the logits that live at once"),
+        .warmup = guess(setup, batch->last ? oos_activation_sampler_warmup(batch) : 0, VALUE(spread_warmup),
+                        VALUE(spread_warmup), "logits of the warm-up, which asks for top-k and top-p"),
+        .encoder = guess(setup, encoder, VALUE(spread_encoder_low), VALUE(spread_encoder_high),
+                         "vision encoder on the largest dummy images"),
+        .encoder_cache = guess(setup, outputs, VALUE(spread_cache), VALUE(spread_cache),
+                               "encoder outputs kept during the run"),
+        .peak = guess(setup, peak, most_spread, most_spread,
+                      "peak of encoder, forward and sampler, with what stays"),
+        .retained = guess(setup, retained, 0, VALUE(spread_retained),
+                          "workspaces of experts, sparse attention and cuBLAS stay after the run"),
+        .persistent = guess(setup, oos_activation_buffers(batch), VALUE(spread_buffers_low),
+                            VALUE(spread_buffers_high), "the runner's input rows, penalties and bitmasks"),
         .layers = layers};
     oos_amount *in_sampling = &ret_activation->sampler, *most = &ret_activation->peak;
     if (sampler_low < sampler) { /* which of the two is not known: the range has both */

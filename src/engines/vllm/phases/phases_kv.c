@@ -1,6 +1,9 @@
 /* Sizing the cache: what the engine counts as not KV, what is left, and whether it is content with that. */
 #include "plan/moment.h"
 #include "engines/vllm/phases/phases.h"
+#include "engines/vllm/constants.h"
+
+#define VALUE(name) vllm_value(plan->setup, VLLM_##name)
 
 #include <math.h>
 
@@ -73,14 +76,20 @@ static void judge(const oos_plan *plan, oos_limit limit, oos_moment *moment)
 }
 
 /* What no term explains takes memory more often than it gives some: of the plans that are off by a hundredth of the device, and whose
- * sampler is known, 18 of 23 foresaw too much for the cache. So 1.1 hundredths of the device, at least 260 MiB, on that side, and half a
- * hundredth, at least 160 MiB, on the other. Chosen on two sets of measured starts (docs/evidence/accuracy.md). Independent of the rows,
- * so it adds as a square. Twice as much of a release that nobody has run. */
+ * sampler is known, 18 of 23 foresaw too much for the cache. So the range is wider on that side (docs/evidence/accuracy.md). Independent of
+ * the rows, so it adds as a square. Twice as much of a release that nobody has run. */
+static uint64_t share_of(const oos_setup *setup, uint64_t least, uint64_t part)
+{
+    return oos_max(least, setup->device.total_bytes / oos_max(1, part));
+}
+
 static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *moment)
 {
     double const wider = plan->setup->rules->measured ? 1 : 2;
-    double const more = wider * (double)oos_max(260 * OOS_MIB, plan->setup->device.total_bytes / 92);
-    double const less = wider * (double)oos_max(160 * OOS_MIB, plan->setup->device.total_bytes / 200);
+    double const more =
+        wider * (double)share_of(plan->setup, VALUE(unexplained_more), VALUE(unexplained_more_part));
+    double const less =
+        wider * (double)share_of(plan->setup, VALUE(unexplained_less), VALUE(unexplained_less_part));
     double const below = (double)(moment->peak_bytes - moment->peak_low);
     double const above = (double)(moment->peak_high - moment->peak_bytes);
     return oos_amount_guess(moment->peak_bytes, oos_sub(moment->peak_bytes, (uint64_t)hypot(below, less)),
