@@ -28,8 +28,8 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
     if (plan->start.model && plan->start.model->from_catalogue)
         assume(&plan->plan, list, "built-in model config");
     uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
-    uint64_t const each = count / oos_max(1, plan->plan.setup->pp);
-    if (count > ranks && plan->plan.setup->dp <= 1)
+    uint64_t const each = count / oos_max(1, plan->plan.pp);
+    if (count > ranks && plan->plan.dp <= 1)
         assume(&plan->plan, list,
                oos_arena_format(
                    plan->arena,
@@ -71,23 +71,16 @@ static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
     const char **notes = OOS_NEW_ARRAY(plan->arena, const char *, NOTES_MAX);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     size_t count = 0;
-    const oos_setup *setup = plan->plan.setup;
+    const oos_plan *p = &plan->plan;
     for (size_t i = 0; i < plan->translation.left_out_count; i++)
         note(notes, &count, plan->translation.left_out[i]);
-    for (size_t i = 0; i < setup->model->note_count; i++) note(notes, &count, setup->model->notes[i]);
-    for (size_t i = 0; i < setup->note_count; i++) note(notes, &count, setup->notes[i]);
-    if (plan->plan.backend.reason && !plan->plan.backend.forced && !plan->plan.backend.refused)
-        note(notes, &count,
-             oos_arena_format(plan->arena, "attention backend %s: %s", plan->plan.backend.name,
-                              plan->plan.backend.reason));
-    if (setup->device.count > 1 && setup->tp * setup->pp * setup->dp > setup->device.count)
+    for (size_t i = 0; i < p->model->note_count; i++) note(notes, &count, p->model->notes[i]);
+    for (size_t i = 0; i < p->resolved_count; i++) note(notes, &count, p->resolved[i]);
+    if (p->device.count > 1 && p->tp * p->pp * p->dp > p->device.count)
         note(notes, &count,
              oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
-                              (unsigned long long)(setup->tp * setup->pp * setup->dp),
-                              (unsigned long long)setup->device.count));
-    if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
-        note(notes, &count,
-             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader");
+                              (unsigned long long)(p->tp * p->pp * p->dp),
+                              (unsigned long long)p->device.count));
     for (size_t i = 0; i < plan->serve.flag_count; i++) {
         const oos_given_flag *flag = &plan->serve.flags[i];
         if (flag->effect == OOS_FLAG_UNKNOWN)

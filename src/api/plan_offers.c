@@ -62,7 +62,7 @@ static oomsight_status search(oomsight_plan *plan, const oos_plan_ask *ask, ooms
 /* GPUs that the release's PyTorch has code for; of others none is offered. */
 static size_t runnable(const oomsight_plan *plan, const oos_gpus *gpus, oos_need_gpu *list, size_t count)
 {
-    const oos_torch_build *build = oos_torch_find(&plan->facts->torch, plan->plan.setup->rules->torch_minor);
+    const oos_torch_build *build = oos_torch_find(&plan->facts->torch, plan->plan.doubtful.torch_minor);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t ignored;
@@ -120,6 +120,8 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
     OOS_TRY(search(plan, ask, reterr));
     /* What is certain, now that everything is known: the plan, its fixes and what else is offered. */
     oos_doubt_facts const facts = {
+        .serve = &plan->serve,
+        .env = &plan->env,
         .torch = &plan->facts->torch,
         .title = plan->plan.engine->title,
         .release = plan->plan.engine_version,

@@ -13,8 +13,10 @@
 
 #include "facts/engine.h"
 #include "facts/levers.h"
+#include "facts/rules.h"
 #include "facts/torch.h"
-#include "engines/vllm/solve/solve.h"
+#include "command/serve.h"
+#include "plan/plan.h"
 
 /* What one start is planned from. */
 typedef struct oos_start {

@@ -40,17 +40,16 @@ static bool own_builds(const oos_device_facts *device)
 
 static void by_torch(list *l, const oos_doubt_facts *facts, oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
-    const oos_torch_build *build = oos_torch_find(facts->torch, setup->rules->torch_minor);
-    oos_torch_support const support = oos_torch_supports(build, setup->device.capability);
-    if (support == OOS_TORCH_WHEEL || own_builds(&setup->device)) return;
-    const char *has = capability(l, setup->device.capability);
+    const oos_torch_build *build = oos_torch_find(facts->torch, plan->doubtful.torch_minor);
+    oos_torch_support const support = oos_torch_supports(build, plan->device.capability);
+    if (support == OOS_TORCH_WHEEL || own_builds(&plan->device)) return;
+    const char *has = capability(l, plan->device.capability);
     if (support == OOS_TORCH_UNKNOWN) {
         add(l, oos_arena_format(l->arena, "Which GPUs the PyTorch of %s %s has code for is not known here.",
                                 facts->title, facts->release));
         return;
     }
-    plan->no_code = support == OOS_TORCH_NONE || setup->device.capability < build->sm[0];
+    plan->no_code = support == OOS_TORCH_NONE || plan->device.capability < build->sm[0];
     add(l, oos_arena_format(
                l->arena,
                plan->no_code
@@ -96,16 +95,16 @@ static void by_variables(list *l, const oos_engine_env *env)
 }
 
 /* Combinations of which no measured start was foreseen well. */
-static const char *not_seen(const oos_setup *setup)
+static const char *not_seen(const oos_plan *plan)
 {
-    unsigned const family = setup->device.capability / 10;
-    for (size_t i = 0; i < setup->model->attention_count; i++) {
-        const oos_attention *attention = &setup->model->attentions[i];
+    unsigned const family = plan->device.capability / 10;
+    for (size_t i = 0; i < plan->model->attention_count; i++) {
+        const oos_attention *attention = &plan->model->attentions[i];
         if (attention->compress_ratio) return "Not seen before: the compressed cache of DeepSeek V4.";
         if (attention->mixer == OOS_MIXER_MLA && attention->indexer_dim && family != 9 && family != 10)
             return "Not seen before: sparse attention on this compute capability.";
     }
-    return setup->draft ? "Not measured: speculative decoding with a separate draft model." : NULL;
+    return plan->doubtful.drafter ? "Not measured: speculative decoding with a separate draft model." : NULL;
 }
 
 static bool has_mxfp4(const oos_model *model)
@@ -116,10 +115,10 @@ static bool has_mxfp4(const oos_model *model)
 }
 
 /* What few starts, or none that came up, stand for. */
-static void by_support(list *l, const oos_setup *setup)
+static void by_support(list *l, const oos_plan *plan)
 {
-    if (setup->pp > 1) add(l, "Few starts with pipeline stages were measured.");
-    if (setup->tp > 1 && setup->rules->torch_minor == 10 && has_mxfp4(setup->model))
+    if (plan->pp > 1) add(l, "Few starts with pipeline stages were measured.");
+    if (plan->tp > 1 && plan->doubtful.torch_minor == 10 && has_mxfp4(plan->model))
         add(l, "Experts in MXFP4 on two GPUs ran out with PyTorch 2.10 where there was room, by "
                "fragmentation (one report).");
 }
@@ -133,75 +132,71 @@ static uint64_t above(oos_amount amount)
 
 /* What comes on top of the budget: what the host holds, the context, graphs and serving, and the engine's own host memory, up to 7 GiB on
  * GB10. A host with 112 of 119 GiB taken hung (GB10, 0.70); so a tenth is to stay free. */
-double oos_doubt_safe_utilization(const oos_plan *plan)
+static double safe_share(const oos_plan *plan)
 {
-    double const total = (double)plan->setup->device.total_bytes;
-    double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->outside.context) +
-                         (double)above(plan->graphs.taken) + (double)above(plan->outside.runtime_growth) +
-                         (double)(7 * OOS_GIB) + 0.1 * total;
+    double const total = (double)plan->device.total_bytes;
+    double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->context) +
+                         (double)plan->doubtful.beside_bytes + (double)(7 * OOS_GIB) + 0.1 * total;
     double const share = total > 0 ? floor((total - taken) / total * 20) / 20 : 0;
     return share > 0.05 ? share : 0.05;
 }
 
-static bool too_full(const oos_plan *plan, double utilization)
+static bool too_full(const oos_plan *plan, double share)
 {
-    const oos_setup *setup = plan->setup;
-    if (!setup->device.unified) return false;
-    return setup->kv_cache_memory_bytes.known || utilization > oos_doubt_safe_utilization(plan) + 1e-9;
+    if (!plan->device.unified) return false;
+    return plan->doubtful.cache_given || share > safe_share(plan) + 1e-9;
 }
 
 static void by_unified(list *l, const oos_plan *plan)
 {
-    if (too_full(plan, plan->setup->gpu_memory_utilization))
+    if (too_full(plan, plan->doubtful.share))
         add(l, oos_arena_format(l->arena,
                                 "The host shares this memory: when it runs out, the machine can hang. At "
-                                "--gpu-memory-utilization %.2f or less about a tenth of it stays free.",
-                                oos_doubt_safe_utilization(plan)));
+                                "%s %.2f or less about a tenth of it stays free.",
+                                plan->doubtful.share_flag, safe_share(plan)));
 }
 
 /* Offloaded weights lie in pinned memory, and PyTorch rounds each pinned tensor up to a power of two: one to two times
  * what is asked for, 1.9 times in a report (vllm#56410). */
-static bool host_enough(const oos_setup *setup, double gib)
+static bool host_enough(const oos_plan *plan, double gib)
 {
-    double const host = (double)setup->device.host_bytes / 0x1p30;
-    return !(gib > 0) || !setup->rules->cpu_offload_taken || (host > 0 && host >= 2 * gib);
+    double const host = (double)plan->device.host_bytes / 0x1p30;
+    return !(gib > 0) || !plan->doubtful.offload_flag || (host > 0 && host >= 2 * gib);
 }
 
-static double offloaded(const oos_setup *setup, double asked)
+static double offloaded(const oos_plan *plan, double asked)
 {
-    return asked * (double)(setup->tp * setup->pp);
+    return asked * (double)(plan->tp * plan->pp);
 }
 
 static void by_host_memory(list *l, oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
-    double const gib = offloaded(setup, setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0),
-                 host = (double)setup->device.host_bytes / 0x1p30;
-    if (host_enough(setup, gib)) return;
+    const char *flag = plan->doubtful.offload_flag;
+    double const gib = offloaded(plan, plan->doubtful.offload_gib),
+                 host = (double)plan->device.host_bytes / 0x1p30;
+    if (host_enough(plan, gib)) return;
     plan->host_short = host > 0 && 1.9 * gib > host;
-    add(l, host > 0 ? oos_arena_format(
-                          l->arena,
-                          "--cpu-offload-gb takes %.0f to %.0f GiB of host memory, as pinned tensors are "
-                          "rounded up to powers of two; the host has %.0f GiB.",
-                          gib, 2 * gib, host)
+    add(l, host > 0 ? oos_arena_format(l->arena,
+                                       "%s takes %.0f to %.0f GiB of host memory, as pinned tensors are "
+                                       "rounded up to powers of two; the host has %.0f GiB.",
+                                       flag, gib, 2 * gib, host)
                     : oos_arena_format(l->arena,
-                                       "--cpu-offload-gb takes %.0f to %.0f GiB of host memory: give "
+                                       "%s takes %.0f to %.0f GiB of host memory: give "
                                        "--host-ram to check that it is there.",
-                                       gib, 2 * gib));
+                                       flag, gib, 2 * gib));
 }
 
 /* The offloaded part of the KV cache is as large as its flag says, over all ranks (config/cache.py). */
-static void by_host_cache(list *l, oos_plan *plan)
+static void by_host_cache(list *l, const oos_serve *serve, oos_plan *plan)
 {
-    const oos_given_flag *flag =
-        plan->setup->serve ? oos_serve_given(plan->setup->serve, "--kv-offloading-size") : NULL;
-    double const host = (double)plan->setup->device.host_bytes / 0x1p30;
+    const char *name = plan->doubtful.offload_cache_flag;
+    const oos_given_flag *flag = serve && name ? oos_serve_given(serve, name) : NULL;
+    double const host = (double)plan->device.host_bytes / 0x1p30;
     char *end;
     double const gib = flag && flag->value ? oos_real_read(flag->value, &end) : 0;
     if (!(host > 0 && gib > host)) return;
     plan->host_short = true;
-    add(l, oos_arena_format(l->arena,
-                            "--kv-offloading-size takes %.0f GiB of host memory; the host has %.0f GiB.", gib,
+    add(l, oos_arena_format(l->arena, "%s takes %.0f GiB of host memory; the host has %.0f GiB.", name, gib,
                             host));
 }
 
@@ -213,16 +208,16 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
     by_torch(&l, facts, plan);
     bool const by_build = l.count > 0;
     by_host_memory(&l, plan);
-    by_host_cache(&l, plan);
+    by_host_cache(&l, facts->serve, plan);
     by_unified(&l, plan);
-    if (plan->setup->draft_unknown) /* of a value: a change that drops the drafter ends it */
+    if (plan->doubtful.drafter_unknown) /* of a value: a change that drops the drafter ends it */
         add(&l, "The layers that the model drafts with are not known here: their memory is not counted.");
     size_t const of_values = l.count;
-    by_flags(&l, plan->setup->serve);
-    by_variables(&l, plan->setup->env);
+    by_flags(&l, facts->serve);
+    by_variables(&l, facts->env);
     by_release(&l, facts);
-    by_support(&l, plan->setup);
-    plan->unseen = not_seen(plan->setup);
+    by_support(&l, plan);
+    plan->unseen = not_seen(plan);
     if (plan->unseen) add(&l, plan->unseen);
     if (l.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the doubts");
     plan->doubts = l.texts;
@@ -246,7 +241,7 @@ static void lower(const oos_plan *plan, oomsight_verdict *verdict, double *proba
 static double changed(const oos_fix *fix, const char *flag, double own)
 {
     char *end;
-    for (size_t i = 0; i + 1 < fix->change_count; i++)
+    for (size_t i = 0; flag && i + 1 < fix->change_count; i++)
         if (strcmp(fix->change[i], flag) == 0) own = oos_real_read(fix->change[i + 1], &end);
     return own;
 }
@@ -254,12 +249,11 @@ static double changed(const oos_fix *fix, const char *flag, double own)
 /* Of the doubts of a plan those of values may go with a change, and a change may bring one. */
 static bool doubted(const oos_plan *plan, const oos_fix *fix)
 {
-    const oos_setup *setup = plan->setup;
-    double const own = setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0;
-    bool const drafts = setup->draft_unknown && !(fix->without && strstr(fix->without, "--spec"));
+    const oos_doubtful *doubtful = &plan->doubtful;
+    bool const drafts = doubtful->drafter_unknown && !(fix->without && strstr(fix->without, "--spec"));
     return plan->lasting_doubts > 0 || drafts ||
-           too_full(plan, changed(fix, "--gpu-memory-utilization", setup->gpu_memory_utilization)) ||
-           !host_enough(setup, offloaded(setup, changed(fix, "--cpu-offload-gb", own)));
+           too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
+           !host_enough(plan, offloaded(plan, changed(fix, doubtful->offload_flag, doubtful->offload_gib)));
 }
 
 static bool reaches(const oos_plan *plan, oos_phase phase)

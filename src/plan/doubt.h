@@ -3,11 +3,14 @@
 #ifndef OOS_PLAN_DOUBT_H
 #define OOS_PLAN_DOUBT_H
 
+#include "command/serve.h"
 #include "facts/torch.h"
 #include "plan/plan.h"
 
 /* What the plan itself does not know of the release. */
 typedef struct oos_doubt_facts {
+    const oos_serve *serve;    /* the flags that were given */
+    const oos_engine_env *env; /* ... and variables */
     const oos_torch_builds *torch;
     const char *title, *release; /* "vLLM", "0.24.0" */
     bool measured;               /* starts of this release were set beside its rules */
@@ -20,8 +23,5 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
 
 /* A start that fits and has doubts likely starts; where no PyTorch has code for the GPU nobody can tell. So do its fixes. */
 void oos_doubts_apply(oos_plan *plan, oos_fix *fixes);
-
-/* On unified memory: the largest --gpu-memory-utilization at which a tenth of the memory stays free for the host. */
-double oos_doubt_safe_utilization(const oos_plan *plan);
 
 #endif

@@ -5,7 +5,7 @@
 /* What the host itself holds of a memory it shares; on a card nothing is assumed. */
 oos_amount oos_moment_others(const oos_plan *plan)
 {
-    const oos_device_facts *device = &plan->setup->device;
+    const oos_device_facts *device = &plan->device;
     if (device->used_known || device->used_bytes || !device->unified)
         return oos_amount_exact(device->used_bytes, OOS_SOURCE_READ, "given with --gpu-used");
     uint64_t const hundredth = device->total_bytes / 100;
@@ -21,8 +21,8 @@ oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase)
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, arena, phase);
     oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
-    oos_moment_hold(moment, OOS_OWNER_CONTEXT, plan->outside.context);
-    oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, plan->outside.nccl);
+    oos_moment_hold(moment, OOS_OWNER_CONTEXT, plan->context);
+    oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, plan->communicators);
     return moment;
 }
 
@@ -36,7 +36,7 @@ oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase
 
 oos_limit oos_limit_device(const oos_plan *plan, double share)
 {
-    const oos_device_facts *device = &plan->setup->device;
+    const oos_device_facts *device = &plan->device;
     uint64_t const total = device->total_bytes;
     double const less = share * (double)(total - oos_min(device->total_low, total)),
                  more = share * (double)(oos_max(device->total_high, total) - total);

@@ -4,14 +4,27 @@
 
 #include "facts/engine.h"
 #include "ledger/moment.h"
-#include "engines/vllm/activation/activation.h"
-#include "engines/vllm/arguments/arguments.h"
-#include "engines/vllm/backend/backend.h"
-#include "engines/vllm/kv/kv.h"
-#include "engines/vllm/graphs.h"
-#include "engines/vllm/outside.h"
-#include "engines/vllm/setup/setup.h"
+#include "plan/kv.h"
+#include "sizes/device.h"
 #include "sizes/weights.h"
+
+/* One change that may mend a refused command: leave a flag out, or give it a number, a word or nothing. */
+typedef struct oos_mend {
+    const char *flag;
+    bool leave_out;
+    const char *instead_of; /* what it stands for in the command, and is left out; NULL: nothing */
+    const char *text;       /* the word in place of a number; NULL: `value`, or 0: a switch */
+    uint64_t value;
+} oos_mend;
+
+enum { OOS_MENDS_MAX = 4 };
+
+typedef struct oos_refusal {
+    const char *sentence; /* the engine's own, shortened; NULL: nothing is refused */
+    oos_phase phase;      /* arguments, or the phase in which the engine comes to it */
+    oos_mend mends[OOS_MENDS_MAX];
+    size_t mend_count;
+} oos_refusal;
 
 /* A change of the command, planned again. The first of a plan's fixes may be answers: they have a name. */
 typedef struct oos_fix {
@@ -67,20 +80,95 @@ typedef struct oos_inert {
     oos_phase needed_by; /* a later phase, for which the first answer has it; OOS_PHASE_COUNT: none */
 } oos_inert;
 
+/* What an engine resolved, under the name by which it is known. */
+typedef enum oos_setting_kind {
+    OOS_SETTING_WHOLE,
+    OOS_SETTING_REAL,
+    OOS_SETTING_YES, /* whole: 0 or 1 */
+    OOS_SETTING_TEXT,
+    OOS_SETTING_GIB /* whole: bytes */
+} oos_setting_kind;
+typedef struct oos_setting {
+    const char *name;
+    oos_setting_kind kind;
+    uint64_t whole;
+    double real;
+    const char *text;
+} oos_setting;
+
+static inline oos_setting oos_setting_text(const char *name, const char *value)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_TEXT, .text = value};
+}
+static inline oos_setting oos_setting_whole(const char *name, uint64_t value)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_WHOLE, .whole = value};
+}
+static inline oos_setting oos_setting_yes(const char *name, bool value)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_YES, .whole = value};
+}
+static inline oos_setting oos_setting_real(const char *name, double value)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_REAL, .real = value};
+}
+static inline oos_setting oos_setting_gib(const char *name, uint64_t bytes)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_GIB, .whole = bytes};
+}
+
+/* An amount that the phases are made of, for who compares with a log. */
+typedef struct oos_part {
+    const char *name;
+    oos_amount amount;
+} oos_part;
+
 /* What an engine resolved under names of its own. */
 typedef struct oos_own_setting {
     const char *name; /* "mem_fraction_static" */
     double value;
 } oos_own_setting;
 
+/* What the doubts of a plan are found by (plan/doubt.h), as far as engines differ. */
+typedef struct oos_doubtful {
+    uint64_t torch_minor;   /* of the PyTorch that the release pins */
+    const char *share_flag; /* says which share of the device is the engine's */
+    double share;
+    bool cache_given;               /* the cache has a size of its own */
+    uint64_t beside_bytes;          /* graphs and what serving adds, at most */
+    const char *offload_flag;       /* says how many GiB of weights stay in host memory; NULL: none does */
+    double offload_gib;             /* ... of each rank */
+    const char *offload_cache_flag; /* the same of the cache, over all ranks; NULL: none does */
+    bool drafter;                   /* a model of its own drafts */
+    bool drafter_unknown;           /* layers draft that are not known here */
+} oos_doubtful;
+
+typedef struct oos_setup
+    oos_setup; /* an engine's own configuration of a start: its folder alone looks inside */
+
 typedef struct oos_plan {
-    const oos_setup *setup;
     const oos_engine_words *engine;
+    const oos_setup *setup; /* the engine's own, as is `detail` */
+    void *detail;
+    const oos_model *model;
+    oos_device_facts device;
+    uint64_t tp, pp, dp;          /* ranks: tensor parallel, stages, replicas */
+    uint64_t length;              /* tokens of the longest request */
+    uint64_t requests;            /* at once, at most */
+    uint64_t step_tokens;         /* of one step of prefill */
+    const char *attention;        /* the backend */
+    const char *attention_reason; /* why not the one before it; NULL: it was first */
+    oos_doubtful doubtful;
     const char *engine_version; /* "0.19.1" */
     const char
         *asked; /* the command in this engine's words where it was given in another's; NULL: as given */
-    const oos_own_setting *own; /* beside the setup */
-    size_t own_count;
+    const oos_setting *settings; /* what the engine resolved, in the order of reports */
+    const oos_setting *compared; /* what releases of the engine are compared by */
+    const oos_part *parts;
+    const oos_own_setting *own; /* beside the settings */
+    size_t setting_count, compared_count, part_count, own_count;
+    const char *const *resolved; /* what was assumed or downgraded while resolving, in words */
+    size_t resolved_count;
     oomsight_verdict verdict;
     double chance;            /* of starting, by the ranges alone: that of the phase with the least */
     double probability;       /* ... as starts of that chance turned out; below 0: nobody can tell */
@@ -92,16 +180,11 @@ typedef struct oos_plan {
     uint64_t stage;                    /* the pipeline stage that holds most */
     oos_weights weights;               /* ... its weights */
     const uint64_t *stage_param_bytes; /* parameters as created, per pipeline stage */
-    oos_kv_shape kv_shape;
+    oos_kv_layout layout;
     oos_kv_fill kv;
-    oos_backend_choice backend;
-    oos_activation activation;
-    oos_outside outside;
-    oos_graphs graphs;
-    uint64_t budget_bytes; /* total * gpu_memory_utilization as the engine rounds it */
-    oos_amount non_kv;     /* what the engine subtracts from it */
-    uint64_t strand_bytes; /* free segments stranded in the sleep-mode pool at the end of loading */
-    uint64_t trial_blocks; /* blocks of the cache that graph profiling allocates, 0: it does not run */
+    oos_amount context, communicators; /* held from the first phase on */
+    uint64_t budget_bytes;             /* the engine's share of the device, as it rounds it */
+    oos_amount non_kv;                 /* what the engine subtracts from it */
     oos_moment phases[OOS_PHASE_COUNT];
     size_t phase_count;
     oos_refusal refusal; /* sentence NULL: the arguments are taken */
@@ -133,14 +216,6 @@ typedef struct oos_plan {
 #define OOS_PROBABILITY_HOST_SHORT 0.2
 #define OOS_PROBABILITY_NONE (-1.0)
 
-/* The length of requests that the engine runs with: with --max-model-len auto what it chooses. */
-static inline uint64_t oos_plan_length(const oos_plan *plan)
-{
-    return plan->setup->auto_model_len && !plan->kv.refused
-               ? oos_u64_or(plan->kv.estimated_max_len, plan->setup->max_model_len)
-               : plan->setup->max_model_len;
-}
-
 /* Starts, or likely starts. */
 static inline bool oos_plan_likely(const oos_plan *plan)
 {
@@ -169,14 +244,5 @@ double oos_plan_probability(double chance);
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
-
-/* One start. Fixes and inert flags are left empty: see engines/vllm/solve/solve.h. */
-oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,
-                              oos_plan *ret_plan, oomsight_error *reterr);
-
-/* The same start with the compile cache or the sampler of `setup`, in which nothing else may differ: what comes before the profile
- * run is taken over from `plan`. */
-oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const oos_setup *setup,
-                                   oos_plan *ret_other, oomsight_error *reterr);
 
 #endif

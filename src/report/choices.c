@@ -70,7 +70,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
 {
     oos_style const style = oos_style_of(text, params);
     char name[160], line[512];
-    const char *model = oos_report_model_name(plan->setup->model->path, name, sizeof name);
+    const char *model = oos_report_model_name(plan->model->path, name, sizeof name);
     size_t rows = 0, more = 0;
     snprintf(line, sizeof line, "%s with %s %s: %zu of the known GPUs are enough", model, plan->engine->title,
              plan->engine_version, plan->choice_count);
@@ -107,7 +107,7 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
     oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
-    oos_json_field_str(w, "model", oos_report_model_name(plan->setup->model->path, name, sizeof name));
+    oos_json_field_str(w, "model", oos_report_model_name(plan->model->path, name, sizeof name));
     oos_json_key(w, "choices");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->choice_count; i++) {

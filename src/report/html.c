@@ -145,7 +145,7 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
         if (i) oos_text_put(&p.documents, ",");
         oos_report_plan_json(&p.documents, plans[i]);
         oos_report_plan_text(&p.plain, plans[i], &render);
-        put_about(&p.about, "model", oos_report_model_name(plans[i]->setup->model->path, name, sizeof name));
+        put_about(&p.about, "model", oos_report_model_name(plans[i]->model->path, name, sizeof name));
     }
     put_report(text, &p);
 }

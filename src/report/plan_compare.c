@@ -16,54 +16,17 @@ static void cell_phase(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
     snprintf(ret_cell, capacity, "%s", plan->phase == OOS_PHASE_COUNT ? "-" : oos_phase_word(plan->phase));
 }
-static void cell_gmu(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    oos_format(ret_cell, capacity, "%g", plan->setup->gpu_memory_utilization);
-}
 static void cell_seqs(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->setup->max_num_seqs);
+    oos_style_count(ret_cell, capacity, plan->requests);
 }
 static void cell_batched(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->setup->max_num_batched_tokens);
-}
-static void cell_backend(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    snprintf(ret_cell, capacity, "%s", plan->backend.name ? plan->backend.name : "none");
-}
-static void cell_runner(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    snprintf(ret_cell, capacity, "%s", plan->setup->v2_runner ? "V2" : "V1");
-}
-static void cell_graphs(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    if (plan->setup->eager)
-        snprintf(ret_cell, capacity, "none");
-    else
-        snprintf(ret_cell, capacity, "%zu to %llu", plan->setup->capture_count,
-                 (unsigned long long)plan->setup->capture_top);
-}
-static void cell_trial(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    oos_format(ret_cell, capacity, "%.2f", oos_gib(oos_mul(plan->trial_blocks, plan->kv_shape.block_bytes)));
-}
-static void cell_budget(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->budget_bytes));
+    oos_style_count(ret_cell, capacity, plan->step_tokens);
 }
 static void cell_weights(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
     oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->weights.loaded_bytes));
-}
-static void cell_peak(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->activation.peak.bytes));
-}
-static void cell_estimate(const oos_plan *plan, char *ret_cell, size_t capacity)
-{
-    oos_format(ret_cell, capacity, "%.2f",
-               plan->setup->graph_estimate_applied ? oos_gib(plan->graphs.estimate.bytes) : 0.0);
 }
 static void cell_available(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
@@ -94,7 +57,7 @@ static void cell_concurrency(const oos_plan *plan, char *ret_cell, size_t capaci
 }
 static void cell_length(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->setup->max_model_len);
+    oos_style_count(ret_cell, capacity, plan->length);
 }
 static void cell_left(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
@@ -111,23 +74,9 @@ typedef struct compare_row {
     cell_writer write;
 } compare_row;
 
-static const compare_row release_rows[] = {
-    {"verdict", cell_verdict},
-    {"phase", cell_phase},
-    {"gpu_memory_utilization", cell_gmu},
-    {"max_num_seqs", cell_seqs},
-    {"max_num_batched_tokens", cell_batched},
-    {"attention backend", cell_backend},
-    {"model runner", cell_runner},
-    {"graph sizes", cell_graphs},
-    {"budget GiB", cell_budget},
-    {"weights GiB", cell_weights},
-    {"activation peak GiB", cell_peak},
-    {"profiling KV cache GiB", cell_trial},
-    {"graph estimate charged GiB", cell_estimate},
-    {"KV available GiB", cell_available},
-    {"KV tokens", cell_tokens},
-};
+/* Around what the engine itself compares its releases by. */
+static const compare_row first_rows[] = {{"verdict", cell_verdict}, {"phase", cell_phase}};
+static const compare_row last_rows[] = {{"KV available GiB", cell_available}, {"KV tokens", cell_tokens}};
 
 /* What means the same in every engine. */
 static const compare_row engine_rows[] = {
@@ -144,9 +93,42 @@ static const compare_row engine_rows[] = {
 };
 
 enum {
-    RELEASE_ROWS = sizeof release_rows / sizeof *release_rows,
+    FIRST_ROWS = sizeof first_rows / sizeof *first_rows,
+    LAST_ROWS = sizeof last_rows / sizeof *last_rows,
     ENGINE_ROWS = sizeof engine_rows / sizeof *engine_rows
 };
+
+static size_t row_count(const oos_plan *plan, bool several)
+{
+    return several ? ENGINE_ROWS : FIRST_ROWS + plan->compared_count + LAST_ROWS;
+}
+
+static const compare_row *fixed_row(const oos_plan *plan, size_t row, bool several)
+{
+    if (several) return &engine_rows[row];
+    if (row < FIRST_ROWS) return &first_rows[row];
+    size_t const own = FIRST_ROWS + plan->compared_count;
+    return row < own ? NULL : &last_rows[oos_min(row - own, LAST_ROWS - 1)];
+}
+
+/* The name of the row. */
+static const char *cell(const oos_plan *plan, size_t row, bool several, char *ret_cell, size_t capacity)
+{
+    const compare_row *fixed = fixed_row(plan, row, several);
+    if (fixed) {
+        fixed->write(plan, ret_cell, capacity);
+        return fixed->name;
+    }
+    const oos_setting *own = &plan->compared[row - FIRST_ROWS];
+    switch (own->kind) {
+    case OOS_SETTING_TEXT: snprintf(ret_cell, capacity, "%s", own->text); break;
+    case OOS_SETTING_REAL: oos_format(ret_cell, capacity, "%g", own->real); break;
+    case OOS_SETTING_YES: snprintf(ret_cell, capacity, "%s", own->whole ? "yes" : "no"); break;
+    case OOS_SETTING_WHOLE: oos_style_count(ret_cell, capacity, own->whole); break;
+    case OOS_SETTING_GIB: oos_format(ret_cell, capacity, "%.2f", oos_gib(own->whole)); break;
+    }
+    return own->name;
+}
 
 static bool several_engines(const oos_plan *const *plans, size_t count)
 {
@@ -155,21 +137,21 @@ static bool several_engines(const oos_plan *const *plans, size_t count)
     return false;
 }
 
-static void put_row(oos_text *text, const oos_style *style, const compare_row *row,
+static void put_row(oos_text *text, const oos_style *style, size_t row, bool several,
                     const oos_plan *const *plans, size_t count)
 {
-    char cell[64], first[64];
+    char other[64], first[64];
     bool differs = false;
-    row->write(plans[0], first, sizeof first);
+    const char *name = cell(plans[0], row, several, first, sizeof first);
     for (size_t i = 1; i < count; i++) {
-        row->write(plans[i], cell, sizeof cell);
-        differs |= strcmp(cell, first) != 0;
+        (void)cell(plans[i], row, several, other, sizeof other);
+        differs |= strcmp(other, first) != 0;
     }
     oos_text_put(text, differs ? "* " : "  ");
-    oos_style_cell(style, 26, row->name);
+    oos_style_cell(style, 26, name);
     for (size_t i = 0; i < count; i++) {
-        row->write(plans[i], cell, sizeof cell);
-        oos_style_ink(style, differs ? OOS_INK_WARN : OOS_INK_PLAIN, "%24s", cell);
+        (void)cell(plans[i], row, several, other, sizeof other);
+        oos_style_ink(style, differs ? OOS_INK_WARN : OOS_INK_PLAIN, "%24s", other);
     }
     oos_text_put(text, "\n");
 }
@@ -218,8 +200,6 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
 {
     oos_style const style = oos_style_of(text, params);
     bool const several = several_engines(plans, count);
-    const compare_row *rows = several ? engine_rows : release_rows;
-    size_t const row_count = several ? ENGINE_ROWS : RELEASE_ROWS;
     oos_text_printf(text, "%-28s", several ? "" : plans[0]->engine->title);
     for (size_t i = 0; i < count; i++) {
         char name[64];
@@ -228,7 +208,7 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
         oos_style_ink(&style, OOS_INK_BOLD, "%24s", name);
     }
     oos_text_put(text, "\n");
-    for (size_t r = 0; r < row_count; r++) put_row(text, &style, &rows[r], plans, count);
+    for (size_t r = 0; r < row_count(plans[0], several); r++) put_row(text, &style, r, several, plans, count);
     if (several) put_winner(text, &style, plans, count);
     for (size_t i = 0; i < count; i++) put_words(text, &style, plans[i], several);
     oos_style_put(&style, "* differs\n");
@@ -247,12 +227,12 @@ void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count
 void oos_report_plan_changes(oos_json_writer *writer, const oos_plan *before, const oos_plan *after)
 {
     char old[64], new[64];
-    for (size_t r = 0; r < RELEASE_ROWS; r++) {
-        release_rows[r].write(before, old, sizeof old);
-        release_rows[r].write(after, new, sizeof new);
+    for (size_t r = 0; r < row_count(before, false); r++) {
+        const char *name = cell(before, r, false, old, sizeof old);
+        (void)cell(after, r, false, new, sizeof new);
         if (strcmp(old, new) == 0) continue;
         oos_json_begin_object(writer);
-        oos_json_field_str(writer, "name", release_rows[r].name);
+        oos_json_field_str(writer, "name", name);
         oos_json_field_str(writer, "before", old);
         oos_json_field_str(writer, "after", new);
         oos_json_end_object(writer);

@@ -2,9 +2,8 @@
 #include "report/plan.h"
 #include "report/ledger.h"
 
-static void put_device(oos_json_writer *w, const oos_setup *setup)
+static void put_device(oos_json_writer *w, const oos_device_facts *device)
 {
-    const oos_device_facts *device = &setup->device;
     oos_json_key(w, "gpu");
     oos_json_begin_object(w);
     oos_json_field_str(w, "name", device->name);
@@ -15,25 +14,22 @@ static void put_device(oos_json_writer *w, const oos_setup *setup)
     oos_json_end_object(w);
 }
 
+static void put_setting(oos_json_writer *w, const oos_setting *setting)
+{
+    switch (setting->kind) {
+    case OOS_SETTING_TEXT: oos_json_field_str(w, setting->name, setting->text); break;
+    case OOS_SETTING_REAL: oos_json_field_f64(w, setting->name, setting->real); break;
+    case OOS_SETTING_YES: oos_json_field_bool(w, setting->name, setting->whole); break;
+    case OOS_SETTING_WHOLE:
+    case OOS_SETTING_GIB: oos_json_field_u64(w, setting->name, setting->whole); break;
+    }
+}
+
 static void put_setup(oos_json_writer *w, const oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
     oos_json_key(w, "setup");
     oos_json_begin_object(w);
-    oos_json_field_str(w, "architecture", setup->model->architecture);
-    oos_json_field_str(w, "dtype", oos_dtype_word(setup->dtype));
-    oos_json_field_str(w, "kv_cache_dtype", setup->kv_dtype_word);
-    oos_json_field_u64(w, "tensor_parallel_size", setup->tp);
-    oos_json_field_u64(w, "pipeline_parallel_size", setup->pp);
-    oos_json_field_u64(w, "data_parallel_size", setup->dp);
-    oos_json_field_u64(w, "max_model_len", oos_plan_length(plan));
-    oos_json_field_u64(w, "max_num_seqs", setup->max_num_seqs);
-    oos_json_field_u64(w, "max_num_batched_tokens", setup->max_num_batched_tokens);
-    oos_json_field_f64(w, "gpu_memory_utilization", setup->gpu_memory_utilization);
-    oos_json_field_bool(w, "enforce_eager", setup->eager);
-    oos_json_field_bool(w, "v2_model_runner", setup->v2_runner);
-    oos_json_field_u64(w, "max_cudagraph_capture_size", setup->capture_top);
-    oos_json_field_u64(w, "cudagraph_capture_sizes", setup->capture_count);
+    for (size_t i = 0; i < plan->setting_count; i++) put_setting(w, &plan->settings[i]);
     if (plan->own_count) {
         oos_json_key(w, "own");
         oos_json_begin_object(w);
@@ -56,7 +52,7 @@ static void put_weights(oos_json_writer *w, const oos_plan *plan)
     oos_json_begin_object(w);
     oos_json_key(w, "param_bytes");
     oos_json_begin_array(w);
-    for (uint64_t i = 0; i < plan->setup->pp; i++) oos_json_put_u64(w, plan->stage_param_bytes[i]);
+    for (uint64_t i = 0; i < plan->pp; i++) oos_json_put_u64(w, plan->stage_param_bytes[i]);
     oos_json_end_array(w);
     oos_json_field_u64(w, "draft_param_bytes", weights->draft_param_bytes);
     oos_json_field_u64(w, "buffer_bytes", weights->buffer_bytes);
@@ -87,7 +83,7 @@ static void put_available(oos_json_writer *w, const oos_plan *plan)
 
 static void put_kv(oos_json_writer *w, const oos_plan *plan)
 {
-    const oos_kv_shape *shape = &plan->kv_shape;
+    const oos_kv_layout *shape = &plan->layout;
     oos_json_key(w, "kv");
     oos_json_begin_object(w);
     oos_json_field_f64(w, "bytes_per_token", shape->bytes_per_token);
@@ -106,9 +102,9 @@ static void put_kv(oos_json_writer *w, const oos_plan *plan)
     oos_json_key(w, "groups");
     oos_json_begin_array(w);
     for (size_t i = 0; i < shape->group_count; i++) {
-        const oos_kv_group *group = &shape->groups[i];
+        const oos_kv_set *group = &shape->groups[i];
         oos_json_begin_object(w);
-        oos_json_field_str(w, "kind", oos_kv_kind_word(group->kind));
+        oos_json_field_str(w, "kind", group->kind);
         oos_json_field_u64(w, "layers", group->layers);
         oos_json_field_u64(w, "block_tokens", group->block_tokens);
         oos_json_field_u64(w, "page_bytes", group->page_bytes);
@@ -122,30 +118,10 @@ static void put_kv(oos_json_writer *w, const oos_plan *plan)
 /* The parts of the peak and of what lies outside, for people who compare with a log. */
 static void put_parts(oos_json_writer *w, const oos_plan *plan)
 {
-    const struct {
-        const char *name;
-        const oos_amount *amount;
-    } parts[] = {
-        {"activation_peak", &plan->activation.peak},
-        {"forward", &plan->activation.forward},
-        {"sampler", &plan->activation.sampler},
-        {"encoder", &plan->activation.encoder},
-        {"encoder_cache", &plan->activation.encoder_cache},
-        {"retained", &plan->activation.retained},
-        {"persistent", &plan->activation.persistent},
-        {"context", &plan->outside.context},
-        {"nccl", &plan->outside.nccl},
-        {"profile_growth", &plan->outside.profile_growth},
-        {"graph_estimate", &plan->graphs.estimate},
-        {"graphs", &plan->graphs.taken},
-        {"graphs_not_printed", &plan->graphs.not_printed},
-        {"runtime_growth", &plan->outside.runtime_growth},
-        {"non_kv", &plan->non_kv},
-    };
     oos_json_key(w, "parts");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        oos_report_amount_json(w, parts[i].name, parts[i].amount);
+    for (size_t i = 0; i < plan->part_count; i++)
+        oos_report_amount_json(w, plan->parts[i].name, &plan->parts[i].amount);
     oos_json_end_array(w);
 }
 
@@ -316,7 +292,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
-    put_device(w, plan->setup);
+    put_device(w, &plan->device);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->verdict));
     bool const known = plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
     oos_json_field_str(w, "likely", !known ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
@@ -330,8 +306,8 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_u64(w, "weights_bytes", plan->weights.loaded_bytes);
     oos_json_field_u64(w, "budget_bytes", plan->budget_bytes);
     put_kv(w, plan);
-    oos_json_field_str(w, "attention_backend", plan->backend.name);
-    oos_json_field_str(w, "attention_backend_reason", plan->backend.reason);
+    oos_json_field_str(w, "attention_backend", plan->attention);
+    oos_json_field_str(w, "attention_backend_reason", plan->attention_reason);
     put_weights(w, plan);
     put_setup(w, plan);
     put_parts(w, plan);

@@ -5,15 +5,14 @@
 void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
     oos_style const own = oos_style_of(text, params), *style = &own;
-    const oos_setup *setup = plan->setup;
     char tokens[40], name[160];
     oos_text_put(text, "**");
     oos_style_put(style, "%s", oos_report_answer_word(plan));
     oos_text_put(text, "**");
     if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), %s %s\n\n",
-                  oos_report_model_name(setup->model->path, name, sizeof name),
-                  setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
+                  oos_report_model_name(plan->model->path, name, sizeof name),
+                  plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
     if (plan->why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->why);
     for (size_t i = 0; i < plan->doubt_count; i++)

@@ -20,7 +20,6 @@ static oos_ink heading_ink(const oos_plan *plan)
 
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
     oos_style_ink(style, heading_ink(plan), "%s", oos_report_answer_heading(plan));
     if (plan->phase != OOS_PHASE_COUNT)
         oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
@@ -34,11 +33,11 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
         oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)", tenths);
     char line[512], name[160];
     char count[32] = "";
-    if (setup->tp * setup->pp > 1)
-        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(setup->tp * setup->pp));
+    if (plan->tp * plan->pp > 1)
+        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(plan->tp * plan->pp));
     oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), %s %s",
-               oos_report_model_name(setup->model->path, name, sizeof name), count,
-               setup->device.name ? setup->device.name : "a GPU", oos_gib(setup->device.total_bytes),
+               oos_report_model_name(plan->model->path, name, sizeof name), count,
+               plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                plan->engine->title, plan->engine_version ? plan->engine_version : "?");
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
@@ -114,13 +113,12 @@ static void put_capacity(const oos_style *style, const oos_plan *plan)
         plan->verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
-    oos_style_count(length, sizeof length, oos_plan_length(plan));
+    oos_style_count(length, sizeof length, plan->length);
     char line[256];
-    uint64_t const cache = plan->setup->blocks_override.known
-                               ? oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes)
-                               : plan->kv.available_bytes;
+    uint64_t const cache = plan->layout.blocks_given ? oos_mul(plan->kv.blocks, plan->layout.block_bytes)
+                                                     : plan->kv.available_bytes;
     oos_format(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
-               oos_gib(cache), tokens, plan->kv.max_concurrency, length, plan->backend.name);
+               oos_gib(cache), tokens, plan->kv.max_concurrency, length, plan->attention);
     oos_style_paragraph(style, 2, line);
 }
 
@@ -130,7 +128,7 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
     for (size_t i = 0; i < plan->fork_count; i++) {
         const oos_fork *fork = &plan->forks[i];
         uint64_t const apart = oos_far(fork->kv_bytes, fork->other_kv_bytes);
-        bool const far = apart > plan->setup->device.total_bytes / 100;
+        bool const far = apart > plan->device.total_bytes / 100;
         if (fork->verdict == fork->other_verdict && !far && (!all || apart == 0)) continue;
         char tokens[40], other[40], line[400];
         oos_style_count(tokens, sizeof tokens, fork->kv_tokens);

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "api/api.h"
-#include "plan/plan.h"
+#include "engines/vllm/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -164,12 +164,13 @@ static void what_is_captured_and_what_grows_is_held_while_serving(void **state)
     (void)state;
     start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
     start eager = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--enforce-eager");
-    assert_int_equal(held(serving(s.plan), "CUDA graphs"), s.plan->graphs.taken.bytes);
-    assert_true(s.plan->graphs.taken.bytes > 100 * OOS_MIB);
+    assert_int_equal(held(serving(s.plan), "CUDA graphs"), vllm_of(s.plan)->graphs.taken.bytes);
+    assert_true(vllm_of(s.plan)->graphs.taken.bytes > 100 * OOS_MIB);
     assert_int_equal(held(serving(eager.plan), "CUDA graphs"), 0);
     assert_null(phase_of(eager.plan, OOS_PHASE_CUDAGRAPH_CAPTURE));
-    assert_int_equal(held(serving(s.plan), "grows while serving"), s.plan->outside.runtime_growth.bytes);
-    assert_true(s.plan->outside.runtime_growth.bytes >= 64 * OOS_MIB);
+    assert_int_equal(held(serving(s.plan), "grows while serving"),
+                     vllm_of(s.plan)->outside.runtime_growth.bytes);
+    assert_true(vllm_of(s.plan)->outside.runtime_growth.bytes >= 64 * OOS_MIB);
     drop(&s), drop(&eager);
 }
 
@@ -180,10 +181,10 @@ static void the_cache_is_what_the_budget_leaves(void **state)
     start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
     const oos_plan *plan = s.plan;
     const oos_moment *sizing = phase_of(plan, OOS_PHASE_KV_SIZING);
-    assert_int_equal(held(sizing, "outside PyTorch"), plan->outside.profile_growth.bytes);
-    assert_true(plan->outside.profile_growth.bytes > 0);
+    assert_int_equal(held(sizing, "outside PyTorch"), vllm_of(plan)->outside.profile_growth.bytes);
+    assert_true(vllm_of(plan)->outside.profile_growth.bytes > 0);
     assert_int_equal(plan->non_kv.bytes + plan->kv.available_bytes, plan->budget_bytes);
-    assert_true(plan->non_kv.bytes >= plan->weights.loaded_bytes + plan->activation.peak.bytes);
+    assert_true(plan->non_kv.bytes >= plan->weights.loaded_bytes + vllm_of(plan)->activation.peak.bytes);
     drop(&s);
 }
 
@@ -244,10 +245,10 @@ static void one_gpu_has_no_communicators(void **state)
     (void)state;
     start one = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
     start two = PLAN(LLAMA, "0.32.0", "h100x2", 0, "--max-model-len", "8192", "-tp", "2");
-    assert_int_equal(one.plan->outside.nccl.bytes, 0);
+    assert_int_equal(vllm_of(one.plan)->outside.nccl.bytes, 0);
     start older = PLAN(LLAMA, "0.19.1", "h100x2", 0, "--max-model-len", "8192", "-tp", "2");
-    assert_int_equal(two.plan->outside.nccl.bytes, OOS_GIB);
-    assert_int_equal(older.plan->outside.nccl.bytes, OOS_GIB / 2);
+    assert_int_equal(vllm_of(two.plan)->outside.nccl.bytes, OOS_GIB);
+    assert_int_equal(vllm_of(older.plan)->outside.nccl.bytes, OOS_GIB / 2);
     drop(&older);
     assert_true(two.plan->weights.loaded_bytes < one.plan->weights.loaded_bytes * 51 / 100);
     drop(&one), drop(&two);
@@ -261,7 +262,8 @@ static void a_drafter_takes_logits(void **state)
     start drafts = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-num-seqs", "256", "--speculative-config",
                         "{\"method\": \"ngram\", \"num_speculative_tokens\": 3, \"prompt_lookup_max\": 3}");
     uint64_t const logits = 256 * plain.plan->setup->model->vocab;
-    assert_int_equal(drafts.plan->activation.sampler.bytes - plain.plan->activation.sampler.bytes,
+    assert_int_equal(vllm_of(drafts.plan)->activation.sampler.bytes -
+                         vllm_of(plain.plan)->activation.sampler.bytes,
                      16 * logits);
     drop(&plain), drop(&drafts);
 }
@@ -270,8 +272,9 @@ static void a_drafter_takes_logits(void **state)
 static oos_activation activation_of(const start *s, const oos_setup *setup)
 {
     oos_activation activation;
-    assert_int_equal(oos_activation_of(s->model->arena, setup, &s->plan->backend, 0, &activation, NULL),
-                     OOMSIGHT_OK);
+    assert_int_equal(
+        oos_activation_of(s->model->arena, setup, &vllm_of(s->plan)->backend, 0, &activation, NULL),
+        OOMSIGHT_OK);
     return activation;
 }
 
@@ -337,7 +340,7 @@ static void the_newer_runner_keeps_a_count_of_the_vocabulary_for_every_request(v
 static uint64_t graph_bytes(const oos_setup *setup, const oos_plan *plan)
 {
     oos_graphs graphs;
-    oos_graphs_of(setup, &plan->backend, 1, 0, &graphs);
+    oos_graphs_of(setup, &vllm_of(plan)->backend, 1, 0, &graphs);
     return graphs.taken.bytes;
 }
 
@@ -416,9 +419,9 @@ static void an_estimate_of_graphs_counts_only_where_the_engine_applies_it(void *
         start s = PLAN(LLAMA, version, "h100", 0, "--max-model-len", "8192");
         uint64_t const subtracted = held(phase_of(s.plan, OOS_PHASE_KV_SIZING), "graph estimate");
         assert_int_equal(subtracted,
-                         s.plan->setup->graph_estimate_applied ? s.plan->graphs.estimate.bytes : 0);
+                         s.plan->setup->graph_estimate_applied ? vllm_of(s.plan)->graphs.estimate.bytes : 0);
         applied += subtracted > 0;
-        profiled += s.plan->graphs.estimate.bytes > 0 && subtracted == 0;
+        profiled += vllm_of(s.plan)->graphs.estimate.bytes > 0 && subtracted == 0;
         drop(&s);
     }
     assert_true(applied > 0 && profiled > 0);
@@ -572,8 +575,8 @@ static void an_image_of_another_size_may_need_the_encoder_once_more(void **state
     for (const oos_hold *row = serving(s.plan)->ledger.first; row; row = row->next)
         if (row->owner == OOS_OWNER_GROWTH) growth = row;
     assert_non_null(growth);
-    assert_true(s.plan->activation.encoder.bytes > 0);
-    assert_true(growth->amount.high >= growth->amount.bytes + s.plan->activation.encoder.bytes);
+    assert_true(vllm_of(s.plan)->activation.encoder.bytes > 0);
+    assert_true(growth->amount.high >= growth->amount.bytes + vllm_of(s.plan)->activation.encoder.bytes);
     drop(&s);
 }
 

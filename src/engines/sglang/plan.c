@@ -28,6 +28,10 @@ typedef struct work {
     oos_plan *plan;
     const sglang_setup *sglang;
     sglang_pool pool;
+    oos_activation activation;
+    oos_outside outside;
+    oos_graphs graphs;
+    oos_backend_choice backend;
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes;
     uint64_t cached_bytes; /* rests of segments beside the weights */
@@ -167,8 +171,8 @@ static void latent_add(const oos_setup *setup, oos_weights *weights)
 /* Free memory before loading, after communicators. */
 static oos_amount free_before(const oos_plan *plan)
 {
-    oos_amount const others = oos_moment_others(plan), *context = &plan->outside.context,
-                     *nccl = &plan->outside.nccl;
+    oos_amount const others = oos_moment_others(plan), *context = &plan->context,
+                     *nccl = &plan->communicators;
     oos_limit const device = oos_limit_device(plan, 1);
     uint64_t const taken = oos_add(oos_add(others.bytes, context->bytes), nccl->bytes);
     double const more = hypot((double)(context->high - context->bytes), (double)(nccl->high - nccl->bytes));
@@ -207,10 +211,10 @@ static void pool_fill(work *w, double left)
     plan->kv.blocks = tokens / page;
     plan->kv.max_concurrency = (double)tokens / (double)plan->setup->max_model_len;
     plan->kv.needed_bytes = oos_u64_from(w->pool.cell);
-    plan->kv_shape.bytes_per_token = w->pool.cell;
-    plan->kv_shape.block_tokens = page;
-    plan->kv_shape.block_bytes = plan->kv_shape.page_bytes = oos_u64_from(w->pool.cell * (double)page);
-    plan->kv_shape.tensor_count = plan->setup->model->layer_count;
+    plan->layout.bytes_per_token = w->pool.cell;
+    plan->layout.block_tokens = page;
+    plan->layout.block_bytes = plan->layout.page_bytes = oos_u64_from(w->pool.cell * (double)page);
+    plan->layout.tensor_count = plan->setup->model->layer_count;
 }
 
 /* Both pools with the page that padding takes, as they are allocated. */
@@ -227,7 +231,7 @@ static uint64_t pool_bytes(const work *w)
 
 static oomsight_status distributed_init(work *w, oomsight_error *reterr)
 {
-    if (w->plan->outside.nccl.bytes == 0) return OOMSIGHT_OK;
+    if (w->outside.nccl.bytes == 0) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_DISTRIBUTED_INIT);
     return oos_moment_close(moment, oos_limit_device(w->plan, 1), reterr);
 }
@@ -358,7 +362,7 @@ static oomsight_status capture(work *w, oomsight_error *reterr)
     if (!w->sglang->decode_graphs && !w->sglang->prefill_graphs) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_static(moment, w);
-    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->plan->graphs.taken);
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
     return oos_moment_close(moment, rest(w), reterr);
 }
 
@@ -391,11 +395,11 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
 {
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_RUNTIME_PREFILL);
     hold_static(moment, w);
-    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->plan->graphs.taken);
-    oos_moment_hold(moment, OOS_OWNER_KERNELS, w->plan->outside.profile_growth);
-    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->plan->activation.forward);
+    oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, w->outside.profile_growth);
+    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->activation.forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
-    oos_moment_hold(moment, OOS_OWNER_GROWTH, w->plan->outside.runtime_growth);
+    oos_moment_hold(moment, OOS_OWNER_GROWTH, w->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
 }
 
@@ -470,6 +474,83 @@ static const char *unread_of(const work *w)
     return NULL;
 }
 
+/* The settings under the names that reports have for them. */
+static oomsight_status settings_tell(work *w, oomsight_error *reterr)
+{
+    enum { SETTINGS = 14, COMPARED = 11, PARTS = 15 };
+    oos_plan *plan = w->plan;
+    const oos_setup *setup = plan->setup;
+    oos_setting *settings = OOS_NEW_ARRAY(w->arena, oos_setting, SETTINGS + COMPARED);
+    oos_part *parts = OOS_NEW_ARRAY(w->arena, oos_part, PARTS);
+    const char *graphs = setup->eager ? "none"
+                                      : oos_arena_format(w->arena, "%zu to %llu", setup->capture_count,
+                                                         (unsigned long long)setup->capture_top);
+    if (!settings || !parts || !graphs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    oos_setting const list[SETTINGS + COMPARED] = {
+        oos_setting_text("architecture", setup->model->architecture),
+        oos_setting_text("dtype", oos_dtype_word(setup->dtype)),
+        oos_setting_text("kv_cache_dtype", setup->kv_dtype_word),
+        oos_setting_whole("tensor_parallel_size", setup->tp),
+        oos_setting_whole("pipeline_parallel_size", setup->pp),
+        oos_setting_whole("data_parallel_size", setup->dp),
+        oos_setting_whole("max_model_len", setup->max_model_len),
+        oos_setting_whole("max_num_seqs", setup->max_num_seqs),
+        oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
+        oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
+        oos_setting_yes("enforce_eager", setup->eager),
+        oos_setting_yes("v2_model_runner", 0),
+        oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
+        oos_setting_whole("cudagraph_capture_sizes", setup->capture_count),
+        /* what its releases are compared by */
+        oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
+        oos_setting_whole("max_num_seqs", setup->max_num_seqs),
+        oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
+        oos_setting_text("attention backend", plan->attention),
+        oos_setting_text("model runner", "V1"),
+        oos_setting_text("graph sizes", graphs),
+        oos_setting_gib("budget GiB", plan->budget_bytes),
+        oos_setting_gib("weights GiB", plan->weights.loaded_bytes),
+        oos_setting_gib("activation peak GiB", w->activation.peak.bytes),
+        oos_setting_gib("profiling KV cache GiB", 0),
+        oos_setting_gib("graph estimate charged GiB", 0),
+    };
+    oos_part const amounts[PARTS] = {
+        {"activation_peak", w->activation.peak},
+        {"forward", w->activation.forward},
+        {"sampler", w->activation.sampler},
+        {"encoder", w->activation.encoder},
+        {"encoder_cache", w->activation.encoder_cache},
+        {"retained", w->activation.retained},
+        {"persistent", w->activation.persistent},
+        {"context", w->outside.context},
+        {"nccl", w->outside.nccl},
+        {"profile_growth", w->outside.profile_growth},
+        {"graph_estimate", w->graphs.estimate},
+        {"graphs", w->graphs.taken},
+        {"graphs_not_printed", w->graphs.not_printed},
+        {"runtime_growth", w->outside.runtime_growth},
+        {"non_kv", plan->non_kv},
+    };
+    memcpy(settings, list, sizeof list);
+    memcpy(parts, amounts, sizeof amounts);
+    plan->settings = settings;
+    plan->setting_count = SETTINGS;
+    plan->compared = settings + SETTINGS;
+    plan->compared_count = COMPARED;
+    plan->parts = parts;
+    plan->part_count = PARTS;
+    plan->length = setup->max_model_len;
+    plan->requests = setup->max_num_seqs;
+    plan->step_tokens = setup->max_num_batched_tokens;
+    plan->doubtful = (oos_doubtful){
+        .torch_minor = setup->rules->torch_minor,
+        .share_flag = "--gpu-memory-utilization",
+        .share = setup->gpu_memory_utilization,
+        .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
+    };
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status own_settings(work *w, oomsight_error *reterr)
 {
     const sglang_setup *s = w->sglang;
@@ -502,7 +583,7 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
     const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     if (serving && serving->ok && w->plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
-        notes[setup->note_count++] = oos_arena_format(
+        notes[w->plan->resolved_count++] = oos_arena_format(
             w->arena,
             "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f), with "
             "%llu requests decoding; each more takes %.1f MiB",
@@ -511,14 +592,15 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
             (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
             (double)logit_bytes(w, 1, LOGIT_USUAL) / 0x1p20);
     if (w->plan->kv.tokens && w->plan->kv.tokens < setup->max_model_len)
-        notes[setup->note_count++] = oos_arena_format(
+        notes[w->plan->resolved_count++] = oos_arena_format(
             w->arena,
             "one request of %llu tokens does not fit the pool of %llu: longer requests "
             "are turned away",
             (unsigned long long)setup->max_model_len, (unsigned long long)w->plan->kv.tokens);
     if (w->sglang->request->release_unread)
-        notes[setup->note_count++] = "this release was not read: the rules of the one before it are used";
-    setup->notes = notes;
+        notes[w->plan->resolved_count++] =
+            "this release was not read: the rules of the one before it are used";
+    w->plan->resolved = notes;
     return OOMSIGHT_OK;
 }
 
@@ -541,13 +623,15 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     *forward = *setup; /* layers run one operation at a time, in graphs and without */
     forward->eager = true;
     forward->max_num_seqs = oos_max(1, oos_min(setup->max_num_batched_tokens, w->sglang->decode_batch));
-    OOS_TRY(oos_activation_of(w->arena, forward, &plan->backend, 0, &plan->activation, reterr));
-    OOS_TRY(oos_outside_of(w->arena, forward, &plan->backend, 0, &plan->outside, reterr));
-    if (plan->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
-        plan->outside.nccl =
+    OOS_TRY(oos_activation_of(w->arena, forward, &w->backend, 0, &w->activation, reterr));
+    OOS_TRY(oos_outside_of(w->arena, forward, &w->backend, 0, &w->outside, reterr));
+    if (w->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
+        w->outside.nccl =
             oos_amount_guess(VALUE(communicators), 0, oos_setup_driver(setup).communicators_high,
                              "NCCL communicators and all-reduce buffers");
-    graphs_of(w->sglang, setup->model->mla, &plan->graphs);
+    plan->context = w->outside.context;
+    plan->communicators = w->outside.nccl;
+    graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = sglang_pool_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
@@ -577,10 +661,17 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
     sglang_resolve(request, rules, start->model, &start->device, sglang);
     setup_fill(start, request, rules, sglang, setup);
     OOS_TRY(translate(arena, start, request, &setup->serve, reterr));
-    *ret_plan = (oos_plan){.engine = oos_engine_sglang.words, .phase = OOS_PHASE_COUNT, .setup = setup};
-    ret_plan->backend = (oos_backend_choice){
-        .name = request->attention ? request->attention : "auto", .kernel_block = 1, .full_graphs = true};
+    *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
+                           .phase = OOS_PHASE_COUNT,
+                           .setup = setup,
+                           .model = setup->model,
+                           .device = setup->device,
+                           .tp = setup->tp,
+                           .pp = setup->pp,
+                           .dp = setup->dp,
+                           .attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
+    w.backend = (oos_backend_choice){.name = ret_plan->attention, .kernel_block = 1, .full_graphs = true};
     const char *refusal = start->serve->refusal.sentence ? start->serve->refusal.sentence
                                                          : sglang_refusal_of(arena, start, request, sglang);
     if (refusal) ret_plan->refusal = (oos_refusal){.sentence = refusal, .phase = OOS_PHASE_ARGUMENTS};
@@ -590,6 +681,7 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
     explain(&w);
     admit(&w, unread_of(&w));
     OOS_TRY(own_settings(&w, reterr));
+    OOS_TRY(settings_tell(&w, reterr));
     OOS_TRY(notes_put(&w, setup, reterr));
     return ret_plan->refusal.sentence ? oos_plan_refuse(arena, ret_plan, reterr) : OOMSIGHT_OK;
 }

@@ -4,6 +4,7 @@
 #define OOS_ENGINES_SGLANG_H
 
 #include "engines/engine.h"
+#include "engines/vllm/plan.h"
 
 typedef struct sglang_rules {
     oos_rules shared; /* what the parts of plan/ ask */

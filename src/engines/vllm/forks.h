@@ -2,7 +2,7 @@
 #ifndef OOS_PLAN_FORKS_H
 #define OOS_PLAN_FORKS_H
 
-#include "plan/plan.h"
+#include "engines/vllm/plan.h"
 
 /* Fills plan->forks. A plan that fits only one of the ways no longer says that it fits. */
 oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);

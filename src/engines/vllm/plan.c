@@ -1,7 +1,8 @@
 /* One start, phase by phase, in the order of the engine. What each phase holds is computed elsewhere; here it is put
  * together, compared with the device, and the first phase that fails is named. */
 #include "base/check.h"
-#include "plan/plan.h"
+#include "engines/engine.h"
+#include "engines/vllm/plan.h"
 #include "plan/moment.h"
 #include "engines/vllm/phases/phases.h"
 #include "engines/vllm/pool.h"
@@ -47,7 +48,7 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
     for (uint64_t stage = 0; stage < setup->pp; stage++) {
         oos_weights weights;
         OOS_TRY(oos_weights_of_stage(arena, &shard, stage, &weights, reterr));
-        oos_weights_add_built(&weights, oos_workspace_of(setup, &plan->backend).built);
+        oos_weights_add_built(&weights, oos_workspace_of(setup, &vllm_of(plan)->backend).built);
         param_bytes[stage] = weights.param_bytes;
         if (stage == 0 || weights.loaded_bytes > plan->weights.loaded_bytes) {
             plan->weights = weights;
@@ -64,60 +65,6 @@ static uint64_t budget(const oos_setup *setup)
     double const product = (double)setup->device.total_bytes * setup->gpu_memory_utilization;
     if (!(product > 0)) return 0;
     return oos_u64_from(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
-}
-
-/* Of 21 measured starts between the two certain answers as many started as their chance says, within what so few can tell
- * (tools/reliability.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
-double oos_plan_probability(double chance)
-{
-    double const low = OOS_PROBABILITY_FAILS + 0.05, high = OOS_PROBABILITY_FITS - 0.05;
-    return rint((low + (high - low) * chance) * 100) / 100; /* further digits say nothing */
-}
-
-static void decided_by(oos_plan *plan, const oos_moment *moment)
-{
-    plan->phase = moment->phase;
-    plan->tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
-    plan->phase_probability = rint((1 - moment->chance) * 100) / 100;
-}
-
-/* The first phase that fails at the best guess; where none does, the first that is about as doubtful as the most doubtful one. What goes
- * wrong first is what is seen. */
-static const oos_moment *first_to_fail(const oos_plan *plan)
-{
-    for (size_t i = 0; i < plan->phase_count; i++)
-        if (!plan->phases[i].ok) return &plan->phases[i];
-    for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].tight && plan->phases[i].chance < plan->chance + 0.05) return &plan->phases[i];
-    return NULL;
-}
-
-/* One phase that cannot be passed is enough to fail; the one that is named may come before it. */
-void oos_plan_judge(oos_plan *plan)
-{
-    bool certain = false;
-    plan->verdict = OOMSIGHT_VERDICT_FITS;
-    plan->phase = OOS_PHASE_COUNT;
-    plan->phase_probability = 0;
-    plan->chance = 1;
-    for (size_t i = 0; i < plan->phase_count; i++) {
-        const oos_moment *moment = &plan->phases[i];
-        certain = certain || (!moment->ok && !moment->tight);
-        if (moment->chance < plan->chance) plan->chance = moment->chance;
-    }
-    const oos_moment *first = first_to_fail(plan);
-    if (first) decided_by(plan, first);
-    if (certain) {
-        bool const refused = first->refusal && !first->tight;
-        plan->verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
-        plan->chance = 0;
-        plan->probability = OOS_PROBABILITY_FAILS;
-    } else if (first) {
-        plan->verdict = OOMSIGHT_VERDICT_TIGHT;
-        plan->probability = oos_plan_probability(plan->chance);
-    } else {
-        plan->probability = OOS_PROBABILITY_FITS;
-    }
 }
 
 /* What keeps an answer from being certain, NULL: nothing. */
@@ -173,21 +120,22 @@ static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup,
                                       oomsight_error *reterr)
 {
     const oos_attention *attention = main_attention((*setup)->model);
-    plan->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16, .full_graphs = true};
-    if (attention) OOS_TRY(oos_backend_choose(arena, *setup, attention, &plan->backend, reterr));
+    vllm_of(plan)->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16, .full_graphs = true};
+    if (attention) OOS_TRY(oos_backend_choose(arena, *setup, attention, &vllm_of(plan)->backend, reterr));
     bool const whole = (*setup)->graph_mode != OOS_GRAPH_NONE && (*setup)->graph_mode != OOS_GRAPH_PIECEWISE;
-    return whole && !plan->backend.full_graphs ? without_full_graphs(arena, setup, reterr) : OOMSIGHT_OK;
+    return whole && !vllm_of(plan)->backend.full_graphs ? without_full_graphs(arena, setup, reterr)
+                                                        : OOMSIGHT_OK;
 }
 
 /* The engine raises before it touches the device: there is nothing to account for. */
 static void refuse(oos_plan *plan)
 {
     plan->phases[plan->phase_count++] =
-        (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = plan->backend.reason};
+        (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
     plan->verdict = OOMSIGHT_VERDICT_REFUSED;
     plan->phase = OOS_PHASE_ENV;
     plan->cause = OOS_CAUSE_CONFIG;
-    plan->why = plan->backend.reason;
+    plan->why = vllm_of(plan)->backend.reason;
 }
 
 /* Groups of the cache whose layers attend: each has a metadata builder of its own. */
@@ -199,28 +147,6 @@ static uint64_t attention_groups(const oos_kv_shape *shape)
     return groups;
 }
 
-/* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
- * which is what a reader wants to know next. */
-oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
-{
-    const oos_refusal *r = &plan->refusal;
-    plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
-    if (!plan->why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
-    for (size_t i = plan->phase_count; i > 0; i--)
-        if (plan->phases[i - 1].phase == r->phase)
-            plan->phase_count = i - 1; /* what it refuses it does not reach */
-    memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
-    plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
-    plan->phase_count++;
-    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
-    plan->phase = r->phase;
-    plan->cause = OOS_CAUSE_CONFIG;
-    plan->chance = plan->probability = 0;
-    plan->phase_probability = 1;
-    plan->tried_bytes = (oos_u64){0};
-    return OOMSIGHT_OK;
-}
-
 /* From the profile run on: what depends on the variables of the environment that a fork closes. */
 static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
@@ -228,7 +154,7 @@ static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsi
     OOS_TRY(oos_phases_kv(arena, plan, reterr));
     /* refused at the best guess but perhaps not: what comes after may be certain */
     if (!plan->kv.refused || plan->phases[plan->phase_count - 1].tight) {
-        oos_outside_serving(plan->setup, &plan->backend, plan->kv.tokens, &plan->outside);
+        oos_outside_serving(plan->setup, &vllm_of(plan)->backend, plan->kv.tokens, &vllm_of(plan)->outside);
         OOS_TRY(oos_phases_after_kv(arena, plan, reterr));
     }
     oos_plan_judge(plan);
@@ -243,17 +169,20 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
     plan->setup = setup;
     OOS_TRY(weigh(arena, setup, plan, reterr));
-    if (plan->backend.refused) {
+    if (vllm_of(plan)->backend.refused) {
         refuse(plan);
         return OOMSIGHT_OK;
     }
-    OOS_TRY(oos_activation_of(arena, setup, &plan->backend, setup->pp - 1, &plan->activation, reterr));
-    OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &plan->kv_shape, reterr));
-    OOS_TRY(oos_outside_of(arena, setup, &plan->backend, 0, &plan->outside, reterr));
-    oos_graphs_of(setup, &plan->backend, attention_groups(&plan->kv_shape), plan->activation.forward.bytes,
-                  &plan->graphs);
+    OOS_TRY(oos_activation_of(arena, setup, &vllm_of(plan)->backend, setup->pp - 1,
+                              &vllm_of(plan)->activation, reterr));
+    OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &vllm_of(plan)->kv_shape, reterr));
+    OOS_TRY(oos_outside_of(arena, setup, &vllm_of(plan)->backend, 0, &vllm_of(plan)->outside, reterr));
+    plan->context = vllm_of(plan)->outside.context;
+    plan->communicators = vllm_of(plan)->outside.nccl;
+    oos_graphs_of(setup, &vllm_of(plan)->backend, attention_groups(&vllm_of(plan)->kv_shape),
+                  vllm_of(plan)->activation.forward.bytes, &vllm_of(plan)->graphs);
     plan->budget_bytes = budget(setup);
-    plan->strand_bytes = oos_pool_strand(setup, plan->stage);
+    vllm_of(plan)->strand_bytes = oos_pool_strand(setup, plan->stage);
     OOS_TRY(oos_phases_load(arena, plan, reterr));
     return plan_from_profile(arena, plan, reterr);
 }
@@ -262,8 +191,17 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
                               oos_plan *ret_plan, oomsight_error *reterr)
 {
     oos_plan *plan = ret_plan;
-    *plan = (oos_plan){.engine = oos_engine_default, .phase = OOS_PHASE_COUNT};
-    plan->setup = setup;
+    vllm_detail *detail = OOS_NEW(arena, vllm_detail);
+    if (!detail) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
+    *plan = (oos_plan){.engine = oos_engine_vllm.words,
+                       .phase = OOS_PHASE_COUNT,
+                       .setup = setup,
+                       .detail = detail,
+                       .model = setup->model,
+                       .device = setup->device,
+                       .tp = setup->tp,
+                       .pp = setup->pp,
+                       .dp = setup->dp};
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
@@ -280,15 +218,19 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
                                    oos_plan *ret_other, oomsight_error *reterr)
 {
     *ret_other = *plan;
-    if (plan->backend.refused) return OOMSIGHT_OK;
+    if (vllm_of(plan)->backend.refused) return OOMSIGHT_OK;
     oos_activation now;
-    oos_activation_other_way(&plan->activation, setup, &plan->backend, setup->pp - 1, &now);
-    const oos_activation *was = &plan->activation;
+    oos_activation_other_way(&vllm_of(plan)->activation, setup, &vllm_of(plan)->backend, setup->pp - 1, &now);
+    const oos_activation *was = &vllm_of(plan)->activation;
     if (amounts_same(now.sampler, was->sampler) && amounts_same(now.peak, was->peak) &&
         amounts_same(now.warmup, was->warmup) && now.compile_bytes == was->compile_bytes)
         return OOMSIGHT_OK;
+    vllm_detail *detail = OOS_NEW(arena, vllm_detail);
+    if (!detail) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
+    *detail = *vllm_of(plan);
+    detail->activation = now;
     ret_other->setup = setup;
-    ret_other->activation = now;
+    ret_other->detail = detail;
     ret_other->phase_count = 0;
     while (plan->phases[ret_other->phase_count].phase < OOS_PHASE_PROFILE_RUN) ret_other->phase_count++;
     ret_other->phase = OOS_PHASE_COUNT;

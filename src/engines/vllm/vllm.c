@@ -1,6 +1,7 @@
-/* vLLM behind the seam. What it does is in command/serve*.c and plan/, where most of what other engines share was written for it. */
+/* vLLM behind the seam. How its command is read is in command/serve*.c. */
 #include "engines/vllm/vllm.h"
 #include "engines/vllm/forks.h"
+#include "engines/vllm/solve/solve.h"
 
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr)
@@ -25,7 +26,8 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));
-    return oos_forks_plan(arena, ret_plan, reterr);
+    OOS_TRY(oos_forks_plan(arena, ret_plan, reterr));
+    return oos_plan_tell(arena, ret_plan, reterr);
 }
 
 static oos_solve_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,

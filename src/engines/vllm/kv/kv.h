@@ -1,9 +1,10 @@
 /* KV cache geometry: pages, groups, blocks, tokens, and the engine's own refusals. */
-#ifndef OOS_PLAN_KV_H
-#define OOS_PLAN_KV_H
+#ifndef OOS_VLLM_KV_H
+#define OOS_VLLM_KV_H
 
 #include "engines/vllm/backend/backend.h"
 #include "engines/vllm/setup/setup.h"
+#include "plan/kv.h"
 
 typedef enum oos_kv_kind {
     OOS_KV_KIND_FULL,
@@ -61,21 +62,6 @@ typedef struct oos_kv_shape {
     bool estimated;          /* an architecture we do not know: from the common fields */
     const char *error;       /* the engine refuses this shape: its sentence, NULL otherwise */
 } oos_kv_shape;
-
-/* The cache filled into an amount of memory. Blocks and tokens are set even when the engine refuses. */
-typedef struct oos_kv_fill {
-    uint64_t available_bytes;
-    uint64_t blocks, tokens; /* as the engine prints them */
-    double max_concurrency;
-    uint64_t needed_bytes; /* for one request of max_model_len */
-    uint64_t
-        insisted_bytes; /* ... and what else the engine insists on: the null block, a state for each request */
-    bool refused;       /* the engine says no */
-    const char *refusal;       /* its sentence, with the same figures */
-    oos_u64 estimated_max_len; /* the length the refusal names, or what auto-fit chose */
-    oos_u64
-        capture_cap; /* 0.18 to 0.19.1: graphs are captured up to this many requests, by the state blocks */
-} oos_kv_fill;
 
 /* `layers_json` (may be NULL) replaces the model's own layer specs: [{"type":"FullAttentionSpec","layers":16,
  * "block_size":16,"page_size_bytes":65536,"window":1024,"mamba_cache_mode":"align","num_speculative_blocks":0,

@@ -2,7 +2,7 @@
 #ifndef OOS_PLAN_PHASES_H
 #define OOS_PLAN_PHASES_H
 
-#include "plan/plan.h"
+#include "engines/vllm/plan.h"
 
 oomsight_status oos_phases_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 oomsight_status oos_phases_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);

@@ -36,7 +36,7 @@ static const char *explain_free_check(oos_arena *arena, oos_plan *plan)
         "The engine requires %.2f GiB of free memory at start (%.2f GiB x %g); its CUDA context%s and %s %s "
         "less.",
         gib(plan->budget_bytes), gib(setup->device.total_bytes), setup->gpu_memory_utilization,
-        plan->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
+        vllm_of(plan)->outside.nccl.bytes && setup->rules->nccl_before_snapshot ? ", its communicators" : "",
         who ? who : "others", is_tight(plan) ? "may leave" : "leave");
 }
 
@@ -54,7 +54,7 @@ static const char *explain_load(oos_arena *arena, oos_plan *plan)
 
 static const char *explain_repack(oos_arena *arena, oos_plan *plan)
 {
-    if (plan->strand_bytes == 0) {
+    if (vllm_of(plan)->strand_bytes == 0) {
         plan->cause = OOS_CAUSE_REPACK;
         return oos_arena_format(arena,
                                 "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f "
@@ -67,48 +67,49 @@ static const char *explain_repack(oos_arena *arena, oos_plan *plan)
         "Sleep mode loads into a memory pool that never returns freed segments. This version loads "
         "with max_split_size_mb:20, so each freed 20 MiB segment counts as oversize and is not reused: "
         "repacking the experts strands %.1f GiB on top of %.1f GiB of weights.",
-        gib(plan->strand_bytes), gib(plan->weights.loaded_bytes));
+        gib(vllm_of(plan)->strand_bytes), gib(plan->weights.loaded_bytes));
 }
 
 static const char *explain_profile(oos_arena *arena, oos_plan *plan)
 {
     const oos_setup *setup = plan->setup;
-    if (plan->activation.sampler.bytes > plan->activation.forward.bytes) {
+    if (vllm_of(plan)->activation.sampler.bytes > vllm_of(plan)->activation.forward.bytes) {
         plan->cause = OOS_CAUSE_LOGITS;
         return oos_arena_format(
             arena,
             "The sampler of the profiling run makes logits for %llu sequences x %llu tokens of the "
             "vocabulary, with copies in fp32: %.2f GiB on top of %.2f GiB of weights.",
             (unsigned long long)setup->max_num_seqs, (unsigned long long)setup->model->vocab,
-            gib(plan->activation.sampler.bytes), gib(plan->weights.loaded_bytes));
+            gib(vllm_of(plan)->activation.sampler.bytes), gib(plan->weights.loaded_bytes));
     }
     plan->cause = OOS_CAUSE_ACTIVATION;
     return oos_arena_format(arena,
                             "The profiling run (%llu tokens) needs %.2f GiB on top of %.2f GiB of weights.",
                             (unsigned long long)setup->max_num_batched_tokens,
-                            gib(plan->activation.forward.bytes), gib(plan->weights.loaded_bytes));
+                            gib(vllm_of(plan)->activation.forward.bytes), gib(plan->weights.loaded_bytes));
 }
 
 static const char *explain_graph_profile(oos_arena *arena, oos_plan *plan)
 {
-    const oos_kv_shape *shape = &plan->kv_shape;
+    const oos_kv_shape *shape = &vllm_of(plan)->kv_shape;
     plan->cause = OOS_CAUSE_GRAPHS;
     return oos_arena_format(
         arena,
         "To measure CUDA graph memory the engine first allocates a temporary KV cache of %llu blocks: %llu "
         "tensors x %.4g GiB = %.2f GiB (one block is %llu tokens, %llu B per tensor) on top of %.2f GiB of "
         "weights. Its size does not depend on gpu_memory_utilization or max_model_len.",
-        (unsigned long long)plan->trial_blocks, (unsigned long long)shape->tensor_count,
-        gib(oos_mul(plan->trial_blocks, shape->page_bytes)),
-        gib(oos_mul(plan->trial_blocks, shape->block_bytes)), (unsigned long long)shape->block_tokens,
-        (unsigned long long)shape->page_bytes, gib(plan->weights.loaded_bytes));
+        (unsigned long long)vllm_of(plan)->trial_blocks, (unsigned long long)shape->tensor_count,
+        gib(oos_mul(vllm_of(plan)->trial_blocks, shape->page_bytes)),
+        gib(oos_mul(vllm_of(plan)->trial_blocks, shape->block_bytes)),
+        (unsigned long long)shape->block_tokens, (unsigned long long)shape->page_bytes,
+        gib(plan->weights.loaded_bytes));
 }
 
 static const char *explain_kv(oos_arena *arena, oos_plan *plan)
 {
-    if (plan->kv_shape.error) {
+    if (vllm_of(plan)->kv_shape.error) {
         plan->cause = OOS_CAUSE_CONFIG;
-        return plan->kv_shape.error;
+        return vllm_of(plan)->kv_shape.error;
     }
     bool const nothing =
         plan->non_kv.bytes >= plan->budget_bytes && !plan->setup->kv_cache_memory_bytes.known;
@@ -129,7 +130,7 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             "--num-gpu-blocks-override hold %.2f GiB, however much memory there is.",
             (unsigned long long)plan->setup->max_model_len, gib(plan->kv.insisted_bytes),
             (unsigned long long)plan->setup->blocks_override.value,
-            gib(oos_mul(plan->setup->blocks_override.value, plan->kv_shape.block_bytes)));
+            gib(oos_mul(plan->setup->blocks_override.value, vllm_of(plan)->kv_shape.block_bytes)));
     }
     if (plan->kv.needed_bytes > plan->kv.available_bytes) {
         plan->cause = OOS_CAUSE_CONTEXT;
@@ -140,7 +141,7 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             gib(plan->kv.available_bytes));
     }
     bool const by_states =
-        plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, plan->kv_shape.block_bytes);
+        plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, vllm_of(plan)->kv_shape.block_bytes);
     if (!by_states) { /* tight, or short of the null block alone */
         plan->cause = OOS_CAUSE_CONTEXT;
         uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
@@ -161,9 +162,9 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
 static const char *explain_after(oos_arena *arena, oos_plan *plan, const oos_moment *moment)
 {
     bool const graphs = plan->phase == OOS_PHASE_CUDAGRAPH_CAPTURE;
-    if (plan->outside.runtime_cause && plan->phase == OOS_PHASE_RUNTIME_OTHER) {
+    if (vllm_of(plan)->outside.runtime_cause && plan->phase == OOS_PHASE_RUNTIME_OTHER) {
         plan->cause = OOS_CAUSE_WORKSPACE;
-        return plan->outside.runtime_cause;
+        return vllm_of(plan)->outside.runtime_cause;
     }
     plan->cause = graphs ? OOS_CAUSE_GRAPHS : OOS_CAUSE_GMU_HIGH;
     return oos_arena_format(arena,
@@ -190,7 +191,7 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *mom
     case OOS_PHASE_MM_PROFILE:
         plan->cause = OOS_CAUSE_ENCODER;
         return oos_arena_format(arena, "The dummy images of the profile run need %.2f GiB in the encoder.",
-                                gib(plan->activation.encoder.bytes));
+                                gib(vllm_of(plan)->activation.encoder.bytes));
     case OOS_PHASE_KV_ALLOC:
     case OOS_PHASE_COMPILE:
     case OOS_PHASE_CUDAGRAPH_CAPTURE:

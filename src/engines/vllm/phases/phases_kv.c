@@ -12,21 +12,21 @@
 static void hold_non_kv(oos_moment *moment, const oos_plan *plan)
 {
     const oos_rules *rules = plan->setup->rules;
-    const oos_outside *outside = &plan->outside;
+    const oos_outside *outside = &vllm_of(plan)->outside;
     bool const first_engine = oos_activation_first_engine(plan->setup);
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->weights));
-    oos_moment_hold(moment, OOS_OWNER_ACTIVATION_PEAK, plan->activation.peak);
+    oos_moment_hold(moment, OOS_OWNER_ACTIVATION_PEAK, vllm_of(plan)->activation.peak);
     oos_moment_hold(moment, OOS_OWNER_OUTSIDE, outside->profile_growth);
     if (!rules->nccl_before_snapshot) oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, outside->nccl);
     bool const counts_all = rules->profile_counts_other_processes && !first_engine;
     if (rules->profile_from_free_memory || counts_all)
-        oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
+        oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, vllm_of(plan)->activation.persistent);
     if (counts_all) {
         oos_moment_hold(moment, OOS_OWNER_CONTEXT, outside->context);
         oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
     }
     if (plan->setup->graph_estimate_applied)
-        oos_moment_hold(moment, OOS_OWNER_GRAPH_ESTIMATE, plan->graphs.estimate);
+        oos_moment_hold(moment, OOS_OWNER_GRAPH_ESTIMATE, vllm_of(plan)->graphs.estimate);
 }
 
 static int64_t whole_bytes(double bytes)
@@ -36,7 +36,7 @@ static int64_t whole_bytes(double bytes)
 
 static bool refused_at(const oos_plan *plan, double available)
 {
-    return oos_kv_refused(plan->setup, &plan->kv_shape, whole_bytes(available));
+    return oos_kv_refused(plan->setup, &vllm_of(plan)->kv_shape, whole_bytes(available));
 }
 
 /* The least the engine is content with, between a refused and an accepted amount. */
@@ -105,7 +105,8 @@ static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_mome
     OOS_TRY(oos_moment_close(moment, limit, reterr));
     plan->non_kv = with_unexplained(plan, moment);
     double const left = (double)plan->budget_bytes - (double)plan->non_kv.bytes;
-    OOS_TRY(oos_kv_fill_in(arena, plan->setup, &plan->kv_shape, whole_bytes(left), &plan->kv, reterr));
+    OOS_TRY(
+        oos_kv_fill_in(arena, plan->setup, &vllm_of(plan)->kv_shape, whole_bytes(left), &plan->kv, reterr));
     judge(plan, limit, moment);
     return OOMSIGHT_OK;
 }
@@ -134,13 +135,13 @@ static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_moment *
     if (setup->kv_cache_memory_bytes.known) { /* nothing is measured, the number is taken */
         uint64_t const given = oos_min(setup->kv_cache_memory_bytes.value, INT64_MAX);
         *ret_limit = oos_limit_exact(setup->kv_cache_memory_bytes.value);
-        OOS_TRY(oos_kv_fill_in(arena, setup, &plan->kv_shape, (int64_t)given, &plan->kv, reterr));
+        OOS_TRY(oos_kv_fill_in(arena, setup, &vllm_of(plan)->kv_shape, (int64_t)given, &plan->kv, reterr));
         moment->chance = plan->kv.refused ? 0 : 1;
     } else {
         OOS_TRY(size_by_budget(arena, plan, moment, reterr));
     }
     if (!checked_by_override(setup)) return OOMSIGHT_OK;
-    *ret_limit = oos_limit_exact(oos_mul(setup->blocks_override.value, plan->kv_shape.block_bytes));
+    *ret_limit = oos_limit_exact(oos_mul(setup->blocks_override.value, vllm_of(plan)->kv_shape.block_bytes));
     oos_ledger_init(&moment->ledger, arena);
     return OOMSIGHT_OK;
 }

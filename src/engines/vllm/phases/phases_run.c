@@ -33,21 +33,21 @@ static oos_amount weights_left(const oos_plan *plan)
 
 static void hold_engine(oos_moment *moment, const oos_plan *plan)
 {
-    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
+    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, vllm_of(plan)->activation.persistent);
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, weights_left(plan));
-    oos_moment_hold(moment, OOS_OWNER_KEPT, settled(plan, plan->activation.retained));
-    oos_moment_hold(moment, OOS_OWNER_KERNELS, settled(plan, plan->outside.profile_growth));
+    oos_moment_hold(moment, OOS_OWNER_KEPT, settled(plan, vllm_of(plan)->activation.retained));
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, settled(plan, vllm_of(plan)->outside.profile_growth));
     oos_moment_hold(moment, OOS_OWNER_KV_CACHE,
-                    oos_amount_exact(oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes), OOS_SOURCE_DERIVED,
-                                     "blocks x bytes per block, allocated once"));
+                    oos_amount_exact(oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.block_bytes),
+                                     OOS_SOURCE_DERIVED, "blocks x bytes per block, allocated once"));
 }
 
 /* Where the engine's own estimate of its graphs entered the size of the cache it stands for them: it was 1.0 to 1.6 times
  * what capture then took. A drafter's graphs are not in it. */
 static oos_amount graphs_left(const oos_plan *plan)
 {
-    oos_amount const graphs = plan->graphs.taken;
-    bool const estimated = plan->setup->graph_estimate_applied && plan->graphs.estimate.bytes > 0;
+    oos_amount const graphs = vllm_of(plan)->graphs.taken;
+    bool const estimated = plan->setup->graph_estimate_applied && vllm_of(plan)->graphs.estimate.bytes > 0;
     if (!estimated || plan->setup->speculative_tokens > 0) return graphs;
     return settled(plan, graphs);
 }
@@ -59,9 +59,10 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, const oos_ledg
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_KV_ALLOC);
     hold_engine(moment, plan);
     *ret_rows = &moment->ledger;
-    uint64_t const whole = oos_mul(plan->kv.blocks, plan->kv_shape.block_bytes);
-    moment->tried_bytes =
-        plan->setup->rules->kv_in_one_tensor ? whole : oos_mul(plan->kv.blocks, plan->kv_shape.page_bytes);
+    uint64_t const whole = oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.block_bytes);
+    moment->tried_bytes = plan->setup->rules->kv_in_one_tensor
+                              ? whole
+                              : oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.page_bytes);
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
@@ -78,19 +79,20 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, const oo
                                       oomsight_error *reterr)
 {
     bool const newer = plan->setup->v2_runner;
-    if (newer && plan->activation.warmup.bytes == 0) return OOMSIGHT_OK;
+    if (newer && vllm_of(plan)->activation.warmup.bytes == 0) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_SAMPLER_WARMUP, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     /* the newer runner's profile run has not seen this */
     oos_moment_hold(moment, OOS_OWNER_SAMPLER,
-                    newer ? plan->activation.warmup : settled(plan, plan->activation.sampler));
+                    newer ? vllm_of(plan)->activation.warmup
+                          : settled(plan, vllm_of(plan)->activation.sampler));
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
 /* The busiest of what profiling tried: the batch, the sampler or the encoder. */
 static oos_owner busiest(const oos_plan *plan, oos_amount *ret_amount)
 {
-    const oos_activation *activation = &plan->activation;
+    const oos_activation *activation = &vllm_of(plan)->activation;
     bool const sampler = activation->sampler.bytes > activation->forward.bytes;
     oos_amount const text = sampler ? activation->sampler : activation->forward;
     bool const encoder = plan->setup->multimodal && activation->encoder.bytes > text.bytes;
@@ -101,8 +103,8 @@ static oos_owner busiest(const oos_plan *plan, oos_amount *ret_amount)
 /* Images are of other sizes than the one that was profiled, so what PyTorch keeps of one does not hold the next: up to that much again. */
 static oos_amount growth_of(const oos_plan *plan)
 {
-    oos_amount growth = plan->outside.runtime_growth;
-    if (plan->setup->multimodal) growth.high = oos_add(growth.high, plan->activation.encoder.bytes);
+    oos_amount growth = vllm_of(plan)->outside.runtime_growth;
+    if (plan->setup->multimodal) growth.high = oos_add(growth.high, vllm_of(plan)->activation.encoder.bytes);
     return growth;
 }
 
@@ -112,15 +114,15 @@ static oomsight_status serving(oos_arena *arena, oos_plan *plan, const oos_ledge
 {
     oos_amount most;
     oos_owner const owner = busiest(plan, &most);
-    oos_phase const phase = plan->outside.runtime_cause  ? OOS_PHASE_RUNTIME_OTHER
-                            : owner == OOS_OWNER_SAMPLER ? OOS_PHASE_RUNTIME_SAMPLER
-                                                         : OOS_PHASE_RUNTIME_PREFILL;
+    oos_phase const phase = vllm_of(plan)->outside.runtime_cause ? OOS_PHASE_RUNTIME_OTHER
+                            : owner == OOS_OWNER_SAMPLER         ? OOS_PHASE_RUNTIME_SAMPLER
+                                                                 : OOS_PHASE_RUNTIME_PREFILL;
     oos_moment *moment = oos_moment_open_as(arena, plan, phase, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     oos_moment_hold(moment, owner, most);
-    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS, plan->activation.encoder_cache);
+    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS, vllm_of(plan)->activation.encoder_cache);
     oos_moment_hold(moment, OOS_OWNER_GROWTH, growth_of(plan));
-    moment->message = plan->outside.runtime_cause;
+    moment->message = vllm_of(plan)->outside.runtime_cause;
     return oos_moment_close(moment, limit(plan), reterr);
 }
 

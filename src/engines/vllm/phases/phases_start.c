@@ -34,14 +34,14 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
 
 static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    if (plan->outside.nccl.bytes == 0) return OOMSIGHT_OK;
+    if (vllm_of(plan)->outside.nccl.bytes == 0) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_DISTRIBUTED_INIT);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 static void hold_model(oos_moment *moment, const oos_plan *plan)
 {
-    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, plan->activation.persistent);
+    oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, vllm_of(plan)->activation.persistent);
     oos_amount weights = oos_weights_amount(&plan->weights);
     weights.how = "parameters, buffers and repacked copies of this rank";
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, weights);
@@ -71,7 +71,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
                                      "held until the weights are in their final form"));
     OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
     if (!moment->ok) moment->tried_bytes = tried_while_loading(plan, moment);
-    if (plan->weights.repack_transient_bytes == 0 && plan->strand_bytes == 0) return OOMSIGHT_OK;
+    if (plan->weights.repack_transient_bytes == 0 && vllm_of(plan)->strand_bytes == 0) return OOMSIGHT_OK;
 
     moment = oos_moment_open(arena, plan, OOS_PHASE_QUANT_POSTPROCESS);
     hold_model(moment, plan);
@@ -79,15 +79,15 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
                     oos_amount_exact(plan->weights.repack_transient_bytes, OOS_SOURCE_DERIVED,
                                      "second copy of the largest layer while it is repacked"));
     oos_moment_hold(moment, OOS_OWNER_STRANDED,
-                    oos_amount_exact(plan->strand_bytes, OOS_SOURCE_DERIVED,
+                    oos_amount_exact(vllm_of(plan)->strand_bytes, OOS_SOURCE_DERIVED,
                                      "20 MiB segments that the 20 MiB split limit forbids to reuse"));
-    if (plan->strand_bytes) moment->tried_bytes = 20 * OOS_MIB;
+    if (vllm_of(plan)->strand_bytes) moment->tried_bytes = 20 * OOS_MIB;
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
 static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_activation *activation = &plan->activation;
+    const oos_activation *activation = &vllm_of(plan)->activation;
     if (plan->setup->multimodal && activation->encoder.bytes) {
         oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_MM_PROFILE);
         hold_model(moment, plan);
@@ -105,7 +105,7 @@ static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_er
         oos_moment_hold(moment, sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS,
                         sampler ? activation->sampler : activation->forward);
     oos_moment_hold(moment, OOS_OWNER_KEPT, activation->retained);
-    oos_moment_hold(moment, OOS_OWNER_KERNELS, plan->outside.profile_growth);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, vllm_of(plan)->outside.profile_growth);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 
@@ -119,25 +119,26 @@ static bool graph_profiling_runs(const oos_setup *setup)
 static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_setup *setup = plan->setup;
-    const oos_kv_shape *shape = &plan->kv_shape;
+    const oos_kv_shape *shape = &vllm_of(plan)->kv_shape;
     if (!graph_profiling_runs(setup) || shape->block_bytes == 0) return OOMSIGHT_OK;
-    plan->trial_blocks = oos_max(1, setup->capture_top);
+    vllm_of(plan)->trial_blocks = oos_max(1, setup->capture_top);
     if (setup->rules->graph_profiling == 2)
-        plan->trial_blocks = oos_max(1, oos_min(setup->max_num_seqs, setup->capture_top));
+        vllm_of(plan)->trial_blocks = oos_max(1, oos_min(setup->max_num_seqs, setup->capture_top));
 
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_CUDAGRAPH_PROFILE);
     hold_model(moment, plan);
-    oos_moment_hold(moment, OOS_OWNER_KEPT, plan->activation.retained);
-    oos_moment_hold(moment, OOS_OWNER_KERNELS, plan->outside.profile_growth);
-    uint64_t const trial_bytes = oos_mul(plan->trial_blocks, shape->block_bytes);
+    oos_moment_hold(moment, OOS_OWNER_KEPT, vllm_of(plan)->activation.retained);
+    oos_moment_hold(moment, OOS_OWNER_KERNELS, vllm_of(plan)->outside.profile_growth);
+    uint64_t const trial_bytes = oos_mul(vllm_of(plan)->trial_blocks, shape->block_bytes);
     oos_moment_hold(
         moment, OOS_OWNER_TRIAL_KV,
         oos_amount_exact(
             trial_bytes, OOS_SOURCE_DERIVED,
             "max_cudagraph_capture_size blocks (from vLLM 0.26: at most max_num_seqs), whatever the budget"));
-    oos_moment_hold(moment, OOS_OWNER_TRIAL_GRAPHS, plan->graphs.estimate);
-    moment->tried_bytes =
-        setup->rules->kv_in_one_tensor ? trial_bytes : oos_mul(plan->trial_blocks, shape->page_bytes);
+    oos_moment_hold(moment, OOS_OWNER_TRIAL_GRAPHS, vllm_of(plan)->graphs.estimate);
+    moment->tried_bytes = setup->rules->kv_in_one_tensor
+                              ? trial_bytes
+                              : oos_mul(vllm_of(plan)->trial_blocks, shape->page_bytes);
     return oos_moment_close(moment, oos_limit_device(plan, 1), reterr);
 }
 

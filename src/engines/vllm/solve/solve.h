@@ -3,7 +3,7 @@
 #ifndef OOS_PLAN_SOLVE_H
 #define OOS_PLAN_SOLVE_H
 
-#include "plan/plan.h"
+#include "engines/vllm/plan.h"
 
 /* What a search may ask besides the plan. */
 typedef struct oos_solve_facts {

@@ -196,7 +196,7 @@ static bool try_eager(oos_search *s)
 static bool try_backend(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
-    if (!s->plan->outside.runtime_cause || setup->serve->attention_backend) return true;
+    if (!vllm_of(s->plan)->outside.runtime_cause || setup->serve->attention_backend) return true;
     bool const by_flag = oos_trial_has_flag(s, "--attention-backend");
     oos_trial t = oos_trial_start(s);
     t.serve.attention_backend = "TRITON_ATTN";

@@ -102,7 +102,7 @@ static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
         if (plan->phase == limits[i].phase && oos_serve_given(plan->setup->serve, limits[i].flag) &&
             count < OOS_MENDS_MAX)
             ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
-    if (!refusal->sentence && plan->kv_shape.error && count < OOS_MENDS_MAX &&
+    if (!refusal->sentence && vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
         oos_serve_given(plan->setup->serve, one_cache))
         ret_mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
     return count;

@@ -74,7 +74,7 @@ oos_levers oos_levers_of(const oos_search *s)
     levers.counts[OOS_LEVER_BUDGET] = 2;
     add_parallel(&levers, s);
     if (setup->sleep_pool) add(&levers, OOS_LEVER_SLEEP, 1);
-    if (s->plan->outside.runtime_cause && !setup->serve->attention_backend)
+    if (vllm_of(s->plan)->outside.runtime_cause && !setup->serve->attention_backend)
         add(&levers, OOS_LEVER_BACKEND, 1);
     add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
     add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);

@@ -1,0 +1,80 @@
+/* The verdict of a plan, by its moments or by a refusal. */
+#include "plan/plan.h"
+
+#include <math.h>
+
+/* Of 21 measured starts between the two certain answers as many started as their chance says, within what so few can tell
+ * (tools/reliability.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
+double oos_plan_probability(double chance)
+{
+    double const low = OOS_PROBABILITY_FAILS + 0.05, high = OOS_PROBABILITY_FITS - 0.05;
+    return rint((low + (high - low) * chance) * 100) / 100; /* further digits say nothing */
+}
+
+static void decided_by(oos_plan *plan, const oos_moment *moment)
+{
+    plan->phase = moment->phase;
+    plan->tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
+    plan->phase_probability = rint((1 - moment->chance) * 100) / 100;
+}
+
+/* The first phase that fails at the best guess; where none does, the first that is about as doubtful as the most doubtful one. What goes
+ * wrong first is what is seen. */
+static const oos_moment *first_to_fail(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (!plan->phases[i].ok) return &plan->phases[i];
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].tight && plan->phases[i].chance < plan->chance + 0.05) return &plan->phases[i];
+    return NULL;
+}
+
+/* One phase that cannot be passed is enough to fail; the one that is named may come before it. */
+void oos_plan_judge(oos_plan *plan)
+{
+    bool certain = false;
+    plan->verdict = OOMSIGHT_VERDICT_FITS;
+    plan->phase = OOS_PHASE_COUNT;
+    plan->phase_probability = 0;
+    plan->chance = 1;
+    for (size_t i = 0; i < plan->phase_count; i++) {
+        const oos_moment *moment = &plan->phases[i];
+        certain = certain || (!moment->ok && !moment->tight);
+        if (moment->chance < plan->chance) plan->chance = moment->chance;
+    }
+    const oos_moment *first = first_to_fail(plan);
+    if (first) decided_by(plan, first);
+    if (certain) {
+        bool const refused = first->refusal && !first->tight;
+        plan->verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
+        plan->chance = 0;
+        plan->probability = OOS_PROBABILITY_FAILS;
+    } else if (first) {
+        plan->verdict = OOMSIGHT_VERDICT_TIGHT;
+        plan->probability = oos_plan_probability(plan->chance);
+    } else {
+        plan->probability = OOS_PROBABILITY_FITS;
+    }
+}
+
+/* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
+ * which is what a reader wants to know next. */
+oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+{
+    const oos_refusal *r = &plan->refusal;
+    plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
+    if (!plan->why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
+    for (size_t i = plan->phase_count; i > 0; i--)
+        if (plan->phases[i - 1].phase == r->phase)
+            plan->phase_count = i - 1; /* what it refuses it does not reach */
+    memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
+    plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
+    plan->phase_count++;
+    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
+    plan->phase = r->phase;
+    plan->cause = OOS_CAUSE_CONFIG;
+    plan->chance = plan->probability = 0;
+    plan->phase_probability = 1;
+    plan->tried_bytes = (oos_u64){0};
+    return OOMSIGHT_OK;
+}
