@@ -19,16 +19,16 @@ coverage:               ## which lines tests and corpora reach, by folder (clang
 	@tools/coverage.py
 mutants:                ## change one line at a time: which test notices? half an hour
 	@tools/mutants.py
-oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n MODELS=dir: that release, installed, asked, swept, docs/evidence/vllm-releases/x.md
+oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n MODELS=dir: that release, installed, asked, swept, build/releases/x.md
 	@if [ -n "$(VERSION)" ]; then tools/oracle.py release $(B)/cli/oomsight --vllm $(VERSION) --minutes $(or $(MINUTES),60) $(if $(MODELS),--models $(MODELS)); c=$$?; [ $$c -eq 77 ] || exit $$c; exit 0; fi; rc=0; for t in 'allocator_oracle.py --traces 20' test_torch.py test_vllm.py test_sglang_plan.py test_vision.py; do python3 tests/oracle/$$t $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || [ $$c -eq 0 ] || rc=1; done; exit $$rc
 sabotage: all           ## 200 signals at random times to all processes of dry runs; nothing may be left. SEED=N
 	@python3 tests/shim/sabotage.py $(B)/cli/oomsight --signals 200 $(if $(SEED),--seed $(SEED))
 seeds: all              ## the reported cases, raised again by the engines of those versions
 	@python3 tests/oracle/seeds.py $(B)/cli/oomsight; c=$$?; [ $$c -eq 77 ] || exit $$c
-oracle-full: seeds      ## every installed engine through every way of starting; rewrites docs/evidence/engines-tried.md
-	@python3 tests/oracle/matrix.py $(B)/cli/oomsight --write docs/evidence/engines-tried.md
-agreement: all          ## plan beside the engine's own figures; rewrites its part of docs/evidence/accuracy.md
-	@tools/agreement.py $(B)/cli/oomsight --write docs/evidence/accuracy.md
+oracle-full: seeds      ## every installed engine in every configuration; rewrites the rows of docs/evidence/results
+	@python3 tests/oracle/matrix.py $(B)/cli/oomsight && tools/figures.py --write
+agreement: all          ## plan beside the engine's own figures; rewrites docs/evidence/results/agreement.csv
+	@tools/agreement.py $(B)/cli/oomsight --write docs/evidence/results/agreement.csv; tools/figures.py --write
 pipelines: all          ## incidents through the real rsyslog, PostgreSQL, Prometheus and ClickHouse's engine
 	@tools/fleet_venv.sh; tests/fleet/run.sh $(B)
 matrix-oracle: all      ## twelve dry starts over two versions by the pool and by Ray, workers killed; an hour

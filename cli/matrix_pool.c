@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { JOBS_MAX = 256 };
-/* Resident memory of a start's processes: up to 3.4 GiB with one device (docs/evidence/engines-tried.md). */
+/* Resident memory of a start's processes: up to 3.4 GiB with one device (docs/evidence/dryrun.md). */
 #define JOB_BYTES (4ull << 30)
 
 static volatile sig_atomic_t interrupted;

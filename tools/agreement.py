@@ -2,13 +2,14 @@
 """Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl and of the reported cases that came as
 far as a KV cache (seeds.jsonl beside it), and what the real engine measured.
 
-    tools/agreement.py BINARY [--results FILE] [--write docs/evidence/accuracy.md] [--json]
+    tools/agreement.py BINARY [--results FILE] [--write docs/evidence/results/agreement.csv] [--json]
 
 Weights are compared to the byte, KV tokens for the same available memory (the measured one, given with
---kv-cache-memory-bytes), the activation peak within 5 %. --write puts the table between the two marks of that file. Needs no
+--kv-cache-memory-bytes), the activation peak within 5 %. --write puts the rows there. Needs no
 engine: the results are kept. Exit 0 when every difference is within its bound, 1 when not, 2 on wrong usage."""
 
 import argparse
+import csv
 import json
 import os
 import sys
@@ -22,7 +23,6 @@ import models  # noqa: E402
 import seeds  # noqa: E402
 
 PEAK_BOUND = 0.05
-BEGIN, END = "<!-- agreement: made by tools/agreement.py -->", "<!-- end of agreement -->"
 
 
 def numbers_of(text):
@@ -77,15 +77,15 @@ def row(record, seen):
             f"{record['peak_bytes'] / gib:.3f} | {(seen['peak'] or 0) / gib:.3f} | {100 * change:+.1f} % |")
 
 
-def put_between(path, text):
-    with open(path, encoding="utf-8") as f:
-        whole = f.read()
-    before, found, rest = whole.partition(BEGIN)
-    _, closed, after = rest.partition(END)
-    if not found or not closed:
-        scorelib.fail(f"{path}: the marks '{BEGIN}' and '{END}' are not there")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(before + BEGIN + "\n" + text + END + after)
+def write_rows(path, records, seen):
+    head = ["engine", "configuration", "model", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned", "peak_gib", "peak_planned_gib"]
+    with open(path, "w", encoding="utf-8", newline="") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow(head)
+        for r, s in zip(records, seen):
+            if "why" not in s:
+                out.writerow(["vLLM " + r["version"], r["way"], r["model"], r["weights_bytes"], s["weights"], r["tokens"], s["tokens"],
+                              "%.3f" % (r["peak_bytes"] / scorelib.GIB), "%.3f" % ((s["peak"] or 0) / scorelib.GIB)])
 
 
 def main():
@@ -112,7 +112,7 @@ def main():
         table = "\n".join(head + [row(r, s) for r, s in zip(records, seen)])
         print(table + "\n" + last)
         if args.write:
-            put_between(args.write, f"\n{table}\n\n{last}.\n\n")
+            write_rows(args.write, records, seen)
     return 0 if all(n == len(records) for n in count.values()) else 1
 
 

@@ -2,7 +2,7 @@
 """The real engine in bulk: many small starts on a device that is not there, what they took, and what `plan` says of each.
 
     tools/oracle.py sweep BINARY --vllm X [--out FILE] [--gpus h100,l40s] [--layers 2,4] [--models DIR] [--tokens N] [--only WORD] [--minutes N] [--eager]
-    tools/oracle.py compare BINARY [RESULTS.jsonl...] [--page FILE]
+    tools/oracle.py compare BINARY [RESULTS.jsonl...] [--page docs/evidence/results/sweep.csv]
     tools/oracle.py release BINARY --vllm X [--models DIR] [--commands N] [--out FILE] [--page FILE] [--minutes N]
 
 sweep starts each model of tests/oracle/models.py with that many layers on each device, all from one process that has imported the engine
@@ -274,32 +274,13 @@ def told(records, lines, tally):
     return out + (["", "Nodes of a layer, by mode:", "", *nodes_told(records)] if nodes_per_layer(records) else [])
 
 
-def sweep_page(records, lines, tally):
-    releases = sorted({parts_of(record["key"])[0] for record in records}, key=version_key)
-    page = ["# Small starts of the real engine beside plan", "",
-            "Written by `tools/oracle.py compare build/cli/oomsight --models DIR --page docs/evidence/sweep.md` from tests/oracle/sweep.jsonl: models cut to a few layers, started by the real",
-            "engine on a device that is not there (`tools/oracle.py sweep`). DIR has the config.json of each model that the tests lack; without it those starts are left out. Of these",
-            "starts only the nodes of a layer went into `plan` (src/engines/vllm/graphs.c); every other key is held back.", "",
-            f"{len(records)} starts of {len(releases)} releases, {sum(record.get('seconds') or 0 for record in records):.0f} s of engine time; 1,500 starts of 8 releases are the goal.", "",
-            "| release | starts | with graphs | models |", "| --- | ---: | ---: | ---: |"]
-    for release_ in releases:
-        own = [parts_of(record["key"]) for record in records if parts_of(record["key"])[0] == release_]
-        page.append(f"| {release_} | {len(own)} | {sum(not eager for *_, eager in own)} | {len({name for _, name, *_ in own})} |")
-    page += ["", f"| figure | within {BOUND:.0%} | of |", "| --- | ---: | ---: |"]
-    page += [f"| {name} | {near_} | {all_} |" for name, (near_, all_) in tally.items()]
-    page += ["", "Every peak of a start that compiles has the copy of the embedding in it. On 0.32.0 the profile run splits no block from 20 MiB on, so cuBLAS, which asks for 32 MiB on 9.0,",
-             "is given a freed block of 48 MiB (2,048 tokens of the MLP's width) whole: 16 MiB more than planned are kept, seen in the allocator; no block fits so with 8,192 tokens, or on 8.x (8 MiB). On 0.28.0 free memory lacks the copy's segment as well for Qwen3-8B (1,188 MiB) and Qwen3-4B,",
-             "not for Llama-3.1-8B and Qwen3-14B (0): docs/evidence/accuracy.md says why."]
-    return page + ["", "What differs by more:", "", *told(records, lines, tally)]
-
-
 def compare(args):
     records = [record for path in args.results for record in scorelib.read_lines(path)]
     lines, tally = beside(args.binary, records, args.models)
     print("\n".join(told(records, lines, tally)))
     if args.page:
         with open(args.page, "w", encoding="utf-8") as file:
-            file.write("\n".join(sweep_page(records, lines, tally)) + "\n")
+            file.write("figure,within_2_percent,starts\n" + "".join(f"{name},{near_},{all_}\n" for name, (near_, all_) in tally.items()))
     return 0 if all(near_ >= 0.95 * all_ for near_, all_ in tally.values()) else 1
 
 
@@ -469,7 +450,7 @@ def main():
         return compare(args)
     if not args.vllm:
         scorelib.fail("--vllm VERSION is needed")
-    args.page = args.page or os.path.join(ROOT, "docs", "evidence", "vllm-releases", args.vllm + ".md")
+    args.page = args.page or os.path.join(ROOT, "build", "releases", args.vllm + ".md")
     os.makedirs(os.path.dirname(args.page), exist_ok=True)
     return sweep(args) if args.what == "sweep" else release(args)
 

@@ -40,7 +40,7 @@ def column(engines, m=MEASURED, a=ASSUMED):
     pg_query, ch_query = m["pg_slowest_query_s"] / m["pg_rows"], m["ch_slowest_query_s"] / m["ch_rows"]
     return [
         ("nodes", f"{nodes:,.0f}"),
-        ("logs written", amount(logs, "B/s") + ", " + amount(logs * 86400, "B a day")),
+        ("logs written", amount(logs, "B/s") + ", " + amount(logs * 86400, "B per day")),
         ("cores to read them all, over all nodes (bulk rate)", f"{logs / m['explain_bytes_per_core_s']:.2g}"),
         ("CPU of one node's agent (8 files, 16 kB/s)", f"{m['agent_node_cpu'] * 100:.2g} % of a core"),
         ("incidents on an ordinary day", f"{daily:,.0f}, {amount(daily * m['line_bytes'], 'B')}"),
@@ -49,14 +49,14 @@ def column(engines, m=MEASURED, a=ASSUMED):
         ("the same, ClickHouse", amount(kept * m["ch_bytes_per_row"], "B") + " to " + amount(kept * m["zst_line_bytes"], "B")),
         ("slowest query over 14 days, PostgreSQL / ClickHouse", seconds(fortnight * pg_query) + " / " + seconds(fortnight * ch_query)),
         ("slowest query over 400 days", seconds(kept * pg_query) + " / " + seconds(kept * ch_query)),
-        ("bad rollout: incidents", f"{bad:,.0f} a second, {amount(bad * m['line_bytes'], 'B/s')}"),
+        ("bad rollout: incidents", f"{bad:,.0f} per second, {amount(bad * m['line_bytes'], 'B/s')}"),
         ("bad rollout: share of one PostgreSQL core", f"{bad / m['pg_batch_per_s'] * 100:.2g} %"),
         ("bad rollout: connections held by load.py", f"{bad * (a['connection_seconds'] + 1 / m['pg_confirmed_per_s']):,.0f}"),
-        ("bad rollout: rows and bytes a day", f"{bad * 86400:,.0f}, {amount(bad * 86400 * m['pg_bytes_per_row'], 'B')}"),
-        ("every engine fails within a minute", f"{storm:,.0f} a second; one PostgreSQL core is done after {seconds(engines / m['pg_batch_per_s'])}, "
+        ("bad rollout: rows and bytes per day", f"{bad * 86400:,.0f}, {amount(bad * 86400 * m['pg_bytes_per_row'], 'B')}"),
+        ("every engine fails within a minute", f"{storm:,.0f} per second; one PostgreSQL core is done after {seconds(engines / m['pg_batch_per_s'])}, "
                                                f"ClickHouse after {seconds(engines / m['ch_insert_per_s'])}"),
         ("Prometheus: series", f"{series:,.0f}, {amount(series * m['prom_bytes_per_series'], 'B')} of memory"),
-        ("Prometheus: samples, scrapes", f"{amount(series / a['scrape_seconds'])} and {amount(nodes / a['scrape_seconds'])} a second"),
+        ("Prometheus: samples, scrapes", f"{amount(series / a['scrape_seconds'])} and {amount(nodes / a['scrape_seconds'])} per second"),
         ("matrix: every distinct configuration on ten versions", seconds(engines * a["distinct_share"] * 10 / m["plans_per_s"])),
     ]
 

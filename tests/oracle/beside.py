@@ -1,9 +1,9 @@
 """Plan beside a dry start, row by row: the same phases, the same owners, what was foreseen and what was measured.
 
-    tests/oracle/beside.py BINARY [--missing] [--results FILE] [--write docs/evidence/plan-vs-dryrun.md] [VERSION...]
+    tests/oracle/beside.py BINARY [--missing] [--results FILE] [VERSION...]
 
-Each start is a line of beside.jsonl; the table is made from all lines, the newest engine first, so a release that is not installed
-keeps its rows. Exit code 1 when a dry start has a row whose phase or owner plan does not know."""
+Each start is a line of beside.jsonl, from which tools/figures.py makes docs/evidence/results/plan-vs-dryrun.csv; a release that is
+not installed keeps its line. Exit code 1 when a dry start has a row whose phase or owner plan does not know."""
 import argparse
 import datetime
 import json
@@ -17,16 +17,6 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL, DEVICE, FLAGS = "qwen3-4b", ["--gpu", "4090"], ["--max-num-seqs", "32", "--max-model-len", "8192"]
-HEAD = """# Plan beside a dry start
-
-What `oomsight plan` foresees and what `oomsight dryrun` measures of the same start, row by row: %s on an RTX 4090 with
-`%s`, CUDA graphs on, from a config alone. Made by `tests/oracle/beside.py build/cli/oomsight --write docs/evidence/plan-vs-dryrun.md`, in GiB.
-Estimates have their range beside them; `-`: that side has no such row. A dry start cannot see what lies outside PyTorch (context,
-kernels, graph objects): those rows have a range on the right as well, are the model of the device in both columns, and are not counted. What PyTorch keeps in its cache counts where it was
-taken, so a measured row can be larger than the live bytes that plan foresees; where a copy of the embedding stays in the cache ("kept by the
-profile run" of 0.28.0 and 0.19.1), one layer of the KV cache lies in it, and the row of the KV cache is smaller by that layer.
-
-"""
 # rows that are arithmetic of the engine or of plan, and rows of traffic that a start does not have
 NOT_HELD = {"asked for", "one request of the longest length", "null block and states", "grows while serving"}
 
@@ -95,7 +85,6 @@ def main():
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--results", default=os.path.join(HERE, "beside.jsonl"))
-    parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=900)
     args = parser.parse_intermixed_args()
     binary = os.path.abspath(args.binary)
@@ -117,16 +106,11 @@ def main():
             with open(args.results, "w", encoding="utf-8") as f:
                 for record in sorted(records.values(), key=lambda r: engines.version_key(r["version"]), reverse=True):
                     f.write(json.dumps(record) + "\n")
-    text, strange = HEAD % (MODEL, " ".join(FLAGS)), []
+    strange = []
     for record in sorted(records.values(), key=lambda r: engines.version_key(r["version"]), reverse=True):
         lines, unknown = table(record)
-        text += "\n".join(lines) + "\n"
+        print("\n".join(lines))
         strange += [(record["version"],) + k for k in unknown]
-    if args.write:
-        with open(args.write, "w", encoding="utf-8") as f:
-            f.write(text.rstrip("\n") + "\n")
-    else:
-        print(text)
     for row in strange:
         print("%s: %s, %s: not a word of plan" % row, file=sys.stderr)
     return 1 if strange else 0

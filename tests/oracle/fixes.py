@@ -1,13 +1,13 @@
 """Do the commands that `plan` offers start? Commands that fail are planned, and each answer is started by the real engine on the
 stand-in device it was offered for.
 
-    tests/oracle/fixes.py BINARY [--list] [--missing] [--forked] [--only TEXT]... [--results FILE] [--write FILE] [VERSION...]
+    tests/oracle/fixes.py BINARY [--list] [--missing] [--forked] [--only TEXT]... [--results FILE] [VERSION...]
 
 Answers that store the cache in FP8 are started on Hopper only: elsewhere the backend that takes it is compiled by nvcc for half an hour.
 
 A line of fixes.jsonl per start, as soon as it is there; lines of engines that are not installed stay, and so do lines whose offered
 command is still the same. --list plans only. --forked starts the
-engine core of those on one GPU from a process that has imported the engine (fixes_zygote.py), a release and a device at a time; the others are whole servers. --write puts the table between the marks of a document."""
+engine core of those on one GPU from a process that has imported the engine (fixes_zygote.py), a release and a device at a time; the others are whole servers. tools/figures.py makes docs/evidence/results/suggestions.csv from the lines."""
 import argparse
 import json
 import os
@@ -22,7 +22,6 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANSWERS = ["least_change", "longest_context"]
-MARKS = ("<!-- fixes: begin -->\n", "<!-- fixes: end -->\n")
 # kind, model, GPUs, flags of a command that lacks memory, releases (none named: all)
 FAILING = [
     ("dense", "qwen3-8b", "4090", ["--max-model-len", "32768", "--gpu-memory-utilization", "0.8"], None),
@@ -134,20 +133,6 @@ def row(r):
         "{:,}".format(r["tokens"]) if r["tokens"] else "-", r.get("compile_cache") or "-", r.get("way", "server"), ends)
 
 
-def write_table(path, results):
-    records = [record for _, record in sorted(results.items(), key=lambda item: (engines.version_key(item[0][0]), item[0][1:]))]
-    started = sum(record["verdict"] == "fits" for record in records)
-    head = ["%d of %d start." % (started, len(records)), "",
-            "| vLLM | kind | model | GPU and flags that fail | fails in | answer | change | KV tokens, foreseen | measured | compile cache | started | ends |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    table = MARKS[0] + "\n".join(head + [row(record) for record in records]) + "\n" + MARKS[1]
-    text = re.sub(re.escape(MARKS[0]) + ".*?" + re.escape(MARKS[1]), lambda _: table, text, flags=re.S)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-
-
 def is_kept(path, offer):
     record = offered(offer)
     kept = engines.read_results(path, key_of).get(key_of(record))
@@ -175,7 +160,6 @@ def main():
     parser.add_argument("--forked", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", default=os.path.join(HERE, "fixes.jsonl"))
-    parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=600)
     args = parser.parse_intermixed_args()
     found, binary = engines.venvs(), os.path.abspath(args.binary)
@@ -201,8 +185,6 @@ def main():
             with tempfile.TemporaryDirectory() as out:
                 for offer, record, log in start_forked(binary, found[version], gpu, some, out):
                     keep(args.results, record, log)
-    if args.write:
-        write_table(args.write, engines.read_results(args.results, key_of))
     return 0 if found else engines.SKIP
 
 

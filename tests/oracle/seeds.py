@@ -3,7 +3,7 @@
     tests/oracle/seeds.py BINARY [CASE...]
 
 A case without its engine (a virtual environment vllm-VERSION in OOMSIGHT_VENVS) is skipped; exit 77 when all are. What came
-out is a line of seeds.jsonl, from which docs/evidence/engines-tried.md is made. The --outside figures are what each report printed beyond
+out is a line of seeds.jsonl, from which docs/evidence/dryrun.md is made. The --outside figures are what each report printed beyond
 PyTorch's own memory: no stand-in can know them."""
 import json
 import os
@@ -62,7 +62,7 @@ CASES = {
             BENCH + ["--gpu-memory-utilization", "0.796"],
             lambda r, log: r["verdict"] == "fails" and r["tried_bytes"] == 40 * MIB
             and near(r["child"]["private_pools_bytes"], 1.78 * GIB, 0.02 * GIB)),
-    # in its own form; needs FlashInfer and transformers below 5. Answers all requests so far: docs/evidence/serving.md
+    # in its own form; needs FlashInfer and transformers below 5. Answers all requests so far: docs/evidence/dryrun.md
     "000-bench": ("0.11.0", A30 + ["--outside", "1476MiB"], "opt-2.7b",
                   ["--tensor-parallel-size", "4", "--gpu-memory-utilization", "0.796", "--num-prompts", "200"],
                   lambda r, log: r["verdict"] == "fails" and r["tried_bytes"] == 40 * MIB and r["phase"].startswith("runtime")),

@@ -1,9 +1,9 @@
 """What serves on a GPU that is not there: releases x ways, requests answered, answers a second, the device's run-time peak beside plan's.
 
-    tests/oracle/serve_table.py BINARY [--release VERSION]... [--start NAME]... [--page docs/evidence/serving.md]
+    tests/oracle/serve_table.py BINARY [--release VERSION]... [--start NAME]...
 
 A start is one engine; the ways of it are loads one after the other. Results are kept in tests/oracle/serving.jsonl, a line per start, the
-newest; the page is written from them, and says which cells were not tried. The engines are those of OOMSIGHT_VENVS."""
+newest; tools/figures.py makes docs/evidence/results/serving.csv from them. The engines are those of OOMSIGHT_VENVS."""
 import argparse
 import datetime
 import json
@@ -18,7 +18,6 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KEPT = os.path.join(HERE, "serving.jsonl")
-RELEASES = ["0.11.0", "0.19.1", "0.21.0", "0.24.0", "0.28.0", "0.30.0", "0.32.0"]
 FLAGS = ["--max-num-batched-tokens", "1024", "--max-num-seqs", "128", "--gpu-memory-utilization", "0.5"]
 PENALTIES = 'body={"frequency_penalty": 0.5, "presence_penalty": 0.5, "repetition_penalty": 1.1}'
 
@@ -64,7 +63,6 @@ STARTS = {
     "sleep and wake": ("opt-tiny", "L4", EAGER, [("requests before and after", "200:64:16")]),
 }
 ENDING = ("LLM", "images", "sleep and wake", "vllm bench throughput", "vllm bench latency")
-NOT_TRIED = ["audio", "structured output with a drafter", "`vllm bench serve`"]
 PROGRAM = """import sys, time
 from vllm import LLM, SamplingParams
 if __name__ == "__main__":
@@ -242,118 +240,11 @@ def read():
     return rows
 
 
-def gib(number):
-    return "-" if number is None else "%.2f" % (number / 2**30)
-
-
-def mib(step):
-    return "-" if not step else "%.1f" % (step["peak_bytes"] / 2**20)
-
-
-# The device books what PyTorch takes from the driver, plan what the engine takes from PyTorch: they are compared by groups that both know.
-GROUPS = {"outside PyTorch": ("other processes", "CUDA context", "communicators", "kernels and workspaces", "outside PyTorch"),
-          "CUDA graphs": ("CUDA graphs", "trial graphs"), "KV cache": ("KV cache",),
-          "steps": ("encoder", "encoder outputs", "compiling", "activations", "logits and sampler", "kept by the profile run", "grows while serving")}
-HELD = "weights and buffers"
-
-
-def grouped(side):
-    """{group: bytes}; weights, buffers and whatever else is held are one group."""
-    owner_of = {owner: group for group, owners in GROUPS.items() for owner in owners}
-    out = dict.fromkeys([HELD] + list(GROUPS), 0)
-    for owner, bytes_ in side["holds"].items():
-        out[owner_of.get(owner, HELD)] += bytes_
-    return out
-
-
-def beside_kv(side):
-    return side["bytes"] - grouped(side)["KV cache"] if side else None
-
-
-def off(row):
-    """How far the measured peak lies from plan's, of the whole device and of what is not the KV cache."""
-    if not row["peak"] or not row["plan"]:
-        return None
-    return row["peak"]["bytes"] / row["plan"]["bytes"] - 1, beside_kv(row["peak"]) / beside_kv(row["plan"]) - 1
-
-
-def differences(rows):
-    """The starts whose peak without the KV cache is more than 5 % from plan's, and the groups it comes from."""
-    out = []
-    for row in rows:
-        if not off(row) or max(map(abs, off(row))) <= 0.05:
-            continue
-        measured, planned_ = grouped(row["peak"]), grouped(row["plan"])
-        parts = sorted(((measured[group] - planned_[group], group) for group in measured if group != "KV cache" or abs(off(row)[0]) > 0.05), key=lambda part: -abs(part[0]))
-        known = "everything else" not in row["peak"]["holds"]
-        out.append("- %s, %s: %+.1f %% of the device, %+.1f %% without the KV cache: %s" % (
-            row["release"], row["start"], 100 * off(row)[0], 100 * off(row)[1],
-            ", ".join("%s %+.0f MiB" % (group, bytes_ / 2**20) for bytes_, group in parts if abs(bytes_) >= 4 << 20) if known else
-            "%+.0f MiB in all" % ((beside_kv(row["peak"]) - beside_kv(row["plan"])) / 2**20)))
-    return out
-
-
-def answered(cell):
-    return "none" if cell.get("failed") else "%d of %d" % (cell["answered"], cell["requests"])
-
-
-def page(rows):
-    dates = sorted({row["date"] for row in rows.values()})
-    names = list(STARTS) + [start + ", offline" for start in [*STARTS, "eager", "graphs"]]
-    order = sorted(rows.values(), key=lambda row: (engines.version_key(row["release"]), names.index(row["start"])))
-    out = ["# What serves on the stand-in device", "",
-           "Written by `tests/oracle/serve_table.py BINARY --page docs/evidence/serving.md` from starts of %s. Models of two layers with dummy weights; answers a second" % " to ".join(sorted({dates[0], dates[-1]})),
-           "are those of a shared machine of two cores and say nothing about a GPU. Peaks are of the whole device while it serves, in GiB: measured, and the largest",
-           "run-time phase of `plan`; then the same without the KV cache, in MiB, because the cache is most of a device and hides the rest. Steps are what a part of a",
-           "step took at most beyond what was held before it, in MiB.", "",
-           "The values that the engine reads back and that no kernel computed are also held without an engine: `tests/oracle/aid_checks.py`.", "",
-           "| release | start | way | answered | left as asked | a second | peak | plan | without KV | plan | prefill | decode | sampler |",
-           "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    cells = whole = within = compared = 0
-    for row in order:
-        steps = row["steps"] or {}
-        if off(row):
-            compared += 1
-            within += abs(off(row)[0]) <= 0.05
-        for place, cell in enumerate(row["cells"]):
-            cells += 1
-            whole += cell["answered"] + cell["aborted"] == cell["requests"] and not cell.get("failed")
-            first = [""] * 7
-            if place == 0:
-                first = [gib(side and side["bytes"]) for side in (row["peak"], row["plan"])] + [
-                    "%.0f" % (beside_kv(side) / 2**20) if side else "-" for side in (row["peak"], row["plan"])] + [mib(steps.get(part)) for part in ("prefill", "decode", "sampler")]
-            out.append("| %s | %s | %s | %s | %s | %s | %s |" % (row["release"], row["start"], cell["way"], answered(cell), cell["aborted"] or "",
-                                                                      cell["rate"] if cell["rate"] is not None else "-", " | ".join(first)))
-    out += ["", "%d cells, %d of them with every request answered or left as asked. Of %d starts whose peak was measured and planned, %d are within 5 %% of each other." % (
-        cells, whole, compared, within), ""]
-    apart = differences(order)
-    if apart:
-        out += ["## Where measured and planned differ", "",
-                "Starts that are more than 5 % apart in one of the two comparisons, measured less planned, and which part makes the difference. Steps are above plan where",
-                "requests ask for what `plan` does not know of: with penalties the V1 runner took 26 bytes for each request and word of the vocabulary (counts in 64 bits,",
-                "masks, logits in FP32), with log probabilities 16, where the V2 runner took 4; PyTorch keeps the segments of all of them. What `plan` calls \"grows while",
-                "serving\" is an allowance of 64 MiB, counted under steps. What the driver takes for a graph is an estimate on both sides, the device's and plan's own. With a",
-                "drafter the dry run takes the V1 runner, `plan` the release's own; there 128 requests with three drafts each are 512 rows of logits in FP32, 98 MiB.", ""] + apart + [""]
-    broken = ["- %s, %s: `%s`%s" % (row["release"], row["start"], row["error"] or "exit code %d" % row["code"], " (%s)" % row["note"] if row.get("note") else "")
-              for row in order if row["error"] or row["code"]]
-    if broken:
-        out += ["## What did not serve", "", "In the engine's words.", ""] + broken + [""]
-    out += ["## Not tried", ""]
-    for start in STARTS:
-        missing = [release for release in RELEASES if not {(release, start), (release, start + ", offline")} & set(rows)]
-        out += ["- %s on %s" % (start, "any release" if missing == RELEASES else ", ".join(missing))] if missing else []
-    out += ["- %s on any release" % start for start in NOT_TRIED] + [""]
-    with open(os.path.join(HERE, "serving.md"), encoding="utf-8") as f:
-        out += [f.read().rstrip(), ""]
-    return "\n".join(out)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
     parser.add_argument("--release", action="append")
     parser.add_argument("--start", action="append", choices=list(STARTS))
-    parser.add_argument("--page")
     parser.add_argument("--logs", help="a folder for what the engines print")
     parser.add_argument("--limit", type=int, default=600, help="seconds that a start may take")
     options = parser.parse_args()
@@ -366,9 +257,6 @@ def main():
             made = tried(os.path.abspath(options.binary), version, found[version], name, options.logs, options.limit)
             rows[version, name] = made
             keep(made)
-    if options.page:
-        with open(options.page, "w", encoding="utf-8") as f:
-            f.write(page(rows))
     return 0
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Dry starts of SGLang beside `plan` of the same command: static fraction, weights, tokens, peaks.
 
-    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [--write docs/evidence/sglang.md] [VERSION...]
+    tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [VERSION...]
 
-Each start is a line of sglang.jsonl, with the first words of its failure when there was none; the table is made of all lines and stands in
-the document between two marks. `given`: what plan says when it is told the memory that was free before loading. Environments are
+Each start is a line of sglang.jsonl, with the first words of its failure when there was none; tools/figures.py makes
+docs/evidence/results/sglang.csv from all lines. `given`: what plan says when it is told the memory that was free before loading. Environments are
 sglang-VERSION where those of the other engines are. Exit 77 without any."""
 import argparse
 import contextlib
@@ -24,7 +24,6 @@ from models import small
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIXTURES = os.path.join(HERE, "..", "fixtures", "models")
-BEGIN, END = "<!-- starts -->", "<!-- /starts -->"
 TURN_SECONDS = 150  # starts that follow one another in one turn at the machine
 IMPORTED = ("sglang.cli.serve", "sglang.launch_server", "sglang.srt.entrypoints.http_server", "sglang.srt.managers.scheduler",
             "sglang.srt.managers.detokenizer_manager", "sglang.srt.model_executor.model_runner", "sglang.srt.models.registry")
@@ -267,7 +266,6 @@ def main():
     parser.add_argument("--replan", action="store_true", help="plan again, beside the starts that there are")
     parser.add_argument("--only", help="starts whose name matches")
     parser.add_argument("--results", default=os.path.join(HERE, "sglang.jsonl"))
-    parser.add_argument("--write")
     parser.add_argument("--timeout", type=int, default=240)
     args = parser.parse_intermixed_args()
     binary, found = os.path.abspath(args.binary), environments()
@@ -291,14 +289,7 @@ def main():
                 beside(binary, record, place_of(folder, record["model"]), words_of(folder, record["flags"]))
         with open(args.results, "w", encoding="utf-8") as f:
             f.writelines(json.dumps(r) + "\n" for r in records.values())
-    text = "\n".join(table(list(records.values())))
-    if args.write:
-        with open(args.write, encoding="utf-8") as f:
-            before, _, rest = f.read().partition(BEGIN)
-        with open(args.write, "w", encoding="utf-8") as f:
-            f.write(before + BEGIN + "\n" + text + "\n" + END + rest.partition(END)[2])
-    else:
-        print(text)
+    print("\n".join(table(list(records.values()))))
     return 0
 
 

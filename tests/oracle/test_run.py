@@ -88,7 +88,7 @@ def engine(binary, folder, scratch):
     }
 
 
-# way: device, model, flags. As docs/evidence/engines-tried.md has them, with few layers: what is counted is every call, whoever makes it.
+# way: device, model, flags. As docs/evidence/dryrun.md has them, with few layers: what is counted is every call, whoever makes it.
 WAYS = {
     "eager": ("A30", "opt-1.3b", ["--enforce-eager"]),
     "graphs": ("L40S", "llama-3.2-1b", ["--max-num-seqs", "16"]),

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Figures in the README and the evidence pages are those of committed results: figures.py [--write]
+
+Results are rows: docs/evidence/results/*.csv. Those of starts without a GPU are made here from tests/oracle/*.jsonl, which the
+programs there write. A page holds blocks between `<!-- figures: NAME -->` and `<!-- end -->`; the functions of BLOCKS make
+their text. Without --write: exit 1 when a table of rows or a block differs. Standard library only."""
+import csv
+import glob
+import io
+import json
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESULTS = os.path.join(ROOT, "docs/evidence/results")
+ORACLE = os.path.join(ROOT, "tests/oracle")
+GIB = 2**30
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def records(name):
+    return [json.loads(line) for line in read(os.path.join(ORACLE, name + ".jsonl")).splitlines()]
+
+
+def rows(name):
+    return list(csv.DictReader(io.StringIO(read(os.path.join(RESULTS, name + ".csv")))))
+
+
+def total(table, column):
+    return sum(int(row[column]) for row in table if row[column])
+
+
+def share(part, whole):
+    return "%d of %d (%d %%)" % (part, whole, round(100 * part / whole))
+
+
+def of(table, part, whole):
+    """The share of `part` in `whole`, over the rows that have both."""
+    known = [row for row in table if row[part] and row[whole]]
+    return share(total(known, part), total(known, whole))
+
+
+def table(head, lines):
+    marks = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join("| %s |" % " | ".join(map(str, line)) for line in [head, marks, *lines])
+
+
+# ---- rows of starts without a GPU ----
+
+def gib(number):
+    return "" if number is None else "%.3f" % (number / GIB)
+
+
+def starts_without_gpu():
+    head = ["engine", "configuration", "model", "gpu", "ends", "phase", "weights_gib", "activation_peak_gib", "kv_tokens", "wall_seconds", "host_memory_gib"]
+    lines = [["vLLM " + r["version"], r["way"], r["model"], r["device"][1], "starts" if r["verdict"] == "fits" else r["verdict"], r["phase"] or "",
+              gib(r["weights_bytes"]), gib(r["peak_bytes"]), r["tokens"] or "", r["wall_seconds"], gib(r["resident_bytes"])] for r in records("results")]
+    return [head, *lines]
+
+
+def serving():
+    head = ["engine", "start", "load", "requests", "answered", "aborted", "peak_gib", "planned_peak_gib"]
+    out = [head]
+    for r in sorted(records("serving"), key=lambda r: (r["release"], r["start"])):
+        for place, cell in enumerate(r["cells"]):
+            peaks = [gib(side["bytes"]) if side and place == 0 else "" for side in (r["peak"], r["plan"])]
+            out.append(["vLLM " + r["release"], r["start"], cell["way"].replace("clients that leave", "aborted requests"), cell["requests"], cell["answered"], cell["aborted"], *peaks])
+    return out
+
+
+def suggestions():
+    head = ["engine", "model", "gpu", "flags", "fails_in", "suggestion", "kv_tokens_predicted", "kv_tokens_measured", "ends"]
+    return [head] + [["vLLM " + r["version"], r["model"], r["gpu"], " ".join(r["flags"]), r["fails_in"], " ".join(r["change"]), r["foreseen_tokens"], r["tokens"],
+                      "starts" if r["verdict"] == "fits" else r["phase"] or r["verdict"]] for r in records("fixes")]
+
+
+def sglang():
+    head = ["engine", "start", "model", "gpu", "fraction", "fraction_planned", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned",
+            "peak_phase", "peak_gib", "peak_planned_gib", "error"]
+    out = [head]
+    for r in records("sglang"):
+        first = ["SGLang " + r["version"], r["name"], r["model"], r["gpu"]]
+        dry, plan = r.get("dryrun"), r["plan"]
+        if not dry:
+            out.append(first + [""] * 9 + [r["failed"]["error"].split("\n")[0][:160]])
+            continue
+        phase = max((p for p in dry["peaks"] if not p.startswith("runtime")), key=lambda p: dry["peaks"][p])
+        out.append(first + [dry["fraction"], plan["fraction"], dry["weights"], plan["weights"], dry["tokens"], plan["tokens"] or "", phase,
+                            gib(dry["peaks"][phase]), gib(plan["peaks"].get(phase)), ""])
+    return out
+
+
+def plan_vs_dryrun():
+    """A component that both the plan and the dry run have, where the dry run counted it (its range is one value)."""
+    head = ["engine", "phase", "component", "planned_gib", "planned_low_gib", "planned_high_gib", "measured_gib"]
+    out = [head]
+    for r in records("beside"):
+        plan = {(phase, owner): amount for phase, owner, *amount in r["plan"]}
+        for phase, owner, value, low, high in r["dryrun"]:
+            if low == high:
+                out.append(["vLLM " + r["version"], phase, owner, *[gib(n) for n in plan.get((phase, owner), [None] * 3)], gib(value)])
+    return out
+
+
+MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "suggestions": suggestions, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun}
+
+
+# ---- blocks of pages ----
+
+def accuracy():
+    """First predictions: the newest set, and all sets."""
+    sets, reports, others = rows("starts"), rows("reports"), rows("estimators")
+    new, newer = sets[-1:], reports[-1:]
+    by_name = {row["estimator"]: row for row in others}
+    planner, simple = (by_name[name] for name in ("llm-d-planner 0.3.3", "weights and utilization only"))
+    counted = lambda row, column: "%s of %s" % (row[column], row["starts"])
+    lines = [["KV cache within 1 % of GPU memory", of(new, "kv_within_1_percent", "kv_starts"), of(sets, "kv_within_1_percent", "kv_starts"),
+              counted(planner, "kv_within_1_percent"), counted(simple, "kv_within_1_percent")],
+             ["KV cache within 3 % of GPU memory", of(new, "kv_within_3_percent", "kv_starts"), of(sets, "kv_within_3_percent", "kv_starts"),
+              counted(planner, "kv_within_3_percent"), counted(simple, "kv_within_3_percent")],
+             ["measured KV cache inside the printed range", of(new, "kv_inside_range", "kv_starts"), of(sets, "kv_inside_range", "kv_starts"), "no range", "no range"],
+             ["failed starts predicted", of(new, "failures_predicted", "failures"), of(sets, "failures_predicted", "failures"), "", ""],
+             ["successful starts, predicted to fail", of(new, "called_failures", "came_up"), "", "", ""],
+             ["`explain`: memory failure recognized", of(newer, "memory_failures_recognized", "memory_failures"), of(reports, "memory_failures_recognized", "memory_failures"), "", ""],
+             ["`explain`: false alarms", of(newer, "false_alarms", "not_memory"), of(reports, "false_alarms", "not_memory"), "", ""],
+             ["`explain`: right phase", of(newer, "phase_right", "phase_of"), of(reports, "phase_right", "phase_of"), "", ""],
+             ["`explain`: a right cause", of(newer, "cause_right", "cause_of"), of(reports, "cause_right", "cause_of"), "", ""]]
+    return table(["first prediction, data no rule was written from", "newest set", "all sets", "llm-d-planner", "weights and utilization only"], lines)
+
+
+def readme():
+    sets, reports, others = rows("starts")[-1:], rows("reports")[-1:], {row["estimator"]: row for row in rows("estimators")}
+    planner, simple = (others[name] for name in ("llm-d-planner 0.3.3", "weights and utilization only"))
+    lines = [[text, of(sets, column, "kv_starts"), "%s of %s" % (planner[column], planner["starts"]), "%s of %s" % (simple[column], simple["starts"])]
+             for text, column in (("KV cache within 1 % of GPU memory", "kv_within_1_percent"), ("KV cache within 3 % of GPU memory", "kv_within_3_percent"))]
+    lines += [["failed starts predicted", of(sets, "failures_predicted", "failures"), "", ""],
+              ["successful starts, predicted to fail", of(sets, "called_failures", "came_up"), "", ""],
+              ["`explain`: right phase, right cause", "%s, %s" % (of(reports, "phase_right", "phase_of"), of(reports, "cause_right", "cause_of")), "", ""]]
+    return table(["", "oomsight", "llm-d-planner", "calculator"], lines)
+
+
+def start_sets():
+    lines = [[row["set"], row["releases"], row["kv_starts"], row["kv_within_1_percent"], row["kv_within_3_percent"], row["kv_inside_range"],
+              "%s of %s" % (row["graphs_within_25_percent"], row["graph_starts"]),
+              "%s of %s" % (row["failures_predicted"], row["failures"]) if row["failures"] else "not counted"] for row in rows("starts")]
+    return table(["set", "releases", "starts with KV cache", "within 1 %", "within 3 %", "in range", "CUDA graphs within 25 %", "failures predicted"], lines)
+
+
+def calibration():
+    return table(["printed probability", "starts", "started"], [[r["answer"], r["starts"], r["started"]] for r in rows("calibration")])
+
+
+def engines():
+    found = rows("starts-without-gpu")
+    versions = sorted({r["engine"] for r in found}, key=lambda name: [int(n) for n in name.split()[1].split(".")])
+    lines = [[name, sum(r["engine"] == name for r in found), sum(r["engine"] == name and r["ends"] == "starts" for r in found),
+              ", ".join(dict.fromkeys(r["configuration"] for r in found if r["engine"] == name))] for name in versions]
+    return table(["engine", "starts", "started", "configurations"], lines)
+
+
+def loads():
+    found = rows("serving")
+    whole = sum(int(r["answered"]) + int(r["aborted"]) == int(r["requests"]) for r in found)
+    peaks = [(float(r["peak_gib"]), float(r["planned_peak_gib"])) for r in found if r["peak_gib"] and r["planned_peak_gib"]]
+    return "%d loads on %s: every request answered or aborted as requested in %d. Peak while serving within 5 %% of `plan` in %d of %d starts." % (
+        len(found), ", ".join(sorted({r["engine"] for r in found})), whole, sum(abs(a / b - 1) <= 0.05 for a, b in peaks), len(peaks))
+
+
+def suggested():
+    found = rows("suggestions")
+    near = [abs(int(r["kv_tokens_predicted"]) / int(r["kv_tokens_measured"]) - 1) for r in found if r["kv_tokens_predicted"] and r["kv_tokens_measured"]]
+    return "%d of %d suggested commands start. KV tokens are within 5 %% of the prediction in %d of %d, and at most %.0f %% away." % (
+        sum(r["ends"] == "starts" for r in found), len(found), sum(n <= 0.05 for n in near), len(near), 100 * max(near))
+
+
+def sglang_summary():
+    found = rows("sglang")
+    up = [r for r in found if not r["error"]]
+    tokens = [abs(int(r["kv_tokens_planned"]) / int(r["kv_tokens"]) - 1) for r in up if r["kv_tokens_planned"]]
+    peaks = [abs(float(r["peak_planned_gib"]) / float(r["peak_gib"]) - 1) for r in up if r["peak_planned_gib"]]
+    lines = [["started", "%d of %d" % (len(up), len(found))],
+             ["`mem_fraction_static` equal", "%d of %d" % (sum(r["fraction"] == r["fraction_planned"] for r in up), len(up))],
+             ["weights equal to the byte", "%d of %d" % (sum(r["weights_bytes"] == r["weights_planned_bytes"] for r in up), len(up))],
+             ["weights within 1 MiB", "%d of %d" % (sum(abs(int(r["weights_bytes"]) - int(r["weights_planned_bytes"])) <= 2**20 for r in up), len(up))],
+             ["KV tokens within 0.1 %", "%d of %d" % (sum(t <= 0.001 for t in tokens), len(tokens))],
+             ["KV tokens, largest difference", "%.2f %%" % (100 * max(tokens))],
+             ["peak while starting, largest difference", "%.1f %%" % (100 * max(peaks))]]
+    return table(["", "result"], lines)
+
+
+def components():
+    found = rows("plan-vs-dryrun")
+    lines = []
+    for name in dict.fromkeys(r["engine"] for r in found):
+        own = [r for r in found if r["engine"] == name]
+        both = [r for r in own if r["planned_gib"]]
+        inside = sum(float(r["planned_low_gib"]) <= float(r["measured_gib"]) <= float(r["planned_high_gib"]) for r in both)
+        lines.append([name, len(own), len(both), inside])
+    return table(["engine", "components measured", "also planned", "inside the planned range"], lines)
+
+
+def agreement():
+    found = rows("agreement")
+    same = lambda a, b: sum(r[a] == r[b] for r in found)
+    peaks = sum(abs(float(r["peak_planned_gib"]) / float(r["peak_gib"]) - 1) <= 0.05 for r in found)
+    return table(["", "starts"], [["weights equal to the byte", "%d of %d" % (same("weights_bytes", "weights_planned_bytes"), len(found))],
+                                  ["weights within 0.5 %", "%d of %d" % (sum(abs(int(r["weights_planned_bytes"]) / int(r["weights_bytes"]) - 1) <= 0.005 for r in found), len(found))],
+                                  ["KV tokens equal, for the same memory", "%d of %d" % (same("kv_tokens", "kv_tokens_planned"), len(found))],
+                                  ["activation peak within 5 %", "%d of %d" % (peaks, len(found))]])
+
+
+def sweep():
+    return table(["figure", "within 2 %", "starts"], [[r["figure"], r["within_2_percent"], r["starts"]] for r in rows("sweep")])
+
+
+def flags():
+    lines = [[r["engine"], r["commands"], "%s of %s" % (r["alike"], r["compared"]), r["falsely_rejected"], r["falsely_accepted"],
+              "%s of %s" % (r["same_reason"], r["reasons"]), "%s of %s" % (r["same_configuration"], r["configurations"])] for r in rows("flags")]
+    return table(["engine", "commands", "accepted or rejected alike", "falsely rejected", "falsely accepted", "same reason", "same configuration"], lines)
+
+
+def support():
+    """What data/ has."""
+    versions = {}
+    for engine in ("vllm", "sglang"):
+        listed = json.loads(read(os.path.join(ROOT, "data/engines/%s/rules.json" % engine)))[0]["versions"]
+        versions[engine] = (listed[0], listed[-1])
+    short = lambda version: ".".join(version.split(".")[:2])
+    models = json.loads(read(os.path.join(ROOT, "data/catalogue.json")))
+    failures = glob.glob(os.path.join(ROOT, "data/kb/**/*.json"), recursive=True)
+    return "\n".join(["| | |", "| --- | --- |",
+                      "| engines | vLLM %s to %s; SGLang %s to %s |" % (*map(short, versions["vllm"]), *versions["sglang"]),
+                      "| GPUs | %d NVIDIA GPUs and their MIG profiles (`oomsight gpus`), or any with `--gpu-total` |" % len(glob.glob(os.path.join(ROOT, "data/gpus/*.json"))),
+                      "| models | text architectures of vLLM %s, %d configs built in; others from their weight headers, with a wider range |" % (
+                          short(versions["vllm"][1]), len(models)),
+                      "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
+
+
+BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested,
+          "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
+
+
+def put(path, text, write, how="tools/figures.py --write"):
+    """True when the file has that text, or is given it."""
+    if os.path.exists(path) and read(path) == text:
+        return True
+    if write:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    else:
+        print("%s is out of date: %s" % (os.path.relpath(path, ROOT), how))
+    return write
+
+
+def pages():
+    yield os.path.join(ROOT, "README.md")
+    yield from sorted(glob.glob(os.path.join(ROOT, "docs/evidence/*.md")))
+
+
+def run(write):
+    """0 when rows and pages are what the results give, or were made so."""
+    good, blocks = True, 0
+    for name, make in MADE.items():
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(make())
+        good &= put(os.path.join(RESULTS, name + ".csv"), out.getvalue(), write)
+    for path in pages():
+        text = read(path)
+        found = re.findall(r"<!-- figures: ([a-z-]+) -->", text)
+        for name in found:
+            text = re.sub(r"(<!-- figures: %s -->\n).*?(<!-- end -->)" % name, lambda m: m.group(1) + BLOCKS[name]() + "\n" + m.group(2), text, flags=re.S)
+        blocks += len(found)
+        good &= put(path, text, write)
+    print("%d blocks of figures%s" % (blocks, "" if good else ", not all as the results say"))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(run("--write" in sys.argv[1:]))
