@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/gpus.md, the table of data/gpus for readers. The files are the truth, the table is derived.
+"""Writes docs/reference/gpus.md, the table of data/gpus for readers, from the files.
 
     tools/gpu_table.py            rewrites docs/reference/gpus.md
     tools/gpu_table.py --check    exit 1 when docs/reference/gpus.md is not what the files give
@@ -8,6 +8,7 @@
 import json
 import os
 import sys
+import textwrap
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MIB = 1 << 20
@@ -19,13 +20,14 @@ SECTIONS = [
     ("datacentre", "Data centre"),
     ("embedded", "Unified memory"),
 ]
-HEAD = """# GPUs that are known
+HEAD = """# GPUs
 
-Written by `tools/gpu_table.py` from `data/gpus`; change the files, not this page. What each figure means, and why the
-total is less than the box says, is in [formats/gpu.md](formats/gpu.md). `~` marks an estimate.
+Written by `tools/gpu_table.py` from `data/gpus`; change the files, not this page. `oomsight gpus` lists
+all names; `--gpu` takes any of them. `~` marks an estimate: [measure it](../how-to/measure-a-gpu.md).
 
-Total: what CUDA on Linux reports, with ECC as the product ships. Range: what other drivers showed, or the error of the
-estimate. Context: device memory of one CUDA process before it allocates anything.
+*Total* is what CUDA on Linux reports with a current driver. [Why it is less than the box
+says](formats/gpu.md#why-the-total-is-not-the-number-on-the-box). *Context* is the memory of one CUDA
+process before it allocates anything.
 """
 
 
@@ -60,29 +62,13 @@ def mark(source):
     return "~" if source == "estimated" else ""
 
 
-def span(low, high):
-    return gib(low) if gib(low) == gib(high) else f"{gib(low)} to {gib(high)}"
-
-
 def device_rows(gpus):
-    yield "| device | aliases | cc | SMs | total GiB | range | nvidia-smi MiB | context MiB |"
-    yield "| --- | --- | --- | ---: | ---: | --- | ---: | ---: |"
+    yield "| GPU | name | compute capability | SMs | total GiB | context MiB |"
+    yield "| --- | --- | --- | ---: | ---: | ---: |"
     for gpu in gpus:
-        name = gpu["name"] + (f" ({gpu['variant']})" if "variant" in gpu else "")
-        nvml = str(gpu["nvml_total_bytes"] // MIB) if gpu["nvml_total_bytes"] else "-"
-        yield (f"| {name} | {', '.join(gpu['aliases'])} | {gpu['compute_capability']} | {gpu['sms']} "
-               f"| {mark(gpu['total_source'])}{gib(gpu['total_bytes'])} | {span(gpu['total_low'], gpu['total_high'])} "
-               f"| {nvml} | {mark(gpu['context_source'])}{gpu['context_bytes'] // MIB} |")
-
-
-def profile_rows(gpus):
-    yield "| device | profile: total GiB, SMs |"
-    yield "| --- | --- |"
-    for gpu in gpus:
-        if "mig" in gpu:
-            cells = [f"{entry['profile']}: {mark(entry['total_source'])}{gib(entry['total_bytes'])}, {entry['sms']}"
-                     for entry in gpu["mig"]]
-            yield f"| {gpu['name']} | {'; '.join(cells)} |"
+        name = gpu["name"].replace("NVIDIA ", "") + (f" ({gpu['variant']})" if "variant" in gpu else "")
+        yield (f"| {name} | `{gpu['aliases'][0]}` | {gpu['compute_capability']} | {gpu['sms']} "
+               f"| {mark(gpu['total_source'])}{gib(gpu['total_bytes'])} | {mark(gpu['context_source'])}{gpu['context_bytes'] // MIB} |")
 
 
 def page(gpus):
@@ -91,7 +77,9 @@ def page(gpus):
         chosen = sorted((gpu for gpu in gpus if gpu["class"] == key),
                         key=lambda gpu: (float(gpu["compute_capability"]), natural(gpu["name"]), gpu["total_bytes"]))
         lines += [f"## {title}", "", *device_rows(chosen), ""]
-    lines += ["## MIG profiles", "", *profile_rows(sorted(gpus, key=lambda gpu: natural(gpu["name"]))), ""]
+    parents = [gpu["name"].replace("NVIDIA ", "") for gpu in sorted(gpus, key=lambda gpu: natural(gpu["name"])) if "mig" in gpu]
+    lines += ["## MIG", "", "Profiles of these GPUs are known, named like `a100-40-3g.20gb` (`oomsight gpus` lists their sizes):", "",
+              *textwrap.wrap(", ".join(parents) + ".", 100), ""]
     return "\n".join(lines)
 
 

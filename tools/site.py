@@ -32,23 +32,10 @@ def write(folder, path, text):
 
 
 def first_page(folder):
-    """The README: links into docs/ lose the folder, manuals and folders become what the site has."""
-    text = read("README.md").replace("](docs/contributing/decisions)", "](contributing/decisions/0001-layers-and-ledger.md)")
+    """The README: links into docs/ lose the folder, those to other files of the repository are text."""
+    os.remove(os.path.join(folder, "README.md"))
+    text = re.sub(r"\[([^]]*)\]\((?!docs/|https?:|#)[^)]*\)", r"\1", read("README.md"))
     write(folder, "index.md", text.replace("](docs/", "]("))
-
-
-def manuals(folder):
-    for name in sorted(os.listdir(os.path.join(ROOT, "cli/man"))):
-        lines = []
-        for line in read("cli/man/" + name).split("\n"):
-            line = re.sub(r"\\f[BIRP]", "", line).replace("\\-", "-").replace("\\&", "").replace("\\(aq", "'")
-            if line.startswith(".SH"):
-                lines.append("\n" + line[4:].strip('"').upper())
-            elif re.match(r"\.(B|I|BR|TP|IP|SS|RB|BI|IR)\b", line):
-                lines.append("  " + line.split(" ", 1)[-1] if " " in line else "")
-            elif not line.startswith("."):
-                lines.append("  " + line)
-        write(folder, "reference/cli/%s.md" % name[:-2], "# %s\n\n```text\n%s\n```\n" % (name[:-2], "\n".join(lines).strip("\n")))
 
 
 def change_of(advice):
@@ -119,7 +106,6 @@ def main():
         folder = os.path.join(work, "docs")
         shutil.copytree(os.path.join(ROOT, "docs"), folder)
         first_page(folder)
-        manuals(folder)
         records(folder, binary)
         headers(folder)
         if planted:
