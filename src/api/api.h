@@ -43,9 +43,6 @@ struct oomsight_model {
 oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, int allow_hub,
                                    const char *overrides, oomsight_model **ret_model, oomsight_error *reterr);
 
-/* Fails with the names that resemble the word. */
-oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr);
-
 /* The first flag of the command that its engine version does not know; NULL: none. */
 const char *oos_api_plan_unknown_flag(const oomsight_plan *plan);
 

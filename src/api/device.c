@@ -1,58 +1,10 @@
 /* The device of a plan: the one that is named, the known one of a size, or that of this machine. */
 #include "api/plan_handle.h"
-#include "base/ascii.h"
 #include "base/shown.h"
 #include "base/text.h"
+#include "facts/device.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static bool capability_parse(const char *text, unsigned *ret_capability)
-{
-    char *end;
-    unsigned long const major = strtoul(text, &end, 10);
-    if (end == text || major > 99) return false;
-    unsigned minor = 0;
-    if (*end == '.') {
-        if (!oos_is_digit(end[1]) || end[2]) return false;
-        minor = (unsigned)(end[1] - '0');
-    } else if (*end || major < 10) {
-        return false;
-    } else { /* "90": no dot */
-        *ret_capability = (unsigned)major;
-        return true;
-    }
-    *ret_capability = (unsigned)major * 10 + minor;
-    return true;
-}
-
-/* A device known by nothing but its size: the known one of that size, if there is one within half a percent. */
-static const oos_gpu *nearest_by_total(const oos_gpus *gpus, uint64_t total_bytes)
-{
-    const oos_gpu *best = NULL;
-    uint64_t best_distance = total_bytes / 200;
-    for (size_t i = 0; i < gpus->count; i++) {
-        uint64_t const known = gpus->list[i].total_bytes;
-        uint64_t const distance = known > total_bytes ? known - total_bytes : total_bytes - known;
-        if (gpus->list[i].slice || distance > best_distance) continue;
-        if (best && distance == best_distance) continue;
-        best = &gpus->list[i];
-        best_distance = distance;
-    }
-    return best;
-}
-
-oomsight_status oos_api_unknown_gpu(const oomsight_data *data, const char *word, oomsight_error *reterr)
-{
-    const char *names[3];
-    size_t const count = oos_gpus_suggest(&data->gpus, oos_view_of(word), names, 3);
-    if (count == 0)
-        return oos_fail(
-            reterr, OOMSIGHT_USAGE,
-            "no GPU is called '%s' ('oomsight gpus' lists them; or give --gpu-total and --gpu-cc)", word);
-    return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'; did you mean %s%s%s?", word, names[0],
-                    count > 1 ? " or " : "", count > 1 ? names[1] : "");
-}
 
 /* --gpu all: which of them does it take? Planned for the one with most memory, then for each. */
 bool oos_ask_is_every_gpu(const oos_plan_ask *ask)
@@ -68,14 +20,6 @@ static const oos_gpu *largest_gpu(const oos_gpus *gpus)
             (!best || gpus->list[i].total_bytes > best->total_bytes))
             best = &gpus->list[i];
     return best;
-}
-
-/* "h100x1" or "1xh100": one and no more. */
-static bool says_one(const char *word)
-{
-    size_t const len = word ? strlen(word) : 0;
-    return len > 2 && ((oos_lower(word[len - 2]) == 'x' && word[len - 1] == '1') ||
-                       (word[0] == '1' && oos_lower(word[1]) == 'x'));
 }
 
 /* Of the known devices that go by this name the one with that much memory: a card with twice the chips has the name of the others. */
@@ -117,46 +61,40 @@ static void device_here(const oomsight_plan_params *params, const oos_machine *m
     *ret_device = device;
 }
 
+/* What is said of the device that was taken where no name was given. */
+static const char *taken_note(oos_arena *arena, const oomsight_plan_params *params, oos_device_by by)
+{
+    if (params->gpu && oos_gpus_is_size(oos_view_of(params->gpu)))
+        return oos_arena_format(
+            arena, "%s: the GPU of that size with the least usable memory; name another with --gpu NAME",
+            params->gpu);
+    if (by == OOS_DEVICE_BY_TOTAL) return "no --gpu was given: taken for the known device of that size";
+    return by == OOS_DEVICE_ASSUMED ? "no --gpu was given: compute capability 8.0 is assumed" : NULL;
+}
+
 oomsight_status oos_ask_device(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
     const oomsight_plan_params *params = ask->params;
-    const oos_machine *machine = ask->machine;
-    oos_device_facts device = {.count = 1};
-    const oos_gpu *gpu = NULL;
-    bool const here = !params->gpu && !params->gpu_total_bytes && machine && oos_machine_taken(machine, 0);
-    if (here) {
-        device_here(params, machine, &device);
-    } else if (params->gpu) {
-        gpu = oos_ask_is_every_gpu(ask)
-                  ? largest_gpu(&params->data->gpus)
-                  : oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &device.count);
-        if (!gpu) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
-    } else if (!params->gpu_total_bytes) {
-        return oos_fail(reterr, OOMSIGHT_USAGE,
-                        "which GPU? Give --gpu NAME (for example --gpu 4090) or --gpu-total SIZE");
-    } else if (!params->compute_capability) {
-        gpu = nearest_by_total(&params->data->gpus, params->gpu_total_bytes);
-        ask->gpu_note = gpu ? "no --gpu was given: taken for the known device of that size"
-                            : "no --gpu was given: compute capability 8.0 is assumed";
+    const oos_gpus *gpus = &params->data->gpus;
+    const oos_gpu *largest = oos_ask_is_every_gpu(ask) ? largest_gpu(gpus) : NULL;
+    oos_device_ask said = {.name = params->gpu, .total_bytes = params->gpu_total_bytes};
+    oos_device_found found;
+    oos_device_facts *device = &plan->start.device;
+    if (params->compute_capability)
+        OOS_TRY(oos_capability_read(params->compute_capability, &said.capability, reterr));
+    if (largest) {
+        *device = oos_device_of_gpu(largest, 1, params->host_ram_bytes);
+    } else if (!said.name && !said.total_bytes && ask->machine && oos_machine_taken(ask->machine, 0)) {
+        device_here(params, ask->machine, device);
+        if (said.capability) device->capability = said.capability;
+    } else {
+        OOS_TRY(oos_device_find(gpus, &said, &found, reterr));
+        *device = oos_device_of_gpu(&found.gpu, found.count, params->host_ram_bytes);
+        device->count_given = found.count_given;
+        ask->gpu_note = taken_note(plan->arena, params, found.by);
     }
-    if (!here) {
-        device = oos_device_of_gpu(gpu, device.count, params->host_ram_bytes);
-        device.count_given = device.count > 1 || says_one(params->gpu);
-    }
-    if (params->gpu_total_bytes)
-        device.total_bytes = device.total_low = device.total_high = params->gpu_total_bytes;
-    if (!here && (!gpu || !params->gpu)) device.nvml_total_bytes = device.total_bytes;
-    device.used_bytes = params->gpu_used_bytes;
-    device.used_known = params->gpu_used_known != 0;
-    if (params->compute_capability && !capability_parse(params->compute_capability, &device.capability))
-        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0",
-                        params->compute_capability);
-    plan->start.device = device;
-    if (params->gpu && oos_gpus_is_size(oos_view_of(params->gpu)))
-        ask->gpu_note = oos_arena_format(
-            plan->arena,
-            "%s: the GPU of that size with the least usable memory; name another with --gpu NAME",
-            params->gpu);
+    device->used_bytes = params->gpu_used_bytes;
+    device->used_known = params->gpu_used_known != 0;
     return OOMSIGHT_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/place.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
+#include "facts/device.h"
 #include "report/dryrun_report.h"
 #include "report/html.h"
 
@@ -24,25 +25,20 @@ struct oomsight_dryrun {
     oos_dryrun run;
 };
 
-static oomsight_status find_gpu(oos_arena *arena, const oomsight_dryrun_params *params, oos_gpu *ret_gpu,
-                                uint64_t *ret_count, oomsight_error *reterr)
+static oomsight_status find_gpu(const oomsight_dryrun_params *params, oos_gpu *ret_gpu, uint64_t *ret_count,
+                                oomsight_error *reterr)
 {
-    *ret_count = 1;
-    if (params->gpu) {
-        const oos_gpu *found = oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), ret_count);
-        if (!found) return oos_api_unknown_gpu(params->data, params->gpu, reterr);
-        *ret_gpu = *found;
-    } else if (params->gpu_total_bytes)
-        *ret_gpu = (oos_gpu){
-            .name = oos_arena_copy(arena, oos_view_of("NVIDIA Phantom")), .capability = 90, .sms = 132};
-    else
-        return oos_fail(reterr, OOMSIGHT_USAGE, "which GPU? give --gpu NAME or --gpu-total SIZE");
-    if (params->capability) ret_gpu->capability = params->capability;
-    if (params->gpu_total_bytes) ret_gpu->total_bytes = params->gpu_total_bytes;
-    if (params->gpu_total_bytes) ret_gpu->nvml_total_bytes = 0;
-    if (params->gpu_used_bytes >= ret_gpu->total_bytes)
+    oos_device_ask const said = {params->gpu, params->gpu_total_bytes, params->capability};
+    oos_device_found found;
+    OOS_TRY(oos_device_find(&params->data->gpus, &said, &found, reterr));
+    if (!found.gpu.name) found.gpu.name = "NVIDIA Phantom";
+    if (params->gpu_total_bytes) found.gpu.nvml_total_bytes = 0; /* as the device shows it */
+    if (params->gpu_used_bytes >= found.gpu.total_bytes)
         return oos_fail(reterr, OOMSIGHT_USAGE, "other processes use %llu of %llu bytes: nothing is left",
-                        (unsigned long long)params->gpu_used_bytes, (unsigned long long)ret_gpu->total_bytes);
+                        (unsigned long long)params->gpu_used_bytes,
+                        (unsigned long long)found.gpu.total_bytes);
+    *ret_gpu = found.gpu;
+    *ret_count = found.count;
     return OOMSIGHT_OK;
 }
 
@@ -121,7 +117,7 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
 {
     oos_gpu gpu = {0};
     uint64_t count = 1;
-    OOS_TRY(find_gpu(dryrun->arena, params, &gpu, &count, reterr));
+    OOS_TRY(find_gpu(params, &gpu, &count, reterr));
     if (params->device_count) count = params->device_count;
     if (count < 1 || count > OOS_SEGMENT_DEVICES)
         return oos_fail(reterr, OOMSIGHT_USAGE, "%llu devices: a dry run has 1 to %d",

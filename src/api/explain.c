@@ -4,43 +4,13 @@
 #include "base/text.h"
 #include "explain/command.h"
 #include "explain/explain.h"
+#include "facts/device.h"
 #include "report/explain_report.h"
 #include "report/html.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The device whose total is closest to the logged one, when it is closer than the two decimals of a log. */
-static const oos_gpu *gpu_by_total(const oomsight_data *data, uint64_t total_bytes)
-{
-    const oos_gpu *best = NULL;
-    uint64_t best_gap = 16 * OOS_MIB;
-    for (size_t i = 0; i < data->gpus.count; i++) {
-        const oos_gpu *gpu = &data->gpus.list[i];
-        uint64_t const gap =
-            gpu->total_bytes > total_bytes ? gpu->total_bytes - total_bytes : total_bytes - gpu->total_bytes;
-        if (!gpu->slice && gpu->total_measured && gap < best_gap) {
-            best = gpu;
-            best_gap = gap;
-        }
-    }
-    return best;
-}
-
-/* Boards of one size show the same totals over drivers: the name is a fact only where no other board may show this one. */
-static bool is_only_one(const oomsight_data *data, const oos_gpu *guess, uint64_t total_bytes)
-{
-    /* Drivers show the same card with totals a hundredth apart: an RTX 4090 has 23.52 or 23.64 GiB. */
-    uint64_t const rounding = total_bytes / 100;
-    for (size_t i = 0; i < data->gpus.count; i++) {
-        const oos_gpu *gpu = &data->gpus.list[i];
-        if (gpu != guess && !gpu->slice && total_bytes + rounding >= gpu->total_low &&
-            total_bytes <= gpu->total_high + rounding)
-            return false;
-    }
-    return true;
-}
 
 static const char *kept(oos_arena *arena, const char *text)
 {
@@ -164,10 +134,10 @@ void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allo
                            const oos_incident *incident, oos_incident_notes *notes)
 {
     const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
-                             ? gpu_by_total(data, oos_value(incident, OOS_NUMBER_total))
+                             ? oos_device_by_total(&data->gpus, oos_value(incident, OOS_NUMBER_total))
                              : NULL;
     if (gpu) notes->gpu_guess = gpu->name;
-    notes->gpu_sure = gpu && is_only_one(data, gpu, oos_value(incident, OOS_NUMBER_total));
+    notes->gpu_sure = gpu && oos_device_is_only(&data->gpus, gpu, oos_value(incident, OOS_NUMBER_total));
     join_plan(arena, data, allow_hub, incident, notes);
 }
 

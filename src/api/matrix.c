@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"
+#include "facts/device.h"
 #include "plan/plan.h"
 #include "base/table.h"
 
@@ -243,7 +244,7 @@ static oomsight_status axes_check(const oomsight_matrix *matrix, const char *pat
             if (!block->gpus[i].gpu ||
                 oos_gpus_find(&matrix->data->gpus, oos_view_of(block->gpus[i].gpu), &count))
                 continue;
-            oos_api_unknown_gpu(matrix->data, block->gpus[i].gpu, reterr);
+            oos_device_unknown(&matrix->data->gpus, block->gpus[i].gpu, reterr);
             return at_line(reterr, path, block->gpus[i].line);
         }
         for (size_t i = 0; i < block->version_count; i++) {

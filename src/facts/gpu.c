@@ -8,16 +8,18 @@
 
 #include <stdlib.h>
 
-/* "9.0" -> 90 */
-static bool capability_parse(const char *text, unsigned *ret_capability)
+bool oos_capability_parse(const char *text, unsigned *ret_capability)
 {
-    unsigned major = 0, minor = 0;
+    unsigned major = 0;
     if (!oos_is_digit(text[0])) return false;
-    while (oos_is_digit(*text) && major < 100) major = major * 10 + (unsigned)(*text++ - '0');
-    if (*text++ != '.' || !oos_is_digit(*text)) return false;
-    minor = (unsigned)(*text - '0');
-    *ret_capability = major * 10 + minor;
-    return text[1] == '\0';
+    while (oos_is_digit(*text) && major < 1000) major = major * 10 + (unsigned)(*text++ - '0');
+    if (*text == '\0' && major >= 10 && major < 100) { /* "90": no dot */
+        *ret_capability = major;
+        return true;
+    }
+    if (major > 99 || *text++ != '.' || !oos_is_digit(*text) || text[1]) return false;
+    *ret_capability = major * 10 + (unsigned)(*text - '0');
+    return true;
 }
 
 enum { ALIASES_MAX = 32, SLICES_MAX = 32 };
@@ -150,7 +152,7 @@ static oomsight_status gpu_settle(oos_arena *arena, draft *d, oomsight_error *re
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a GPU needs name, total_bytes and compute_capability");
     memcpy(capability, d->capability.ptr, d->capability.len);
     capability[d->capability.len] = '\0';
-    if (!capability_parse(capability, &gpu->capability))
+    if (!oos_capability_parse(capability, &gpu->capability))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "'%s' is not a compute capability such as 9.0",
                         capability);
     gpu->memory = oos_view_is(d->memory, "unified") ? OOS_MEMORY_UNIFIED

@@ -63,6 +63,9 @@ const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_
 /* Is it a size and no name? */
 bool oos_gpus_is_size(oos_view word);
 
+/* "9.0", or "90": 90. */
+bool oos_capability_parse(const char *text, unsigned *ret_capability);
+
 /* Up to `most` names that resemble a word we do not know. */
 size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_names, size_t most);
 

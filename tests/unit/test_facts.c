@@ -2,7 +2,7 @@
 
 #include "facts/constants.h"
 #include "facts/driver.h"
-#include "facts/gpu.h"
+#include "facts/device.h"
 #include "facts/version.h"
 
 static oos_version version(const char *text)
@@ -128,6 +128,41 @@ static void a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away(void **
     oos_arena_free(arena);
 }
 
+static void a_device_is_found_by_what_is_said_of_it(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_gpus gpus;
+    oos_device_found found;
+    oomsight_error error = {0};
+    assert_int_equal(oos_gpus_load(arena, NULL, &gpus, NULL), OOMSIGHT_OK);
+    const oos_gpu *h100 = gpu_of(&gpus, "h100");
+    uint64_t const near = h100->total_bytes + 4 * OOS_MIB;
+    assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.name = "h100x4"}, &found, NULL), OOMSIGHT_OK);
+    assert_int_equal(found.count, 4);
+    assert_true(found.count_given && found.by == OOS_DEVICE_NAMED);
+    assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.total_bytes = near}, &found, NULL),
+                     OOMSIGHT_OK);
+    assert_true(found.by == OOS_DEVICE_BY_TOTAL && found.gpu.capability == 90);
+    assert_int_equal(found.gpu.total_bytes, near);
+    assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.total_bytes = 7 * OOS_GIB}, &found, NULL),
+                     OOMSIGHT_OK);
+    assert_true(found.by == OOS_DEVICE_ASSUMED && found.gpu.capability == 80 && !found.gpu.name);
+    assert_int_equal(
+        oos_device_find(&gpus, &(oos_device_ask){.total_bytes = near, .capability = 120}, &found, NULL),
+        OOMSIGHT_OK);
+    assert_true(found.by == OOS_DEVICE_DESCRIBED && found.gpu.capability == 120 && !found.gpu.name);
+    assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.capability = 90}, &found, &error),
+                     OOMSIGHT_USAGE);
+    unsigned capability = 0;
+    assert_true(oos_capability_parse("12.0", &capability) && capability == 120);
+    assert_true(oos_capability_parse("90", &capability) && capability == 90);
+    assert_false(oos_capability_parse("9", &capability) || oos_capability_parse("9.", &capability) ||
+                 oos_capability_parse("9.00", &capability) || oos_capability_parse("", &capability) ||
+                 oos_capability_parse("99999999999.0", &capability));
+    oos_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_graph_takes_half_on_hopper_from_torch_2_9_on),
         cmocka_unit_test(a_constant_is_the_row_of_its_place),
         cmocka_unit_test(a_mistyped_gpu_is_answered_with_the_one_that_is_an_edit_away),
+        cmocka_unit_test(a_device_is_found_by_what_is_said_of_it),
         cmocka_unit_test(a_gpu_is_found_by_any_usual_spelling_with_a_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
