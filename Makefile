@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: app equal space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: release app equal space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -58,6 +58,8 @@ equal: all              ## JSON of plan and explain by every build that is here,
 	@tests/packages/equal.py $(B)/cli/oomsight $(if $(SHARED),--shared $(SHARED))
 package: wheel          ## dist/*.tar.xz and dist/*.deb of the same build
 	@tools/package.sh build-portable dist
+release: package        ## wheel, tarball and Debian package in dist/, with the list of what is linked in and SHA256SUMS
+	@tools/version.py && tools/sbom.py build-portable dist >/dev/null && rm -rf dist/licenses && cd dist && sha256sum *.whl *.tar.xz *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 package-arm: wheel-arm  ## dist/*_arm64.deb out of the wheel for ARM
 	@tools/arm_deb.sh dist-arm/*.whl dist
 python: all             ## the Python binding: types and tests

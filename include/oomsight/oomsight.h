@@ -35,7 +35,7 @@ extern "C" {
 
 /* The release of this header; oomsight_version() is the library's. */
 #define OOMSIGHT_VERSION_MAJOR 0
-#define OOMSIGHT_VERSION_MINOR 1
+#define OOMSIGHT_VERSION_MINOR 2
 #define OOMSIGHT_VERSION_PATCH 0
 
 #if defined(_WIN32) && defined(OOMSIGHT_BUILDING) /* the library itself; who uses it needs no mark */
@@ -79,7 +79,7 @@ typedef struct oomsight_error {
 /* A sentence for a status, never NULL. */
 OOMSIGHT_API const char *oomsight_status_text(oomsight_status status);
 
-/* "0.1.0" */
+/* "0.2.0" */
 OOMSIGHT_API const char *oomsight_version(void);
 
 /* `23.5GiB`, `24GB`, `24564MiB`, `0`, plain bytes from 1 MiB on: 24 alone could be anything. 0 when `word` is no size: then *ret_bytes is

@@ -19,7 +19,7 @@ from ._results import (Check, Checked, Choice, DryRun, Evidence, Explanation, Fi
 __all__ = ["plan", "explain", "replay", "check", "matrix", "gpus", "dryrun", "Check", "Checked", "Choice", "GpuModel", "Matrix", "Point", "Plan", "Explanation", "Incident", "Replay", "DryRun", "Phase", "Hold", "Fix",
            "Inert", "Gpu", "Evidence", "WhatIf", "OomsightError", "UsageError", "InputError", "InputNotFoundError", "HubError",
            "UnsupportedError", "InternalError", "__version__"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 Command = Union[str, Sequence[str]]
 Path = Union[str, "os.PathLike[str]"]
