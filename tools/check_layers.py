@@ -100,8 +100,8 @@ def releases(root):
 
 # Code that names an engine outside the folder of that engine and the list of engines, by its name or by its place in the list: lines.
 # A file that has the engine in its own name is that engine's.
-ENGINE = re.compile(r"(?i)vllm|sglang|lmdeploy|text_generation|\boos_engine_list\s*\[\s*\d")
-KNOWS_ENGINES = ("src/engines/", "src/facts/engine.")
+ENGINE = re.compile(r"(?i)vllm|sglang|lmdeploy|text_generation|\boos_engine_list\s*(\[\s*\d|->|[;)])")
+KNOWS_ENGINES = ("src/engines/", "src/facts/engine.", "src/facts/engine_other.def")
 
 
 def engine_lines(root, tops):

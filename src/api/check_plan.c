@@ -379,7 +379,7 @@ void oos_check_command(oomsight_check *check, const oomsight_check_params *param
     if (!checked) return;
     const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
     *checked = (oos_checked){.path = path, .found = kept};
-    checked->engine = engine ? engine->name : oos_engine_list->name;
+    checked->engine = engine ? engine->name : oos_engine_default->name;
     if (found->unknown) {
         checked->problem = oos_arena_format(check->arena, "%s is not set in this file", found->unknown);
         return;

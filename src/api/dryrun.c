@@ -87,7 +87,7 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
                        version >> 32 == 2
                    ? version >> 16 & 0xffff
                    : 0;
-    if (params->engine && oos_engine_words_find(params->engine) != oos_engine_list) return 0;
+    if (params->engine && oos_engine_words_find(params->engine) != oos_engine_default) return 0;
     if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
         oos_api_first_facts(params->data, &first, NULL) != OOMSIGHT_OK ||
         oos_rules_of(first->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
@@ -176,7 +176,7 @@ oomsight_status oomsight_dryrun_create(const oomsight_dryrun_params *params, oom
     dryrun->path = oos_arena_copy(arena, oos_view_of(params->segment_path));
     oos_dryrun_log_init(&dryrun->run.log, NULL);
     dryrun->run.engine = params->engine ? oos_engine_words_find(params->engine) : NULL;
-    if (!dryrun->run.engine) dryrun->run.engine = oos_engine_list;
+    if (!dryrun->run.engine) dryrun->run.engine = oos_engine_default;
     dryrun->run.log.ready_line = dryrun->run.engine->ready;
     if (is_program(params)) {
         dryrun->run.engine = &oos_dryrun_program;

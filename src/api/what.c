@@ -96,7 +96,7 @@ static oomsight_status recognise(oos_arena *arena, const oomsight_data *data, oo
     if (!(json && count) && oos_lines_of_log(text)) return OOMSIGHT_OK;
     const oos_engine_words *engine = count ? oos_engine_words_of(list->words, list->count) : NULL;
     *ret_what = count ? what_command : what_other;
-    ret_what->title = !count ? doubt.other : engine ? engine->title : oos_engine_list->title;
+    ret_what->title = !count ? doubt.other : engine ? engine->title : oos_engine_default->title;
     if (ret_what->title) return OOMSIGHT_OK;
     bool has = false;
     OOS_TRY(has_incident(arena, data, text, &has, reterr));

@@ -377,7 +377,7 @@ void oos_finder_container(oos_finder *finder, const oos_word_list *words, const 
 
 typedef struct directive {
     uint32_t line;
-    const char *gpu, *gpu_total, *vllm;
+    const char *gpu, *gpu_total, *release;
     bool ignore;
 } directive;
 
@@ -386,9 +386,8 @@ static void directive_read(oos_arena *arena, oos_view words, directive *ret)
     static const struct {
         const char *key;
         size_t offset;
-    } keys[] = {{"gpu=", offsetof(directive, gpu)},
-                {"gpu-total=", offsetof(directive, gpu_total)},
-                {"vllm=", offsetof(directive, vllm)}};
+    } keys[] = {{"gpu=", offsetof(directive, gpu)}, {"gpu-total=", offsetof(directive, gpu_total)}};
+    size_t const name = strlen(oos_engine_default->name);
     for (size_t at = 0; at < words.len;) {
         size_t len = 0;
         while (at + len < words.len && !oos_is_space(words.ptr[at + len])) len++;
@@ -398,6 +397,8 @@ static void directive_read(oos_arena *arena, oos_view words, directive *ret)
             if (oos_view_starts(word, keys[k].key))
                 *(const char **)((char *)ret + keys[k].offset) =
                     oos_arena_copy(arena, oos_view_slice(word, strlen(keys[k].key), len));
+        if (oos_view_starts(word, oos_engine_default->name) && len > name && word.ptr[name] == '=')
+            ret->release = oos_arena_copy(arena, oos_view_slice(word, name + 1, len));
         at += len + 1;
     }
 }
@@ -484,7 +485,7 @@ static void directives_apply(oos_finder *finder, const directive *list, size_t c
         const directive *last = before ? &list[before - 1] : NULL;
         if (last && last->gpu) found->gpu = last->gpu;
         if (last && last->gpu_total) found->gpu_total = last->gpu_total;
-        if (last && last->vllm) found->engine_version = last->vllm;
+        if (last && last->release) found->engine_version = last->release;
         if (!ignored_count || !bsearch(&found->line, ignored, ignored_count, sizeof *ignored, by_line))
             finder->list[kept++] = *found;
     }

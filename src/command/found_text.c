@@ -167,7 +167,7 @@ void oos_finder_anywhere(oos_finder *finder, oos_view text)
         snprintf(mark, sizeof mark, "\"%s", engine->module);
         take_list(finder, text, mark, "");
     }
-    if (finder->count == 0) take_list(finder, text, "\"--model\"", "vllm.entrypoints.openai.api_server");
+    if (finder->count == 0) take_list(finder, text, "\"--model\"", oos_engine_default->server);
     take_python(finder, text);
 }
 
@@ -229,10 +229,11 @@ const char *oos_finder_machine(oos_arena *arena, oos_view text)
 /* "vllm==0.11.0" in what is installed before it starts. */
 const char *oos_finder_release(oos_arena *arena, oos_view text)
 {
-    static const char mark[] = "vllm==";
-    const char *found = memmem(text.ptr ? text.ptr : "", text.len, mark, sizeof mark - 1);
+    char mark[32];
+    snprintf(mark, sizeof mark, "%s==", oos_engine_default->name);
+    const char *found = memmem(text.ptr ? text.ptr : "", text.len, mark, strlen(mark));
     if (!found) return NULL;
-    size_t const from = (size_t)(found - text.ptr) + sizeof mark - 1;
+    size_t const from = (size_t)(found - text.ptr) + strlen(mark);
     size_t end = from;
     while (end < text.len && (oos_is_digit(text.ptr[end]) || text.ptr[end] == '.')) end++;
     return end > from ? oos_arena_copy(arena, oos_view_slice(text, from, end - from)) : NULL;

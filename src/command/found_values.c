@@ -22,7 +22,7 @@ static bool begin(oos_tree *t, const yaml_node_t *where, const char *name, model
     *ret_model = (model){.t = t, .line = where ? oos_tree_line(t, where) : 1};
     if (!name || !*name) return false;
     if (strncmp(name, "hf://", 5) == 0) name += 5;
-    put(ret_model, "vllm", ret_model->line);
+    put(ret_model, oos_engine_default->name, ret_model->line);
     put(ret_model, "serve", ret_model->line);
     put(ret_model, name, ret_model->line);
     return true;
@@ -210,7 +210,7 @@ static void config_file(oos_tree *t, const yaml_node_t *node)
     if (!ours || oos_tree_get(t, node, "apiVersion") || !begin(t, name, oos_tree_text(t, name), &m)) return;
     put_settings(&m, node);
     oos_place const nowhere = {0};
-    offer(&m, "vLLM config", &nowhere);
+    offer(&m, oos_engine_default->config_title, &nowhere);
 }
 
 /* "A100:8", {L4: 1, A100: 1}, [A100:8, H100:8]: the first, and how many. */
@@ -266,7 +266,8 @@ void oos_finder_values(oos_tree *t, const yaml_node_t *node, bool is_root)
     const yaml_node_t *format = oos_tree_get(t, oos_tree_get(t, node, "modelFormat"), "name");
     const char *kind = oos_tree_text(t, format);
     if (oos_tree_get(t, node, "model_loading_config")) ray_serve(t, node);
-    if (kind && (oos_same(kind, "huggingface") || oos_same(kind, "vllm"))) kserve_runtime(t, node);
+    if (kind && (oos_same(kind, "huggingface") || oos_same(kind, oos_engine_default->name)))
+        kserve_runtime(t, node);
     if (oos_tree_get(t, oos_tree_get(t, node, "model"), "uri") && oos_tree_get(t, node, "template"))
         kserve_llm(t, node);
     if (oos_tree_get(t, node, "modelArtifacts")) llm_d(t, node);

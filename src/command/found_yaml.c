@@ -266,7 +266,7 @@ static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
     oos_word_list words = {0}, environment = {0};
     uint32_t const line = oos_tree_line(t, url);
     oos_tree_environment(t, oos_tree_get(t, spec, "env"), &environment);
-    oos_words_add(arena, &words, "vllm", line);
+    oos_words_add(arena, &words, oos_engine_default->name, line);
     oos_words_add(arena, &words, "serve", line);
     oos_words_add(arena, &words, model, line);
     if (oos_tree_is_true(oos_tree_text(t, oos_tree_get(t, spec, "enableLoRA"))))

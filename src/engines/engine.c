@@ -1,7 +1,11 @@
 /* The engines there are. */
 #include "engines/engine.h"
 
-static const oos_engine *const engines[OOS_ENGINE_COUNT] = {&oos_engine_vllm, &oos_engine_sglang};
+static const oos_engine *const engines[OOS_ENGINE_COUNT] = {
+#define ENGINE(name, ...) &oos_engine_##name,
+#include "facts/engine.def"
+#undef ENGINE
+};
 
 const oos_engine *oos_engine_find(const oos_engine_words *words)
 {

@@ -65,7 +65,9 @@ typedef struct oos_engine {
                    oos_logged_command *ret_command);
 } oos_engine;
 
-extern const oos_engine oos_engine_vllm, oos_engine_sglang;
+#define ENGINE(name, ...) extern const oos_engine oos_engine_##name;
+#include "facts/engine.def"
+#undef ENGINE
 
 /* NULL: no such engine. */
 const oos_engine *oos_engine_find(const oos_engine_words *words);

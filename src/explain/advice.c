@@ -1,5 +1,6 @@
 /* Every flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
  * what is missing. Figures are those of the failing moment: asked for, free, total; needed and available for the KV cache. */
+#include "facts/engine.h"
 #include "explain/advice.h"
 #include "base/ascii.h"
 #include "base/locale.h"
@@ -293,7 +294,7 @@ oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *
         advice < incident->record->fixes || advice >= incident->record->fixes + incident->record->fix_count;
     /* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
     const char *engine = incident->engine;
-    bool const foreign = !engine || (strncmp(engine, "vllm", 4) != 0 &&
+    bool const foreign = !engine || (!oos_engine_is(oos_engine_default, engine) &&
                                      strncmp(incident->record->engine, engine, strlen(engine)) != 0);
     if (foreign && is_engine_flag(advice->change[0])) return OOS_ADVICE_DROPPED;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

@@ -1,5 +1,6 @@
 /* `non-default args: {'model': 'x', 'max_model_len': 16384, 'speculative_config': {...}}` is a Python dict: keys become
  * flags, True becomes a switch, a nested dict becomes JSON. A command line is split as a shell would. */
+#include "facts/engine.h"
 #include "explain/command.h"
 #include "command/logged.h"
 
@@ -73,7 +74,7 @@ static bool dict_read(words *w, const char *text)
     if (list.broken) return false;
     if (!*model || w->count + 3 > OOS_COMMAND_WORDS_MAX) return false;
     memmove(w->list + first + 3, w->list + first, (w->count - first) * sizeof *w->list);
-    w->list[first] = "vllm";
+    w->list[first] = oos_engine_default->name;
     w->list[first + 1] = "serve";
     w->list[first + 2] = oos_arena_copy(w->arena, oos_view_of(model));
     w->count += 3;

@@ -1,4 +1,5 @@
 /* Reading records and choosing among those that fit: the one with the most conditions says the most. */
+#include "facts/engine.h"
 #include "explain/kb.h"
 #include "explain/advice.h"
 #include "explain/facts.h"
@@ -147,13 +148,13 @@ const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id)
 /* What one engine does is no explanation for another. Layers below them (PyTorch, NCCL, the host) hold for all. */
 static bool speaks_of(const oos_kb_record *record, const oos_incident *incident)
 {
-    static const char *const engines[] = {"vllm", "sglang", "tgi", "llama.cpp", "exllamav2"};
-    bool engine = false;
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        engine |= strcmp(record->engine, engines[i]) == 0;
+    static const char *const others[] = {"tgi", "llama.cpp", "exllamav2"};
+    bool engine = oos_engine_words_find(record->engine) != NULL;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        engine |= strcmp(record->engine, others[i]) == 0;
     const char *logged = incident->engine ? incident->engine : "";
     /* What holds for any program on PyTorch is said where no engine is known better. */
-    if (strcmp(record->engine, "pytorch") == 0) return strncmp(logged, "vllm", 4) != 0;
+    if (strcmp(record->engine, "pytorch") == 0) return !oos_engine_is(oos_engine_default, logged);
     if (!engine) return true;
     return strncmp(logged, record->engine, strlen(record->engine)) == 0; /* vllm-ascend is vLLM too */
 }

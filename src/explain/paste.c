@@ -155,8 +155,12 @@ static void yaml_value(oos_view key_line, oos_view value, oos_view *rest, out *o
 /* `image:` was seen; what it is started with stands below, or above and then is not looked for. */
 static size_t yaml_service(oos_view after, out *o)
 {
-    static const char prefix[] = "python3 -m vllm.entrypoints.openai.api_server";
-    out words = {o->to + sizeof prefix, 0, o->capacity > sizeof prefix ? o->capacity - sizeof prefix : 0};
+    const oos_engine_words *engine = oos_engine_default;
+    char prefix[96], starts[2][96];
+    size_t const size = (size_t)snprintf(prefix, sizeof prefix, "python3 -m %s", engine->server) + 1;
+    snprintf(starts[0], sizeof starts[0], "%s serve", engine->name);
+    snprintf(starts[1], sizeof starts[1], "-m %s", engine->module);
+    out words = {o->to + size, 0, o->capacity > size ? o->capacity - size : 0};
     for (int lines = 0; lines < 64 && after.len; lines++) {
         oos_view const line = next_line(&after);
         oos_view text = trimmed(line);
@@ -169,8 +173,8 @@ static size_t yaml_service(oos_view after, out *o)
     }
     if (!words.len) return 0;
     oos_view const all = {words.to, words.len};
-    const char *serve = find(all, "vllm serve");
-    const char *module = find(all, "-m vllm.entrypoints");
+    const char *serve = find(all, starts[0]);
+    const char *module = find(all, starts[1]);
     const char *start = serve ? serve : module ? module : NULL;
     if (start) {
         size_t const len = words.len - (size_t)(start - words.to);
@@ -179,25 +183,30 @@ static size_t yaml_service(oos_view after, out *o)
         memmove(o->to + lead, start, len);
         return lead + len;
     }
-    if (find(all, "serve ") == words.to) { /* the image's own entry point is `vllm` */
-        memmove(o->to + 5, words.to, words.len);
-        memcpy(o->to, "vllm ", 5);
-        return words.len + 5;
+    if (find(all, "serve ") == words.to) { /* the image's own entry point is the program */
+        size_t const name = strlen(engine->name);
+        memmove(o->to + name + 1, words.to, words.len);
+        memcpy(o->to, engine->name, name);
+        o->to[name] = ' ';
+        return words.len + name + 1;
     }
-    memcpy(o->to, prefix, sizeof prefix - 1);
-    o->to[sizeof prefix - 1] = ' ';
-    return sizeof prefix + words.len;
+    memcpy(o->to, prefix, size - 1);
+    o->to[size - 1] = ' ';
+    return size + words.len;
 }
 
 size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacity)
 {
-    static const char *const shells[] = {"docker run ", "podman run ",     "vllm serve ",
-                                         "vllm bench ", "python -m vllm.", "python3 -m vllm."};
+    static const char *const shells[] = {"docker run ", "podman run ",   "%s serve ",
+                                         "%s bench ",   "python -m %s.", "python3 -m %s."};
+    const char *name = oos_engine_default->name;
     out o = {to, 0, capacity};
     if (capacity < 128) return 0;
-    if (find(line, "image:") && find(line, "vllm")) return yaml_service(after, &o);
+    if (find(line, "image:") && find(line, name)) return yaml_service(after, &o);
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
-        const char *at = find(line, shells[i]);
+        char start[64];
+        snprintf(start, sizeof start, shells[i], name);
+        const char *at = find(line, start);
         if (at) return shell_command(from(line, at), after, &o);
     }
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {

@@ -1,4 +1,5 @@
 /* The rules, and the order in which they are asked: is it memory at all, where, why. */
+#include "facts/engine.h"
 #include "explain/reason.h"
 #include "base/json.h"
 #include "explain/condition.h"
@@ -505,13 +506,13 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
         const char *name = signal->id + strlen("engine.");
         bool const library =
             strcmp(name, "transformers") == 0; /* vLLM runs models of it, and not the other way round */
-        if (!found || (strcmp(found, "vllm") == 0 && !library) || strcmp(found, "transformers") == 0)
-            found = name;
+        bool const general = found && strcmp(found, oos_engine_default->name) == 0;
+        if (!found || (general && !library) || strcmp(found, "transformers") == 0) found = name;
     }
     for (size_t i = 0; i < signals->count && !found; i++)
         if (signals->list[i].engine && oos_set_has(set, i)) found = signals->list[i].engine;
     if (found) return found;
-    if (incident->v1) return "vllm";
+    if (incident->v1) return oos_engine_default->name;
     if (has(signals, set, "engine.pytorch")) return "pytorch";
     return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;
 }
@@ -525,14 +526,6 @@ static bool is_program(const oos_signals *signals, const oos_signal_set *set, co
     return has(signals, set, "engine.pytorch") || has(signals, set, "frame.file") ||
            has(signals, set, "frame.train") || has(signals, set, "torch.old") ||
            has(signals, set, "torch.async");
-}
-
-static bool is_server(const char *engine)
-{
-    static const char *const servers[] = {"vllm", "vllm-ascend", "sglang", "tgi", "lmdeploy", "tensorrt-llm"};
-    for (size_t i = 0; engine && i < sizeof servers / sizeof *servers; i++)
-        if (strcmp(engine, servers[i]) == 0) return true;
-    return false;
 }
 
 /* The first that names its reason, else the first. */
@@ -633,7 +626,8 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     drop_consequences(signals, &set);
     oos_facts_find(incident, &set);
     incident->engine = engine_of(signals, incident, &set);
-    if (is_server(incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
+    if ((incident->engine && oos_engine_is_server(incident->engine)))
+        oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
     if (is_program(signals, &set, incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->phase_why = incident->cause_why = "";

@@ -4,6 +4,7 @@
  * first that fits a frame wins: functions before modules, special before general. Where the last two speak, what both allow;
  * what was recorded is added. Lines of the sources that log a traceback are known by their numbers (loggers.json,
  * tools/harvest_loggers.py). */
+#include "facts/engine.h"
 #include "explain/traceback.h"
 #include "base/ascii.h"
 #include "base/json.h"
@@ -277,8 +278,16 @@ static bool is_module(oos_view path, oos_view module)
 /* A file of an engine, or of a program that builds on one: names of functions mean there what they mean in the engine. */
 static bool is_engines(oos_view path)
 {
-    static const char *const words[] = {"vllm",   "sglang", "lmdeploy",  "text_generation_server",
-                                        "worker", "runner", "scheduler", "executor"};
+    static const char *const words[] = {
+        "worker",
+        "runner",
+        "scheduler",
+        "executor",
+#define OTHER_FRAME(word) word,
+#include "facts/engine_other.def"
+    };
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (find(path, oos_engine_list[i].name)) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (find(path, words[i])) return true;
     return path.len == 0;
@@ -287,9 +296,11 @@ static bool is_engines(oos_view path)
 /* A file of a model or of what it computes with, in a function that is not its construction. */
 static bool is_model(oos_view path, oos_view function)
 {
-    static const char *const words[] = {"/models/",     "/layers/",    "attention/", "vllm/ir/",
-                                        "vllm/kernels", "_custom_ops", "flashinfer/"};
+    static const char *const words[] = {"/models/", "/layers/", "attention/", "_custom_ops", "flashinfer/"};
     if (oos_view_is(function, "__init__")) return false;
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        for (size_t k = 0; k < 2; k++)
+            if (oos_engine_list[i].computes[k] && find(path, oos_engine_list[i].computes[k])) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (find(path, words[i])) return true;
     return false;
@@ -347,13 +358,20 @@ static oos_view underscored(oos_view function)
     return function;
 }
 
+static bool is_wrapper(oos_view path)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (oos_engine_list[i].wrapper && find(path, oos_engine_list[i].wrapper)) return true;
+    return false;
+}
+
 static oos_phase_set stages_of(const oos_frames *frames, oos_traceback *stack, oos_view path,
                                oos_view function, oos_phase_set *ret_bound)
 {
     function = underscored(function);
     oos_phase_set by_hand = 0;
     bool const dispatched = stack->dispatched;
-    if (!find(path, "torch/") && !find(path, "vllm/tracing/")) stack->dispatched = false;
+    if (!find(path, "torch/") && !is_wrapper(path)) stack->dispatched = false;
     for (size_t i = 0; i < frames->count; i++) {
         const record *r = &frames->list[i];
         if (!fits(r, path, function)) continue;

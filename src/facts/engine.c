@@ -5,11 +5,29 @@
 #include <string.h>
 
 const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
-#define ENGINE(...) {__VA_ARGS__},
+#define ENGINE(name, title, ...) {#name, title, title " config", __VA_ARGS__},
 #include "facts/engine.def"
 #undef ENGINE
 };
 const oos_engine_words *const oos_engine_default = &oos_engine_list[0];
+
+bool oos_engine_is(const oos_engine_words *engine, const char *name)
+{
+    return strncmp(name, engine->name, strlen(engine->name)) == 0;
+}
+
+bool oos_engine_is_server(const char *name)
+{
+    static const char *const others[] = {
+#define OTHER_SERVER(name) name,
+#include "facts/engine_other.def"
+    };
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (oos_engine_is(&oos_engine_list[i], name)) return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i]) == 0) return true;
+    return false;
+}
 
 const oos_engine_words *oos_engine_words_find(const char *name)
 {

@@ -7,17 +7,19 @@
 #include <stddef.h>
 
 typedef struct oos_engine_words {
-    const char *name, *title, *module, *image;
+    const char *name, *title, *config_title, *module, *server, *image;
     bool image_serves;
     const char *ready;
-    const char *running, *waiting, *kv_used; /* metrics */
+    const char *running, *waiting, *kv_used;  /* metrics */
+    const char *cache_variable, *cache_below; /* NULL: it keeps nothing that it compiles */
+    const char *wrapper, *computes[2];        /* parts of paths of its files; NULL: none */
 } oos_engine_words;
 
 enum {
-#define ENGINE(...) +1
-    OOS_ENGINE_COUNT =
+#define ENGINE(name, ...) OOS_ENGINE_##name,
 #include "facts/engine.def"
 #undef ENGINE
+    OOS_ENGINE_COUNT
 };
 extern const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT];
 extern const oos_engine_words *const oos_engine_default; /* meant where nothing is said */
@@ -42,6 +44,12 @@ const char *oos_engine_other(const char *word);
 /* The server that a command starts and that is not planned: by its program, a Python module, an image, or the flag with which it takes
  * over another engine's command; NULL: none is known. */
 const char *oos_engine_other_of(const char *const *words, size_t count);
+
+/* Whether a name is the engine's, or that of something built on it: "vllm-ascend". */
+bool oos_engine_is(const oos_engine_words *engine, const char *name);
+
+/* Whether a server of models has this name in logs, planned or not. */
+bool oos_engine_is_server(const char *name);
 
 /* Every engine that is planned: "vLLM, SGLang". */
 const char *oos_engine_titles(void);

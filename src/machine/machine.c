@@ -1,4 +1,5 @@
 /* The whole machine, read by a child process: a driver that hangs, or a folder on a server that is gone, holds up nobody. */
+#include "facts/engine.h"
 #include "machine/machine.h"
 
 #include <dirent.h>
@@ -15,7 +16,7 @@
 static void cache_add(oos_machine *machine, const char *name, const char *folder, const char *below)
 {
     oos_cache_folder *cache = &machine->caches[machine->cache_count++];
-    cache->name = name;
+    snprintf(cache->name, sizeof cache->name, "%s", name);
     int const len = snprintf(cache->path, sizeof cache->path, "%s%s", folder, below);
     DIR *place = len > 0 && (size_t)len < sizeof cache->path ? opendir(cache->path) : NULL;
     if (!place) return;
@@ -28,11 +29,18 @@ static void cache_add(oos_machine *machine, const char *name, const char *folder
 static void caches_read(oos_machine *machine)
 {
     char root[OOS_MACHINE_PATH], folder[OOS_MACHINE_PATH + 16];
-    const char *vllm = getenv("VLLM_CACHE_ROOT"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
-               *hub = getenv("HF_HUB_CACHE"), *face = getenv("HF_HOME");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *hub = getenv("HF_HUB_CACHE"),
+               *face = getenv("HF_HOME");
     snprintf(root, sizeof root, "%s%s", xdg && *xdg ? xdg : home ? home : "", xdg && *xdg ? "" : "/.cache");
-    snprintf(folder, sizeof folder, "%s/vllm", root);
-    cache_add(machine, "vLLM compile cache", vllm && *vllm ? vllm : folder, "/torch_compile_cache");
+    for (size_t i = 0; i < OOS_ENGINE_COUNT && machine->cache_count + 2 < OOS_MACHINE_CACHES; i++) {
+        const oos_engine_words *engine = &oos_engine_list[i];
+        const char *given = engine->cache_variable ? getenv(engine->cache_variable) : NULL;
+        char title[48];
+        if (!engine->cache_variable) continue;
+        snprintf(folder, sizeof folder, "%s/%s", root, engine->name);
+        snprintf(title, sizeof title, "%s compile cache", engine->title);
+        cache_add(machine, title, given && *given ? given : folder, engine->cache_below);
+    }
     cache_add(machine, "FlashInfer cache", root, "/flashinfer");
     snprintf(folder, sizeof folder, "%s/huggingface", root);
     if (hub && *hub)

@@ -9,7 +9,7 @@ enum {
     OOS_MACHINE_DEVICES = 64,
     OOS_MACHINE_HOLDERS = 8,
     OOS_MACHINE_PACKAGES = 16,
-    OOS_MACHINE_CACHES = 4,
+    OOS_MACHINE_CACHES = 8,
     OOS_MACHINE_PATH = 512
 };
 
@@ -82,7 +82,7 @@ void oos_installed_find(const char *program, const char *path, const char *besid
 const char *oos_installed_version(const oos_installed *installed, const char *package);
 
 typedef struct oos_cache_folder {
-    const char *name;
+    char name[48];
     char path[OOS_MACHINE_PATH];
     bool exists;
     unsigned entries;

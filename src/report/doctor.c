@@ -1,4 +1,5 @@
 /* This machine as text and JSON. What others named is shown through base/shown.h: no secrets, no control characters. */
+#include "base/ascii.h"
 #include "report/doctor.h"
 #include "base/json_write.h"
 #include "base/shown.h"
@@ -13,9 +14,14 @@ extern char **environ;
 /* Variables that move memory or devices; everything else in the environment is nobody's business. */
 static bool is_told(const char *entry)
 {
-    static const char *const heads[] = {"VLLM_",          "CUDA_",       "NCCL_",    "PYTORCH_", "TORCH_",
-                                        "TORCHINDUCTOR_", "FLASHINFER_", "TRITON_",  "NVIDIA_",  "HF_",
-                                        "OMP_",           "RAY_",        "OOMSIGHT_"};
+    static const char *const heads[] = {"CUDA_",       "NCCL_",    "PYTORCH_", "TORCH_", "TORCHINDUCTOR_",
+                                        "FLASHINFER_", "TRITON_",  "NVIDIA_",  "HF_",    "OMP_",
+                                        "RAY_",        "OOMSIGHT_"};
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) { /* NAME_ in capitals */
+        size_t const len = strlen(oos_engine_list[i].name);
+        if (oos_same_start(entry, oos_engine_list[i].name, len) && entry[len] == '_')
+            return strchr(entry, '=') != NULL;
+    }
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         if (strncmp(entry, heads[i], strlen(heads[i])) == 0) return strchr(entry, '=') != NULL;
     return false;

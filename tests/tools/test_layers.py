@@ -62,6 +62,8 @@ class Layers(unittest.TestCase):
 
     def test_an_include_against_the_arrows_fails(self):
         self.planted("src/base/planted.c", '#include "plan/plan.h"\n', "src/base may not include plan/plan.h")
+        for layer in ("plan", "sizes", "report", "explain", "command"):
+            self.planted("src/%s/planted.c" % layer, '#include "engines/engine.h"\n', "src/%s may not include engines/engine.h" % layer)
 
     def test_an_include_of_the_library_from_the_command_fails(self):
         self.planted("cli/planted.c", '#include "plan/plan.h"\n', "may not include plan/plan.h")
@@ -98,11 +100,12 @@ class Layers(unittest.TestCase):
         self.planted("src/plan/planted.c", "int x = OOS_VERSION(0, 1, 2);\n", "releases named: 1")
 
     def test_an_engine_named_in_each_tree_fails(self):
-        for path, tree in (("src/api/planted.c", "src"), ("cli/planted.c", "cli"), ("bindings/python/planted.py", "bindings"), ("shim/python/planted.py", "shim/python")):
+        for path, tree in (("src/api/planted.c", "src"), ("src/explain/planted.c", "src"), ("src/sizes/planted.c", "src"), ("cli/planted.c", "cli"), ("bindings/python/planted.py", "bindings"), ("shim/python/planted.py", "shim/python")):
             self.planted(path, 'x = "vllm"\n', "engine lines in %s: " % tree)
 
     def test_an_engine_taken_by_its_place_in_the_list_fails(self):
-        self.planted("src/api/planted.c", "f(oos_engine_list[0]);\n", "engine lines in src: ")
+        for place in ("oos_engine_list[0]", "oos_engine_list->name", "x == oos_engine_list"):
+            self.planted("src/api/planted.c", "f(%s);\n" % place, "engine lines in src: ")
 
     def test_an_engine_in_a_comment_passes(self):
         path = os.path.join(self.root, "src/api/planted.c")

@@ -54,7 +54,7 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
 }
 
 const oos_engine oos_engine_vllm = {
-    .words = &oos_engine_list[0],
+    .words = &oos_engine_list[OOS_ENGINE_vllm],
     .dialect = &vllm_dialect,
     .book_load = book_load,
     .ranks = ranks,
