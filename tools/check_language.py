@@ -45,7 +45,7 @@ def commands(models):
         for more in ([], ["--explain"], ["--format", "md"]):
             yield words[:1] + more + words[1:]
     for log in sorted(glob.glob(os.path.join(FIXTURES, "kb", "*", "*", "*.log"))):
-        yield ["explain", log]
+        yield ["explain", "--explain", log]
         yield ["explain", "--format", "md", log]
     for trace in sorted(glob.glob(os.path.join(FIXTURES, "traces", "*"))):
         yield ["replay", trace]

@@ -72,7 +72,7 @@ def messages(root):
 def strings(node, key=""):
     if isinstance(node, dict):
         for name, value in node.items():
-            if name not in ("zh", "signature", "regex", "id", "urls", "url", "seen", "sources", "links", "match", "patterns"):
+            if name not in ("zh", "signature", "regex", "id", "urls", "url", "seen", "sources", "links", "match", "patterns", "frees"):
                 yield from strings(value, name)
     elif isinstance(node, list):
         for value in node:
@@ -83,6 +83,7 @@ def strings(node, key=""):
 
 def data(root):
     paths = sorted(glob.glob(os.path.join(root, "data", "kb", "**", "*.json"), recursive=True))
+    paths += sorted(glob.glob(os.path.join(root, "data", "engines", "*", "levers.json")))
     paths += [os.path.join(root, "data", "explain", name) for name in ("causes.json", "phases.json")]
     for path in paths:
         text = open(path, encoding="utf-8").read()
@@ -161,7 +162,7 @@ def outputs(binary, root):
         answers = list(pool.map(lambda words: run(binary, words, root), sampled))
     for words, text in zip(sampled, answers):
         if "html" in words:  # the documents are the JSON report, whose keys stay; the rest of the page is read
-            text = re.sub(r'<script type="application/json"[^>]*>.*?</script>|<style>.*?</style>|/\*.*?\*/', "", text, flags=re.S)
+            text = re.sub(r'<script type="application/json"[^>]*>.*?</script>|<style>.*?</style>|/\*.*?\*/|const (PALETTE|OWNERS) = .*?;\n', "", text, flags=re.S)
             text = "\n".join(w for _, w in literals(text, PY_TOKEN) if " " in w) + html.unescape(re.sub(r"<script.*?</script>|<[^>]*>", "", text, flags=re.S))
         for number, line in enumerate(text.split("\n"), 1):
             if not re.match(r"\s*\d+\| |\s*>", line):  # a quoted line of a log

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
         if (glob(pattern, 0, NULL, &found) == 0) execv(found.gl_pathv[found.gl_pathc - 1], argv);
         globfree(&found);
     }
-    fputs("oomsight: the Python package 'oomsight' is not found beside this program, and the command lies in "
+    fputs("oomsight: the Python package 'oomsight' is not found next to this program, and the command is in "
           "it. A program that needs no Python is in the tarball and in the Debian package.\n",
           stderr);
     return 4;

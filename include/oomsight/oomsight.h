@@ -222,9 +222,10 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create(const ooms
 OOMSIGHT_API void oomsight_plan_free(oomsight_plan *plan); /* NULL is fine */
 
 OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
-/* "starts", "likely starts", "likely fails", "fails" or "can't tell": what people read. `tight` is one of the two in between. */
+/* "will start", "will probably start", "will probably not start", "will not start" or "unknown": what people read. `tight` is one of the two
+ * with "probably". */
 OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
-/* Of a plan for every GPU ("all"): on how many it likely starts. -1: it was made for one. */
+/* Of a plan for every GPU ("all"): on how many it will probably start. -1: it was made for one. */
 OOMSIGHT_API int oomsight_plan_choices(const oomsight_plan *plan);
 OOMSIGHT_API double
 oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1; -1: can't tell */

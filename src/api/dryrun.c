@@ -31,7 +31,7 @@ static oomsight_status find_gpu(const oomsight_dryrun_params *params, oos_gpu *r
     oos_device_ask const said = {params->gpu, params->gpu_total_bytes, params->capability};
     oos_device_found found;
     OOS_TRY(oos_device_find(&params->data->gpus, &said, &found, reterr));
-    if (!found.gpu.name) found.gpu.name = "NVIDIA Phantom";
+    if (!found.gpu.name) found.gpu.name = "NVIDIA simulated GPU";
     if (params->gpu_total_bytes) found.gpu.nvml_total_bytes = 0; /* as the device shows it */
     if (params->gpu_used_bytes >= found.gpu.total_bytes)
         return oos_fail(reterr, OOMSIGHT_USAGE, "other processes use %llu of %llu bytes: nothing is left",

@@ -273,7 +273,9 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
     oos_explain_page const page = {.explanation = &explanation->explanation,
                                    .notes = explanation->notes,
                                    .path = explanation->path,
-                                   .chinese = style.chinese};
+                                   .chinese = style.chinese,
+                                   .whole = params->verbose || params->explain ||
+                                            params->format == OOMSIGHT_FORMAT_HTML};
     switch (params->format) {
     case OOMSIGHT_FORMAT_TEXT: oos_report_explain_text(&page, &style); break;
     case OOMSIGHT_FORMAT_JSON: oos_report_explain_json(&page, &text); break;

@@ -38,8 +38,8 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
                    (unsigned long long)ranks, (unsigned long long)count, (unsigned long long)each));
     if (ask->release_from)
         assume(&plan->plan, list,
-               oos_arena_format(plan->arena, "%s %s, %s", plan->plan.engine->title, plan->plan.engine_version,
-                                ask->release_from));
+               oos_arena_format(plan->arena, "%s %s (%s)", plan->plan.engine->title,
+                                plan->plan.engine_version, ask->release_from));
     return OOMSIGHT_OK;
 }
 

@@ -163,9 +163,9 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
         if (moving)
             given = NULL;
         else if (image && oos_version_parse(oos_view_of(image), &version))
-            ask->release_from = "by the tag of the image";
+            ask->release_from = "from the image tag";
         else if (installed && oos_version_parse(oos_view_of(installed), &version))
-            ask->release_from = "as installed here";
+            ask->release_from = "installed here";
     }
     if (given && !oos_version_parse(oos_view_of(given), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1, latest or nightly",

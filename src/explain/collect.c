@@ -938,9 +938,9 @@ static void drop_quotes(const oos_collector *c, const item *it, oos_signal_set *
 static bool is_our_own(oos_view text)
 {
     static const char opening[] = "{\"schema\": \"oomsight.",
-                      evidence[] = "\"decides\": ", foreseen[] = "The engine will say: ";
+                      evidence[] = "\"decides\": ", expected[] = "Expected error: ";
     return oos_view_starts(text, opening) || memmem(text.ptr, text.len, evidence, sizeof evidence - 1) ||
-           memmem(text.ptr, text.len, foreseen, sizeof foreseen - 1);
+           memmem(text.ptr, text.len, expected, sizeof expected - 1);
 }
 
 /* Without the marks of a reply that quotes it. */

@@ -87,11 +87,11 @@ static oos_said said(reading *r)
     while (oos_scan_key(&r->scan, &key)) {
         const char **place = oos_view_is(key, "en") ? &both.en : oos_view_is(key, "zh") ? &both.zh : NULL;
         if (!place || *place)
-            object_to(r, "a sentence is said in en and in zh, once each");
+            object_to(r, "a sentence has en and zh, once each");
         else
             *place = text(r, SENTENCE_MAX);
     }
-    if (!both.en || !both.zh) object_to(r, "a sentence is said in en and in zh, once each");
+    if (!both.en || !both.zh) object_to(r, "a sentence has en and zh, once each");
     return both;
 }
 
@@ -170,7 +170,7 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
     case SEEN_SINCE: lever->since = version(r); break;
     case SEEN_UNTIL: lever->until = version(r); break;
     case SEEN_USELESS: useless_read(r, lever); break;
-    default: object_to(r, "a lever has a field that nobody knows"); break;
+    default: object_to(r, "a lever has an unknown field"); break;
     }
 }
 

@@ -62,7 +62,7 @@ void oos_plan_judge(oos_plan *plan)
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_refusal *r = &plan->refusal;
-    plan->why = oos_arena_format(arena, "The engine will say: %s", r->sentence);
+    plan->why = oos_arena_format(arena, OOS_EXPECTED_ERROR "%s", r->sentence);
     if (!plan->why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
     for (size_t i = plan->phase_count; i > 0; i--)
         if (plan->phases[i - 1].phase == r->phase)

@@ -44,6 +44,9 @@ typedef struct oos_fix {
     const char *command;                    /* the whole command, quoted for a shell; NULL: not formed */
 } oos_fix;
 
+/* Before what the engine would print. A log that holds a report is not taken for a failure by it. */
+#define OOS_EXPECTED_ERROR "Expected error: "
+
 /* When flags cannot do it. */
 enum { OOS_NEED_GPUS_MAX = 4, OOS_NEED_FLAGS_MAX = 24 };
 typedef struct oos_need_gpu {

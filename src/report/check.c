@@ -64,18 +64,19 @@ static void put_sentence(oos_text *text, const oos_checked *checked)
     }
     if (checked->host_needs_bytes) {
         oos_text_printf(
-            text, "fails: the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
+            text,
+            "will not start: the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
             (double)checked->host_needs_bytes / 0x1p30, (double)checked->found->host_limit_bytes / 0x1p30);
         return;
     }
     oos_text_put(text, plan->word);
     if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
     if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_text_put(text, ": out of memory");
-    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": refused by the engine");
+    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": rejected by the engine");
     oos_text_printf(text, " on %s (%.2f GiB", plan->device ? plan->device : "this GPU",
                     (double)plan->total_bytes / 0x1p30);
     if (checked->beside)
-        oos_text_printf(text, ", %.2f GiB held by %s", (double)checked->beside_bytes / 0x1p30,
+        oos_text_printf(text, ", %.2f GiB used by %s", (double)checked->beside_bytes / 0x1p30,
                         checked->beside);
     oos_text_printf(text, "), %s %s", plan->engine, plan->engine_version);
 }
@@ -86,7 +87,7 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked)
     put_sentence(text, checked);
     if (!plan || checked->host_needs_bytes) return;
     if (plan->why) oos_text_printf(text, ". %s", plan->why);
-    if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Helps: %s", plan->best_flags);
+    if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Suggested: %s", plan->best_flags);
 }
 
 static void put_command(const oos_style *style, const oos_found *found)
@@ -146,8 +147,7 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
             counts[oos_check_level(&page->list[i])]++;
         put_finding(&style, &page->list[i], params->explain != 0);
     }
-    oos_style_put(&style,
-                  "%zu commands in %zu files: %zu start, %zu tight, %zu do not fit, %zu not planned\n",
+    oos_style_put(&style, "%zu commands in %zu files: %zu fit, %zu uncertain, %zu do not fit, %zu skipped\n",
                   page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
                   counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
     if (doubts) oos_style_put(&style, "not looked at: %zu, see above\n", doubts);

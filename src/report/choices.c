@@ -60,7 +60,7 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
     oos_text_put(style->text, names.ptr ? names.ptr : "");
     for (size_t i = 0; i < row->flag_count; i++)
         oos_text_printf(style->text, "%s%s", i ? " " : ": ", row->flags[i]);
-    if (!certain) oos_style_put(style, " (likely)");
+    if (!certain) oos_style_put(style, " (probably)");
     oos_text_put(style->text, "\n");
     style->text->failed |= names.failed;
     oos_text_free(&names);
@@ -80,7 +80,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
         return;
     }
     oos_text_put(text, "  ");
-    oos_style_cell(&style, 11, "cards");
+    oos_style_cell(&style, 11, "GPUs");
     oos_text_put(text, " ");
     oos_style_cell(&style, -10, "KV tokens");
     oos_text_put(text, "  ");

@@ -69,7 +69,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     case OOMSIGHT_VERDICT_FITS: oos_style_ink(style, OOS_INK_GOOD, run->log.ready ? "STARTED" : "RAN"); break;
     case OOMSIGHT_VERDICT_TIGHT: oos_style_ink(style, OOS_INK_WARN, "TIGHT"); break;
     case OOMSIGHT_VERDICT_FAILS:
-        oos_style_ink(style, OOS_INK_BAD, run->wedged ? "WEDGED" : "OUT OF MEMORY");
+        oos_style_ink(style, OOS_INK_BAD, run->wedged ? "SYSTEM HANG" : "OUT OF MEMORY");
         break;
     case OOMSIGHT_VERDICT_REFUSED: oos_style_ink(style, OOS_INK_BAD, "REFUSED"); break;
     case OOMSIGHT_VERDICT_UNKNOWN: put_ended(style, run); break;

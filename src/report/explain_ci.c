@@ -19,7 +19,7 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
         oos_report_advice_change(&list[i], incident, text);
         oos_text_printf(text, "`: %s", style->chinese ? list[i].why.zh : list[i].why.en);
         if (list[i].cost.en)
-            oos_text_printf(text, style->chinese ? "（代价：%s）" : " (costs: %s)",
+            oos_text_printf(text, style->chinese ? "（代价：%s）" : " (trade-off: %s)",
                             style->chinese ? list[i].cost.zh : list[i].cost.en);
         oos_text_put(text, "\n");
     }
@@ -60,12 +60,12 @@ void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *
         oos_text_put(text, "```\n");
         put_ledger(style, incident);
         if (page->notes[i].plan_flags && *page->notes[i].plan_flags)
-            oos_style_put(style, "\nComputed for this model and device: `%s`\n", page->notes[i].plan_flags);
+            oos_style_put(style, "\nSuggested for this model and GPU: `%s`\n", page->notes[i].plan_flags);
         if (!record) continue;
         oos_text_printf(text, "\n%s\n", page->chinese ? record->mechanism.zh : record->mechanism.en);
-        put_advice(style, incident, "Helps", record->fixes, record->fix_count);
-        put_advice(style, incident, "Does not help", record->dead_ends, record->dead_end_count);
-        if (incident->ask) oos_style_put(style, "\nWould decide it: %s.\n", incident->ask);
+        put_advice(style, incident, "What to change", record->fixes, record->fix_count);
+        put_advice(style, incident, "No effect on this failure", record->dead_ends, record->dead_end_count);
+        if (incident->ask) oos_style_put(style, "\nTo be sure, add %s.\n", incident->ask);
     }
     oos_report_cut_notes(page->explanation, style, "\n> ", "\n");
 }
@@ -85,7 +85,7 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
                         oos_phase_word(incident->phase));
         oos_ci_escaped(text, oos_report_incident_title(page, incident), false);
         if (incident->record && incident->record->fix_count) {
-            oos_text_put(text, "%0AHelps: ");
+            oos_text_put(text, "%0AWhat to change: ");
             oos_text change = {0};
             oos_report_advice_change(&incident->record->fixes[0], incident, &change);
             oos_ci_escaped(text, change.ptr ? change.ptr : "", false);

@@ -31,6 +31,7 @@ typedef struct oos_explain_page {
     const oos_incident_notes *notes; /* one per incident */
     const char *path;                /* of the input, for annotations; NULL: none */
     bool chinese;
+    bool whole;                        /* all of it; else what fits a screen */
     const oos_incident_source *source; /* of all its incidents; NULL: not followed */
 } oos_explain_page;
 

@@ -1,38 +1,66 @@
-/* An explanation for a terminal: the verdict, the lines that decide with a caret under the figure, the ledger as a bar,
- * what helps, what does not, and how sure all this is. */
+/* An explanation for a terminal: what happened, the lines that decide with a caret under the figure, the memory as bars, why, what to
+ * change, and how sure all this is. 24 lines; --explain has all of it. */
 #include "base/locale.h"
 #include "base/shown.h"
 #include "log/logline.h"
 #include "report/explain_report.h"
 #include "report/ledger.h"
+#include "report/screen.h"
+#include "report/titles.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* What is left out first when a screen is full; 0 stays. Incidents behind the first follow RANK_NEXT. */
+enum {
+    RANK_SECOND = 1,
+    RANK_MECHANISM,
+    RANK_EXCERPT,
+    RANK_THIRD,
+    RANK_ASK,
+    RANK_LEDGER,
+    RANK_ENGINE,
+    RANK_DEAD_ENDS,
+    RANK_FIXES,
+    RANK_NEXT
+};
+
 /* Below this a stage is a guess, and is called one. */
 #define PHASE_GUESSED 0.51
 
+/* What happened, and where: "OUT OF MEMORY during CUDA graph capture". */
+static void put_what(const oos_style *style, const oos_incident *incident)
+{
+    bool const placed = oos_report_where(incident->phase)[0] != '\0';
+    if (!incident->is_oom) {
+        if (incident->failed)
+            oos_style_ink(style, OOS_INK_WARN, "FAILED, but the log does not show a memory error");
+        else if (oos_report_is_unread(incident))
+            oos_style_ink(style, OOS_INK_DIM, "NOTHING RECOGNISED");
+        else
+            oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
+        return;
+    }
+    if (incident->phase == OOS_PHASE_KV_SIZING)
+        oos_style_ink(style, OOS_INK_BAD, "NOT STARTED: not enough KV cache memory");
+    else if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
+        oos_style_ink(style, OOS_INK_BAD, "NOT STARTED: not enough free memory");
+    else
+        oos_style_ink(style, OOS_INK_BAD, placed ? "OUT OF MEMORY" : "OUT OF MEMORY, phase unknown");
+    if (!placed || incident->phase == OOS_PHASE_KV_SIZING ||
+        incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
+        return;
+    oos_style_ink(style, OOS_INK_BOLD, incident->phase_sure < PHASE_GUESSED ? ", perhaps %s" : " %s",
+                  oos_report_where(incident->phase));
+}
+
 static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
 {
-    if (incident->is_oom)
-        oos_style_ink(style, OOS_INK_BAD,
-                      incident->phase == OOS_PHASE_KV_SIZING ||
-                              incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK
-                          ? "REFUSED FOR LACK OF MEMORY"
-                          : "OUT OF MEMORY");
-    else if (incident->failed)
-        oos_style_ink(style, OOS_INK_WARN, "FAILED, NOT SAID TO BE MEMORY");
-    else if (oos_report_is_unread(incident))
-        oos_style_ink(style, OOS_INK_DIM, "NOTHING RECOGNISED");
-    else
-        oos_style_ink(style, OOS_INK_GOOD, "NO OUT OF MEMORY FOUND");
     bool const placed = incident->phase != OOS_PHASE_UNKNOWN && incident->phase != OOS_PHASE_NOT_OOM;
-    if (placed && (incident->is_oom || incident->failed))
-        oos_style_ink(style, OOS_INK_BOLD,
-                      incident->phase_sure < PHASE_GUESSED ? ", perhaps in %s" : " in %s",
-                      oos_phase_word(incident->phase));
-    if (incident->is_oom && incident->confidence < 0.5) oos_style_put(style, " (uncertain)");
+    put_what(style, incident);
     if (incident->count > 1) oos_style_put(style, ", %" PRIu64 " times", incident->count);
+    if (placed && (incident->is_oom || incident->failed))
+        oos_style_ink(style, OOS_INK_DIM, "  [%s]", oos_phase_word(incident->phase));
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, oos_report_incident_title(page, incident));
 }
@@ -171,20 +199,20 @@ static void put_answer(const oos_style *style, const oos_incident *incident)
     }
 }
 
-static void put_excerpt(const oos_style *style, const oos_incident *incident)
+static void put_excerpt(const oos_style *style, const oos_incident *incident, size_t most)
 {
-    enum { LINES_MAX = 8, DECIDING_MAX = 3 };
+    size_t const deciding_max = most < 8 ? 2 : 3;
     const oos_number *number = deciding_number(incident);
     size_t shown = 0, deciding = 0;
     bool pointed = false;
     oos_text_put(style->text, "\n");
-    for (size_t i = 0; i < incident->evidence_count && shown < LINES_MAX; i++) {
+    for (size_t i = 0; i < incident->evidence_count && shown < most; i++) {
         const oos_evidence *evidence = &incident->evidence[i];
         bool const points = number && evidence->line == number->line && !pointed;
-        if (!points && (!is_telling(incident, i) || (evidence->decides && deciding >= DECIDING_MAX)))
+        if (!points && (!is_telling(incident, i) || (evidence->decides && deciding >= deciding_max)))
             continue;
-        /* The line that decides has its place in any case; what was said before is not said again. */
-        if (!points && (shown + (number && !pointed) >= LINES_MAX || is_repeated(incident, i))) continue;
+        /* The line that decides has its place in any case; what was printed before is not printed again. */
+        if (!points && (shown + (number && !pointed) >= most || is_repeated(incident, i))) continue;
         put_excerpt_line(style, evidence, points ? number->text : NULL);
         pointed |= points;
         deciding += evidence->decides;
@@ -205,52 +233,91 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
     oos_text_put(style->text, "\n");
     oos_report_bars(style, &incident->held, 8 * OOS_MIB);
     if (!oos_known(incident, OOS_NUMBER_tried)) return;
-    put_label(style, oos_owner_word(OOS_OWNER_ASKED), oos_gib(oos_value(incident, OOS_NUMBER_tried)));
+    put_label(style, oos_report_owner_title(OOS_OWNER_ASKED), oos_gib(oos_value(incident, OOS_NUMBER_tried)));
     oos_text_put(style->text, "\n");
 }
 
-static void put_advice(const oos_style *style, const oos_incident *incident, const oos_advice *list,
-                       size_t count, bool helps)
+/* One fix: what to change, why, and its trade-off. */
+static void put_fix(const oos_style *style, const oos_incident *incident, const oos_advice *fix)
 {
-    if (!count) return;
-    oos_text_put(style->text, "\n");
-    oos_style_ink(style, OOS_INK_BOLD, helps ? "Helps\n" : "Does not help\n");
-    for (size_t i = 0; i < count; i++) {
-        if (!oos_advice_applies(&list[i], incident)) continue;
-        oos_text change = {0};
-        oos_report_advice_change(&list[i], incident, &change);
-        oos_text_put(style->text, "  ");
-        oos_style_ink(style, helps ? OOS_INK_GOOD : OOS_INK_WARN, "%s", change.ptr ? change.ptr : "");
-        oos_text_free(&change);
-        oos_text_put(style->text, "\n");
-        char line[1024];
-        const char *why = style->chinese ? list[i].why.zh : list[i].why.en,
-                   *cost = style->chinese ? list[i].cost.zh : list[i].cost.en;
-        snprintf(line, sizeof line, "%s%s%s", why, cost ? (style->chinese ? "；代价：" : "; costs: ") : "",
-                 cost ? cost : "");
-        oos_style_paragraph(style, 6, line);
+    oos_text change = {0}, line = {0};
+    const char *why = style->chinese ? fix->why.zh : fix->why.en,
+               *cost = style->chinese ? fix->cost.zh : fix->cost.en;
+    oos_report_advice_change(fix, incident, &change);
+    if (style->color) oos_text_put(style->text, "\033[32m");
+    oos_style_paragraph(style, 2, change.ptr ? change.ptr : "");
+    if (style->color) oos_text_put(style->text, "\033[0m");
+    oos_text_put(&line, why);
+    if (cost) oos_text_printf(&line, style->chinese ? "；代价：%s" : ". Trade-off: %s.", cost);
+    if (!line.failed) oos_style_paragraph(style, 6, line.ptr);
+    style->text->failed |= change.failed || line.failed;
+    oos_text_free(&change);
+    oos_text_free(&line);
+}
+
+static void put_fixes(oos_screen *screen, const oos_style *style, const oos_incident *incident, unsigned base)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < incident->record->fix_count; i++) {
+        if (!oos_advice_applies(&incident->record->fixes[i], incident)) continue;
+        unsigned const rank = shown == 0   ? 0
+                              : shown == 1 ? RANK_SECOND
+                              : shown == 2 ? RANK_THIRD
+                                           : RANK_FIXES;
+        oos_style const part = oos_screen_part(screen, style, base + rank);
+        if (!shown++) oos_style_ink(&part, OOS_INK_BOLD, "\nWhat to change\n");
+        put_fix(&part, incident, &incident->record->fixes[i]);
     }
 }
 
-static void put_reasons(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
+/* What people try in vain, in one paragraph. */
+static void put_dead_ends(const oos_style *style, const oos_incident *incident)
 {
-    oos_text_put(style->text, "\n");
+    oos_text line = {0};
+    for (size_t i = 0; i < incident->record->dead_end_count; i++) {
+        const oos_advice *advice = &incident->record->dead_ends[i];
+        if (!oos_advice_applies(advice, incident)) continue;
+        oos_text_put(&line, !line.len ? "" : style->chinese ? "；" : "; ");
+        oos_text change = {0};
+        oos_report_advice_change(advice, incident, &change);
+        oos_style const inside = {.text = &line, .chinese = style->chinese};
+        oos_style_put(&inside, "%s", change.ptr ? change.ptr : "");
+        oos_text_free(&change);
+        oos_text_printf(&line, style->chinese ? "（%s）" : " (%s)",
+                        style->chinese ? advice->why.zh : advice->why.en);
+    }
+    if (!line.len || line.failed) return;
+    oos_style_ink(style, OOS_INK_BOLD, "No effect on this failure\n");
+    oos_style_quote(style, 2, line.ptr);
+    oos_text_free(&line);
+}
+
+static void put_mechanism(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
+{
     if (incident->record)
         oos_style_paragraph(style, 2,
                             page->chinese ? incident->record->mechanism.zh : incident->record->mechanism.en);
+}
+
+static void put_reasons(const oos_style *style, const oos_incident *incident)
+{
     char line[1024];
     oos_format(line, sizeof line, "Phase: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
                incident->phase_why && *incident->phase_why ? incident->phase_why
                                                            : oos_phase_word(incident->phase),
                incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
                incident->cause_why, incident->cause_sure * 100,
-               incident->also_count ? "; possibly also " : "", incident->also_count ? incident->also[0] : "",
+               incident->also_count ? "; also possible: " : "", incident->also_count ? incident->also[0] : "",
                incident->also_count > 1 ? ", " : "", incident->also_count > 1 ? incident->also[1] : "");
     oos_style_paragraph(style, 2, line);
-    if (incident->ask) {
-        snprintf(line, sizeof line, "Would decide it: %s.", incident->ask);
-        oos_style_paragraph(style, 2, line);
-    }
+}
+
+static void put_ask(const oos_style *style, const oos_incident *incident)
+{
+    char line[1024];
+    if (!incident->ask) return;
+    snprintf(line, sizeof line, "To be sure, add %s.", incident->ask);
+    oos_style_paragraph(style, 2, line);
 }
 
 /* What a healthy start shows: how much was left in each phase. */
@@ -266,7 +333,7 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
                 {"graphs, captured", OOS_NUMBER_cudagraph},
                 {"graphs of prefill, captured", OOS_NUMBER_cudagraph_prefill},
                 {"KV cache", OOS_NUMBER_kv_available},
-                {"budget", OOS_NUMBER_requested},
+                {"memory budget", OOS_NUMBER_requested},
                 {"free when ready", OOS_NUMBER_ready_free}};
     oos_text_put(style->text, "\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -285,42 +352,65 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
                    budget = oos_value(incident, OOS_NUMBER_requested);
     if (!total || !budget || total <= budget) return;
     put_label(style, "headroom while serving", oos_gib(total - budget));
-    oos_style_put(style, " for contexts, graphs outside the budget, the sampler\n");
+    oos_style_put(style, " for contexts, CUDA graphs and the sampler\n");
 }
 
 static void put_plan(const oos_style *style, const oos_incident_notes *notes)
 {
     if (notes->plan_flags && *notes->plan_flags) {
         oos_text_put(style->text, "\n");
-        oos_style_ink(style, OOS_INK_BOLD, "Computed for this model and device: ");
+        oos_style_ink(style, OOS_INK_BOLD, "Suggested for this model and GPU: ");
         oos_style_ink(style, OOS_INK_GOOD, "%s", notes->plan_flags);
         oos_text_put(style->text, "\n");
     }
     if (notes->plan_check) oos_style_paragraph(style, 2, notes->plan_check);
 }
 
+static void put_incident(const oos_explain_page *page, oos_screen *screen, const oos_style *style,
+                         size_t index)
+{
+    const oos_incident *incident = &page->explanation->incidents[index];
+    unsigned const base = index ? RANK_NEXT : 0;
+    oos_style part = oos_screen_part(screen, style, index > 2 ? RANK_NEXT : 0);
+    if (index) oos_text_put(part.text, "\n");
+    put_headline(page, &part, incident);
+    put_setup(&part, incident, &page->notes[index]);
+    if (!incident->is_oom && !incident->failed) {
+        put_headroom(&part, incident);
+        return;
+    }
+    part = oos_screen_part(screen, style, base + RANK_EXCERPT);
+    put_excerpt(&part, incident, page->whole ? 8 : 3);
+    part = oos_screen_part(screen, style, base + RANK_ENGINE);
+    put_answer(&part, incident);
+    part = oos_screen_part(screen, style, base + RANK_LEDGER);
+    put_ledger(&part, incident);
+    part = oos_screen_part(screen, style, base);
+    oos_text_put(part.text, "\n");
+    part = oos_screen_part(screen, style, base + RANK_MECHANISM);
+    put_mechanism(page, &part, incident);
+    part = oos_screen_part(screen, style, base);
+    put_reasons(&part, incident);
+    part = oos_screen_part(screen, style, base + RANK_ASK);
+    put_ask(&part, incident);
+    part = oos_screen_part(screen, style, base);
+    put_plan(&part, &page->notes[index]);
+    if (!incident->record) return;
+    put_fixes(screen, style, incident, base);
+    part = oos_screen_part(screen, style, base + RANK_DEAD_ENDS);
+    put_dead_ends(&part, incident);
+}
+
 void oos_report_explain_text(const oos_explain_page *page, const oos_style *style)
 {
     const oos_explanation *e = page->explanation;
-    for (size_t i = 0; i < e->count; i++) {
-        const oos_incident *incident = &e->incidents[i];
-        if (i) oos_text_put(style->text, "\n");
-        put_headline(page, style, incident);
-        put_setup(style, incident, &page->notes[i]);
-        if (incident->is_oom || incident->failed) {
-            put_excerpt(style, incident);
-            put_answer(style, incident);
-            put_ledger(style, incident);
-            put_reasons(page, style, incident);
-            put_plan(style, &page->notes[i]);
-            if (incident->record) {
-                put_advice(style, incident, incident->record->fixes, incident->record->fix_count, true);
-                put_advice(style, incident, incident->record->dead_ends, incident->record->dead_end_count,
-                           false);
-            }
-        } else {
-            put_headroom(style, incident);
-        }
+    size_t const most = page->whole ? SIZE_MAX : 8;
+    oos_screen screen = {.count = 0};
+    for (size_t i = 0; i < e->count && i < most; i++) {
+        put_incident(page, &screen, style, i);
+        if (page->whole) oos_screen_put(&screen, style, true, "");
     }
-    oos_report_cut_notes(e, style, "\nnote: ", "\n");
+    oos_screen_put(&screen, style, page->whole, "More with --explain.");
+    if (e->count > most) oos_style_put(style, "%zu more incidents with --explain.\n", e->count - most);
+    oos_report_cut_notes(e, style, "\nNote: ", "\n");
 }

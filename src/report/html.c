@@ -4,6 +4,7 @@
 #include "base/json_write.h"
 #include "report/dryrun_report.h"
 #include "report/plan.h"
+#include "report/titles.h"
 
 /* web/report.html and web/words.js, made by tools/embed_text.py */
 extern const char oos_report_page[], oos_words_script[];
@@ -127,6 +128,31 @@ static void put_about(oos_text *about, const char *key, const char *value)
     oos_json_end_object(&w);
 }
 
+/* What the document has no words for: the reason behind the headline, and the trade-off of each fix. */
+static void put_plan_about(oos_text *about, const oos_plan *plan, const char *model)
+{
+    oos_json_writer w = {.text = about};
+    char reason[512], chance[32];
+    if (about->len) oos_text_put(about, ",");
+    oos_report_reason(plan, reason, sizeof reason);
+    oos_report_chance(plan, chance, sizeof chance);
+    oos_json_begin_object(&w);
+    oos_json_field_str(&w, "model", model);
+    oos_json_field_str(&w, "reason", reason);
+    oos_json_field_str(&w, "chance", chance);
+    oos_json_key(&w, "trade_offs");
+    oos_json_begin_array(&w);
+    for (size_t i = 0; i < plan->fix_count; i++) {
+        oos_text trade = {0};
+        oos_report_trade_off(&trade, plan->fixes[i].gives_up);
+        oos_json_put_str(&w, trade.ptr);
+        about->failed |= trade.failed;
+        oos_text_free(&trade);
+    }
+    oos_json_end_array(&w);
+    oos_json_end_object(&w);
+}
+
 oomsight_render_params oos_html_plain(const oomsight_render_params *params)
 {
     oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
@@ -145,7 +171,7 @@ void oos_report_plan_html(oos_text *text, const oos_plan *const *plans, size_t c
         if (i) oos_text_put(&p.documents, ",");
         oos_report_plan_json(&p.documents, plans[i]);
         oos_report_plan_text(&p.plain, plans[i], &render);
-        put_about(&p.about, "model", oos_report_model_name(plans[i]->model->path, name, sizeof name));
+        put_plan_about(&p.about, plans[i], oos_report_model_name(plans[i]->model->path, name, sizeof name));
     }
     put_report(text, &p);
 }

@@ -86,8 +86,8 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
     put_conditions(style, signals, "all", record->when.all, record->when.all_count);
     put_conditions(style, signals, "any", record->when.any, record->when.any_count);
     put_conditions(style, signals, "none", record->when.none, record->when.none_count);
-    put_list(style, "Helps", record->fixes, record->fix_count);
-    put_list(style, "Does not help", record->dead_ends, record->dead_end_count);
+    put_list(style, "What to change", record->fixes, record->fix_count);
+    put_list(style, "No effect on this failure", record->dead_ends, record->dead_end_count);
     put_names(style, "Confused with: ", record->confused_with, record->confused_count);
     put_names(style, "Leads to: ", record->leads_to, record->leads_count);
     oos_text_put(style->text, "\n");

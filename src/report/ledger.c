@@ -1,5 +1,6 @@
 /* Moments on paper: JSON, terminal, Markdown. */
 #include "report/ledger.h"
+#include "report/titles.h"
 
 void oos_report_amount_json(oos_json_writer *w, const char *owner, const oos_amount *amount)
 {
@@ -34,8 +35,8 @@ void oos_report_rows(const oos_style *style, const oos_ledger *ledger, bool expl
     for (const oos_hold *row = ledger->first; row; row = row->next) {
         const oos_amount *amount = &row->amount;
         oos_text_printf(style->text, "    %8.3f  ", oos_gib(amount->bytes));
-        oos_style_cell(style, 34, oos_owner_word(row->owner));
-        oos_style_ink(style, OOS_INK_DIM, "%s", oos_source_word(amount->source));
+        oos_style_cell(style, 34, oos_report_owner_title(row->owner));
+        oos_style_ink(style, OOS_INK_DIM, "%s", oos_report_source_title(amount->source));
         if (amount->source == OOS_SOURCE_ESTIMATED)
             oos_style_ink(style, OOS_INK_DIM, " (%.2f to %.2f)", oos_gib(amount->low), oos_gib(amount->high));
         oos_text_put(style->text, "\n");
@@ -57,7 +58,7 @@ void oos_report_bars(const oos_style *style, const oos_moment *moment, uint64_t 
     uint64_t const total = moment->limit_bytes;
     for (const oos_hold *row = moment->ledger.first; row; row = row->next)
         if (row->amount.bytes >= least_bytes)
-            put_bar(style, oos_owner_word(row->owner), row->amount.bytes, total, OOS_INK_PLAIN);
+            put_bar(style, oos_report_owner_title(row->owner), row->amount.bytes, total, OOS_INK_PLAIN);
     put_bar(style, "free", oos_sub(total, moment->peak_bytes), total, OOS_INK_GOOD);
 }
 
@@ -65,7 +66,7 @@ void oos_report_rows_markdown(const oos_style *style, const oos_ledger *ledger)
 {
     for (const oos_hold *row = ledger->first; row; row = row->next) {
         oos_text_put(style->text, "| ");
-        oos_style_put(style, "%s", oos_owner_word(row->owner));
+        oos_style_put(style, "%s", oos_report_owner_title(row->owner));
         oos_text_printf(style->text, " | %.2f |\n", oos_gib(row->amount.bytes));
     }
 }

@@ -390,8 +390,8 @@ unsigned oos_matrix_cell_worst(const oos_matrix_cell *cell)
 
 const char *oos_matrix_answer_word(unsigned kind, bool starting)
 {
-    if (kind == OOMSIGHT_VERDICT_TIGHT) return starting ? "likely starts" : "likely fails";
-    return kind == OOMSIGHT_VERDICT_FITS ? "starts" : oos_matrix_kind_word(kind);
+    if (kind == OOMSIGHT_VERDICT_TIGHT) return starting ? "will probably start" : "will probably not start";
+    return kind == OOMSIGHT_VERDICT_FITS ? "will start" : oos_matrix_kind_word(kind);
 }
 
 const char *oos_matrix_kind_word(unsigned kind)

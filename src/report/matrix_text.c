@@ -59,9 +59,9 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     const struct {
         uint64_t count;
         const char *words;
-    } rest[] = {{t->fits + t->tight - t->starts, "likely fail"},
+    } rest[] = {{t->fits + t->tight - t->starts, "will probably not start"},
                 {t->fails, "out of memory"},
-                {t->refused, "refused by the engine"},
+                {t->refused, "rejected by the engine"},
                 {t->unknown, "not known"},
                 {t->unreadable, "could not be read"},
                 {t->unknown_flags, "with a flag that the version does not know"}};
@@ -78,7 +78,7 @@ void oos_matrix_sentence(const oos_matrix_sum *sum, oos_text *text)
     if (start > t->fits) {
         oos_text_put(text, " (");
         put_count(text, start - t->fits);
-        oos_text_put(text, " likely)");
+        oos_text_put(text, " probably)");
     }
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         if (!rest[i].count) continue;
@@ -388,7 +388,7 @@ static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)
     static const struct {
         const char *title;
         oos_ink ink;
-    } parts[] = {{"breaks", OOS_INK_BAD}, {"mends", OOS_INK_GOOD}, {"moves (KV tokens)", OOS_INK_WARN}};
+    } parts[] = {{"breaks", OOS_INK_BAD}, {"fixes", OOS_INK_GOOD}, {"changes (KV tokens)", OOS_INK_WARN}};
     const oomsight_matrix_tally *t = &sum->tally;
     uint64_t const counts[] = {t->broken, t->mended, t->moved};
     for (size_t k = 0; k < 3; k++) {
@@ -446,7 +446,7 @@ static void put_plain(oos_text *text, const char *words) /* a bar would end the 
 static void markdown_pairs(const oos_style *style, const oos_matrix_sum *sum)
 {
     oos_text *text = style->text;
-    static const char *const words[] = {"breaks", "mends", "moves"};
+    static const char *const words[] = {"breaks", "fixes", "changes"};
     oos_text_printf(text, "| | model | GPU | flags | %s | %s |\n| --- | --- | --- | --- | --- | --- |\n",
                     sum->file->version_labels[0], sum->file->version_labels[1]);
     for (size_t k = 0; k < 3; k++)

@@ -23,9 +23,15 @@ void oos_report_plan_changes(struct oos_json_writer *writer, const oos_plan *bef
 
 const char *oos_report_verdict_word(oomsight_verdict verdict); /* "fits", "tight", ... */
 
-/* What people read: "starts", "likely starts", "likely fails", "fails", "can't tell". The second in capitals. */
+/* What people read: "will start", "will probably start", ..., "unknown". The second in capitals. */
 const char *oos_report_answer_word(const oos_plan *plan);
 const char *oos_report_answer_heading(const oos_plan *plan);
+
+/* What stands behind the heading: "not enough KV cache for one request"; "" where there is nothing to say. */
+void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size);
+
+/* "(20 % chance)" of starting; false: the answer is sure, or the chance about one in two. */
+bool oos_report_chance(const oos_plan *plan, char *ret_words, size_t size);
 
 /* "fixes": [...], also of an explanation. */
 void oos_report_fixes_json(struct oos_json_writer *w, const oos_fix *fixes, size_t count);

@@ -1,6 +1,7 @@
 /* A plan as Markdown, to be pasted into an issue or a pull request. */
 #include "report/plan.h"
 #include "report/style.h"
+#include "report/titles.h"
 
 void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
@@ -9,14 +10,19 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     oos_text_put(text, "**");
     oos_style_put(style, "%s", oos_report_answer_word(plan));
     oos_text_put(text, "**");
-    if (plan->phase != OOS_PHASE_COUNT) oos_style_put(style, " in `%s`", oos_phase_word(plan->phase));
+    char reason[512];
+    oos_report_reason(plan, reason, sizeof reason);
+    oos_text_put(text, *reason ? " (" : "");
+    oos_style_put(style, "%s", reason);
+    oos_text_put(text, *reason ? ")" : "");
+    if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " `%s`", oos_phase_word(plan->phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), %s %s\n\n",
                   oos_report_model_name(plan->model->path, name, sizeof name),
                   plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
     if (plan->why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->why);
     for (size_t i = 0; i < plan->doubt_count; i++)
-        oos_style_put(style, "not certain: %s\n\n", plan->doubts[i]);
+        oos_style_put(style, "Not certain: %s\n\n", plan->doubts[i]);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
     oos_text_put(text, "|---|---:|---:|---|\n");
     for (size_t i = 0; i < plan->phase_count; i++) {
@@ -27,7 +33,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_text_put(text, " |\n");
     }
     if (plan->fix_count) {
-        oos_style_put(style, "\n| change | KV tokens | keeps | gives up |\n");
+        oos_style_put(style, "\n| change | KV tokens | keeps | trade-off |\n");
         oos_text_put(text, "|---|---:|---|---|\n");
     }
     for (size_t i = 0; i < plan->fix_count; i++) {
@@ -37,15 +43,15 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_text_printf(text, "` | %s | ", tokens);
         oos_style_put(style, "%s", plan->fixes[i].keeps);
         oos_text_put(text, " | ");
-        oos_style_put(style, "%s", plan->fixes[i].gives_up);
+        oos_report_trade_off_put(style, plan->fixes[i].gives_up);
         oos_text_put(text, " |\n");
     }
-    if (plan->inert_count) oos_style_put(style, "\nChanges nothing in %s:", oos_phase_word(plan->phase));
+    if (plan->inert_count) oos_style_put(style, "\nNo effect in %s:", oos_phase_word(plan->phase));
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
     if (plan->inert_count) oos_text_put(text, "\n");
     for (size_t i = 0; i < plan->assumed_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");
-        oos_style_put(style, "assumed: %s\n", plan->assumed[i]);
+        oos_style_put(style, "Assumed: %s\n", plan->assumed[i]);
     }
     for (size_t i = 0; i < plan->note_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");

@@ -1,10 +1,16 @@
-/* A plan for a terminal: the verdict, why, the command to paste and what it costs. When asked for, the phases as bars and what
- * they hold. */
+/* A plan for a terminal: will it start, why, the figures with their ranges, the suggested command with its trade-off, at most two others.
+ * 24 lines; --explain has the phases as bars, what they hold, and everything that was left out. */
 #include "report/plan.h"
 #include "base/locale.h"
 #include "report/ledger.h"
+#include "report/screen.h"
+#include "report/titles.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+
+/* What is left out first when a screen is full; 0 stays. */
+enum { RANK_OTHER = 1, RANK_NOTE, RANK_FORK, RANK_MESSAGE, RANK_SECOND, RANK_NEEDS, RANK_INERT, RANK_NOTES };
 
 static oos_ink heading_ink(const oos_plan *plan)
 {
@@ -15,57 +21,77 @@ static oos_ink heading_ink(const oos_plan *plan)
     case OOMSIGHT_VERDICT_TIGHT:
     case OOMSIGHT_VERDICT_UNKNOWN: break;
     }
-    return oos_plan_likely(plan) ? OOS_INK_WARN : OOS_INK_BAD;
+    return plan->verdict == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(plan) ? OOS_INK_WARN : OOS_INK_BAD;
 }
 
+/* ---- will it start ---- */
+
+/* The headline in one line; where it is wider than the screen, its phase stands on the next. */
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
-    oos_style_ink(style, heading_ink(plan), "%s", oos_report_answer_heading(plan));
-    if (plan->phase != OOS_PHASE_COUNT)
-        oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(plan->phase));
-    if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_style_ink(style, OOS_INK_BOLD, ": out of memory");
-    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED)
-        oos_style_ink(style, OOS_INK_BOLD, ": refused by the engine");
-    unsigned const tenths = (unsigned)(10 * (plan->probability > 0 ? plan->probability : 0) + 0.5);
-    bool const told =
-        plan->phase != OOS_PHASE_COUNT && (tenths <= 3 || tenths >= 7); /* 5 in 10 tells nothing */
-    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT && told)
-        oos_style_ink(style, OOS_INK_DIM, " (starts about %u times in 10)", tenths);
-    char line[512], name[160];
-    char count[32] = "";
+    bool const placed = plan->phase != OOS_PHASE_COUNT;
+    char reason[512], phase[64] = "";
+    oos_report_reason(plan, reason, sizeof reason);
+    oos_text line = {0};
+    oos_style const inside = {.text = &line, .chinese = style->chinese};
+    oos_style_put(&inside, "%s", reason);
+    if (placed) snprintf(phase, sizeof phase, "  [%s]", oos_phase_word(plan->phase));
+    const char *heading = oos_report_answer_heading(plan);
+    oos_style_ink(style, heading_ink(plan), "%s", heading);
+    char chance[32];
+    if (oos_report_chance(plan, chance, sizeof chance)) oos_style_put(style, " %s", chance);
+    if (line.len) {
+        oos_text_put(style->text, style->chinese ? "\xef\xbc\x9a" : ": ");
+        if (style->color) oos_text_put(style->text, "\033[1m");
+        oos_text_add(style->text, (oos_view){line.ptr, line.len});
+        if (style->color) oos_text_put(style->text, "\033[0m");
+    }
+    size_t const width = strlen(heading) + (*chance ? strlen(chance) + 1 : 0) + 2 + line.len + strlen(phase);
+    if (placed && width > style->width) oos_text_put(style->text, "\n");
+    if (placed) oos_style_ink(style, OOS_INK_DIM, "%s", phase);
+    oos_text_put(style->text, "\n");
+    style->text->failed |= line.failed;
+    oos_text_free(&line);
+}
+
+static void put_setup(const oos_style *style, const oos_plan *plan)
+{
+    char line[512], name[160], count[32] = "";
     if (plan->tp * plan->pp > 1)
         snprintf(count, sizeof count, "%llu x ", (unsigned long long)(plan->tp * plan->pp));
     oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), %s %s",
                oos_report_model_name(plan->model->path, name, sizeof name), count,
                plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                plan->engine->title, plan->engine_version ? plan->engine_version : "?");
-    oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, line);
+    oos_text assumed = {0};
+    for (size_t i = 0; i < plan->assumed_count; i++)
+        oos_text_printf(&assumed, "%s%s", i ? "; " : "Assumed: ", plan->assumed[i]);
+    if (assumed.len && !assumed.failed) oos_style_paragraph(style, 2, assumed.ptr);
+    oos_text_free(&assumed);
 }
 
-/* What the command did not say, and what was taken instead. */
-static void put_assumed(const oos_style *style, const oos_plan *plan)
+/* ---- why ---- */
+
+static void put_grouped(const oos_style *style, unsigned indent, const char *before, const char *words)
 {
     oos_text line = {0};
-    for (size_t i = 0; i < plan->assumed_count; i++)
-        oos_text_printf(&line, "%s%s", i ? "; " : "assumed: ", plan->assumed[i]);
-    if (line.len && !line.failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_put(&line, before);
+    oos_report_grouped(&line, words);
+    if (line.len && !line.failed) oos_style_paragraph(style, indent, line.ptr);
+    style->text->failed |= line.failed;
     oos_text_free(&line);
 }
 
 /* Why what fits is not certain, or why no flag helps what fails. */
 static void put_doubts(const oos_style *style, const oos_plan *plan)
 {
-    for (size_t i = 0; i < plan->doubt_count; i++) {
-        oos_text line = {0};
-        bool const starts = plan->verdict == OOMSIGHT_VERDICT_TIGHT;
-        oos_text_printf(&line, "%s%s", starts ? "not certain: " : "", plan->doubts[i]);
-        if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
-        oos_text_free(&line);
-    }
+    bool const starts = plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+    for (size_t i = 0; i < plan->doubt_count; i++)
+        put_grouped(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
 }
 
-/* What was said above already. */
+/* What stands above already. */
 static bool is_doubt(const oos_plan *plan, const char *note)
 {
     for (size_t i = 0; i < plan->doubt_count; i++)
@@ -87,16 +113,18 @@ static void put_message(const oos_style *style, const oos_plan *plan, bool whole
     char tried[32];
     const oos_moment *moment = shown_phase(plan);
     oos_text line = {0};
-    if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
+    if (plan->refusal.sentence) {
+        oos_text_printf(&line, OOS_EXPECTED_ERROR "%s", plan->refusal.sentence);
+    } else if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
         oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
         oos_text_printf(
-            &line, "The engine will say: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.",
+            &line, OOS_EXPECTED_ERROR "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.",
             tried);
     } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
-               moment->message != plan->why && !plan->refusal.sentence) {
+               moment->message != plan->why) {
         const char *end = strstr(moment->message, ". ");
         int const len = !whole && end ? (int)(end - moment->message) + 1 : (int)strlen(moment->message);
-        oos_text_printf(&line, "The engine will say: %.*s", len, moment->message);
+        oos_text_printf(&line, OOS_EXPECTED_ERROR "%.*s", len, moment->message);
     }
     if (line.len && !line.failed) {
         if (style->color) oos_text_put(style->text, "\033[2m");
@@ -106,23 +134,59 @@ static void put_message(const oos_style *style, const oos_plan *plan, bool whole
     oos_text_free(&line);
 }
 
-static void put_capacity(const oos_style *style, const oos_plan *plan)
+/* ---- figures ---- */
+
+static void put_figure(const oos_style *style, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void put_figure(const oos_style *style, const char *label, const char *format, ...)
+{
+    char line[256];
+    va_list args;
+    va_start(args, format);
+    oos_vformat(line, sizeof line, format, args);
+    va_end(args);
+    oos_text_put(style->text, "  ");
+    oos_style_cell(style, 24, label);
+    oos_style_put(style, "%s", line);
+    oos_text_put(style->text, "\n");
+}
+
+static void put_cache(const oos_style *style, const oos_plan *plan)
 {
     char tokens[40], length[40];
+    bool const given = plan->layout.blocks_given || plan->non_kv.bytes == 0;
+    uint64_t const cache = plan->layout.blocks_given ? oos_mul(plan->kv.blocks, plan->layout.block_bytes)
+                                                     : plan->kv.available_bytes,
+                   low = oos_sub(plan->budget_bytes, plan->non_kv.high),
+                   high = oos_sub(plan->budget_bytes, plan->non_kv.low);
+    oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
+    oos_style_count(length, sizeof length, plan->length);
+    if (!given && low <= cache && cache <= high && high - low >= OOS_MIB * 5)
+        put_figure(style, "KV cache", "%.2f GiB (%.2f to %.2f), %s tokens", oos_gib(cache), oos_gib(low),
+                   oos_gib(high), tokens);
+    else
+        put_figure(style, "KV cache", "%.2f GiB, %s tokens", oos_gib(cache), tokens);
+    put_figure(style, "Maximum concurrency", "%.2fx for %s tokens per request", plan->kv.max_concurrency,
+               length);
+}
+
+static void put_figures(const oos_style *style, const oos_plan *plan)
+{
     if (plan->kv.tokens == 0 || plan->verdict == OOMSIGHT_VERDICT_FAILS ||
         plan->verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
-    oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
-    oos_style_count(length, sizeof length, plan->length);
-    char line[256];
-    uint64_t const cache = plan->layout.blocks_given ? oos_mul(plan->kv.blocks, plan->layout.block_bytes)
-                                                     : plan->kv.available_bytes;
-    oos_format(line, sizeof line, "KV cache %.2f GiB = %s tokens: %.2f requests of %s tokens at once (%s)",
-               oos_gib(cache), tokens, plan->kv.max_concurrency, length, plan->attention);
-    oos_style_paragraph(style, 2, line);
+    oos_text_put(style->text, "\n");
+    if (plan->weights.loaded_bytes)
+        put_figure(style, "Weights", "%.2f GiB per GPU", oos_gib(plan->weights.loaded_bytes));
+    put_cache(style, plan);
+    const oos_moment *peak = plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
+    if (peak && peak->phase > OOS_PHASE_KV_SIZING && peak->limit_bytes)
+        put_figure(style, "Peak memory", "%.2f GiB (%.2f to %.2f) of %.2f GiB", oos_gib(peak->peak_bytes),
+                   oos_gib(peak->peak_low), oos_gib(peak->peak_high), oos_gib(peak->limit_bytes));
+    if (plan->attention) put_figure(style, "Attention backend", "%s", plan->attention);
 }
 
-/* What no flag tells, where it makes a difference. */
+/* What depends on more than flags, where it makes a difference. */
 static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
     for (size_t i = 0; i < plan->fork_count; i++) {
@@ -133,11 +197,12 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
         char tokens[40], other[40], line[400];
         oos_style_count(tokens, sizeof tokens, fork->kv_tokens);
         oos_style_count(other, sizeof other, fork->other_kv_tokens);
-        oos_format(
-            line, sizeof line,
-            "no flag tells: %s, as planned, %.2f GiB = %s tokens; %s, %.2f GiB = %s tokens. Settled by %s.",
-            fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes), other,
-            fork->closed_by);
+        oos_format(line, sizeof line,
+                   "With a %s, as planned: %.2f GiB, %s KV tokens. With a %s: %.2f GiB, %s KV tokens. To "
+                   "choose, %s.",
+                   fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes),
+                   other, fork->closed_by);
+        if (style->text->len == 0 && !plan->why && !plan->doubt_count) oos_text_put(style->text, "\n");
         oos_style_paragraph(style, 2, line);
     }
 }
@@ -148,7 +213,7 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_mo
     oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
     oos_report_moment_bar(style, moment, ink);
     if (decides && !moment->ok && !moment->tight)
-        oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " dies here");
+        oos_style_ink(style, OOS_INK_BAD, moment->refusal ? " refused" : " out of memory");
     else if (moment->tight)
         oos_style_ink(style, OOS_INK_WARN, " tight");
     oos_text_put(style->text, "\n");
@@ -188,55 +253,86 @@ static void put_phases(const oos_style *style, const oos_plan *plan, bool explai
 
 /* ---- what to do ------------------------------------------------------------------------------------------------- */
 
-static const char *answer_title(const oos_fix *fix)
+/* What an answer is for, and how long requests may be then, or how many run at once. */
+static void put_title(const oos_style *style, const oos_fix *fix, bool first)
 {
-    if (strcmp(fix->name, "longest_context") == 0) return "longest context";
-    return strcmp(fix->name, "most_requests") == 0 ? "most requests" : "least change";
-}
-
-/* How long requests may be then, certainly and likely, and how many run at once. */
-static void put_reach(oos_text *line, const oos_fix *fix)
-{
-    char certain[40], likely[40], requests[40], of[40];
-    uint64_t const length = fix->certain_length ? fix->certain_length : fix->likely_length;
-    if (!length) return;
-    oos_style_count(certain, sizeof certain, length);
-    oos_style_count(likely, sizeof likely, fix->likely_length);
+    char length[40], requests[40];
+    bool const most = strcmp(fix->name, "most_requests") == 0,
+               longest = strcmp(fix->name, "longest_context") == 0;
+    uint64_t const reach = fix->certain_length ? fix->certain_length : fix->likely_length;
+    oos_style_count(length, sizeof length, most ? fix->request_tokens : reach);
     oos_style_count(requests, sizeof requests, fix->requests);
-    oos_style_count(of, sizeof of, fix->request_tokens);
-    if (fix->requests && strcmp(fix->name, "most_requests") == 0)
-        oos_text_printf(line, ": %s requests of %s tokens at once", requests, of);
-    else if (fix->likely_length > length)
-        oos_text_printf(line, ": requests of up to %s tokens, likely %s", certain, likely);
-    else
-        oos_text_printf(line, ": requests of up to %s tokens", certain);
+    oos_text_put(style->text, first ? "\n" : "  ");
+    oos_style_ink(style, OOS_INK_BOLD, "%s",
+                  first     ? "Suggested command"
+                  : most    ? "Highest concurrency"
+                  : longest ? "Longest context"
+                            : "Smallest change");
+    if (most && fix->requests)
+        oos_style_put(style, " (%s requests of %s tokens)", requests, length);
+    else if (reach)
+        oos_style_put(style, " (up to %s tokens per request)", length);
+    oos_text_put(style->text, "\n");
 }
 
-static void put_flags(const oos_style *style, unsigned indent, const char *before, const oos_fix *fix)
+/* The next word of a command, with what is quoted in it; behind a flag its value as well. */
+static size_t word_len(oos_view words)
 {
-    oos_text_printf(style->text, "%*s%s", (int)indent, "", before);
-    if (style->color) oos_text_put(style->text, "\033[32m");
-    oos_report_change(style->text, fix);
-    if (style->color) oos_text_put(style->text, "\033[0m");
+    size_t len = 0;
+    char quote = 0;
+    for (; len < words.len && (quote || words.ptr[len] != ' '); len++) {
+        char const c = words.ptr[len];
+        if (quote ? c == quote : c == '\'' || c == '"') quote = quote ? 0 : c;
+    }
+    return len;
+}
+
+static size_t unit_len(oos_view words)
+{
+    size_t const len = word_len(words);
+    oos_view const next = oos_view_slice(words, len + 1, SIZE_MAX);
+    bool const valued = words.ptr[0] == '-' && len < words.len && next.len && next.ptr[0] != '-';
+    return valued ? len + 1 + word_len(next) : len;
+}
+
+/* A command as a shell takes it: too long for a line it goes on in the next, behind a backslash, and never inside a word. */
+static void put_wrapped(const oos_style *style, unsigned indent, oos_view words)
+{
+    unsigned column = 0;
+    while (words.len) {
+        size_t const len = unit_len(words);
+        bool const last = len == words.len,
+                   wraps = column && column + 1 + len + (last ? 0 : 2) > style->width;
+        unsigned const blanks = wraps ? indent + 4 : column ? 1 : indent;
+        if (wraps) oos_text_put(style->text, " \\\n");
+        oos_text_repeat(style->text, " ", blanks);
+        oos_text_add(style->text, oos_view_slice(words, 0, len));
+        column = (wraps ? 0 : column) + blanks + (unsigned)len;
+        words = oos_view_slice(words, last ? len : len + 1, SIZE_MAX);
+    }
     oos_text_put(style->text, "\n");
 }
 
 static void put_command(const oos_style *style, const oos_fix *fix)
 {
-    oos_text_put(style->text, "    ");
+    oos_text flags = {0};
+    if (!fix->command) oos_report_change(&flags, fix);
     if (style->color) oos_text_put(style->text, "\033[32m");
-    oos_text_put(style->text, fix->command ? fix->command : "");
+    put_wrapped(style, 4,
+                fix->command ? oos_view_of(fix->command) : (oos_view){flags.ptr ? flags.ptr : "", flags.len});
     if (style->color) oos_text_put(style->text, "\033[0m");
-    oos_text_put(style->text, "\n");
+    oos_text_free(&flags);
 }
 
-static void put_cost(const oos_style *style, const oos_fix *fix)
+static void put_cost(const oos_style *style, unsigned indent, const char *before, const oos_fix *fix)
 {
     oos_text line = {0};
-    oos_text_printf(&line, "gives up %s", fix->gives_up);
+    oos_text_printf(&line, "%sTrade-off: ", before);
+    oos_report_trade_off(&line, fix->gives_up);
     if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->phase != OOS_PHASE_COUNT)
         oos_text_printf(&line, "; not certain: %s is tight", oos_phase_word(fix->phase));
-    if (!line.failed) oos_style_paragraph(style, 4, line.ptr);
+    oos_text_put(&line, ".");
+    if (!line.failed) oos_style_paragraph(style, indent, line.ptr);
     oos_text_free(&line);
 }
 
@@ -249,52 +345,32 @@ static void put_auto(const oos_style *style, const oos_plan *plan)
         for (size_t k = 0; k + 1 < plan->fixes[0].change_count; k++) {
             if (strcmp(plan->fixes[0].change[k], fix->change[0]) != 0) continue;
             char line[160];
-            snprintf(line, sizeof line, "or %s auto: the engine takes what it finds room for",
+            snprintf(line, sizeof line, "Or %s auto: the engine chooses the longest context that fits.",
                      fix->change[0]);
-            oos_style_paragraph(style, 4, line);
+            oos_style_paragraph(style, 2, line);
         }
     }
 }
 
-static void put_answer(const oos_style *style, const oos_fix *fix, bool first)
-{
-    oos_text line = {0};
-    oos_text_put(&line, answer_title(fix));
-    put_reach(&line, fix);
-    oos_text_put(style->text, first ? "\n" : "");
-    if (!line.failed)
-        oos_style_ink(style, OOS_INK_BOLD, first ? "  paste this (%s)\n" : "  or %s\n", line.ptr);
-    oos_text_free(&line);
-    if (first) {
-        put_command(style, fix);
-        put_cost(style, fix);
-    } else if (fix->without) {
-        put_command(style, fix);
-    } else {
-        put_flags(style, 4, "", fix);
-    }
-}
-
 /* The other fixes, one by one. */
-static void put_fixes(const oos_style *style, const oos_plan *plan)
+static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
 {
     if (plan->fix_count > plan->answer_count)
-        oos_style_ink(style, OOS_INK_BOLD, "\n  what else helps (each planned again)\n");
-    for (size_t i = plan->answer_count; i < plan->fix_count; i++) {
+        oos_style_ink(style, OOS_INK_BOLD, "\nOther options (each verified with a new plan)\n");
+    for (size_t i = plan->answer_count; i < plan->fix_count && i < plan->answer_count + most; i++) {
         const oos_fix *fix = &plan->fixes[i];
-        char tokens[40], line[512];
+        char tokens[40], line[80];
         oos_style_count(tokens, sizeof tokens, fix->kv_tokens);
-        if (fix->change_count && !fix->without)
-            put_flags(style, 4, "", fix);
-        else
+        if (fix->change_count && !fix->without) {
+            oos_text flags = {0};
+            oos_report_change(&flags, fix);
+            put_wrapped(style, 4, (oos_view){flags.ptr ? flags.ptr : "", flags.len});
+            oos_text_free(&flags);
+        } else {
             put_command(style, fix);
-        int const used = snprintf(line, sizeof line, "%s KV tokens; keeps %s; gives up %s", tokens,
-                                  fix->keeps, fix->gives_up);
-        if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->phase != OOS_PHASE_COUNT && used > 0 &&
-            (size_t)used < sizeof line)
-            snprintf(line + used, sizeof line - (size_t)used, "; not certain: %s is tight",
-                     oos_phase_word(fix->phase));
-        oos_style_paragraph(style, 8, line);
+        }
+        snprintf(line, sizeof line, "%s KV tokens. ", tokens);
+        put_cost(style, 8, line, fix);
     }
 }
 
@@ -302,23 +378,22 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
 {
     const oos_needs *needs = plan->needs;
     if (!needs) return;
+    oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD,
-                  plan->answer_count ? "\n  better than that\n" : "\n  no flag is enough; what is\n");
+                  plan->answer_count ? "Without this trade-off it fits on\n"
+                                     : "No flag is enough. It fits on\n");
     if (needs->checkpoint_bytes) {
         char tokens[40], line[160];
         oos_style_count(tokens, sizeof tokens, needs->checkpoint_tokens);
-        oos_format(line, sizeof line, "a 4-bit checkpoint takes about %.1f GiB and leaves %s tokens",
+        oos_format(line, sizeof line, "this GPU with a 4-bit checkpoint (about %.1f GiB, %s KV tokens)",
                    oos_gib(needs->checkpoint_bytes), tokens);
         oos_style_paragraph(style, 4, line);
     }
     if (needs->no_release)
-        oos_style_paragraph(style, 4,
-                            "another checkpoint or other arguments: no release known here takes these");
+        oos_style_paragraph(style, 4, "no supported release: use another checkpoint or other arguments");
     if (needs->no_device)
-        oos_style_paragraph(style, 4,
-                            "a smaller model: sixteen of no GPU known here are enough for this one");
-    if (needs->release)
-        oos_style_put(style, "    %s %s takes this command\n", plan->engine->title, needs->release);
+        oos_style_paragraph(style, 4, "no known GPU, not even sixteen: use a smaller model");
+    if (needs->release) oos_style_put(style, "    %s %s\n", plan->engine->title, needs->release);
     for (size_t i = 0; i < needs->gpu_count; i++) {
         const oos_need_gpu *need = &needs->gpus[i];
         oos_text_printf(style->text, "    %llu x %s", (unsigned long long)need->count, need->gpu);
@@ -336,7 +411,7 @@ static void put_later(const oos_style *style, const oos_plan *plan, size_t first
     for (size_t i = 0; i < first; i++)
         if (plan->inert[i].needed_by == phase) return;
     if (phase == OOS_PHASE_COUNT) return;
-    oos_text_printf(&line, "in the command for %s, which comes later:", oos_phase_word(phase));
+    oos_text_printf(&line, "In the command for %s, which comes later:", oos_phase_word(phase));
     for (size_t i = first; i < plan->inert_count; i++)
         if (plan->inert[i].needed_by == phase) oos_text_printf(&line, " %s", plan->inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
@@ -348,39 +423,38 @@ static void put_inert(const oos_style *style, const oos_plan *plan)
     oos_text line = {0};
     if (!plan->inert_count) return;
     oos_text_put(style->text, "\n");
-    oos_text_printf(&line, "changes nothing in %s:", oos_phase_word(plan->phase));
+    oos_text_put(&line, "No effect on this failure:");
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&line, " %s", plan->inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
     for (size_t i = 0; i < plan->inert_count; i++) put_later(style, plan, i);
 }
 
-static void put_advice(const oos_style *style, const oos_plan *plan, bool verbose)
+static void put_advice(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
 {
-    for (size_t i = 0; i < plan->answer_count; i++) {
-        put_answer(style, &plan->fixes[i], i == 0);
-        if (i == 0) put_auto(style, plan);
+    for (size_t i = 0; i < plan->answer_count && i < 3; i++) {
+        oos_style const part = oos_screen_part(screen, style, i == 0 ? 0 : i == 1 ? RANK_OTHER : RANK_SECOND);
+        put_title(&part, &plan->fixes[i], i == 0);
+        put_command(&part, &plan->fixes[i]);
+        if (i) continue;
+        put_cost(&part, 2, "", &plan->fixes[0]);
+        put_auto(&part, plan);
     }
-    if (verbose || (!plan->answer_count && !plan->needs)) put_fixes(style, plan);
-    put_needs(style, plan);
+    oos_style const fixes = oos_screen_part(screen, style, RANK_OTHER);
+    if (verbose || (!plan->answer_count && !plan->needs)) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
+    oos_style const needs = oos_screen_part(screen, style, plan->answer_count ? RANK_NEEDS : 0);
+    put_needs(&needs, plan);
     if (plan->fix_count == 0 && !plan->needs && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN &&
         plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence) {
-        oos_text_put(style->text, "\n");
-        oos_style_paragraph(
-            style, 2, "No flag helps: it takes a smaller or quantised model, more GPUs, or a larger one.");
+        oos_text_put(needs.text, "\n");
+        oos_style_paragraph(&needs, 2,
+                            "No flag helps: use a smaller or quantized model, more GPUs, or a larger GPU.");
     }
-    put_inert(style, plan);
+    oos_style const inert = oos_screen_part(screen, style, RANK_INERT);
+    put_inert(&inert, plan);
 }
 
-static void put_note(const oos_style *style, const char *note)
-{
-    oos_text line = {0};
-    oos_text_printf(&line, "note: %s", note);
-    if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
-    oos_text_free(&line);
-}
-
-/* What has no effect is not worth a line among twelve. */
+/* What has no effect is not worth a line among 24. */
 static bool is_idle(const char *note)
 {
     static const char tail[] = ": no effect on memory";
@@ -388,25 +462,39 @@ static bool is_idle(const char *note)
     return len > end && strcmp(note + len - end, tail) == 0;
 }
 
+static void put_notes(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < plan->note_count; i++) {
+        if ((!verbose && is_idle(plan->notes[i])) || is_doubt(plan, plan->notes[i])) continue;
+        oos_style const part = oos_screen_part(screen, style, shown ? RANK_NOTES : RANK_NOTE);
+        if (!shown++) oos_text_put(part.text, "\n");
+        put_grouped(&part, 2, "Note: ", plan->notes[i]);
+    }
+}
+
 void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
     bool const verbose = params->verbose || params->explain, fails = plan->verdict != OOMSIGHT_VERDICT_FITS;
-    put_headline(&style, plan);
-    put_assumed(&style, plan);
-    put_doubts(&style, plan);
-    put_capacity(&style, plan);
-    if (plan->why && !is_doubt(plan, plan->why)) oos_style_paragraph(&style, 2, plan->why);
-    put_message(&style, plan, verbose);
-    put_forks(&style, plan, verbose);
+    oos_screen screen = {.count = 0};
+    oos_style part = oos_screen_part(&screen, &style, 0);
+    put_headline(&part, plan);
+    put_setup(&part, plan);
+    put_figures(&part, plan);
+    oos_text_put(part.text, plan->doubt_count || (plan->why && !plan->refusal.sentence) ? "\n" : "");
+    put_doubts(&part, plan);
+    if (plan->why && !is_doubt(plan, plan->why) && !plan->refusal.sentence &&
+        plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
+        put_grouped(&part, 2, "", plan->why);
+    part = oos_screen_part(&screen, &style, plan->refusal.sentence ? 0 : RANK_MESSAGE);
+    put_message(&part, plan, verbose);
+    part = oos_screen_part(&screen, &style, RANK_FORK);
+    put_forks(&part, plan, verbose);
+    part = oos_screen_part(&screen, &style, 0);
     if (verbose && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
-        put_phases(&style, plan, params->explain != 0);
-    if (fails || plan->answer_count) put_advice(&style, plan, verbose);
-    bool first = true;
-    for (size_t i = 0; i < plan->note_count; i++) {
-        if ((!verbose && is_idle(plan->notes[i])) || is_doubt(plan, plan->notes[i])) continue;
-        if (first) oos_text_put(text, "\n");
-        first = false;
-        put_note(&style, plan->notes[i]);
-    }
+        put_phases(&part, plan, params->explain != 0);
+    if (fails || plan->answer_count) put_advice(&screen, &style, plan, verbose);
+    put_notes(&screen, &style, plan, verbose);
+    oos_screen_put(&screen, &style, verbose, "More with --explain.");
 }

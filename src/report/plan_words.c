@@ -3,9 +3,11 @@
 #include "base/json_write.h"
 #include "base/locale.h"
 #include "report/style.h"
+#include "report/titles.h"
 
 #include "command/serve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *oos_report_verdict_word(oomsight_verdict verdict)
@@ -21,11 +23,11 @@ const char *oos_report_verdict_word(oomsight_verdict verdict)
 }
 
 /* The answers that people read: in a sentence, and as a heading. */
-static const char *const answers[][2] = {{"starts", "STARTS"},
-                                         {"likely starts", "LIKELY STARTS"},
-                                         {"likely fails", "LIKELY FAILS"},
-                                         {"fails", "FAILS"},
-                                         {"can't tell", "CAN'T TELL"}};
+static const char *const answers[][2] = {{"will start", "WILL START"},
+                                         {"will probably start", "WILL PROBABLY START"},
+                                         {"will probably not start", "WILL PROBABLY NOT START"},
+                                         {"will not start", "WILL NOT START"},
+                                         {"unknown", "UNKNOWN"}};
 
 static size_t answer_of(const oos_plan *plan)
 {
@@ -47,6 +49,48 @@ const char *oos_report_answer_word(const oos_plan *plan)
 const char *oos_report_answer_heading(const oos_plan *plan)
 {
     return answers[answer_of(plan)][1];
+}
+
+/* Why it does not start in few words, by the phase that decides; where it will probably start, what is tightest. */
+void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
+{
+    static const char unknown[] = "Cannot determine: ";
+    const char *where = oos_report_where(plan->phase), *why = plan->why ? plan->why : "";
+    size_t const len = strlen(why);
+    ret_words[0] = '\0';
+    if (plan->verdict == OOMSIGHT_VERDICT_UNKNOWN && strncmp(why, unknown, sizeof unknown - 1) == 0)
+        snprintf(ret_words, size, "%.*s", (int)(len - sizeof unknown + 1) - (why[len - 1] == '.'),
+                 why + sizeof unknown - 1);
+    if (plan->phase == OOS_PHASE_COUNT || plan->verdict == OOMSIGHT_VERDICT_FITS) return;
+    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
+        snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->phase));
+        return;
+    }
+    bool const refused = plan->verdict == OOMSIGHT_VERDICT_REFUSED;
+    if (plan->refusal.sentence || plan->phase == OOS_PHASE_ARGUMENTS)
+        snprintf(ret_words, size, "%s rejects this configuration", plan->engine->title);
+    else if (plan->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
+        snprintf(ret_words, size, "not enough free memory at start");
+    else if (plan->phase == OOS_PHASE_KV_SIZING && plan->cause == OOS_CAUSE_CONTEXT)
+        snprintf(ret_words, size, "not enough KV cache for one request");
+    else if (plan->phase == OOS_PHASE_KV_SIZING && plan->cause == OOS_CAUSE_STATE_SLOTS)
+        snprintf(ret_words, size, "not enough state blocks for max_num_seqs");
+    else if (plan->phase == OOS_PHASE_KV_SIZING && refused)
+        snprintf(ret_words, size, "no memory left for the KV cache");
+    else
+        snprintf(ret_words, size, "out of memory %s", where);
+}
+
+bool oos_report_chance(const oos_plan *plan, char *ret_words, size_t size)
+{
+    unsigned const tenths = (unsigned)(10 * (plan->probability > 0 ? plan->probability : 0) + 0.5);
+    ret_words[0] = '\0';
+    /* about one in two says nothing */
+    if (plan->verdict != OOMSIGHT_VERDICT_TIGHT || plan->phase == OOS_PHASE_COUNT ||
+        (tenths > 3 && tenths < 7))
+        return false;
+    snprintf(ret_words, size, "(%u %% chance)", 10 * tenths);
+    return true;
 }
 
 void oos_report_probability_json(oos_json_writer *w, const char *key, double probability)

@@ -1,5 +1,6 @@
 /* A guarded run: per device the highest use by call against its budget, and what was refused. JSON: oomsight.run/1
  * (docs/reference/formats/run.md). */
+#include "report/titles.h"
 #include "report/run_report.h"
 #include "base/json_write.h"
 #include "ledger/ledger.h"
@@ -44,7 +45,7 @@ static void put_owners(const oos_style *style, const oos_run_device *device, boo
     oos_style_put(style, " %8s\n", "at most");
     for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
         if (device->owners_at_peak[owner] || device->owners_now[owner])
-            put_row(style, device, oos_owner_word(owner), device->owners_now[owner],
+            put_row(style, device, oos_report_owner_title(owner), device->owners_now[owner],
                     device->owners_at_peak[owner], lives);
 }
 

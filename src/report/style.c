@@ -11,7 +11,7 @@
 oos_style oos_style_of(oos_text *text, const oomsight_render_params *params)
 {
     return (oos_style){.text = text,
-                       .width = params->width ? params->width : 80,
+                       .width = params->width ? params->width : 100,
                        .color = params->color != 0,
                        .ascii = params->ascii != 0,
                        .chinese = oos_words_chinese(params)};

@@ -3,12 +3,12 @@
 llama=../fixtures/models/small-llama moe=../fixtures/models/small-moe hybrid=../fixtures/models/small-hybrid
 plan() { "$OOMSIGHT" plan --offline "$@"; }
 json() { "$OOMSIGHT" plan --offline --json "$@" | python3 -c 'import json, sys; plan = json.load(sys.stdin); '"$CODE"; }
-paste() { plan "$@" | grep -A2 'paste this' | sed 's/^ *//'; }
+paste() { plan "$@" | awk '/^Suggested command/{on=1} /^$/{on=0} /^  (Longest|Highest)/{on=0} on' | sed 's/^ *//'; }
 echo "a length that is refused and then too long for the cache is said once"
 paste --gpu-total 5GiB --gpu-cc 8.9 --vllm 0.24.0 -- vllm serve $llama --max-model-len 400000
 echo "a length of which the lower end of the range is certain, and where the release has it the engine's own choice"
 for version in 0.13.0 0.24.0; do
-    plan --gpu-total 5GiB --gpu-cc 8.9 --vllm $version -- vllm serve $llama --gpu-memory-utilization 0.74 | grep -A4 'paste this'
+    plan --gpu-total 5GiB --gpu-cc 8.9 --vllm $version -- vllm serve $llama --gpu-memory-utilization 0.74 | grep -A6 '^Suggested command'
     CODE='print([(f["verdict"], f["change"]) for f in plan["fixes"] if "--max-model-len" in f["change"]])'
     json --gpu 4090 --vllm $version -- vllm serve $llama --gpu-memory-utilization 0.2
     CODE='print([f["change"][1] for f in plan["fixes"] if f["change"][0] == "--max-model-len"][0])'
@@ -59,7 +59,7 @@ CODE='print(plan["verdict"], any("--cpu-offload-gb" in fix["change"] for fix in 
 json --gpu-total 2GiB --gpu-cc 8.9 --vllm 0.27.1 -- vllm serve $llama
 json --gpu-total 2GiB --gpu-cc 8.9 --vllm 0.28.0 -- vllm serve $llama
 echo "other devices are of the same class, and the fewest of them by our own plan"
-plan --gpu orin-nano-4gb --vllm 0.19.1 -- vllm serve $llama | grep -A3 'no flag is enough'
+plan --gpu orin-nano-4gb --vllm 0.19.1 -- vllm serve $llama | grep -A3 'No flag is enough'
 plan --gpu 3060 --vllm 0.32.0 -- vllm serve $moe | grep -A4 'a 4-bit checkpoint'
 echo "a checkpoint of 4 bits is not one more time in 4 bits"
 plan --gpu gb10 --vllm 0.32.0 -- vllm serve "$work/four" --kv-cache-memory-bytes 36864M | grep -c '4-bit checkpoint'

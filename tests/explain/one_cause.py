@@ -82,7 +82,7 @@ def flat(text):
 def log_problems(binary, log):
     """(answers looked at, [what differs])"""
     answers = [json.loads(line) for line in ask(binary, log, "--json").splitlines()]
-    text = flat(ask(binary, log))
+    text = flat(ask(binary, log, "--explain"))
     page = re.search(r'<script type="application/json" id="data">(.*?)</script>', ask(binary, log, "--format", "html"), re.S)
     shown = json.loads(page.group(1))
     wrong, count = [], 0
@@ -99,7 +99,7 @@ def log_problems(binary, log):
             wrong.append("the text has another headline than the page: '%s'" % title)
         if sentence not in text:
             wrong.append("the text has not '%s'" % sentence)
-        if also and "; possibly also " + ", ".join(also) not in text:
+        if also and "; also possible: " + ", ".join(also) not in text:
             wrong.append("the text has not all of 'also'")
         if cause in also:
             wrong.append("%s is beside itself" % cause)

@@ -21,7 +21,7 @@ step 0 '' "pip install -q --disable-pip-version-check --no-index $wheel"
 # The first two answers of the README, as they stand there.
 plan=$(sed -n 's/^\$ \(oomsight plan .*\)$/\1/p' "$root/README.md" | head -n 1)
 explain=$(sed -n 's/^\$ \(oomsight explain .*\)$/\1/p' "$root/README.md" | head -n 1)
-step 1 'paste this' "$plan"
+step 1 'Suggested command' "$plan"
 echo "   $total s from nothing to the first answer: $count commands"
 step 1 'max_model_len' "$explain"
 step 1 'max_model_len' "cat ${explain##* } | oomsight explain"

@@ -62,7 +62,7 @@ def test_an_out_of_memory_leaves_a_bundle(engine, caplog):
     assert bundle["phase"] == "cudagraph_profile" and bundle["plan"]["phase"] == "cudagraph_profile"
     assert bundle["tried_bytes"] == 1677721600 and bundle["rank"] == 1 and bundle["measured"]["reserved_bytes"] == 22 << 30
     assert {"traceback.txt", "measured.json", "incident.json", "incident.html", "plan.json", "plan.html", "snapshot.pickle"} <= set(bundle["files"])
-    assert "STARTS" not in (engine.folder / folder / "plan.txt").read_text()
+    assert "WILL START" not in (engine.folder / folder / "plan.txt").read_text()
     assert str(engine.folder / folder) in caplog.text
 
 

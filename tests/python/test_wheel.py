@@ -119,7 +119,7 @@ class Wheel:
         env = dict(os.environ, UV_CACHE_DIR=os.path.join(work, "uv-cache"), UV_TOOL_DIR=os.path.join(work, "uv-tools"))
         told = subprocess.run([os.path.join(work, "audit", "bin", "uv"), "tool", "run", "--offline", "--python", sys.executable, "--from", self.path,
                                "oomsight", "plan", "--gpu", "4090", "--", "vllm", "serve", MODEL], capture_output=True, text=True, env=env)
-        self.claim("uv tool run --from the wheel: oomsight plan", told.returncode == 0 and "STARTS" in told.stdout, told.stderr)
+        self.claim("uv tool run --from the wheel: oomsight plan", told.returncode == 0 and "WILL START" in told.stdout, told.stderr)
 
     def install(self, work, python):
         venv = os.path.join(work, "venv")
@@ -134,9 +134,9 @@ class Wheel:
         run = lambda *words: subprocess.run(words, capture_output=True, text=True, env=env, cwd=work)
         start = time.time()
         for name, words, code, sign in (
-                ("plan", ["plan", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "STARTS"),
+                ("plan", ["plan", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "WILL START"),
                 ("plan --json", ["plan", "--json", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, '"schema": "oomsight.plan/1"'),
-                ("plan with a variable of here", ["plan", "--env", "PATH", "--env", "NOT_SET", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "STARTS"),
+                ("plan with a variable of here", ["plan", "--env", "PATH", "--env", "NOT_SET", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "WILL START"),
                 ("plan as a page", ["plan", "--format", "html", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "<!doctype html>"),
                 ("explain", ["explain", LOG], 1, "REFUSED"), ("replay", ["replay", TRACE], 1, "out of memory"),
                 ("gpus", ["gpus"], 0, "4090"), ("engines", ["engines"], 0, "0.32.0"), ("kb", ["kb"], 0, "vllm/"),

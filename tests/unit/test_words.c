@@ -19,8 +19,8 @@ static void a_sentence_is_found_by_its_pattern_and_so_are_its_pieces(void **stat
 {
     (void)state;
     says("Memory at kv_alloc (GiB)", "kv_alloc 阶段的占用，GiB");
-    says("1,024 KV tokens; keeps CUDA graphs; gives up longer requests",
-         "1,024 个 KV token；保留：CUDA 图；放弃：更长的请求");
+    says("1,024 KV tokens. Trade-off: smaller KV cache; no sleep mode.",
+         "1,024 个 KV token。代价：KV 缓存更小；没有睡眠模式。");
 }
 
 static void slots_may_change_their_order(void **state)

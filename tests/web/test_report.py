@@ -139,7 +139,7 @@ class Report:
         for version in sorted({p["version"] for p in points}):
             self.browser.run("[...document.querySelectorAll('.tabs button')].find(b => b.textContent.endsWith(%s)).click()" % json.dumps(version))
             titles = self.browser.run("[...document.querySelectorAll('.map td[title]')].map(e => e.title)")
-            word = lambda p: "likely " + p["likely"] if p["verdict"] == "tight" else p["verdict"]
+            word = lambda p: "probably " + p["likely"] if p["verdict"] == "tight" else p["verdict"]
             tokens = sorted(word(p) if p["kv"]["tokens"] is None else "%s, %s KV tokens" % (word(p), format(p["kv"]["tokens"], ","))
                             for p in points if p["version"] == version)
             self.claim("%s: the cells of %s are its points" % (name, version), sorted(re.sub(r" in \w+", "", t) for t in titles) == tokens,
@@ -155,7 +155,7 @@ class Report:
     def likely_matrix(self):
         """A point inside the error bar is counted as what it likely does, in the cards as in the headline."""
         path = os.path.join(self.work, "likely.yaml")
-        for used, wanted in (("1.65GiB", "points1start1of them likely1"), ("1.74GiB", "points1start0likely fail1")):
+        for used, wanted in (("1.65GiB", "points1will start1of them probably1"), ("1.74GiB", "points1will start0will probably not start1")):
             with open(path, "w", encoding="utf-8") as out:
                 out.write("models: [small-llama]\ngpus: [{gpu: L4, total: 22GiB, used: %s}]\nversions: ['0.10.2']\n" % used)
             self.browser.open(self.make("likely-matrix", ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), path]), 1200)

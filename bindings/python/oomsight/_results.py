@@ -105,7 +105,7 @@ class Point(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        return self.answer in ("starts", "likely starts")
+        return self.answer == "starts"
 
 
 class Evidence(NamedTuple):
@@ -212,14 +212,14 @@ class Plan(_Report):
 
     @property
     def choices(self) -> Tuple[Choice, ...]:
-        """Of a plan for gpu="all": every GPU on which it likely starts, the least memory first."""
+        """Of a plan for gpu="all": every GPU on which it will probably start, the least memory first."""
         return tuple(Choice(row["gpu"], row["count"], row["memory_bytes"], tuple(row["flags"]), row["verdict"], row["probability"], row["kv_tokens"])
                      for row in self.data.get("choices", ()))
 
     @property
     def fits(self) -> bool:
-        """It starts or likely starts."""
-        return self.answer in ("starts", "likely starts")
+        """It will start or will probably start."""
+        return self.answer in ("will start", "will probably start")
 
     def __bool__(self) -> bool:
         return self.fits

@@ -14,7 +14,8 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
         way *w = &ret_ways[count++];
         *w = (way){.meant = "cold torch.compile cache",
                    .other = "warm torch.compile cache",
-                   .closed_by = "VLLM_CACHE_ROOT on a volume that is kept, or VLLM_DISABLE_COMPILE_CACHE=1",
+                   .closed_by =
+                       "keep VLLM_CACHE_ROOT on a persistent volume, or set VLLM_DISABLE_COMPILE_CACHE=1",
                    .env = *setup->env};
         w->env.cold_compile = (oos_flag){true, false};
     }
@@ -22,7 +23,7 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
         way *w = &ret_ways[count++];
         *w = (way){.meant = "sampler that sorts",
                    .other = "FlashInfer sampler",
-                   .closed_by = "VLLM_USE_FLASHINFER_SAMPLER=1 (FlashInfer is installed) or 0",
+                   .closed_by = "set VLLM_USE_FLASHINFER_SAMPLER=1 (needs FlashInfer) or 0",
                    .env = *setup->env};
         w->env.flashinfer_sampler = (oos_flag){true, true};
     }

@@ -132,25 +132,21 @@ static const char *explain_kv(oos_arena *arena, oos_plan *plan)
             (unsigned long long)plan->setup->blocks_override.value,
             gib(oos_mul(plan->setup->blocks_override.value, vllm_of(plan)->kv_shape.block_bytes)));
     }
-    if (plan->kv.needed_bytes > plan->kv.available_bytes) {
-        plan->cause = OOS_CAUSE_CONTEXT;
-        return oos_arena_format(
-            arena,
-            "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; %.2f GiB are available.",
-            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
-            gib(plan->kv.available_bytes));
-    }
     bool const by_states =
         plan->kv.insisted_bytes > oos_add(plan->kv.needed_bytes, vllm_of(plan)->kv_shape.block_bytes);
-    if (!by_states) { /* tight, or short of the null block alone */
+    if (plan->kv.needed_bytes > plan->kv.available_bytes || !by_states) {
         plan->cause = OOS_CAUSE_CONTEXT;
-        uint64_t const least = oos_sub(plan->budget_bytes, plan->non_kv.high),
-                       most = oos_sub(plan->budget_bytes, plan->non_kv.low);
-        return oos_arena_format(arena,
-                                "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; %.2f "
-                                "GiB are available (%.2f to %.2f).",
-                                (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes),
-                                gib(plan->kv.available_bytes), gib(least), gib(most));
+        bool const given = plan->setup->kv_cache_memory_bytes.known;
+        uint64_t const left = plan->kv.available_bytes,
+                       least = given ? left : oos_sub(plan->budget_bytes, plan->non_kv.high),
+                       most = given ? left : oos_sub(plan->budget_bytes, plan->non_kv.low);
+        const char *needs = oos_arena_format(
+            arena,
+            "One request at max_model_len (%llu tokens) needs %.2f GiB of KV cache; %.2f GiB are available",
+            (unsigned long long)plan->setup->max_model_len, gib(plan->kv.needed_bytes), gib(left));
+        return !needs || least >= most || least > left || most < left
+                   ? oos_arena_format(arena, "%s.", needs ? needs : "")
+                   : oos_arena_format(arena, "%s (%.2f to %.2f).", needs, gib(least), gib(most));
     }
     plan->cause = OOS_CAUSE_STATE_SLOTS;
     return oos_arena_format(
