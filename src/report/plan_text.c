@@ -396,10 +396,13 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     if (needs->release) oos_style_put(style, "    %s %s\n", plan->engine->title, needs->release);
     for (size_t i = 0; i < needs->gpu_count; i++) {
         const oos_need_gpu *need = &needs->gpus[i];
-        oos_text_printf(style->text, "    %llu x %s", (unsigned long long)need->count, need->gpu);
+        oos_text line = {0};
+        oos_text_printf(&line, "%llu x %s", (unsigned long long)need->count, need->gpu);
         for (size_t k = 0; k < need->flag_count; k++)
-            oos_text_printf(style->text, "%s%s", k ? " " : ": ", need->flags[k]);
-        oos_text_put(style->text, "\n");
+            oos_text_printf(&line, "%s%s", k ? " " : ": ", need->flags[k]);
+        if (!line.failed) oos_style_quote(style, 4, line.ptr);
+        style->text->failed |= line.failed;
+        oos_text_free(&line);
     }
 }
 
