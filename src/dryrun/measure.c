@@ -30,8 +30,8 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch
         spec.collective_bytes = driver.collective_bytes;
         spec.kernel_bytes = driver.kernel_bytes;
         spec.kernels_bytes = driver.kernels_bytes;
-        spec.graph_bytes = driver.graph_bytes;
-        spec.graph_node_bytes = driver.graph_node_bytes;
+        spec.graph_bytes = driver.graph.value;
+        spec.graph_node_bytes = driver.graph_node.value;
     }
     *ret_spec = spec;
 }

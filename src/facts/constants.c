@@ -23,13 +23,20 @@ oos_constant oos_constant_at(const oos_constants *constants, size_t id, const oo
     return (oos_constant){0};
 }
 
+enum { ENOUGH_SOURCES = 3 };
+
+uint64_t oos_constant_end_of(oos_constant constant, oos_constant_end end)
+{
+    if (constant.sources >= ENOUGH_SOURCES) return constant.value;
+    switch (end) {
+    case OOS_CONSTANT_VALUE: break;
+    case OOS_CONSTANT_LOW: return constant.low;
+    case OOS_CONSTANT_HIGH: return constant.high;
+    }
+    return constant.value;
+}
+
 uint64_t oos_constant_of(const oos_constants *constants, size_t id, const oos_constant_where *where)
 {
-    oos_constant const found = oos_constant_at(constants, id, where);
-    switch (where->end) {
-    case OOS_CONSTANT_VALUE: break;
-    case OOS_CONSTANT_LOW: return found.low;
-    case OOS_CONSTANT_HIGH: return found.high;
-    }
-    return found.value;
+    return oos_constant_end_of(oos_constant_at(constants, id, where), where->end);
 }

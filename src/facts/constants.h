@@ -42,7 +42,9 @@ typedef struct oos_constants {
 
 /* All zero where no row holds: outside the domain of the constant. */
 oos_constant oos_constant_at(const oos_constants *constants, size_t id, const oos_constant_where *where);
-/* Its value, or the end that `where` asks for. */
+/* Its value, or one of its ends. */
+uint64_t oos_constant_end_of(oos_constant constant, oos_constant_end end);
+/* ... the one that `where` asks for. */
 uint64_t oos_constant_of(const oos_constants *constants, size_t id, const oos_constant_where *where);
 
 typedef enum oos_device_constant {

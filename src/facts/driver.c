@@ -1,10 +1,15 @@
 #include "facts/driver.h"
-#include "facts/constants.h"
 
 /* The families whose boards are made for NVLink; data/gpus says which of them have none. */
 static bool is_linked_family(unsigned capability)
 {
     return capability == 70 || capability == 80 || capability == 90 || capability / 10 == 10;
+}
+
+/* What was measured on the device needs no range. */
+static oos_constant seen_or(oos_u64 seen, oos_constant fitted)
+{
+    return seen.known ? (oos_constant){seen.value, seen.value, seen.value, 1} : fitted;
 }
 
 oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint64_t torch_minor)
@@ -14,7 +19,9 @@ oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint
                                       .nvlink = oos_flag_or(seen->nvlink, is_linked_family(capability))};
 #define FITTED(name) oos_constant_at(&oos_device_constants, OOS_DEVICE_##name, &where)
     uint64_t const context = oos_u64_or(seen->context_bytes, FITTED(context_bytes).value);
-    oos_constant const kernels = FITTED(kernels_bytes);
+    oos_constant const kernels = FITTED(kernels_bytes), communicator = FITTED(communicator_bytes),
+                       graph = seen_or(seen->graph_bytes, FITTED(graph_bytes)),
+                       node = seen_or(seen->graph_node_bytes, FITTED(graph_node_bytes));
     return (oos_driver){
         .nvlink = where.nvlink,
         .context_bytes = context,
@@ -24,10 +31,11 @@ oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint
         .kernels_bytes = kernels.value,
         .kernels_high = kernels.high,
         .collective_bytes = oos_u64_or(seen->collective_bytes, FITTED(collective_bytes).value),
-        .communicator_bytes = FITTED(communicator_bytes).value,
+        .communicator_bytes = communicator.value,
+        .communicator_high = communicator.high,
         .communicators_high = FITTED(communicators_most).value,
-        .graph_bytes = oos_u64_or(seen->graph_bytes, FITTED(graph_bytes).value),
-        .graph_node_bytes = oos_u64_or(seen->graph_node_bytes, FITTED(graph_node_bytes).value),
+        .graph = graph,
+        .graph_node = node,
     };
 #undef FITTED
 }

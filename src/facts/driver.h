@@ -3,6 +3,7 @@
 #ifndef OOS_FACTS_DRIVER_H
 #define OOS_FACTS_DRIVER_H
 
+#include "facts/constants.h"
 #include "facts/gpu.h"
 
 typedef struct oos_driver {
@@ -10,10 +11,10 @@ typedef struct oos_driver {
     uint64_t context_bytes, context_low, context_high;
     uint64_t kernel_bytes;                /* a kernel at its first launch */
     uint64_t kernels_bytes, kernels_high; /* all that a profile run loads */
-    uint64_t collective_bytes;   /* a process that joins others, with all that its first collectives take */
-    uint64_t communicator_bytes; /* one of NCCL's, once it has reduced something */
-    uint64_t communicators_high; /* the most that was seen when ranks had found one another */
-    uint64_t graph_bytes, graph_node_bytes;
+    uint64_t collective_bytes; /* a process that joins others, with all that its first collectives take */
+    uint64_t communicator_bytes, communicator_high; /* one of NCCL's, once it has reduced something */
+    uint64_t communicators_high;    /* the most that was seen when ranks had found one another */
+    oos_constant graph, graph_node; /* an instantiated CUDA graph, and a kernel in it */
 } oos_driver;
 
 /* `seen` is what is known of the device; `torch_minor` 0: the newest. */

@@ -78,10 +78,10 @@ static void a_graph_takes_half_on_hopper_from_torch_2_9_on(void **state)
 {
     (void)state;
     oos_driver_costs const none = {0};
-    assert_int_equal(oos_driver_of(90, &none, 8).graph_node_bytes, 12 * OOS_KIB);
-    assert_int_equal(oos_driver_of(90, &none, 9).graph_node_bytes, 6 * OOS_KIB);
-    assert_int_equal(oos_driver_of(90, &none, 0).graph_node_bytes, 6 * OOS_KIB);
-    assert_int_equal(oos_driver_of(89, &none, 9).graph_node_bytes, 12 * OOS_KIB);
+    assert_int_equal(oos_driver_of(90, &none, 8).graph_node.value, 12 * OOS_KIB);
+    assert_int_equal(oos_driver_of(90, &none, 9).graph_node.value, 6 * OOS_KIB);
+    assert_int_equal(oos_driver_of(90, &none, 0).graph_node.value, 6 * OOS_KIB);
+    assert_int_equal(oos_driver_of(89, &none, 9).graph_node.value, 12 * OOS_KIB);
 }
 
 /* A row holds where the table says; ends are asked for one by one; outside of every row there is nothing. */

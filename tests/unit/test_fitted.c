@@ -52,7 +52,7 @@ static void kernels_of_the_profile_run_by_device_and_release(void **state)
         const char *version;
         unsigned capability;
         uint64_t mib, high_mib;
-    } cases[] = {{"0.15.0", 90, 100, 250}, {"0.18.0", 90, 250, 400}, {"0.21.0", 90, 100, 250},
+    } cases[] = {{"0.15.0", 90, 100, 250}, {"0.18.0", 90, 250, 450}, {"0.21.0", 90, 100, 250},
                  {"0.18.0", 80, 100, 250}, {"0.18.0", 89, 45, 120},  {"0.18.0", 75, 45, 120},
                  {"0.24.0", 120, 100, 250}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -70,10 +70,10 @@ static void buffers_of_the_first_all_reduce_by_ranks(void **state)
         const char *version;
         unsigned capability;
         uint64_t tp, mib, low_mib, high_mib;
-    } cases[] = {{"0.12.0", 90, 2, 550, 225, 250 + 850},
-                 {"0.12.0", 90, 4, 600, 250, 250 + 900},
-                 {"0.12.0", 90, 8, 1000, 450, 250 + 1350},
-                 {"0.10.1", 90, 2, 1124, 512, 250 + 1536},
+    } cases[] = {{"0.12.0", 90, 2, 550, 225, 250 + 900},
+                 {"0.12.0", 90, 4, 600, 0, 250 + 900},
+                 {"0.12.0", 90, 8, 1000, 450, 250 + 1800},
+                 {"0.10.1", 90, 2, 1124, 512, 250 + 2253},
                  {"0.12.0", 100, 4, 100, 0, 250 + 1024},
                  {"0.12.0", 80, 4, 100, 0, 250},
                  {"0.12.0", 89, 4, 45, 0, 120}};
@@ -172,11 +172,14 @@ static void bytes_of_graphs_and_nodes_by_device_and_release(void **state)
         const char *version;
         unsigned capability;
         uint64_t graphs, graph_kib, node_kib, begin_mib;
-    } cases[] = {{"0.10.1", 90, 3, 64, 12, 60},
-                 {"0.12.0", 90, 4, 32, 6, 60},
-                 {"0.12.0", 89, 4, 64, 12, 60},
-                 {"0.12.0", 80, 4, 64, 12, 60},
-                 {"0.12.0", 100, 4, 16, 3, 150}};
+        uint64_t graph_ends[2],
+            node_ends
+                [2]; /* what few sources leave open; the first capture is chosen: none to twice as much */
+    } cases[] = {{"0.10.1", 90, 3, 64, 12, 60, {65536, 65536}, {12288, 12288}},
+                 {"0.12.0", 90, 4, 32, 6, 60, {32768, 32768}, {6144, 6144}},
+                 {"0.12.0", 89, 4, 64, 12, 60, {65536, 65536}, {12288, 12288}},
+                 {"0.12.0", 80, 4, 64, 12, 60, {65536, 65536}, {12288, 12288}},
+                 {"0.12.0", 100, 4, 16, 3, 150, {8192, 49152}, {1536, 9216}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         start(&f, cases[i].version, cases[i].capability, 1, one_size, 1);
@@ -186,8 +189,12 @@ static void bytes_of_graphs_and_nodes_by_device_and_release(void **state)
             cases[i].begin_mib * OOS_MIB;
         oos_amount const taken = graphs_of(&f).taken;
         assert_int_equal(taken.bytes, bytes);
-        assert_int_equal(taken.low, bytes / 100 * 65);
-        assert_int_equal(taken.high, bytes / 100 * (cases[i].capability == 100 ? 300 : 160)); /* one start */
+        uint64_t const low = cases[i].graphs * cases[i].graph_ends[0] + kinds * 19 * cases[i].node_ends[0] +
+                             pool,
+                       high = cases[i].graphs * cases[i].graph_ends[1] + kinds * 19 * cases[i].node_ends[1] +
+                              pool + 2 * cases[i].begin_mib * OOS_MIB;
+        assert_int_equal(taken.low, oos_min(bytes / 100 * 65, low));
+        assert_int_equal(taken.high, oos_max(bytes / 100 * (cases[i].capability == 100 ? 300 : 160), high));
         fixture_free(&f);
     }
 }
@@ -251,7 +258,8 @@ static void the_estimate_of_the_older_runner_grows_with_every_size(void **state)
         uint64_t const more = oos_max(piece + grows, OOS_MIB) + oos_max(full + grows, OOS_MIB);
         oos_amount const guessed = graphs_of(&f).estimate;
         assert_int_equal(guessed.bytes, pool + piece + 2 * more);
-        assert_int_equal(guessed.high, guessed.bytes / 100 * 150);
+        assert_true(guessed.high > guessed.bytes / 100 * 150); /* the first capture may be twice as much */
+        assert_true(guessed.low < guessed.bytes / 100 * 65);   /* ... or nothing */
         fixture_free(&f);
     }
 }

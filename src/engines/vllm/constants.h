@@ -13,21 +13,20 @@ typedef enum vllm_constant {
 } vllm_constant;
 extern const oos_constants vllm_constants;
 
-/* Of this start. The rows of links ask whether all cards have NVLink. */
-static inline oos_constant_where vllm_where(const oos_setup *setup, oos_constant_end end)
-{
-    return (oos_constant_where){.capability = setup->device.capability,
-                                .torch_minor = setup->rules->torch_minor,
-                                .ranks = setup->tp,
-                                .version = setup->rules->version,
-                                .unified = setup->device.unified,
-                                .end = end};
-}
-
+/* Of this start. */
 static inline oos_constant vllm_constant_of(const oos_setup *setup, vllm_constant id)
 {
-    oos_constant_where const where = vllm_where(setup, OOS_CONSTANT_VALUE);
+    oos_constant_where const where = {.capability = setup->device.capability,
+                                      .torch_minor = setup->rules->torch_minor,
+                                      .ranks = setup->tp,
+                                      .version = setup->rules->version,
+                                      .unified = setup->device.unified};
     return oos_constant_at(&vllm_constants, id, &where);
+}
+
+static inline uint64_t vllm_end(const oos_setup *setup, vllm_constant id, oos_constant_end end)
+{
+    return oos_constant_end_of(vllm_constant_of(setup, id), end);
 }
 
 static inline uint64_t vllm_value(const oos_setup *setup, vllm_constant id)

@@ -7,6 +7,7 @@
 #include "engines/vllm/constants.h"
 
 #define VALUE(name) vllm_value(setup, VLLM_##name)
+#define END(name) vllm_end(setup, VLLM_##name, end) /* value, low or high end: whichever is computed with */
 
 static oos_amount guess(uint64_t bytes, uint64_t low_percent, uint64_t high_percent, const char *how)
 {
@@ -105,27 +106,27 @@ static bool has_feed(const oos_model *model, const oos_layer *layer)
     return false;
 }
 
-static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer)
+static uint64_t layer_nodes(const oos_setup *setup, const oos_layer *layer, oos_constant_end end)
 {
     const oos_model *model = setup->model;
     oos_mixer const mixer = model->attentions[layer->attention].mixer;
     const char *asked = setup->serve->quantization, *own = model->quant_method;
     bool const fewer = setup->rules->fewer_nodes;
-    uint64_t nodes = VALUE(nodes_dense);
-    if (layer->moe) nodes = fewer ? VALUE(nodes_experts_fewer) : VALUE(nodes_experts);
-    if (mixer == OOS_MIXER_NONE || !has_feed(model, layer)) nodes = oos_sub(nodes, VALUE(nodes_half));
-    if (mixer == OOS_MIXER_MLA) nodes += fewer ? VALUE(nodes_latent_fewer) : VALUE(nodes_latent);
-    if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = VALUE(nodes_mxfp4);
+    uint64_t nodes = END(nodes_dense);
+    if (layer->moe) nodes = fewer ? END(nodes_experts_fewer) : END(nodes_experts);
+    if (mixer == OOS_MIXER_NONE || !has_feed(model, layer)) nodes = oos_sub(nodes, END(nodes_half));
+    if (mixer == OOS_MIXER_MLA) nodes += fewer ? END(nodes_latent_fewer) : END(nodes_latent);
+    if (layer->moe && setup->device.capability == 90 && mxfp4_experts(model)) nodes = END(nodes_mxfp4);
     if (layer->moe && oos_layer_matrix(model, layer, "mlp.gate_up_proj"))
-        nodes += VALUE(nodes_mlp_beside); /* Gemma 4: both */
+        nodes += END(nodes_mlp_beside); /* Gemma 4: both */
     if (mixer == OOS_MIXER_GDN || mixer == OOS_MIXER_KDA) {
         /* from torch 2.9 their core is outside of the pieces */
-        uint64_t const more = layer->moe ? VALUE(nodes_delta_experts) : VALUE(nodes_delta);
-        nodes = setup->rules->torch_minor >= 9 ? nodes + more : VALUE(nodes_delta_old);
+        uint64_t const more = layer->moe ? END(nodes_delta_experts) : END(nodes_delta);
+        nodes = setup->rules->torch_minor >= 9 ? nodes + more : END(nodes_delta_old);
     }
-    if (setup->loras) nodes += VALUE(nodes_lora);
+    if (setup->loras) nodes += END(nodes_lora);
     if ((asked && strcmp(asked, "bitsandbytes") == 0) || (own && strcmp(own, "bitsandbytes") == 0))
-        nodes += VALUE(nodes_bitsandbytes);
+        nodes += END(nodes_bitsandbytes);
     return nodes;
 }
 
@@ -136,27 +137,27 @@ typedef struct kinds {
     size_t count;
 } kinds;
 
-static uint64_t kind_nodes(kinds *seen, const oos_setup *setup, const oos_layer *layer)
+static uint64_t kind_nodes(kinds *seen, const oos_setup *setup, const oos_layer *layer, oos_constant_end end)
 {
     for (size_t i = 0; i < seen->count; i++) {
         const oos_layer *other = seen->layers[i];
         if (other->shape == layer->shape && other->attention == layer->attention && other->moe == layer->moe)
             return seen->nodes[i];
     }
-    uint64_t const nodes = layer_nodes(setup, layer);
+    uint64_t const nodes = layer_nodes(setup, layer, end);
     if (seen->count == sizeof seen->nodes / sizeof *seen->nodes) return nodes;
     seen->layers[seen->count] = layer;
     seen->nodes[seen->count++] = nodes;
     return nodes;
 }
 
-static uint64_t stage_nodes(const oos_setup *setup)
+static uint64_t stage_nodes(const oos_setup *setup, oos_constant_end end)
 {
     uint64_t nodes = 0;
     kinds seen;
     seen.count = 0;
     for (size_t i = 0; i < setup->model->layer_count; i++)
-        nodes += kind_nodes(&seen, setup, &setup->model->layers[i]);
+        nodes += kind_nodes(&seen, setup, &setup->model->layers[i], end);
     return nodes / 10 / oos_max(1, setup->pp);
 }
 
@@ -175,17 +176,18 @@ typedef struct cost {
     uint64_t graph, node, collective;
 } cost;
 
-static cost cost_of(const oos_setup *setup)
+static cost cost_of(const oos_setup *setup, oos_constant_end end)
 {
     oos_driver const driver = oos_setup_driver(setup);
-    cost c = {.graph = driver.graph_bytes, .node = driver.graph_node_bytes};
+    cost c = {.graph = oos_constant_end_of(driver.graph, end),
+              .node = oos_constant_end_of(driver.graph_node, end)};
     bool const custom = custom_all_reduce(setup, driver.nvlink), newer = setup->rules->torch_minor >= 9;
     bool const large =
         setup->device.capability / 10 == 8 || (setup->device.capability == 90 && !driver.nvlink);
     if (newer && (custom || !large))
         c.collective = c.node;
     else
-        c.collective = custom ? VALUE(collective_custom) : VALUE(collective_captured);
+        c.collective = custom ? END(collective_custom) : END(collective_captured);
     if (setup->tp <= 1) c.collective = 0;
     return c;
 }
@@ -199,7 +201,8 @@ static uint64_t size_bytes(const oos_setup *setup, cost c, uint64_t stage, uint6
 }
 
 /* What the first capture takes of PyTorch: the columns of the largest size in segments of 2 and 20 MiB, workspaces. */
-static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count)
+static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *backend, graph_count count,
+                            oos_constant_end end)
 {
     uint64_t const wide = oos_add(oos_mul(4, setup->model->hidden),
                                   oos_mul(3, oos_cdiv(setup->model->intermediate, oos_max(1, setup->tp))));
@@ -207,7 +210,7 @@ static uint64_t torch_bytes(const oos_setup *setup, const oos_backend_choice *ba
         count.pieces ? setup->capture_top : oos_min(setup->capture_top, setup->max_num_seqs);
     uint64_t const pool = oos_mul(oos_mul(rows, wide), oos_max(1, oos_dtype_bytes(setup->dtype)));
     uint64_t const attention = oos_add(split_bytes(setup, backend, count), indexer_logits(setup, count));
-    return oos_add(oos_add(pool, attention), VALUE(capture_begin));
+    return oos_add(oos_add(pool, attention), END(capture_begin));
 }
 
 /* FlashInfer: each metadata builder has a workspace, and a wrapper for every whole graph. TensorRT-LLM's kernels on
@@ -222,20 +225,20 @@ static uint64_t wrapper_bytes(const oos_setup *setup, const oos_backend_choice *
 }
 
 /* The engine before V1: one graph of every size. */
-static uint64_t first_engine_bytes(const oos_setup *setup, graph_count count)
+static uint64_t first_engine_bytes(const oos_setup *setup, graph_count count, oos_constant_end end)
 {
-    uint64_t const nodes = oos_mul(count.full_sizes, stage_nodes(setup));
+    uint64_t const nodes = oos_mul(count.full_sizes, stage_nodes(setup, end));
     uint64_t const collectives =
-        setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup).collective) : 0;
-    return oos_add(oos_add(oos_mul(nodes, VALUE(first_engine_node)), collectives), VALUE(first_engine_begin));
+        setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup, end).collective) : 0;
+    return oos_add(oos_add(oos_mul(nodes, END(first_engine_node)), collectives), END(first_engine_begin));
 }
 
 /* profile_cudagraph_memory(): the larger first capture, and for each kind its second one for the rest. The older runner's second still makes
  * the pool grow, which later ones do not. */
 static uint64_t estimate(const oos_setup *setup, graph_count count, uint64_t first, uint64_t piece,
-                         uint64_t full)
+                         uint64_t full, oos_constant_end end)
 {
-    uint64_t const grows = setup->v2_runner ? 0 : VALUE(estimate_growth), least = VALUE(estimate_least);
+    uint64_t const grows = setup->v2_runner ? 0 : END(estimate_growth), least = END(estimate_least);
     uint64_t const pieces = oos_mul(oos_sub(count.sizes, 1), oos_max(oos_add(piece, grows), least));
     uint64_t const whole = oos_mul(oos_sub(count.full_sizes, 1), oos_max(oos_add(full, grows), least));
     return oos_add(oos_add(first, oos_max(count.sizes ? piece : 0, count.full_sizes ? full : 0)),
@@ -256,6 +259,37 @@ static bool warmed_before(const oos_setup *setup)
     return rule == 2 || (rule == 1 && oos_flag_or(setup->env->flashinfer_sampler, setup->env->image));
 }
 
+/* What all graphs take, what the engine estimates, and the pieces alone. */
+typedef struct sums {
+    uint64_t taken, estimate, pieces;
+} sums;
+
+static sums sums_with(const oos_setup *setup, const oos_backend_choice *backend, graph_count count,
+                      uint64_t builders, oos_constant_end end)
+{
+    if (oos_activation_first_engine(setup)) return (sums){.taken = first_engine_bytes(setup, count, end)};
+    uint64_t const stage = stage_nodes(setup, end);
+    cost const c = cost_of(setup, end);
+    uint64_t const piece = size_bytes(setup, c, stage, pieces_of(setup)),
+                   full = size_bytes(setup, c, stage, 1);
+    bool before;
+    uint64_t const wrappers = wrapper_bytes(setup, backend, count, oos_max(1, builders), &before);
+    uint64_t const pool = torch_bytes(setup, backend, count, end);
+    uint64_t const first = oos_add(pool, before ? 0 : wrappers);
+    uint64_t const objects = oos_add(oos_mul(count.sizes, piece), oos_mul(count.full_sizes, full));
+    return (sums){.taken = oos_add(objects, oos_add(pool, wrappers)),
+                  .estimate = estimate(setup, count, first, piece, full, end),
+                  .pieces = oos_mul(count.sizes, piece)};
+}
+
+/* The range of a sum is at least that of its constants, all at their low or at their high ends. */
+static oos_amount widened(oos_amount amount, uint64_t low, uint64_t high)
+{
+    amount.low = oos_min(amount.low, low);
+    amount.high = oos_max(amount.high, high);
+    return amount;
+}
+
 void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t builders,
                    uint64_t forward_bytes, oos_graphs *ret_graphs)
 {
@@ -263,26 +297,23 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     *ret_graphs = (oos_graphs){.taken = none, .estimate = none, .not_printed = none};
     graph_count const count = count_graphs(setup);
     if (count.pieces == 0 && count.whole == 0) return;
+    sums const sum = sums_with(setup, backend, count, builders, OOS_CONSTANT_VALUE),
+               low = sums_with(setup, backend, count, builders, OOS_CONSTANT_LOW),
+               high = sums_with(setup, backend, count, builders, OOS_CONSTANT_HIGH);
     if (oos_activation_first_engine(setup)) {
-        ret_graphs->taken = guess(first_engine_bytes(setup, count), VALUE(first_engine_low),
-                                  VALUE(first_engine_high), "graphs of every size x layers");
+        ret_graphs->taken = widened(guess(sum.taken, VALUE(first_engine_low), VALUE(first_engine_high),
+                                          "graphs of every size x layers"),
+                                    low.taken, high.taken);
         return;
     }
-    uint64_t const stage = stage_nodes(setup);
-    cost const c = cost_of(setup);
-    uint64_t const piece = size_bytes(setup, c, stage, pieces_of(setup)),
-                   full = size_bytes(setup, c, stage, 1);
-    bool before;
-    uint64_t const wrappers = wrapper_bytes(setup, backend, count, oos_max(1, builders), &before);
-    uint64_t const pool = torch_bytes(setup, backend, count);
-    uint64_t const first = oos_add(pool, before ? 0 : wrappers);
-    uint64_t const objects = oos_add(oos_mul(count.sizes, piece), oos_mul(count.full_sizes, full));
-    ret_graphs->taken = guess(oos_add(objects, oos_add(pool, wrappers)), VALUE(graphs_low),
-                              VALUE(graphs_high), "graphs, their nodes, and the pool of the largest size");
+    ret_graphs->taken = widened(guess(sum.taken, VALUE(graphs_low), VALUE(graphs_high),
+                                      "graphs, their nodes, and the pool of the largest size"),
+                                low.taken, high.taken);
     if (estimates(setup))
         ret_graphs->estimate =
-            guess(estimate(setup, count, first, piece, full), VALUE(estimate_low), VALUE(estimate_high),
-                  "first capture, and the second of each kind for all other sizes");
+            widened(guess(sum.estimate, VALUE(estimate_low), VALUE(estimate_high),
+                          "first capture, and the second of each kind for all other sizes"),
+                    low.estimate, high.estimate);
     /* an all-reduce of more than a few MiB writes into a new tensor: three starts of two sources (0.11.2, 0.12) print 0.16 to 0.25 GiB less
      * than without that column, starts on one GPU do not */
     uint64_t const rows = oos_mul(setup->max_num_batched_tokens, oos_max(1, oos_dtype_bytes(setup->dtype)));
@@ -294,7 +325,6 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     /* The newer runner captures every piece while it estimates and drops the graphs; the driver keeps their memory, so that the capture that
      * counts finds it there: 0.62 and 0.30 GiB in one start of 0.29.0, 0.43 and 0.23 in one of 0.31.0. */
     if (setup->v2_runner && estimates(setup))
-        ret_graphs->not_printed =
-            guess(oos_mul(count.sizes, piece), VALUE(not_printed_low), VALUE(not_printed_high),
-                  "pieces captured for the estimate, whose memory the driver keeps");
+        ret_graphs->not_printed = guess(sum.pieces, VALUE(not_printed_low), VALUE(not_printed_high),
+                                        "pieces captured for the estimate, whose memory the driver keeps");
 }

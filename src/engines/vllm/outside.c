@@ -38,48 +38,59 @@ static oos_amount nccl_of(const oos_setup *setup, const oos_driver *driver)
     uint64_t const bytes = setup->rules->nccl_before_snapshot
                                ? oos_mul(communicators_of(setup), driver->communicator_bytes)
                                : FITTED(communicators_late).value;
-    return guess(bytes, 0, oos_max(driver->communicators_high, oos_mul(bytes, 5) / 4),
+    uint64_t const most = setup->rules->nccl_before_snapshot
+                              ? oos_mul(communicators_of(setup), driver->communicator_high)
+                              : FITTED(communicators_late).high;
+    return guess(bytes, 0, oos_max(oos_max(driver->communicators_high, most), oos_mul(bytes, 5) / 4),
                  "NCCL communicators and all-reduce buffers");
 }
 
 /* Experts in MXFP4 on Hopper with torch 2.8 (before, Marlin runs them): the layout is not swizzled, and Triton's kernel for it spills. CUDA keeps
  * the local memory of every thread that can be resident: 2,048 a multiprocessor. */
-static uint64_t mxfp4_spill(const oos_setup *setup)
+static uint64_t mxfp4_spill(const oos_setup *setup, oos_constant_end end)
 {
     if (setup->device.capability != 90 || setup->rules->torch_minor != 8) return 0;
     bool mxfp4 = false;
     for (size_t i = 0; i < setup->model->quant_count; i++)
         mxfp4 = mxfp4 || setup->model->quants[i].kind == OOS_QUANT_MXFP4;
     uint64_t const units = setup->device.sms ? setup->device.sms : 132;
-    return mxfp4 ? oos_mul(oos_mul(units, 2048), FITTED(mxfp4_spill).value) : 0;
+    return mxfp4 ? oos_mul(oos_mul(units, 2048), vllm_end(setup, VLLM_mxfp4_spill, end)) : 0;
 }
 
 /* Gated delta nets: from 0.18 the profile run tries every variant of their Triton kernels (_warmup_prefill_kernels), and on 12.x some of them
  * spill; what they needed stays with the context, for 1,536 threads a multiprocessor. None of it on 8.x (0.19.0 to 0.27.1, four starts). */
-static uint64_t delta_spill(const oos_setup *setup)
+static uint64_t delta_spill(const oos_setup *setup, oos_constant_end end)
 {
     if (setup->device.capability / 10 != 12) return 0;
     bool delta = false;
     for (size_t i = 0; i < setup->model->attention_count; i++)
         delta = delta || setup->model->attentions[i].mixer == OOS_MIXER_GDN;
     uint64_t const units = setup->device.sms ? setup->device.sms : 170;
-    return delta ? oos_mul(oos_mul(units, 1536), FITTED(delta_spill).value) : 0;
+    return delta ? oos_mul(oos_mul(units, 1536), vllm_end(setup, VLLM_delta_spill, end)) : 0;
 }
 
 /* NCCL's buffers of the first large all-reduce. Before 0.11 the communicators come later and count here. Next to nothing on A30 and other
  * parts without NVLink. */
-static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
+static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_low, uint64_t *ret_high)
 {
     unsigned const capability = setup->device.capability;
-    *ret_high = 0;
+    *ret_low = *ret_high = 0;
     if (setup->tp <= 1) return 0;
     if (capability / 10 == 10) *ret_high = FITTED(first_reduce_10x).high;
     if (capability != 90) return 0;
-    uint64_t bytes =
-        (setup->rules->nccl_before_snapshot ? FITTED(first_reduce) : FITTED(first_reduce_late)).value;
-    if (!setup->eager) bytes = oos_add(bytes, FITTED(compiled_reduce).value);
-    *ret_high = oos_max(oos_mul(bytes, 3) / 2, oos_add(bytes, FITTED(first_reduce_more).value));
+    oos_constant const first =
+        setup->rules->nccl_before_snapshot ? FITTED(first_reduce) : FITTED(first_reduce_late);
+    uint64_t const compiled = setup->eager ? 0 : FITTED(compiled_reduce).value;
+    uint64_t const bytes = oos_add(first.value, compiled);
+    *ret_low = oos_min(bytes / 2, oos_add(first.low, compiled / 2));
+    *ret_high = oos_max(oos_max(oos_mul(bytes, 3) / 2, oos_add(first.high, compiled)),
+                        oos_add(bytes, FITTED(first_reduce_more).value));
     return bytes;
+}
+
+static uint64_t spill_of(const oos_setup *setup, oos_constant_end end)
+{
+    return oos_add(mxfp4_spill(setup, end), delta_spill(setup, end));
 }
 
 /* "non-torch forward increase": kernel images (facts/driver.c), NCCL's buffers, the stack of spilling kernels; on unified memory the engine's
@@ -87,22 +98,21 @@ static uint64_t collectives_of(const oos_setup *setup, uint64_t *ret_high)
 static oos_amount growth_of(const oos_setup *setup, const oos_driver *driver)
 {
     uint64_t bytes = driver->kernels_bytes, high = driver->kernels_high;
-    uint64_t low = 0, collectives_high;
-    uint64_t const collectives = collectives_of(setup, &collectives_high);
+    uint64_t low, collectives_high;
+    uint64_t const collectives = collectives_of(setup, &low, &collectives_high);
     if (setup->device.capability == 90) {
-        uint64_t const more = FITTED(more_kernels).value;
-        bytes = oos_add(bytes, more);
-        high = oos_add(high, more);
+        bytes = oos_add(bytes, FITTED(more_kernels).value);
+        high = oos_add(high, FITTED(more_kernels).high);
     }
     bytes = oos_add(bytes, collectives);
-    low = oos_add(low, collectives / 2);
     high = oos_add(high, collectives_high);
     if (setup->device.unified) {
         bytes = oos_add(bytes, FITTED(unified_growth).value);
         high = oos_add(high, FITTED(unified_growth).high);
     }
-    uint64_t const spill = oos_add(mxfp4_spill(setup), delta_spill(setup));
-    return guess(oos_add(bytes, spill), oos_add(low, spill / 2), oos_add(high, oos_mul(spill, 3) / 2),
+    uint64_t const spill = spill_of(setup, OOS_CONSTANT_VALUE);
+    return guess(oos_add(bytes, spill), oos_add(low, spill_of(setup, OOS_CONSTANT_LOW)),
+                 oos_add(high, spill_of(setup, OOS_CONSTANT_HIGH)),
                  spill ? "kernel images, library buffers, and what spilling kernels keep for each thread"
                        : "kernel images and library buffers of the profile run");
 }
