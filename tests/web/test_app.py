@@ -146,10 +146,12 @@ class Test:
 
     # ---- as people do ----
 
-    def ask(self, box, text, gpu=""):
-        self.browser.run("(() => { $(%s).value = %s; $('gpu').value = %s; $(%s).form.requestSubmit(); })()"
-                         % tuple(map(json.dumps, (box, text, gpu, box))))
-        return self.wait("$('wait').hidden && !waiting.size")
+    def ask(self, text, gpu=""):
+        self.browser.run("(() => { hold(null); $('input').value = %s; $('gpu').value = %s; $('ask').requestSubmit(); })()" % (json.dumps(text), json.dumps(gpu)))
+        return self.settled()
+
+    def settled(self):
+        return self.wait("$('wait').hidden && !waiting.size && ($('answer').hidden || told !== null)", 20)
 
     def report(self):
         return self.browser.run("$('report').hidden ? '' : $('report').srcdoc")
@@ -173,26 +175,28 @@ class Test:
             self.browser.visit("about:blank", 1200)
             start, before = time.time(), self.processor()
             asked = self.browser.visit(self.address + link, 1200)
-            self.wait("typeof $ === 'function' && !$('report').hidden")
+            self.wait("typeof $ === 'function' && typeof told === 'string'")
             times.append(time.time() - start)
             computed.append(self.processor() - before)
             self.wait("document.documentElement.dataset.ready === '1'")
             self.claim("a link is answered", "Qwen3-32B" in self.report(), self.browser.run("$('state').textContent + $('message').textContent"))
             self.claim("nothing but the page's own files is asked for", all(url.startswith(self.address) for url in asked), asked)
-        self.claim("the first answer comes within 10 s on a busy machine", times[0] < 10, times)
+        most = 1.5 if os.getloadavg()[0] < 1.5 * (os.cpu_count() or 1) else 10  # on a busy machine the clock says little
+        self.claim("the first answer comes within %g s" % most, min(times) < most, times)
+        self.claim("and takes less than 1.5 s of a processor", min(computed) < 1.5, computed)
         listed = lambda numbers: ", ".join("%.2f" % n for n in numbers)
         return "first answer after %s s, of which %s s computed by all processes of the browser" % (listed(times), listed(computed))
 
     def frame(self):
         """The frame tells how high its page is: its scripts ran, and nothing of this page is theirs."""
         self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090"}))
-        self.claim("the report is drawn in its frame", self.wait("$('report').style.height !== '900px'", 20), self.browser.run("$('report').style.height"))
+        self.claim("the report is drawn in its frame", self.wait("parseInt($('report').style.height) > 1000", 20), self.browser.run("$('report').style.height"))
         for length in (8192, 4096):
-            self.ask("command", "vllm serve Qwen/Qwen3-32B --max-model-len %d" % length, "4090")
+            self.ask("vllm serve Qwen/Qwen3-32B --max-model-len %d" % length, "4090")
             drawn = self.wait("parseInt($('report').style.height) > 1000", 20)
             self.claim("an answer after another is drawn, too", drawn, self.browser.run("$('report').style.height"))
         self.claim("a plan can be shared", self.browser.run("$('link').offsetHeight > 0"))
-        self.ask("log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+        self.ask("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
         self.claim("a log cannot", self.browser.run("$('link').offsetHeight === 0 && $('save').offsetHeight > 0"))
         self.claim("the frame has no access to the page", self.browser.run("$('report').contentDocument === null"))
 
@@ -201,7 +205,7 @@ class Test:
         link = urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090"})
         for where in ("?embed#" + link, "#embed=&" + link):
             self.visit(where)
-            seen = self.browser.run("['header', 'h1', 'footer', '#plan', '#report'].map(s => document.querySelector(s).offsetHeight > 0)")
+            seen = self.browser.run("['header', 'h1', 'footer', '#ask', '#report'].map(s => document.querySelector(s).offsetHeight > 0)")
             self.claim("%s shows boxes and answer only" % where[:6], seen == [False, False, False, True, True], seen)
             self.wait("location.hash.includes('c=')")
             self.visit(self.browser.run("location.search + location.hash"))
@@ -214,7 +218,7 @@ class Test:
 
     def links(self):
         self.visit()
-        self.ask("command", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 vllm serve Qwen/Qwen3-8B --api-key sk-secretsecretsecret1 --max-model-len 8192", "4090")
+        self.ask("HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz012345 vllm serve Qwen/Qwen3-8B --api-key sk-secretsecretsecret1 --max-model-len 8192", "4090")
         self.wait("location.hash.length > 1")
         where = urllib.parse.unquote_plus(self.browser.run("location.hash"))
         self.claim("the link holds the command", "Qwen/Qwen3-8B" in where and "8192" in where, where)
@@ -222,14 +226,14 @@ class Test:
         first = self.report()
         self.visit(self.browser.run("location.hash"))
         self.claim("the link gives the same verdict", self.report() and self.report()[-4000:].count("verdict") == first[-4000:].count("verdict"))
-        self.ask("log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+        self.ask("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
         self.claim("a log is not in the address", self.browser.run("location.hash") == "", self.browser.run("location.href"))
 
     def several(self):
         with open(os.path.join(FIXTURES, "deploy", "compose.yaml"), encoding="utf-8") as f:
             text = f.read().replace("acme/small-llama", "Qwen/Qwen3-8B")
         self.visit()
-        self.ask("command", text, "4090")
+        self.ask(text, "4090")
         names = self.browser.run("[...document.querySelectorAll('#choices button')].map(b => b.textContent)")
         self.claim("both commands of a compose file are offered", len(names) == 2, names)
         self.claim("the first is planned", "Qwen3-8B" in self.report())
@@ -238,11 +242,11 @@ class Test:
         self.claim("a model that is not known is said to be", "acme/small-hybrid" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
         with open(os.path.join(FIXTURES, "models", "small-llama", "config.json"), encoding="utf-8") as f:
             config = f.read()
-        self.browser.run("$('command').value = 'vllm serve acme/mine'; take([new File([%s], 'config.json')])" % json.dumps(config))
+        self.browser.run("$('input').value = 'vllm serve acme/mine'; take([new File([%s], 'config.json')])" % json.dumps(config))
         self.wait("$('wait').hidden && !$('report').hidden")
         self.claim("a config.json that is dropped is planned", "acme/mine" in self.report(), self.browser.run("$('message').textContent"))
         self.browser.run("fetchConfig('acme/none')")
-        self.wait("$('model').textContent.includes('acme/none')", 20)
+        self.wait("$('model').textContent.includes('drop it here')", 20)
         self.claim("a refusal of the hub is told", "drop it here" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
 
     def catalogue(self):
@@ -251,7 +255,7 @@ class Test:
         self.visit()
         self.claim("the page and the command have one list of models", self.browser.run("[...known].sort().join()") == ",".join(sorted(names)))
         for name in sorted(names)[::40]:
-            self.ask("command", "vllm serve " + name, "h200x8")
+            self.ask("vllm serve " + name, "h200x8")
             self.claim("%s is planned by its name" % name, name.split("/")[-1] in self.report(), self.browser.run("$('message').textContent"))
             self.claim("%s is said to be known" % name, "known here" in self.browser.run("$('model').textContent"), self.browser.run("$('model').textContent"))
 
@@ -260,19 +264,19 @@ class Test:
         noise = random.Random(7)
         texts = [HOSTILE, "CUDA out of memory " + HOSTILE, "\0" * 1000, "{" * 100000, "[" * 100000 + "\n", "a" * 3_000_000, "".join(chr(noise.randrange(1, 0xd7ff)) for _ in range(20000))]
         for text in texts:
-            for box in ("log", "command"):
-                done = self.ask(box, text, "4090" + HOSTILE if box == "command" else "")
-                self.claim("%d hostile characters in %s are survived" % (len(text), box), done)
+            for gpu in ("", "4090" + HOSTILE):
+                done = self.ask(text, gpu)
+                self.claim("%d hostile characters are survived" % len(text), done)
                 self.claim("nothing of them is run", "taken" not in self.browser.run("document.title") and self.browser.run("document.images.length") == 0)
         for name, content in {"a.gz": b"\x1f\x8b\x08\0broken", "b.pickle": b"\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\x7f", "c.json": b'{"segments": [' + b"[" * 60000,
                               "d.pkl": b"\x80\x02" + b"(" * 500000, "e.log.gz": gzip.compress(b"CUDA out of memory. Tried to allocate 2.00 GiB\n" * 20)}.items():
             self.browser.run("take([new File([Uint8Array.from(%s)], %s)])" % (json.dumps(list(content)), json.dumps(name)))
-            self.claim("%s is answered" % name, self.wait("$('wait').hidden && !waiting.size"), self.browser.run("$('state').textContent"))
+            self.claim("%s is answered" % name, self.settled(), self.browser.run("$('state').textContent"))
             said = self.browser.run("$('message').textContent + $('report').srcdoc")
             self.claim("%s is told of" % name, bool(said))
             if name == "e.log.gz":
                 self.claim("a packed log is read", "out of memory" in self.report().lower(), said[:300])
-        self.ask("log", "CUDA out of memory. Tried to allocate 2.00 GiB")
+        self.ask("CUDA out of memory. Tried to allocate 2.00 GiB")
         self.claim("afterwards the page answers as before", bool(self.report()))
 
     def large(self):
@@ -303,6 +307,45 @@ class Test:
         os.unlink(path)
         return "200 MB in %.1f s, %d MB of memory more, longest pause %d ms" % (took, grown, gap)
 
+    def paste(self):
+        """3 MB are taken as a file: the page goes on."""
+        self.visit()
+        self.browser.run("window.gap = 0; window.last = performance.now(); setInterval(() => { const n = performance.now(); gap = Math.max(gap, n - last); last = n; }, 20); 0")
+        self.browser.run("(() => { const data = new DataTransfer(); data.setData('text', 'INFO 11-15 10:00:00 [loggers.py:1] Running: 3 reqs\\n'.repeat(60000) +"
+                         " 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\\n'); gap = 0;"
+                         " $('input').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()")
+        self.settled()
+        self.claim("a paste of 3 MB is explained", "2.00 GiB" in self.report(), self.browser.run("$('state').textContent"))
+        gap = self.browser.run("gap")
+        self.claim("and freezes nothing", gap < (500 if os.getloadavg()[0] < 3 else 3000), gap)
+        self.claim("it is a chip that can be removed", self.browser.run("document.querySelector('#held button').click(), held === null && $('held').hidden"))
+        return "3 MB pasted, longest pause %d ms" % gap
+
+    def history(self):
+        """One step a plan: Back goes to the plan before, and to it after a log."""
+        self.visit()
+        for model in ("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"):
+            self.ask("vllm serve " + model, "4090")
+            self.wait("location.hash.includes(%s)" % json.dumps(urllib.parse.quote(model, safe="")))
+        self.browser.run("history.back()")
+        self.wait("location.hash.includes('Qwen3-8B')", 10)
+        self.settled()
+        self.claim("Back gives the plan before", "Qwen3-8B" in self.report() and self.browser.run("$('input').value") == "vllm serve Qwen/Qwen3-8B", self.browser.run("location.href"))
+        self.ask("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+        self.browser.run("history.back()")
+        self.wait("location.hash.includes('Qwen3-8B')", 10)
+        self.settled()
+        self.claim("Back after a log gives the plan", "Qwen3-8B" in self.report(), self.browser.run("location.href"))
+        self.browser.run("$('theme').click(), $('language').click()")
+        self.settled()
+        self.visit()
+        self.claim("colours and language are kept", self.browser.run("document.documentElement.dataset.theme !== undefined && document.documentElement.lang === 'zh'"))
+        self.browser.run("$('theme').click(), $('language').click(), localStorage.clear()")
+
+    def from_a_file(self):
+        self.browser.visit("file://" + os.path.abspath(os.path.join(self.app, "index.html")), 1200)
+        self.claim("opened from a file it says how to serve it", self.wait("typeof $ === 'function' && $('state').textContent.includes('http.server')", 20))
+
     def memory(self):
         """MB that the browser's processes hold for themselves."""
         total = 0
@@ -316,7 +359,7 @@ class Test:
         return total // 1024
 
     def everybody(self):
-        for width in (1200, 390):
+        for width in (1200, 390, 320):
             for dark in (False, True):
                 for language in ("en", "zh"):
                     self.visit("#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-8B", "gpu": "4090", "lang": language}), width, dark)
@@ -332,10 +375,19 @@ class Test:
         for _ in range(12):
             self.browser.press("Tab", 9)
             seen.append(self.browser.run("document.activeElement.id || document.activeElement.className"))
-        self.claim("Tab goes through the boxes in order", [s for s in seen if s in ("command", "gpu", "version", "log", "file")] == ["command", "gpu", "version", "log", "file"], seen)
-        self.browser.run("$('command').focus(); $('command').value = 'vllm serve Qwen/Qwen3-8B'; $('gpu').value = '4090'; $('gpu').focus(); 0")
+        self.claim("Tab goes through the form in order", [s for s in seen if s in ("input", "gpu", "version", "file", "go")] == ["input", "gpu", "version", "file", "go"], seen)
+        self.browser.run("$('input').value = 'vllm serve Qwen/Qwen3-32B'; $('gpu').value = '4090'; $('gpu').focus(); 0")
         self.browser.press("Enter", 13)
-        self.claim("Enter plans", self.wait("!$('report').hidden", 30))
+        self.claim("Enter plans", self.settled() and "Qwen3-32B" in self.report())
+        self.claim("the verdict has the focus", self.browser.run("document.activeElement.id") == "verdict", self.browser.run("document.activeElement.id"))
+        tree = self.browser.call("Accessibility.getFullAXTree")["nodes"]
+        named = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree if not node.get("ignored")}
+        for role in ("textbox", "combobox", "button", "form", "Iframe"):
+            unnamed = [pair for pair in named if pair[0] == role and not pair[1]]
+            self.claim("every %s has a name" % role, any(pair[0] == role for pair in named) and not unnamed, sorted(named))
+        live = [node for node in tree if any(p["name"] == "live" and p["value"].get("value") in ("polite", "assertive") for p in node.get("properties", []))]
+        spoken = self.browser.run("$('verdict').textContent")
+        self.claim("the verdict is announced", len(live) >= 2 and len(spoken) > 30 and "61.03" in spoken, spoken)
 
     def offline(self):
         self.visit()
@@ -352,7 +404,7 @@ class Test:
             link = "#" + urllib.parse.urlencode({"c": "vllm serve Qwen/Qwen3-32B --max-model-len 32768", "gpu": "4090x2"})
             self.browser.visit("about:blank", width)
             self.browser.visit(self.address + link, width, height)  # as high as the picture: what is out of sight is not painted
-            self.wait("document.documentElement.dataset.ready === '1' && $('report').style.height !== '900px'")
+            self.wait("document.documentElement.dataset.ready === '1' && typeof told === 'string'")
             self.browser.run("scrollTo(0, 0)")
             time.sleep(2)
             self.browser.picture(os.path.join(out, "app-%s.webp" % name), height)
@@ -375,7 +427,7 @@ def main():
                 test.pictures(options.pictures)
             else:
                 for part in (test.first_answer, test.plans, functools.partial(test.logs, options.shared), test.replays, test.frame, test.embedded, test.links, test.several,
-                             test.catalogue, test.hostile, test.large, test.everybody, test.offline):
+                             test.catalogue, test.hostile, test.paste, test.history, test.from_a_file, test.large, test.everybody, test.offline):
                     start = time.time()
                     told = part()
                     print("%5.1f s  %s" % (time.time() - start, told or part.__name__))

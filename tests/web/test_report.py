@@ -34,6 +34,7 @@ PAGES = {
     "versions": ["plan", "--gpu", "4090", "--vllm", "0.19.1", "--vllm", "0.32.0"] + MODEL("small-llama"),
     "log": ["explain", LOG("vllm/cudagraph-profile-trial-cache")],
     "logs": ["explain", LOG("vllm/context-too-long"), LOG("vllm/weights-exceed-gpu"), LOG("host/oom-killer")],
+    "replay": ["replay", os.path.join(FIXTURES, "traces", "stranded.trace")],
     "matrix": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), os.path.join(FIXTURES, "matrix", "fleet.yaml")],
     "matrix-diff": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), "--diff", "0.10.2", "0.32.0", "--moved", "1",
                     os.path.join(FIXTURES, "matrix", "fleet.yaml")],

@@ -67,14 +67,14 @@ class Same(Test):
     equal = 0
 
     def words(self):
-        return self.browser.run("[$('state').textContent, $('said').hidden ? '' : $('said').textContent, $('model').textContent, $('message').hidden ? '' : $('message').textContent]")
+        return self.browser.run("[$('state').textContent, ['took', 'said'].map(id => $(id).hidden ? '' : $(id).textContent).join(' '), $('model').textContent, $('message').hidden ? '' : $('message').textContent]")
 
     def link(self):
         return self.browser.run("location.hash")
 
     def drop(self, name, content):
         self.browser.run("take([new File([Uint8Array.from(%s)], %s)]); 0" % (json.dumps(list(content)), json.dumps(name)))
-        self.wait("$('wait').hidden && !waiting.size")
+        self.settled()
 
     def same(self, what, args, stdin=None):
         """What the page shows is what the command writes: the report by its bytes, its JSON by --json, an error by its words."""
@@ -83,11 +83,12 @@ class Same(Test):
                 for form in ("html", "json")[:1 if args[0] == "replay" else 2]]  # beside each other
         told = [[part.decode(errors="replace") for part in run.communicate(stdin or b"")] for run in runs]
         page, html, error = self.report(), told[0][0], told[0][1].replace(self.work + "/hf", "/hf")
-        if not html:
-            self.claim("%s: the command's own error is told" % what, not page and self.words()[3] == error.strip(), (self.words(), error))
-            self.equal += not page and self.words()[3] == error.strip()
+        if not html:  # what the command cannot read is told in the words of the page
+            told = self.words()[2] + self.words()[3]
+            self.claim("%s: why there is no answer is told" % what, not page and told and not re.search("/hf|--offline|--gpu|oomsight", told), (self.words(), error))
             return None
-        shown = page[:page.rindex("<script>new ResizeObserver")] if page else ""
+        shown = page[:page.rindex("<script>{ const tell")] if page else ""
+        self.claim("%s: the verdict stands above it" % what, len(self.browser.run("$('verdict').textContent")) > 5, self.words())
         self.claim("%s: the report is the command's" % what, shown == html, "%s | %s" % (self.words(), html[-200:]))
         documents = None
         if args[0] != "replay":
@@ -120,7 +121,7 @@ class Same(Test):
     def commands(self):
         for what, text, words in COMMANDS:
             gpu = "4090x2" if " 2" in words else "4090"
-            self.ask("command", text, gpu)
+            self.ask(text, gpu)
             document = self.same(what, ["plan", "--offline", "--gpu", gpu, "--", *([words] if words.startswith("LLM(") else words.split(" "))])
             self.same_check(what, document, text, gpu)
 
@@ -130,7 +131,7 @@ class Same(Test):
             with open(path, encoding="utf-8") as f:
                 text = re.sub(r"acme/small-[a-z]+", KNOWN, f.read())
             gpu = "" if "--gpu" in (self.checked(text, "")["plan"] or ()) else "h100"
-            self.ask("command", text, gpu)
+            self.ask(text, gpu)
             asked = self.checked(text, gpu)
             if not asked["plan"]:
                 self.claim("%s: why it cannot be planned is told" % name, asked["problem"] in self.words()[0], self.words())
@@ -151,10 +152,12 @@ class Same(Test):
                 self.drop(name, gzip.compress(content) if i == 1 else content)
                 self.same(path, ["explain", name])
             else:
-                self.ask("log", content.decode())
+                self.ask(content.decode())
                 self.same(path, ["explain", "-"], stdin=content)
-        self.ask("log", "hello world")
-        self.same("prose", ["explain", "-"], stdin=b"hello world")
+        self.drop("prose.txt", b"hello world")
+        with open(os.path.join(self.work, "prose.txt"), "wb") as f:
+            f.write(b"hello world")
+        self.same("prose", ["explain", "prose.txt"])
 
     def traces(self):
         for path in sorted(glob.glob(os.path.join(FIXTURES, "traces", "*"))):
@@ -167,9 +170,8 @@ class Same(Test):
             self.same(name, ["replay", name])
         with open(os.path.join(FIXTURES, "traces", "stranded.trace"), "rb") as f:
             content = f.read()
-        for box in ("log", "command"):
-            self.ask(box, content.decode())
-            self.same("a trace that is pasted", ["replay", "-"], stdin=content)
+        self.ask(content.decode())
+        self.same("a trace that is pasted", ["replay", "-"], stdin=content)
 
     def config(self, name, content):
         """A config where the command finds it under this name."""
@@ -185,61 +187,60 @@ class Same(Test):
             small = f.read()
         chips = "[...document.querySelectorAll('.chip')].map(c => c.textContent)"
         self.visit()
-        self.browser.run("$('command').value = 'vllm serve acme/mine'; $('gpu').value = '4090'; 0")
+        self.browser.run("$('input').value = 'vllm serve acme/mine'; $('gpu').value = '4090'; 0")
         self.drop("config.json", small.encode())
         self.config("acme/mine", small)
         self.same("a config that is dropped", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "acme/mine"])
         self.claim("it is shown with its model", "acme/mine" in "".join(self.browser.run(chips)), self.browser.run(chips))
-        self.ask("command", "vllm serve Qwen/Qwen3-32B", "4090")
+        self.ask("vllm serve Qwen/Qwen3-32B", "4090")
         self.same("the next model has its own", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "Qwen/Qwen3-32B"])
-        self.ask("command", "vllm serve acme/other", "4090")
+        self.ask("vllm serve acme/other", "4090")
         self.same("... or none", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "acme/other"])
-        self.browser.run("$('command').value = 'vllm serve acme/mine'; document.querySelector('.chip button').click(); 0")
-        self.wait("$('wait').hidden && !waiting.size")
+        self.browser.run("$('input').value = 'vllm serve acme/mine'; document.querySelector('.chip button').click(); 0")
+        self.settled()
         self.claim("a config can be removed", self.browser.run(chips) == [] and not self.report() and "acme/mine" in self.words()[2], self.words())
-        self.ask("command", "vllm serve " + KNOWN, "4090")
+        self.ask("vllm serve " + KNOWN, "4090")
         self.drop("config.json", small.encode())
         self.same("a model that is known is planned by its own config", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", KNOWN])
         self.claim("until somebody says otherwise", self.browser.run("document.querySelectorAll('#model button').length") == 2, self.words())
         self.browser.run("document.querySelector('#model button').click()")
-        self.wait("$('wait').hidden && !waiting.size")
+        self.settled()
         self.claim("then it is the given one", "small-llama" in self.report() or "2.3" in self.report(), self.words())
         self.visit()
         self.drop("config.json", small.encode())
         self.claim("without a model it waits for the next", len(self.browser.run(chips)) == 1 and "kept" in self.words()[0], self.words())
-        self.ask("command", "vllm serve acme/mine", "4090")
+        self.ask("vllm serve acme/mine", "4090")
         self.same("which it is bound to", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "acme/mine"])
-        self.browser.run("$('log').value = %s; $('log').form.requestSubmit(); 0" % json.dumps(small))
-        self.wait("$('wait').hidden && !waiting.size")
-        self.claim("a config that is pasted as a log is a config", "acme/mine" in self.report(), self.words())
+        self.ask(small, "4090")
+        self.claim("a config that is pasted is a config", "kept" in self.words()[0], self.words())
 
     # ---- as it must be ----
 
     def a_gpu_that_nobody_named_is_asked_for(self):
         self.visit()
         for text in ("vllm serve " + KNOWN, "sglang serve " + KNOWN, KNOWN):
-            self.ask("command", text)
+            self.ask(text)
             self.claim("%s: which GPU?" % text, not self.report() and "Name a GPU" in self.words()[0] and self.link() == "", self.words())
 
     def the_gpu_of_the_file_is_used_and_said(self):
-        self.ask("command", POD)
+        self.ask(POD)
         self.same("a pod", ["plan", "--offline", "--gpu", "NVIDIA-L4", "--", "vllm/vllm-openai:v0.19.1", "--model", KNOWN])
         self.claim("its GPU is said", "NVIDIA-L4" in self.words()[1], self.words())
-        self.ask("command", POD, "h100")
+        self.ask(POD, "h100")
         self.same("the box's GPU goes before it", ["plan", "--offline", "--gpu", "h100", "--", "vllm/vllm-openai:v0.19.1", "--model", KNOWN])
         self.claim("and both are said", "NVIDIA-L4" in self.words()[1] and "h100" in self.words()[1], self.words())
 
     def releases_are_those_of_the_engine(self):
         self.visit()
-        self.ask("command", "sglang serve " + KNOWN, "4090")
+        self.ask("sglang serve " + KNOWN, "4090")
         self.claim("the box is named after the engine", self.browser.run("$('versionName').textContent") == "SGLang release")
         self.browser.run("$('version').value = 'sglang=0.5.20'; 0")
-        self.ask("command", "sglang serve " + KNOWN, "4090")
+        self.ask("sglang serve " + KNOWN, "4090")
         self.same("a release of SGLang", ["plan", "--offline", "--gpu", "4090", "--engine", "sglang=0.5.20", "--", "sglang", "serve", KNOWN])
-        self.ask("command", "vllm serve " + KNOWN, "4090")
+        self.ask("vllm serve " + KNOWN, "4090")
         self.same("a release of another engine's command is not kept", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", KNOWN])
         self.browser.run("$('version').value = 'vllm=0.19.1'; 0")
-        self.ask("command", "vllm serve " + KNOWN, "4090")
+        self.ask("vllm serve " + KNOWN, "4090")
         self.same("a release of vLLM", ["plan", "--offline", "--gpu", "4090", "--engine", "vllm=0.19.1", "--", "vllm", "serve", KNOWN])
         self.browser.run("$('version').value = ''; 0")
 
@@ -250,21 +251,21 @@ class Same(Test):
                  "a comment": "# the password is opensesame\nvllm serve %s\n" % KNOWN}
         for what, text in texts.items():
             self.visit()
-            self.ask("command", text, "4090")
+            self.ask(text, "4090")
             link = urllib.parse.unquote_plus(self.link())
             self.claim("%s: no other text is in the address" % what, not re.search("mysupersecretkey|aHVudGVy|KEYKEY|hunter2|Initech|opensesame|OutOfMemory|curl|kind", link), link)
             self.claim("%s: the command is, of a log nothing" % what, (KNOWN in link) == (what != "a log"), link)
         self.visit()
-        self.ask("command", POD)
+        self.ask(POD)
         first = self.report()
         self.visit(self.link())
         self.claim("a link gives the same plan", self.report() == first and first, self.words())
 
     def the_choice_is_in_the_link(self):
         self.visit()
-        self.ask("command", "vllm serve Qwen/Qwen3-8B --max-model-len 4096\nvllm serve Qwen/Qwen3-32B --max-model-len 8192\n", "h100")
+        self.ask("vllm serve Qwen/Qwen3-8B --max-model-len 4096\nvllm serve Qwen/Qwen3-32B --max-model-len 8192\n", "h100")
         self.browser.run("document.querySelectorAll('#choices button')[1].click()")
-        self.wait("$('wait').hidden && !waiting.size")
+        self.settled()
         second = self.report()
         self.visit(self.link())
         pressed = self.browser.run("[...document.querySelectorAll('#choices button')].map(b => b.getAttribute('aria-pressed'))")
@@ -273,35 +274,80 @@ class Same(Test):
     def other_engines_are_named(self):
         self.visit()
         for text, title in OTHERS.items():
-            self.ask("command", text, "4090")
+            self.ask(text, "4090")
             self.claim("%s is named" % title, not self.report() and title in self.words()[0] and "log" in self.words()[0], self.words())
 
     def nothing_is_left_of_the_question_before(self):
         for text in ("llama-server -m x", "hello", "vllm serve"):
-            self.ask("command", "vllm serve " + KNOWN, "4090")
+            self.ask("vllm serve " + KNOWN, "4090")
             self.claim("a plan has its note and its address", KNOWN in self.words()[2] and self.link() != "", self.words())
-            self.ask("command", text, "4090")
+            self.ask(text, "4090")
             self.claim("%s: both are cleared" % text, self.words()[2] == "" and self.link() == "" and not self.report(), (self.words(), self.link()))
-        self.ask("command", "make && ssh host exec vllm serve m", "4090")
+        self.ask("make && ssh host exec vllm serve m", "4090")
         self.claim("why nothing was found is told in check's words", "was not understood: ssh" in self.words()[0], self.words())
 
-    def the_other_box_is_understood(self):
-        self.ask("command", OOM, "4090")
-        self.same("a log in the box for commands", ["explain", "-"], stdin=OOM.encode())
-        self.claim("it is said to be one", "log" in self.words()[1], self.words())
-        self.ask("command", "$ vllm serve %s\n%s" % (KNOWN, OOM), "4090")
+    def what_it_is_is_said(self):
+        self.ask(OOM, "4090")
+        self.same("a log", ["explain", "-"], stdin=OOM.encode())
+        self.claim("it is said to be one", "Taken for a log" in self.words()[1], self.words())
+        self.ask("$ vllm serve %s\n%s" % (KNOWN, OOM), "4090")
         self.claim("a log with its command is explained", "OUT OF MEMORY" in self.report(), self.words())
         self.wait("!!document.querySelector('#said button')")
         self.browser.run("document.querySelector('#said button').click()")
-        self.wait("$('wait').hidden && !waiting.size")
+        self.settled()
         self.same("and the command is offered", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", KNOWN])
-        self.ask("log", "$ vllm serve %s\n" % KNOWN, "4090")
-        self.same("a command in the box for logs", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", KNOWN])
+        self.claim("a command is said to be one", "Taken for a command" in self.words()[1], self.words())
+        self.browser.run("document.querySelector('#took button').click()")
+        self.settled()
+        self.claim("and can be explained as a log", "Taken for a log" in self.words()[1], self.words())
         self.drop("pod.yaml", POD.encode())
         self.same("a manifest that is dropped", ["plan", "--offline", "--gpu", "4090", "--", "vllm/vllm-openai:v0.19.1", "--model", KNOWN])
         self.browser.run("$('gpu').value = ''; 0")
         self.drop("nothing.log", b"")
         self.claim("an empty file is said to be", "empty" in self.words()[0] and not self.report(), self.words())
+
+
+    def suggestions(self):
+        """The best one stands under the verdict, and can be planned; examples are there to be pressed."""
+        self.visit()
+        self.browser.run("document.querySelector('[data-example]').click()")
+        self.settled()
+        document = self.same("the first example", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "Qwen/Qwen3-32B", "--max-model-len", "32768"])
+        best = self.browser.run("$('best').hidden ? '' : $('bestCommand').textContent")
+        self.claim("the best suggestion is the report's", document and best == document["answers"][0]["command"], best)
+        seen = self.browser.run("$('verdict').textContent")
+        self.claim("the verdict is one sentence with its figures", document and document["why"] in seen, seen)
+        facts = self.browser.run("$('facts').textContent")
+        self.claim("GPU and release say where they come from", "4090 (given)" in facts and "assumed" in facts, facts)
+        self.browser.run("$('bestPlan').click()")
+        self.settled()
+        self.claim("it can be planned", self.browser.run("$('input').value") == best and best.split()[-1] in self.report(), self.words())
+        for number, words in ((1, "SGLang"), (2, "Taken for a log")):
+            self.browser.run("document.querySelectorAll('[data-example]')[%d].click()" % number)
+            self.settled()
+            self.claim("example %d answers" % number, bool(self.report()) and words in self.browser.run("$('facts').textContent + $('took').textContent"), self.words())
+
+    def near_names_are_offered(self):
+        self.visit()
+        self.ask("vllm serve Qwen/Qwen3-8b", "4090")
+        self.claim("a model that is nearly known is offered", KNOWN in self.browser.run("[...document.querySelectorAll('#model button')].map(b => b.textContent)"), self.words())
+        self.browser.run("document.querySelector('#model button').click()")
+        self.settled()
+        self.claim("and planned when it is pressed", "Qwen3-8B" in self.report(), self.words())
+        self.ask("vllm serve " + KNOWN, "RTX 4909")
+        self.claim("so is a GPU", "4090" in self.words()[3] and "oomsight" not in self.words()[3], self.words())
+        for text in ("https://huggingface.co/" + KNOWN, "vllm serve https://huggingface.co/%s" % KNOWN):
+            self.ask(text, "24GB")
+            self.claim("%s is its name, 24GB a size" % text, "Qwen3-8B" in self.report() and "assumed" in self.browser.run("$('facts').textContent"), self.words())
+
+    def messages_stand_under_the_button(self):
+        for width in (390, 1280):
+            self.visit("", width)
+            for text, gpu in (("", ""), ("vllm serve " + KNOWN, ""), ("hello", "4090"), ("vllm serve acme/nobody", "4090"), ("vllm serve " + KNOWN, "RTX 4909")):
+                self.ask(text, gpu)
+                seen = self.browser.run("(() => { const go = document.querySelector('.go').getBoundingClientRect(), all = ['state', 'message', 'model'].map($).filter(e => e.getClientRects().length && e.textContent);"
+                                        " return all.length ? all[0].getBoundingClientRect().top - go.bottom : null; })()")
+                self.claim("at %d px the message for %r on %r is below the button" % (width, text, gpu), seen is not None and 0 <= seen < 60, seen)
 
 
 def main():
@@ -319,7 +365,8 @@ def main():
             test.visit()
             for part in (test.commands, test.manifests, test.logs, test.traces, test.a_config_is_bound_to_the_model_named_then, test.a_gpu_that_nobody_named_is_asked_for,
                          test.the_gpu_of_the_file_is_used_and_said, test.releases_are_those_of_the_engine, test.a_link_holds_the_command_and_nothing_else,
-                         test.the_choice_is_in_the_link, test.other_engines_are_named, test.nothing_is_left_of_the_question_before, test.the_other_box_is_understood):
+                         test.the_choice_is_in_the_link, test.other_engines_are_named, test.nothing_is_left_of_the_question_before, test.what_it_is_is_said,
+                         test.suggestions, test.near_names_are_offered, test.messages_stand_under_the_button):
                 start = time.time()
                 part()
                 print("%5.1f s  %s" % (time.time() - start, part.__name__))

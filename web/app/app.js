@@ -1,4 +1,4 @@
-/* The two boxes: what was pasted or dropped becomes a run of the command in the worker, what it prints becomes the report. Text of
+/* One box: what was pasted or dropped becomes a run of the command in the worker, what it prints becomes the report. Text of
  * strangers is only ever put in as text; the report lives in a frame that has no rights here. */
 'use strict';
 const $ = id => document.getElementById(id);
@@ -71,7 +71,7 @@ function bind(name, text, origin) {
 function unbind(name) {
   if (name === null) loose = null; else configs.delete(name), origins.delete(name);
   tellConfigs();
-  if (name !== null && $('command').value.trim()) return planNow();
+  if (name !== null && $('input').value.trim()) return planNow();
 }
 /* What was given, and how to take it back. */
 function tellConfigs() {
@@ -98,8 +98,8 @@ async function fetchConfig(name) {
       return planNow();
     }
     why = answer.ok ? 'JSON' : String(answer.status);
-  } catch (error) { why = error.message; }
-  $('model').textContent = words('refused', name, why);
+  } catch { /* no answer at all */ }
+  $('model').textContent = why ? words('refused', name, why) : words('noNetwork');
 }
 function button(text, act) {
   const made = document.createElement('button');
@@ -123,7 +123,29 @@ function tellModel(name) {
     return;
   }
   note.textContent = words('unknown', name) + ' ';
+  meant(note, nearest(name, [...known]), name);
   if (isHubName(name)) note.append(words('or') + ' ', button(words('fetch'), () => fetchConfig(name)));
+}
+/* Letters to change from one to the other; more than `most` are not counted. */
+function distance(a, b, most) {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+    row = next;
+  }
+  return row[b.length];
+}
+const plain = name => name.toLowerCase().replace(/[^a-z0-9]|nvidia|geforce|rtx|tesla/g, '');
+/* Up to three names that are nearly this one. */
+function nearest(name, list) {
+  const asked = plain(name).slice(0, 80), most = asked.length < 4 ? 1 : Math.min(3, Math.max(2, asked.length >> 2));
+  return list.map(one => [distance(asked, plain(one), most), one]).filter(([far]) => far <= most).sort((a, b) => a[0] - b[0]).slice(0, 3).map(([, one]) => one);
+}
+/* They are offered; one that is pressed takes the place of the wrong one. */
+function meant(note, list, name, box = $('input')) {
+  if (list.length) note.append(words('nearest') + ' ', ...list.flatMap(one => [button(one, () => { box.value = box.value.replace(name, one); planNow(); }), ' ']));
 }
 
 /* ---- showing ---- */
@@ -136,10 +158,10 @@ function showProgress(read, size) {
 }
 function begin() {
   if (waiting.size) stop(); /* whoever asked before is answered with nothing */
-  $('answerTitle').hidden = false;
-  for (const id of ['message', 'report', 'acts', 'choices', 'said']) $(id).hidden = true;
-  $('model').textContent = '';
-  setLink(null);
+  for (const id of ['message', 'report', 'acts', 'choices', 'said', 'took', 'best', 'answer']) $(id).hidden = true;
+  for (const id of ['model', 'verdict', 'facts']) $(id).textContent = '';
+  delete document.body.dataset.answered;
+  told = null;
   $('progress').removeAttribute('value');
   $('wait').hidden = false;
   showState(words('working'));
@@ -150,15 +172,25 @@ function end(mine, result, share) {
   $('wait').hidden = true;
   if (!result) return showState(words('stopped'));
   const failed = !result.out;
+  if (!share || failed) setLink(null);
+  if (failed) return showFailure(result);
   $('message').hidden = !result.err;
   $('message').textContent = result.err.trim();
-  showState(failed ? '' : words('done', Math.max(1, Math.round(result.ms))));
-  if (failed) { if (!result.err) $('message').hidden = false, $('message').textContent = 'exit ' + result.code; return; }
-  showReport(result.out);
-  $('acts').hidden = false;
+  showState(words('done', Math.max(1, Math.round(result.ms))));
+  document.body.dataset.answered = '1';
+  for (const id of ['answer', 'acts']) $(id).hidden = false;
   $('link').hidden = !share;
-  const top = $('answer').getBoundingClientRect().top;
-  if (top < 0 || top > innerHeight / 2) $('answer').scrollIntoView({ block: 'start' }); /* on a phone it lies below both boxes */
+  $('link').open = false;
+  showReport(result.out);
+}
+/* What the command says of its options and folders is said in the words of this page. */
+function showFailure(result) {
+  const err = result.err.trim(), gpu = /no GPU is called '(.*?)'/.exec(err);
+  showState('');
+  if (/not in the Hugging Face cache|no such directory|not the name of a model/.test(err) && $('model').textContent) return;
+  $('message').hidden = false;
+  $('message').textContent = gpu ? words('noGpu', gpu[1]) + ' ' : err.replace(/^oomsight( \w+)?: /, '') || 'exit ' + result.code;
+  if (gpu) { meant($('message'), nearest(gpu[1], [...$('gpus').options].map(option => option.value)), gpu[1], $('gpu')); $('gpu').focus(); }
 }
 /* A line above the answer: what the text was taken for, whose GPU it is. */
 function say(text) {
@@ -169,25 +201,63 @@ function say(text) {
 function giveUp(mine, text) {
   if (mine !== turn) return;
   $('wait').hidden = true;
+  setLink(null);
   showState(text);
 }
-let saved = null;
+let saved = null, told = null, asked = false; /* the verdict that is shown; whether somebody pressed the button */
 function showReport(html) {
   const theme = document.documentElement.dataset.theme;
-  const tail = '<script>new ResizeObserver(() => parent.postMessage({ height: document.documentElement.scrollHeight }, "*")).observe(document.body)</scr' + 'ipt>';
   const frame = $('report').cloneNode(); /* a new one: Chromium 156 leaves a frame blank that was hidden and gets another document */
   frame.hidden = false;
   frame.title = words('report');
-  frame.style.height = '900px';
-  frame.srcdoc = (theme ? html.replace('<html', '<html data-theme="' + theme + '"') : html) + tail;
+  frame.style.height = '320px';
+  frame.srcdoc = (theme ? html.replace('<html', '<html data-theme="' + theme + '"') : html) + TAIL;
   $('report').replaceWith(frame);
   if (saved) URL.revokeObjectURL(saved);
   saved = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
   $('save').href = saved;
+  const data = /<script[^>]*type="application\/json"[^>]*>([^]*?)<\/script>/.exec(html);
+  try { showBest(JSON.parse(data[1]).documents[0]); } catch { /* a replay has none */ }
 }
+/* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, as a frame that is out of sight is not
+ * drawn. One button for the colours is enough. */
+const TAIL = '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
+  ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].map(n => n.textContent.trim()).filter(Boolean).join(" ").replace(/ ([:,])/g, "$1") : "",' +
+  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt><style>#theme { display: none }</style>';
 addEventListener('message', event => {
-  if (event.source === $('report').contentWindow && event.data && event.data.height > 0) $('report').style.height = Math.min(event.data.height + 4, 40000) + 'px';
+  const data = event.data;
+  if (event.source !== $('report').contentWindow || !data || !(data.height > 0)) return;
+  $('report').style.height = Math.min(data.height, 40000) + 'px';
+  if (told || typeof data.title !== 'string' || typeof data.why !== 'string') return;
+  showVerdict(data.title, data.why, /\b(good|bad|warn)\b/.exec(data.kind));
 });
+/* The answer in one sentence, for everybody who does not look into the frame; it is read out, and Tab goes on from it. */
+function showVerdict(title, why, kind) {
+  told = (title + (why ? (title.includes(':') ? '. ' : ': ') + why : '')).slice(0, 600);
+  $('verdict').textContent = told;
+  $('verdict').className = kind ? kind[0] : '';
+  document.title = title.slice(0, 80) + ' - oomsight';
+  $('save').download = 'oomsight-' + (title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '').slice(0, 60).toLowerCase() || 'report') + '.html';
+  if (asked) $('verdict').focus({ preventScroll: true });
+  asked = false;
+  const { top, bottom } = $('verdict').getBoundingClientRect();
+  if (top < 0 || bottom > innerHeight || innerWidth <= 600) $('verdict').scrollIntoView({ block: 'start' });
+}
+/* GPU, engine and model with where each comes from; the first suggestion as a command to copy or to plan. */
+function showBest(doc) {
+  const assumed = (doc.assumed || []).join('; '), mark = (what, sure) => what + ' (' + words(sure) + ')', facts = [];
+  if (doc.gpu && doc.gpu.name) facts.push(mark(doc.gpu.name, doc.schema !== 'oomsight.plan/1' ? 'fromText' : /card of that size|no --gpu/.test(assumed) ? 'fromUs' : $('gpu').value.trim() ? 'fromYou' : 'fromText'));
+  if (doc.engine && doc.engine.name && doc.engine.version)
+    facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : assumed.includes('newest known') ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
+  $('facts').replaceChildren(...facts.map(text => { const chip = document.createElement('span'); chip.className = 'chip fact'; chip.textContent = text; return chip; }));
+  const first = (doc.answers || [])[0] || (doc.fixes || [])[0], works = doc.verdict === 'fits';
+  $('best').hidden = !first || works;
+  if (!first || works) return;
+  const line = first.command || (first.change || []).map(quoted).join(' ');
+  $('bestCommand').textContent = line;
+  $('bestPlan').hidden = !first.command;
+  $('bestCost').textContent = first.gives_up ? words('givesUp', first.gives_up) : '';
+}
 const LANGUAGE = () => ['--lang', language ? 'zh' : 'en'];
 
 /* ---- what is it? ---- */
@@ -197,27 +267,34 @@ async function whatIs(input) {
   if (!seen) return null;
   try { return JSON.parse(seen.out); } catch { return { kind: 'log', engine: null }; } /* unreadable: its own command says why */
 }
-/* A text of one of the boxes, or a file: answered by what it is, wherever it was put. */
-async function answer(input, box, chosen = 0) {
+/* A text of the box, or a file: answered by what it is, or by what somebody says it is. */
+async function answer(input, chosen = 0, as = null) {
   const mine = begin();
-  shown = () => answer(input, box, chosen);
+  shown = () => answer(input, chosen, as);
   const seen = await whatIs(input);
   if (!seen || mine !== turn) return end(mine, null);
-  const text = typeof input === 'string' ? input : seen.kind === 'command' || seen.kind === 'config' ? await input.text() : null;
+  const kind = as || seen.kind, isText = typeof input === 'string';
+  const text = isText ? input : kind === 'command' || kind === 'config' ? await input.text() : null;
   if (mine !== turn) return;
-  switch (seen.kind) {
-    case 'empty': return giveUp(mine, words(typeof input === 'string' ? 'nothing' : 'emptyFile'));
-    case 'config': return takeConfig(text);
+  switch (kind) {
+    case 'empty': return giveUp(mine, words(isText ? 'nothing' : 'emptyFile'));
+    case 'config': return takeConfig(text, isText);
     case 'other': return giveUp(mine, words('other', seen.engine));
-    case 'trace': return replay(mine, input);
+    case 'trace': tookFor('aTrace'); return replay(mine, input);
     case 'command':
-      if (box !== 'command') { $('command').value = text; if (box === 'log') $('log').value = ''; say(words('isCommand')); }
-      return plan(mine, text, seen.engine, chosen);
+      if (!isText && text.length < LARGE) $('input').value = text;
+      tookFor('aCommand', 'asLog', () => answer(input, 0, 'log'));
+      return plan(mine, text, chosen);
     case 'log':
-      if (box === 'command') { $('log').value = text; $('command').value = ''; say(words('isLog')); }
-      return explain(mine, [input], box === 'command' ? text : null);
-    default: return box === 'command' ? plan(mine, text, null, chosen) : explain(mine, [input]);
+      tookFor('aLog', ...(as ? [] : ['asCommand', () => answer(input, 0, 'command')]));
+      return explain(mine, [input], isText ? text : null);
+    default: return isText ? plan(mine, text, chosen, 'nothingSeen') : explain(mine, [input]);
   }
+}
+/* What it was taken for, and a button for who knows better. */
+function tookFor(what, other, act) {
+  $('took').replaceChildren(words('took', words(what)) + ' ', ...(other ? [button(words(other), act)] : []));
+  $('took').hidden = false;
 }
 
 /* ---- plan ---- */
@@ -280,7 +357,7 @@ function offer(commands, chosen) {
     const one = button((found.name || found.kind) + ': ' + (found.model || i + 1), () => {
       const mine = begin();
       extra = null;
-      shown = () => answer($('command').value, 'command', i);
+      shown = () => answer(question(), i);
       offer(commands, i);
       planOne(mine, commands, i);
     });
@@ -288,28 +365,48 @@ function offer(commands, chosen) {
     group.append(one);
   });
 }
-async function plan(mine, text, engine, chosen) {
+async function plan(mine, text, chosen, none = 'noCommand') {
   const found = await commandsIn(text, $('gpu').value.trim());
   if (!found || mine !== turn) return end(mine, null);
   const commands = found.commands;
-  if (!commands.length) return giveUp(mine, [words('noCommand'), ...found.not_looked_at.map(gap => gap.problem)].join(' '));
+  if (!commands.length) return giveUp(mine, [words(none), ...found.not_looked_at.map(gap => gap.problem)].join(' '));
   const one = Math.min(chosen, commands.length - 1);
   offer(commands, one);
   await planOne(mine, commands, one);
 }
-const planNow = (chosen = 0) => answer($('command').value, 'command', chosen);
+/* ---- the box, or a paste that is too long for one ---- */
+const LARGE = 200000; /* more freezes a text box */
+let held = null;
+function hold(text) {
+  held = text === null ? null : new File([text], 'pasted.txt');
+  $('input').value = '';
+  const remove = button('\u00d7', () => hold(null)), chip = document.createElement('span');
+  $('held').hidden = held === null;
+  if (held === null) return;
+  const name = words('held', (held.size / 1e6).toFixed(1));
+  remove.setAttribute('aria-label', words('remove', name));
+  chip.className = 'chip';
+  chip.append(name + ' ', remove);
+  $('held').replaceChildren(chip);
+}
+/* The address of a model's page is its name. */
+const tidy = text => text.length < 2000 ? text.replace(/https?:\/\/(?:www\.)?huggingface\.co\/([\w.-]+\/[\w.-]+)(?:\/tree\/[\w.-]+)?\/?(?=$|[\s'"])/g, '$1') : text;
+const question = () => held || tidy($('input').value);
+const planNow = (chosen = 0) => answer(question(), chosen);
 
 /* ---- links: the commands that were recognised, never the text they stood in ---- */
 const LINK_MOST = 6000;
 function quoted(word) { return /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'"; }
 const lineOf = found => { const list = commandOf(found.plan); return list.length === 1 ? list[0] : list.map(quoted).join(' '); };
 const LINK_OPTIONS = ['gpu', 'engine', 'gpu-total', 'gpu-used', 'gpu-cc', 'host-ram'];
-/* The address of a question; null: there is none. */
+/* The address of a question; null: there is none. Each plan is a step of the history, and so is what comes after it. */
 function setLink(parts) {
   const kept = new URLSearchParams(parts || {});
   if (language) kept.set('lang', 'zh');
   if (new URLSearchParams(location.hash.slice(1)).has('embed')) kept.set('embed', '');
-  try { history.replaceState(null, '', location.pathname + location.search + (String(kept) ? '#' + kept : '')); } catch { /* a page from a file may not */ }
+  const now = new URLSearchParams(location.hash.slice(1)), hash = String(kept) ? '#' + kept : '';
+  if (hash === (String(now) ? '#' + now : '')) return;
+  try { history[now.get('c') ? 'pushState' : 'replaceState'](null, '', location.pathname + location.search + hash); } catch { /* a page from a file may not */ }
 }
 async function keepInLink(commands, chosen, options) {
   const lines = commands.filter(found => found.plan).map(lineOf), all = lines.join('\n').length < LINK_MOST;
@@ -320,12 +417,14 @@ async function keepInLink(commands, chosen, options) {
   for (const name of LINK_OPTIONS) if (options[name]) parts[name] = options[name];
   if (all && index) parts.n = index;
   setLink(parts);
+  $('linkText').textContent = Object.entries(parts).map(([name, value]) => (name === 'c' ? '' : name + ': ') + value).join('\n');
 }
 function fromLink() {
   const parts = new URLSearchParams(location.hash.slice(1));
   if (parts.get('lang')) setLanguage(parts.get('lang'));
   if (!parts.get('c')) return false;
-  $('command').value = parts.get('c');
+  hold(null);
+  $('input').value = parts.get('c');
   $('gpu').value = parts.get('gpu') || '';
   const release = parts.get('engine') || (parts.get('vllm') ? 'vllm=' + parts.get('vllm') : '');
   const valid = /^[a-z]+=[\w.]+$/.test(release);
@@ -352,7 +451,7 @@ async function explain(mine, list, text) {
   for (const c of found.commands.filter(c => c.plan).slice(0, 3)) {
     const line = lineOf(c);
     say(words('inLog'));
-    $('said').append(' ', button(words('planGo') + ': ' + line.slice(0, 80), () => { $('command').value = line; planNow(); }));
+    $('said').append(' ', button(words('planGo') + ': ' + line.slice(0, 80), () => { hold(null); $('input').value = line; planNow(); }));
   }
 }
 async function replay(mine, input) {
@@ -362,10 +461,11 @@ async function replay(mine, input) {
 
 /* ---- what people do ---- */
 /* A config is for the model that is named now; without one, for the next. */
-async function takeConfig(text) {
+async function takeConfig(text, pasted) {
   const mine = begin();
   loose = text;
-  const command = $('command').value;
+  if (pasted) $('input').value = '';
+  const command = $('input').value;
   const found = command.trim() ? await check(command, '') : null;
   if (mine !== turn) return;
   tellConfigs();
@@ -374,42 +474,66 @@ async function takeConfig(text) {
     return planNow(Math.max(chosen, 0));
   }
   giveUp(mine, words('keptConfig'));
-  $('command').focus();
+  $('input').focus();
 }
 async function take(list) {
   const files = [...list];
-  if (files.length < 2) return files.length ? answer(files[0], 'file') : undefined;
+  if (files.length < 2) return files.length ? answer(files[0]) : undefined;
   const mine = begin();
   shown = () => take(files);
   return explain(mine, files);
 }
-$('plan').addEventListener('submit', event => { event.preventDefault(); planNow(); });
-$('explain').addEventListener('submit', event => { event.preventDefault(); answer($('log').value, 'log'); });
-$('command').addEventListener('input', () => { extra = null; });
-for (const id of ['command', 'log']) $(id).addEventListener('keydown', event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit(); });
-$('file').addEventListener('change', event => { const files = [...event.target.files]; event.target.value = ''; take(files); });
-$('config').addEventListener('change', async event => {
-  const file = event.target.files[0];
-  event.target.value = ''; /* the same file may be chosen again after it was removed */
-  if (!file) return;
-  const text = file.size < CONFIG_MOST ? await file.text() : '', seen = await whatIs(text);
-  if (seen && seen.kind === 'config') return takeConfig(text);
-  $('model').textContent = words('notConfig', file.name);
+$('ask').addEventListener('submit', event => { event.preventDefault(); asked = true; planNow(); });
+$('input').addEventListener('input', () => { extra = null; if (held) { const typed = $('input').value; hold(null); $('input').value = typed; } });
+$('input').addEventListener('keydown', event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit(); });
+$('input').addEventListener('paste', event => {
+  const text = event.clipboardData ? event.clipboardData.getData('text') : '';
+  if (text.length < LARGE) return;
+  event.preventDefault();
+  hold(text);
+  asked = true;
+  planNow();
 });
+$('file').addEventListener('change', event => { const files = [...event.target.files]; event.target.value = ''; asked = true; take(files); });
+const EXAMPLES = [['vllm serve Qwen/Qwen3-32B --max-model-len 32768', '4090'], ['python -m sglang.launch_server --model-path Qwen/Qwen3-8B --context-length 32768', 'L4'],
+  ["ValueError: To serve at least one request with the models's max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (11.32 GiB). Based on the available memory, the estimated maximum model length is 92720.", '']];
+for (const one of document.querySelectorAll('[data-example]')) one.addEventListener('click', () => {
+  hold(null);
+  [$('input').value, $('gpu').value] = EXAMPLES[one.dataset.example];
+  $('version').value = '';
+  extra = null;
+  $('ask').requestSubmit();
+});
+async function copy(text) {
+  try { await navigator.clipboard.writeText(text); showState(words('copied')); } catch { showState(text); }
+}
+$('bestCopy').addEventListener('click', () => copy($('bestCommand').textContent));
+$('bestPlan').addEventListener('click', () => { hold(null); $('input').value = $('bestCommand').textContent; $('ask').requestSubmit(); });
+$('linkCopy').addEventListener('click', () => copy(location.href));
 addEventListener('dragover', event => { event.preventDefault(); document.body.classList.add('over'); });
 addEventListener('dragleave', event => { if (!event.relatedTarget) document.body.classList.remove('over'); });
-addEventListener('drop', event => { event.preventDefault(); document.body.classList.remove('over'); take(event.dataTransfer.files); });
+addEventListener('drop', event => { event.preventDefault(); document.body.classList.remove('over'); asked = true; take(event.dataTransfer.files); });
 $('stop').addEventListener('click', () => { stop(); end(turn, null); });
-$('language').addEventListener('click', () => { setLanguage(language ? 'en' : 'zh'); showReleases(); tellConfigs(); if (shown && !$('report').hidden) shown(); });
+/* Kept for the next visit, where the browser allows it. */
+const kept = { get: name => { try { return localStorage.getItem('oomsight-' + name); } catch { return null; } },
+  set: (name, value) => { try { localStorage.setItem('oomsight-' + name, value); } catch { /* then not */ } } };
+$('language').addEventListener('click', () => {
+  setLanguage(language ? 'en' : 'zh');
+  kept.set('language', language ? 'zh' : 'en');
+  showReleases(); tellConfigs();
+  if (shown && !$('answer').hidden) shown();
+});
 $('theme').addEventListener('click', () => {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.dataset.theme = dark ? 'light' : 'dark';
-  if (shown && !$('report').hidden) shown();
+  kept.set('theme', document.documentElement.dataset.theme);
+  if (shown && !$('answer').hidden) shown();
 });
-$('link').addEventListener('click', async () => {
-  try { await navigator.clipboard.writeText(location.href); showState(words('copied')); } catch { showState(location.href); }
+addEventListener('popstate', () => {
+  const n = linkChoice();
+  if (fromLink()) return planNow(n);
+  begin(); $('wait').hidden = true; showState('');
 });
-addEventListener('hashchange', () => { const n = linkChoice(); if (fromLink()) planNow(n); });
 
 async function lists() {
   const [gpus, listed] = await Promise.all([run(['gpus', '--json']), run(['engines', '--json'])]);
@@ -427,7 +551,7 @@ async function lists() {
 /* ---- releases: those of the command's engine, and of the others for a translation ---- */
 let engines = [];   /* of `oomsight engines` */
 let engine = null;  /* of the last command */
-const titleOf = name => (engines.find(one => one.engine === name) || { title: name }).title;
+const titleOf = name => (engines.find(one => one.engine === name) || { title: { vllm: 'vLLM', sglang: 'SGLang' }[name] || name }).title;
 function showReleases() {
   const box = $('version'), chosen = box.value;
   $('versionName').textContent = engine ? words('versionOf', titleOf(engine)) : words('versionLabel');
@@ -463,7 +587,9 @@ function embed() {
 }
 const ready = (async () => {
   embed();
-  setLanguage((navigator.language || '').startsWith('zh') ? 'zh' : 'en');
+  setLanguage(kept.get('language') || ((navigator.language || '').startsWith('zh') ? 'zh' : 'en'));
+  if (/^(dark|light)$/.test(kept.get('theme'))) document.documentElement.dataset.theme = kept.get('theme');
+  if (location.protocol === 'file:') return showState(words('serve'));
   start();
   names = catalogue();
   const n = linkChoice();
