@@ -63,12 +63,12 @@ def mark(source):
 
 
 def device_rows(gpus):
-    yield "| GPU | name | compute capability | SMs | total GiB | context MiB |"
-    yield "| --- | --- | --- | ---: | ---: | ---: |"
+    yield "|GPU|name|compute capability|SMs|total GiB|context MiB|"
+    yield "|---|---|---|---:|---:|---:|"
     for gpu in gpus:
         name = gpu["name"].replace("NVIDIA ", "") + (f" ({gpu['variant']})" if "variant" in gpu else "")
-        yield (f"| {name} | `{gpu['aliases'][0]}` | {gpu['compute_capability']} | {gpu['sms']} "
-               f"| {mark(gpu['total_source'])}{gib(gpu['total_bytes'])} | {mark(gpu['context_source'])}{gpu['context_bytes'] // MIB} |")
+        yield (f"|{name}|`{gpu['aliases'][0]}`|{gpu['compute_capability']}|{gpu['sms']}"
+               f"|{mark(gpu['total_source'])}{gib(gpu['total_bytes'])}|{mark(gpu['context_source'])}{gpu['context_bytes'] // MIB}|")
 
 
 def page(gpus):

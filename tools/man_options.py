@@ -102,6 +102,7 @@ def index(help_text, commands):
     lines = ["# Commands", "", "What `oomsight COMMAND --help` prints, and the manual pages (`man oomsight-plan`).", "", "| command | what it does |", "| --- | --- |"]
     lines += ["| [`%s`](%s.md) | %s |" % (command, command, escaped(sentence(summary))) for command, summary in commands]
     return "\n".join(lines + ["", *prose(" ".join(codes.split())), "", "`dryrun` and `run` return the exit code of the engine.", "",
+                              "A size needs its unit: `23.5GiB`, `24GB`; plain bytes from 1 MiB on.", "",
                               "`--json` prints JSON: [formats](../formats/README.md).", ""])
 
 
