@@ -55,7 +55,6 @@ struct oos_collector {
     char file[FILE_NAME_BYTES];
     uint64_t reported;
     uint64_t closed_line; /* of the message that closed the open incident's traceback */
-    size_t serve_signal;  /* index of "setup.serve" */
     size_t user_signal;   /* index of "user.text" */
     uint64_t user_line;   /* the last line that logs a request */
     uint64_t user_until;  /* the last line that a user wrote */
@@ -129,7 +128,6 @@ oomsight_status oos_collector_create(const oos_signals *signals, oos_bench *benc
     c->signals = signals;
     c->bench = bench;
     c->time = OOS_TIME_NONE;
-    c->serve_signal = oos_signals_find(signals, "setup.serve");
     c->user_signal = oos_signals_find(signals, "user.text");
     c->on_incident = on_incident;
     c->context = context;
@@ -403,6 +401,12 @@ static void take_text(oos_collector *c, const oos_capture *capture)
         if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
             *fields[i].to = keep_string(c->history_strings, capture->text, ARGS_MAX_BYTES);
     if (c->is_open) c->open.setup = c->history.setup;
+}
+
+/* "setup.serve", or that of one engine: "setup.serve.NAME". */
+static bool is_start(const oos_signal *signal)
+{
+    return strncmp(signal->id, "setup.serve", 11) == 0;
 }
 
 /* A command may go on over lines, and may be YAML or Python. */
@@ -832,7 +836,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_ENGINE:
     case OOS_SIGNAL_HINT:
     case OOS_SIGNAL_SETUP:
-        if (index == c->serve_signal) take_command(c, it);
+        if (is_start(signal)) take_command(c, it);
         oos_set_add(&c->history.signals, index);
         if (c->is_open) oos_set_add(&c->open.signals, index);
         take_captures(c, it, &match, false);

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "explain/grammar.h"
 #include "facts/data.h"
+#include "facts/engine.h"
 #include "base/table.h"
 
 typedef struct literal {
@@ -131,6 +132,23 @@ out:
     return status;
 }
 
+/* An engine may bring lines of its own: data/engines/NAME/signals.json. */
+static oomsight_status extend_by_engines(oos_arena *arena, const char *data_dir, json_t *list,
+                                         oomsight_error *reterr)
+{
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
+        const char *path = oos_arena_format(arena, "engines/%s/signals.json", oos_engine_list[i].name);
+        oos_view bytes;
+        json_t *root;
+        if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the signals");
+        if (oos_data_read(arena, data_dir, path, &bytes, NULL) != OOMSIGHT_OK) continue;
+        OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+        if (json_array_extend(list, json_object_get(root, "signals")))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of signals in %s", path);
+    }
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_signals *ret_signals,
                                  oomsight_error *reterr)
 {
@@ -144,6 +162,7 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     json_t *list = json_object_get(root, "signals");
     if (json_array_extend(list, json_object_get(places, "signals")))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of templates");
+    OOS_TRY(extend_by_engines(arena, data_dir, list, reterr));
     size_t const count = json_array_size(list);
     if (count == 0 || count > OOS_SIGNALS_MAX) {
         oos_fail(reterr, OOMSIGHT_MALFORMED, "%zu signals, between 1 and %d are possible", count,
