@@ -115,7 +115,8 @@ if command -v dh >/dev/null && command -v dpkg-buildpackage >/dev/null; then
     claim "its Python package answers" env PYTHONPATH="$work/debroot/usr/lib/python3/dist-packages" OOMSIGHT_COMMAND="$work/debroot/usr/bin/oomsight" "$python" -c \
         'import oomsight; assert oomsight.plan("vllm serve Qwen/Qwen3-8B", gpu="h100", hub=False)'
     unset LD_LIBRARY_PATH
-    if command -v lintian >/dev/null; then claim "lintian has no error" lintian --allow-root --fail-on error --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "$work"/*.deb # there is no address yet; fi
+    # The maintainers have no address yet.
+    if command -v lintian >/dev/null; then claim "lintian has no error" lintian --allow-root --fail-on error --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "$work"/*.deb; fi
 else echo "skip the Debian source package: no debhelper"; fi
 echo "installs: $shown claims hold, $failed do not, $SECONDS s"
 [ "$failed" -eq 0 ]
