@@ -318,7 +318,12 @@ class Same(Test):
         seen = self.browser.run("$('verdict').textContent")
         self.claim("the verdict is one sentence with its figures", document and document["why"] in seen, seen)
         facts = self.browser.run("$('facts').textContent")
-        self.claim("GPU and release say where they come from", "4090 (given)" in facts and "assumed" in facts, facts)
+        self.claim("GPU and release say where they come from", "4090 (given)" in facts and "0.32.0 (assumed)" in facts, facts)
+        self.ask(POD)
+        facts = self.browser.run("$('facts').textContent")
+        self.claim("so do those of a file", "L4 (from the text)" in facts and "0.19.1 (from the text)" in facts, facts)
+        self.browser.run("document.querySelector('[data-example]').click()")
+        self.settled()
         self.browser.run("$('bestPlan').click()")
         self.settled()
         self.claim("it can be planned", self.browser.run("$('input').value") == best and best.split()[-1] in self.report(), self.words())
@@ -326,6 +331,8 @@ class Same(Test):
             self.browser.run("document.querySelectorAll('[data-example]')[%d].click()" % number)
             self.settled()
             self.claim("example %d answers" % number, bool(self.report()) and words in self.browser.run("$('facts').textContent + $('took').textContent"), self.words())
+
+        self.claim("the verdict is that of the last question", "92720" in self.report() and "start" not in self.browser.run("$('verdict').textContent").split(":")[0].replace("Not started", ""), self.browser.run("$('verdict').textContent"))
 
     def near_names_are_offered(self):
         self.visit()

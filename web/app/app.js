@@ -161,7 +161,7 @@ function begin() {
   for (const id of ['message', 'report', 'acts', 'choices', 'said', 'took', 'best', 'answer']) $(id).hidden = true;
   for (const id of ['model', 'verdict', 'facts']) $(id).textContent = '';
   delete document.body.dataset.answered;
-  told = null;
+  told = undefined; /* the frame before may still speak */
   $('progress').removeAttribute('value');
   $('wait').hidden = false;
   showState(words('working'));
@@ -204,7 +204,7 @@ function giveUp(mine, text) {
   setLink(null);
   showState(text);
 }
-let saved = null, told = null, asked = false; /* the verdict that is shown; whether somebody pressed the button */
+let saved = null, told = null, asked = false; /* the verdict that is shown, null: it is waited for; whether somebody pressed the button */
 function showReport(html) {
   const theme = document.documentElement.dataset.theme;
   const frame = $('report').cloneNode(); /* a new one: Chromium 156 leaves a frame blank that was hidden and gets another document */
@@ -213,6 +213,7 @@ function showReport(html) {
   frame.style.height = '320px';
   frame.srcdoc = (theme ? html.replace('<html', '<html data-theme="' + theme + '"') : html) + TAIL;
   $('report').replaceWith(frame);
+  told = null;
   if (saved) URL.revokeObjectURL(saved);
   saved = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
   $('save').href = saved;
@@ -222,17 +223,18 @@ function showReport(html) {
 /* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, as a frame that is out of sight is not
  * drawn. One button for the colours is enough. */
 const TAIL = '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
-  ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].map(n => n.textContent.trim()).filter(Boolean).join(" ").replace(/ ([:,])/g, "$1") : "",' +
+  ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
   ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt><style>#theme { display: none }</style>';
 addEventListener('message', event => {
   const data = event.data;
   if (event.source !== $('report').contentWindow || !data || !(data.height > 0)) return;
   $('report').style.height = Math.min(data.height, 40000) + 'px';
-  if (told || typeof data.title !== 'string' || typeof data.why !== 'string') return;
+  if (told !== null || typeof data.title !== 'string' || typeof data.why !== 'string') return;
   showVerdict(data.title, data.why, /\b(good|bad|warn)\b/.exec(data.kind));
 });
 /* The answer in one sentence, for everybody who does not look into the frame; it is read out, and Tab goes on from it. */
 function showVerdict(title, why, kind) {
+  title = title.replace(/^[A-Z][A-Z', ]{3,}(?=:|$)/, head => head[0] + head.slice(1).toLowerCase()); /* a sentence, not a sign */
   told = (title + (why ? (title.includes(':') ? '. ' : ': ') + why : '')).slice(0, 600);
   $('verdict').textContent = told;
   $('verdict').className = kind ? kind[0] : '';
@@ -246,9 +248,9 @@ function showVerdict(title, why, kind) {
 /* GPU, engine and model with where each comes from; the first suggestion as a command to copy or to plan. */
 function showBest(doc) {
   const assumed = (doc.assumed || []).join('; '), mark = (what, sure) => what + ' (' + words(sure) + ')', facts = [];
-  if (doc.gpu && doc.gpu.name) facts.push(mark(doc.gpu.name, doc.schema !== 'oomsight.plan/1' ? 'fromText' : /card of that size|no --gpu/.test(assumed) ? 'fromUs' : $('gpu').value.trim() ? 'fromYou' : 'fromText'));
+  if (doc.gpu && doc.gpu.name) facts.push(mark(doc.gpu.name, doc.schema !== 'oomsight.plan/1' ? 'fromText' : $('gpu').value.trim() && assumed.includes($('gpu').value.trim()) ? 'fromUs' : $('gpu').value.trim() ? 'fromYou' : 'fromText'));
   if (doc.engine && doc.engine.name && doc.engine.version)
-    facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : assumed.includes('newest known') ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
+    facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : (doc.assumed || []).some(one => one.includes(' ' + doc.engine.version) && !one.includes('image')) ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
   $('facts').replaceChildren(...facts.map(text => { const chip = document.createElement('span'); chip.className = 'chip fact'; chip.textContent = text; return chip; }));
   const first = (doc.answers || [])[0] || (doc.fixes || [])[0], works = doc.verdict === 'fits';
   $('best').hidden = !first || works;
