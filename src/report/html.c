@@ -119,15 +119,6 @@ static void put_report(oos_text *text, parts *p)
     oos_html_put_page(text, &whole);
 }
 
-static void put_about(oos_text *about, const char *key, const char *value)
-{
-    oos_json_writer w = {.text = about};
-    if (about->len) oos_text_put(about, ",");
-    oos_json_begin_object(&w);
-    oos_json_field_str(&w, key, value);
-    oos_json_end_object(&w);
-}
-
 /* What the document has no words for: the reason behind the headline, and the trade-off of each fix. */
 static void put_plan_about(oos_text *about, const oos_plan *plan, const char *model)
 {
@@ -190,6 +181,19 @@ static void take_pairs(parts *p, const oos_advice *list, size_t count)
     }
 }
 
+/* The title, and in words where it happened. */
+static void put_incident_about(oos_text *about, const oos_explain_page *page, const oos_incident *incident)
+{
+    oos_json_writer w = {.text = about};
+    bool const refused =
+        incident->phase == OOS_PHASE_KV_SIZING || incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK;
+    if (about->len) oos_text_put(about, ",");
+    oos_json_begin_object(&w);
+    oos_json_field_str(&w, "title", oos_report_incident_title(page, incident));
+    oos_json_field_str(&w, "where", refused || !incident->is_oom ? "" : oos_report_where(incident->phase));
+    oos_json_end_object(&w);
+}
+
 void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
                              const oomsight_render_params *params)
 {
@@ -204,7 +208,7 @@ void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
     oos_report_explain_text(page, &style);
     for (size_t i = 0; i < page->explanation->count; i++) {
         const oos_kb_record *record = page->explanation->incidents[i].record;
-        put_about(&p.about, "title", oos_report_incident_title(page, &page->explanation->incidents[i]));
+        put_incident_about(&p.about, page, &page->explanation->incidents[i]);
         if (!record) continue;
         take_pairs(&p, record->fixes, record->fix_count);
         take_pairs(&p, record->dead_ends, record->dead_end_count);
