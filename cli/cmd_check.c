@@ -8,9 +8,10 @@ static int answer(const cli_options *given, const oomsight_check *check)
     oomsight_status const status = oomsight_check_render(check, &given->render, &text, &error);
     int const code = output_give(given, status, text, &error);
     if (code != EXIT_FITS) return code;
-    if (oomsight_check_failing(check)) return EXIT_DOES_NOT_FIT;
-    if (given->strict && oomsight_check_doubtful(check)) return EXIT_DOES_NOT_FIT;
-    return oomsight_check_unplanned(check) ? EXIT_INPUT : EXIT_FITS;
+    oomsight_check_result result = {.size = sizeof result};
+    oomsight_check_result_get(check, &result);
+    if (result.failing || (given->strict && result.doubtful)) return EXIT_DOES_NOT_FIT;
+    return result.unplanned ? EXIT_INPUT : EXIT_FITS;
 }
 
 int cmd_check(cli_options *given)

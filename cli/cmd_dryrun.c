@@ -139,7 +139,9 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
         fprintf(stderr, "oomsight dryrun: stopped after %.0f seconds (--timeout)\n", DRYRUN_SECONDS(options));
     for (unsigned i = 0; i < options->load_count; i++) put_load(&options->loads[i], &result->loads[i]);
     if (options->given->snapshot) dryrun_snapshot_tell(options->given->snapshot);
-    return exit_code(options, result, oomsight_dryrun_verdict(dryrun));
+    oomsight_dryrun_result found = {.size = sizeof found};
+    oomsight_dryrun_result_get(dryrun, &found);
+    return exit_code(options, result, found.verdict);
 }
 
 /* Somebody may cut the segment short while we look at it. What is gone then reads as zeros, and the end says that it was damaged. */

@@ -13,8 +13,9 @@ static int answer(const cli_options *given, const oomsight_explanation *explanat
     oomsight_status const status = oomsight_explain_render(explanation, &given->render, &text, &error);
     int const code = output_give(given, status, text, &error);
     if (code != EXIT_FITS) return code;
-    for (size_t i = 0; i < oomsight_explain_count(explanation); i++)
-        if (oomsight_explain_is_oom(explanation, i)) return EXIT_DOES_NOT_FIT;
+    oomsight_incident incident = {.size = sizeof incident};
+    for (size_t i = 0; oomsight_explain_incident(explanation, i, &incident); i++)
+        if (incident.is_oom) return EXIT_DOES_NOT_FIT;
     return EXIT_FITS;
 }
 

@@ -242,7 +242,7 @@ static unsigned done_of(const dryrun_load_result *result)
 
 static void held_keep(const loading *l, uint64_t *ret_host, uint64_t *ret_device)
 {
-    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    oomsight_dryrun_look moment = OOMSIGHT_DRYRUN_LOOK_INIT;
     oomsight_dryrun_watch(l->dryrun, &moment);
     *ret_host = dryrun_resident_bytes(l->child);
     *ret_device = moment.device_bytes;
@@ -274,7 +274,7 @@ static void sender_watch(loading *l)
     sample_take(l);
     if (now - l->told_at < 1) return;
     l->told_at = now;
-    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    oomsight_dryrun_look moment = OOMSIGHT_DRYRUN_LOOK_INIT;
     oomsight_dryrun_watch(l->dryrun, &moment);
     unsigned const done = done_of(result), tenth = mix->requests / 10 + 1;
     uint64_t const steps = moment.calls + done;

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *chosen_language; /* NULL: as the environment says */
 
@@ -37,11 +38,21 @@ void complain(const char *format, ...)
     oomsight_text_free(shown);
 }
 
+/* What the command says of a parameter that the library names; "": nothing. */
+static const char *hint_of(const oomsight_error *error)
+{
+    size_t const len = strlen(error->text);
+    if (len && error->text[len - 1] == '?') return ""; /* a better one is asked for already */
+    if (error->status == OOMSIGHT_USAGE && strcmp(error->field, "gpu") == 0)
+        return "; 'oomsight gpus' lists the names for --gpu";
+    return strcmp(error->field, "id") == 0 ? "; 'oomsight kb list' names them" : "";
+}
+
 int fail_with(const oomsight_error *error)
 {
-    char *words = NULL;
-    const char *text =
-        oomsight_words(chosen_language, error->text, &words, NULL) == OOMSIGHT_OK ? words : error->text;
+    char *words = NULL, line[sizeof error->text + 64];
+    snprintf(line, sizeof line, "%s%s", error->text, hint_of(error));
+    const char *text = oomsight_words(chosen_language, line, &words, NULL) == OOMSIGHT_OK ? words : line;
     if (error->path[0] && error->line)
         fprintf(stderr, "oomsight: %s:%u: %s\n", error->path, error->line, text);
     else if (error->path[0])

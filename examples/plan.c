@@ -5,7 +5,7 @@
 
 int main(int count, char **words)
 {
-    oomsight_error error = {OOMSIGHT_OK, 0, "", ""};
+    oomsight_error error = {OOMSIGHT_OK, 0, "", "", ""};
     oomsight_data *data = NULL;
     oomsight_plan *plan = NULL;
     oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;

@@ -83,18 +83,18 @@ const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *r
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render_events(const oomsight_replay *replay,
                                                                   char **ret_text, oomsight_error *reterr);
 
-/* What the run holds and does at this moment. Start from OOMSIGHT_DRYRUN_MOMENT_INIT; new fields are only ever added at the end. */
-typedef struct oomsight_dryrun_moment {
+/* What the run holds and does at this moment. Start from OOMSIGHT_DRYRUN_LOOK_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_dryrun_look {
     size_t size;
     uint64_t device_bytes; /* held on the fullest device */
     uint64_t
         calls; /* that the stand-ins have seen; stands still when no process does anything with its device */
-} oomsight_dryrun_moment;
-#define OOMSIGHT_DRYRUN_MOMENT_INIT                                                                          \
+} oomsight_dryrun_look;
+#define OOMSIGHT_DRYRUN_LOOK_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_moment), 0, 0                                                                 \
+        sizeof(oomsight_dryrun_look), 0, 0                                                                   \
     }
-void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment);
+void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *ret_moment);
 
 /* A process of the command, and what it holds of the host's memory (/proc/PID/status). */
 typedef struct oomsight_dryrun_process {
@@ -298,9 +298,6 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_what_render(const oomsight_data *da
  * out one by one; none is kept. Dry starts are the caller's to run (the command `oomsight matrix` does it): each point is a
  * command, its report is handed back. What was seen so far can be rendered at any time. */
 typedef struct oomsight_matrix oomsight_matrix;
-
-/* A number that is not known. */
-#define OOMSIGHT_UNKNOWN UINT64_MAX
 
 /* Parameters of a matrix. Start from OOMSIGHT_MATRIX_PARAMS_INIT; new fields are only ever added at the end. All strings must
  * live until the call returns. */

@@ -15,9 +15,10 @@
  *     oomsight_plan_free(plan);
  *     oomsight_data_close(data);
  *
- * (examples/plan.c is this, whole.) One header, C99 and C++11 clean. Handles are opaque and immutable after creation, so that
- * several threads may read one. Parameters travel in a struct whose first field is its size; every other field at 0 is its
- * default, and new fields are only ever added at the end: a program built with an older header keeps working. Numbers of enums
+ * (examples/plan.c is this, whole.) C99 and C++11 clean. Handles are opaque and immutable after creation, so that
+ * several threads may read one. Parameters travel in a struct whose first field is its size (start from its _INIT macro);
+ * every other field at 0 is its default, and new fields are only ever added at the end: a program built with an older header keeps
+ * working. A result is filled as far as its size reaches: 1; there is none of that index: 0, and nothing was touched. Numbers of enums
  * are written down and never reused. Strings returned by an accessor live as long as the handle they came from. "Does not fit" is
  * an answer, not a failure.
  *
@@ -73,7 +74,8 @@ typedef struct oomsight_error {
     oomsight_status status;
     uint32_t line;
     char path[256];
-    char text[512];
+    char text[480];
+    char field[32]; /* the parameter that is meant: "gpu"; "" where it does not apply */
 } oomsight_error;
 
 /* A sentence for a status, never NULL. */
@@ -85,6 +87,9 @@ OOMSIGHT_API const char *oomsight_version(void);
 /* `23.5GiB`, `24GB`, `24564MiB`, `0`, plain bytes from 1 MiB on: 24 alone could be anything. 0 when `word` is no size: then *ret_bytes is
  * untouched. */
 OOMSIGHT_API int oomsight_size_parse(const char *word, uint64_t *ret_bytes);
+
+/* A number that is not known. */
+#define OOMSIGHT_UNKNOWN UINT64_MAX
 
 /* ---- data: GPUs, engine versions, flags ------------------------------------------------------------------------ */
 
@@ -108,7 +113,6 @@ typedef enum oomsight_format {
     OOMSIGHT_FORMAT_JUNIT = 6   /* matrix of the command only */
 } oomsight_format;
 
-/* How to print. Start from OOMSIGHT_RENDER_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_render_params {
     size_t size;
     oomsight_format format;
@@ -150,7 +154,6 @@ OOMSIGHT_API void oomsight_model_close(oomsight_model *model); /* NULL is fine *
  * code of others runs but NVML's, in a child process that is given up when it does not answer. Linux only. */
 typedef struct oomsight_machine oomsight_machine;
 
-/* Parameters of a look at the machine. Start from OOMSIGHT_MACHINE_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_machine_params {
     size_t size;
     const char *program; /* what would be started: the engine beside it counts first; may be NULL */
@@ -181,7 +184,6 @@ typedef enum oomsight_verdict {
     OOMSIGHT_VERDICT_UNKNOWN = 4  /* something needed for an answer is missing: see the notes */
 } oomsight_verdict;
 
-/* Parameters of a plan. Start from OOMSIGHT_PLAN_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_plan_params {
     size_t size;
     const oomsight_data *data;   /* must outlive the call; NULL is an error */
@@ -227,9 +229,8 @@ OOMSIGHT_API oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan);
 OOMSIGHT_API const char *oomsight_plan_answer(const oomsight_plan *plan);
 /* Of a plan for every GPU ("all"): on how many it will probably start. -1: it was made for one. */
 OOMSIGHT_API int oomsight_plan_choices(const oomsight_plan *plan);
-OOMSIGHT_API double
-oomsight_plan_probability(const oomsight_plan *plan); /* of starting, 0 to 1; -1: can't tell */
-
+/* Of starting, 0 to 1; -1: can't tell. */
+OOMSIGHT_API double oomsight_plan_probability(const oomsight_plan *plan);
 OOMSIGHT_API const char *oomsight_plan_phase(const oomsight_plan *plan); /* NULL when nothing fails */
 OOMSIGHT_API uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan);
 OOMSIGHT_API uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan);
@@ -263,7 +264,6 @@ typedef struct oomsight_hold {
     const char *how;    /* the formula or where it was read; NULL when the owner says it all */
 } oomsight_hold;
 OOMSIGHT_API size_t oomsight_plan_moment_count(const oomsight_plan *plan);
-/* 1: *ret_moment is filled. 0: there is no such moment, and nothing was touched. */
 OOMSIGHT_API int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment);
 OOMSIGHT_API int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t index,
                                     oomsight_hold *ret_hold);
@@ -275,25 +275,24 @@ typedef struct oomsight_fix {
     oomsight_verdict verdict;
     uint64_t kv_tokens;
     const char *keeps, *gives_up; /* NULL: nothing worth a word */
-    const char *
-        name; /* "least_change", "longest_context", "most_requests": an answer, first in the list; else NULL */
+    const char
+        *name; /* "least_change", "longest_context", "most_requests": an answer, first in the list; NULL */
     const char *command;                    /* the whole command, to paste */
     const char *without;                    /* a flag to leave out, NULL: none */
     double probability;                     /* of starting */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags, 0: none */
+    const char *why; /* of advice on a log, whose `flags` may be an action in words; NULL */
+    int planned;     /* 1: planned again for this model and GPU; 0: advice of the knowledge base */
 } oomsight_fix;
 OOMSIGHT_API size_t oomsight_plan_fix_count(const oomsight_plan *plan);
 OOMSIGHT_API int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix);
 
 /* What was assumed, what is not modelled, what may be mistyped. NULL past the last one. */
 OOMSIGHT_API const char *oomsight_plan_note(const oomsight_plan *plan, size_t index);
-
 /* A word of the causes (docs/reference/formats), NULL when nothing fails. */
 OOMSIGHT_API const char *oomsight_plan_cause(const oomsight_plan *plan);
-
 /* Only the flags to add of the best fix that needs nothing else ("" when it fits as it is); NULL when no fix was found. */
 OOMSIGHT_API const char *oomsight_plan_best_flags(const oomsight_plan *plan);
-
 /* The whole command of the best fix, to paste: also where a flag has to go. NULL when there is none. */
 OOMSIGHT_API const char *oomsight_plan_best_command(const oomsight_plan *plan);
 
@@ -302,7 +301,6 @@ OOMSIGHT_API const char *oomsight_plan_best_command(const oomsight_plan *plan);
 /* A recorded run of PyTorch's caching allocator, run again by a simulator that is exact to the byte. */
 typedef struct oomsight_replay oomsight_replay;
 
-/* Parameters of a replay. Start from OOMSIGHT_REPLAY_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_replay_params {
     size_t size;
     const char *path;  /* a memory snapshot or a trace, "-" for standard input; gz, zst, xz are unwrapped */
@@ -334,9 +332,8 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_create(const oo
                                                                         oomsight_error *reterr);
 OOMSIGHT_API void oomsight_replay_free(oomsight_replay *replay); /* NULL is fine */
 
-OOMSIGHT_API int oomsight_replay_oom(const oomsight_replay *replay); /* 1: a request failed */
-OOMSIGHT_API const char *
-oomsight_replay_oom_text(const oomsight_replay *replay); /* the first one's; or NULL */
+OOMSIGHT_API int oomsight_replay_oom(const oomsight_replay *replay);              /* 1: a request failed */
+OOMSIGHT_API const char *oomsight_replay_oom_text(const oomsight_replay *replay); /* of the first; NULL */
 OOMSIGHT_API uint64_t oomsight_replay_events(const oomsight_replay *replay);
 OOMSIGHT_API uint64_t oomsight_replay_peak_allocated_bytes(const oomsight_replay *replay);
 OOMSIGHT_API uint64_t oomsight_replay_peak_reserved_bytes(const oomsight_replay *replay);
@@ -352,7 +349,6 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_replay_render(const oo
 /* Logs, read and understood: one entry per distinct incident, or one for a log without any. */
 typedef struct oomsight_explanation oomsight_explanation;
 
-/* Parameters of an explanation. Start from OOMSIGHT_EXPLAIN_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_explain_params {
     size_t size;
     const oomsight_data *data; /* must outlive the call; NULL is an error */
@@ -363,11 +359,11 @@ typedef struct oomsight_explain_params {
     uint64_t expand_limit_bytes; /* what archives may expand to, 0: 8 GiB */
     int allow_hub;               /* 1: a model named in the log may be fetched (config and headers only) */
     /* What the log does not tell; each may be NULL, and what the log tells stands. */
-    const char *gpu, *model, *engine_version;
+    const char *gpu, *model, *engine_version, *engine;
 } oomsight_explain_params;
 #define OOMSIGHT_EXPLAIN_PARAMS_INIT                                                                         \
     {                                                                                                        \
-        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL                      \
+        sizeof(oomsight_explain_params), NULL, NULL, 0, NULL, 0, 0, 0, NULL, NULL, NULL, NULL                \
     }
 
 /* On OOMSIGHT_OK *ret_explanation is the caller's, to be given to oomsight_explain_free(). Otherwise it is untouched
@@ -376,13 +372,42 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_explain_create(
     const oomsight_explain_params *params, oomsight_explanation **ret_explanation, oomsight_error *reterr);
 OOMSIGHT_API void oomsight_explain_free(oomsight_explanation *explanation); /* NULL is fine */
 
-/* At least 1. The accessors below take an index under it; another index gives 0 or NULL. */
-OOMSIGHT_API size_t oomsight_explain_count(const oomsight_explanation *explanation);
-OOMSIGHT_API int oomsight_explain_is_oom(const oomsight_explanation *explanation, size_t index);
-OOMSIGHT_API const char *oomsight_explain_phase(const oomsight_explanation *explanation, size_t index);
-OOMSIGHT_API const char *oomsight_explain_cause(const oomsight_explanation *explanation, size_t index);
-OOMSIGHT_API const char *oomsight_explain_signature(const oomsight_explanation *explanation,
-                                                    size_t index); /* NULL: no record fits */
+OOMSIGHT_API size_t oomsight_explain_count(const oomsight_explanation *explanation); /* at least 1 */
+
+/* One failure, or a log without any. Words are those of docs/formats; a text that is not known is NULL. */
+typedef struct oomsight_incident {
+    size_t size; /* set by the caller */
+    int is_oom;
+    const char *state;                         /* "out_of_memory", "refused", "failed", "no_failure", ... */
+    const char *phase, *phase_why;             /* "unknown": the log does not show it */
+    const char *cause, *cause_why;             /* "insufficient_info": the log does not tell */
+    double confidence, phase_sure, cause_sure; /* 0 to 1 */
+    const char *also[2];                       /* other causes that fit; NULL */
+    const char *would_decide;                  /* what to look for; NULL: nothing is missing */
+    const char *signature;                     /* record of the knowledge base; NULL: none fits */
+    const char *engine, *engine_version, *model, *gpu;
+    const char *plan_check;                /* does a plan of it fail alike: a sentence; NULL: none was made */
+    const char *file;                      /* inside an archive, or of several inputs; "" */
+    uint64_t first_line, last_line, count; /* count: equal ones */
+    size_t figure_count, hold_count, fix_count; /* holds: what was in use when it failed */
+} oomsight_incident;
+/* A number that the log prints. */
+typedef struct oomsight_figure {
+    size_t size;      /* set by the caller */
+    const char *name; /* "tried_bytes", "kv_available_bytes", "gpu_memory_utilization", ... */
+    char unit;        /* 'B' bytes, 'N' a count, 'R' a ratio, which stands in `ratio` */
+    int64_t value;    /* may be below 0 */
+    double ratio;
+    uint64_t line; /* where it stands; 0: the caller gave it */
+} oomsight_figure;
+OOMSIGHT_API int oomsight_explain_incident(const oomsight_explanation *explanation, size_t index,
+                                           oomsight_incident *ret_incident);
+OOMSIGHT_API int oomsight_explain_figure(const oomsight_explanation *explanation, size_t incident,
+                                         size_t index, oomsight_figure *ret_figure);
+OOMSIGHT_API int oomsight_explain_hold(const oomsight_explanation *explanation, size_t incident, size_t index,
+                                       oomsight_hold *ret_hold);
+OOMSIGHT_API int oomsight_explain_fix(const oomsight_explanation *explanation, size_t incident, size_t index,
+                                      oomsight_fix *ret_fix);
 
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status
 oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_render_params *params,
@@ -394,7 +419,6 @@ oomsight_explain_render(const oomsight_explanation *explanation, const oomsight_
  * with the stand-ins in front of it is the caller's (the command `oomsight dryrun` does it). */
 typedef struct oomsight_dryrun oomsight_dryrun;
 
-/* Parameters of a dry run. Start from OOMSIGHT_DRYRUN_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_dryrun_params {
     size_t size;
     const oomsight_data *data; /* must outlive the call; NULL is an error */
@@ -410,11 +434,9 @@ typedef struct oomsight_dryrun_params {
     const char *engine_version; /* for the report; may be NULL */
     const char *trace_path;     /* NULL: no trace */
     const char *until;          /* a phase: oomsight_dryrun_line() says when it begins. NULL: none */
-    uint64_t
-        machine_bytes; /* host and device share one memory of this size; 0: only if it is such a device */
-    const char *
-        engine; /* its name, for the report; NULL: the first that is known; "torch": a program that is none */
-    uint64_t fail_after; /* the device allocation of this number is denied; 0: none */
+    uint64_t machine_bytes;     /* host and device share one memory of this size; 0: as the device does */
+    const char *engine;         /* its name; NULL: the first that is known; "torch": a program that is none */
+    uint64_t fail_after;        /* the device allocation of this number is denied; 0: none */
 } oomsight_dryrun_params;
 #define OOMSIGHT_DRYRUN_PARAMS_INIT                                                                          \
     {                                                                                                        \
@@ -454,7 +476,6 @@ typedef struct oomsight_dryrun_sample {
     uint64_t device_bytes, host_bytes;
 } oomsight_dryrun_sample;
 
-/* How the command ended. Start from OOMSIGHT_DRYRUN_ENDING_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_dryrun_ending {
     size_t size;
     int child_exit;         /* its code; 0 when the caller stopped it because it was ready; 128 + signal */
@@ -479,7 +500,24 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_end(oomsight_dr
                                                                      const oomsight_dryrun_ending *ending,
                                                                      oomsight_error *reterr);
 
-OOMSIGHT_API oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun);
+/* What came of it; OOMSIGHT_UNKNOWN where the engine did not say. */
+typedef struct oomsight_dryrun_result {
+    size_t size; /* set by the caller */
+    oomsight_verdict verdict;
+    const char *phase, *message; /* where it failed and what the engine said; NULL */
+    const char *engine, *engine_version, *gpu;
+    unsigned device_count;
+    uint64_t peak_bytes, total_bytes; /* most that was held of one device; what it has */
+    uint64_t tried_bytes, weights_bytes, activation_bytes, kv_available_bytes, kv_tokens;
+    int child_exit, child_signal, timed_out;
+    size_t moment_count;
+} oomsight_dryrun_result;
+OOMSIGHT_API int oomsight_dryrun_result_get(const oomsight_dryrun *dryrun,
+                                            oomsight_dryrun_result *ret_result);
+OOMSIGHT_API int oomsight_dryrun_moment(const oomsight_dryrun *dryrun, size_t index,
+                                        oomsight_moment *ret_moment);
+OOMSIGHT_API int oomsight_dryrun_hold(const oomsight_dryrun *dryrun, size_t moment_index, size_t index,
+                                      oomsight_hold *ret_hold);
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun,
                                                                         const oomsight_render_params *params,
                                                                         char **ret_text,
@@ -491,7 +529,6 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_dryrun_render(const oo
  * manifests, values of vLLM's production-stack chart. */
 typedef struct oomsight_check oomsight_check;
 
-/* Parameters of a check. Start from OOMSIGHT_CHECK_PARAMS_INIT; new fields are only ever added at the end. */
 typedef struct oomsight_check_params {
     size_t size;
     const oomsight_data *data; /* must outlive the call; NULL is an error */
@@ -505,10 +542,11 @@ typedef struct oomsight_check_params {
     const char *models_dir;
     int allow_hub;
     int gpu_used_known; /* as for a plan */
+    const char *engine; /* whose release engine_version is; NULL: "vllm" */
 } oomsight_check_params;
 #define OOMSIGHT_CHECK_PARAMS_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_check_params), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0                     \
+        sizeof(oomsight_check_params), NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, 0, 0, NULL               \
     }
 
 /* On OOMSIGHT_OK *ret_check is the caller's, to be given to oomsight_check_free(). Otherwise it is untouched. A command that
@@ -519,12 +557,30 @@ OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create(const oom
 OOMSIGHT_API void oomsight_check_free(oomsight_check *check); /* NULL is fine */
 
 /* Commands found, and parts of files that were not looked at: a document, a container of another engine, a file too large. */
-OOMSIGHT_API size_t oomsight_check_count(const oomsight_check *check);
-OOMSIGHT_API size_t oomsight_check_failing(const oomsight_check *check); /* of them: do not start */
-/* Of them: commands that only likely start, and what was not looked at. */
-OOMSIGHT_API size_t oomsight_check_doubtful(const oomsight_check *check);
-/* Of them: commands that could not be planned, and what was not looked at. A gate passes when this and failing are 0. */
-OOMSIGHT_API size_t oomsight_check_unplanned(const oomsight_check *check);
+typedef struct oomsight_check_result {
+    size_t size; /* set by the caller */
+    size_t files, item_count;
+    size_t failing;   /* of the items: do not start */
+    size_t doubtful;  /* of them: commands that only likely start, and what was not looked at */
+    size_t unplanned; /* of them: not planned or not looked at. A gate passes when this and failing are 0 */
+} oomsight_check_result;
+typedef struct oomsight_check_item {
+    size_t size; /* set by the caller */
+    const char *path;
+    uint32_t line;
+    const char *level;          /* "ok", "note", "warning", "error" */
+    const char *kind, *name;    /* "container", "shell script"; of the service; NULL */
+    const char *const *command; /* without secrets */
+    size_t command_count;       /* 0: something that was not looked at: `reason` says what */
+    const char *engine, *engine_version, *model, *gpu;
+    oomsight_verdict verdict; /* OOMSIGHT_VERDICT_UNKNOWN: not planned */
+    const char *phase;        /* NULL when nothing fails */
+    const char *reason;       /* why it fails or was not planned; NULL: it starts */
+    const char *best_flags, *best_command;
+} oomsight_check_item;
+OOMSIGHT_API int oomsight_check_result_get(const oomsight_check *check, oomsight_check_result *ret_result);
+OOMSIGHT_API int oomsight_check_item_get(const oomsight_check *check, size_t index,
+                                         oomsight_check_item *ret_item);
 
 /* Text, JSON, annotations of a GitHub job, or SARIF. */
 OOMSIGHT_API OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_render(const oomsight_check *check,

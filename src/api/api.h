@@ -5,6 +5,7 @@
 #include "base/params.h"
 #include "engines/engine.h"
 #include "facts/gpu.h"
+#include "ledger/moment.h"
 #include "machine/machine.h"
 #include "model/model.h"
 #include "oomsight_private.h"
@@ -26,6 +27,9 @@ struct oomsight_machine {
     oos_machine machine;
 };
 
+/* NULL is fine: none is asked for. */
+oomsight_status oos_api_engine_known(const char *name, oomsight_error *reterr);
+
 /* The facts of an engine; they live as long as the data. */
 oomsight_status oos_api_facts(const oomsight_data *data, const oos_engine *engine,
                               const oos_engine_facts **ret_facts, oomsight_error *reterr);
@@ -45,6 +49,14 @@ oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, 
 
 /* The first flag of the command that its engine version does not know; NULL: none. */
 const char *oos_api_plan_unknown_flag(const oomsight_plan *plan);
+
+/* A fix of a plan as callers see it. */
+oomsight_fix oos_api_fix_of(const oos_fix *fix, const char *flags);
+
+/* Moments and rows of a ledger as callers see them: 1. No such row: 0, and nothing was touched. */
+int oos_api_moment_give(const oos_moment *moment, oomsight_moment *ret_moment);
+int oos_api_hold_give(const oos_ledger *ledger, size_t index, oomsight_hold *ret_hold);
+size_t oos_api_hold_count(const oos_ledger *ledger);
 
 /* What is inside a public plan; lives as long as it does. */
 const struct oos_plan *oos_api_plan(const oomsight_plan *plan);

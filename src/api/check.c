@@ -231,6 +231,7 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
 {
     OOS_TAKE_PARAMS(oomsight_check_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
+    OOS_TRY(oos_api_engine_known(params->engine, reterr));
     oos_arena *arena = oos_arena_create(256 << 10);
     oomsight_check *check = arena ? OOS_NEW(arena, oomsight_check) : NULL;
     if (!check) {
@@ -261,27 +262,49 @@ static size_t count_level(const oomsight_check *check, oos_level level)
     return count;
 }
 
-size_t oomsight_check_count(const oomsight_check *check)
+int oomsight_check_result_get(const oomsight_check *check, oomsight_check_result *ret_result)
 {
-    return check->count;
-}
-
-size_t oomsight_check_failing(const oomsight_check *check)
-{
-    return count_level(check, OOS_LEVEL_ERROR);
-}
-
-size_t oomsight_check_doubtful(const oomsight_check *check)
-{
-    return count_level(check, OOS_LEVEL_WARNING);
-}
-
-size_t oomsight_check_unplanned(const oomsight_check *check)
-{
-    size_t count = count_level(check, OOS_LEVEL_NOTE);
+    oomsight_check_result result = {.files = check->files,
+                                    .item_count = check->count,
+                                    .failing = count_level(check, OOS_LEVEL_ERROR),
+                                    .doubtful = count_level(check, OOS_LEVEL_WARNING),
+                                    .unplanned = count_level(check, OOS_LEVEL_NOTE)};
     for (size_t i = 0; i < check->count; i++)
-        count += check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING;
-    return count;
+        result.unplanned += check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING;
+    oos_params_give(ret_result, &result, sizeof result);
+    return 1;
+}
+
+int oomsight_check_item_get(const oomsight_check *check, size_t index, oomsight_check_item *ret_item)
+{
+    if (index >= check->count) return 0;
+    const oos_checked *checked = &check->list[index];
+    const oos_found *found = checked->found;
+    const oos_checked_plan *plan = checked->plan;
+    oomsight_check_item item = {.path = checked->path,
+                                .line = found->line,
+                                .level = oos_check_level_word(oos_check_level(checked)),
+                                .kind = found->kind,
+                                .name = found->name,
+                                .command = found->shown,
+                                .command_count = found->shown_count,
+                                .engine = checked->engine,
+                                .engine_version = found->engine_version,
+                                .model = checked->model,
+                                .gpu = found->gpu,
+                                .verdict = OOMSIGHT_VERDICT_UNKNOWN,
+                                .reason = checked->problem};
+    if (plan) {
+        item.engine_version = plan->engine_version;
+        item.gpu = plan->device;
+        item.verdict = plan->verdict;
+        item.phase = plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL;
+        item.reason = plan->why;
+        item.best_flags = plan->best_flags;
+        item.best_command = plan->best_command;
+    }
+    oos_params_give(ret_item, &item, sizeof item);
+    return 1;
 }
 
 oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,

@@ -58,6 +58,8 @@ static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_param
 
 static const char *problem_words(oos_arena *arena, const oomsight_error *error)
 {
+    if (strcmp(error->field, "gpu") == 0 && !strchr(error->text, '\''))
+        return oos_arena_format(arena, "%s: declare it with '# oomsight: gpu=NAME'", error->text);
     return error->path[0] ? oos_arena_format(arena, "%s: %s", error->path, error->text)
                           : oos_arena_format(arena, "%s", error->text);
 }
@@ -131,7 +133,9 @@ static void params_fill(oos_arena *arena, const oomsight_check_params *params, c
     ret->compute_capability = params->compute_capability;
     ret->host_ram_bytes = found->host_limit_bytes;
     const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
-    bool const first = !engine || engine == oos_engine_default; /* whose release --vllm says */
+    const oos_engine_words *told =
+        params->engine ? oos_engine_words_find(params->engine) : oos_engine_default;
+    bool const first = (engine ? engine : oos_engine_default) == told; /* whose release is given */
     ret->engine_version = found->engine_version ? found->engine_version
                           : first               ? params->engine_version
                                                 : NULL;

@@ -229,9 +229,9 @@ unsigned oomsight_dryrun_line(oomsight_dryrun *dryrun, const char *line, size_t 
            (log->phase >= dryrun->until ? OOMSIGHT_DRYRUN_REACHED : 0u);
 }
 
-void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_moment *ret_moment)
+void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *ret_moment)
 {
-    oomsight_dryrun_moment moment = OOMSIGHT_DRYRUN_MOMENT_INIT;
+    oomsight_dryrun_look moment = OOMSIGHT_DRYRUN_LOOK_INIT;
     if (segment_is_whole(dryrun)) oos_dryrun_watch(dryrun->segment, dryrun->path, &moment);
     size_t const size = ret_moment->size; /* a caller of an older header has fewer fields */
     memcpy(ret_moment, &moment, size < sizeof moment ? size : sizeof moment);
@@ -297,9 +297,46 @@ oomsight_status oomsight_dryrun_end(oomsight_dryrun *dryrun, const oomsight_dryr
     return status == OOMSIGHT_OK ? OOMSIGHT_OK : oos_fail(reterr, status, "no memory for the report");
 }
 
-oomsight_verdict oomsight_dryrun_verdict(const oomsight_dryrun *dryrun)
+int oomsight_dryrun_result_get(const oomsight_dryrun *dryrun, oomsight_dryrun_result *ret_result)
 {
-    return dryrun->run.verdict;
+    const oos_dryrun *run = &dryrun->run;
+    const oos_dryrun_log *log = &run->log;
+    oomsight_dryrun_result result = {
+        .verdict = run->verdict,
+        .phase = log->failed == OOS_PHASE_COUNT ? NULL : oos_phase_word(log->failed),
+        .message = log->message[0] ? log->message
+                   : log->error[0] ? log->error
+                                   : NULL,
+        .engine = run->engine->name,
+        .engine_version = run->engine_version,
+        .gpu = dryrun->spec.name,
+        .device_count = dryrun->device_count,
+        .total_bytes = dryrun->spec.total_bytes,
+        .tried_bytes = oos_u64_or(log->tried_bytes, OOMSIGHT_UNKNOWN),
+        .weights_bytes = oos_u64_or(log->weights.bytes, OOMSIGHT_UNKNOWN),
+        .activation_bytes = oos_u64_or(log->activation_peak.bytes, OOMSIGHT_UNKNOWN),
+        .kv_available_bytes = oos_u64_or(log->kv_available.bytes, OOMSIGHT_UNKNOWN),
+        .kv_tokens = oos_u64_or(log->kv_tokens, OOMSIGHT_UNKNOWN),
+        .child_exit = run->child_exit,
+        .child_signal = run->child_signal,
+        .timed_out = run->timed_out,
+        .moment_count = run->phase_count};
+    for (size_t i = 0; i < run->phase_count; i++)
+        result.peak_bytes = oos_max(result.peak_bytes, run->phases[i].peak_bytes);
+    oos_params_give(ret_result, &result, sizeof result);
+    return 1;
+}
+
+int oomsight_dryrun_moment(const oomsight_dryrun *dryrun, size_t index, oomsight_moment *ret_moment)
+{
+    return index < dryrun->run.phase_count && oos_api_moment_give(&dryrun->run.phases[index], ret_moment);
+}
+
+int oomsight_dryrun_hold(const oomsight_dryrun *dryrun, size_t moment_index, size_t index,
+                         oomsight_hold *ret_hold)
+{
+    return moment_index < dryrun->run.phase_count &&
+           oos_api_hold_give(&dryrun->run.phases[moment_index].ledger, index, ret_hold);
 }
 
 oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const oomsight_render_params *params,

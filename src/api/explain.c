@@ -158,19 +158,24 @@ static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explai
     uint64_t count;
     const oos_gpu *gpu =
         params->gpu ? oos_gpus_find(&params->data->gpus, oos_view_of(params->gpu), &count) : NULL;
-    if (params->gpu && !gpu) return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'", params->gpu);
+    if (params->gpu && !gpu) return oos_device_unknown(&params->data->gpus, params->gpu, reterr);
+    OOS_TRY(oos_api_engine_known(params->engine, reterr));
+    const oos_engine_words *told =
+        params->engine ? oos_engine_words_find(params->engine) : oos_engine_default;
     for (size_t i = 0; i < e->explanation.count; i++) {
         oos_incident *incident = &e->explanation.incidents[i];
         oos_setup_text *setup = &incident->setup;
         oos_number *total = &incident->numbers[OOS_NUMBER_total];
-        if (params->engine_version && !setup->version)
+        bool const of_it = !params->engine || !incident->engine || strcmp(incident->engine, told->name) == 0;
+        if (params->engine && !incident->engine) incident->engine = told->name;
+        if (params->engine_version && !setup->version && of_it)
             setup->version = oos_arena_copy(e->arena, oos_view_of(params->engine_version));
         if (gpu && !setup->gpu) setup->gpu = gpu->name;
         if (gpu && !total->known) *total = (oos_number){.known = true, .value = gpu->total_bytes};
         if (!params->model) continue;
         if (!setup->model) setup->model = oos_arena_copy(e->arena, oos_view_of(params->model));
         const oos_engine_words *engine = incident->engine ? oos_engine_words_find(incident->engine) : NULL;
-        if (!engine) engine = oos_engine_default;
+        if (!engine) engine = told;
         if (!setup->args && !setup->command)
             setup->command = oos_arena_format(e->arena, "%s serve %s", engine->name, params->model);
         if (!incident->engine) incident->engine = engine->name;
@@ -205,7 +210,7 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
     for (size_t i = 0; i < e->explanation.count; i++)
         oos_api_note_incident(e->arena, params->data, params->allow_hub, &e->explanation.incidents[i],
                               &e->notes[i]);
-    return OOMSIGHT_OK;
+    return oos_api_explain_fixes(e, reterr);
 }
 
 oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
@@ -233,34 +238,6 @@ oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
 void oomsight_explain_free(oomsight_explanation *explanation)
 {
     if (explanation) oos_arena_free(explanation->arena);
-}
-
-size_t oomsight_explain_count(const oomsight_explanation *explanation)
-{
-    return explanation->explanation.count;
-}
-
-int oomsight_explain_is_oom(const oomsight_explanation *explanation, size_t index)
-{
-    return index < explanation->explanation.count && explanation->explanation.incidents[index].is_oom;
-}
-
-const char *oomsight_explain_phase(const oomsight_explanation *explanation, size_t index)
-{
-    if (index >= explanation->explanation.count) return NULL;
-    return oos_phase_word(explanation->explanation.incidents[index].phase);
-}
-
-const char *oomsight_explain_cause(const oomsight_explanation *explanation, size_t index)
-{
-    return index < explanation->explanation.count ? explanation->explanation.incidents[index].cause : NULL;
-}
-
-const char *oomsight_explain_signature(const oomsight_explanation *explanation, size_t index)
-{
-    if (index >= explanation->explanation.count || !explanation->explanation.incidents[index].record)
-        return NULL;
-    return explanation->explanation.incidents[index].record->id;
 }
 
 oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,

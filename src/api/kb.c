@@ -26,8 +26,7 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
         if (record)
             oos_report_kb_record(record, &knowledge.signals, &style, json);
         else
-            status =
-                oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no record '%s'; 'oomsight kb list' names them", id);
+            status = oos_fail_of(reterr, oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no record '%s'", id), "id");
     }
     if (status == OOMSIGHT_OK) status = OOS_WHOLE_TEXT(params, &text, ret_text);
     oos_text_free(&text);

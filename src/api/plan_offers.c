@@ -50,7 +50,10 @@ static oomsight_status search(oomsight_plan *plan, const oos_plan_ask *ask, ooms
     bool const every = oos_ask_is_every_gpu(ask);
     if (ask->params->skip_fixes && !every) return OOMSIGHT_OK;
     if (every && !plan->engine->choose)
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "--gpu all is for %s", oos_engine_default->title);
+        return oos_fail_of(reterr,
+                           oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "all GPUs are tried for %s only",
+                                    oos_engine_default->title),
+                           "gpu");
     oos_arena *scratch = oos_arena_create(64 << 10);
     if (!scratch) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
     oomsight_status const status = (every ? plan->engine->choose : plan->engine->solve)(

@@ -79,42 +79,31 @@ size_t oomsight_plan_moment_count(const oomsight_plan *plan)
     return plan->plan.phase_count;
 }
 
-static size_t hold_count(const oos_ledger *ledger)
-{
-    size_t count = 0;
-    for (const oos_hold *row = ledger->first; row; row = row->next) count++;
-    return count;
-}
-
 int oomsight_plan_moment(const oomsight_plan *plan, size_t index, oomsight_moment *ret_moment)
 {
-    if (index >= plan->plan.phase_count) return 0;
-    const oos_moment *p = &plan->plan.phases[index];
-    oomsight_moment const moment = {.phase = oos_phase_word(p->phase),
-                                    .peak_bytes = p->peak_bytes,
-                                    .peak_low = p->peak_low,
-                                    .peak_high = p->peak_high,
-                                    .limit_bytes = p->limit_bytes,
-                                    .ok = p->ok,
-                                    .hold_count = hold_count(&p->ledger)};
-    oos_params_give(ret_moment, &moment, sizeof moment);
-    return 1;
+    return index < plan->plan.phase_count && oos_api_moment_give(&plan->plan.phases[index], ret_moment);
 }
 
 int oomsight_plan_hold(const oomsight_plan *plan, size_t moment_index, size_t index, oomsight_hold *ret_hold)
 {
-    if (moment_index >= plan->plan.phase_count) return 0;
-    const oos_hold *row = plan->plan.phases[moment_index].ledger.first;
-    for (size_t i = 0; row && i < index; i++) row = row->next;
-    if (!row) return 0;
-    oomsight_hold const hold = {.owner = oos_owner_word(row->owner),
-                                .bytes = row->amount.bytes,
-                                .low = row->amount.low,
-                                .high = row->amount.high,
-                                .source = oos_source_word(row->amount.source),
-                                .how = row->amount.how};
-    oos_params_give(ret_hold, &hold, sizeof hold);
-    return 1;
+    return moment_index < plan->plan.phase_count &&
+           oos_api_hold_give(&plan->plan.phases[moment_index].ledger, index, ret_hold);
+}
+
+oomsight_fix oos_api_fix_of(const oos_fix *fix, const char *flags)
+{
+    return (oomsight_fix){.flags = flags,
+                          .verdict = fix->verdict,
+                          .kv_tokens = fix->kv_tokens,
+                          .keeps = fix->keeps,
+                          .gives_up = fix->gives_up,
+                          .name = fix->name,
+                          .command = fix->command,
+                          .without = fix->without,
+                          .probability = fix->probability,
+                          .likely_length = fix->likely_length,
+                          .certain_length = fix->certain_length,
+                          .planned = 1};
 }
 
 size_t oomsight_plan_fix_count(const oomsight_plan *plan)
@@ -125,18 +114,7 @@ size_t oomsight_plan_fix_count(const oomsight_plan *plan)
 int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix)
 {
     if (index >= plan->plan.fix_count) return 0;
-    const oos_fix *found = &plan->plan.fixes[index];
-    oomsight_fix const fix = {.flags = plan->fix_flags[index],
-                              .verdict = found->verdict,
-                              .kv_tokens = found->kv_tokens,
-                              .keeps = found->keeps,
-                              .gives_up = found->gives_up,
-                              .name = found->name,
-                              .command = found->command,
-                              .without = found->without,
-                              .probability = found->probability,
-                              .likely_length = found->likely_length,
-                              .certain_length = found->certain_length};
+    oomsight_fix const fix = oos_api_fix_of(&plan->plan.fixes[index], plan->fix_flags[index]);
     oos_params_give(ret_fix, &fix, sizeof fix);
     return 1;
 }

@@ -19,6 +19,13 @@ static oomsight_status command_words(oos_arena *arena, const oomsight_plan_param
     return OOMSIGHT_OK;
 }
 
+oomsight_status oos_api_engine_known(const char *name, oomsight_error *reterr)
+{
+    if (!name || oos_engine_words_find(name)) return OOMSIGHT_OK;
+    oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'; %s are planned", name, oos_engine_titles());
+    return oos_fail_of(reterr, OOMSIGHT_USAGE, "engine");
+}
+
 /* Of another program nothing is known, so nothing is planned. */
 static oomsight_status engine_is_planned(const char *const *words, size_t word_count, oomsight_error *reterr)
 {
@@ -32,11 +39,9 @@ static oomsight_status engine_is_planned(const char *const *words, size_t word_c
 static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_params *params,
                                    const char *const *words, size_t word_count, oomsight_error *reterr)
 {
+    OOS_TRY(oos_api_engine_known(params->engine, reterr));
     const oos_engine_words *named =
         params->engine ? oos_engine_words_find(params->engine) : oos_engine_words_of(words, word_count);
-    if (params->engine && !named)
-        return oos_fail(reterr, OOMSIGHT_USAGE, "no engine is called '%s'; %s are planned", params->engine,
-                        oos_engine_titles());
     plan->engine = oos_engine_find(named ? named : oos_engine_default);
     return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
 }

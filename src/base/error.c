@@ -47,3 +47,9 @@ oomsight_status oos_fail_in(oomsight_error *reterr, oomsight_status status, cons
     }
     return status;
 }
+
+oomsight_status oos_fail_of(oomsight_error *reterr, oomsight_status status, const char *field)
+{
+    if (reterr) snprintf(reterr->field, sizeof reterr->field, "%s", field);
+    return status;
+}

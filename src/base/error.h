@@ -11,6 +11,9 @@ oomsight_status oos_fail(oomsight_error *reterr, oomsight_status status, const c
 /* Name the file an error belongs to, if it has no path yet. Gives `status` back. */
 oomsight_status oos_fail_in(oomsight_error *reterr, oomsight_status status, const char *path);
 
+/* Name the parameter that an error is about: "gpu". Gives `status` back. */
+oomsight_status oos_fail_of(oomsight_error *reterr, oomsight_status status, const char *field);
+
 #define OOS_TRY(call)                                                                                        \
     do {                                                                                                     \
         oomsight_status const try_status_ = (call);                                                          \

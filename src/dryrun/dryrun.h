@@ -157,8 +157,7 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch
                        oos_device_spec *ret_spec);
 
 /* What is held and done at this moment, while others write. */
-void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
-                      oomsight_dryrun_moment *ret_moment);
+void oos_dryrun_watch(const oos_segment *segment, const char *segment_path, oomsight_dryrun_look *ret_moment);
 
 /* One look at the host: kept when more is resident than at any other look of that phase. */
 void oos_dryrun_host_take(const oos_segment *segment, const oomsight_dryrun_process *processes, size_t count,

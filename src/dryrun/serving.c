@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-void oos_dryrun_watch(const oos_segment *segment, const char *segment_path,
-                      oomsight_dryrun_moment *ret_moment)
+void oos_dryrun_watch(const oos_segment *segment, const char *segment_path, oomsight_dryrun_look *ret_moment)
 {
     for (uint32_t i = 0; i < segment->device_count && i < OOS_SEGMENT_DEVICES; i++)
         ret_moment->device_bytes = oos_max(

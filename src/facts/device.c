@@ -38,18 +38,18 @@ oomsight_status oos_device_unknown(const oos_gpus *gpus, const char *word, oomsi
 {
     const char *names[3];
     size_t const count = oos_gpus_suggest(gpus, oos_view_of(word), names, 3);
-    if (count == 0)
-        return oos_fail(
-            reterr, OOMSIGHT_USAGE,
-            "no GPU is called '%s' ('oomsight gpus' lists them; or give --gpu-total and --gpu-cc)", word);
-    return oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'; did you mean %s%s%s?", word, names[0],
-                    count > 1 ? " or " : "", count > 1 ? names[1] : "");
+    oomsight_status const status =
+        count == 0 ? oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'", word)
+                   : oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'; did you mean %s%s%s?", word,
+                              names[0], count > 1 ? " or " : "", count > 1 ? names[1] : "");
+    return oos_fail_of(reterr, status, "gpu");
 }
 
 oomsight_status oos_capability_read(const char *word, unsigned *ret_capability, oomsight_error *reterr)
 {
     if (oos_capability_parse(word, ret_capability)) return OOMSIGHT_OK;
-    return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0", word);
+    oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a compute capability such as 9.0", word);
+    return oos_fail_of(reterr, OOMSIGHT_USAGE, "compute_capability");
 }
 
 /* "h100x1" or "1xh100": one and no more. */
@@ -70,8 +70,7 @@ oomsight_status oos_device_find(const oos_gpus *gpus, const oos_device_ask *ask,
         found.gpu = *gpu;
         found.count_given = found.count > 1 || says_one(ask->name);
     } else if (!ask->total_bytes) {
-        return oos_fail(reterr, OOMSIGHT_USAGE,
-                        "which GPU? Give --gpu NAME (for example --gpu 4090) or --gpu-total SIZE");
+        return oos_fail_of(reterr, oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is given"), "gpu");
     } else if (ask->capability) {
         found.by = OOS_DEVICE_DESCRIBED;
     } else {

@@ -4,7 +4,11 @@
 #include "base/size.h"
 #include "report/plan.h"
 
-static const char *const level_words[] = {"ok", "note", "warning", "error"};
+const char *oos_check_level_word(oos_level level)
+{
+    static const char *const words[] = {"ok", "note", "warning", "error"};
+    return words[level];
+}
 
 static const char *kept(oos_arena *arena, const char *text)
 {
@@ -184,7 +188,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_known(w, "gpus", (oos_u64){found->gpus != 0, found->gpus});
     oos_json_field_str(w, "engine_version", plan ? plan->engine_version : found->engine_version);
     oos_json_field_str(w, "gpu", plan ? plan->device : found->gpu);
-    oos_json_field_str(w, "level", level_words[oos_check_level(checked)]);
+    oos_json_field_str(w, "level", oos_check_level_word(oos_check_level(checked)));
     oos_json_field_str(w, "verdict", plan ? oos_report_verdict_word(plan->verdict) : NULL);
     oos_json_field_str(w, "likely",
                        !plan || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN ? NULL
@@ -212,7 +216,7 @@ static void put_not_looked_at(oos_json_writer *w, const oos_checked *checked)
     oos_json_begin_object(w);
     oos_json_field_str(w, "file", checked->path);
     oos_json_field_u64(w, "line", checked->found->line);
-    oos_json_field_str(w, "level", level_words[oos_check_level(checked)]);
+    oos_json_field_str(w, "level", oos_check_level_word(oos_check_level(checked)));
     oos_json_field_str(w, "problem", checked->problem);
     oos_json_end_object(w);
 }

@@ -56,6 +56,7 @@ void oos_report_check_github(oos_text *text, const oos_check_page *page);
 void oos_report_check_sarif(oos_text *text, const oos_check_page *page);
 
 oos_level oos_check_level(const oos_checked *checked);
+const char *oos_check_level_word(oos_level level); /* "ok", "note", "warning", "error" */
 /* "out of memory in cudagraph_profile on ...", with why it is so. */
 void oos_check_sentence(oos_text *text, const oos_checked *checked);
 

@@ -28,8 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         FUZZ_REQUIRE(error.text[0]);
         return 0;
     }
-    FUZZ_REQUIRE(oomsight_check_failing(check) + oomsight_check_unplanned(check) <=
-                 oomsight_check_count(check));
+    oomsight_check_result result = {.size = sizeof result};
+    oomsight_check_item item = {.size = sizeof item};
+    FUZZ_REQUIRE(oomsight_check_result_get(check, &result));
+    FUZZ_REQUIRE(result.failing + result.unplanned <= result.item_count);
+    for (size_t i = 0; i < result.item_count; i++)
+        FUZZ_REQUIRE(oomsight_check_item_get(check, i, &item) && item.path && item.level);
+    FUZZ_REQUIRE(!oomsight_check_item_get(check, result.item_count, &item));
     oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
     render.language = bytes[1] & 1 ? "zh" : "en";
     render.color = bytes[1] >> 1 & 1;

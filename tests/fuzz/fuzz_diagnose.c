@@ -20,9 +20,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         return 0;
     }
     size_t const count = oomsight_explain_count(explanation);
-    for (size_t i = 0; i < count; i++)
-        FUZZ_REQUIRE(oomsight_explain_phase(explanation, i) && oomsight_explain_cause(explanation, i));
-    FUZZ_REQUIRE(!oomsight_explain_phase(explanation, count));
+    oomsight_incident incident = {.size = sizeof incident};
+    oomsight_figure figure = {.size = sizeof figure};
+    oomsight_fix fix = {.size = sizeof fix};
+    for (size_t i = 0; i < count; i++) {
+        FUZZ_REQUIRE(oomsight_explain_incident(explanation, i, &incident) && incident.phase &&
+                     incident.cause);
+        for (size_t k = 0; k < incident.figure_count; k++)
+            FUZZ_REQUIRE(oomsight_explain_figure(explanation, i, k, &figure) && figure.name);
+        FUZZ_REQUIRE(!oomsight_explain_figure(explanation, i, incident.figure_count, &figure));
+        for (size_t k = 0; k < incident.fix_count; k++)
+            FUZZ_REQUIRE(oomsight_explain_fix(explanation, i, k, &fix) && fix.flags);
+        FUZZ_REQUIRE(!oomsight_explain_fix(explanation, i, incident.fix_count, &fix));
+    }
+    FUZZ_REQUIRE(!oomsight_explain_incident(explanation, count, &incident));
     oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
     render.language = bytes[0] & 1 ? "zh" : "en";
     render.color = bytes[0] >> 1 & 1;

@@ -43,11 +43,11 @@ def as_without(engine, configuration=None):
 # Every function of the plugin, in the order in which they are called.
 STEPS = ["plugin.register_patch", "plugin.patch_executor", "plugin.patch_worker", "plugin.find_spec", "plugin.preflight", "plugin.make_plan",
          "plugin.device_of", "plugin.host_ram", "plugin.engine_version", "plugin.command_of", "words.reach", "words.plain", "words.graphs", "words.drafts",
-         "plugin.ask", "ask.environment", "ask.command_path", "ask.memory_file", "ask.subprocess.Popen", "ask.Answer", "ask.page_documents",
+         "plugin.ask", "ask.environment", "ask.command_path", "ask.memory_file", "ask.subprocess.Popen", "ask.Answer", "ask.parse",
          "plugin.summary", "plugin.best_flags", "plugin.refuses", "plugin.log.info", "plugin.log.warning", "plugin.log.error", "plugin.say_all",
          "plugin.observe_bundle", "bundle.told", "plugin.out_of_memory_check", "bundle.was_tried", "plugin.plan_for", "bundle.write", "bundle.measured",
          "bundle.within", "bundle.threading.Thread", "bundle.traceback.format_exception", "bundle.new_folder", "bundle.os.makedirs", "bundle.tempfile.mkdtemp", "bundle.Folder",
-         "bundle.Folder.put", "bundle.json.dumps", "bundle.fill", "bundle.explained", "bundle.shown", "bundle.redacted", "ask.run", "bundle.ask", "bundle.recorded", "ask.page_text"]
+         "bundle.Folder.put", "bundle.json.dumps", "bundle.fill", "bundle.explained", "bundle.shown", "bundle.redacted", "ask.run", "bundle.ask", "bundle.recorded"]
 
 
 def sabotage(engine, monkeypatch, step, kind):
@@ -92,7 +92,7 @@ def test_no_step_can_break_an_engine(engine, monkeypatch, step, kind):
 def test_every_function_of_the_plugin_is_sabotaged(engine):
     """A step that is added later has to be added to the list."""
     names = {step.split(".", 1)[1].split("_bundle")[0] for step in STEPS} | {"patch", "is_out_of_memory", "observe", "out_of_memory"}
-    # Helpers that the steps above are made of and that raise for no other reason; Answer.text is page_text.
+    # Helpers that the steps above are made of and that raise for no other reason.
     inner = {"register", "guarded", "say", "preflight", "attempt", "end", "memory_file"}
     for module in (engine.plugin, engine.bundle, engine.words, engine.ask):
         made = {name for name, value in vars(module).items() if isinstance(value, types.FunctionType) and value.__module__ == module.__name__}

@@ -77,17 +77,19 @@ def plan(command: CommandOrModel, *, gpu: Optional[str] = None, gpu_total: Optio
 
 
 def explain(*paths: Path, text: Union[str, bytes, None] = None, hub: bool = False, data: Optional[Path] = None, gpu: Optional[str] = None,
-            model: Optional[Path] = None, version: Optional[str] = None) -> Explanation:
+            model: Optional[Path] = None, version: Optional[str] = None, engine: Optional[str] = None) -> Explanation:
     """Why did it run out, what to change? Logs in files (plain, gz, zst, xz, tar, zip), or one in memory as `text`.
 
-    gpu, model, version (of the engine): what the log does not tell; what it tells stands."""
+    gpu, model, engine ("NAME" or "NAME=VERSION", as for a plan), version (alone): what the log does not tell; what it tells stands."""
+    name, version = _engine(engine, version)
     files = _abi.words([os.fspath(path) for path in paths])
     log = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
     if (log is None) == (not paths):
         raise UsageError(7, "explain takes files, or text=")
     params = _abi.CExplainParams(size=_abi.sizeof(_abi.CExplainParams), data=_abi.data(None if data is None else os.fspath(data)),
                                  paths=files, path_count=len(paths), text=log, text_bytes=len(log or b""), allow_hub=int(hub), gpu=_abi.encode(gpu),
-                                 model=_abi.encode(None if model is None else os.fspath(model)), engine_version=_abi.encode(version))
+                                 model=_abi.encode(None if model is None else os.fspath(model)), engine_version=_abi.encode(version),
+                                 engine=_abi.encode(name))
     return Explanation(_abi.Handle("explain", params))
 
 
@@ -107,17 +109,18 @@ def replay(path: Path, *, torch: Optional[str] = None, settings: Optional[str] =
 
 def check(*paths: Path, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,
           compute_capability: Optional[str] = None, vllm: Optional[str] = None, models: Optional[Path] = None, hub: bool = True,
-          data: Optional[Path] = None) -> Check:
+          data: Optional[Path] = None, engine: Optional[str] = None) -> Check:
     """The engine commands in compose files, manifests, Dockerfiles and scripts: which will not start? Folders are looked through.
 
-    gpu and vllm: for commands whose file tells none; models: a folder where models lie by their last name."""
+    gpu, engine ("NAME=VERSION") and vllm: for commands whose file tells none; models: a folder where models lie by their last name."""
+    name, version = _engine(engine, vllm)
     if not paths:
         raise UsageError(7, "check takes files or folders")
     params = _abi.CCheckParams(
         size=_abi.sizeof(_abi.CCheckParams), data=_abi.data(None if data is None else os.fspath(data)),
         paths=_abi.words([os.fspath(path) for path in paths]), path_count=len(paths), gpu=_abi.encode(gpu),
         gpu_total_bytes=_abi.size(gpu_total, "gpu_total"), gpu_used_bytes=_abi.size(gpu_used, "gpu_used"),
-        compute_capability=_abi.encode(compute_capability), engine_version=_abi.encode(vllm),
+        compute_capability=_abi.encode(compute_capability), engine=_abi.encode(name), engine_version=_abi.encode(version),
         models_dir=_abi.encode(None if models is None else os.fspath(models)), allow_hub=int(hub), gpu_used_known=int(gpu_used is not None))
     return Check(_abi.Handle("check", params))
 
@@ -137,10 +140,8 @@ def gpus() -> List[GpuModel]:
     """The GPUs and slices that are known, by the names that `plan` takes."""
     import json
 
-    from ._command import told
-
     return [GpuModel(row["name"], row["slice"], row["total_bytes"], row["compute_capability"], tuple(row["aliases"]))
-            for row in json.loads(told(["gpus", "--json"]))["gpus"]]
+            for row in json.loads(_abi.known("gpus"))["gpus"]]
 
 
 def dryrun(command: Command, *, gpu: Optional[str] = None, gpu_total: Optional[Size] = None, gpu_used: Optional[Size] = None,

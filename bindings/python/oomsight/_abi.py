@@ -17,6 +17,7 @@ class OomsightError(Exception):
         where = "%s:%d: " % (path, line) if path and line else "%s: " % path if path else ""
         super().__init__(where + text)
         self.status, self.text, self.path, self.line = status, text, path, line
+        self.field = ""  # the argument that is meant, as the library calls it: "gpu"
 
 
 class UsageError(OomsightError, ValueError):
@@ -51,7 +52,8 @@ FORMATS = {"text": 0, "json": 1, "md": 2, "html": 3, "github": 4, "sarif": 5}
 
 
 class CError(ctypes.Structure):
-    _fields_ = [("status", c_int), ("line", c_uint32), ("path", ctypes.c_char * 256), ("text", ctypes.c_char * 512)]
+    _fields_ = [("status", c_int), ("line", c_uint32), ("path", ctypes.c_char * 256), ("text", ctypes.c_char * 480),
+                ("field", ctypes.c_char * 32)]
 
 
 class CRender(ctypes.Structure):
@@ -77,18 +79,31 @@ class CReplayParams(ctypes.Structure):
 class CExplainParams(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("data", c_void_p), ("paths", POINTER(c_char_p)), ("path_count", c_size_t), ("text", c_char_p),
                 ("text_bytes", c_size_t), ("expand_limit_bytes", c_uint64), ("allow_hub", c_int), ("gpu", c_char_p), ("model", c_char_p),
-                ("engine_version", c_char_p)]
+                ("engine_version", c_char_p), ("engine", c_char_p)]
 
 
 class CCheckParams(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("data", c_void_p), ("paths", POINTER(c_char_p)), ("path_count", c_size_t), ("gpu", c_char_p),
                 ("gpu_total_bytes", c_uint64), ("gpu_used_bytes", c_uint64), ("compute_capability", c_char_p), ("engine_version", c_char_p),
-                ("models_dir", c_char_p), ("allow_hub", c_int), ("gpu_used_known", c_int)]
+                ("models_dir", c_char_p), ("allow_hub", c_int), ("gpu_used_known", c_int), ("engine", c_char_p)]
+
+
+class CIncident(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("is_oom", c_int), ("state", c_char_p), ("phase", c_char_p), ("phase_why", c_char_p), ("cause", c_char_p),
+                ("cause_why", c_char_p), ("confidence", c_double), ("phase_sure", c_double), ("cause_sure", c_double), ("also", c_char_p * 2),
+                ("would_decide", c_char_p), ("signature", c_char_p), ("engine", c_char_p), ("engine_version", c_char_p), ("model", c_char_p),
+                ("gpu", c_char_p), ("plan_check", c_char_p), ("file", c_char_p), ("first_line", c_uint64), ("last_line", c_uint64),
+                ("count", c_uint64), ("figure_count", c_size_t), ("hold_count", c_size_t), ("fix_count", c_size_t)]
+
+
+class CCheckResult(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("files", c_size_t), ("item_count", c_size_t), ("failing", c_size_t), ("doubtful", c_size_t),
+                ("unplanned", c_size_t)]
 
 
 STRUCTURES = {"oomsight_error": CError, "oomsight_render_params": CRender, "oomsight_plan_params": CPlanParams,
               "oomsight_replay_params": CReplayParams, "oomsight_explain_params": CExplainParams,
-              "oomsight_check_params": CCheckParams}
+              "oomsight_check_params": CCheckParams, "oomsight_incident": CIncident, "oomsight_check_result": CCheckResult}
 
 
 def sizeof(structure: Type[ctypes.Structure]) -> int:
@@ -131,8 +146,9 @@ def _load() -> ctypes.CDLL:
         ("oomsight_plan_best_command", c_char_p, [c_void_p]),
         ("oomsight_replay_oom", c_int, [c_void_p]), ("oomsight_replay_peak_allocated_bytes", c_uint64, [c_void_p]),
         ("oomsight_replay_peak_reserved_bytes", c_uint64, [c_void_p]), ("oomsight_explain_count", c_size_t, [c_void_p]),
-        ("oomsight_check_count", c_size_t, [c_void_p]), ("oomsight_check_failing", c_size_t, [c_void_p]),
-        ("oomsight_check_doubtful", c_size_t, [c_void_p]), ("oomsight_check_unplanned", c_size_t, [c_void_p])]
+        ("oomsight_explain_incident", c_int, [c_void_p, c_size_t, POINTER(CIncident)]),
+        ("oomsight_check_result_get", c_int, [c_void_p, POINTER(CCheckResult)]),
+        ("oomsight_data_render", c_int, [c_void_p, c_char_p, POINTER(CRender), POINTER(c_void_p), error])]
     for name, result, arguments in prototypes:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -175,7 +191,25 @@ def size(value: Optional[Size], name: str) -> int:
 def check(status: int, error: CError) -> None:
     if status:
         text = bytes(error.text).decode("utf-8", "replace")
-        raise ERRORS.get(status, OomsightError)(status, text, os.fsdecode(bytes(error.path)), int(error.line))
+        raised = ERRORS.get(status, OomsightError)(status, text, os.fsdecode(bytes(error.path)), int(error.line))
+        raised.field = bytes(error.field).decode()
+        raise raised
+
+
+def taken(text: c_void_p) -> str:
+    """A text of the library, given back to it."""
+    try:
+        return ctypes.string_at(text.value or 0).decode("utf-8", "replace")
+    finally:
+        library().oomsight_text_free(text)
+
+
+def known(what: str) -> str:
+    """The table of "gpus" or "engines" as JSON."""
+    error, text = CError(), c_void_p()
+    params = CRender(ctypes.sizeof(CRender), FORMATS["json"])
+    check(library().oomsight_data_render(data(None), what.encode(), byref(params), byref(text), byref(error)), error)
+    return taken(text)
 
 
 def data(directory: Optional[str]) -> c_void_p:
@@ -213,10 +247,14 @@ class Handle:
         error, text = CError(), c_void_p()
         params = CRender(ctypes.sizeof(CRender), FORMATS[form], 0, 0, width, int(explain), language.encode() if language else None)
         check(getattr(lib, "oomsight_%s_render" % self._kind)(self._made, byref(params), byref(text), byref(error)), error)
-        try:
-            return ctypes.string_at(text.value or 0).decode("utf-8", "replace")
-        finally:
-            lib.oomsight_text_free(text)
+        return taken(text)
+
+    def result(self, name: str, structure: Any, *at: int) -> Any:
+        """A structure that the library fills; its texts live as long as this handle."""
+        found = structure(ctypes.sizeof(structure))
+        if not getattr(library(), "oomsight_%s_%s" % (self._kind, name))(self._made, *at, byref(found)):
+            raise IndexError(at)
+        return found
 
     def call(self, name: str) -> Any:
         return getattr(library(), "oomsight_%s_%s" % (self._kind, name))(self._made)

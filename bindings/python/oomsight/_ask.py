@@ -10,7 +10,7 @@ import time
 from typing import Any, BinaryIO, Dict, List, Sequence, cast
 
 from ._command import command_path, environment
-from ._results import page_documents, page_text
+from ._results import parse
 
 SECONDS = 30.0
 MOST_BYTES = 32 << 20  # a page has some hundred kilobytes
@@ -25,18 +25,25 @@ class Unanswered(RuntimeError):
 
 
 class Answer:
-    """A report as a page, and what is inside it."""
+    """A report: its figures, and when somebody asks for them the page and the text, each by a process of its own."""
 
-    def __init__(self, page: str) -> None:
-        self.html = page
+    def __init__(self, words: Sequence[str], text: str) -> None:
+        self._words, self._text = list(words), text
         try:
-            self.data: Dict[str, Any] = page_documents(page)[0]
+            self.data: Dict[str, Any] = parse(self._as("json").splitlines()[0] if words[0] == "explain" else self._as("json"))
         except (ValueError, LookupError) as error:
             raise Unanswered(0, "what it answers is no report") from error
 
+    def _as(self, form: str) -> str:
+        return run([self._words[0], "--format", form] + self._words[1:], self._text)
+
+    @property
+    def html(self) -> str:
+        return self._as("html")
+
     @property
     def text(self) -> str:
-        return page_text(self.html)
+        return self._as("text")
 
 
 def memory_file(content: bytes = b"") -> BinaryIO:
@@ -59,8 +66,8 @@ def end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def ask(words: Sequence[str], text: str = "") -> Answer:
-    """Run `oomsight WORDS --format html` with `text` on its standard input."""
-    return Answer(run([words[0], "--format", "html"] + list(words[1:]), text))
+    """Run `oomsight WORDS` with `text` on its standard input."""
+    return Answer(words, text)
 
 
 def redacted(text: str) -> str:

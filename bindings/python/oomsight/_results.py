@@ -2,7 +2,7 @@
 object is in `data`. Bytes are integers, an unknown quantity is None, never 0."""
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ._abi import VERDICTS, Handle, UsageError
+from ._abi import VERDICTS, CCheckResult, CIncident, Handle, UsageError
 
 
 def parse(text: str) -> Any:
@@ -139,12 +139,6 @@ def framed(page: str, height: int) -> str:
     """A whole page inside another one: a notebook shows it in a frame of its own, so neither disturbs the other."""
     source = page.replace("&", "&amp;").replace('"', "&quot;")
     return '<iframe srcdoc="%s" title="oomsight report" sandbox="allow-scripts" style="width:100%%;height:%dpx;border:0"></iframe>' % (source, height)
-
-
-def page_documents(page: str) -> List[Dict[str, Any]]:
-    """The JSON reports that a page carries in itself."""
-    inside = page.split('id="data">', 1)[1].split("</script>", 1)[0]
-    return list(parse(inside)["documents"])
 
 
 def page_text(page: str) -> str:
@@ -345,7 +339,7 @@ class Explanation(_Report):
 
     @property
     def is_oom(self) -> bool:
-        return any(incident.is_oom for incident in self.incidents)
+        return any(self._handle.result("incident", CIncident, i).is_oom for i in range(len(self)))
 
     def __len__(self) -> int:
         return int(self._handle.call("count"))
@@ -404,12 +398,12 @@ class Check(_Report):
     @property
     def failing(self) -> int:
         """How many do not start."""
-        return int(self._handle.call("failing"))
+        return int(self._handle.result("result_get", CCheckResult).failing)
 
     @property
     def unplanned(self) -> int:
         """How many could not be planned, for instance because no GPU is named."""
-        return int(self._handle.call("unplanned"))
+        return int(self._handle.result("result_get", CCheckResult).unplanned)
 
     def sarif(self) -> str:
         """For code scanning and editors."""
@@ -419,7 +413,7 @@ class Check(_Report):
         return self.failing == 0 and self.unplanned == 0
 
     def __len__(self) -> int:
-        return int(self._handle.call("count"))
+        return int(self._handle.result("result_get", CCheckResult).item_count)
 
     def __iter__(self) -> Iterator[Checked]:
         return iter(self.commands)
