@@ -544,7 +544,7 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
     plan->step_tokens = setup->max_num_batched_tokens;
     plan->doubtful = (oos_doubtful){
         .torch_minor = setup->rules->torch_minor,
-        .share_flag = "--gpu-memory-utilization",
+        .share_flag = "--mem-fraction-static",
         .share = setup->gpu_memory_utilization,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
     };
