@@ -103,6 +103,8 @@ def docs(root):
     for path in paths:
         if os.path.exists(path):
             for number, line in enumerate(open(path, encoding="utf-8"), 1):
+                # Names of files, fields and targets are what they are: in code spans, in links, and in commands of the checkout.
+                line = re.sub(r"`[^`]*`|\]\([^)]*\)|^(tests|tools)/\S+|^ +(\S+ )*tests/\S+|^make [a-z -]+$", "", line)
                 yield "%s:%d" % (os.path.relpath(path, root), number), line
 
 
