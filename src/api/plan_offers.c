@@ -19,6 +19,9 @@ static const char *command_form(oomsight_plan *plan, const oos_plan_ask *ask, co
         params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
     const char *inner = oos_serve_whole(plan->arena, ask->words, ask->word_count, from, &plan->serve,
                                         fix->change, fix->change_count, fix->leave_out, fix->leave_out_count);
+    if (fix->release && inner && !wrapped && !plan->start.env->image)
+        return oos_arena_format(plan->arena, "pip install %s==%s && %s", plan->engine->words->name,
+                                fix->release, inner);
     if (!wrapped || !inner) return inner;
     oos_text text = {0};
     oos_command_put(plan->arena, &text, params->command, line);

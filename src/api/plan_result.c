@@ -127,10 +127,19 @@ const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
 /* An assignment goes before the command, a blank takes a word apart, and what is taken out cannot be added. */
 static bool survives_shell(const oos_fix *fix)
 {
-    if (fix->without) return false;
+    if (fix->without || fix->release) return false;
     for (size_t i = 0; i < fix->change_count; i++)
         if (strpbrk(fix->change[i], " \t\n*?")) return false;
     return fix->change_count && fix->change[0][0] == '-';
+}
+
+/* What was given is not taken back. */
+static bool keeps_given(const oomsight_plan *plan, const oos_fix *fix)
+{
+    if (fix->rung > OOS_RUNG_UNASKED) return false;
+    for (size_t i = 0; i < fix->change_count; i++)
+        if (oos_serve_given(&plan->serve, fix->change[i])) return false;
+    return true;
 }
 
 const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count)
@@ -140,7 +149,7 @@ const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *r
     if (oos_plan_needs_nothing(&plan->plan)) return none;
     for (size_t i = 0; i < plan->plan.fix_count; i++) {
         const oos_fix *fix = &plan->plan.fixes[i];
-        if (!survives_shell(fix)) continue;
+        if (!survives_shell(fix) || !keeps_given(plan, fix)) continue;
         *ret_count = fix->change_count;
         return fix->change;
     }

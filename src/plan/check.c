@@ -30,7 +30,7 @@ static bool fixes_are_sound(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->fix_count; i++) {
         const oos_fix *fix = &plan->fixes[i];
-        if (fix->change_count == 0 && !fix->without) return false;
+        if (fix->change_count == 0 && !fix->without && !fix->release) return false;
         if (fix->probability > 1) return false;
         if (fix->verdict == OOMSIGHT_VERDICT_FITS && fix->phase != OOS_PHASE_COUNT) return false;
     }

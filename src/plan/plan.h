@@ -3,6 +3,7 @@
 #define OOS_PLAN_PLAN_H
 
 #include "facts/engine.h"
+#include "facts/levers.h"
 #include "ledger/moment.h"
 #include "plan/kv.h"
 #include "sizes/device.h"
@@ -38,7 +39,9 @@ typedef struct oos_fix {
     oos_phase phase;    /* OOS_PHASE_COUNT: none fails */
     uint64_t kv_tokens;
     const char *keeps, *gives_up;
-    const char *name;                       /* "least_change", ...; NULL: no answer */
+    oos_rung rung;       /* of what it gives up, the dearest */
+    const char *release; /* of the engine that the command starts with; NULL: the one that was planned */
+    const char *name;    /* "least_change", ...; NULL: no answer */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
     uint64_t requests, request_tokens;      /* of an answer: how many at once, of that length */
     const char *command;                    /* the whole command, quoted for a shell; NULL: not formed */

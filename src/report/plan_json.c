@@ -185,6 +185,9 @@ static void put_change(oos_json_writer *w, const oos_fix *fix)
 {
     put_words(w, "change", fix->change, fix->change_count);
     if (fix->without) oos_json_field_str(w, "without", fix->without);
+    if (fix->release) oos_json_field_str(w, "release", fix->release);
+    char const rung[] = {oos_rung_letter(fix->rung), 0};
+    oos_json_field_str(w, "rung", rung);
 }
 
 static void put_answer(oos_json_writer *w, const oos_fix *fix)

@@ -352,6 +352,20 @@ static void put_auto(const oos_style *style, const oos_plan *plan)
     }
 }
 
+/* What costs less and was tried before. */
+static void put_not_enough(const oos_style *style, const oos_plan *plan, const oos_fix *fix)
+{
+    static const char *const above[OOS_RUNG_COUNT] = {
+        NULL,
+        "Not enough: a larger share of the GPU, another release.",
+        "Not enough: a larger share of the GPU, another release, smaller defaults.",
+        "Not enough: anything that keeps what was asked for.",
+        "Not enough: any flag with these weights on these GPUs.",
+    };
+    if (fix->rung < OOS_RUNG_COUNT && above[fix->rung] && !plan->refusal.sentence)
+        oos_style_paragraph(style, 2, above[fix->rung]);
+}
+
 /* The other fixes, one by one. */
 static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
 {
@@ -381,6 +395,7 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD,
                   plan->answer_count ? "Without this trade-off it fits on\n"
+                  : plan->fix_count  ? "It fits on\n"
                                      : "No flag is enough. It fits on\n");
     if (needs->checkpoint_bytes) {
         char tokens[40], line[160];
@@ -442,9 +457,11 @@ static void put_advice(oos_screen *screen, const oos_style *style, const oos_pla
         if (i) continue;
         put_cost(&part, 2, "", &plan->fixes[0]);
         put_auto(&part, plan);
+        oos_style const tried = oos_screen_part(screen, style, RANK_OTHER);
+        put_not_enough(&tried, plan, &plan->fixes[0]);
     }
     oos_style const fixes = oos_screen_part(screen, style, RANK_OTHER);
-    if (verbose || (!plan->answer_count && !plan->needs)) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
+    if (verbose || !plan->answer_count) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
     oos_style const needs = oos_screen_part(screen, style, plan->answer_count ? RANK_NEEDS : 0);
     put_needs(&needs, plan);
     if (plan->fix_count == 0 && !plan->needs && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN &&

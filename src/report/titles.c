@@ -101,6 +101,8 @@ static const struct {
     {"GPUs that could do something else", "more GPUs"},
     {"the requested number", "another value than the requested one"},
     {"that flag", "without that flag"},
+    {"the present release", "another release"},
+    {"videos, and more than one image in a request", "no videos, one image in a request"},
     {"words that belong to no flag", "without the words that belong to no flag"},
     {"nothing: it was misspelt", "none (a misspelling is corrected)"},
     {"nothing: ", "none: "},

@@ -2,8 +2,8 @@
 """The answers of plan against brute force with the planner itself: answers.py BINARY LIBRARY [--count N] [--seed S] [--seconds N]
 
 For starts that do not fit, over models and devices: no point of a fine grid of the same levers has requests that are more than a
-nineteenth longer than *longest context*, and none with fewer flags than *least change* starts. The grid is drawn at random, its
-corners always among it; lengths and values lie between those that the search itself tries. Exit 1 below the goals: the first in 99 %
+nineteenth longer than *longest context*, and none with fewer flags than *least change*, of rungs as high as its own, starts with a
+length one can work with. The grid is drawn at random, its corners always among it; lengths and values lie between those that the search itself tries. Exit 1 below the goals: the first in 99 %
 of the points, the second in all."""
 import argparse
 import itertools
@@ -17,6 +17,7 @@ FIXTURES = os.path.join(ROOT, "tests", "fixtures", "models")
 BESIDE = os.path.join(os.path.dirname(ROOT), "shared", "golden", "models")
 GPUS = ["4090", "3090", "5090", "l4", "a100", "h100", "l40s", "t4", "a10", "rtx4060ti", "h200", "a100-40gb"]
 VERSIONS = ["0.32.0", "0.32.0", "0.28.0", "0.24.0", "0.19.1", "0.14.0", "0.11.0"]
+RUNGS = {"--kv-cache-dtype": "c"}  # of levers that nobody gave; the others are on the second
 SETTLED = ("--quantization", "--cpu-offload-gb", "--tensor-parallel-size", "--pipeline-parallel-size", "--attention-backend")
 
 
@@ -43,7 +44,6 @@ def levers(plan, version):
         "--max-num-seqs": [v for v in (4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512) if v < seqs],
         "--max-num-batched-tokens": [v for v in (512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192) if seqs <= v < tokens],
         "--kv-cache-dtype": ["fp8"] if setup["kv_cache_dtype"] in (None, "auto", "bfloat16", "float16") else [],
-        "--enforce-eager": [] if setup["enforce_eager"] else [None],
     }
     if not setup["enforce_eager"] and release >= (0, 11, 1):
         grid["--compilation-config.max_cudagraph_capture_size"] = [v for v in (8, 12, 16, 24, 32, 48, 64, 96, 128, 256) if v < setup["max_cudagraph_capture_size"]]
@@ -79,7 +79,7 @@ def fewer(grid, count, least, rng, draws):
 def look(judge, model, device, draws):
     """(share of the best length, flags too many), or None where there is nothing to look at."""
     plan = judge.plan(model, {}, device, True)
-    answers = {answer["name"]: answer for answer in plan["answers"]}
+    answers = {answer["name"]: answer for answer in plan["answers"] if "release" not in answer}
     if not answers or plan["phase"] == "arguments" or any(a["verdict"] != "fits" for a in answers.values()):
         return None
     least = answers.get("least_change")
@@ -97,7 +97,10 @@ def look(judge, model, device, draws):
     own = {name: least["change"][least["change"].index(name) + 1] for name in SETTLED if name in least["change"]}
     spare = 0
     for fewer_flags in range(1 if not own else 0, count - len(own)):
-        for point in fewer(grid, fewer_flags, min(2048, asked) if asked > 2048 else None, judge.rng, 40):
+        allowed = {name: values for name, values in grid.items() if RUNGS.get(name, "b") <= least["rung"]} if least["rung"] != "a" else {
+            name: [v for v in values if v > plan["setup"]["gpu_memory_utilization"]] for name, values in grid.items() if name == "--gpu-memory-utilization"}
+        length = min(8192, asked, least["max_model_len"]["certain"]) if least["rung"] != "a" else asked
+        for point in fewer(allowed, fewer_flags, length if length < asked else None, judge.rng, 40):
             if judge.fits(model, {**own, **point}, device):
                 spare = max(spare, count - len(own) - fewer_flags)
                 print("fewer:", device, os.path.basename(model), point, "instead of", least["change"])

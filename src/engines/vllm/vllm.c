@@ -33,8 +33,12 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
 static oos_solve_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,
                                    const oos_gpus *gpus)
 {
-    return (oos_solve_facts){
-        .flags = &facts->flags, .gpus = gpus, .rules = facts->rules, .kv_layers_json = start->kv_layers_json};
+    return (oos_solve_facts){.flags = &facts->flags,
+                             .ladder = facts->ladder,
+                             .torch = &facts->torch,
+                             .gpus = gpus,
+                             .rules = facts->rules,
+                             .kv_layers_json = start->kv_layers_json};
 }
 
 static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,

@@ -143,15 +143,48 @@ static void drop_doubles(oos_search *s, size_t answers)
     s->count = count;
 }
 
-/* Flags that fit; where none do, what the command itself forbids, and what it takes beside flags. */
+/* Far less than what was asked for, or than one can work with. */
+static bool is_short(const oos_plan *plan)
+{
+    const oos_setup *setup = plan->setup;
+    uint64_t const wanted = setup->serve->max_model_len.known ? setup->max_model_len : 0;
+    uint64_t longest = 0;
+    for (size_t i = 0; i < plan->answer_count; i++)
+        longest = oos_max(longest, oos_max(plan->fixes[i].certain_length, plan->fixes[i].likely_length));
+    return longest < wanted / 2 || longest < oos_min(setup->max_model_len, OOS_USUAL_TOKENS);
+}
+
+static bool says_something(const oos_needs *needs)
+{
+    return needs && (needs->checkpoint_bytes || needs->gpu_count);
+}
+
+/* Another release, then flags by the ladder; where none are enough, what the command itself forbids, and what it takes beside flags. */
 static bool search(oos_search *s, oos_plan *plan)
 {
-    bool offloads = false;
-    if (!oos_answers_find(s, &plan->answer_count, &offloads)) return false;
+    size_t count = 0;
+    bool last = false;
+    if (oos_mends_limits(plan)) { /* its own limit of the cache: without it nothing is lost */
+        if (!oos_mends_find(s, plan)) return false;
+        if (plan->answer_count) return true;
+        plan->needs = NULL;
+    }
+    if (!oos_release_find(s)) return false;
+    size_t const release = s->count;
+    if (!oos_answers_find(s, &count, &last)) return false;
+    plan->fixes = s->fixes;
+    plan->answer_count = oos_min(s->count, OOS_ANSWERS_MAX);
     if (plan->answer_count == 0) /* what likely starts needs nothing else */
         return oos_plan_likely(plan) || oos_mends_find(s, plan);
+    if ((last || is_short(plan)) && !oos_needs_find(s, &plan->needs)) return false;
     size_t const answers = plan->answer_count;
-    if (!(offloads ? oos_needs_find(s, &plan->needs) : oos_levers_try(s))) return false;
+    if (last && says_something(plan->needs)) { /* one of these stands behind it, as what else helps */
+        plan->answer_count = release;
+        s->count = release + 1;
+    }
+    if (last) return true;
+    s->most = s->fixes[answers - 1].rung > OOS_RUNG_LITTLE ? s->fixes[answers - 1].rung : OOS_RUNG_LITTLE;
+    if (!oos_levers_try(s)) return false;
     drop_doubles(s, answers);
     return true;
 }

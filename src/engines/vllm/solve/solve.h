@@ -4,12 +4,15 @@
 #define OOS_PLAN_SOLVE_H
 
 #include "engines/vllm/plan.h"
+#include "facts/torch.h"
 
 /* What a search may ask besides the plan. */
 typedef struct oos_solve_facts {
     const oos_flag_table *flags; /* which release has which flag */
-    const oos_gpus *gpus;        /* NULL: no other devices are looked at */
-    const oos_rule_book *rules;  /* NULL: no other releases are looked at */
+    const oos_ladder *ladder;    /* what each lever costs */
+    const oos_torch_builds *torch;
+    const oos_gpus *gpus;       /* NULL: no other devices are looked at */
+    const oos_rule_book *rules; /* NULL: no other releases are looked at */
     const char *kv_layers_json;
 } oos_solve_facts;
 

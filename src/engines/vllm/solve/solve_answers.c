@@ -1,25 +1,27 @@
-/* Three answers from one search. With every lever at its strongest the longest length is known; then each lever is let go as
- * far as that length allows, the dearest first. The least change does the same with the fewest levers that can do it. */
+/* Answers by the rungs of the ladder: a rung is gone down to only where nothing above it starts. Within one the least change has the
+ * fewest flags; with every lever at its strongest the longest length is known, and each is let go as far as that length allows, the
+ * dearest first. */
 #include "engines/vllm/solve/solve_parts.h"
 #include "engines/vllm/solve/solve_budget.h"
 #include "engines/vllm/solve/solve_points.h"
 
 /* The dearest first; the length and the budget are found by themselves. */
-static const oos_lever let_go[] = {OOS_LEVER_TEXT,  OOS_LEVER_GRAPHS,  OOS_LEVER_KV,
-                                   OOS_LEVER_SEQS,  OOS_LEVER_WEIGHTS, OOS_LEVER_TOKENS,
-                                   OOS_LEVER_SLEEP, OOS_LEVER_BACKEND, OOS_LEVER_PARALLEL};
+static const oos_lever let_go[] = {OOS_LEVER_TEXT,    OOS_LEVER_MEDIA,   OOS_LEVER_GRAPHS, OOS_LEVER_KV,
+                                   OOS_LEVER_SEQS,    OOS_LEVER_WEIGHTS, OOS_LEVER_TOKENS, OOS_LEVER_SLEEP,
+                                   OOS_LEVER_BACKEND, OOS_LEVER_PARALLEL};
 
 typedef struct hunt {
     oos_search *s;
     oos_levers levers;
+    oos_stage stage;
     bool forced; /* weights are made smaller: that lever always stands */
-    oos_weights_way way;
 } hunt;
 
 typedef struct answer {
     const char *name;
     oos_lever_point point;
     unsigned flags, price;
+    oos_rung rung;
     uint64_t length, likely_length, requests;
     bool found;
 } answer;
@@ -41,6 +43,7 @@ static bool fits_somewhere(hunt *h, oos_lever_point *point, bool free, oos_trial
     if (!free) return fits_at(h, point, ret_trial);
     *ret_trial = oos_point_start(h->s, &h->levers, point);
     oos_budget b = oos_budget_of(h->s, ret_trial, NULL);
+    b.lowest = h->levers.lowest;
     return oos_budget_find(&b, point->budget, &point->budget);
 }
 
@@ -50,6 +53,9 @@ static oos_lever_point strongest(const hunt *h, unsigned mask)
     for (size_t i = 0; i < OOS_LEVER_COUNT; i++)
         if (holds(mask, (oos_lever)i) && i != OOS_LEVER_BUDGET && i != OOS_LEVER_LENGTH)
             point.at[i] = (uint8_t)(h->levers.counts[i] - 1);
+    uint64_t const seqs = oos_point_seqs(h->s, &h->levers, &point);
+    while (point.at[OOS_LEVER_TOKENS] && oos_point_value(&h->levers, &point, OOS_LEVER_TOKENS) < seqs)
+        point.at[OOS_LEVER_TOKENS]--; /* a step has a token of each */
     if (h->forced) point.at[OOS_LEVER_WEIGHTS] = (uint8_t)(h->levers.counts[OOS_LEVER_WEIGHTS] - 1);
     return point;
 }
@@ -72,13 +78,33 @@ static void lengthen(hunt *h, oos_lever_point *point, bool free)
     if (length > point->length) point->length = length;
 }
 
+/* Between the value of the list that fits and the next weaker one, which does not: the weakest number that does. */
+static void refine(hunt *h, oos_lever_point *point, oos_lever lever)
+{
+    uint64_t const step = oos_point_step(&h->levers, point, lever);
+    if (!step) return;
+    uint64_t good = oos_point_value(&h->levers, point, lever) / step,
+             bad = oos_cdiv(h->levers.values[lever][point->at[lever] - 1], step);
+    while (bad > good + 1) {
+        uint64_t const middle = good + (bad - good) / 2;
+        oos_lever_point trial = *point;
+        oos_trial t;
+        trial.exact[lever] = middle * step;
+        if (fits_at(h, &trial, &t))
+            *point = trial, good = middle;
+        else
+            bad = middle;
+    }
+}
+
 /* Let go of every lever as far as the length stays, or nearly. */
 static void relax(hunt *h, oos_lever_point *point, unsigned mask)
 {
     uint64_t const reached = point->length;
     bool const free = holds(mask, OOS_LEVER_BUDGET);
     if (reached && reached < h->levers.most)
-        point->length = oos_min(reached, oos_round_length(oos_max(h->levers.least, reached - reached / 64)));
+        point->length =
+            oos_min(reached, oos_round_up(oos_max(h->levers.least, reached - reached / 64), OOS_LENGTH_STEP));
     for (size_t i = 0; i < sizeof let_go / sizeof *let_go; i++) {
         oos_lever const lever = let_go[i];
         size_t const from = lever == OOS_LEVER_WEIGHTS && h->forced ? 1 : 0;
@@ -92,6 +118,7 @@ static void relax(hunt *h, oos_lever_point *point, unsigned mask)
         }
     }
     if (free && point->budget) move_budget(h, point, oos_budget_nearest);
+    for (size_t i = 0; i < sizeof let_go / sizeof *let_go; i++) refine(h, point, let_go[i]);
     if (reached) lengthen(h, point, false);
 }
 
@@ -111,8 +138,10 @@ static void measure(hunt *h, answer *a)
     a->found = fits_at(h, &a->point, &t);
     if (!a->found) return;
     a->length = a->point.length ? a->point.length : h->levers.most;
+    a->rung = oos_point_rung(h->s, &h->levers, &a->point);
     a->requests = oos_min(oos_point_seqs(h->s, &h->levers, &a->point), t.kv_tokens / oos_max(1, usual));
     a->flags = flags_of(h, &a->point);
+    a->found = a->flags > 0;
     a->price = oos_point_price(&h->levers, &a->point);
 }
 
@@ -157,7 +186,8 @@ static unsigned movable(const hunt *h)
 static bool better(const answer *a, const answer *b)
 {
     if (!a->found || !b->found) return a->found;
-    return a->flags != b->flags   ? a->flags < b->flags
+    return a->rung != b->rung     ? a->rung < b->rung
+           : a->flags != b->flags ? a->flags < b->flags
            : a->price != b->price ? a->price < b->price
                                   : a->length > b->length;
 }
@@ -191,18 +221,20 @@ static answer least_change(hunt *h)
 }
 
 /* A smaller cache entry may bring another backend, and its workspace: the model's own is looked at, too. */
-static answer longest_context(hunt *h, oos_lever_point feasible)
+static answer longest_context(hunt *h)
 {
-    unsigned const allowed = movable(h), own = allowed & ~(1U << OOS_LEVER_KV);
-    answer a = settle(h, allowed, feasible);
-    oos_lever_point other = strongest(h, own);
-    oos_trial t;
-    if (own != allowed && a.length < h->levers.most && fits_somewhere(h, &other, true, &t)) {
-        answer const b = settle(h, own, other);
-        if (b.found && b.length > a.length) a = b;
+    unsigned const all = movable(h), own = all & ~(1U << OOS_LEVER_KV);
+    answer best = {0};
+    for (unsigned i = 0; i < 2 && (i == 0 || own != all) && best.length < h->levers.most; i++) {
+        unsigned const mask = i ? own : all;
+        oos_lever_point point = strongest(h, mask);
+        oos_trial t;
+        if (!fits_somewhere(h, &point, holds(mask, OOS_LEVER_BUDGET), &t)) continue;
+        answer const a = settle(h, mask, point);
+        if (a.found && a.length > best.length) best = a;
     }
-    a.name = "longest_context";
-    return a;
+    best.name = "longest_context";
+    return best;
 }
 
 /* Most of a usual length at once: every budget and number of sequences, with graphs where it starts with them. */
@@ -266,6 +298,8 @@ static void note_later(hunt *h, const oos_lever_point *point)
         oos_lever_point less = *point;
         oos_trial t;
         less.at[flags[i].lever] = 0;
+        if (flags[i].lever == OOS_LEVER_GRAPHS && oos_point_step(&h->levers, point, OOS_LEVER_GRAPHS))
+            continue; /* fewer graphs */
         if (flags[i].lever == OOS_LEVER_BUDGET) less.budget = 0;
         if (flags[i].lever == OOS_LEVER_LENGTH) less.length = 0;
         bool const same = memcmp(less.at, point->at, sizeof less.at) == 0 && less.budget == point->budget &&
@@ -298,18 +332,14 @@ static bool offer(hunt *h, answer *a)
 }
 
 /* Another answer earns its name by giving more of what it is called. */
-static bool offer_all(hunt *h, answer *least, answer *longest, answer *most)
+static bool offer_all(hunt *h, answer *least, hunt *wide, answer *longest, answer *most)
 {
     bool const longer = longest->found && longest->length > least->length + least->length / 20;
     uint64_t const requests = oos_max(least->requests, longer ? longest->requests : 0);
     bool const more = most->found && most->requests > requests + requests / 10;
-    /* a length nobody can work with is not what to paste first */
-    bool const longest_first =
-        longer && least->length < OOS_USUAL_TOKENS && longest->length >= 2 * least->length;
-    if (longest_first && !offer(h, longest)) return false;
     if (least->found && !offer(h, least)) return false;
-    if (longer && !longest_first && !offer(h, longest)) return false;
-    return !more || offer(h, most);
+    if (longer && !offer(wide, longest)) return false;
+    return !more || h->s->count == OOS_ANSWERS_MAX || offer(wide, most);
 }
 
 /* No more of the weights in host memory than a usual length needs: they slow every step. */
@@ -330,34 +360,95 @@ static void choose_offload(hunt *h)
         }
 }
 
-/* One way of making weights smaller, or none: does anything start at all? */
-static bool try_way(oos_search *s, hunt *h, oos_weights_way way, bool *ret_enough_memory)
+/* ---- down the ladder ------------------------------------------------------------------------------------------------- */
+
+/* Rungs of flags first with a length that one can work with; then with any. Of what is left: GPUs that are idle, text alone, weights of
+ * fewer bits, no graphs, weights in host memory. */
+static const oos_stage stages[] = {
+#define WITH(...)                                                                                            \
+    {.rung = OOS_RUNG_ASKED, .usable = true, __VA_ARGS__},                                                   \
+    {                                                                                                        \
+        .rung = OOS_RUNG_ASKED, __VA_ARGS__                                                                  \
+    }
+    {.rung = OOS_RUNG_NOTHING, .usable = true},
+    {.rung = OOS_RUNG_UNASKED, .usable = true},
+    {.rung = OOS_RUNG_LITTLE, .usable = true},
+    {.rung = OOS_RUNG_ASKED, .usable = true},
+    {.rung = OOS_RUNG_UNASKED},
+    {.rung = OOS_RUNG_LITTLE},
+    {.rung = OOS_RUNG_ASKED},
+    WITH(.parallel = true),
+    WITH(.text = true),
+    WITH(.parallel = true, .way = OOS_WEIGHTS_FP8),
+    WITH(.parallel = true, .way = OOS_WEIGHTS_BNB),
+    WITH(.parallel = true, .text = true, .way = OOS_WEIGHTS_FP8),
+    WITH(.parallel = true, .text = true, .eager = true),
+    WITH(.parallel = true, .text = true, .eager = true, .way = OOS_WEIGHTS_FP8),
+    WITH(.parallel = true, .text = true, .eager = true, .way = OOS_WEIGHTS_BNB),
+    WITH(.parallel = true, .way = OOS_WEIGHTS_OFFLOAD),
+    WITH(.parallel = true, .text = true, .eager = true, .way = OOS_WEIGHTS_OFFLOAD),
+#undef WITH
+};
+enum { STAGES = sizeof stages / sizeof *stages };
+
+/* Stages between which it is not worth while to be certain: with each of these groups everything is tried again where it is tight. */
+static const size_t groups[] = {3, 4, 7, STAGES};
+
+static bool same_levers(const oos_levers *a, const oos_levers *b)
 {
-    if (!oos_levers_weights(s, &h->levers, way)) return false;
-    h->forced = way != OOS_WEIGHTS_AS_THEY_ARE;
-    if (way == OOS_WEIGHTS_OFFLOAD) choose_offload(h);
-    oos_lever_point point = strongest(h, movable(h));
-    oos_trial t;
-    if (!fits_somewhere(h, &point, true, &t)) return false;
-    h->way = way;
-    answer least = least_change(h), longest = longest_context(h, point), most = most_requests(h);
-    *ret_enough_memory = offer_all(h, &least, &longest, &most);
-    return true;
+    return memcmp(a->counts, b->counts, sizeof a->counts) == 0 && a->least == b->least &&
+           a->lowest == b->lowest &&
+           memcmp(a->values[OOS_LEVER_WEIGHTS], b->values[OOS_LEVER_WEIGHTS], sizeof a->values[0]) == 0;
 }
 
-bool oos_answers_find(oos_search *s, size_t *ret_count, bool *ret_offloads)
+/* Does anything start at all with these levers? */
+static bool reach(oos_search *s, const oos_stage *stage, hunt *h)
 {
-    hunt h = {.s = s, .levers = oos_levers_of(s)};
+    oos_levers const before = h->levers;
+    oos_trial t;
+    if (!oos_levers_of(s, stage, &h->levers) || same_levers(&before, &h->levers)) return false;
+    h->stage = *stage;
+    h->forced = stage->way != OOS_WEIGHTS_AS_THEY_ARE;
+    if (stage->way == OOS_WEIGHTS_OFFLOAD) choose_offload(h);
+    for (unsigned mask = movable(h), own = mask & ~(1U << OOS_LEVER_KV);; mask = own) {
+        oos_lever_point point = strongest(h, mask);
+        if (fits_somewhere(h, &point, holds(mask, OOS_LEVER_BUDGET), &t)) return true;
+        if (mask == own) return false; /* another type of cache may bring another backend */
+    }
+}
+
+/* What gives more may cost a little, and use GPUs that are idle. */
+static bool answer_stage(oos_search *s, hunt *h)
+{
+    answer least = least_change(h), longest = {0}, most = {0};
+    hunt wide = *h;
+    oos_stage stage = h->stage;
+    if (stage.rung < OOS_RUNG_LITTLE) stage.rung = OOS_RUNG_LITTLE;
+    stage.usable = false;
+    stage.parallel = true;
+    if (stage.way == OOS_WEIGHTS_OFFLOAD || !oos_levers_of(s, &stage, &wide.levers)) wide = *h;
+    if (least.found && least.length < h->levers.most) longest = longest_context(&wide);
+    if (least.found) most = most_requests(&wide);
+    return offer_all(h, &least, &wide, &longest, &most);
+}
+
+bool oos_answers_find(oos_search *s, size_t *ret_count, bool *ret_last)
+{
+    hunt h = {.s = s};
     size_t const before = s->count;
     bool enough_memory = true, found = false;
-    for (int round = 0; round < 2 && !found; round++) {
-        s->tight_too = round > 0;
-        for (unsigned way = 0; way < OOS_WEIGHTS_WAYS && !found; way++)
-            found = try_way(s, &h, (oos_weights_way)way, &enough_memory);
-        if (oos_plan_likely(s->plan)) break; /* no more certain than what there is */
-    }
+    for (size_t group = 0; group < sizeof groups / sizeof *groups && !found; group++)
+        for (int round = 0; round < 2 && !found; round++) {
+            s->tight_too = round > 0;
+            h.levers = (oos_levers){0};
+            for (size_t i = group ? groups[group - 1] : 0; i < groups[group] && !found; i++) {
+                found = reach(s, &stages[i], &h);
+                if (found) enough_memory = answer_stage(s, &h);
+            }
+            if (oos_plan_likely(s->plan)) break; /* no more certain than what there is */
+        }
     s->tight_too = false;
-    *ret_offloads = found && h.way == OOS_WEIGHTS_OFFLOAD;
+    *ret_last = found && (h.stage.eager || h.stage.way == OOS_WEIGHTS_OFFLOAD);
     *ret_count = s->count - before;
     return enough_memory;
 }

@@ -36,7 +36,7 @@ static side try_share(oos_budget *b, uint64_t share)
 oos_budget oos_budget_of(oos_search *s, oos_trial *t, const oos_device_facts *device)
 {
     double const own = s->plan->setup->gpu_memory_utilization;
-    return (oos_budget){s, t, device, (uint64_t)(own * 1000 + 0.5), HIGHEST};
+    return (oos_budget){s, t, device, (uint64_t)(own * 1000 + 0.5), LOWEST, HIGHEST};
 }
 
 bool oos_budget_fits(oos_budget *b, uint64_t share)
@@ -46,7 +46,7 @@ bool oos_budget_fits(oos_budget *b, uint64_t share)
 
 bool oos_budget_find(oos_budget *b, uint64_t hint, uint64_t *ret_share)
 {
-    uint64_t small = LOWEST - STEP, large = b->highest + STEP; /* known to be too small, too large */
+    uint64_t small = b->lowest - STEP, large = b->highest + STEP; /* known to be too small, too large */
     for (uint64_t share = 0, next = hint;; share = next) {
         uint64_t const value = share ? share : b->own;
         switch (try_share(b, share)) {

@@ -11,7 +11,7 @@ typedef struct oos_budget {
     oos_trial *t;
     const oos_device_facts *device;
     uint64_t own; /* thousandths of the command as it is */
-    uint64_t highest;
+    uint64_t lowest, highest;
 } oos_budget;
 
 oos_budget oos_budget_of(oos_search *s, oos_trial *t, const oos_device_facts *device);

@@ -42,6 +42,12 @@ static void say(oos_trial *t, const char *word, const char *value, const char *k
     t->gives_up = gives_up;
 }
 
+/* A rung that is dearer than what is answered anyway is not offered beside it. */
+static bool may(const oos_search *s, const char *id)
+{
+    return oos_trial_rung(s, id) <= s->most;
+}
+
 static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char *value, const char *keeps,
                        const char *gives_up)
 {
@@ -51,6 +57,7 @@ static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char
 
 static bool try_seqs(oos_search *s)
 {
+    if (!may(s, "num_seqs")) return true;
     uint64_t const now = s->plan->setup->max_num_seqs;
     oos_trial t = oos_trial_start(s);
     uint64_t best = oos_trial_best(s, &t, oos_set_seqs, 1, now ? now - 1 : 0, 1);
@@ -64,6 +71,7 @@ static bool try_seqs(oos_search *s)
 
 static bool try_capture(oos_search *s)
 {
+    if (!may(s, "capture")) return true;
     const oos_setup *setup = s->plan->setup;
     if (setup->eager || setup->capture_top <= 1 || setup->rules->capture_list < 2) return true;
     oos_trial t = oos_trial_start(s);
@@ -85,6 +93,7 @@ static bool try_capture(oos_search *s)
 
 static bool try_tokens(oos_search *s)
 {
+    if (!may(s, "batched_tokens")) return true;
     const oos_setup *setup = s->plan->setup;
     oos_trial t = oos_trial_start(s);
     uint64_t const least = oos_max(setup->max_num_seqs, 512);
@@ -101,6 +110,7 @@ static bool try_tokens(oos_search *s)
 
 static bool try_length(oos_search *s)
 {
+    if (!may(s, "model_len")) return true;
     const oos_setup *setup = s->plan->setup;
     oos_trial t = oos_trial_start(s);
     uint64_t const best = oos_trial_longest(s, &t, setup->max_model_len - 1);
@@ -114,6 +124,7 @@ static bool try_length(oos_search *s)
 /* The engine chooses the length that its own figures allow: it holds where ours are off. */
 static bool try_auto_length(oos_search *s)
 {
+    if (!may(s, "model_len_auto")) return true;
     const oos_setup *setup = s->plan->setup;
     if (!setup->rules->auto_fit || setup->auto_model_len) return true;
     oos_trial t = oos_trial_start(s);
@@ -144,6 +155,7 @@ static bool try_budget(oos_search *s)
 /* Giving the KV bytes by hand skips graph profiling and keeps every graph. */
 static bool try_kv_bytes(oos_search *s)
 {
+    if (!may(s, "kv_bytes")) return true;
     const oos_setup *setup = s->plan->setup;
     if (setup->kv_cache_memory_bytes.known || !oos_trial_has_flag(s, "--kv-cache-memory-bytes")) return true;
     oos_trial t = oos_trial_start(s);
@@ -160,6 +172,7 @@ static bool try_kv_bytes(oos_search *s)
 
 static bool try_fp8_kv(oos_search *s)
 {
+    if (!may(s, "kv_fp8")) return true;
     if (!oos_may_shrink_cache(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.kv_cache_dtype = "fp8";
@@ -169,6 +182,7 @@ static bool try_fp8_kv(oos_search *s)
 
 static bool try_no_sleep(oos_search *s)
 {
+    if (!may(s, "sleep_off")) return true;
     if (!s->plan->setup->sleep_pool) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.enable_sleep_mode = (oos_flag){true, false};
@@ -178,6 +192,7 @@ static bool try_no_sleep(oos_search *s)
 
 static bool try_text_only(oos_search *s)
 {
+    if (!may(s, "text_only")) return true;
     if (!oos_may_drop_media(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.language_model_only = (oos_flag){true, true};
@@ -186,6 +201,7 @@ static bool try_text_only(oos_search *s)
 
 static bool try_eager(oos_search *s)
 {
+    if (!may(s, "eager")) return true;
     if (!oos_may_go_eager(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.enforce_eager = (oos_flag){true, true};
@@ -210,6 +226,7 @@ static bool try_backend(oos_search *s)
 /* Quantised while it is loaded; before 8.0 no kernel reads FP8 weights. */
 static bool try_fp8_weights(oos_search *s)
 {
+    if (!may(s, "weights_fp8")) return true;
     const oos_setup *setup = s->plan->setup;
     if (setup->model->quant_method || setup->serve->quantization || setup->device.capability < 80)
         return true;

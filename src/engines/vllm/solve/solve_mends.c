@@ -84,6 +84,13 @@ bool oos_mends_needed(const oos_plan *plan)
     return sentence_of(plan);
 }
 
+bool oos_mends_limits(const oos_plan *plan)
+{
+    const oos_serve *serve = plan->setup->serve;
+    return plan->phase == OOS_PHASE_KV_SIZING && (oos_serve_given(serve, "--num-gpu-blocks-override") ||
+                                                  oos_serve_given(serve, "--kv-cache-memory-bytes"));
+}
+
 /* What the refusal names; where it names nothing, the flags that leave no attention backend or hold the cache down. */
 static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
 {
@@ -158,12 +165,14 @@ static bool offer_start(oos_search *s, const repair *r)
 static bool solve_memory(oos_search *s, oos_plan *plan, const repair *r)
 {
     oos_search inner = *s;
-    bool offloads = false;
+    bool last = false;
     inner.plan = r->plan;
     inner.mended = r->said;
-    if (!oos_answers_find(&inner, &plan->answer_count, &offloads)) return false;
+    size_t count;
+    if (!oos_answers_find(&inner, &count, &last)) return false;
     s->count = inner.count;
-    return (plan->answer_count && !offloads) || oos_needs_find(&inner, &plan->needs);
+    plan->answer_count = oos_min(inner.count, OOS_ANSWERS_MAX);
+    return (plan->answer_count && !last) || oos_needs_find(&inner, &plan->needs);
 }
 
 bool oos_mends_find(oos_search *s, oos_plan *plan)
@@ -172,6 +181,7 @@ bool oos_mends_find(oos_search *s, oos_plan *plan)
     repair short_of[OOS_MENDS_MAX];
     size_t const count = mends_of(plan, mends);
     size_t short_count = 0;
+    size_t const before = s->count; /* a release that takes it as it is */
     for (size_t i = 0; i < count; i++) {
         repair r;
         if (!follow(s, &mends[i], &r)) continue;
@@ -180,11 +190,11 @@ bool oos_mends_find(oos_search *s, oos_plan *plan)
         else if (!offer_start(s, &r))
             return false;
     }
-    if (s->count) {
-        s->fixes[0].name = "least_change";
-        plan->answer_count = 1;
-    }
-    for (size_t i = 0; s->count == 0 && !plan->needs && i < short_count; i++)
+    if (s->count > before) s->fixes[before].name = "least_change";
+    plan->answer_count = before + (s->count > before);
+    for (size_t i = 0; s->count == before && !plan->needs && i < short_count; i++)
         if (!solve_memory(s, plan, &short_of[i])) return false;
+    if (s->count == before && !plan->needs && !oos_release_find(s)) return false;
+    plan->answer_count = oos_max(plan->answer_count, s->count ? 1 : 0);
     return s->count || plan->needs || oos_needs_find(s, &plan->needs);
 }

@@ -9,12 +9,16 @@
 bool oos_levers_try(oos_search *s);
 
 /* solve_answers.c: what is worth pasting (least change, longest context, most requests). At most three, put first among the
- * search's fixes, what to paste first of them. *ret_offloads: they keep weights in host memory, which is hardly an answer. False
- * when memory runs out. */
-bool oos_answers_find(oos_search *s, size_t *ret_count, bool *ret_offloads);
+ * search's fixes, what to paste first of them. *ret_last: they run without graphs or keep weights in host memory, which comes behind
+ * what the plan needs. False when memory runs out. */
+bool oos_answers_find(oos_search *s, size_t *ret_count, bool *ret_last);
+
+/* solve_release.c: a release with which the same command starts, put first among the fixes. False when memory runs out. */
+bool oos_release_find(oos_search *s);
 
 /* solve_mends.c: a command that asks for what cannot be. Its refusals are mended one after the other, its own limits taken away. */
 bool oos_mends_needed(const oos_plan *plan); /* the engine refuses it, whatever the memory */
+bool oos_mends_limits(const oos_plan *plan); /* it holds its own cache down */
 
 /* Fills fixes, answers and needs of such a plan, or of one that nothing else helps. False when memory runs out. */
 bool oos_mends_find(oos_search *s, oos_plan *plan);

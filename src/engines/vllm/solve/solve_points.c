@@ -8,7 +8,8 @@ enum {
     EAGER = 0,          /* a value of the graphs' lever; any other is the largest size that is captured */
     LEAST_SEQS = 4,     /* fewer requests at once are no service */
     LEAST_TOKENS = 512, /* smaller pieces of a prompt cost more than they save */
-    OFFLOAD_DEFAULT_GIB = 64 /* host memory where nobody has told */
+    OFFLOAD_DEFAULT_GIB = 64, /* host memory where nobody has told */
+    HOST_TENTHS = 19 /* ... of which weights there take 1.9 times their size, in tenths (vllm#56410) */
 };
 
 static void add(oos_levers *levers, oos_lever lever, uint64_t value)
@@ -26,63 +27,96 @@ static uint64_t power_below(uint64_t value)
 
 static void add_powers(oos_levers *levers, oos_lever lever, uint64_t now, uint64_t least)
 {
+    levers->values[lever][0] = now;
     if (now <= least) return;
     for (uint64_t value = power_below(now); value >= least && value < now; value /= 2)
         add(levers, lever, value);
 }
 
-static void add_graphs(oos_levers *levers, const oos_search *s)
+/* Sizes above the number of sequences are of no use to a step of one token each. */
+static const char *graph_lever(const oos_search *s, uint64_t size)
 {
+    const oos_setup *setup = s->plan->setup;
+    if (size == EAGER) return "eager";
+    return size >= setup->max_num_seqs && !setup->serve->speculative.present ? "capture_unused" : "capture";
+}
+
+static void add_graphs(oos_levers *levers, const oos_search *s, const oos_stage *stage)
+{
+    static const uint64_t sizes[] = {512, 256, 128, 64, 32, 16, 8};
     const oos_setup *setup = s->plan->setup;
     const char *given;
     if (setup->eager) return;
-    if (setup->rules->capture_list >= 2 &&
-        oos_compilation_look(setup->serve, &given) != OOS_COMPILATION_PARTS) {
-        static const uint64_t sizes[] = {256, 128, 64, 32, 16, 8};
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            if (sizes[i] < setup->capture_top) add(levers, OOS_LEVER_GRAPHS, sizes[i]);
-    }
-    if (oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, EAGER);
+    levers->values[OOS_LEVER_GRAPHS][0] = setup->capture_top;
+    bool const listed = setup->rules->capture_list >= 2 &&
+                        oos_compilation_look(setup->serve, &given) != OOS_COMPILATION_PARTS;
+    for (size_t i = 0; listed && i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] < setup->capture_top && oos_trial_rung(s, graph_lever(s, sizes[i])) <= stage->rung)
+            add(levers, OOS_LEVER_GRAPHS, sizes[i]);
+    if (stage->eager && oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, EAGER);
 }
 
 /* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
-static void add_parallel(oos_levers *levers, const oos_search *s)
+static uint64_t idle_cut(oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
     uint64_t const count = setup->device.count, used = setup->tp * setup->pp * setup->dp;
-    if (count <= used || count > 64 || setup->dp > 1) return;
+    if (count <= used || count > 64 || setup->dp > 1) return 0;
     for (uint64_t pp = setup->pp; pp <= count; pp *= 2) {
         uint64_t const tp = count / pp;
         if (tp * pp <= used || tp < setup->tp) break;
-        oos_search quiet = *s; /* planning needs one that can be changed */
         oos_trial t = oos_trial_start(s);
         t.serve.tensor_parallel_size = oos_u64_of(tp);
         t.serve.pipeline_parallel_size = oos_u64_of(pp);
-        if (!oos_trial_plan(&quiet, &t) || t.phase == OOS_PHASE_ARGUMENTS || t.phase == OOS_PHASE_ENV ||
+        if (!oos_trial_plan(s, &t) || t.phase == OOS_PHASE_ARGUMENTS || t.phase == OOS_PHASE_ENV ||
             (t.phase == OOS_PHASE_WEIGHT_LOAD && t.verdict == OOMSIGHT_VERDICT_REFUSED))
             continue;
-        add(levers, OOS_LEVER_PARALLEL, 100 * tp + pp);
-        return;
+        return 100 * tp + pp;
     }
+    return 0;
 }
 
-oos_levers oos_levers_of(const oos_search *s)
+/* How many images and videos one request may have was not said. */
+static bool may_limit_media(const oos_search *s)
 {
     const oos_setup *setup = s->plan->setup;
-    oos_levers levers = {.least = oos_trial_least_length(s), .most = setup->max_model_len};
+    return setup->multimodal && !setup->serve->mm_limits_given && !setup->serve->language_model_only.known;
+}
+
+static bool levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way);
+
+bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers)
+{
+    const oos_setup *setup = s->plan->setup;
+    oos_rung const most = stage->rung;
+    uint64_t const floor = stage->usable ? OOS_USUAL_TOKENS : oos_trial_least_length(s);
+    uint64_t const own = (uint64_t)(setup->gpu_memory_utilization * 1000 + 0.5);
+    oos_levers levers = {.least = oos_min(floor, setup->max_model_len), .most = setup->max_model_len};
+    bool const up = oos_trial_rung(s, "utilization_up") <= most;
     for (size_t i = 0; i < OOS_LEVER_COUNT; i++) levers.counts[i] = 1;
-    levers.counts[OOS_LEVER_BUDGET] = 2;
-    add_parallel(&levers, s);
-    if (setup->sleep_pool) add(&levers, OOS_LEVER_SLEEP, 1);
-    if (vllm_of(s->plan)->outside.runtime_cause && !setup->serve->attention_backend)
+    if (up) levers.counts[OOS_LEVER_BUDGET] = 2;
+    levers.lowest = oos_trial_rung(s, "utilization_down") <= most ? 50 : oos_round_up(own, 10);
+    if (stage->parallel) {
+        if (!s->parallel.known) s->parallel = oos_u64_of(idle_cut(s));
+        if (s->parallel.value) add(&levers, OOS_LEVER_PARALLEL, s->parallel.value);
+    }
+    if (setup->sleep_pool && oos_trial_rung(s, "sleep_off") <= most) add(&levers, OOS_LEVER_SLEEP, 1);
+    if (vllm_of(s->plan)->outside.runtime_cause && !setup->serve->attention_backend &&
+        OOS_RUNG_LITTLE <= most) /* a variable, before there is the flag */
         add(&levers, OOS_LEVER_BACKEND, 1);
-    add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
-    add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
-    if (oos_may_shrink_cache(s)) add(&levers, OOS_LEVER_KV, 1);
-    add_graphs(&levers, s);
-    if (oos_may_drop_media(s)) add(&levers, OOS_LEVER_TEXT, 1);
-    if (levers.least < levers.most) levers.counts[OOS_LEVER_LENGTH] = 2;
-    return levers;
+    if (oos_trial_rung(s, "batched_tokens") <= most)
+        add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
+    if (oos_trial_rung(s, "num_seqs") <= most)
+        add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
+    if (oos_trial_rung(s, "kv_fp8") <= most && oos_may_shrink_cache(s)) add(&levers, OOS_LEVER_KV, 1);
+    add_graphs(&levers, s, stage);
+    if (oos_trial_rung(s, "mm_limit") <= most && may_limit_media(s)) add(&levers, OOS_LEVER_MEDIA, 1);
+    if (stage->text && oos_may_drop_media(s)) add(&levers, OOS_LEVER_TEXT, 1);
+    if (oos_trial_rung(s, "model_len") <= most && levers.least < levers.most)
+        levers.counts[OOS_LEVER_LENGTH] = 2;
+    if (!levers_weights(s, &levers, stage->way)) return false;
+    *ret_levers = levers;
+    return true;
 }
 
 /* GiB of host memory that the weights of one rank may take: three quarters of what the machine has; 64 GiB are assumed where
@@ -92,12 +126,13 @@ static uint64_t offload_most(const oos_search *s)
     const oos_setup *setup = s->plan->setup;
     if (setup->device.unified) return 0;
     uint64_t const host =
-        setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 / OOS_GIB : OFFLOAD_DEFAULT_GIB;
+        (setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 / OOS_GIB : OFFLOAD_DEFAULT_GIB) * 10 /
+        HOST_TENTHS;
     uint64_t const ranks = oos_max(1, oos_mul(oos_mul(setup->tp, setup->pp), setup->dp));
     return oos_min(s->plan->weights.loaded_bytes / OOS_GIB, host / ranks);
 }
 
-bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way)
+static bool levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way)
 {
     const oos_setup *setup = s->plan->setup;
     bool const plain =
@@ -127,7 +162,6 @@ bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way
         levers->values[OOS_LEVER_WEIGHTS][0] = OOS_WEIGHTS_OFFLOAD;
         return levers->counts[OOS_LEVER_WEIGHTS] > 1;
     }
-    case OOS_WEIGHTS_WAYS: return false;
     }
     levers->values[OOS_LEVER_WEIGHTS][0] = way;
     add(levers, OOS_LEVER_WEIGHTS, way);
@@ -136,7 +170,21 @@ bool oos_levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way
 
 static uint64_t value_at(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
 {
-    return levers->values[lever][point->at[lever]];
+    return point->at[lever] && point->exact[lever] ? point->exact[lever]
+                                                   : levers->values[lever][point->at[lever]];
+}
+
+uint64_t oos_point_value(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
+{
+    return value_at(levers, point, lever);
+}
+
+uint64_t oos_point_step(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
+{
+    if (!point->at[lever]) return 0;
+    if (lever == OOS_LEVER_TOKENS) return 256;
+    if (lever == OOS_LEVER_SEQS) return 1;
+    return lever == OOS_LEVER_GRAPHS && value_at(levers, point, lever) != EAGER ? 8 : 0;
 }
 
 static oos_weights_way way_at(const oos_levers *levers, const oos_lever_point *point)
@@ -153,8 +201,7 @@ static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_le
     case OOS_WEIGHTS_OFFLOAD:
         serve->cpu_offload_gb = (oos_f64){true, (double)value_at(levers, point, OOS_LEVER_WEIGHTS)};
         break;
-    case OOS_WEIGHTS_AS_THEY_ARE:
-    case OOS_WEIGHTS_WAYS: break;
+    case OOS_WEIGHTS_AS_THEY_ARE: break;
     }
 }
 
@@ -184,6 +231,11 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
     if (point->at[OOS_LEVER_SEQS]) oos_set_seqs(serve, value_at(levers, point, OOS_LEVER_SEQS));
     if (point->at[OOS_LEVER_KV]) serve->kv_cache_dtype = "fp8";
     if (point->at[OOS_LEVER_GRAPHS]) set_graphs(serve, value_at(levers, point, OOS_LEVER_GRAPHS));
+    if (point->at[OOS_LEVER_MEDIA]) {
+        serve->mm_limits_given = true;
+        serve->mm_images = oos_u64_of(1);
+        serve->mm_videos = oos_u64_of(0);
+    }
     if (point->at[OOS_LEVER_TEXT]) serve->language_model_only = (oos_flag){true, true};
     set_weights(serve, levers, point);
     if (point->length) oos_set_length(serve, point->length);
@@ -201,6 +253,38 @@ static unsigned length_price(const oos_levers *levers, uint64_t length)
 {
     if (length == 0 || length >= levers->most) return 0;
     return length >= levers->most / 2 || length >= 32768 ? 2 : length >= 8192 ? 3 : length >= 4096 ? 6 : 9;
+}
+
+static oos_rung dearer(oos_rung a, oos_rung b)
+{
+    return a > b ? a : b;
+}
+
+oos_rung oos_point_rung(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+{
+    static const struct {
+        oos_lever lever;
+        const char *id;
+    } plain[] = {{OOS_LEVER_PARALLEL, "parallel"},
+                 {OOS_LEVER_SLEEP, "sleep_off"},
+                 {OOS_LEVER_TOKENS, "batched_tokens"},
+                 {OOS_LEVER_SEQS, "num_seqs"},
+                 {OOS_LEVER_KV, "kv_fp8"},
+                 {OOS_LEVER_MEDIA, "mm_limit"},
+                 {OOS_LEVER_TEXT, "text_only"}};
+    double const own = s->plan->setup->gpu_memory_utilization;
+    oos_rung rung = OOS_RUNG_NOTHING;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (point->at[plain[i].lever]) rung = dearer(rung, oos_trial_rung(s, plain[i].id));
+    if (point->budget) {
+        bool const up = (double)point->budget / 1000 > own;
+        rung = dearer(rung, oos_trial_rung(s, up ? "utilization_up" : "utilization_down"));
+    }
+    if (point->at[OOS_LEVER_BACKEND]) rung = dearer(rung, OOS_RUNG_LITTLE);
+    if (point->at[OOS_LEVER_GRAPHS])
+        rung = dearer(rung, oos_trial_rung(s, graph_lever(s, value_at(levers, point, OOS_LEVER_GRAPHS))));
+    if (point->length && point->length < levers->most) rung = dearer(rung, oos_trial_rung(s, "model_len"));
+    return point->at[OOS_LEVER_WEIGHTS] ? OOS_RUNG_ELSEWHERE : rung;
 }
 
 /* What people would rather not do is dearer. Chosen by judgement, not measured: it decides between changes with as many flags. */
@@ -221,6 +305,7 @@ unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point)
         uint64_t const size = value_at(levers, point, OOS_LEVER_GRAPHS);
         price += size == EAGER ? 5 : size >= 32 ? 2 : 3;
     }
+    if (point->at[OOS_LEVER_MEDIA]) price += 2;
     if (point->at[OOS_LEVER_TEXT]) price += 6;
     return price;
 }
@@ -259,7 +344,7 @@ static void say_graphs(saying *w, uint64_t size)
     const char *given;
     if (size == EAGER) {
         word(w, "--enforce-eager");
-        price(w, "CUDA graphs (decoding slows down)");
+        price(w, oos_trial_cost(w->s, "eager"));
         return;
     }
     (void)oos_compilation_look(w->s->plan->setup->serve, &given);
@@ -297,17 +382,17 @@ static void say_weights(saying *w, const oos_levers *levers, const oos_lever_poi
     if (way == OOS_WEIGHTS_FP8 || way == OOS_WEIGHTS_BNB) {
         word(w, "--quantization");
         word(w, way == OOS_WEIGHTS_FP8 ? "fp8" : "bitsandbytes");
-        price(w, way == OOS_WEIGHTS_FP8
-                     ? "some accuracy of the weights"
-                     : "some accuracy and speed: weights of 4 bits, by the package bitsandbytes");
+        price(w, oos_trial_cost(w->s, way == OOS_WEIGHTS_FP8 ? "weights_fp8" : "weights_bnb"));
     } else if (way == OOS_WEIGHTS_OFFLOAD) {
         uint64_t const gib = value_at(levers, point, OOS_LEVER_WEIGHTS);
         word(w, "--cpu-offload-gb");
         number(w, gib);
-        price(w, "much speed: these weights cross the bus at every step");
+        price(w, oos_trial_cost(w->s, "offload"));
         if (!setup->device.host_bytes)
-            price(w, oos_arena_format(w->s->arena, "assumes %llu GiB of free host memory (--host-ram)",
-                                      (unsigned long long)(gib * setup->tp * setup->pp * setup->dp)));
+            price(w, oos_arena_format(
+                         w->s->arena, "assumes %llu GiB of free host memory (--host-ram)",
+                         (unsigned long long)((gib * setup->tp * setup->pp * setup->dp * HOST_TENTHS + 9) /
+                                              10)));
     }
 }
 
@@ -345,11 +430,11 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_poin
         word(&w, oos_arena_copy(s->arena, oos_view_of(text)));
         bool const higher = (double)point->budget / 1000 > setup->gpu_memory_utilization;
         if (higher || !setup->kv_cache_memory_bytes.known)
-            price(&w, higher ? "headroom for other processes" : "a part of the KV cache");
+            price(&w, oos_trial_cost(s, higher ? "utilization_up" : "utilization_down"));
     }
     if (point->at[OOS_LEVER_KV]) {
         word(&w, "--kv-cache-dtype"), word(&w, "fp8");
-        price(&w, "some accuracy of the cache");
+        price(&w, oos_trial_cost(s, "kv_fp8"));
     }
     if (point->at[OOS_LEVER_GRAPHS]) say_graphs(&w, value_at(levers, point, OOS_LEVER_GRAPHS));
     if (point->at[OOS_LEVER_SEQS]) {
@@ -361,21 +446,26 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_poin
     if (point->at[OOS_LEVER_TOKENS]) {
         word(&w, "--max-num-batched-tokens");
         number(&w, value_at(levers, point, OOS_LEVER_TOKENS));
-        price(&w, "prompts in larger pieces (time to first token)");
+        price(&w, oos_trial_cost(s, "batched_tokens"));
+    }
+    if (point->at[OOS_LEVER_MEDIA]) {
+        word(&w, "--limit-mm-per-prompt"), word(&w, "{\"image\":1,\"video\":0}");
+        price(&w, oos_trial_cost(s, "mm_limit"));
     }
     if (point->at[OOS_LEVER_TEXT]) {
         word(&w, "--language-model-only");
-        price(&w, "images, video and audio");
+        price(&w, oos_trial_cost(s, "text_only"));
     }
     if (point->at[OOS_LEVER_SLEEP]) {
         word(&w, "--no-enable-sleep-mode");
-        price(&w, "sleep and wake");
+        price(&w, oos_trial_cost(s, "sleep_off"));
     }
     if (point->length && point->length < levers->most) {
         word(&w, "--max-model-len"), number(&w, point->length);
         price(&w, oos_arena_format(s->arena, "requests longer than %llu tokens",
                                    (unsigned long long)point->length));
     }
+    t->rung = oos_point_rung(s, levers, point);
     t->keeps = kept(s, levers, point);
     t->gives_up = w.gives_up ? w.gives_up : "nothing";
     return !w.failed && t->word_count > 0;

@@ -10,7 +10,7 @@
 bool oos_trial_fits(const oos_search *s, const oos_trial *t)
 {
     return t->verdict == OOMSIGHT_VERDICT_FITS ||
-           (s->tight_too && t->starts && t->verdict == OOMSIGHT_VERDICT_TIGHT);
+           (s->tight_too && t->starts && oos_answer_starts(t->verdict, t->probability));
 }
 
 /* Plan a changed command. What the plan points to lives until the next one. Only a start that fits can be doubted by a fork. */
@@ -156,10 +156,32 @@ bool oos_trial_offer(oos_search *s, const oos_trial *t)
                    .phase = t->phase,
                    .kv_tokens = t->kv_tokens,
                    .keeps = t->keeps,
+                   .rung = t->rung,
                    .gives_up = gives_up};
     if (!gives_up || !change_words(s, t, &fix) || !leave_out_words(s, &fix)) return false;
     s->fixes[s->count++] = fix;
     return true;
+}
+
+static bool is_given(const oos_serve *serve, const char *flag)
+{
+    if (strcmp(flag, "--compilation-config") == 0)
+        return serve->compilation.max_capture_size.known || serve->compilation.capture_sizes_given;
+    return oos_serve_given(serve, flag);
+}
+
+oos_rung oos_trial_rung(const oos_search *s, const char *id)
+{
+    const oos_setup *setup = s->plan->setup;
+    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
+    if (!lever || !oos_lever_here(lever, setup->rules->version)) return OOS_RUNG_COUNT;
+    return lever->flag && is_given(setup->serve, lever->flag) ? lever->given : lever->rung;
+}
+
+const char *oos_trial_cost(const oos_search *s, const char *id)
+{
+    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
+    return lever ? lever->cost.en : NULL;
 }
 
 oos_trial oos_trial_start(const oos_search *s)
@@ -277,33 +299,18 @@ uint64_t oos_trial_least_length(const oos_search *s)
     return oos_min(2048, s->plan->setup->max_model_len);
 }
 
-/* Round numbers: none is more than a sixteenth below the next, most are nearer. */
-static const uint64_t ranges[][2] = {{131072, 4096}, {32768, 1024}, {8192, 512}, {0, 256}};
-
-uint64_t oos_round_length(uint64_t length)
-{
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (length >= ranges[i][0]) return oos_round_up(length, ranges[i][1]);
-    return length;
-}
-
 uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
 {
     uint64_t const least = oos_trial_least_length(s);
     if (most < least) return 0;
     oos_set_length(&t->serve, most);
     if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        uint64_t const from = oos_max(ranges[i][0], least);
-        if (from > most) continue;
-        oos_set_length(&t->serve, from);
-        if (!oos_trial_plan(s, t) || !oos_trial_fits(s, t)) continue;
-        uint64_t const round = oos_trial_largest(s, t, oos_set_length, from, most, ranges[i][1]);
-        if (round) return round;
-        oos_set_length(&t->serve, from); /* asked for, if not round */
-        return oos_trial_plan(s, t) ? from : 0;
-    }
-    return 0;
+    oos_set_length(&t->serve, least);
+    if (!oos_trial_plan(s, t) || !oos_trial_fits(s, t)) return 0;
+    uint64_t const longest = oos_trial_largest(s, t, oos_set_length, least, most, OOS_LENGTH_STEP);
+    if (longest) return longest;
+    oos_set_length(&t->serve, least); /* asked for, if no whole block */
+    return oos_trial_plan(s, t) ? least : 0;
 }
 
 /* A lever's promise without the length it can no longer keep. */

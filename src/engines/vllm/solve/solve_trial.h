@@ -4,7 +4,7 @@
 
 #include "engines/vllm/solve/solve.h"
 
-enum { OOS_FIXES_MAX = 12, OOS_TRIAL_WORDS_MAX = 24 };
+enum { OOS_FIXES_MAX = 12, OOS_ANSWERS_MAX = 3, OOS_TRIAL_WORDS_MAX = 24 };
 enum { OOS_USUAL_TOKENS = 8192 }; /* a request that a server is expected to take; chosen, not measured */
 
 typedef struct oos_trial {
@@ -12,6 +12,7 @@ typedef struct oos_trial {
     const char *words[OOS_TRIAL_WORDS_MAX]; /* what to paste */
     size_t word_count;
     const char *keeps, *gives_up;
+    oos_rung rung; /* of what it gives up */
     oomsight_verdict verdict;
     oos_phase phase;
     double probability;
@@ -41,6 +42,9 @@ typedef struct oos_search {
     const char *later_flags[OOS_LATER_MAX]; /* of the first answer, and the phases that fail without them */
     oos_phase later_phases[OOS_LATER_MAX];
     size_t later_count;
+    oos_u64
+        parallel; /* the cut over GPUs that are there and idle, once it was looked for: 100 x TP + PP, 0: none */
+    oos_rung most;     /* of single levers that are offered beside the answers */
     oos_mended mended; /* of a refused command: the plan is that of the mended one */
 } oos_search;
 
@@ -48,6 +52,10 @@ typedef struct oos_search {
 bool oos_may_go_eager(const oos_search *s);
 bool oos_may_shrink_cache(const oos_search *s);
 bool oos_may_drop_media(const oos_search *s);
+
+/* The rung of a lever for this command: dearer where the command has its flag; OOS_RUNG_COUNT: not in this release. */
+oos_rung oos_trial_rung(const oos_search *s, const char *id);
+const char *oos_trial_cost(const oos_search *s, const char *id);
 
 oos_trial oos_trial_start(const oos_search *s);
 bool oos_trial_has_flag(const oos_search *s, const char *flag); /* this release has it */
@@ -92,8 +100,8 @@ uint64_t oos_trial_least_length(const oos_search *s);
 bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
                           uint64_t *ret_weights_bytes);
 
-/* The longest length up to `most` that fits, a round number from 4,096 on; 0: none is worth it. The trial is left at it. */
-uint64_t oos_round_length(uint64_t length); /* the next round number that is not below */
+/* The longest length up to `most` that fits, in whole blocks; 0: none is worth it. The trial is left at it. */
+enum { OOS_LENGTH_STEP = 16 };
 uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most);
 
 #endif
