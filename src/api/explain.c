@@ -180,6 +180,9 @@ static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explai
             setup->command = oos_arena_format(e->arena, "%s serve %s", engine->name, params->model);
         if (!incident->engine) incident->engine = engine->name;
     }
+    bool const more = params->engine_version || gpu || params->model;
+    for (size_t i = 0; more && i < e->explanation.count; i++)
+        oos_advise(e->arena, &e->knowledge.advisers, &e->knowledge.kb, &e->explanation.incidents[i]);
     return OOMSIGHT_OK;
 }
 

@@ -3,10 +3,10 @@
 #include "report/explain_report.h"
 #include "report/plan.h"
 
-static oomsight_fix advice_fix(oos_arena *arena, const oos_advice *advice, const oos_incident *incident)
+static oomsight_fix advice_fix(oos_arena *arena, const oos_advice *advice)
 {
     oos_text text = {0};
-    oos_report_advice_change(advice, incident, &text);
+    oos_report_advice_change(advice, &text);
     const char *flags =
         text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr ? text.ptr : "", text.len});
     oos_text_free(&text);
@@ -22,16 +22,13 @@ static oomsight_status fixes_form(oos_arena *arena, const oos_incident *incident
                                   const oos_incident_notes *notes, struct oos_incident_fixes *ret_fixes,
                                   oomsight_error *reterr)
 {
-    const oos_kb_record *record = incident->record;
-    size_t const advised = record ? record->fix_count : 0, most = notes->fix_count + advised;
-    oomsight_fix *list = OOS_NEW_ARRAY(arena, oomsight_fix, most + 1);
+    oomsight_fix *list = OOS_NEW_ARRAY(arena, oomsight_fix, notes->fix_count + incident->fix_count + 1);
     size_t count = 0;
     bool whole = list != NULL;
     for (size_t i = 0; whole && i < notes->fix_count; i++)
         list[count++] = oos_api_fix_of(&notes->fixes[i], oos_report_plan_change(arena, &notes->fixes[i]));
-    for (size_t i = 0; whole && !notes->fix_count && i < advised; i++)
-        if (oos_advice_applies(&record->fixes[i], incident))
-            list[count++] = advice_fix(arena, &record->fixes[i], incident);
+    for (size_t i = 0; whole && !notes->fix_count && i < incident->fix_count; i++)
+        list[count++] = advice_fix(arena, &incident->fixes[i]);
     for (size_t i = 0; whole && i < count; i++) whole = list[i].flags != NULL;
     if (!whole) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     ret_fixes->list = list;

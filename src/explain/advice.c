@@ -18,7 +18,20 @@
 #define LOW_DEFAULT_SHARE 0.9
 #define HIGH_DEFAULT_SHARE 0.92
 
-typedef oos_advice_fate settle(const oos_incident *incident, const char *word, char *value);
+/* Not worth a try: why, in both languages, with the same figures. */
+#define REFUTED(to, en, zh, ...)                                                                             \
+    (oos_format((to)->why, sizeof(to)->why, en, __VA_ARGS__),                                                \
+     oos_format((to)->why_zh, sizeof(to)->why_zh, zh, __VA_ARGS__), (oos_advice_fate)OOS_ADVICE_DROPPED)
+
+/* Above it SGLang's graphs and activations have a tenth of the device and less. */
+#define WIDEST_STATIC 0.9
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
+typedef oos_advice_fate settle(const oos_incident *incident, const char *word, oos_settled *to);
 
 static bool printed(const oos_incident *incident, const char *key, double *ret_value)
 {
@@ -37,22 +50,22 @@ static bool current_share(const oos_incident *incident, double otherwise, double
     return incident->setup.args || incident->setup.command;
 }
 
-static oos_advice_fate fill_share(char *value, double share)
+static oos_advice_fate fill_share(oos_settled *to, double share)
 {
     double const most = 0.99, shown = share < most ? share : most;
-    oos_format(value, OOS_ADVICE_VALUE_BYTES, "0.%02u", shown > 0 ? (unsigned)(shown * 100 + 1e-6) : 0);
+    oos_format(to->value, sizeof to->value, "0.%02u", shown > 0 ? (unsigned)(shown * 100 + 1e-6) : 0);
     return OOS_ADVICE_FILLED;
 }
 
-static oos_advice_fate fill_count(char *value, uint64_t count)
+static oos_advice_fate fill_count(oos_settled *to, uint64_t count)
 {
-    oos_format(value, OOS_ADVICE_VALUE_BYTES, "%" PRIu64, count);
+    oos_format(to->value, sizeof to->value, "%" PRIu64, count);
     return OOS_ADVICE_FILLED;
 }
 
-static oos_advice_fate fill_word(char *value, const char *word)
+static oos_advice_fate fill_word(oos_settled *to, const char *word)
 {
-    oos_format(value, OOS_ADVICE_VALUE_BYTES, "%s", word);
+    oos_format(to->value, sizeof to->value, "%s", word);
     return OOS_ADVICE_FILLED;
 }
 
@@ -64,18 +77,22 @@ static double missing_share(const oos_incident *incident)
     return ceil(lack / (double)NUMBER(total) * 100) / 100;
 }
 
-static oos_advice_fate lower_share(const oos_incident *incident, char *value)
+static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to)
 {
     double now;
     double const total = (double)NUMBER(total);
     if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free) && total > 0) {
         double const fits = floor((double)oos_sub(NUMBER(startup_free), OOS_GIB / 4) / total * 100) / 100;
-        return fits >= 0.1 ? fill_share(value, fits) : OOS_ADVICE_DROPPED;
+        return fits >= 0.1 ? fill_share(to, fits)
+                           : REFUTED(to, "only %.2f GiB of the device are free", "设备只剩 %.2f GiB 空闲",
+                                     gib(NUMBER(startup_free)));
     }
     double const missing = missing_share(incident);
-    if (!current_share(incident, LOW_DEFAULT_SHARE, &now)) return fill_word(value, OOS_ADVICE_LOWER);
+    if (!current_share(incident, LOW_DEFAULT_SHARE, &now)) return fill_word(to, OOS_ADVICE_LOWER);
     double const then = now - (missing > 0.02 ? missing : 0.05);
-    return then >= 0.2 ? fill_share(value, then) : OOS_ADVICE_DROPPED;
+    if (then >= 0.2) return fill_share(to, then);
+    return REFUTED(to, "%.2f GiB are missing: no share of the device leaves as much",
+                   "还缺 %.2f GiB：任何占比都留不出这么多", missing * gib(NUMBER(total)));
 }
 
 /* What the KV cache lacks as a share of the card; negative: not known. */
@@ -88,7 +105,7 @@ static double kv_missing_share(const oos_incident *incident)
     return need > have ? (need - have) / (double)NUMBER(total) : 0;
 }
 
-static oos_advice_fate higher_share(const oos_incident *incident, char *value)
+static oos_advice_fate higher_share(const oos_incident *incident, oos_settled *to)
 {
     enum { HIGHEST = 97 };
     double now, most = HIGHEST / 100.0;
@@ -99,10 +116,13 @@ static oos_advice_fate higher_share(const oos_incident *incident, char *value)
     bool const far = KNOWN(kv_needed) && KNOWN(kv_available) &&
                      oos_sub(NUMBER(kv_needed), NUMBER(kv_available)) > 4 * OOS_GIB;
     if (!known)
-        return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED
-                                                     : fill_word(value, OOS_ADVICE_HIGHER);
+        return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;
-    return most <= HIGHEST / 100.0 + 1e-9 && most > now ? fill_share(value, most) : OOS_ADVICE_DROPPED;
+    if (most <= HIGHEST / 100.0 + 1e-9 && most > now) return fill_share(to, most);
+    if (missing > 0)
+        return REFUTED(to, "the KV cache lacks %.2f GiB: more than the device has outside of the budget",
+                       "KV 缓存还缺 %.2f GiB：多于预算之外的显存", missing * gib(NUMBER(total)));
+    return now >= 0.95 ? REFUTED(to, "it is %.2f already", "已经是 %.2f", now) : OOS_ADVICE_DROPPED;
 }
 
 /* A cache whose size was given by hand knows no budget. */
@@ -112,15 +132,15 @@ static bool is_given(const oos_incident *incident)
     return oos_setup_bytes(&incident->setup, "kv_cache_memory_bytes", &bytes);
 }
 
-static oos_advice_fate settle_share(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_share(const oos_incident *incident, const char *word, oos_settled *to)
 {
     if (is_given(incident) && incident->phase != OOS_PHASE_INIT_FREE_MEMORY_CHECK) return OOS_ADVICE_DROPPED;
     bool const raise = strcmp(word, "0.95") == 0;
-    return raise ? higher_share(incident, value) : lower_share(incident, value);
+    return raise ? higher_share(incident, to) : lower_share(incident, to);
 }
 
 /* Of an engine whose weights and pool share a fraction of what is free: "{least}" is the engine's own word for it, in hundredths. */
-static oos_advice_fate settle_static(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_static(const oos_incident *incident, const char *word, oos_settled *to)
 {
     double now = 0;
     if (KNOWN(static_fraction))
@@ -129,15 +149,20 @@ static oos_advice_fate settle_static(const oos_incident *incident, const char *w
         printed(incident, "mem_fraction_static", &now);
     double const least = ceil((double)NUMBER(least_fraction) / 1e4 - 1e-6) / 100;
     if (word[0] == '{')
-        return KNOWN(least_fraction) && least <= 0.97 ? fill_share(value, least) : OOS_ADVICE_DROPPED;
-    if (strcmp(word, "higher") == 0) return KNOWN(least_fraction) ? OOS_ADVICE_DROPPED : OOS_ADVICE_AS_IT_IS;
+        return KNOWN(least_fraction) && least <= 0.97 ? fill_share(to, least) : OOS_ADVICE_DROPPED;
+    if (strcmp(word, OOS_ADVICE_HIGHER) == 0) {
+        if (KNOWN(least_fraction)) return OOS_ADVICE_DROPPED;
+        return now < WIDEST_STATIC ? fill_word(to, OOS_ADVICE_HIGHER)
+                                   : REFUTED(to, "it is %.2f already: graphs and activations need the rest",
+                                             "已经是 %.2f：其余的要留给图和激活", now);
+    }
     double const missing = missing_share(incident), then = now - (missing > 0.02 ? missing : 0.05);
-    if (!(now > 0 && now <= 1)) return fill_word(value, "lower");
-    return then >= 0.2 ? fill_share(value, then) : OOS_ADVICE_DROPPED;
+    if (!(now > 0 && now <= 1)) return fill_word(to, "lower");
+    return then >= 0.2 ? fill_share(to, then) : OOS_ADVICE_DROPPED;
 }
 
 /* The length that fits what there is: the engine's own word, else in proportion. */
-static oos_advice_fate settle_length(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_length(const oos_incident *incident, const char *word, oos_settled *to)
 {
     enum { STEP = 16 };
     if (strcmp(word, "auto") == 0) return OOS_ADVICE_AS_IT_IS;
@@ -150,59 +175,63 @@ static oos_advice_fate settle_length(const oos_incident *incident, const char *w
     if (!fits && now && KNOWN(kv_needed) && KNOWN(kv_available) && NUMBER(kv_needed))
         fits = oos_u64_from((double)now * (double)NUMBER(kv_available) / (double)NUMBER(kv_needed)) / STEP *
                STEP;
-    if (!fits && KNOWN(kv_needed) && KNOWN(kv_available)) return OOS_ADVICE_DROPPED;
+    if (!fits && KNOWN(kv_needed) && KNOWN(kv_available))
+        return REFUTED(to, "%.2f GiB are left for the KV cache: no length fits",
+                       "KV 缓存只剩 %.2f GiB：任何长度都放不下", gib(NUMBER(kv_available)));
     if (!fits)
-        return now > STEP * 2 ? fill_count(value, now / 2 / STEP * STEP) : fill_word(value, OOS_ADVICE_LOWER);
-    return now && fits >= now ? OOS_ADVICE_DROPPED : fill_count(value, fits);
+        return now > STEP * 2 ? fill_count(to, now / 2 / STEP * STEP) : fill_word(to, OOS_ADVICE_LOWER);
+    return now && fits >= now ? OOS_ADVICE_DROPPED : fill_count(to, fits);
 }
 
 /* A count that is to fall: below the log's own, or as the record has it. */
-static oos_advice_fate below(uint64_t now, const char *word, char *value)
+static oos_advice_fate below(uint64_t now, const char *word, oos_settled *to)
 {
     uint64_t const given = strtoull(word, NULL, 10);
     if (!now || !given || given < now) return OOS_ADVICE_AS_IT_IS;
-    return now >= 2 ? fill_count(value, now / 2) : OOS_ADVICE_DROPPED;
+    return now >= 2 ? fill_count(to, now / 2) : OOS_ADVICE_DROPPED;
 }
 
-static oos_advice_fate settle_requests(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_requests(const oos_incident *incident, const char *word, oos_settled *to)
 {
     double given = 0;
     uint64_t now = NUMBER(dummy_requests) ? NUMBER(dummy_requests) : NUMBER(max_num_seqs);
     if (!now && printed(incident, "max_num_seqs", &given) && given >= 1) now = (uint64_t)given;
     if (word[0] == '{') { /* as many as there are state blocks */
         uint64_t const blocks = NUMBER(state_blocks);
-        if (!blocks) return fill_word(value, OOS_ADVICE_LOWER);
-        return now && blocks >= now ? OOS_ADVICE_DROPPED : fill_count(value, blocks);
+        if (!blocks) return fill_word(to, OOS_ADVICE_LOWER);
+        return now && blocks >= now ? OOS_ADVICE_DROPPED : fill_count(to, blocks);
     }
-    return below(now, word, value);
+    return below(now, word, to);
 }
 
-static oos_advice_fate settle_batch(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_batch(const oos_incident *incident, const char *word, oos_settled *to)
 {
     double now = 0;
-    return printed(incident, "max_num_batched_tokens", &now) && now >= 1 ? below((uint64_t)now, word, value)
+    return printed(incident, "max_num_batched_tokens", &now) && now >= 1 ? below((uint64_t)now, word, to)
                                                                          : OOS_ADVICE_AS_IT_IS;
 }
 
-static oos_advice_fate settle_ranks(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_ranks(const oos_incident *incident, const char *word, oos_settled *to)
 {
     double now = 0;
     (void)word;
     if (!printed(incident, "tensor_parallel_size", &now) || now < 1) now = (double)incident->rank_count;
-    return now >= 2 ? fill_count(value, (uint64_t)now * 2) : OOS_ADVICE_AS_IT_IS;
+    return now >= 2 ? fill_count(to, (uint64_t)now * 2) : OOS_ADVICE_AS_IT_IS;
 }
 
-static oos_advice_fate settle_cache_type(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_cache_type(const oos_incident *incident, const char *word, oos_settled *to)
 {
     (void)word;
-    (void)value;
-    bool const both = KNOWN(kv_needed) && KNOWN(kv_available);
-    return both && NUMBER(kv_needed) / 2 > NUMBER(kv_available) ? OOS_ADVICE_DROPPED : OOS_ADVICE_AS_IT_IS;
+    if (!KNOWN(kv_needed) || !KNOWN(kv_available) || NUMBER(kv_needed) / 2 <= NUMBER(kv_available))
+        return OOS_ADVICE_AS_IT_IS;
+    return REFUTED(to, "one request still needs %.2f GiB then, and %.2f are there",
+                   "那样一个请求仍需 %.2f GiB，而只有 %.2f", gib(NUMBER(kv_needed) / 2),
+                   gib(NUMBER(kv_available)));
 }
 
 /* The cache that was made, less what the request lacked; before one was made, what weights and a GiB for the rest leave of
  * 85 % of the card. */
-static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const char *word, oos_settled *to)
 {
     (void)word;
     uint64_t const lack = oos_add(oos_sub(NUMBER(tried), NUMBER(free)), OOS_GIB / 4);
@@ -211,13 +240,13 @@ static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const ch
     if (anew && KNOWN(total) && (KNOWN(weights) || KNOWN(torch_allocated)))
         fits = oos_sub(NUMBER(total) / 100 * 85,
                        oos_add(KNOWN(weights) ? NUMBER(weights) : NUMBER(torch_allocated), OOS_GIB));
-    return fits >= OOS_GIB / 4 ? fill_count(value, fits / OOS_MIB * OOS_MIB) : OOS_ADVICE_DROPPED;
+    return fits >= OOS_GIB / 4 ? fill_count(to, fits / OOS_MIB * OOS_MIB) : OOS_ADVICE_DROPPED;
 }
 
-static oos_advice_fate settle_eager(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_eager(const oos_incident *incident, const char *word, oos_settled *to)
 {
     (void)word;
-    (void)value;
+    (void)to;
     const char *texts[] = {incident->setup.args, incident->setup.config, incident->setup.command};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i] && (strstr(texts[i], "enforce_eager': True") || strstr(texts[i], "enforce_eager=True") ||
@@ -227,14 +256,14 @@ static oos_advice_fate settle_eager(const oos_incident *incident, const char *wo
 }
 
 /* Weights of four bits are what the advice would bring. */
-static oos_advice_fate settle_quantised(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_quantised(const oos_incident *incident, const char *word, oos_settled *to)
 {
     static const char *const four_bits[] = {"awq",   "gptq",  "int4", "4bit", "4-bit", "nvfp4",
                                             "mxfp4", "w4a16", "q4_k", "q4_0", "gguf"};
     static const char *const settings[] = {"quantization=awq",  "quantization=gptq",  "quantization=mxfp4",
                                            "quantization=gguf", "--quantization awq", "--quantization gptq"};
     (void)word;
-    (void)value;
+    (void)to;
     for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++)
         if (oos_holds(incident->setup.model, four_bits[i])) return OOS_ADVICE_DROPPED;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
@@ -251,63 +280,57 @@ static bool says(const oos_incident *incident, const char *word)
 
 /* Segments that grow help where enough is cached in pieces. Buffers of the custom all-reduce cannot lie in them: capture ends in a crash
  * (vllm#43923), so of several ranks only those without it. */
-static oos_advice_fate settle_segments(const oos_incident *incident, const char *word, char *value)
+static oos_advice_fate settle_segments(const oos_incident *incident, const char *word, oos_settled *to)
 {
     (void)word;
-    (void)value;
     double ranks = 0;
     uint64_t const cached = oos_facts_cached(incident);
-    if (!KNOWN(tried) || cached < NUMBER(tried)) return OOS_ADVICE_DROPPED;
+    bool const known = KNOWN(tried) && (KNOWN(reserved_unallocated) || KNOWN(reserved_total));
+    if (!known) return OOS_ADVICE_DROPPED;
+    if (cached < NUMBER(tried))
+        return REFUTED(to, "%.2f GiB are reserved but unallocated, and %.2f are requested",
+                       "已保留而未分配的只有 %.2f GiB，而请求的是 %.2f", gib(cached), gib(NUMBER(tried)));
     if (!printed(incident, "tensor_parallel_size", &ranks) || ranks < 1) ranks = (double)incident->rank_count;
     bool const without = says(incident, "disable_custom_all_reduce=True") ||
                          says(incident, "disable_custom_all_reduce': True") ||
                          says(incident, "--disable-custom-all-reduce");
-    return ranks < 2 || without ? OOS_ADVICE_AS_IT_IS : OOS_ADVICE_DROPPED;
+    if (ranks < 2 || without) return OOS_ADVICE_AS_IT_IS;
+    return REFUTED(to, "with custom all-reduce over %.0f ranks it ends in a crash at capture",
+                   "%.0f 个 rank 使用 custom all-reduce 时会在捕获时崩溃", ranks);
 }
 
-/* A flag, and none of the container's. */
-static bool is_engine_flag(const char *change)
+/* A quarter more than the limit that was reached, or than the process held. */
+static oos_advice_fate settle_limit(const oos_incident *incident, const char *word, oos_settled *to)
 {
-    return strncmp(change, "--", 2) == 0 && strncmp(change, "--shm-size", 10) != 0 &&
-           strncmp(change, "--ipc", 5) != 0;
+    (void)word;
+    uint64_t const now = oos_max(NUMBER(host_limit), NUMBER(host_used));
+    if (!now) return fill_word(to, OOS_ADVICE_HIGHER);
+    oos_format(to->value, sizeof to->value, "%" PRIu64 "Gi", oos_add(now, now / 4) / OOS_GIB + 1);
+    return OOS_ADVICE_FILLED;
 }
 
-oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *incident,
-                                  char value[OOS_ADVICE_VALUE_BYTES])
+static const struct {
+    const char *flag;
+    settle *how;
+} flags[] = {{"--gpu-memory-utilization", settle_share},
+             {"--max-model-len", settle_length},
+             {"--max-num-seqs", settle_requests},
+             {"--max-num-batched-tokens", settle_batch},
+             {"--tensor-parallel-size", settle_ranks},
+             {"--kv-cache-dtype", settle_cache_type},
+             {"--enforce-eager", settle_eager},
+             {"--kv-cache-memory-bytes", settle_cache_bytes},
+             {"a quantised checkpoint", settle_quantised},
+             {"--mem-fraction-static", settle_static},
+             {"resources.limits.memory", settle_limit},
+             {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", settle_segments}};
+
+oos_settled oos_advice_settle(const oos_advice *advice, const oos_incident *incident)
 {
-    static const struct {
-        const char *flag;
-        settle *how;
-    } flags[] = {{"--gpu-memory-utilization", settle_share},
-                 {"--max-model-len", settle_length},
-                 {"--max-num-seqs", settle_requests},
-                 {"--max-num-batched-tokens", settle_batch},
-                 {"--tensor-parallel-size", settle_ranks},
-                 {"--kv-cache-dtype", settle_cache_type},
-                 {"--enforce-eager", settle_eager},
-                 {"--kv-cache-memory-bytes", settle_cache_bytes},
-                 {"a quantised checkpoint", settle_quantised},
-                 {"--mem-fraction-static", settle_static},
-                 {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", settle_segments}};
-    if (!incident || !incident->record) return OOS_ADVICE_AS_IT_IS;
-    bool const tried =
-        advice < incident->record->fixes || advice >= incident->record->fixes + incident->record->fix_count;
-    /* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
-    const char *engine = incident->engine;
-    bool const foreign = !engine || (!oos_engine_is(oos_engine_default, engine) &&
-                                     strncmp(incident->record->engine, engine, strlen(engine)) != 0);
-    if (foreign && is_engine_flag(advice->change[0])) return OOS_ADVICE_DROPPED;
+    oos_settled settled = {.fate = OOS_ADVICE_AS_IT_IS};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strcmp(advice->change[0], flags[i].flag) == 0)
-            return tried ? OOS_ADVICE_AS_IT_IS /* what was tried in vain is told as it was tried */
-                         : flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", value);
-    return OOS_ADVICE_AS_IT_IS;
-}
-
-const char *oos_advice_direction(const oos_advice *advice, const oos_incident *incident)
-{
-    char value[OOS_ADVICE_VALUE_BYTES];
-    if (oos_advice_settle(advice, incident, value) != OOS_ADVICE_FILLED) return NULL;
-    if (strcmp(value, OOS_ADVICE_LOWER) == 0) return OOS_ADVICE_LOWER;
-    return strcmp(value, OOS_ADVICE_HIGHER) == 0 ? OOS_ADVICE_HIGHER : NULL;
+            settled.fate =
+                flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", &settled);
+    return settled;
 }

@@ -11,17 +11,17 @@ typedef enum oos_advice_fate {
     OOS_ADVICE_DROPPED
 } oos_advice_fate;
 
-enum { OOS_ADVICE_VALUE_BYTES = 32 };
-
 /* What a flag is filled with where no figure is known: a direction, which nobody can paste. */
 #define OOS_ADVICE_LOWER "lower"
 #define OOS_ADVICE_HIGHER "higher"
 
-/* The direction that `advice` is filled with, or NULL. */
-const char *oos_advice_direction(const oos_advice *advice, const oos_incident *incident);
+typedef struct oos_settled {
+    oos_advice_fate fate;
+    char value[32]; /* of what is filled */
+    char why[120],
+        why_zh[160]; /* of what is dropped: what the figures say against it, "" where they say nothing */
+} oos_settled;
 
-/* `value` is set when it is filled. Without an incident everything stays as it is. */
-oos_advice_fate oos_advice_settle(const oos_advice *advice, const oos_incident *incident,
-                                  char value[OOS_ADVICE_VALUE_BYTES]);
+oos_settled oos_advice_settle(const oos_advice *advice, const oos_incident *incident);
 
 #endif

@@ -207,6 +207,7 @@ static void read_on(const oos_collector *c, oos_incident *to)
     to->furthest = below->furthest;
     to->old_shape |= below->old_shape;
     to->v1 |= below->v1;
+    to->v1_early |= below->v1_early;
     oos_set_join(&to->signals, &below->signals);
     for (size_t i = 0; i < OOS_NUMBER_COUNT; i++)
         if (!to->numbers[i].known) to->numbers[i] = below->numbers[i];
@@ -889,6 +890,10 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
 static void note_shape(oos_incident *incident, const oos_logline *log)
 {
     incident->old_shape |= log->old_shape;
+    /* Later ones have a process in front. */
+    incident->v1_early |= oos_view_starts(log->process, "VllmWorker rank") ||
+                          (log->level && !log->process.len && !log->old_shape &&
+                           oos_view_starts(log->message, "EngineCore failed to start"));
     incident->v1 |= oos_view_starts(log->process, "EngineCore") || oos_view_starts(log->process, "Worker_") ||
                     oos_view_starts(log->process, "VllmWorker rank") ||
                     oos_view_starts(log->process, "APIServer");

@@ -12,7 +12,8 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
 {
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
     OOS_TRY(oos_cause_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
-    return oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr);
+    OOS_TRY(oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr));
+    return oos_advisers_load(arena, data_dir, &ret_knowledge->advisers, reterr);
 }
 
 struct oos_explainer {
@@ -115,6 +116,7 @@ static void on_incident(void *context, const oos_incident *collected)
     oos_holdings_rebuild(r->arena, incident);
     oos_holdings_of_ranks(r->arena, incident);
     incident->record = oos_kb_match(&r->knowledge->kb, incident);
+    oos_advise(r->arena, &r->knowledge->advisers, &r->knowledge->kb, incident);
     e->count++;
     if (r->on_incident) r->on_incident(r->context, incident, false);
     if (!r->each) return;

@@ -2,6 +2,7 @@
 #ifndef OOS_EXPLAIN_EXPLAIN_H
 #define OOS_EXPLAIN_EXPLAIN_H
 
+#include "explain/advise.h"
 #include "explain/collect.h"
 #include "explain/incident.h"
 #include "explain/kb.h"
@@ -15,6 +16,7 @@ typedef struct oos_knowledge {
     oos_signals signals;
     const oos_cause_rules *rules;
     oos_kb kb;
+    oos_advisers advisers;
 } oos_knowledge;
 
 oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_knowledge *ret_knowledge,

@@ -52,6 +52,8 @@
     X(sleep_used, "sleep_used_bytes", B)                                                                     \
     X(host_wanted, "host_wanted_bytes", B)                                                                   \
     X(host_total, "host_total_bytes", B)                                                                     \
+    X(host_used, "host_used_bytes", B)                                                                       \
+    X(host_limit, "host_limit_bytes", B)                                                                     \
     X(swap_space, "swap_space_bytes", B)                                                                     \
     X(pool_wanted, "pool_wanted_tokens", N)                                                                  \
     X(pool_free, "pool_free_tokens", N)                                                                      \
@@ -121,6 +123,7 @@ typedef struct oos_incident {
     bool read_on;   /* its text begins with the failure: how far the engine got is told below it */
     bool old_shape; /* lines of vLLM before 0.8 */
     bool v1;        /* lines of the V1 engine's processes */
+    bool v1_early;  /* ... as they were up to 0.10.0 */
     bool binary;    /* the input was no text */
     uint64_t count; /* equal incidents */
 
@@ -138,8 +141,12 @@ typedef struct oos_incident {
     const char *ask;          /* what would decide it, NULL when nothing is missing */
     double confidence;
     const char *engine;
+    bool program;                       /* one on PyTorch that is no server */
     const struct oos_kb_record *record; /* of the knowledge base, NULL: none fits */
-    oos_moment held;                    /* peak_bytes is what was in use; 0: nothing is known of it */
+    /* With the figures of this log; what is worth most first. */
+    const struct oos_advice *fixes, *dead_ends;
+    size_t fix_count, dead_end_count;
+    oos_moment held; /* peak_bytes is what was in use; 0: nothing is known of it */
     uint64_t fingerprint;
 } oos_incident;
 

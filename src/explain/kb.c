@@ -1,10 +1,8 @@
 /* Reading records and choosing among those that fit: the one with the most conditions says the most. */
 #include "facts/engine.h"
 #include "explain/kb.h"
-#include "explain/advice.h"
 #include "explain/facts.h"
 #include "facts/data.h"
-#include "facts/version.h"
 
 static oomsight_status strings_read(oos_arena *arena, const json_t *list, const char *const **ret_list,
                                     size_t *ret_count, oomsight_error *reterr)
@@ -46,6 +44,7 @@ static oomsight_status advice_read(oos_arena *arena, const json_t *list, const o
         oos_json_str(item, "evidence", &advice[i].evidence);
         oos_json_str(item, "since", &advice[i].since);
         oos_json_str(item, "until", &advice[i].until);
+        oos_json_bool(item, "only_known", &advice[i].only_known);
         if (!advice[i].change_count || !advice[i].why.en || !advice[i].why.zh || !advice[i].evidence)
             return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice %zu needs change, why (en, zh) and evidence",
                             i + 1);
@@ -118,24 +117,6 @@ oomsight_status oos_kb_load(oos_arena *arena, const char *data_dir, const oos_si
     }
     *ret_kb = (oos_kb){list, count};
     return OOMSIGHT_OK;
-}
-
-static bool is_dropped(const oos_advice *advice, const oos_incident *incident)
-{
-    char value[OOS_ADVICE_VALUE_BYTES];
-    return oos_advice_settle(advice, incident, value) == OOS_ADVICE_DROPPED;
-}
-
-bool oos_advice_applies(const oos_advice *advice, const oos_incident *incident)
-{
-    if (is_dropped(advice, incident)) return false;
-    oos_version logged, bound;
-    if (!incident || !incident->setup.version ||
-        !oos_version_parse(oos_view_of(incident->setup.version), &logged))
-        return true;
-    if (advice->since && oos_version_parse(oos_view_of(advice->since), &bound) && logged < bound)
-        return false;
-    return !(advice->until && oos_version_parse(oos_view_of(advice->until), &bound) && logged >= bound);
 }
 
 const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id)

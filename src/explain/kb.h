@@ -18,6 +18,7 @@ typedef struct oos_advice {
     oos_sentence why, cost; /* cost NULL: none */
     const char *evidence;
     const char *since, *until; /* engine versions that have what it names; NULL: all the record is about */
+    bool only_known;           /* told only of a log that is known to be of a version before `until` */
 } oos_advice;
 
 typedef struct oos_kb_record {
@@ -44,9 +45,6 @@ typedef struct oos_kb {
 
 oomsight_status oos_kb_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                             oos_kb *ret_kb, oomsight_error *reterr);
-
-/* The engine of this log has what the advice names, or its version is not known. */
-bool oos_advice_applies(const oos_advice *advice, const oos_incident *incident);
 
 const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id); /* NULL: no such record */
 

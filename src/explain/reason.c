@@ -562,9 +562,11 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
     } else if (incident->failed) {
         quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.3,
               "the last lines of the traceback, which name the error");
-        if (find_phase(signals, rules, set, incident))
+        if (find_phase(signals, rules, set, incident)) {
             incident->phase_sure *= 0.6;
-        else
+            for (size_t i = 0; i < USUAL_MAX && rules->usual[incident->phase][i]; i++)
+                add_also(incident, rules->usual[incident->phase][i], set);
+        } else
             incident->phase = OOS_PHASE_NOT_OOM;
     } else if (oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
         quiet(incident, OOS_PHASE_SLEEP_WAKE, "sleep_wake_competitor", 0.4,
@@ -572,6 +574,11 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
     } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !captured) {
         quiet(incident, incident->last_marker, "insufficient_info", 0.4,
               "what followed: the log stops inside graph capture");
+    } else if (!captured && incident->furthest < OOS_PHASE_KV_SIZING && incident->furthest > OOS_PHASE_ENV) {
+        quiet(incident, incident->furthest, "insufficient_info", 0.4,
+              "how the process ended: its exit code, and dmesg of the host");
+        incident->phase_why = "the last phase that the log shows";
+        incident->phase_sure = NAMED_SURE;
     } else if (captured || first_of(signals, set, OOS_SIGNAL_MARKER)) {
         quiet(incident, OOS_PHASE_NOT_OOM, "healthy_log", captured ? NAMED_SURE : 0.6, NULL);
     } else {
@@ -628,7 +635,8 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     incident->engine = engine_of(signals, incident, &set);
     if ((incident->engine && oos_engine_is_server(incident->engine)))
         oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
-    if (is_program(signals, &set, incident->engine)) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
+    incident->program = is_program(signals, &set, incident->engine);
+    if (incident->program) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->phase_why = incident->cause_why = "";
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";

@@ -1,8 +1,10 @@
 /* One scan per text; the first value that is a number counts. */
 #include "explain/setup.h"
+#include "base/ascii.h"
 #include "base/locale.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What stands behind the value is left in *ret_end. */
 static bool read_after(const char *text, const char *key, double *ret_value, const char **ret_end)
@@ -51,4 +53,21 @@ bool oos_setup_bytes(const oos_setup_text *setup, const char *key, double *ret_b
         if (*end == units[i].letter) value *= units[i].factor;
     *ret_bytes = value;
     return true;
+}
+
+/* The same name, words joined by the one or the other. */
+static bool names(const char *text, const char *name)
+{
+    size_t const len = strlen(name);
+    for (const char *at = text; at && *at; at++) {
+        size_t i = 0;
+        while (i < len && (at[i] == name[i] || (name[i] == '-' && at[i] == '_'))) i++;
+        if (i == len && !oos_is_alnum(at[len]) && at[len] != '-' && at[len] != '_') return true;
+    }
+    return false;
+}
+
+bool oos_setup_names(const oos_setup_text *setup, const char *flag)
+{
+    return names(setup->command, flag) || names(setup->args, flag + strspn(flag, "-"));
 }

@@ -5,8 +5,7 @@
 
 #include <inttypes.h>
 
-static void put_advice(const oos_style *style, const oos_incident *incident, const char *heading,
-                       const oos_advice *list, size_t count)
+static void put_advice(const oos_style *style, const char *heading, const oos_advice *list, size_t count)
 {
     oos_text *text = style->text;
     if (!count) return;
@@ -14,9 +13,8 @@ static void put_advice(const oos_style *style, const oos_incident *incident, con
     oos_style_put(style, "%s", heading);
     oos_text_put(text, "**\n\n");
     for (size_t i = 0; i < count; i++) {
-        if (!oos_advice_applies(&list[i], incident)) continue;
         oos_text_put(text, "- `");
-        oos_report_advice_change(&list[i], incident, text);
+        oos_report_advice_change(&list[i], text);
         oos_text_printf(text, "`: %s", style->chinese ? list[i].why.zh : list[i].why.en);
         if (list[i].cost.en)
             oos_text_printf(text, style->chinese ? "（代价：%s）" : " (trade-off: %s)",
@@ -61,10 +59,11 @@ void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *
         put_ledger(style, incident);
         if (page->notes[i].plan_flags && *page->notes[i].plan_flags)
             oos_style_put(style, "\nSuggested for this model and GPU: `%s`\n", page->notes[i].plan_flags);
-        if (!record) continue;
-        oos_text_printf(text, "\n%s\n", page->chinese ? record->mechanism.zh : record->mechanism.en);
-        put_advice(style, incident, "What to change", record->fixes, record->fix_count);
-        put_advice(style, incident, "No effect on this failure", record->dead_ends, record->dead_end_count);
+        if (record)
+            oos_text_printf(text, "\n%s\n", page->chinese ? record->mechanism.zh : record->mechanism.en);
+        put_advice(style, incident->is_oom ? "What to change" : "What to change, if memory is the reason",
+                   incident->fixes, incident->fix_count);
+        put_advice(style, "No effect on this failure", incident->dead_ends, incident->dead_end_count);
         if (incident->ask) oos_style_put(style, "\nTo be sure, add %s.\n", incident->ask);
     }
     oos_report_cut_notes(page->explanation, style, "\n> ", "\n");
@@ -84,10 +83,10 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
         oos_text_printf(text, "line=%" PRIu64 ",title=Out of memory in %s::", incident->first_line,
                         oos_phase_word(incident->phase));
         oos_ci_escaped(text, oos_report_incident_title(page, incident), false);
-        if (incident->record && incident->record->fix_count) {
+        if (incident->fix_count) {
             oos_text_put(text, "%0AWhat to change: ");
             oos_text change = {0};
-            oos_report_advice_change(&incident->record->fixes[0], incident, &change);
+            oos_report_advice_change(&incident->fixes[0], &change);
             oos_ci_escaped(text, change.ptr ? change.ptr : "", false);
             oos_text_free(&change);
         }

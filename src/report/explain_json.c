@@ -92,22 +92,17 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_array(w);
 }
 
-static void put_advice(oos_json_writer *w, const oos_incident *incident, const char *key,
-                       const oos_advice *list, size_t count)
+static void put_advice(oos_json_writer *w, const char *key, const oos_advice *list, size_t count,
+                       const oos_incident_notes *against)
 {
     oos_json_key(w, key);
     oos_json_begin_array(w);
     for (size_t i = 0; i < count; i++) {
-        if (!oos_advice_applies(&list[i], incident)) continue;
+        if (against && oos_report_contradicts(against, &list[i])) continue;
         oos_json_begin_object(w);
         oos_json_key(w, "change");
         oos_json_begin_array(w);
-        for (size_t c = 0; c < oos_report_advice_count(&list[i], incident); c++) {
-            oos_text word = {0};
-            oos_report_advice_word(&list[i], c, incident, &word);
-            oos_json_put_str(w, word.ptr);
-            oos_text_free(&word);
-        }
+        for (size_t c = 0; c < list[i].change_count; c++) oos_json_put_str(w, list[i].change[c]);
         oos_json_end_array(w);
         oos_json_field_str(w, "why", list[i].why.en);
         if (list[i].cost.en) oos_json_field_str(w, "gives_up", list[i].cost.en);
@@ -220,13 +215,11 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     put_ledger(w, &incident->held);
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
-    const oos_kb_record *record = incident->record;
     if (notes->fix_count) /* computed for this very model and device: better than what is known in general */
         oos_report_fixes_json(w, notes->fixes, notes->fix_count);
     else
-        put_advice(w, incident, "fixes", record ? record->fixes : NULL, record ? record->fix_count : 0);
-    put_advice(w, incident, "dead_ends", record ? record->dead_ends : NULL,
-               record ? record->dead_end_count : 0);
+        put_advice(w, "fixes", incident->fixes, incident->fix_count, NULL);
+    put_advice(w, "dead_ends", incident->dead_ends, incident->dead_end_count, notes);
     oos_json_field_str(w, "plan_flags", notes->plan_flags);
     oos_json_field_str(w, "plan_check", notes->plan_check);
     put_ranks(w, incident);

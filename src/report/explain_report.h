@@ -46,16 +46,17 @@ void oos_report_cut_notes(const oos_explanation *explanation, const oos_style *s
                           const char *after);
 /* The device: as the log names it, or the only one that shows its total; else NULL. */
 const char *oos_report_gpu(const oos_incident *incident, const oos_incident_notes *notes);
-/* What the text is: `out_of_memory`, `refused`, `failed`, `no_failure`, and where there is nothing to tell of `nothing_recognised`,
+/* What the text is: `out_of_memory`, `refused`, `failed`, `unfinished`, `no_failure`, and where there is nothing to tell of `nothing_recognised`,
  * `binary`, `empty`. */
 const char *oos_report_incident_state(const oos_incident *incident);
+bool oos_report_is_unfinished(
+    const oos_incident *incident); /* it ends in a stage of the start, and nothing failed */
 bool oos_report_is_unread(const oos_incident *incident); /* one of the last three */
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident);
-/* Flags, quoted for a shell, with the figures of `incident` (may be NULL) put in. */
-void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text);
-size_t oos_report_advice_count(const oos_advice *advice, const oos_incident *incident);
-void oos_report_advice_word(const oos_advice *advice, size_t at, const oos_incident *incident,
-                            oos_text *text); /* one word of it */
+/* Flags, quoted for a shell. */
+void oos_report_advice_change(const oos_advice *advice, oos_text *text);
+/* What plan computed for this very model and device names what the advice says not to help. */
+bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *advice);
 
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);
 void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,

@@ -35,6 +35,8 @@ static void put_what(const oos_style *style, const oos_incident *incident)
     if (!incident->is_oom) {
         if (incident->failed)
             oos_style_ink(style, OOS_INK_WARN, "FAILED, but the log does not show a memory error");
+        else if (oos_report_is_unfinished(incident))
+            oos_style_ink(style, OOS_INK_WARN, "UNFINISHED %s", oos_report_where(incident->phase));
         else if (oos_report_is_unread(incident))
             oos_style_ink(style, OOS_INK_DIM, "NOTHING RECOGNISED");
         else
@@ -238,12 +240,12 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
 }
 
 /* One fix: what to change, why, and its trade-off. */
-static void put_fix(const oos_style *style, const oos_incident *incident, const oos_advice *fix)
+static void put_fix(const oos_style *style, const oos_advice *fix)
 {
     oos_text change = {0}, line = {0};
     const char *why = style->chinese ? fix->why.zh : fix->why.en,
                *cost = style->chinese ? fix->cost.zh : fix->cost.en;
-    oos_report_advice_change(fix, incident, &change);
+    oos_report_advice_change(fix, &change);
     if (style->color) oos_text_put(style->text, "\033[32m");
     oos_style_paragraph(style, 2, change.ptr ? change.ptr : "");
     if (style->color) oos_text_put(style->text, "\033[0m");
@@ -258,15 +260,17 @@ static void put_fix(const oos_style *style, const oos_incident *incident, const 
 static void put_fixes(oos_screen *screen, const oos_style *style, const oos_incident *incident, unsigned base)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < incident->record->fix_count; i++) {
-        if (!oos_advice_applies(&incident->record->fixes[i], incident)) continue;
+    for (size_t i = 0; i < incident->fix_count; i++) {
         unsigned const rank = shown == 0   ? 0
                               : shown == 1 ? RANK_SECOND
                               : shown == 2 ? RANK_THIRD
                                            : RANK_FIXES;
         oos_style const part = oos_screen_part(screen, style, base + rank);
-        if (!shown++) oos_style_ink(&part, OOS_INK_BOLD, "\nWhat to change\n");
-        put_fix(&part, incident, &incident->record->fixes[i]);
+        if (!shown++)
+            oos_style_ink(&part, OOS_INK_BOLD,
+                          incident->is_oom ? "\nWhat to change\n"
+                                           : "\nWhat to change, if memory is the reason\n");
+        put_fix(&part, &incident->fixes[i]);
     }
 }
 
@@ -274,12 +278,11 @@ static void put_fixes(oos_screen *screen, const oos_style *style, const oos_inci
 static void put_dead_ends(const oos_style *style, const oos_incident *incident)
 {
     oos_text line = {0};
-    for (size_t i = 0; i < incident->record->dead_end_count; i++) {
-        const oos_advice *advice = &incident->record->dead_ends[i];
-        if (!oos_advice_applies(advice, incident)) continue;
+    for (size_t i = 0; i < incident->dead_end_count; i++) {
+        const oos_advice *advice = &incident->dead_ends[i];
         oos_text_put(&line, !line.len ? "" : style->chinese ? "；" : "; ");
         oos_text change = {0};
-        oos_report_advice_change(advice, incident, &change);
+        oos_report_advice_change(advice, &change);
         oos_style const inside = {.text = &line, .chinese = style->chinese};
         oos_style_put(&inside, "%s", change.ptr ? change.ptr : "");
         oos_text_free(&change);
@@ -377,6 +380,7 @@ static void put_incident(const oos_explain_page *page, oos_screen *screen, const
     put_setup(&part, incident, &page->notes[index]);
     if (!incident->is_oom && !incident->failed) {
         put_headroom(&part, incident);
+        if (oos_report_is_unfinished(incident)) put_ask(&part, incident);
         return;
     }
     part = oos_screen_part(screen, style, base + RANK_EXCERPT);
@@ -395,7 +399,6 @@ static void put_incident(const oos_explain_page *page, oos_screen *screen, const
     put_ask(&part, incident);
     part = oos_screen_part(screen, style, base);
     put_plan(&part, &page->notes[index]);
-    if (!incident->record) return;
     put_fixes(screen, style, incident, base);
     part = oos_screen_part(screen, style, base + RANK_DEAD_ENDS);
     put_dead_ends(&part, incident);

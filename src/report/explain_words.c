@@ -1,6 +1,5 @@
 /* Sentences that the formats share. */
 #include "report/explain_report.h"
-#include "explain/advice.h"
 #include "log/scan.h"
 
 #include <inttypes.h>
@@ -9,6 +8,12 @@
 const char *oos_report_gpu(const oos_incident *incident, const oos_incident_notes *notes)
 {
     return incident->setup.gpu ? incident->setup.gpu : notes->gpu_sure ? notes->gpu_guess : NULL;
+}
+
+bool oos_report_is_unfinished(const oos_incident *incident)
+{
+    return !incident->is_oom && !incident->failed && incident->phase != OOS_PHASE_NOT_OOM &&
+           strcmp(incident->cause, "insufficient_info") == 0;
 }
 
 const char *oos_report_incident_state(const oos_incident *incident)
@@ -20,6 +25,7 @@ const char *oos_report_incident_state(const oos_incident *incident)
     if (incident->failed) return "failed";
     if (incident->binary) return "binary";
     if (incident->last_line == 0) return "empty";
+    if (oos_report_is_unfinished(incident)) return "unfinished";
     bool const known = strcmp(incident->cause, "healthy_log") == 0 || incident->phase != OOS_PHASE_NOT_OOM;
     return known ? "no_failure" : "nothing_recognised";
 }
@@ -38,75 +44,41 @@ const char *oos_report_incident_title(const oos_explain_page *page, const oos_in
     if (incident->failed) return "a failure, but the log does not say that memory is the reason";
     if (incident->binary) return "this is a binary file, not a log";
     if (incident->last_line == 0) return "the file is empty";
+    if (oos_report_is_unfinished(incident)) return "the log ends before the engine is up";
     return strcmp(incident->cause, "healthy_log") == 0 ? "no failure in this log"
                                                        : "nothing in this log was recognised";
 }
 
-/* The utilisation that the free memory of the start allows, a quarter GiB kept back, in whole hundredths. */
-static bool fitting_gmu(const oos_incident *incident, oos_text *text)
-{
-    uint64_t const total = oos_value(incident, OOS_NUMBER_total),
-                   free_bytes = oos_value(incident, OOS_NUMBER_startup_free);
-    uint64_t const usable = oos_sub(free_bytes, OOS_GIB / 4);
-    if (!total || usable < total / 100 || usable > total) return false;
-    oos_text_printf(text, "0.%02u", (unsigned)((double)usable / (double)total * 100));
-    return true;
-}
-
-/* "{state_blocks|64}": the first of the named figures that the log has, else the last word. */
-static void put_value(const char *word, const oos_incident *incident, oos_text *text)
+/* "{state_blocks|64}", of a record that no log has filled in: the last word. */
+static void put_word(const char *word, oos_text *text)
 {
     size_t const len = strlen(word);
-    if (len < 3 || word[0] != '{' || word[len - 1] != '}' || strchr(word, '"')) {
-        oos_text_put(text, word);
-        return;
-    }
-    for (const char *at = word + 1;;) {
-        size_t const name = strcspn(at, "|}");
-        if (at[name] == '}') {
-            oos_text_add(text, (oos_view){at, name});
-            return;
-        }
-        if (incident && oos_view_is((oos_view){at, name}, "fitting_gmu") && fitting_gmu(incident, text))
-            return;
-        for (oos_number_id id = 0; incident && id < OOS_NUMBER_COUNT; id++)
-            if (oos_number_unit(id) == 'N' && oos_view_is((oos_view){at, name}, oos_number_key(id)) &&
-                oos_value(incident, id)) {
-                oos_text_printf(text, "%" PRIu64, oos_value(incident, id));
-                return;
-            }
-        at += name + 1;
-    }
+    bool const open = len > 2 && word[0] == '{' && word[len - 1] == '}' && !strchr(word, '"');
+    const char *bar = open ? strrchr(word, '|') : NULL, *from = bar ? bar + 1 : word + open;
+    oos_text_add(text, (oos_view){from, strlen(from) - open});
 }
 
-/* Of a flag without a value to paste: one, "a lower --flag". */
-size_t oos_report_advice_count(const oos_advice *advice, const oos_incident *incident)
+void oos_report_advice_change(const oos_advice *advice, oos_text *text)
 {
-    return oos_advice_direction(advice, incident) ? 1 : advice->change_count;
-}
-
-void oos_report_advice_change(const oos_advice *advice, const oos_incident *incident, oos_text *text)
-{
-    for (size_t i = 0; i < oos_report_advice_count(advice, incident); i++) {
+    for (size_t i = 0; i < advice->change_count; i++) {
         const char *word = advice->change[i];
         /* A flag's JSON value needs quotes; an action in words is a sentence and stays one. */
         bool const quote = i > 0 && strpbrk(word, " \"");
         if (i) oos_text_put(text, " ");
         if (quote) oos_text_put(text, "'");
-        oos_report_advice_word(advice, i, incident, text);
+        put_word(word, text);
         if (quote) oos_text_put(text, "'");
     }
 }
 
-void oos_report_advice_word(const oos_advice *advice, size_t at, const oos_incident *incident, oos_text *text)
+bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *advice)
 {
-    char value[OOS_ADVICE_VALUE_BYTES];
-    const char *direction = at == 0 ? oos_advice_direction(advice, incident) : NULL;
-    if (direction) oos_text_printf(text, "a %s ", direction);
-    if (at == 1 && oos_advice_settle(advice, incident, value) == OOS_ADVICE_FILLED)
-        oos_text_put(text, value);
-    else
-        put_value(advice->change[at], incident, text);
+    const char *flag = advice->change[0];
+    size_t const len = strcspn(flag, " =");
+    for (size_t i = 0; i < notes->fix_count; i++)
+        for (size_t k = 0; k < notes->fixes[i].change_count; k++)
+            if (strncmp(notes->fixes[i].change[k], flag, len) == 0) return true;
+    return false;
 }
 
 static void put_cut_note(const oos_style *style, const char *before, const char *note, const char *after)

@@ -207,11 +207,10 @@ void oos_report_explain_html(oos_text *text, const oos_explain_page *page,
     oos_style const style = oos_style_of(&p.plain, &render);
     oos_report_explain_text(page, &style);
     for (size_t i = 0; i < page->explanation->count; i++) {
-        const oos_kb_record *record = page->explanation->incidents[i].record;
-        put_incident_about(&p.about, page, &page->explanation->incidents[i]);
-        if (!record) continue;
-        take_pairs(&p, record->fixes, record->fix_count);
-        take_pairs(&p, record->dead_ends, record->dead_end_count);
+        const oos_incident *incident = &page->explanation->incidents[i];
+        put_incident_about(&p.about, page, incident);
+        take_pairs(&p, incident->fixes, incident->fix_count);
+        take_pairs(&p, incident->dead_ends, incident->dead_end_count);
     }
     put_report(text, &p);
 }

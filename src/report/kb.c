@@ -30,7 +30,7 @@ static void put_list(const oos_style *style, const char *heading, const oos_advi
     if (count) oos_style_ink(style, OOS_INK_BOLD, "\n%s\n", heading);
     for (size_t i = 0; i < count; i++) {
         oos_text_put(style->text, "  ");
-        oos_report_advice_change(&list[i], NULL, style->text);
+        oos_report_advice_change(&list[i], style->text);
         oos_text_put(style->text, "\n");
         oos_style_paragraph(style, 6, style->chinese ? list[i].why.zh : list[i].why.en);
         if (list[i].cost.en)

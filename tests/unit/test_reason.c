@@ -74,9 +74,8 @@ static bool advises_quantising(const char *model)
     oos_explanation const e = explain(log);
     const oos_incident *incident = &e.incidents[0];
     assert_non_null(incident->record);
-    for (size_t i = 0; i < incident->record->fix_count; i++)
-        if (strcmp(incident->record->fixes[i].change[0], "a quantised checkpoint") == 0)
-            return oos_advice_applies(&incident->record->fixes[i], incident);
+    for (size_t i = 0; i < incident->fix_count; i++)
+        if (strcmp(incident->fixes[i].change[0], "a quantised checkpoint") == 0) return true;
     return false;
 }
 
@@ -85,6 +84,68 @@ static void what_is_quantised_is_not_to_be_quantised(void **state)
     (void)state;
     assert_true(advises_quantising("/models/Some-30B"));
     assert_false(advises_quantising("/models/Some-30B-GPTQ-Int4"));
+}
+
+/* The words of the first piece of advice that begins with `change`; NULL: none does. */
+static const oos_advice *told(const oos_advice *list, size_t count, const char *change)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].change[0], change) == 0) return &list[i];
+    return NULL;
+}
+
+#define CAPTURE(process)                                                                                     \
+    process                                                                                                  \
+        "ERROR 04-16 11:12:31 [multiproc_executor.py:380]   File \"/vllm/v1/worker/gpu_model_runner.py\", "  \
+        "line 1619, in capture_model\n" process                                                              \
+        "ERROR 04-16 11:12:31 [multiproc_executor.py:380] RuntimeError: CUDA error: out of memory\n"
+
+/* Up to 0.9 the sizes that are captured do not follow the number of requests. */
+static void fewer_requests_shrink_no_graphs_of_early_releases(void **state)
+{
+    (void)state;
+    oos_explanation const early = explain(CAPTURE("(VllmWorker rank=1 pid=4205) "));
+    assert_int_equal(early.incidents[0].phase, OOS_PHASE_CUDAGRAPH_CAPTURE);
+    assert_non_null(told(early.incidents[0].dead_ends, early.incidents[0].dead_end_count, "--max-num-seqs"));
+    assert_null(told(early.incidents[0].fixes, early.incidents[0].fix_count, "--max-num-seqs"));
+    assert_non_null(told(early.incidents[0].fixes, early.incidents[0].fix_count, "VLLM_USE_V1=0"));
+    oos_explanation const later = explain(CAPTURE("(Worker_TP1 pid=4205) "));
+    assert_null(told(later.incidents[0].dead_ends, later.incidents[0].dead_end_count, "--max-num-seqs"));
+    assert_non_null(told(later.incidents[0].fixes, later.incidents[0].fix_count, "--max-num-seqs"));
+    assert_null(told(later.incidents[0].fixes, later.incidents[0].fix_count, "VLLM_USE_V1=0"));
+}
+
+static void a_container_that_is_killed_is_given_a_higher_limit(void **state)
+{
+    (void)state;
+    oos_explanation const e = explain(
+        "[771.2] memory: usage 33554432kB, limit 33554432kB, failcnt 41\n"
+        "[771.3] Memory cgroup out of memory: Killed process 31 (VLLM::EngineCor) total-vm:98765432kB, "
+        "anon-rss:32333333kB, file-rss:12345kB\n");
+    const oos_advice *limit = told(e.incidents[0].fixes, e.incidents[0].fix_count, "resources.limits.memory");
+    assert_non_null(limit);
+    assert_string_equal(limit->change[1], "41Gi");
+    oos_explanation const bare = explain("      Reason:       OOMKilled\n      Exit Code:    137\n");
+    assert_non_null(
+        told(bare.incidents[0].fixes, bare.incidents[0].fix_count, "a higher resources.limits.memory"));
+}
+
+static void a_log_that_ends_while_weights_load_is_unfinished(void **state)
+{
+    (void)state;
+    static const char load[] =
+        "INFO 05-13 14:03:40 [gpu_model_runner.py:1110] Starting to load model org/name-8B...\n"
+        "Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:01<00:03,  1.2s/it]\n";
+    oos_explanation e = explain(load);
+    assert_false(e.incidents[0].is_oom);
+    assert_int_equal(e.incidents[0].phase, OOS_PHASE_WEIGHT_LOAD);
+    assert_string_equal(e.incidents[0].cause, "insufficient_info");
+    assert_int_equal(e.incidents[0].fix_count, 0);
+    char whole[512];
+    snprintf(whole, sizeof whole, "%sINFO:     Application startup complete.\n", load);
+    e = explain(whole);
+    assert_int_equal(e.incidents[0].phase, OOS_PHASE_NOT_OOM);
+    assert_string_equal(e.incidents[0].cause, "healthy_log");
 }
 
 /* A serving engine that runs out with this much cached, and with these words in its set-up. */
@@ -103,13 +164,8 @@ static bool advises_segments(const char *setup, const char *cached)
         setup, cached);
     oos_explanation const e = explain(log);
     const oos_incident *incident = &e.incidents[0];
-    const oos_kb_record *record = oos_kb_find(&knowledge.kb, "vllm/serving-fragmentation");
-    assert_non_null(record);
-    oos_incident asked = *incident;
-    asked.record = record;
-    for (size_t i = 0; i < record->fix_count; i++)
-        if (strstr(record->fixes[i].change[0], "expandable_segments:True"))
-            return oos_advice_applies(&record->fixes[i], &asked);
+    for (size_t i = 0; i < incident->fix_count; i++)
+        if (strstr(incident->fixes[i].change[0], "expandable_segments:True")) return true;
     return false;
 }
 
@@ -429,6 +485,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_allocation_is_no_refusal),
         cmocka_unit_test(what_is_quantised_is_not_to_be_quantised),
+        cmocka_unit_test(fewer_requests_shrink_no_graphs_of_early_releases),
+        cmocka_unit_test(a_container_that_is_killed_is_given_a_higher_limit),
+        cmocka_unit_test(a_log_that_ends_while_weights_load_is_unfinished),
         cmocka_unit_test(segments_that_grow_are_for_pieces_and_for_one_rank),
         cmocka_unit_test(a_conclusion_is_as_sure_as_its_weaker_half),
         cmocka_unit_test(an_engine_of_its_own_name_is_not_called_vllm),

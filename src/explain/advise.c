@@ -1,0 +1,548 @@
+/* The order is that of trust: what is known of this signature, then of the other causes that the text allows, then what the ladder says
+ * of the phase, rung by rung. What helps is never also said not to. */
+#include "explain/advise.h"
+#include "base/ascii.h"
+#include "base/json.h"
+#include "explain/advice.h"
+#include "explain/setup.h"
+#include "facts/data.h"
+
+#include <string.h>
+
+enum { LIST_MAX = OOS_FIXES_MAX > OOS_DEAD_ENDS_MAX ? OOS_FIXES_MAX : OOS_DEAD_ENDS_MAX };
+
+typedef struct advice_list {
+    oos_advice shown[LIST_MAX], meant[LIST_MAX]; /* as it is told, and as it stands in the data */
+    size_t count, most;
+} advice_list;
+
+typedef struct adviser {
+    oos_arena *arena;
+    const oos_advisers *of;
+    const oos_incident *incident;
+    const oos_engine_words *engine; /* NULL: one without a ladder */
+    bool guessed;                   /* nothing names the engine */
+    oos_version low, high;          /* its release lies between them */
+    advice_list fixes, dead_ends;
+} adviser;
+
+/* ---- counts */
+
+static oomsight_status phases_read(const json_t *row, uint64_t *ret_phases, oomsight_error *reterr)
+{
+    const json_t *words = json_object_get(row, "phases");
+    *ret_phases = 0;
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        oos_phase const phase = oos_phase_find(json_string_value(json_array_get(words, i)));
+        if (phase == OOS_PHASE_COUNT) return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: no such phase");
+        *ret_phases |= (uint64_t)1 << phase;
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status tried_read(oos_arena *arena, const json_t *rows, oos_advisers *advisers,
+                                  oomsight_error *reterr)
+{
+    size_t count = 0;
+    json_t *pair;
+    const char *lever;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        count += json_object_size(json_object_get(json_array_get(rows, i), "levers"));
+    oos_tried *list = OOS_NEW_ARRAY(arena, oos_tried, count ? count : 1);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the counts of advice");
+    advisers->tried = list;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        uint64_t phases;
+        OOS_TRY(phases_read(row, &phases, reterr));
+        json_object_foreach(json_object_get(row, "levers"), lever, pair)
+        {
+            json_int_t const worked = json_integer_value(json_array_get(pair, 0)),
+                             in_vain = json_integer_value(json_array_get(pair, 1));
+            if (json_array_size(pair) != 2 || worked < 0 || in_vain < 0)
+                return oos_fail(reterr, OOMSIGHT_MALFORMED, "counts of '%s': worked and in vain", lever);
+            list[advisers->tried_count++] = (oos_tried){lever, phases, (uint64_t)worked, (uint64_t)in_vain};
+        }
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status spent_read(oos_arena *arena, const json_t *rows, oos_advisers *advisers,
+                                  oomsight_error *reterr)
+{
+    size_t const count = json_array_size(rows);
+    oos_spent *list = OOS_NEW_ARRAY(arena, oos_spent, count ? count : 1);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the counts of advice");
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(rows, i), *why = json_object_get(row, "why");
+        const char *until;
+        OOS_TRY(phases_read(row, &list[i].phases, reterr));
+        if (!oos_json_str(row, "engine", &list[i].engine) || !oos_json_str(row, "lever", &list[i].lever) ||
+            !oos_json_str(row, "until", &until) || !oos_version_parse(oos_view_of(until), &list[i].until) ||
+            !oos_json_str(why, "en", &list[i].why.en) || !oos_json_str(why, "zh", &list[i].why.zh))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: a lever is spent until a release, and why");
+    }
+    advisers->spent = list;
+    advisers->spent_count = count;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, oos_advisers *ret_advisers,
+                                  oomsight_error *reterr)
+{
+    oos_view bytes;
+    json_t *root;
+    *ret_advisers = (oos_advisers){0};
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        OOS_TRY(oos_ladder_load(arena, data_dir, oos_engine_list[i].name, &ret_advisers->ladders[i], reterr));
+    OOS_TRY(oos_data_read(arena, data_dir, "explain/advice.json", &bytes, reterr));
+    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(tried_read(arena, json_object_get(root, "tried"), ret_advisers, reterr));
+    return spent_read(arena, json_object_get(root, "spent"), ret_advisers, reterr);
+}
+
+/* Of one phase, or with OOS_PHASE_COUNT of all. */
+static oos_tried tried(const oos_advisers *of, const char *lever, oos_phase phase)
+{
+    oos_tried sum = {0};
+    for (size_t i = 0; i < of->tried_count; i++) {
+        const oos_tried *row = &of->tried[i];
+        if (strcmp(row->lever, lever) != 0 || (phase != OOS_PHASE_COUNT && !(row->phases >> phase & 1)))
+            continue;
+        sum.worked += row->worked;
+        sum.in_vain += row->in_vain;
+    }
+    return sum;
+}
+
+/* ---- whether two speak of the same */
+
+enum { UP = 1, DOWN = 2 };
+
+/* Where a share of the device is moved. */
+static unsigned way_of(const oos_advice *advice)
+{
+    const char *first = advice->change[0], *second = advice->change_count > 1 ? advice->change[1] : "";
+    if (strstr(first, "higher") || strstr(second, OOS_ADVICE_HIGHER) || strcmp(second, "0.95") == 0)
+        return UP;
+    if (strstr(first, "lower") || *second) return DOWN;
+    return UP | DOWN;
+}
+
+/* Up to what is set: of an action its first words. */
+static size_t name_length(const char *word)
+{
+    size_t const len = strcspn(word, "= ");
+    return word[0] == '-' || word[len] == '=' ? len : strlen(word);
+}
+
+static bool is_share(const char *flag)
+{
+    return strncmp(flag, "--gpu-memory-utilization", 24) == 0 ||
+           strncmp(flag, "--mem-fraction-static", 21) == 0;
+}
+
+/* Both as they stand in the data, before a value is filled in. */
+static bool same(const oos_advice *a, const oos_advice *b)
+{
+    const char *first = a->change[0], *second = b->change[0];
+    size_t const len = name_length(first);
+    if (len != name_length(second) || memcmp(first, second, len) != 0) return false;
+    if (is_share(first)) return way_of(a) & way_of(b);
+    if (a->change_count < 2 || b->change_count < 2) return true;
+    /* One flag that holds many settings, and one that the engine may fill in. */
+    bool const many = strcmp(first, "--compilation-config") == 0 || strcmp(a->change[1], "auto") == 0 ||
+                      strcmp(b->change[1], "auto") == 0;
+    return !many || strcmp(a->change[1], b->change[1]) == 0;
+}
+
+static bool holds(const advice_list *list, const oos_advice *advice)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (same(&list->meant[i], advice)) return true;
+    return false;
+}
+
+/* ---- one more */
+
+/* By the version that the log names, or by the shape of its lines. */
+static void find_release(adviser *a)
+{
+    enum { FIRST_V1, EARLY, SHAPES };
+    static const char *const releases[SHAPES] = {"0.8.0", "0.10.0"};
+    oos_version known[SHAPES] = {0};
+    const oos_incident *incident = a->incident;
+    a->low = 0;
+    a->high = UINT64_MAX;
+    if (incident->setup.version && oos_version_parse(oos_view_of(incident->setup.version), &a->low)) {
+        a->high = a->low;
+        return;
+    }
+    for (size_t i = 0; i < SHAPES; i++) oos_version_parse(oos_view_of(releases[i]), &known[i]);
+    if (incident->old_shape) a->high = known[FIRST_V1] - 1;
+    if (incident->v1 || incident->v1_early) a->low = known[FIRST_V1];
+    if (incident->v1_early) a->high = known[EARLY];
+}
+
+/* The engine of this log has what the advice names, or may have it. */
+static bool is_there(const adviser *a, const oos_advice *advice)
+{
+    oos_version bound;
+    if (advice->since && oos_version_parse(oos_view_of(advice->since), &bound) && a->high < bound)
+        return false;
+    if (!advice->until || !oos_version_parse(oos_view_of(advice->until), &bound)) return true;
+    return advice->only_known ? a->high < bound : a->low < bound;
+}
+
+/* A flag, and none of the container's. */
+static bool is_engine_flag(const char *change)
+{
+    return strncmp(change, "--", 2) == 0 && strncmp(change, "--shm-size", 10) != 0 &&
+           strncmp(change, "--ipc", 5) != 0;
+}
+
+/* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
+static bool is_foreign(const adviser *a, const oos_advice *advice, const char *of)
+{
+    const char *engine = a->incident->engine;
+    if (a->guessed || !is_engine_flag(advice->change[0])) return false;
+    return !engine || (strncmp(engine, "vllm", 4) != 0 && strncmp(of, engine, strlen(engine)) != 0);
+}
+
+static void put(const adviser *a, advice_list *list, const oos_advice *meant, const oos_advice *shown)
+{
+    const char **words = OOS_NEW_ARRAY(a->arena, const char *, meant->change_count);
+    if (!words || list->count == list->most) return;
+    oos_advice told = *shown;
+    for (size_t i = 0; i < told.change_count; i++) words[i] = told.change[i];
+    if (a->guessed && is_engine_flag(words[0])) { /* to be pasted by who knows that it is this engine */
+        words[0] = oos_arena_format(a->arena, "in %s: %s%s%s", oos_engine_default->title, words[0],
+                                    told.change_count > 1 ? " " : "", told.change_count > 1 ? words[1] : "");
+        if (!words[0]) return;
+        told.change_count = 1;
+    }
+    told.change = words;
+    list->meant[list->count] = *meant;
+    list->shown[list->count++] = told;
+}
+
+/* What is of no use; `why` NULL: as the advice itself says. */
+static void add_dead_end(adviser *a, const oos_advice *advice, const char *of, const oos_sentence *why)
+{
+    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(&a->fixes, advice) ||
+        holds(&a->dead_ends, advice))
+        return;
+    oos_advice shown = *advice;
+    if (why) shown.why = *why;
+    shown.cost = (oos_sentence){0};
+    put(a, &a->dead_ends, advice, &shown);
+}
+
+/* The flag alone: what the figures refute is not a value of it. */
+static void refute(adviser *a, const oos_advice *advice, const char *of, const oos_settled *settled)
+{
+    oos_sentence const why = {oos_arena_format(a->arena, "%s", settled->why),
+                              oos_arena_format(a->arena, "%s", settled->why_zh)};
+    const char *flag = advice->change[0];
+    if (is_share(flag))
+        flag = oos_arena_format(a->arena, "%s (%s)", flag, way_of(advice) == UP ? "higher" : "lower");
+    const char **words = OOS_NEW_ARRAY(a->arena, const char *, 1);
+    if (!why.en || !why.zh || !flag || !words) return;
+    words[0] = flag;
+    oos_advice bare = *advice;
+    bare.change = words;
+    bare.change_count = 1;
+    bare.evidence = "the figures of this log";
+    add_dead_end(a, &bare, of, &why);
+}
+
+static void add_fix(adviser *a, const oos_advice *advice, const char *of)
+{
+    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(&a->fixes, advice) ||
+        holds(&a->dead_ends, advice))
+        return;
+    oos_settled const settled = oos_advice_settle(advice, a->incident);
+    if (settled.fate == OOS_ADVICE_DROPPED) {
+        if (*settled.why) refute(a, advice, of, &settled);
+        return;
+    }
+    oos_advice shown = *advice;
+    const char *words[2] = {advice->change[0], advice->change_count > 1 ? advice->change[1] : NULL};
+    if (settled.fate == OOS_ADVICE_FILLED) words[1] = oos_arena_format(a->arena, "%s", settled.value);
+    bool const vague =
+        words[1] && (strcmp(words[1], OOS_ADVICE_LOWER) == 0 || strcmp(words[1], OOS_ADVICE_HIGHER) == 0);
+    if (vague) words[0] = oos_arena_format(a->arena, "a %s %s", words[1], words[0]);
+    if (advice->change_count <= 2) {
+        shown.change = words;
+        if (vague) shown.change_count = 1;
+    }
+    if (words[0] && (shown.change_count < 2 || words[1])) put(a, &a->fixes, advice, &shown);
+}
+
+/* ---- the ladder */
+
+static uint64_t cause_bit(const char *word)
+{
+    for (oos_cause cause = OOS_CAUSE_NONE + 1; cause < OOS_CAUSE_COUNT; cause++)
+        if (strcmp(oos_cause_word(cause), word) == 0) return (uint64_t)1 << cause;
+    return 0;
+}
+
+static bool is_possible(const oos_incident *incident, const char *cause)
+{
+    bool found = strcmp(incident->cause, cause) == 0;
+    for (size_t i = 0; i < incident->also_count; i++) found |= strcmp(incident->also[i], cause) == 0;
+    return found;
+}
+
+/* A value to begin with, where the log has none to compute one from. */
+static const char *first_value(const oos_lever_record *lever)
+{
+    static const struct {
+        const char *flag, *value;
+    } usual[] = {{"--max-num-seqs", "64"},
+                 {"--max-num-batched-tokens", "2048"},
+                 {"--chunked-prefill-size", "2048"},
+                 {"--cuda-graph-max-bs-decode", "8"},
+                 {"--compilation-config", "{\"max_cudagraph_capture_size\": 64}"},
+                 {"--limit-mm-per-prompt", "{\"image\": 1}"},
+                 {"--tensor-parallel-size", "2"},
+                 {"--tp-size", "2"},
+                 {"--cpu-offload-gb", "8"},
+                 {"--kv-cache-memory-bytes", "N"}};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(lever->flag, usual[i].flag) == 0) return usual[i].value;
+    if (lever->move == OOS_MOVE_RAISE)
+        return strcmp(lever->flag, "--gpu-memory-utilization") == 0 ? "0.95" : OOS_ADVICE_HIGHER;
+    return lever->move == OOS_MOVE_LOWER ? OOS_ADVICE_LOWER : lever->value;
+}
+
+/* Only where the log has what it changes; images only where they are in question. */
+static bool is_relevant(const adviser *a, const oos_lever_record *lever)
+{
+    static const char *const images[] = {"--limit-mm-per-prompt", "--language-model-only"};
+    static const char *const unasked[] = {"--attention-backend", "--enable-sleep-mode"};
+    static const char *const checkpoint[] = {"a quantised checkpoint"};
+    if (lever->move == OOS_MOVE_DO) return strcmp(lever->id, "checkpoint") == 0;
+    if (lever->variable) return true;
+    bool const named = oos_setup_names(&a->incident->setup, lever->flag);
+    for (size_t i = 0; i < sizeof unasked / sizeof *unasked; i++)
+        if (strcmp(lever->flag, unasked[i]) == 0) return named;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+        if (strcmp(lever->flag, images[i]) == 0)
+            return a->incident->phase == OOS_PHASE_MM_PROFILE || is_possible(a->incident, "mm_encoder_peak");
+    /* SGLang's pool is sized before anything that grows with the requests, but for the states of recurrent models. */
+    if (strcmp(lever->flag, "--max-running-requests") == 0 && a->incident->phase == OOS_PHASE_KV_SIZING)
+        return is_possible(a->incident, "state_cache_slots");
+    if (strcmp(lever->flag, "--quantization") == 0)
+        return !named &&
+               oos_advice_settle(&(oos_advice){.change = checkpoint, .change_count = 1}, a->incident).fate !=
+                   OOS_ADVICE_DROPPED;
+    return lever->move != OOS_MOVE_DROP || named;
+}
+
+/* A lever in the form of the knowledge base; false: without memory. */
+static bool advice_of(const adviser *a, const oos_lever_record *lever, oos_advice *ret_advice)
+{
+    const char **words = OOS_NEW_ARRAY(a->arena, const char *, 2);
+    if (!words) return false;
+    *ret_advice = (oos_advice){.change = words,
+                               .change_count = 1,
+                               .why = {"frees memory that this phase needs", "腾出该阶段所需的显存"},
+                               .cost = {lever->cost.en, lever->cost.zh},
+                               .evidence = "the ladder of levers"};
+    if (lever->move == OOS_MOVE_DO)
+        words[0] = "a quantised checkpoint";
+    else if (lever->variable)
+        words[0] = oos_arena_format(a->arena, "%s=%s", lever->variable, lever->value ? lever->value : "");
+    else if (lever->move == OOS_MOVE_DROP)
+        words[0] = oos_arena_format(a->arena, "drop %s", lever->flag);
+    else if (lever->move == OOS_MOVE_SET && lever->value && strncmp(lever->value, "--", 2) == 0)
+        words[0] = lever->value;
+    else {
+        words[0] = lever->flag;
+        words[1] = first_value(lever);
+        ret_advice->change_count = words[1] ? 2 : 1;
+    }
+    return words[0];
+}
+
+static const oos_spent *spent(const adviser *a, const oos_lever_record *lever)
+{
+    for (size_t i = 0; i < a->of->spent_count; i++) {
+        const oos_spent *one = &a->of->spent[i];
+        if (strcmp(one->lever, lever->id) == 0 && strcmp(one->engine, a->engine->name) == 0 &&
+            one->phases >> a->incident->phase & 1 && a->high <= one->until)
+            return one;
+    }
+    return NULL;
+}
+
+/* Where the memory is not the engine's to share out, none of its levers is one. */
+static bool is_engines(const char *cause)
+{
+    static const char *const others[] = {"other_process_holds_memory",
+                                         "stale_process_or_leftover",
+                                         "host_ram",
+                                         "shm_too_small",
+                                         "slice_total_mismatch",
+                                         "nccl_buffers",
+                                         "unified_memory_accounting",
+                                         "profiling_accounting_bug",
+                                         "driver_or_env_mismatch",
+                                         "device_unavailable",
+                                         "sleep_wake_competitor"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(cause, others[i]) == 0) return false;
+    return true;
+}
+
+typedef struct choice {
+    const oos_lever_record *lever;
+    unsigned rung;
+    uint64_t votes;
+} choice;
+
+static void insert(choice *list, size_t *count, choice one)
+{
+    size_t at = (*count)++;
+    for (; at && (list[at - 1].rung > one.rung ||
+                  (list[at - 1].rung == one.rung && list[at - 1].votes < one.votes));
+         at--)
+        list[at] = list[at - 1];
+    list[at] = one;
+}
+
+/* Rung by rung; in a rung what more people report as the cure. */
+static void climb(adviser *a, const oos_ladder *ladder)
+{
+    const oos_incident *incident = a->incident;
+    choice list[OOS_LADDER_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < ladder->count; i++) {
+        const oos_lever_record *lever = &ladder->list[i];
+        if (lever->since > a->high || lever->until < a->low || !(lever->phases >> incident->phase & 1) ||
+            lever->useless_causes & cause_bit(incident->cause) || !is_relevant(a, lever) || spent(a, lever))
+            continue;
+        bool const given = lever->flag && oos_setup_names(&incident->setup, lever->flag);
+        oos_tried const by = tried(a->of, lever->id, incident->phase);
+        insert(list, &count,
+               (choice){lever, given ? lever->given : lever->rung, oos_sub(by.worked, by.in_vain)});
+    }
+    oos_advice advice;
+    for (size_t i = 0; i < count; i++)
+        if (advice_of(a, list[i].lever, &advice)) add_fix(a, &advice, a->engine->name);
+}
+
+#define SURE 0.5
+#define DOUBTED 0.8
+
+static bool is_useless(const oos_lever_record *lever, const oos_incident *incident)
+{
+    return (incident->phase_sure >= SURE && lever->useless_phases >> incident->phase & 1) ||
+           (incident->cause_sure >= SURE && lever->useless_causes & cause_bit(incident->cause));
+}
+
+/* What people try most in vain comes first. */
+static void warn(adviser *a, const oos_ladder *ladder)
+{
+    choice list[OOS_LADDER_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < ladder->count; i++) {
+        const oos_lever_record *lever = &ladder->list[i];
+        if (lever->flag && lever->move != OOS_MOVE_DROP && is_relevant(a, lever) &&
+            (is_useless(lever, a->incident) || spent(a, lever)))
+            insert(list, &count, (choice){lever, 0, tried(a->of, lever->id, OOS_PHASE_COUNT).in_vain});
+    }
+    for (size_t i = 0; i < count; i++) {
+        const oos_lever_record *lever = list[i].lever;
+        const oos_spent *before = spent(a, lever);
+        oos_sentence const why =
+            before ? before->why : (oos_sentence){lever->useless_why.en, lever->useless_why.zh};
+        const char **words = OOS_NEW_ARRAY(a->arena, const char *, 1);
+        if (!words) return;
+        words[0] = !is_share(lever->flag)
+                       ? lever->flag
+                       : oos_arena_format(a->arena, "%s (%s)", lever->flag,
+                                          lever->move == OOS_MOVE_RAISE ? "higher" : "lower");
+        if (words[0])
+            add_dead_end(
+                a, &(oos_advice){.change = words, .change_count = 1, .evidence = "the ladder of levers"},
+                a->engine->name, &why);
+    }
+}
+
+/* ---- all of it */
+
+/* What does not help is that of the cause itself. */
+static void take_record(adviser *a, const oos_kb_record *record, bool first)
+{
+    enum { OF_ANOTHER = 2 };
+    size_t const most = first ? record->fix_count : oos_min(record->fix_count, OF_ANOTHER);
+    for (size_t i = 0; i < most; i++) add_fix(a, &record->fixes[i], record->engine);
+    for (size_t i = 0; first && i < record->dead_end_count; i++)
+        add_dead_end(a, &record->dead_ends[i], record->engine, NULL);
+}
+
+static const oos_advice *keep(oos_arena *arena, const advice_list *list, size_t *ret_count)
+{
+    oos_advice *copy = list->count ? OOS_NEW_ARRAY(arena, oos_advice, list->count) : NULL;
+    if (copy) memcpy(copy, list->shown, list->count * sizeof *copy);
+    *ret_count = copy ? list->count : 0;
+    return copy;
+}
+
+/* A failure whose last line is missing: what would help if it were memory. */
+static bool may_be_memory(const oos_incident *incident)
+{
+    return incident->failed && incident->phase != OOS_PHASE_NOT_OOM && incident->phase != OOS_PHASE_UNKNOWN;
+}
+
+/* The record that speaks of `cause`; of an unknown engine first what vLLM's say. */
+static void take_records(adviser *a, const oos_kb *kb, const char *cause, bool first)
+{
+    oos_incident other = *a->incident;
+    other.cause = cause;
+    other.is_oom = true;
+    if (a->guessed) {
+        other.engine = oos_engine_default->name;
+        const oos_kb_record *record = oos_kb_match(kb, &other);
+        if (record && strcmp(record->engine, other.engine) == 0) take_record(a, record, first);
+        other.engine = a->incident->engine;
+    }
+    const oos_kb_record *record = oos_kb_match(kb, &other);
+    if (record) take_record(a, record, first);
+}
+
+/* Whose ladder it is: vllm-ascend is vLLM too. */
+static const oos_engine_words *engine_of(const char *name, bool guessed)
+{
+    for (size_t i = 0; name && !guessed && i < OOS_ENGINE_COUNT; i++)
+        if (strncmp(name, oos_engine_list[i].name, strlen(oos_engine_list[i].name)) == 0)
+            return &oos_engine_list[i];
+    return guessed ? oos_engine_default : NULL;
+}
+
+void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb, oos_incident *incident)
+{
+    adviser a = {.arena = arena,
+                 .of = advisers,
+                 .incident = incident,
+                 .fixes.most = OOS_FIXES_MAX,
+                 .dead_ends.most = OOS_DEAD_ENDS_MAX};
+    if (!incident->is_oom && !may_be_memory(incident)) return;
+    a.guessed = !incident->program && (!incident->engine || strcmp(incident->engine, "pytorch") == 0);
+    a.engine = engine_of(incident->engine, a.guessed);
+    find_release(&a);
+    if (incident->is_oom) take_records(&a, kb, incident->cause, true);
+    /* A cause that is sure needs no others; of a text whose engine is a guess, further ones are no advice. */
+    for (size_t i = 0; i < incident->also_count && !a.guessed && incident->cause_sure < DOUBTED; i++)
+        take_records(&a, kb, incident->also[i], !incident->is_oom && i == 0);
+    if (a.engine) {
+        const oos_ladder *ladder = advisers->ladders[a.engine - oos_engine_list];
+        if (is_engines(incident->cause)) climb(&a, ladder);
+        if (incident->phase != OOS_PHASE_HOST_MEMORY) warn(&a, ladder);
+    }
+    incident->fixes = keep(arena, &a.fixes, &incident->fix_count);
+    incident->dead_ends = keep(arena, &a.dead_ends, &incident->dead_end_count);
+}
