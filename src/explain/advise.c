@@ -6,6 +6,7 @@
 #include "explain/advice.h"
 #include "explain/setup.h"
 #include "facts/data.h"
+#include "facts/engine.h"
 
 #include <string.h>
 
@@ -201,12 +202,13 @@ static bool is_engine_flag(const char *change)
            strncmp(change, "--ipc", 5) != 0;
 }
 
-/* A record of a layer below the engines may name vLLM's flags: they are nothing to another program. */
+/* A record of a layer below the engines may name the default engine's flags: they are nothing to another program. */
 static bool is_foreign(const adviser *a, const oos_advice *advice, const char *of)
 {
     const char *engine = a->incident->engine;
     if (a->guessed || !is_engine_flag(advice->change[0])) return false;
-    return !engine || (strncmp(engine, "vllm", 4) != 0 && strncmp(of, engine, strlen(engine)) != 0);
+    return !engine ||
+           (strcmp(engine, oos_engine_default->name) != 0 && strncmp(of, engine, strlen(engine)) != 0);
 }
 
 static void put(const adviser *a, advice_list *list, const oos_advice *meant, const oos_advice *shown)

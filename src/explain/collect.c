@@ -889,14 +889,13 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
 
 static void note_shape(oos_incident *incident, const oos_logline *log)
 {
+    bool const worker = oos_view_starts(log->process, "VllmWorker rank");
     incident->old_shape |= log->old_shape;
     /* Later ones have a process in front. */
-    incident->v1_early |= oos_view_starts(log->process, "VllmWorker rank") ||
-                          (log->level && !log->process.len && !log->old_shape &&
-                           oos_view_starts(log->message, "EngineCore failed to start"));
+    incident->v1_early |= worker || (log->level && !log->process.len && !log->old_shape &&
+                                     oos_view_starts(log->message, "EngineCore failed to start"));
     incident->v1 |= oos_view_starts(log->process, "EngineCore") || oos_view_starts(log->process, "Worker_") ||
-                    oos_view_starts(log->process, "VllmWorker rank") ||
-                    oos_view_starts(log->process, "APIServer");
+                    worker || oos_view_starts(log->process, "APIServer");
 }
 
 /* A message broken over lines holds parts whose literals are not on its first one. */

@@ -359,7 +359,7 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
         NULL,
         "Not enough: a larger share of the GPU, another release.",
         "Not enough: a larger share of the GPU, another release, smaller defaults.",
-        "Not enough: anything that keeps what was asked for.",
+        "Not enough: anything that keeps the flags of the command.",
         "Not enough: any flag with these weights on these GPUs.",
     };
     if (fix->rung < OOS_RUNG_COUNT && above[fix->rung] && !plan->refusal.sentence)
