@@ -1,4 +1,4 @@
-/* oomsight: foresee, explain, reproduce and prevent GPU out-of-memory in LLM serving.
+/* oomsight: predict, explain, reproduce and prevent GPU out-of-memory in LLM serving.
  *
  *     oomsight_error error = {0};
  *     oomsight_data *data = NULL;
@@ -8,8 +8,7 @@
  *     if (oomsight_data_open(NULL, &data, &error) != OOMSIGHT_OK) return 1;
  *     params.data = data;
  *     params.gpu = "4090";
- *     params.command = command;
- *     params.command_count = 5;
+ *     params.command = command, params.command_count = 5;
  *     if (oomsight_plan_create(&params, &plan, &error) == OOMSIGHT_OK && oomsight_plan_verdict(plan) != OOMSIGHT_VERDICT_FITS)
  *         printf("fails in %s; add: %s\n", oomsight_plan_phase(plan), oomsight_plan_best_flags(plan));
  *     oomsight_plan_free(plan);
@@ -118,7 +117,7 @@ typedef struct oomsight_render_params {
     oomsight_format format;
     int color;            /* 0 none, 1 ANSI */
     int ascii;            /* 1: no character outside ASCII */
-    unsigned width;       /* columns of a text report, 0: 80 */
+    unsigned width;       /* columns of a text report, 0: 100 */
     int explain;          /* 1: say how each number came to be */
     const char *language; /* "en" or "zh"; NULL: as LC_ALL, LC_MESSAGES or LANG say */
     int verbose;          /* 1: a plan's text shows the phases and what they hold; so does `explain` */

@@ -29,7 +29,7 @@ static void plan_check(const oomsight_plan *handle)
     FUZZ_REQUIRE(plan->verdict != OOMSIGHT_VERDICT_FAILS || plan->phase < OOS_PHASE_COUNT);
     ledgers_check(plan);
     for (size_t i = 0; i < plan->fix_count; i++) {
-        FUZZ_REQUIRE(plan->fixes[i].change_count > 0 || plan->fixes[i].without);
+        FUZZ_REQUIRE(plan->fixes[i].change_count > 0 || plan->fixes[i].without || plan->fixes[i].release);
         FUZZ_REQUIRE(plan->fixes[i].command);
         FUZZ_REQUIRE(plan->fixes[i].verdict == OOMSIGHT_VERDICT_FITS ||
                      plan->fixes[i].verdict == OOMSIGHT_VERDICT_TIGHT);

@@ -104,6 +104,9 @@ class Start:
     def pasted(self, command):
         """The whole command of a fix, in place of this one."""
         words, device = shlex.split(command), dict(self.device)
+        if words[:2] == ["pip", "install"]:  # another release of the engine
+            device["vllm"] = words[2].split("==")[1]
+            words = words[4:]
         while "=" in words[0] and not words[0].startswith("-"):
             name, value = words.pop(0).split("=", 1)
             device["env"] = {**(device.get("env") or {}), name: value}

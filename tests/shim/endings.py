@@ -177,7 +177,7 @@ def loads(folder):
     os.chmod(vllm, 0o755)
     for how, load, code, line, words in (("well", "300:4:2", 0, "STARTED on", "300 of 300 requests were answered"),
                                          ("well", "3000:4-9:2-5,concurrency=16", 0, "STARTED on", "3000 of 3000 requests were answered"),
-                                         ("well", "200:4:2,abort=50%", 0, "STARTED on", "aborted as asked"),
+                                         ("well", "200:4:2,abort=50%", 0, "STARTED on", "aborted by the client"),
                                          ("late", "20:4:2", 0, "STARTED on", "20 of 20 requests were answered"),
                                          ("silent", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "closed without an answer"),
                                          ("refuses", "4:4:2", 1, "UNANSWERED: 0 of 4 requests", "4 refused"),
@@ -366,7 +366,7 @@ def denied():
     done = dryrun("--fail-after", "4", "--", sys.executable, "-c", DENIED, "3", "look")
     check("who has asked what is free asks for another allocation", "[True, True, True, False] [False, True, True] True" in done.stderr, done.stderr[-300:])
     text = dryrun("--fail-after", "2", "--", sys.executable, "-c", DENIED, "0").stdout
-    check("in words as well", "Allocation 2 was denied as asked: 4.00 MiB by cudaMalloc" in " ".join(text.split()) and "The engine went on." in text, text)
+    check("in words as well", "Allocation 2 was denied as requested: 4.00 MiB by cudaMalloc" in " ".join(text.split()) and "The engine went on." in text, text)
 
 
 OUTLIVED = """
@@ -429,7 +429,7 @@ def the_highest_is_shown(folder):
         f.write(HIGHEST)
     os.chmod(engine, 0o755)
     text = dryrun("--", engine, "serve", "x").stdout
-    check("rows of the phase that held most", "held in weight_load" in text, text)
+    check("rows of the phase that held most", "Memory at weight_load" in text, text)
 
 
 def main():

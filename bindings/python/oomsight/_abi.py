@@ -242,7 +242,7 @@ class Handle:
             self._free(self._made)
             self._made = None
 
-    def render(self, form: str, explain: bool = False, width: int = 80, language: Optional[str] = None) -> str:
+    def render(self, form: str, explain: bool = False, width: int = 100, language: Optional[str] = None) -> str:
         lib = library()
         error, text = CError(), c_void_p()
         params = CRender(ctypes.sizeof(CRender), FORMATS[form], 0, 0, width, int(explain), language.encode() if language else None)

@@ -159,7 +159,7 @@ class _Report:
             self._data = parse(self._handle.render("json"))
         return self._data
 
-    def text(self, explain: bool = False, width: int = 80, language: Optional[str] = None) -> str:
+    def text(self, explain: bool = False, width: int = 100, language: Optional[str] = None) -> str:
         """The report for a terminal; with `explain`, how each number came to be. `language`: "en", "zh", or as the environment says."""
         return self._handle.render("text", explain, width, language)
 
