@@ -71,6 +71,19 @@ class Layers(unittest.TestCase):
     def test_an_include_of_the_library_from_a_stub_fails(self):
         self.planted("shim/guard/planted.c", '#include "plan/plan.h"\n', "may not include plan/plan.h")
 
+    def test_a_picture_that_is_not_the_codes_fails(self):
+        draw = [sys.executable, os.path.join(ROOT, "tools/draw_layers.py"), self.root]
+        os.makedirs(os.path.join(self.root, "docs/contributing"), exist_ok=True)
+        subprocess.run(draw + ["--write"], check=True)
+        self.assertEqual(subprocess.run(draw, stdout=subprocess.DEVNULL, check=False).returncode, 0)
+        path = os.path.join(self.root, "src/base/planted.h")
+        try:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('#include "plan/plan.h"\n')
+            self.assertEqual(subprocess.run(draw, stdout=subprocess.DEVNULL, check=False).returncode, 1)
+        finally:
+            os.remove(path)
+
     def test_a_folder_that_is_no_layer_fails(self):
         self.planted("src/newcomer/planted.c", '#include "base/arena.h"\n', "has no place among the layers")
 
