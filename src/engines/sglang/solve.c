@@ -22,10 +22,12 @@ typedef struct trial {
     const char *keeps, *gives_up;
 } trial;
 
+/* With room for a request of 2,048 tokens: a pool of a few tokens is nobody's answer, and within the plan's error the engine refuses it. */
 static bool starts(search *s, const trial *t, oos_plan *ret_plan)
 {
     return sglang_plan(s->scratch, s->start, s->rules, &t->request, ret_plan, NULL) == OOMSIGHT_OK &&
-           oos_answer_starts(ret_plan->verdict, ret_plan->probability);
+           oos_answer_starts(ret_plan->verdict, ret_plan->probability) &&
+           ret_plan->kv.tokens >= oos_min(2048, ret_plan->setup->max_model_len);
 }
 
 static bool offer(search *s, const trial *t)
