@@ -73,12 +73,6 @@ def serving():
     return out
 
 
-def suggestions():
-    head = ["engine", "model", "gpu", "flags", "fails_in", "suggestion", "kv_tokens_predicted", "kv_tokens_measured", "ends"]
-    return [head] + [["vLLM " + r["version"], r["model"], r["gpu"], " ".join(r["flags"]), r["fails_in"], " ".join(r["change"]), r["foreseen_tokens"], r["tokens"],
-                      "starts" if r["verdict"] == "fits" else r["phase"] or r["verdict"]] for r in records("fixes")]
-
-
 def sglang():
     head = ["engine", "start", "model", "gpu", "fraction", "fraction_planned", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned",
             "peak_phase", "peak_gib", "peak_planned_gib", "error"]
@@ -107,7 +101,7 @@ def plan_vs_dryrun():
     return out
 
 
-MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "suggestions": suggestions, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun}
+MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun}
 
 
 # ---- blocks of pages ----
@@ -173,9 +167,17 @@ def loads():
 
 def suggested():
     found = rows("suggestions")
-    near = [abs(int(r["kv_tokens_predicted"]) / int(r["kv_tokens_measured"]) - 1) for r in found if r["kv_tokens_predicted"] and r["kv_tokens_measured"]]
-    return "%d of %d suggested commands start. KV tokens are within 5 %% of the prediction in %d of %d, and at most %.0f %% away." % (
-        sum(r["ends"] == "starts" for r in found), len(found), sum(n <= 0.05 for n in near), len(near), 100 * max(near))
+    near = [abs(int(r["promised_tokens"]) / int(r["tokens"]) - 1) for r in found if r["promised_tokens"] and r["tokens"]]
+    each = ", ".join("%s: %d" % (engine, sum(r["engine"] + " " + r["release"] == engine for r in found)) for engine in sorted({r["engine"] + " " + r["release"] for r in found}))
+    return "%d of %d suggested commands start (%s). KV tokens are within 1 %% of the prediction in %d of %d, and at most %.1f %% away." % (
+        sum(r["ends"] == "starts" for r in found), len(found), each, sum(n <= 0.01 for n in near), len(near), 100 * max(near))
+
+
+def levers():
+    found = rows("levers")
+    return "%d levers: what one frees is within 5 %% or 1 MiB of the plan in %d. Not in: %s." % (
+        len(found), sum(r["equal"] == "yes" for r in found),
+        "; ".join("%s of %s, %s MiB for %s planned" % (r["lever"], r["engine"], r["frees_mib"], r["planned_mib"] or "none") for r in found if r["equal"] == "no"))
 
 
 def sglang_summary():
@@ -241,7 +243,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested,
+BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

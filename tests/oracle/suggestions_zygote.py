@@ -1,7 +1,7 @@
 """Commands that `plan` offers, started from one process that has imported the engine: read by the engine's own Python under
 `oomsight dryrun`.
 
-    oomsight dryrun --gpu 4090 -- python fixes_zygote.py JOBS.jsonl OUT
+    oomsight dryrun --gpu 4090 -- python suggestions_zygote.py JOBS.jsonl OUT
 
 A child is forked per line {"key", "words"} before CUDA is touched, so the device is empty for each. It parses the words as `vllm serve`
 does, makes the configuration that the server makes, and starts the engine core in itself: weights, profile, KV cache, graphs. The
