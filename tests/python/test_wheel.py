@@ -138,7 +138,7 @@ class Wheel:
                 ("plan --json", ["plan", "--json", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, '"schema": "oomsight.plan/1"'),
                 ("plan with a variable of here", ["plan", "--env", "PATH", "--env", "NOT_SET", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "WILL START"),
                 ("plan as a page", ["plan", "--format", "html", "--gpu", "4090", "--", "vllm", "serve", MODEL], 0, "<!doctype html>"),
-                ("explain", ["explain", LOG], 1, "REFUSED"), ("replay", ["replay", TRACE], 1, "out of memory"),
+                ("explain", ["explain", LOG], 1, "not started"), ("replay", ["replay", TRACE], 1, "out of memory"),
                 ("gpus", ["gpus"], 0, "4090"), ("engines", ["engines"], 0, "0.32.0"), ("kb", ["kb"], 0, "vllm/"),
                 ("dryrun", ["dryrun", "--gpu", "4090", "--cuda", "12", "--json", "--", "sh", "-c", "exit 3"], 3, "oomsight.dryrun/1"),
                 ("dryrun over CUDA 13", ["dryrun", "--gpu", "4090", "--cuda", "13", "--json", "--", "sh", "-c", "exit 0"], 0, "oomsight.dryrun/1"),
