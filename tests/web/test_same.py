@@ -312,7 +312,7 @@ class Same(Test):
         self.visit()
         self.browser.run("document.querySelector('[data-example]').click()")
         self.settled()
-        document = self.same("the first example", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "Qwen/Qwen3-32B", "--max-model-len", "32768"])
+        document = self.same("the first example", ["plan", "--offline", "--gpu", "4090", "--", "vllm", "serve", "Qwen/Qwen3-8B"])
         best = self.browser.run("$('best').hidden ? '' : $('bestCommand').textContent")
         self.claim("the best suggestion is the report's", document and best == document["answers"][0]["command"], best)
         seen = self.browser.run("$('verdict').textContent")

@@ -497,7 +497,7 @@ $('input').addEventListener('paste', event => {
   planNow();
 });
 $('file').addEventListener('change', event => { const files = [...event.target.files]; event.target.value = ''; asked = true; take(files); });
-const EXAMPLES = [['vllm serve Qwen/Qwen3-32B --max-model-len 32768', '4090'], ['python -m sglang.launch_server --model-path Qwen/Qwen3-8B --context-length 32768', 'L4'],
+const EXAMPLES = [['vllm serve Qwen/Qwen3-8B', '4090'], ['python -m sglang.launch_server --model-path Qwen/Qwen3-8B --context-length 32768', 'L4'],
   ["ValueError: To serve at least one request with the models's max seq len (131072), (16.0 GiB KV cache is needed, which is larger than the available KV cache memory (11.32 GiB). Based on the available memory, the estimated maximum model length is 92720.", '']];
 for (const one of document.querySelectorAll('[data-example]')) one.addEventListener('click', () => {
   hold(null);
