@@ -32,13 +32,24 @@ typedef struct table {
     size_t count;
 } table;
 
+/* {"name": {"word": number}}: a name that ends in * stands for all that begin so. */
+typedef struct saying {
+    oos_view pattern, word;
+    uint64_t value;
+} saying;
+enum { SAYINGS_MAX = 128 };
+typedef struct sayings {
+    saying list[SAYINGS_MAX];
+    size_t count;
+} sayings;
+
 struct oos_argument_facts {
     table architectures, bounds, methods, backends, drafts, reasoning;
     const oos_version *versions; /* whose registry was read */
     size_t version_count;
     oos_view
         served; /* a list of names: architectures that went and that the Transformers library serves instead */
-    oos_view behaviour, model_types; /* {"name": {"word": number}}, read when they are asked for */
+    sayings behaviour, model_types;
 };
 
 /* A file while it is read. */
@@ -232,6 +243,24 @@ static void parts_read(loader *in)
     in->parts = parts;
 }
 
+static void sayings_read(loader *in, sayings *ret_all)
+{
+    saying one;
+    ret_all->count = 0;
+    if (!oos_scan_open(&in->scan, '{')) return;
+    while (!in->bad && oos_scan_key(&in->scan, &one.pattern)) {
+        if (!oos_scan_open(&in->scan, '{')) return;
+        while (!in->bad && oos_scan_key(&in->scan, &one.word)) {
+            if (!one.pattern.len || !oos_scan_u64(&in->scan, &one.value))
+                in->bad = "a word of a class is a number";
+            else if (ret_all->count == SAYINGS_MAX)
+                in->bad = "too many words of classes";
+            else
+                ret_all->list[ret_all->count++] = one;
+        }
+    }
+}
+
 static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
 {
     if (oos_view_is(key, "architectures"))
@@ -239,9 +268,9 @@ static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
     else if (oos_view_is(key, "served"))
         oos_scan_skip(&in->scan, &facts->served);
     else if (oos_view_is(key, "behaviour"))
-        oos_scan_skip(&in->scan, &facts->behaviour);
+        sayings_read(in, &facts->behaviour);
     else if (oos_view_is(key, "model_types"))
-        oos_scan_skip(&in->scan, &facts->model_types);
+        sayings_read(in, &facts->model_types);
     else if (oos_view_is(key, "parts"))
         parts_read(in);
     else if (oos_view_is(key, "bounds"))
@@ -309,35 +338,28 @@ static bool name_fits(oos_view pattern, oos_view name)
     return name.len >= len && (begins || name.len == len) && memcmp(pattern.ptr, name.ptr, len) == 0;
 }
 
-static uint64_t said(oos_view rows, const char *name, const char *word)
+static uint64_t said(const sayings *all, const char *name, const char *word)
 {
-    oos_scan scan = oos_scan_begin(rows);
-    oos_view pattern, key;
-    uint64_t result = 0, value;
-    if (!rows.ptr || !name || !oos_scan_open(&scan, '{')) return 0;
-    while (oos_scan_key(&scan, &pattern)) {
-        if (!name_fits(pattern, oos_view_of(name))) {
-            if (!oos_scan_skip(&scan, NULL)) return result;
-            continue;
-        }
-        if (!oos_scan_open(&scan, '{')) return result;
-        while (oos_scan_key(&scan, &key)) {
-            bool const whole = oos_scan_u64(&scan, &value);
-            if (whole && oos_view_is(key, word) && value > result) result = value;
-            if (!whole) return result;
-        }
+    uint64_t result = 0;
+    if (!name) return 0;
+    oos_view const whole = oos_view_of(name);
+    for (size_t i = 0; i < all->count; i++) {
+        const saying *one = &all->list[i];
+        if (one->value > result && one->pattern.ptr[0] == *name && name_fits(one->pattern, whole) &&
+            oos_view_is(one->word, word))
+            result = one->value;
     }
     return result;
 }
 
 uint64_t oos_architecture_says(const oos_argument_facts *facts, const char *architecture, const char *word)
 {
-    return facts ? said(facts->behaviour, architecture, word) : 0;
+    return facts ? said(&facts->behaviour, architecture, word) : 0;
 }
 
 uint64_t oos_model_type_says(const oos_argument_facts *facts, const char *type, const char *word)
 {
-    return facts ? said(facts->model_types, type, word) : 0;
+    return facts ? said(&facts->model_types, type, word) : 0;
 }
 
 enum { STRETCHES_MAX = 8 };
