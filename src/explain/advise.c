@@ -207,8 +207,7 @@ static bool is_foreign(const adviser *a, const oos_advice *advice, const char *o
 {
     const char *engine = a->incident->engine;
     if (a->guessed || !is_engine_flag(advice->change[0])) return false;
-    return !engine ||
-           (strcmp(engine, oos_engine_default->name) != 0 && strncmp(of, engine, strlen(engine)) != 0);
+    return a->engine != oos_engine_default && (!engine || strncmp(of, engine, strlen(engine)) != 0);
 }
 
 static void put(const adviser *a, advice_list *list, const oos_advice *meant, const oos_advice *shown)
