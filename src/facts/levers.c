@@ -2,33 +2,17 @@
  * a slip of the pen in the data is found by its first reader. */
 #include "facts/levers.h"
 #include "facts/data.h"
+#include "ledger/ledger.h"
 
 #include <string.h>
 
 enum { WORD_MAX = 64, SENTENCE_MAX = 256 };
 
-/* By their numbers in ledger/ledger.h. */
-static const char *const phase_words[] = {
-#define PHASE(name, word, takes) word,
-#include "ledger/phase.def"
-#undef PHASE
-};
-static const char *const owner_words[] = {
-#define OWNER(name, word) word,
-#include "ledger/owner.def"
-#undef OWNER
-};
-static const char *const cause_words[] = {
-    "", /* none */
-#define CAUSE(name, word) word,
-#include "ledger/cause.def"
-#undef CAUSE
-};
 static const char *const rung_words[] = {"a", "b", "c", "d", "e"};
 static const char *const move_words[] = {"raise", "lower", "set", "drop", "do"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof *(list))
-_Static_assert(COUNT_OF(phase_words) <= 64 && COUNT_OF(owner_words) <= 64 && COUNT_OF(cause_words) <= 64,
+_Static_assert(OOS_PHASE_COUNT <= 64 && OOS_OWNER_COUNT <= 64 && OOS_CAUSE_COUNT <= 64,
                "a set of them is a number of 64 bits");
 
 typedef struct reading {
@@ -62,7 +46,7 @@ static size_t one_of(reading *r, const char *const *words, size_t count)
     oos_view raw;
     if (!oos_scan_string(&r->scan, &raw)) return 0;
     for (size_t i = 0; i < count; i++)
-        if (raw.len && oos_view_is(raw, words[i])) return i;
+        if (words[i] && oos_view_is(raw, words[i])) return i;
     object_to(r, "a word is none of those that are known");
     return 0;
 }
@@ -108,9 +92,9 @@ static void useless_read(reading *r, oos_lever_record *lever)
     if (!oos_scan_open(&r->scan, '{')) return;
     while (oos_scan_key(&r->scan, &key)) {
         if (oos_view_is(key, "phases"))
-            lever->useless_phases = set_of(r, phase_words, COUNT_OF(phase_words));
+            lever->useless_phases = set_of(r, oos_phase_words, OOS_PHASE_COUNT);
         else if (oos_view_is(key, "causes"))
-            lever->useless_causes = set_of(r, cause_words, COUNT_OF(cause_words));
+            lever->useless_causes = set_of(r, oos_cause_words, OOS_CAUSE_COUNT);
         else if (oos_view_is(key, "why"))
             lever->useless_why = said(r);
         else
@@ -161,8 +145,8 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
     case SEEN_GIVEN: lever->given = (oos_rung)one_of(r, rung_words, COUNT_OF(rung_words)); break;
     case SEEN_MOVE: lever->move = (oos_move)one_of(r, move_words, COUNT_OF(move_words)); break;
     case SEEN_COST: lever->cost = said(r); break;
-    case SEEN_FREES: lever->owners = set_of(r, owner_words, COUNT_OF(owner_words)); break;
-    case SEEN_PHASES: lever->phases = set_of(r, phase_words, COUNT_OF(phase_words)); break;
+    case SEEN_FREES: lever->owners = set_of(r, oos_owner_words, OOS_OWNER_COUNT); break;
+    case SEEN_PHASES: lever->phases = set_of(r, oos_phase_words, OOS_PHASE_COUNT); break;
     case SEEN_FLAG: lever->flag = text(r, WORD_MAX); break;
     case SEEN_VARIABLE: lever->variable = text(r, WORD_MAX); break;
     case SEEN_ACTION: lever->action = said(r); break;

@@ -2,19 +2,19 @@
 #include "ledger/ledger.h"
 #include "base/check.h"
 
-static const char *const phase_words[] = {
+const char *const oos_phase_words[] = {
 #define PHASE(name, word, takes) word,
 #include "ledger/phase.def"
 #undef PHASE
 };
 
-static const char *const owner_words[] = {
+const char *const oos_owner_words[] = {
 #define OWNER(name, word) word,
 #include "ledger/owner.def"
 #undef OWNER
 };
 
-static const char *const cause_words[] = {
+const char *const oos_cause_words[] = {
     NULL,
 #define CAUSE(name, word) word,
 #include "ledger/cause.def"
@@ -23,23 +23,23 @@ static const char *const cause_words[] = {
 
 const char *oos_phase_word(oos_phase phase)
 {
-    return (unsigned)phase < OOS_PHASE_COUNT ? phase_words[phase] : "unknown";
+    return (unsigned)phase < OOS_PHASE_COUNT ? oos_phase_words[phase] : "unknown";
 }
 
 const char *oos_owner_word(oos_owner owner)
 {
-    return (unsigned)owner < OOS_OWNER_COUNT ? owner_words[owner] : "unaccounted";
+    return (unsigned)owner < OOS_OWNER_COUNT ? oos_owner_words[owner] : "unaccounted";
 }
 
 const char *oos_cause_word(oos_cause cause)
 {
-    return (unsigned)cause < OOS_CAUSE_COUNT ? cause_words[cause] : NULL;
+    return (unsigned)cause < OOS_CAUSE_COUNT ? oos_cause_words[cause] : NULL;
 }
 
 oos_phase oos_phase_find(const char *word)
 {
     for (unsigned i = 0; word && i < OOS_PHASE_COUNT; i++)
-        if (strcmp(word, phase_words[i]) == 0) return i;
+        if (strcmp(word, oos_phase_words[i]) == 0) return i;
     return OOS_PHASE_COUNT;
 }
 

@@ -30,6 +30,9 @@ typedef enum oos_cause {
     OOS_CAUSE_COUNT
 } oos_cause;
 
+/* By their numbers; the cause 0 has none. */
+extern const char *const oos_phase_words[], *const oos_owner_words[], *const oos_cause_words[];
+
 const char *oos_phase_word(oos_phase phase);
 const char *oos_owner_word(oos_owner owner);
 const char *oos_cause_word(oos_cause cause); /* NULL for none */
