@@ -128,6 +128,13 @@ bool oos_arena_adopt(oos_arena *arena, void (*release)(void *), void *thing)
     return true;
 }
 
+void *oos_arena_keep(oos_arena *arena, const void *bytes, size_t size)
+{
+    void *copy = oos_arena_take_raw(arena, size);
+    if (copy) memcpy(copy, bytes, size);
+    return copy;
+}
+
 char *oos_arena_copy(oos_arena *arena, oos_view text)
 {
     if (text.len == SIZE_MAX) return NULL;

@@ -27,7 +27,8 @@ void oos_memory_deny(void); /* one more */
 /* Run `release(thing)` when the arena is freed or reset. False when out of memory: then it has not been adopted. */
 bool oos_arena_adopt(oos_arena *arena, void (*release)(void *), void *thing);
 
-char *oos_arena_copy(oos_arena *arena, oos_view text); /* zero-terminated copy */
+void *oos_arena_keep(oos_arena *arena, const void *bytes, size_t size); /* a copy */
+char *oos_arena_copy(oos_arena *arena, oos_view text);                  /* zero-terminated copy */
 char *oos_arena_format(oos_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

@@ -477,16 +477,9 @@ static const char *unread_of(const work *w)
 /* The settings under the names that reports have for them. */
 static oomsight_status settings_tell(work *w, oomsight_error *reterr)
 {
-    enum { SETTINGS = 14, COMPARED = 11, PARTS = 15 };
     oos_plan *plan = w->plan;
     const oos_setup *setup = plan->setup;
-    oos_setting *settings = OOS_NEW_ARRAY(w->arena, oos_setting, SETTINGS + COMPARED);
-    oos_part *parts = OOS_NEW_ARRAY(w->arena, oos_part, PARTS);
-    const char *graphs = setup->eager ? "none"
-                                      : oos_arena_format(w->arena, "%zu to %llu", setup->capture_count,
-                                                         (unsigned long long)setup->capture_top);
-    if (!settings || !parts || !graphs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_setting const list[SETTINGS + COMPARED] = {
+    oos_setting const list[] = {
         oos_setting_text("architecture", setup->model->architecture),
         oos_setting_text("dtype", oos_dtype_word(setup->dtype)),
         oos_setting_text("kv_cache_dtype", setup->kv_dtype_word),
@@ -501,44 +494,9 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         oos_setting_yes("v2_model_runner", 0),
         oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
         oos_setting_whole("cudagraph_capture_sizes", setup->capture_count),
-        /* what its releases are compared by */
-        oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
-        oos_setting_whole("max_num_seqs", setup->max_num_seqs),
-        oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
-        oos_setting_text("attention backend", plan->attention),
-        oos_setting_text("model runner", "V1"),
-        oos_setting_text("graph sizes", graphs),
-        oos_setting_gib("budget GiB", plan->budget_bytes),
-        oos_setting_gib("weights GiB", plan->weights.loaded_bytes),
-        oos_setting_gib("activation peak GiB", w->activation.peak.bytes),
-        oos_setting_gib("profiling KV cache GiB", 0),
-        oos_setting_gib("graph estimate charged GiB", 0),
     };
-    oos_part const amounts[PARTS] = {
-        {"activation_peak", w->activation.peak},
-        {"forward", w->activation.forward},
-        {"sampler", w->activation.sampler},
-        {"encoder", w->activation.encoder},
-        {"encoder_cache", w->activation.encoder_cache},
-        {"retained", w->activation.retained},
-        {"persistent", w->activation.persistent},
-        {"context", w->outside.context},
-        {"nccl", w->outside.nccl},
-        {"profile_growth", w->outside.profile_growth},
-        {"graph_estimate", w->graphs.estimate},
-        {"graphs", w->graphs.taken},
-        {"graphs_not_printed", w->graphs.not_printed},
-        {"runtime_growth", w->outside.runtime_growth},
-        {"non_kv", plan->non_kv},
-    };
-    memcpy(settings, list, sizeof list);
-    memcpy(parts, amounts, sizeof amounts);
-    plan->settings = settings;
-    plan->setting_count = SETTINGS;
-    plan->compared = settings + SETTINGS;
-    plan->compared_count = COMPARED;
-    plan->parts = parts;
-    plan->part_count = PARTS;
+    plan->settings = oos_arena_keep(w->arena, list, sizeof list);
+    plan->setting_count = sizeof list / sizeof *list;
     plan->length = setup->max_model_len;
     plan->requests = setup->max_num_seqs;
     plan->step_tokens = setup->max_num_batched_tokens;
@@ -548,14 +506,37 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         .share = setup->gpu_memory_utilization,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
     };
-    return OOMSIGHT_OK;
+    if (!plan->settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    return oos_parts_tell(w->arena, &w->activation, &w->outside, &w->graphs, plan, reterr);
+}
+
+/* What its releases are compared by. */
+static oomsight_status compared_tell(work *w, oomsight_error *reterr)
+{
+    oos_plan *plan = w->plan;
+    const oos_setup *setup = plan->setup;
+    const char *graphs = setup->eager ? "none"
+                                      : oos_arena_format(w->arena, "%zu to %llu", setup->capture_count,
+                                                         (unsigned long long)setup->capture_top);
+    oos_setting const list[] = {
+        oos_setting_real("mem_fraction_static", setup->gpu_memory_utilization),
+        oos_setting_whole("max_running_requests", setup->max_num_seqs),
+        oos_setting_whole("chunked_prefill_size", setup->max_num_batched_tokens),
+        oos_setting_text("attention backend", plan->attention),
+        oos_setting_text("graph sizes", graphs),
+        oos_setting_gib("budget GiB", plan->budget_bytes),
+        oos_setting_gib("weights GiB", plan->weights.loaded_bytes),
+        oos_setting_gib("activation peak GiB", w->activation.peak.bytes),
+    };
+    plan->compared = oos_arena_keep(w->arena, list, sizeof list);
+    plan->compared_count = sizeof list / sizeof *list;
+    return plan->compared && graphs ? OOMSIGHT_OK
+                                    : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status own_settings(work *w, oomsight_error *reterr)
 {
     const sglang_setup *s = w->sglang;
-    oos_own_setting *own = OOS_NEW_ARRAY(w->arena, oos_own_setting, OWN_SETTINGS);
-    if (!own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     oos_own_setting const list[OWN_SETTINGS] = {
         {"device_mib", (double)s->device_mib},
         {"chunked_prefill_size", s->request->chunk_negative ? -1 : (double)s->chunk},
@@ -567,8 +548,8 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)w->plan->setup->max_num_seqs},
     };
-    memcpy(own, list, sizeof list);
-    w->plan->own = own;
+    w->plan->own = oos_arena_keep(w->arena, list, sizeof list);
+    if (!w->plan->own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN;
     /* what the engine keeps free for images changes its default fraction, and is not modelled */
     bool const shifted = w->plan->setup->multimodal && !s->request->fraction.known;
@@ -682,6 +663,7 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
     admit(&w, unread_of(&w));
     OOS_TRY(own_settings(&w, reterr));
     OOS_TRY(settings_tell(&w, reterr));
+    OOS_TRY(compared_tell(&w, reterr));
     OOS_TRY(notes_put(&w, setup, reterr));
     return ret_plan->refusal.sentence ? oos_plan_refuse(arena, ret_plan, reterr) : OOMSIGHT_OK;
 }

@@ -35,5 +35,7 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
 
 /* What reports show of it: settings, parts, layout of the cache, notes. */
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
+oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activation, const oos_outside *outside,
+                               const oos_graphs *graphs, oos_plan *plan, oomsight_error *reterr);
 
 #endif

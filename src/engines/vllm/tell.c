@@ -22,12 +22,9 @@ static oomsight_status settings_tell(oos_arena *arena, oos_plan *plan, oomsight_
         oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
         oos_setting_whole("cudagraph_capture_sizes", setup->capture_count),
     };
-    oos_setting *settings = OOS_NEW_ARRAY(arena, oos_setting, sizeof list / sizeof *list);
-    if (!settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    memcpy(settings, list, sizeof list);
-    plan->settings = settings;
+    plan->settings = oos_arena_keep(arena, list, sizeof list);
     plan->setting_count = sizeof list / sizeof *list;
-    return OOMSIGHT_OK;
+    return plan->settings ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -52,40 +49,35 @@ static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_
         oos_setting_gib("graph estimate charged GiB",
                         setup->graph_estimate_applied ? detail->graphs.estimate.bytes : 0),
     };
-    oos_setting *compared = OOS_NEW_ARRAY(arena, oos_setting, sizeof list / sizeof *list);
-    if (!compared || !graphs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    memcpy(compared, list, sizeof list);
-    plan->compared = compared;
+    plan->compared = oos_arena_keep(arena, list, sizeof list);
     plan->compared_count = sizeof list / sizeof *list;
-    return OOMSIGHT_OK;
+    return plan->compared && graphs ? OOMSIGHT_OK
+                                    : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
-static oomsight_status parts_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
+oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activation, const oos_outside *outside,
+                               const oos_graphs *graphs, oos_plan *plan, oomsight_error *reterr)
 {
-    const vllm_detail *detail = vllm_of(plan);
     oos_part const list[] = {
-        {"activation_peak", detail->activation.peak},
-        {"forward", detail->activation.forward},
-        {"sampler", detail->activation.sampler},
-        {"encoder", detail->activation.encoder},
-        {"encoder_cache", detail->activation.encoder_cache},
-        {"retained", detail->activation.retained},
-        {"persistent", detail->activation.persistent},
-        {"context", detail->outside.context},
-        {"nccl", detail->outside.nccl},
-        {"profile_growth", detail->outside.profile_growth},
-        {"graph_estimate", detail->graphs.estimate},
-        {"graphs", detail->graphs.taken},
-        {"graphs_not_printed", detail->graphs.not_printed},
-        {"runtime_growth", detail->outside.runtime_growth},
+        {"activation_peak", activation->peak},
+        {"forward", activation->forward},
+        {"sampler", activation->sampler},
+        {"encoder", activation->encoder},
+        {"encoder_cache", activation->encoder_cache},
+        {"retained", activation->retained},
+        {"persistent", activation->persistent},
+        {"context", outside->context},
+        {"nccl", outside->nccl},
+        {"profile_growth", outside->profile_growth},
+        {"graph_estimate", graphs->estimate},
+        {"graphs", graphs->taken},
+        {"graphs_not_printed", graphs->not_printed},
+        {"runtime_growth", outside->runtime_growth},
         {"non_kv", plan->non_kv},
     };
-    oos_part *parts = OOS_NEW_ARRAY(arena, oos_part, sizeof list / sizeof *list);
-    if (!parts) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    memcpy(parts, list, sizeof list);
-    plan->parts = parts;
+    plan->parts = oos_arena_keep(arena, list, sizeof list);
     plan->part_count = sizeof list / sizeof *list;
-    return OOMSIGHT_OK;
+    return plan->parts ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -153,7 +145,8 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_setup *setup = plan->setup;
-    const oos_backend_choice *backend = &vllm_of(plan)->backend;
+    const vllm_detail *detail = vllm_of(plan);
+    const oos_backend_choice *backend = &detail->backend;
     plan->length = setup->auto_model_len && !plan->kv.refused
                        ? oos_u64_or(plan->kv.estimated_max_len, setup->max_model_len)
                        : setup->max_model_len;
@@ -164,7 +157,7 @@ oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *
     doubtful_tell(plan);
     OOS_TRY(settings_tell(arena, plan, reterr));
     OOS_TRY(compared_tell(arena, plan, reterr));
-    OOS_TRY(parts_tell(arena, plan, reterr));
+    OOS_TRY(oos_parts_tell(arena, &detail->activation, &detail->outside, &detail->graphs, plan, reterr));
     OOS_TRY(layout_tell(arena, plan, reterr));
     return notes_tell(arena, plan, reterr);
 }
