@@ -502,11 +502,11 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     put_headline(&part, plan);
     put_setup(&part, plan);
     put_figures(&part, plan);
-    oos_text_put(part.text, plan->doubt_count || (plan->why && !plan->refusal.sentence) ? "\n" : "");
+    bool const tells = plan->why && !is_doubt(plan, plan->why) && !plan->refusal.sentence &&
+                       plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    oos_text_put(part.text, plan->doubt_count || tells ? "\n" : "");
     put_doubts(&part, plan);
-    if (plan->why && !is_doubt(plan, plan->why) && !plan->refusal.sentence &&
-        plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
-        put_grouped(&part, 2, "", plan->why);
+    if (tells) put_grouped(&part, 2, "", plan->why);
     part = oos_screen_part(&screen, &style, plan->refusal.sentence ? 0 : RANK_MESSAGE);
     put_message(&part, plan, verbose);
     part = oos_screen_part(&screen, &style, RANK_FORK);

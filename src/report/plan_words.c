@@ -61,7 +61,9 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
     if (plan->verdict == OOMSIGHT_VERDICT_UNKNOWN && strncmp(why, unknown, sizeof unknown - 1) == 0)
         snprintf(ret_words, size, "%.*s", (int)(len - sizeof unknown + 1) - (why[len - 1] == '.'),
                  why + sizeof unknown - 1);
-    if (plan->phase == OOS_PHASE_COUNT || plan->verdict == OOMSIGHT_VERDICT_FITS) return;
+    if (plan->host_short && plan->verdict == OOMSIGHT_VERDICT_TIGHT && !oos_plan_likely(plan))
+        snprintf(ret_words, size, "not enough host memory");
+    if (*ret_words || plan->phase == OOS_PHASE_COUNT || plan->verdict == OOMSIGHT_VERDICT_FITS) return;
     if (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
         snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->phase));
         return;

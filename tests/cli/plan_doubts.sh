@@ -84,4 +84,5 @@ for version in 0.25.0 0.26.0 0.27.0; do
         [h["bytes"] for p in plan["phases"] if p["phase"] == "sampler_warmup" for h in p["holds"] if h["owner"] == "logits and sampler"])'
     json --gpu l4 --vllm $version -- vllm serve $llama --enforce-eager
 done
+first --gpu h100 --host-ram 64GiB --vllm 0.24.0 -- vllm serve $llama --kv-offloading-size 100 | sed -n '1p'
 exit 0
