@@ -143,18 +143,24 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
+    enum { DOUBTS_SHOWN = 10 }; /* files that only name an engine: of many, the commands are looked for */
     size_t counts[4] = {0}, doubts = 0;
     for (size_t i = 0; i < page->count; i++) {
         if (page->list[i].doubt)
             doubts++;
         else
             counts[oos_check_level(&page->list[i])]++;
-        put_finding(&style, &page->list[i], params->explain != 0);
+        if (!page->list[i].doubt || doubts <= DOUBTS_SHOWN || params->explain)
+            put_finding(&style, &page->list[i], params->explain != 0);
     }
     oos_style_put(&style, "%zu commands in %zu files: %zu fit, %zu uncertain, %zu do not fit, %zu skipped\n",
                   page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
                   counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
-    if (doubts) oos_style_put(&style, "not looked at: %zu, see above\n", doubts);
+    if (doubts > DOUBTS_SHOWN && !params->explain)
+        oos_style_put(&style, "not looked at: %zu; the first %d stand above, --explain shows all\n", doubts,
+                      DOUBTS_SHOWN);
+    else if (doubts)
+        oos_style_put(&style, "not looked at: %zu, see above\n", doubts);
 }
 
 static void put_ask(oos_json_writer *w, const oos_checked *checked)

@@ -25,3 +25,7 @@ code deploy/engine.yaml
 code --strict deploy/engine.yaml
 code deploy/broken.yaml
 code nowhere.yaml deploy/Makefile
+echo "of many files that only name an engine, ten stand above the count"
+mkdir many && for i in 01 02 03 04 05 06 07 08 09 10 11 12; do echo "kind: vllm-notes" >many/$i.yaml; done
+check --gpu 4090 many | tail -n 3
+check --gpu 4090 --explain many | tail -n 3
