@@ -61,7 +61,7 @@ class Survey:
         cell = (engine, version, gpu, os.path.basename(model), *asked)
         try:
             plan = self.plan(start + asked, engine, version, gpu, True)
-        except self.oomsight.Error:
+        except self.oomsight.OomsightError:
             return  # a model that cannot be planned
         self.cells += 1
         if plan["likely"] != "fails":

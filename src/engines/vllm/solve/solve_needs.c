@@ -1,44 +1,11 @@
 /* Looking beyond the command: the same model in 4 bits, and the same command on other devices. */
 #include "engines/vllm/solve/solve_parts.h"
 #include "engines/vllm/solve/solve_budget.h"
+#include "plan/elsewhere.h"
 
 #include <stdio.h>
 
-/* What people rent and buy, by class and by memory of one card: a choice of ours, without prices. A device that is not here can still
- * be asked for by its name. */
-static const struct {
-    oos_gpu_class kind;
-    const char *name;
-} common_gpus[] = {{OOS_GPU_DATACENTRE, "T4"},
-                   {OOS_GPU_CONSUMER, "RTX 5070 Ti"},
-                   {OOS_GPU_DATACENTRE, "L4"},
-                   {OOS_GPU_CONSUMER, "RTX 3090"},
-                   {OOS_GPU_CONSUMER, "RTX 4090"},
-                   {OOS_GPU_CONSUMER, "RTX 5090"},
-                   {OOS_GPU_DATACENTRE, "A100 40GB"},
-                   {OOS_GPU_DATACENTRE, "L40S"},
-                   {OOS_GPU_DATACENTRE, "H100"},
-                   {OOS_GPU_DATACENTRE, "A100 80GB"},
-                   {OOS_GPU_DATACENTRE, "H200"},
-                   {OOS_GPU_DATACENTRE, "B200"},
-                   {OOS_GPU_DATACENTRE, "B300"},
-                   {OOS_GPU_WORKSTATION, "RTX A6000"},
-                   {OOS_GPU_WORKSTATION, "RTX 6000 Ada"},
-                   {OOS_GPU_WORKSTATION, "RTX PRO 6000"},
-                   {OOS_GPU_LAPTOP, "4090-laptop"},
-                   {OOS_GPU_LAPTOP, "5090-laptop"},
-                   {OOS_GPU_EMBEDDED, "agx-orin-64gb"},
-                   {OOS_GPU_EMBEDDED, "thor"},
-                   {OOS_GPU_EMBEDDED, "gb10"}};
 enum { FEWER_SEQS = 16 }; /* requests at once, where more do not fit */
-enum { COMMON_GPUS = sizeof common_gpus / sizeof *common_gpus };
-
-static const oos_gpu *common_gpu(const oos_gpus *gpus, size_t at)
-{
-    uint64_t ignored;
-    return oos_gpus_find(gpus, oos_view_of(common_gpus[at].name), &ignored);
-}
-
 /* ---- a 4-bit checkpoint --------------------------------------------------------------------------------------------- */
 
 /* Linear layers of the decoder in groups of 128, as AWQ, GPTQ and W4A16 checkpoints have them; embedding, head, routers, towers
@@ -177,15 +144,6 @@ static bool starts_somehow(oos_search *s, cell *c)
     return starts_with(s, c, OOS_USUAL_TOKENS);
 }
 
-/* Devices of one name and several sizes: the name that means this one. */
-static const char *name_of(const oos_gpus *gpus, const oos_gpu *gpu)
-{
-    uint64_t ignored;
-    const oos_gpu *named = oos_gpus_find(gpus, oos_view_of(gpu->name), &ignored);
-    bool const plain = named == gpu && gpu->kind != OOS_GPU_EMBEDDED; /* most are called Orin */
-    return plain || !gpu->alias_count ? gpu->name : gpu->aliases[0];
-}
-
 /* With fewer requests at once: their states, their logits and the graphs for them. */
 static bool starts_with_fewer(oos_search *s, cell *c)
 {
@@ -209,7 +167,7 @@ static bool try_cut(oos_search *s, const oos_gpu *gpu, uint64_t tp, uint64_t pp,
     if (!starts && fewer && c.t.first_short >= OOS_PHASE_PROFILE_RUN) starts = starts_with_fewer(s, &c);
     s->tight_too = before;
     if (!starts) return false;
-    oos_need_gpu need = {.gpu = name_of(s->facts->gpus, gpu),
+    oos_need_gpu need = {.gpu = oos_elsewhere_name(s->facts->gpus, gpu),
                          .count = tp * pp,
                          .memory_bytes = gpu->nvml_total_bytes,
                          .kv_tokens = c.t.kv_tokens,
@@ -230,8 +188,9 @@ static bool try_cut(oos_search *s, const oos_gpu *gpu, uint64_t tp, uint64_t pp,
 }
 
 /* One device of `count` that is asked for: cut as the command is, or by tensors, or in pipeline stages. */
-static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, bool fewer, oos_need_gpu *ret_need)
+static bool try_gpus(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, oos_need_gpu *ret_need)
 {
+    oos_search *s = of;
     const oos_setup *setup = s->plan->setup;
     uint64_t const pp = count > 8 ? count / 8 : 1;
     bool refused;
@@ -241,83 +200,13 @@ static bool try_gpus(oos_search *s, const oos_gpu *gpu, uint64_t count, bool few
     return pp == 1 && refused && try_cut(s, gpu, 1, count, fewer, ret_need, &refused);
 }
 
-/* The known device that is asked about; those of one name differ by their memory. */
-static const oos_gpu *own_gpu(const oos_search *s)
+static oos_elsewhere elsewhere(oos_search *s)
 {
-    const oos_device_facts *device = &s->plan->setup->device;
-    const oos_gpu *best = NULL;
-    for (size_t i = 0; device->name && i < s->facts->gpus->count; i++) {
-        const oos_gpu *gpu = &s->facts->gpus->list[i];
-        if (gpu->slice || strcmp(gpu->name, device->name) != 0) continue;
-        if (!best || gpu->total_bytes == device->total_bytes) best = gpu;
-    }
-    return best;
-}
-
-/* No two of them are in one machine. */
-static bool is_alone(const oos_gpu *gpu)
-{
-    return gpu->memory == OOS_MEMORY_UNIFIED || gpu->kind == OOS_GPU_LAPTOP;
-}
-
-/* More of the device that is asked about. */
-static void find_more(oos_search *s, const oos_gpu *own, oos_needs *needs)
-{
-    const oos_setup *setup = s->plan->setup;
-    if (!own || is_alone(own)) return;
-    for (uint64_t count = oos_max(2, setup->tp * setup->pp * 2); count <= 16; count *= 2) {
-        if (!try_gpus(s, own, count, true, &needs->gpus[needs->gpu_count])) continue;
-        needs->gpu_count++;
-        return;
-    }
-}
-
-typedef struct candidate {
-    const oos_gpu *gpu;
-    uint64_t count;
-    bool done;
-} candidate;
-
-/* The smallest of a class, or of all: by the memory of all cards together. */
-static void find_others(oos_search *s, const oos_gpu *own, bool any, oos_gpu_class kind, oos_needs *needs)
-{
-    static const uint64_t counts[] = {1, 2, 4, 8, 16};
-    enum { COUNTS = sizeof counts / sizeof *counts };
-    const oos_setup *setup = s->plan->setup;
-    uint64_t const held = oos_mul(s->plan->weights.loaded_bytes, oos_mul(setup->tp, setup->pp));
-    candidate list[COMMON_GPUS * COUNTS];
-    size_t count = 0;
-    for (size_t i = 0; i < COMMON_GPUS; i++) {
-        const oos_gpu *gpu = any || common_gpus[i].kind == kind ? common_gpu(s->facts->gpus, i) : NULL;
-        for (size_t k = 0; gpu && gpu != own && k < (is_alone(gpu) ? 1 : COUNTS); k++)
-            if (gpu->total_bytes / 100 * 97 * counts[k] > held)
-                list[count++] = (candidate){gpu, counts[k], false};
-    }
-    for (size_t tried = 0; tried < count && needs->gpu_count < OOS_NEED_GPUS_MAX; tried++) {
-        size_t best = count;
-        for (size_t i = 0; i < count; i++) {
-            if (list[i].done) continue;
-            if (best == count ||
-                list[i].gpu->total_bytes * list[i].count < list[best].gpu->total_bytes * list[best].count)
-                best = i;
-        }
-        if (best == count) return;
-        list[best].done = true;
-        if (!try_gpus(s, list[best].gpu, list[best].count, true, &needs->gpus[needs->gpu_count])) continue;
-        needs->gpu_count++;
-        for (size_t i = 0; i < count; i++) /* fewer of the same are enough: more need not be named */
-            if (list[i].gpu == list[best].gpu) list[i].done = true;
-    }
-}
-
-/* In the class of the device that is asked about; where nothing there is enough, in a data centre. */
-static void find_devices(oos_search *s, oos_needs *needs)
-{
-    const oos_gpu *own = own_gpu(s);
-    find_more(s, own, needs);
-    find_others(s, own, !own, own ? own->kind : OOS_GPU_DATACENTRE, needs);
-    if (needs->gpu_count == 0 && own && own->kind != OOS_GPU_DATACENTRE)
-        find_others(s, own, false, OOS_GPU_DATACENTRE, needs);
+    return (oos_elsewhere){.gpus = s->facts->gpus,
+                           .plan = s->plan,
+                           .ranks = oos_mul(s->plan->tp, s->plan->pp),
+                           .starts = try_gpus,
+                           .of = s};
 }
 
 /* ---- another release ------------------------------------------------------------------------------------------------- */
@@ -354,7 +243,8 @@ bool oos_needs_find(oos_search *s, const oos_needs **ret_needs)
     if (!needs) return false;
     *ret_needs = NULL;
     if (!find_checkpoint(s, needs)) return false;
-    if (s->facts->gpus) find_devices(s, needs);
+    oos_elsewhere const e = elsewhere(s);
+    if (e.gpus) oos_elsewhere_needs(&e, needs);
     if (needs->gpu_count == 0 && !find_release(s, needs)) return false;
     needs->no_release = s->plan->refusal.sentence && s->facts->rules && !needs->gpu_count && !needs->release;
     needs->no_device = s->facts->gpus && !needs->checkpoint_bytes && !needs->gpu_count && !needs->release &&
@@ -364,59 +254,10 @@ bool oos_needs_find(oos_search *s, const oos_needs **ret_needs)
     return true;
 }
 
-/* ---- every device ---------------------------------------------------------------------------------------------------- */
-
-static size_t rank_of(const oos_gpus *gpus, const char *name)
-{
-    for (size_t i = 0; i < COMMON_GPUS; i++) {
-        const oos_gpu *gpu = common_gpu(gpus, i);
-        if (gpu && strcmp(gpu->name, name) == 0) return i;
-    }
-    return COMMON_GPUS;
-}
-
-/* Less memory in all, then fewer cards, then fewer flags, then what people have. */
-static bool goes_before(const oos_gpus *gpus, const oos_need_gpu *a, const oos_need_gpu *b)
-{
-    uint64_t const a_all = a->memory_bytes / OOS_GIB * a->count, b_all = b->memory_bytes / OOS_GIB * b->count;
-    if (a_all != b_all) return a_all < b_all;
-    if (a->count != b->count) return a->count < b->count;
-    if (a->flag_count != b->flag_count) return a->flag_count < b->flag_count;
-    return rank_of(gpus, a->gpu) < rank_of(gpus, b->gpu);
-}
-
-/* The fewest cards of one kind that are enough. How many there may be the command says, or nobody does. */
-static bool try_counts(oos_search *s, const oos_gpu *gpu, oos_need_gpu *ret_need)
-{
-    static const uint64_t counts[] = {1, 2, 4, 8};
-    const oos_setup *setup = s->plan->setup;
-    const oos_serve *serve = setup->serve;
-    uint64_t const held = oos_mul(s->plan->weights.loaded_bytes, oos_mul(setup->tp, setup->pp));
-    if (serve->tensor_parallel_size.known || serve->pipeline_parallel_size.known)
-        return (setup->tp * setup->pp == 1 || !is_alone(gpu)) &&
-               try_gpus(s, gpu, setup->tp * setup->pp, false, ret_need);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (counts[i] > 1 && is_alone(gpu)) return false;
-        if (gpu->total_bytes / 100 * 97 * counts[i] > held && try_gpus(s, gpu, counts[i], false, ret_need))
-            return true;
-    }
-    return false;
-}
-
 bool oos_choices_find(oos_search *s, const oos_need_gpu **ret_list, size_t *ret_count)
 {
-    const oos_gpus *gpus = s->facts->gpus;
-    oos_need_gpu *list = OOS_NEW_ARRAY(s->arena, oos_need_gpu, gpus->count + 1);
-    size_t count = 0;
-    if (!list) return false;
-    for (size_t i = 0; i < gpus->count; i++) {
-        oos_need_gpu need;
-        if (gpus->list[i].slice || !try_counts(s, &gpus->list[i], &need)) continue;
-        size_t at = count++;
-        for (; at > 0 && goes_before(gpus, &need, &list[at - 1]); at--) list[at] = list[at - 1];
-        list[at] = need;
-    }
-    *ret_list = list;
-    *ret_count = count;
-    return true;
+    const oos_serve *serve = s->plan->setup->serve;
+    oos_elsewhere const e = elsewhere(s);
+    bool const fixed = serve->tensor_parallel_size.known || serve->pipeline_parallel_size.known;
+    return oos_elsewhere_choices(s->arena, &e, fixed, ret_list, ret_count);
 }
