@@ -29,13 +29,16 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
         assume(&plan->plan, list, "built-in model config");
     uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
     uint64_t const each = count / oos_max(1, plan->plan.pp);
+    const oos_lever_record *cut =
+        plan->facts->ladder ? oos_ladder_find(plan->facts->ladder, "parallel") : NULL;
     if (count > ranks && plan->plan.dp <= 1)
         assume(&plan->plan, list,
-               oos_arena_format(
-                   plan->arena,
-                   (each & (each - 1)) == 0 ? "%llu of %llu GPUs (--tensor-parallel-size %llu uses all)"
-                                            : "%llu of %llu GPUs",
-                   (unsigned long long)ranks, (unsigned long long)count, (unsigned long long)each));
+               cut && (each & (each - 1)) == 0
+                   ? oos_arena_format(plan->arena, "%llu of %llu GPUs (%s %llu uses all)",
+                                      (unsigned long long)ranks, (unsigned long long)count, cut->flag,
+                                      (unsigned long long)each)
+                   : oos_arena_format(plan->arena, "%llu of %llu GPUs", (unsigned long long)ranks,
+                                      (unsigned long long)count));
     if (ask->release_from)
         assume(&plan->plan, list,
                oos_arena_format(plan->arena, "%s %s (%s)", plan->plan.engine->title,

@@ -352,6 +352,19 @@ static void put_auto(const oos_style *style, const oos_plan *plan)
     }
 }
 
+/* The answer itself takes a larger share of the GPU than the command does. */
+static bool raises_share(const oos_plan *plan, const oos_fix *fix)
+{
+    const char *flag = plan->doubtful.share_flag;
+    for (size_t i = 0; flag && i + 1 < fix->change_count; i++) {
+        char *end;
+        if (strcmp(fix->change[i], flag) == 0 &&
+            oos_real_read(fix->change[i + 1], &end) > plan->doubtful.share)
+            return true;
+    }
+    return false;
+}
+
 /* What costs less and was tried before. */
 static void put_not_enough(const oos_style *style, const oos_plan *plan, const oos_fix *fix)
 {
@@ -362,8 +375,13 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
         "Not enough: anything that keeps the flags of the command.",
         "Not enough: any flag with these weights on these GPUs.",
     };
-    if (fix->rung < OOS_RUNG_COUNT && above[fix->rung] && !plan->refusal.sentence)
-        oos_style_paragraph(style, 2, above[fix->rung]);
+    static const char *const with_share[OOS_RUNG_COUNT] = {
+        [OOS_RUNG_UNASKED] = "Not enough: another release.",
+        [OOS_RUNG_LITTLE] = "Not enough: another release, smaller defaults.",
+    };
+    if (fix->rung >= OOS_RUNG_COUNT || plan->refusal.sentence) return;
+    const char *line = raises_share(plan, fix) ? with_share[fix->rung] : NULL;
+    if (line || above[fix->rung]) oos_style_paragraph(style, 2, line ? line : above[fix->rung]);
 }
 
 /* The other fixes, one by one. */
@@ -392,11 +410,13 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
 {
     const oos_needs *needs = plan->needs;
     if (!needs) return;
+    bool const untold = needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN;
     oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD,
-                  plan->answer_count ? "Without this trade-off it fits on\n"
-                  : plan->fix_count  ? "It fits on\n"
-                                     : "No flag is enough. It fits on\n");
+                  untold ? "No flag is enough. The weights fit on (whether it starts is unknown)\n"
+                  : plan->answer_count ? "Without this trade-off it fits on\n"
+                  : plan->fix_count    ? "It fits on\n"
+                                       : "No flag is enough. It fits on\n");
     if (needs->checkpoint_bytes) {
         char tokens[40], line[160];
         oos_style_count(tokens, sizeof tokens, needs->checkpoint_tokens);

@@ -238,7 +238,7 @@ static void where_no_share_holds_a_request_the_smallest_step_is_offered(void **s
     (void)state;
     oomsight_plan *plan = PLAN(8192, 0, "sglang", "serve", llama, "--mem-fraction-static", "0.2");
     assert_int_equal(oomsight_plan_verdict(plan), OOMSIGHT_VERDICT_REFUSED);
-    assert_string_equal(oomsight_plan_best_flags(plan), "--mem-fraction-static 0.33");
+    assert_string_equal(oomsight_plan_best_flags(plan), "--mem-fraction-static 0.35");
     char *text = NULL;
     oomsight_render_params render = OOMSIGHT_RENDER_PARAMS_INIT;
     render.explain = 1;

@@ -65,5 +65,6 @@ const oos_engine oos_engine_sglang = {
     .ranks = ranks,
     .plan = plan_start,
     .solve = sglang_solve,
+    .choose = sglang_choose,
     .logged = sglang_logged,
 };

@@ -88,6 +88,10 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr);
 
+oomsight_status sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                              oomsight_error *reterr);
+
 bool sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
                    oos_logged_command *ret_command);
 
