@@ -391,7 +391,8 @@ void oos_check_command(oomsight_check *check, const oomsight_check_params *param
     oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
     const char *problem = NULL;
     params_fill(check->arena, params, found, &plan_params, &problem);
-    if (plan_params.gpu && plan_params.gpu != params->gpu) kept->gpu = plan_params.gpu; /* by the file */
+    if (plan_params.gpu && plan_params.gpu != params->gpu) /* by the file, which is let go */
+        kept->gpu = oos_arena_copy(check->arena, oos_view_of(plan_params.gpu));
     if (problem)
         checked->problem = problem;
     else
