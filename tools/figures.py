@@ -180,6 +180,13 @@ def levers():
         "; ".join("%s of %s, %s MiB for %s planned" % (r["lever"], r["engine"], r["frees_mib"], r["planned_mib"] or "none") for r in found if r["equal"] == "no"))
 
 
+def survey():
+    names = {"a": "nothing", "b": "a default that was not set", "c": "a little quality or speed", "d": "a value that was set", "e": "more", "needs": "no flag is enough"}
+    found = rows("survey")
+    lines = [["%s %s" % (r["engine"], r["release"]), r["failing"]] + [r[key] for key in names] for r in found]
+    return table(["engine", "plans that fail"] + list(names.values()), lines)
+
+
 def sglang_summary():
     found = rows("sglang")
     up = [r for r in found if not r["error"]]
@@ -243,7 +250,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "levers": levers,
+BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 
