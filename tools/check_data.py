@@ -284,6 +284,21 @@ def check_behaviour(check, directory, source):
                     check.fail(path, f"{name}: no code of {engine} asks for {word}")
 
 
+def check_catalogue(check, path):
+    """Every model has a config or refers to one, and a checkpoint refers to its model by the name it is listed by. How many there are."""
+    models = check.load(path) or {}
+    for name, entry in models.items():
+        base = models.get(entry) if isinstance(entry, str) else entry
+        if not isinstance(base, dict):
+            check.fail(path, f"{name}: another name of what is not listed")
+            continue
+        for key in ("of", "like"):
+            to = models.get(base.get(key), {}) if key in base else {"config": {}}
+            if not isinstance(to, dict) or not ("config" in to or (key == "of" and "like" in to)):
+                check.fail(path, f"{name}: {key} {base[key]}, which has no config")
+    return len(models)
+
+
 def main(argv):
     if len(argv) > 2 or (len(argv) == 2 and argv[1].startswith("-")):
         print(__doc__, file=sys.stderr)
@@ -311,6 +326,9 @@ def main(argv):
     model_dir = os.path.join(root, "models")
     class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0
 
+    catalogue = os.path.join(root, "catalogue.json")
+    model_count = check_catalogue(check, catalogue) if os.path.exists(catalogue) else 0
+
     for problem in check.problems:
         print(problem)
     profiles = [entry for gpu in gpus.values() for entry in gpu.get("mig", [])]
@@ -318,7 +336,7 @@ def main(argv):
     measured_profiles = sum(entry["total_source"] == "measured" for entry in profiles)
     print(f"{file_count} JSON files; {len(gpus)} GPUs ({measured} totals measured, {len(gpus) - measured} estimated); "
           f"{len(profiles)} MIG profiles ({measured_profiles} measured, {len(profiles) - measured_profiles} estimated); "
-          f"{class_count} model classes; "
+          f"{class_count} model classes, {model_count} models; "
           f"{len(check.problems)} problems")
     return 1 if check.problems else 0
 

@@ -4,9 +4,16 @@
 
 #include "model/model.h"
 
-/* False: it is not listed. The texts of its config.json and hf_quant_config.json (empty: none) live in the arena or in the binary. */
-bool oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id, oos_view *ret_config,
-                        oos_view *ret_quant);
+/* NOT_FOUND: it is not listed; MALFORMED: what stands there is no model. The texts of its config.json and hf_quant_config.json
+ * (empty: none) live in the arena or in the binary. */
+oomsight_status oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id,
+                                   oos_view *ret_config, oos_view *ret_quant, oomsight_error *reterr);
+
+/* Quantised checkpoints of the model that `id` is, or is a checkpoint of; not `id` itself. In the order of the file. */
+enum { OOS_CHECKPOINTS_MAX = 32 };
+oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir, const char *id,
+                                          const char *const **ret_ids, size_t *ret_count,
+                                          oomsight_error *reterr);
 
 /* The id that is listed and ends like `name`, a model without its owner; NULL: none. Capitals do not matter. */
 const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name);

@@ -149,6 +149,8 @@ static void read_fp8(reader *r)
     const json_t *list = json_object_get(r->config, "ignored_layers");
     if (json_array_size(list) == 0) list = json_object_get(r->config, "modules_to_not_convert");
     add_list(r, &q->ignore, list, false);
+    /* of built-in models: no engine has it */
+    add_list(r, &q->ignore, json_object_get(r->config, "modules_to_not_convert_re"), true);
 }
 
 /* One group of compressed-tensors: weights and what happens to activations. */

@@ -118,7 +118,7 @@ static bool ignored(const oos_quantizer *q, const char *name, uint64_t layer, oo
     case OOS_METHOD_FBGEMM:
     case OOS_METHOD_EXPERTS_ONLY:
         if (role == OOS_QUANT_EXPERTS) return find(&q->ignore, layer, name, is_under_experts);
-        return find_fused(&q->ignore, layer, name, is_equal);
+        return find_fused(&q->ignore, layer, name, is_equal_or_regular);
     case OOS_METHOD_COMPRESSED: return find_fused(&q->ignore, layer, name, is_equal_or_regular);
     case OOS_METHOD_MODELOPT:
     case OOS_METHOD_MIXED:
