@@ -352,16 +352,12 @@ static void put_auto(const oos_style *style, const oos_plan *plan)
     }
 }
 
-/* The answer itself takes a larger share of the GPU than the command does. */
-static bool raises_share(const oos_plan *plan, const oos_fix *fix)
+/* The answer itself takes another share of the GPU than the command does. */
+static bool moves_share(const oos_plan *plan, const oos_fix *fix)
 {
     const char *flag = plan->doubtful.share_flag;
-    for (size_t i = 0; flag && i + 1 < fix->change_count; i++) {
-        char *end;
-        if (strcmp(fix->change[i], flag) == 0 &&
-            oos_real_read(fix->change[i + 1], &end) > plan->doubtful.share)
-            return true;
-    }
+    for (size_t i = 0; flag && i < fix->change_count; i++)
+        if (strcmp(fix->change[i], flag) == 0) return true;
     return false;
 }
 
@@ -380,7 +376,7 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
         [OOS_RUNG_LITTLE] = "Not enough: another release, smaller defaults.",
     };
     if (fix->rung >= OOS_RUNG_COUNT || plan->refusal.sentence) return;
-    const char *line = raises_share(plan, fix) ? with_share[fix->rung] : NULL;
+    const char *line = moves_share(plan, fix) ? with_share[fix->rung] : NULL;
     if (line || above[fix->rung]) oos_style_paragraph(style, 2, line ? line : above[fix->rung]);
 }
 

@@ -1,8 +1,8 @@
 """What does each lever of the ladder free? Two starts of the real engine on the simulated GPU, without and with it, beside two plans.
 
-    tests/oracle/levers.py BINARY [--list] [--only LEVER]... [--results FILE]
+    tests/oracle/levers.py BINARY [--list] [--release RELEASE]... [--only LEVER]... [--results FILE]
 
-A row of docs/evidence/results/levers.csv per lever: KV tokens of the engine and of `plan` before and after, and what that is in bytes of KV
+A row of docs/evidence/results/levers.csv per release and lever: KV tokens of the engine and of `plan` before and after, and what that is in bytes of KV
 cache at the first start's bytes per token. `equal`: the bytes differ by at most 5 % or 1 MiB. Levers of data/engines/*/levers.json that
 have no row are printed at the end. Exit 77 without an engine."""
 import argparse
@@ -92,6 +92,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--release", action="append", default=[], help="those that are installed; the newest of each engine without it")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", default=RESULTS)
     args = parser.parse_args()
@@ -100,10 +101,10 @@ def main():
     rows = {}
     if os.path.exists(args.results):
         with open(args.results, encoding="utf-8", newline="") as file:
-            rows = {(r["engine"], r["lever"]): r for r in csv.DictReader(file)}
-    for engine, found in known.items():
-        release = list(found)[-1] if found else {"vllm": "0.32.0", "sglang": "0.5.23"}[engine]
-        together = {}
+            rows = {(r["engine"], r["release"], r["lever"]): r for r in csv.DictReader(file)}
+    newest = {engine: [list(found)[-1] if found else {"vllm": "0.32.0", "sglang": "0.5.23"}[engine]] for engine, found in known.items()}
+    for engine, release in [(e, r) for e, found in known.items() for r in ([r for r in args.release if r in found] if args.release else newest[e])]:
+        found, together = known[engine], {}
         for case in VLLM if engine == "vllm" else SGLANG:
             if not args.only or case[0] in args.only or engine in args.only:
                 together.setdefault(case[2], []).append(case)
@@ -115,7 +116,7 @@ def main():
                     row = row_of(binary, engine, release, case, pair, (tokens + [None, None])[:2])
                     print(row["engine"], row["lever"], row["frees_mib"], row["planned_mib"], row["equal"], flush=True)
                     if row["frees_mib"] is not None:
-                        rows[engine, case[0]] = row
+                        rows[engine, release, case[0]] = row
     if not args.list:
         with open(args.results, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -123,7 +124,7 @@ def main():
             writer.writerows(row for _, row in sorted(rows.items()))
     for engine in known:
         with open(os.path.join(ROOT, "data", "engines", engine, "levers.json"), encoding="utf-8") as file:
-            missing = [lever["id"] for lever in json.load(file)["levers"] if (engine, lever["id"]) not in rows]
+            missing = [lever["id"] for lever in json.load(file)["levers"] if not any(key[0] == engine and key[2] == lever["id"] for key in rows)]
         print(engine, "not started:", " ".join(missing))
     return 0 if any(known.values()) else engines.SKIP
 
