@@ -130,10 +130,21 @@ static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub
     oomsight_plan_free(plan);
 }
 
+/* The devices that are known by their totals are NVIDIA's: PyTorch names another platform in its message. */
+static bool is_another_platform(const oos_incident *incident)
+{
+    static const char *const others[] = {"HIP out of memory", "NPU out of memory", "XPU out of memory",
+                                         "MPS backend out of memory"};
+    for (size_t i = 0; i < incident->evidence_count; i++)
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            if (strstr(incident->evidence[i].text, others[k])) return true;
+    return false;
+}
+
 void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
                            const oos_incident *incident, oos_incident_notes *notes)
 {
-    const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total)
+    const oos_gpu *gpu = oos_known(incident, OOS_NUMBER_total) && !is_another_platform(incident)
                              ? oos_device_by_total(&data->gpus, oos_value(incident, OOS_NUMBER_total))
                              : NULL;
     if (gpu) notes->gpu_guess = gpu->name;

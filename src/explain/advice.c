@@ -166,6 +166,8 @@ static oos_advice_fate settle_length(const oos_incident *incident, const char *w
 {
     enum { STEP = 16 };
     if (strcmp(word, "auto") == 0) return OOS_ADVICE_AS_IT_IS;
+    if (incident->phase != OOS_PHASE_KV_SIZING && strcmp(word, OOS_ADVICE_LOWER) == 0)
+        return OOS_ADVICE_AS_IT_IS; /* what the cache holds says nothing of what a step needs */
     double printed_length = 0;
     uint64_t const now = KNOWN(max_seq_len) ? NUMBER(max_seq_len)
                          : printed(incident, "max_model_len", &printed_length) && printed_length > 0

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define CHECKPOINT "a quantised checkpoint"
+
 enum { LIST_MAX = OOS_FIXES_MAX > OOS_DEAD_ENDS_MAX ? OOS_FIXES_MAX : OOS_DEAD_ENDS_MAX };
 
 typedef struct advice_list {
@@ -22,6 +24,7 @@ typedef struct adviser {
     const oos_advisers *of;
     const oos_incident *incident;
     const oos_engine_words *engine; /* NULL: one without a ladder */
+    const oos_ladder *ladder;       /* of that engine */
     bool guessed;                   /* nothing names the engine */
     oos_version low, high;          /* its release lies between them */
     advice_list fixes, dead_ends;
@@ -68,8 +71,8 @@ static oomsight_status tried_read(oos_arena *arena, const json_t *rows, oos_advi
     return OOMSIGHT_OK;
 }
 
-static oomsight_status spent_read(oos_arena *arena, const json_t *rows, oos_advisers *advisers,
-                                  oomsight_error *reterr)
+static oomsight_status spent_read(oos_arena *arena, const json_t *rows, const oos_signals *signals,
+                                  oos_advisers *advisers, oomsight_error *reterr)
 {
     size_t const count = json_array_size(rows);
     oos_spent *list = OOS_NEW_ARRAY(arena, oos_spent, count ? count : 1);
@@ -78,6 +81,7 @@ static oomsight_status spent_read(oos_arena *arena, const json_t *rows, oos_advi
         const json_t *row = json_array_get(rows, i), *why = json_object_get(row, "why");
         const char *until;
         OOS_TRY(phases_read(row, &list[i].phases, reterr));
+        OOS_TRY(oos_condition_read(signals, row, &list[i].when, reterr));
         if (!oos_json_str(row, "engine", &list[i].engine) || !oos_json_str(row, "lever", &list[i].lever) ||
             !oos_json_str(row, "until", &until) || !oos_version_parse(oos_view_of(until), &list[i].until) ||
             !oos_json_str(why, "en", &list[i].why.en) || !oos_json_str(why, "zh", &list[i].why.zh))
@@ -88,8 +92,8 @@ static oomsight_status spent_read(oos_arena *arena, const json_t *rows, oos_advi
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, oos_advisers *ret_advisers,
-                                  oomsight_error *reterr)
+oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                  oos_advisers *ret_advisers, oomsight_error *reterr)
 {
     oos_view bytes;
     json_t *root;
@@ -99,7 +103,7 @@ oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, oos_ad
     OOS_TRY(oos_data_read(arena, data_dir, "explain/advice.json", &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
     OOS_TRY(tried_read(arena, json_object_get(root, "tried"), ret_advisers, reterr));
-    return spent_read(arena, json_object_get(root, "spent"), ret_advisers, reterr);
+    return spent_read(arena, json_object_get(root, "spent"), signals, ret_advisers, reterr);
 }
 
 /* Of one phase, or with OOS_PHASE_COUNT of all. */
@@ -216,7 +220,8 @@ static void put(const adviser *a, advice_list *list, const oos_advice *meant, co
     if (!words || list->count == list->most) return;
     oos_advice told = *shown;
     for (size_t i = 0; i < told.change_count; i++) words[i] = told.change[i];
-    if (a->guessed && is_engine_flag(words[0])) { /* to be pasted by who knows that it is this engine */
+    if (a->guessed &&
+        is_engine_flag(meant->change[0])) { /* to be pasted by who knows that it is this engine */
         words[0] = oos_arena_format(a->arena, "in %s: %s%s%s", oos_engine_default->title, words[0],
                                     told.change_count > 1 ? " " : "", told.change_count > 1 ? words[1] : "");
         if (!words[0]) return;
@@ -255,6 +260,15 @@ static void refute(adviser *a, const oos_advice *advice, const char *of, const o
     bare.change_count = 1;
     bare.evidence = "the figures of this log";
     add_dead_end(a, &bare, of, &why);
+}
+
+/* The one that everybody tries: named as useless wherever the figures say so. */
+static void refute_segments(adviser *a)
+{
+    static const char *const words[] = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"};
+    oos_advice const advice = {.change = words, .change_count = 1};
+    oos_settled const settled = oos_advice_settle(&advice, a->incident);
+    if (settled.fate == OOS_ADVICE_DROPPED && *settled.why) refute(a, &advice, "pytorch", &settled);
 }
 
 static void add_fix(adviser *a, const oos_advice *advice, const char *of)
@@ -296,25 +310,11 @@ static bool is_possible(const oos_incident *incident, const char *cause)
     return found;
 }
 
-/* A value to begin with, where the log has none to compute one from. */
+/* A value to begin with, where the log has none to compute one from: else a direction. */
 static const char *first_value(const oos_lever_record *lever)
 {
-    static const struct {
-        const char *flag, *value;
-    } usual[] = {{"--max-num-seqs", "64"},
-                 {"--max-num-batched-tokens", "2048"},
-                 {"--chunked-prefill-size", "2048"},
-                 {"--cuda-graph-max-bs-decode", "8"},
-                 {"--compilation-config", "{\"max_cudagraph_capture_size\": 64}"},
-                 {"--limit-mm-per-prompt", "{\"image\": 1}"},
-                 {"--tensor-parallel-size", "2"},
-                 {"--tp-size", "2"},
-                 {"--cpu-offload-gb", "8"},
-                 {"--kv-cache-memory-bytes", "N"}};
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (strcmp(lever->flag, usual[i].flag) == 0) return usual[i].value;
-    if (lever->move == OOS_MOVE_RAISE)
-        return strcmp(lever->flag, "--gpu-memory-utilization") == 0 ? "0.95" : OOS_ADVICE_HIGHER;
+    if (lever->begin) return lever->begin;
+    if (lever->move == OOS_MOVE_RAISE) return OOS_ADVICE_HIGHER;
     return lever->move == OOS_MOVE_LOWER ? OOS_ADVICE_LOWER : lever->value;
 }
 
@@ -323,7 +323,7 @@ static bool is_relevant(const adviser *a, const oos_lever_record *lever)
 {
     static const char *const images[] = {"--limit-mm-per-prompt", "--language-model-only"};
     static const char *const unasked[] = {"--attention-backend", "--enable-sleep-mode"};
-    static const char *const checkpoint[] = {"a quantised checkpoint"};
+    static const char *const checkpoint[] = {CHECKPOINT};
     if (lever->move == OOS_MOVE_DO) return strcmp(lever->id, "checkpoint") == 0;
     if (lever->variable) return true;
     bool const named = oos_setup_names(&a->incident->setup, lever->flag);
@@ -332,9 +332,6 @@ static bool is_relevant(const adviser *a, const oos_lever_record *lever)
     for (size_t i = 0; i < sizeof images / sizeof *images; i++)
         if (strcmp(lever->flag, images[i]) == 0)
             return a->incident->phase == OOS_PHASE_MM_PROFILE || is_possible(a->incident, "mm_encoder_peak");
-    /* SGLang's pool is sized before anything that grows with the requests, but for the states of recurrent models. */
-    if (strcmp(lever->flag, "--max-running-requests") == 0 && a->incident->phase == OOS_PHASE_KV_SIZING)
-        return is_possible(a->incident, "state_cache_slots");
     if (strcmp(lever->flag, "--quantization") == 0)
         return !named &&
                oos_advice_settle(&(oos_advice){.change = checkpoint, .change_count = 1}, a->incident).fate !=
@@ -349,11 +346,11 @@ static bool advice_of(const adviser *a, const oos_lever_record *lever, oos_advic
     if (!words) return false;
     *ret_advice = (oos_advice){.change = words,
                                .change_count = 1,
-                               .why = {"frees memory that this phase needs", "腾出该阶段所需的显存"},
+                               .why = {lever->why.en, lever->why.zh},
                                .cost = {lever->cost.en, lever->cost.zh},
                                .evidence = "the ladder of levers"};
     if (lever->move == OOS_MOVE_DO)
-        words[0] = "a quantised checkpoint";
+        words[0] = CHECKPOINT;
     else if (lever->variable)
         words[0] = oos_arena_format(a->arena, "%s=%s", lever->variable, lever->value ? lever->value : "");
     else if (lever->move == OOS_MOVE_DROP)
@@ -365,7 +362,7 @@ static bool advice_of(const adviser *a, const oos_lever_record *lever, oos_advic
         words[1] = first_value(lever);
         ret_advice->change_count = words[1] ? 2 : 1;
     }
-    return words[0];
+    return words[0] && ret_advice->why.en;
 }
 
 static const oos_spent *spent(const adviser *a, const oos_lever_record *lever)
@@ -373,7 +370,8 @@ static const oos_spent *spent(const adviser *a, const oos_lever_record *lever)
     for (size_t i = 0; i < a->of->spent_count; i++) {
         const oos_spent *one = &a->of->spent[i];
         if (strcmp(one->lever, lever->id) == 0 && strcmp(one->engine, a->engine->name) == 0 &&
-            one->phases >> a->incident->phase & 1 && a->high <= one->until)
+            one->phases >> a->incident->phase & 1 && a->high <= one->until &&
+            oos_condition_holds(&one->when, &a->incident->signals))
             return one;
     }
     return NULL;
@@ -386,7 +384,6 @@ static bool is_engines(const char *cause)
                                          "stale_process_or_leftover",
                                          "host_ram",
                                          "shm_too_small",
-                                         "slice_total_mismatch",
                                          "nccl_buffers",
                                          "unified_memory_accounting",
                                          "profiling_accounting_bug",
@@ -414,43 +411,83 @@ static void insert(choice *list, size_t *count, choice one)
     list[at] = one;
 }
 
-/* Rung by rung; in a rung what more people report as the cure. */
-static void climb(adviser *a, const oos_ladder *ladder)
-{
-    const oos_incident *incident = a->incident;
-    choice list[OOS_LADDER_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < ladder->count; i++) {
-        const oos_lever_record *lever = &ladder->list[i];
-        if (lever->since > a->high || lever->until < a->low || !(lever->phases >> incident->phase & 1) ||
-            lever->useless_causes & cause_bit(incident->cause) || !is_relevant(a, lever) || spent(a, lever))
-            continue;
-        bool const given = lever->flag && oos_setup_names(&incident->setup, lever->flag);
-        oos_tried const by = tried(a->of, lever->id, incident->phase);
-        insert(list, &count,
-               (choice){lever, given ? lever->given : lever->rung, oos_sub(by.worked, by.in_vain)});
-    }
-    oos_advice advice;
-    for (size_t i = 0; i < count; i++)
-        if (advice_of(a, list[i].lever, &advice)) add_fix(a, &advice, a->engine->name);
-}
-
 #define SURE 0.5
 #define DOUBTED 0.8
 
 static bool is_useless(const oos_lever_record *lever, const oos_incident *incident)
 {
-    return (incident->phase_sure >= SURE && lever->useless_phases >> incident->phase & 1) ||
+    bool const here =
+        lever->useless_phases >> incident->phase & 1 && !(lever->unless & cause_bit(incident->cause));
+    return (incident->phase_sure >= SURE && here) ||
            (incident->cause_sure >= SURE && lever->useless_causes & cause_bit(incident->cause));
 }
 
+static unsigned rung_of(const adviser *a, const oos_lever_record *lever)
+{
+    return lever->flag && oos_setup_names(&a->incident->setup, lever->flag) ? lever->given : lever->rung;
+}
+
+/* Where the weights themselves are too large, nothing else helps. */
+static bool are_weights(const char *cause)
+{
+    return strcmp(cause, "weights_exceed_gpu") == 0 || strcmp(cause, "tp_needed") == 0;
+}
+
+/* Another checkpoint, more devices, much speed: after everything else that helps. */
+static bool is_last_resort(const adviser *a, const oos_advice *advice)
+{
+    const char *first = advice->change[0];
+    if (are_weights(a->incident->cause)) return false;
+    for (size_t i = 0; a->ladder && i < a->ladder->count; i++) {
+        const oos_lever_record *lever = &a->ladder->list[i];
+        if (lever->flag && strcmp(first, lever->flag) == 0) return lever->rung == OOS_RUNG_ELSEWHERE;
+    }
+    return strcmp(first, CHECKPOINT) == 0;
+}
+
+/* Refuted for the cause that was found: no other cause that is possible brings it back. */
+static bool is_refuted(const adviser *a, const oos_advice *advice)
+{
+    const char *first = advice->change[0];
+    for (size_t i = 0; a->ladder && i < a->ladder->count; i++) {
+        const oos_lever_record *lever = &a->ladder->list[i];
+        if (!lever->flag || strcmp(first, lever->flag) != 0 || !is_useless(lever, a->incident)) continue;
+        unsigned const way = lever->move == OOS_MOVE_RAISE ? UP : DOWN;
+        if (!is_share(first) || way_of(advice) == way) return true;
+    }
+    return false;
+}
+
+/* Rung by rung; in a rung what more people report as the cure. */
+static void climb(adviser *a, bool last_resort)
+{
+    const oos_incident *incident = a->incident;
+    choice list[OOS_LADDER_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < a->ladder->count; i++) {
+        const oos_lever_record *lever = &a->ladder->list[i];
+        if (lever->since > a->high || lever->until < a->high || !(lever->phases >> incident->phase & 1) ||
+            lever->useless_causes & cause_bit(incident->cause) || !is_relevant(a, lever) || spent(a, lever))
+            continue;
+        unsigned const rung = rung_of(a, lever);
+        oos_tried const by = tried(a->of, lever->id, incident->phase);
+        if ((rung == OOS_RUNG_ELSEWHERE) == last_resort)
+            insert(list, &count, (choice){lever, rung, oos_sub(by.worked, by.in_vain)});
+    }
+    oos_advice advice;
+    /* The last resort is for who has little else to try. */
+    enum { ENOUGH = 6 };
+    for (size_t i = 0; i < count && !(last_resort && a->fixes.count >= ENOUGH); i++)
+        if (advice_of(a, list[i].lever, &advice)) add_fix(a, &advice, a->engine->name);
+}
+
 /* What people try most in vain comes first. */
-static void warn(adviser *a, const oos_ladder *ladder)
+static void warn(adviser *a)
 {
     choice list[OOS_LADDER_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < ladder->count; i++) {
-        const oos_lever_record *lever = &ladder->list[i];
+    for (size_t i = 0; i < a->ladder->count; i++) {
+        const oos_lever_record *lever = &a->ladder->list[i];
         if (lever->flag && lever->move != OOS_MOVE_DROP && is_relevant(a, lever) &&
             (is_useless(lever, a->incident) || spent(a, lever)))
             insert(list, &count, (choice){lever, 0, tried(a->of, lever->id, OOS_PHASE_COUNT).in_vain});
@@ -475,13 +512,20 @@ static void warn(adviser *a, const oos_ladder *ladder)
 
 /* ---- all of it */
 
-/* What does not help is that of the cause itself. */
-static void take_record(adviser *a, const oos_kb_record *record, bool first)
+typedef struct turn {
+    bool first;       /* the record of the cause itself: what does not help is that of this one alone */
+    bool last_resort; /* what the first round left out */
+} turn;
+
+static void take_record(adviser *a, const oos_kb_record *record, turn now)
 {
     enum { OF_ANOTHER = 2 };
-    size_t const most = first ? record->fix_count : oos_min(record->fix_count, OF_ANOTHER);
-    for (size_t i = 0; i < most; i++) add_fix(a, &record->fixes[i], record->engine);
-    for (size_t i = 0; first && i < record->dead_end_count; i++)
+    size_t const most = now.first ? record->fix_count : oos_min(record->fix_count, OF_ANOTHER);
+    for (size_t i = 0; i < most; i++)
+        if (is_last_resort(a, &record->fixes[i]) == now.last_resort &&
+            (now.first || !is_refuted(a, &record->fixes[i])))
+            add_fix(a, &record->fixes[i], record->engine);
+    for (size_t i = 0; now.first && i < record->dead_end_count; i++)
         add_dead_end(a, &record->dead_ends[i], record->engine, NULL);
 }
 
@@ -500,7 +544,7 @@ static bool may_be_memory(const oos_incident *incident)
 }
 
 /* The record that speaks of `cause`; of an unknown engine first what vLLM's say. */
-static void take_records(adviser *a, const oos_kb *kb, const char *cause, bool first)
+static void take_records(adviser *a, const oos_kb *kb, const char *cause, turn now)
 {
     oos_incident other = *a->incident;
     other.cause = cause;
@@ -508,11 +552,11 @@ static void take_records(adviser *a, const oos_kb *kb, const char *cause, bool f
     if (a->guessed) {
         other.engine = oos_engine_default->name;
         const oos_kb_record *record = oos_kb_match(kb, &other);
-        if (record && strcmp(record->engine, other.engine) == 0) take_record(a, record, first);
+        if (record && strcmp(record->engine, other.engine) == 0) take_record(a, record, now);
         other.engine = a->incident->engine;
     }
     const oos_kb_record *record = oos_kb_match(kb, &other);
-    if (record) take_record(a, record, first);
+    if (record) take_record(a, record, now);
 }
 
 /* Whose ladder it is: vllm-ascend is vLLM too. */
@@ -534,16 +578,19 @@ void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb
     if (!incident->is_oom && !may_be_memory(incident)) return;
     a.guessed = !incident->program && (!incident->engine || strcmp(incident->engine, "pytorch") == 0);
     a.engine = engine_of(incident->engine, a.guessed);
+    a.ladder = a.engine ? advisers->ladders[a.engine - oos_engine_list] : NULL;
     find_release(&a);
-    if (incident->is_oom) take_records(&a, kb, incident->cause, true);
-    /* A cause that is sure needs no others; of a text whose engine is a guess, further ones are no advice. */
-    for (size_t i = 0; i < incident->also_count && !a.guessed && incident->cause_sure < DOUBTED; i++)
-        take_records(&a, kb, incident->also[i], !incident->is_oom && i == 0);
-    if (a.engine) {
-        const oos_ladder *ladder = advisers->ladders[a.engine - oos_engine_list];
-        if (is_engines(incident->cause)) climb(&a, ladder);
-        if (incident->phase != OOS_PHASE_HOST_MEMORY) warn(&a, ladder);
+    for (int round = 0; round < 2; round++) {
+        bool const last = round == 1;
+        if (incident->is_oom) take_records(&a, kb, incident->cause, (turn){true, last});
+        /* A cause that is sure needs no others but those that the text shows; of an engine that is a guess, further ones are no advice. */
+        size_t const also = incident->cause_sure < DOUBTED ? incident->also_count : incident->also_shown;
+        for (size_t i = 0; i < also && !a.guessed; i++)
+            take_records(&a, kb, incident->also[i], (turn){!incident->is_oom && i == 0, last});
+        if (a.ladder && is_engines(incident->cause)) climb(&a, last);
     }
+    refute_segments(&a);
+    if (a.ladder && incident->phase != OOS_PHASE_HOST_MEMORY) warn(&a);
     incident->fixes = keep(arena, &a.fixes, &incident->fix_count);
     incident->dead_ends = keep(arena, &a.dead_ends, &incident->dead_end_count);
 }

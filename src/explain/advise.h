@@ -7,7 +7,7 @@
 #include "facts/engine.h"
 #include "facts/levers.h"
 
-enum { OOS_FIXES_MAX = 6, OOS_DEAD_ENDS_MAX = 6 };
+enum { OOS_FIXES_MAX = 8, OOS_DEAD_ENDS_MAX = 8 };
 
 /* How often people report a lever as the cure, or as tried in vain, at a failure in these phases: orders what the ladder holds equal. */
 typedef struct oos_tried {
@@ -16,9 +16,10 @@ typedef struct oos_tried {
     uint64_t worked, in_vain;
 } oos_tried;
 
-/* A lever that is of no use before a release, whatever the ladder says. */
+/* A lever that is of no use before a release, where the log shows what it depends on, whatever the ladder says. */
 typedef struct oos_spent {
     const char *engine, *lever;
+    oos_condition when;
     uint64_t phases;
     oos_version until;
     oos_sentence why;
@@ -31,8 +32,8 @@ typedef struct oos_advisers {
     size_t tried_count, spent_count;
 } oos_advisers;
 
-oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, oos_advisers *ret_advisers,
-                                  oomsight_error *reterr);
+oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                  oos_advisers *ret_advisers, oomsight_error *reterr);
 
 /* Sets `fixes` and `dead_ends` of a concluded incident; without memory there are none. */
 void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb, oos_incident *incident);

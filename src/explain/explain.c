@@ -13,7 +13,7 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
     OOS_TRY(oos_cause_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
     OOS_TRY(oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr));
-    return oos_advisers_load(arena, data_dir, &ret_knowledge->advisers, reterr);
+    return oos_advisers_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->advisers, reterr);
 }
 
 struct oos_explainer {

@@ -134,7 +134,7 @@ typedef struct oos_incident {
     const char *phase_why, *phase_rule; /* the rule's id; "" where none decided */
     const char *cause;
     const char *also[OOS_ALSO_MAX];
-    size_t also_count;
+    size_t also_count, also_shown; /* the first of them by signs of their own in the text */
     double cause_sure;
     const char *cause_why, *cause_rule;
     const char *verdict_rule; /* the signal that says that it is memory, or that it is not */

@@ -129,7 +129,7 @@ const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id)
 /* What one engine does is no explanation for another. Layers below them (PyTorch, NCCL, the host) hold for all. */
 static bool speaks_of(const oos_kb_record *record, const oos_incident *incident)
 {
-    static const char *const others[] = {"tgi", "llama.cpp", "exllamav2"};
+    static const char *const others[] = {"tgi", "llama.cpp", "exllamav2", "tensorrt-llm"};
     bool engine = oos_engine_words_find(record->engine) != NULL;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         engine |= strcmp(record->engine, others[i]) == 0;

@@ -490,6 +490,7 @@ static void find_cause(const oos_signals *signals, const oos_cause_rules *rules,
     }
     for (size_t i = 0; i < rules->extra_count; i++)
         if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause, set);
+    incident->also_shown = incident->also_count;
     for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], set);
     for (size_t i = 0; incident->cause_sure < GUESSED && i < USUAL_MAX; i++)
         if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], set);

@@ -95,10 +95,12 @@ static void useless_read(reading *r, oos_lever_record *lever)
             lever->useless_phases = set_of(r, oos_phase_words, OOS_PHASE_COUNT);
         else if (oos_view_is(key, "causes"))
             lever->useless_causes = set_of(r, oos_cause_words, OOS_CAUSE_COUNT);
+        else if (oos_view_is(key, "unless"))
+            lever->unless = set_of(r, oos_cause_words, OOS_CAUSE_COUNT);
         else if (oos_view_is(key, "why"))
             lever->useless_why = said(r);
         else
-            object_to(r, "'useless' has phases, causes and why");
+            object_to(r, "'useless' has phases, causes, unless and why");
     }
     if (!lever->useless_why.en) object_to(r, "'useless' says why");
 }
@@ -119,16 +121,18 @@ enum {
     SEEN_VALUE = 1024,
     SEEN_SINCE = 2048,
     SEEN_UNTIL = 4096,
-    SEEN_USELESS = 8192
+    SEEN_USELESS = 8192,
+    SEEN_BEGIN = 16384,
+    SEEN_WHY = 32768
 };
 static const struct {
     const char *key;
     unsigned bit;
-} fields[] = {{"id", SEEN_ID},       {"rung", SEEN_RUNG},         {"move", SEEN_MOVE},
-              {"cost", SEEN_COST},   {"frees", SEEN_FREES},       {"phases", SEEN_PHASES},
-              {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE}, {"action", SEEN_ACTION},
-              {"given", SEEN_GIVEN}, {"value", SEEN_VALUE},       {"since", SEEN_SINCE},
-              {"until", SEEN_UNTIL}, {"useless", SEEN_USELESS}};
+} fields[] = {
+    {"id", SEEN_ID},         {"rung", SEEN_RUNG},       {"move", SEEN_MOVE},   {"cost", SEEN_COST},
+    {"frees", SEEN_FREES},   {"phases", SEEN_PHASES},   {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE},
+    {"action", SEEN_ACTION}, {"given", SEEN_GIVEN},     {"value", SEEN_VALUE}, {"since", SEEN_SINCE},
+    {"until", SEEN_UNTIL},   {"useless", SEEN_USELESS}, {"begin", SEEN_BEGIN}, {"why", SEEN_WHY}};
 
 static unsigned field_of(oos_view key)
 {
@@ -151,6 +155,8 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
     case SEEN_VARIABLE: lever->variable = text(r, WORD_MAX); break;
     case SEEN_ACTION: lever->action = said(r); break;
     case SEEN_VALUE: lever->value = text(r, WORD_MAX); break;
+    case SEEN_BEGIN: lever->begin = text(r, WORD_MAX); break;
+    case SEEN_WHY: lever->why = said(r); break;
     case SEEN_SINCE: lever->since = version(r); break;
     case SEEN_UNTIL: lever->until = version(r); break;
     case SEEN_USELESS: useless_read(r, lever); break;

@@ -37,13 +37,15 @@ typedef struct oos_lever_record {
     const char *flag, *variable; /* one of them, or `action` */
     oos_said action;
     const char *value; /* of `set` the word; of `lower` the least that is worth trying; NULL: none */
+    const char *begin; /* the value to begin with where no figure decides; NULL: the direction alone */
     oos_move move;
     oos_rung rung, given;     /* `given`: where the command itself has the flag */
     oos_version since, until; /* releases that have it; until UINT64_MAX: still there */
     uint64_t owners, phases;  /* what it frees and where that helps: bits by oos_owner, oos_phase */
-    oos_said cost;
+    oos_said why, cost;       /* what it changes (en NULL: not said) and what is lost */
     uint64_t useless_phases, useless_causes; /* where it changes nothing: bits by oos_phase, oos_cause */
-    oos_said useless_why;                    /* en NULL: nowhere */
+    uint64_t unless;      /* causes at which it has an effect in those phases all the same */
+    oos_said useless_why; /* en NULL: nowhere */
 } oos_lever_record;
 
 typedef struct oos_ladder {
