@@ -74,6 +74,19 @@ static void say_fraction(saying *w, const sglang_point *p)
     price(w, sglang_rung_of(w->s, id), sglang_cost_of(w->s, id));
 }
 
+/* What was not touched; NULL: no memory. */
+static const char *kept(const sglang_search *s, const sglang_point *p, bool length)
+{
+    bool const graphs = !s->plan->setup->eager && !p->at[LEVER_GRAPHS] && !p->at[LEVER_EAGER];
+    const char *const all[] = {length && !p->at[LEVER_CONTEXT] ? "context length" : "",
+                               p->at[LEVER_REQUESTS] ? "" : "concurrent requests",
+                               graphs ? "CUDA graphs" : ""};
+    const char *text = "";
+    for (size_t i = 0; text && i < sizeof all / sizeof *all; i++)
+        if (all[i][0]) text = oos_arena_format(s->arena, "%s%s%s", text, *text ? ", " : "", all[i]);
+    return text && !*text ? "the model" : text;
+}
+
 bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
 {
     oos_plan plan;
@@ -108,7 +121,8 @@ bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
     fix.change_count = w.count;
     fix.rung = w.rung;
     fix.gives_up = w.gives_up ? w.gives_up : "nothing";
-    fix.keeps = held < length ? "batch and graphs" : "context length";
+    fix.keeps = kept(s, p, held >= length);
+    w.failed |= !fix.keeps;
     if (!w.failed) s->fixes[s->count++] = fix;
     return !w.failed;
 }
