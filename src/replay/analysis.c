@@ -1,6 +1,7 @@
 /* The run itself with its timeline, and the order of the other questions. */
 #include "replay/analysis.h"
 
+#include "base/check.h"
 #include "trace/snapshot.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static void note_point(timeline *t, size_t event, const oos_sim *sim)
     size_t const at = event / t->stretch;
     oos_usage_point const now = {event, stats->counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL].current,
                                  stats->counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL].current};
+    oos_assert(at <= t->analysis->trace->event_count / t->stretch);
     oos_usage_point *kept = &t->analysis->points[at];
     bool const first = at >= t->analysis->point_count;
     if (first) t->analysis->point_count = at + 1;

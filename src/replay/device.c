@@ -1,6 +1,7 @@
 /* Counting bytes and handing out addresses. */
 #include "replay/device.h"
 
+#include "base/check.h"
 #include "base/size.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 void oos_device_init(oos_device *device, uint64_t total_bytes, uint64_t base_bytes, oos_placement placement)
 {
+    oos_assert(base_bytes <= total_bytes);
     *device = (oos_device){.total_bytes = total_bytes,
                            .base_bytes = base_bytes,
                            .placement = placement,
@@ -96,12 +98,14 @@ bool oos_device_take(oos_device *device, uint64_t bytes, uint64_t *ret_address)
         break;
     }
     device->used_bytes += taken;
+    oos_assert(device->used_bytes <= device->total_bytes - device->base_bytes);
     return true;
 }
 
 void oos_device_give(oos_device *device, uint64_t address, uint64_t bytes, bool lost)
 {
     if (lost) return;
+    oos_assert(oos_round_up(bytes, PAGE) <= device->used_bytes);
     device->used_bytes -= oos_round_up(bytes, PAGE);
     if (device->placement != OOS_PLACEMENT_FIRST_FIT) return;
     size_t const at = span_at(device, address);
@@ -128,5 +132,6 @@ bool oos_device_create(oos_device *device, uint64_t bytes)
 
 void oos_device_destroy(oos_device *device, uint64_t bytes)
 {
+    oos_assert(bytes <= device->used_bytes);
     device->used_bytes -= bytes;
 }

@@ -2,6 +2,7 @@
  * 2.5 to 2.15): at most half full, at most log2(slots) but never fewer than 4 probes, twice the slots when either runs
  * out, and on a removal what follows moves up. Items whose hashes ask for the same slot stay in the order they came. */
 #include "replay/id_table.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@ enum { FEWEST_SLOTS = 4, FEWEST_PROBES = 4, SPARSE_SLOTS = 1 << 16, SPARSE = 64,
 
 static size_t wanted_slot(const oos_id_table *table, uint64_t hash)
 {
+    oos_assert(table->slots >= FEWEST_SLOTS && (table->slots & (table->slots - 1)) == 0);
     return (size_t)((hash * 11400714819323198485u) >> (64 - __builtin_ctzll(table->slots)));
 }
 
@@ -83,6 +85,7 @@ static bool grow(oos_id_table *table)
         oos_id_table_release(&larger);
         return false;
     }
+    oos_assert(larger.count == table->count);
     oos_id_table_release(table);
     *table = larger;
     return true;
@@ -94,12 +97,14 @@ bool oos_id_table_insert(oos_id_table *table, uint64_t hash, uint32_t value)
     oos_id_entry item = {.hash = hash, .value = value};
     while (table->slots == 0 || 2 * (table->count + 1) > table->slots || !place(table, &item))
         if (!grow(table)) return false;
+    oos_assert(holds(table, hash, value));
     return true;
 }
 
 void oos_id_table_erase(oos_id_table *table, ptrdiff_t at)
 {
     size_t hole = (size_t)at;
+    oos_assert(hole < entry_count(table) && table->entries[hole].distance >= 0 && table->count > 0);
     table->count--;
     for (; hole + 1 < entry_count(table) && table->entries[hole + 1].distance > 0; hole++) {
         table->entries[hole] = table->entries[hole + 1];

@@ -1,6 +1,7 @@
 /* Two moments of a run, looked at closely: the peak of allocated bytes (who held them), and the moment of strain (what
  * lay free, and what kept it from being given back). The run is repeated up to the moment. */
 #include "replay/analysis.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -82,6 +83,7 @@ static oomsight_status sum_holders(oos_analysis *a, const scene *s, const size_t
         const char *category = oos_category_of(t, stack, t->pools[e->pool]);
         size_t k = 0;
         while (k < 15 && categories[k].name && categories[k].name != category) k++;
+        oos_assert(!categories[k].name || categories[k].name == category); /* more places than categories */
         categories[k].name = category;
         categories[k].bytes += bytes;
         categories[k].blocks++;
@@ -134,6 +136,7 @@ static oos_stranded *stranded_of(oos_analysis *a, const pool_index *index, const
         if (x->pool.first == s->pool.first && x->pool.second == s->pool.second && x->large == s->large)
             return x;
     }
+    oos_assert(a->stranded_count < a->layout.segment_count && a->stranded_count < index->mask);
     oos_stranded *x = &a->stranded[a->stranded_count++];
     *x = (oos_stranded){.pool = s->pool, .large = s->large};
     index->slots[at & index->mask] = (uint32_t)a->stranded_count;

@@ -1,5 +1,6 @@
 /* Events -> calls of the simulator, and what a pass is summed up to. */
 #include "replay/replay.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -98,6 +99,7 @@ static oos_backend backend_of(const oos_runner *runner, const oos_event *e)
 static void step_malloc(oos_runner *runner, const oos_event *e, oos_step *step)
 {
     const oos_trace *t = runner->trace;
+    oos_assert(e->pool < t->pool_count && e->stream < t->stream_count);
     if (e->bytes == 0) return; /* torch gives a null pointer without asking the allocator */
     if (e->routed && e->pool) oos_sim_route_push(runner->sim, t->pools[e->pool], backend_of(runner, e));
     step->block = oos_sim_malloc(runner->sim, e->bytes, t->streams[e->stream]);
@@ -115,6 +117,7 @@ static void step_settings(oos_runner *runner, const oos_event *e, oos_step *step
 
 static void step_rare(oos_runner *runner, const oos_event *e, oos_step *step)
 {
+    oos_assert(e->pool < runner->trace->pool_count && e->stream < runner->trace->stream_count);
     oos_sim *sim = runner->sim;
     const oos_trace *t = runner->trace;
     oos_pool_id const pool = t->pools[e->pool];
@@ -194,6 +197,8 @@ static void sum_up(const oos_sim *sim, oos_outcome *outcome)
     const oos_stats *stats = oos_sim_stats(sim);
     const oos_counter *allocated = &stats->counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL];
     const oos_counter *reserved = &stats->counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL];
+    oos_assert(allocated->current <= allocated->peak && reserved->current <= reserved->peak);
+    oos_assert(oos_sim_failed(sim) || allocated->peak <= reserved->peak);
     outcome->peak_allocated_bytes = allocated->peak;
     outcome->peak_reserved_bytes = reserved->peak;
     outcome->end_allocated_bytes = allocated->current;

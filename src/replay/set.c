@@ -15,10 +15,15 @@ enum { OCTAVE_BINS = 64, OCTAVES = 50, ROW_ITEMS = 4, LONG_ITEMS = 32 };
 /* major above, minor below: one comparison without a branch */
 typedef unsigned __int128 key;
 #define NO_KEY (~(key)0) /* above every key; fills the places behind the last item */
+_Static_assert(OCTAVE_BINS == 64 && OCTAVES <= 64, "a bit for each bin and each octave");
+_Static_assert(63 - 9 - 5 < OCTAVES, "place_of() stays inside for every key");
 
 /* Two keys or four numbers, loaded and stored as one. */
 typedef uint64_t key_pair __attribute__((vector_size(32), aligned(8), may_alias));
 typedef uint32_t block_quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+_Static_assert(ROW_ITEMS * sizeof(key) == 2 * sizeof(key_pair), "row_move() moves all keys of a row");
+_Static_assert(ROW_ITEMS * sizeof(uint32_t) == sizeof(block_quad), "... and all blocks");
 
 typedef struct row {
     key keys[2 * ROW_ITEMS]; /* ascending; the second half is only room to move into */
@@ -185,6 +190,7 @@ static directory *many_create(const row *r)
         free(first);
         return NULL;
     }
+    oos_assert(r->count == ROW_ITEMS);
     *many = (directory){.count = 1, .capacity = FIRST_CAPACITY};
     many->rows[0] = first;
     first->count = r->count;
@@ -205,6 +211,7 @@ static bool many_split(directory **many_link, uint32_t which)
     }
     long_row *right = malloc(sizeof *right), *left = many->rows[which];
     if (!right) return false;
+    oos_assert(left->count == LONG_ITEMS && many->count < many->capacity);
     left->count = right->count = LONG_ITEMS / 2;
     memcpy(right->keys, left->keys + left->count, right->count * sizeof *right->keys);
     memcpy(right->blocks, left->blocks + left->count, right->count * sizeof *right->blocks);
@@ -235,6 +242,7 @@ RARE static bool many_add(bin *b, key k, uint32_t block)
 static void many_end(bin *b)
 {
     const long_row *r = b->many->rows[0];
+    oos_assert(b->row->count == 0 && r->count < ROW_ITEMS);
     memcpy(b->row->keys, r->keys, r->count * sizeof *r->keys);
     memcpy(b->row->blocks, r->blocks, r->count * sizeof *r->blocks);
     b->row->count = r->count;
@@ -264,6 +272,7 @@ RARE static void many_remove(bin *b, key k)
 
 static uint32_t bin_first(const bin *b)
 {
+    oos_assert(b->many || b->row->count > 0); /* the bits name bins that have an item */
     return b->many ? b->many->rows[0]->blocks[0] : b->row->blocks[0];
 }
 
@@ -415,6 +424,7 @@ void oos_set_remove(oos_set *set, uint64_t major, uint64_t minor)
 
 void oos_set_list(const oos_set *set, uint32_t *ret_blocks)
 {
+    const uint32_t *const first = ret_blocks;
     for (uint64_t octaves = set->filled; octaves; octaves &= octaves - 1) {
         const octave *o = set->octaves[__builtin_ctzll(octaves)];
         for (uint64_t bins = o->filled; bins; bins &= bins - 1) {
@@ -428,4 +438,5 @@ void oos_set_list(const oos_set *set, uint32_t *ret_blocks)
             }
         }
     }
+    oos_assert((size_t)(ret_blocks - first) == set->count);
 }

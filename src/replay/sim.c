@@ -1,5 +1,6 @@
 /* Making and unmaking a simulator, and its plain answers. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -94,6 +95,7 @@ void oos_sim_set_fraction(oos_sim *sim, double fraction)
     if (fraction > 1) fraction = 1;
     sim->limited = fraction < 1 || !sim->rules.full_fraction_unsets;
     sim->allowed_bytes = (uint64_t)(fraction * (double)sim->device.total_bytes);
+    oos_assert(sim->allowed_bytes <= sim->device.total_bytes);
 }
 
 oomsight_status oos_sim_set_settings(oos_sim *sim, oos_view text, oomsight_error *reterr)
@@ -103,11 +105,13 @@ oomsight_status oos_sim_set_settings(oos_sim *sim, oos_view text, oomsight_error
 
 uint64_t oos_sim_address(const oos_sim *sim, uint32_t index)
 {
+    oos_assert(index < sim->blocks.count);
     return sim->blocks.list[index].address;
 }
 
 uint64_t oos_sim_block_bytes(const oos_sim *sim, uint32_t index)
 {
+    oos_assert(index < sim->blocks.count);
     return sim->blocks.list[index].bytes;
 }
 

@@ -1,5 +1,6 @@
 /* Blocks, their neighbours, and the sets of free and unmapped ones. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -39,6 +40,7 @@ bool oos_blocks_grow(oos_sim *sim)
 uint32_t oos_block_create(oos_sim *sim, uint32_t home_index, uint64_t address, uint64_t bytes)
 {
     uint32_t index = sim->spare_block;
+    oos_assert(!index || !block_at(sim, index)->live);
     if (index)
         sim->spare_block = sim->blocks.list[index].range;
     else if (oos_blocks_grow(sim))
@@ -51,6 +53,7 @@ uint32_t oos_block_create(oos_sim *sim, uint32_t home_index, uint64_t address, u
 void oos_block_drop(oos_sim *sim, uint32_t index)
 {
     if (!index) return;
+    oos_assert(block_at(sim, index)->live && !block_at(sim, index)->allocated);
     oos_uses_release(sim, index);
     *block_at(sim, index) = (block){.range = sim->spare_block};
     sim->spare_block = index;
@@ -97,6 +100,7 @@ void oos_free_insert(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
     pool *p = pool_of(sim, b);
+    oos_assert(b->mapped && !b->allocated && b->events == 0);
     b->age_base = (uint32_t)p->calls;
     p->free_bytes += b->bytes;
     if (is_private(sim, p)) sim->private_free_bytes += b->bytes;
@@ -107,6 +111,8 @@ void oos_free_remove(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
     pool *p = pool_of(sim, b);
+    oos_assert(p->free_bytes >= b->bytes);
+    oos_assert(!is_private(sim, p) || sim->private_free_bytes >= b->bytes);
     p->free_bytes -= b->bytes;
     if (is_private(sim, p)) sim->private_free_bytes -= b->bytes;
     oos_set_remove(sim->homes.list[b->home].free, b->bytes, order_of(sim, b));
@@ -116,6 +122,7 @@ void oos_unmapped_insert(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
     home *h = &sim->homes.list[b->home];
+    oos_assert(!b->mapped && b->range);
     if (!h->unmapped) h->unmapped = oos_set_create();
     if (!h->unmapped || !oos_set_add(h->unmapped, b->address, 0, index)) sim->failed = true;
 }
@@ -132,6 +139,8 @@ uint64_t oos_block_merge(oos_sim *sim, uint32_t into, uint32_t from)
     if (!from) return 0;
     block *d = block_at(sim, into), *s = block_at(sim, from);
     if (is_active(s) || d->mapped != s->mapped) return 0;
+    oos_assert(d->prev == from ? s->address + s->bytes == d->address
+                               : d->next == from && d->address + d->bytes == s->address);
     if (s->mapped)
         oos_free_remove(sim, from);
     else
@@ -169,6 +178,7 @@ static uint32_t home_create(oos_sim *sim, uint32_t pool_index, uint64_t stream_h
     sim->homes.list[index] = (home){.free = set, .stream = stream_handle, .pool = pool_index};
     memmove(p->homes + at + 1, p->homes + at, (p->home_count - at) * sizeof *p->homes);
     p->homes[at] = index;
+    oos_assert(at == 0 || sim->homes.list[p->homes[at - 1]].stream < stream_handle);
     p->home_count++;
     return index;
 }
@@ -205,6 +215,7 @@ uint32_t oos_pool_list(oos_sim *sim, const pool *p)
         oos_set_list(set, sim->scratch.list + sim->scratch.count);
         sim->scratch.count += (uint32_t)oos_set_count(set);
     }
+    oos_assert(sim->scratch.count == count);
     return sim->scratch.count;
 }
 

@@ -3,6 +3,7 @@
  *   range     | mapped, allocated | mapped, free | unmapped ........ |
  *             one chain of blocks; free ones lie in home.free, unmapped ones in home.unmapped (by address) */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 uint64_t oos_range_bytes(const oos_sim *sim)
 {
@@ -65,6 +66,7 @@ static bool map_front(oos_sim *sim, uint32_t index, uint64_t bytes)
     uint64_t const first = (b->address - g.address) / g.page_bytes;
     uint64_t const end = oos_cdiv(b->address + bytes - g.address, g.page_bytes);
     uint64_t const mapped = (end - first) * g.page_bytes, start = g.address + first * g.page_bytes;
+    oos_assert(!b->mapped && start == b->address && mapped <= b->bytes); /* whole pages, from the first on */
     if (!oos_device_create(&sim->device, mapped)) return false;
     oos_unmapped_remove(sim, index);
     b->mapped = true;
@@ -106,6 +108,7 @@ uint32_t oos_expand(oos_sim *sim, request *r)
         if (!map_front(sim, next, oos_min(missing, block_at(sim, next)->bytes))) return 0;
         at = next; /* it has swallowed the one before */
     }
+    oos_assert(block_at(sim, at)->mapped && !is_active(block_at(sim, at)));
     oos_free_remove(sim, at);
     return at;
 }
@@ -131,6 +134,7 @@ static void cut_free(oos_sim *sim, uint32_t from, uint64_t address, uint64_t byt
 void oos_unmap(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
+    oos_assert(b->range && b->mapped && !is_active(b));
     range const g = sim->ranges.list[b->range];
     uint64_t const first = oos_cdiv(b->address - g.address, g.page_bytes);
     uint64_t const end = (b->address + b->bytes - g.address) / g.page_bytes;
@@ -150,6 +154,7 @@ void oos_unmap(oos_sim *sim, uint32_t index)
     oos_unmapped_insert(sim, index);
     pool *p = pool_of(sim, b);
     owner *o = owner_of(sim, p);
+    oos_assert(bytes <= sim->reserved_bytes);
     sim->reserved_bytes -= bytes;
     oos_count_down(sim, OOS_STAT_RESERVED_BYTES, p->small, bytes);
     if (o) o->segments--;

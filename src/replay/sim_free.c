@@ -1,5 +1,6 @@
 /* free, other streams, and the events that hold a freed block back. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -52,6 +53,7 @@ static void queue_event(oos_sim *sim, uint64_t handle, uint32_t index)
 {
     stream *s = oos_stream_at(sim, handle);
     if (!s) return;
+    oos_assert(s->first <= s->count && s->count <= s->capacity);
     if (s->first == s->count) {
         if (!GROW(sim, sim->event_streams)) return;
         s->first = s->count = 0;
@@ -68,6 +70,7 @@ static void queue_event(oos_sim *sim, uint64_t handle, uint32_t index)
         s->capacity = capacity;
     }
     s->queue[s->count++] = (pending){++s->issued, index};
+    oos_assert(block_at(sim, index)->events < UINT16_MAX);
     block_at(sim, index)->events++;
 }
 
@@ -77,6 +80,7 @@ static void use_add(oos_sim *sim, uint32_t *head, uint64_t handle)
     uint32_t *link = head;
     while (*link && sim->uses.list[*link].stream < handle) link = &sim->uses.list[*link].next;
     if (*link && sim->uses.list[*link].stream == handle) return;
+    oos_assert(sim->spare_use || sim->uses.count < sim->uses.capacity);
     uint32_t at = sim->spare_use;
     if (at)
         sim->spare_use = sim->uses.list[at].next;
@@ -138,6 +142,7 @@ static void finish_deferred(oos_sim *sim)
 
 static void event_done(oos_sim *sim, uint32_t index)
 {
+    oos_assert(block_at(sim, index)->events > 0);
     if (--block_at(sim, index)->events == 0) finish_free(sim, index);
 }
 

@@ -1,5 +1,6 @@
 /* The segments and blocks as torch's own snapshot lists them. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -57,6 +58,7 @@ oomsight_status oos_sim_layout(const oos_sim *sim, oos_arena *arena, oos_layout 
         }
         s->block_count = layout.block_count - s->first_block;
     }
+    oos_assert(layout.segment_count == segments && layout.block_count <= blocks);
     qsort(layout.segments, layout.segment_count, sizeof *layout.segments, by_address);
     *ret_layout = layout;
     return OOMSIGHT_OK;

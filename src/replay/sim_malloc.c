@@ -13,6 +13,7 @@ static unsigned log2_floor(uint64_t number)
 static uint64_t round_to_division(uint64_t bytes, uint32_t divisions)
 {
     if (divisions <= 1 || (bytes & (bytes - 1)) == 0) return bytes;
+    oos_assert((divisions & (divisions - 1)) == 0);
     uint64_t const floor_power = (uint64_t)1 << log2_floor(bytes);
     uint64_t const step = floor_power >> log2_floor(divisions);
     if (step == 0) return floor_power << 1;
@@ -161,6 +162,7 @@ static bool should_split(oos_sim *sim, const request *r)
     const block *b = block_at(sim, r->block);
     const pool *p = pool_of(sim, b);
     if (p->owner != NO_OWNER && sim->owners.list[p->owner].no_split) return false;
+    oos_assert(r->bytes <= b->bytes);
     uint64_t const remaining = b->bytes - r->bytes;
     if (p->small || r->expandable) return remaining >= MIN_BLOCK;
     return r->bytes < sim->settings.max_split_bytes && remaining > SMALL_LIMIT;
@@ -226,6 +228,7 @@ uint32_t oos_sim_malloc(oos_sim *sim, uint64_t bytes, uint64_t stream_handle)
     if ((sim->deferred.count || sim->event_streams.count) && !oos_in_capture(sim)) oos_events_process(sim);
     r.bytes = round_size(sim, bytes);
     r.segment_bytes = segment_size(sim, r.bytes);
+    oos_assert(bytes <= r.bytes && r.bytes <= r.segment_bytes);
     uint32_t const pool_index = oos_route(sim, r.bytes <= SMALL_LIMIT);
     const owner *o = owner_of(sim, &sim->pools.list[pool_index]);
     r.expandable = sim->settings.expandable && !(o && o->backend != OOS_BACKEND_DRIVER);

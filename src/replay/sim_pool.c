@@ -1,5 +1,6 @@
 /* Private pools: CUDA-graph pools and MemPools, who is routed to them, who still refers to them. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -7,6 +8,7 @@ enum { BUCKETS_FIRST = 64 };
 
 static uint32_t bucket_of(const oos_sim *sim, oos_pool_id id)
 {
+    oos_assert((sim->owner_bucket_count & (sim->owner_bucket_count - 1)) == 0);
     uint64_t const mixed = (id.first * 0x9E3779B97F4A7C15u ^ id.second) * 0xD6E8FEB86659FD93u;
     return (uint32_t)(mixed >> 32) & (sim->owner_bucket_count - 1);
 }
@@ -51,6 +53,7 @@ uint32_t oos_route(const oos_sim *sim, bool small)
 {
     uint32_t index = NO_OWNER;
     if (sim->routes.count) index = sim->routes.list[sim->rules.oldest_route_wins ? 0 : sim->routes.count - 1];
+    oos_assert(index < sim->owners.count);
     return 2 * index + (small ? 0 : 1);
 }
 
@@ -63,6 +66,7 @@ static uint32_t owner_create(oos_sim *sim, oos_pool_id id)
     sim->pools.list[sim->pools.count++] = (pool){.small = true, .owner = index};
     if (!GROW(sim, sim->pools)) return NO_OWNER;
     sim->pools.list[sim->pools.count++] = (pool){.small = false, .owner = index};
+    oos_assert(sim->failed || sim->pools.count == 2 * sim->owners.count);
     return index;
 }
 

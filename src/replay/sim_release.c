@@ -1,14 +1,17 @@
 /* Giving segments back to the driver: under pressure, on request, by age, by sweep. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 void oos_release_block(oos_sim *sim, uint32_t index)
 {
     block *b = block_at(sim, index);
     pool *p = pool_of(sim, b);
     owner *o = owner_of(sim, p);
+    oos_assert(!is_split(b) && !b->range && !is_active(b)); /* cudaFree takes whole segments */
     sim->stats.device_frees++;
     oos_log_put(sim, OOS_ACTION_SEGMENT_FREE, b->address, b->bytes, sim->homes.list[b->home].stream);
     oos_device_give(&sim->device, b->address, b->bytes, o && o->backend == OOS_BACKEND_STICKY && o->broken);
+    oos_assert(b->bytes <= sim->reserved_bytes);
     sim->reserved_bytes -= b->bytes;
     if (o) o->segments--;
     oos_count_down(sim, OOS_STAT_SEGMENT, p->small, 1);

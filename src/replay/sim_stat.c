@@ -11,6 +11,8 @@ const char *const oos_action_names[OOS_ACTION_COUNT] = {
     "segment_free", "segment_map",    "segment_unmap",  "oom"};
 
 const char *const oos_block_state_names[3] = {"active_allocated", "active_pending_free", "inactive"};
+_Static_assert(sizeof oos_block_state_names / sizeof *oos_block_state_names == OOS_BLOCK_INACTIVE + 1,
+               "a name for each state");
 
 void oos_log_append(oos_sim *sim, oos_sim_event event)
 {

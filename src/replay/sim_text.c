@@ -1,5 +1,6 @@
 /* The out-of-memory text, in the words of each release. */
 #include "replay/sim_state.h"
+#include "base/check.h"
 
 #define DOCS "See documentation for Memory Management"
 #define TRY " If reserved but unallocated memory is large try setting "
@@ -85,6 +86,7 @@ static void put_held(const oos_sim *sim, oos_text *text)
     uint64_t const allocated = sim->stats.counters[OOS_STAT_ALLOCATED_BYTES][OOS_STAT_ALL].current;
     uint64_t const reserved = sim->stats.counters[OOS_STAT_RESERVED_BYTES][OOS_STAT_ALL].current;
     uint64_t const private_free = sim->rules.text_private_pools ? oos_sim_free_private_bytes(sim) : 0;
+    oos_assert(sim->failed || allocated + private_free <= reserved);
     oos_text_put(text, "Of the allocated memory ");
     put_size(text, allocated + private_free, " is allocated by PyTorch, ");
     if (private_free) {

@@ -1,5 +1,6 @@
 /* One more run, with the allocator's own events listened to. */
 #include "replay/spans.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -97,6 +98,7 @@ static void segment_open(listener *l, uint32_t event, uint64_t address, uint64_t
 
 static void segment_close(listener *l, size_t at, uint32_t event)
 {
+    oos_assert(at < l->open_count && l->spans->segment_start[l->open[at].span] <= event);
     l->spans->segment_end[l->open[at].span] = event;
     l->open_count--;
     memmove(l->open + at, l->open + at + 1, (l->open_count - at) * sizeof *l->open);

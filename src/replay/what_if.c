@@ -1,5 +1,6 @@
 /* One pass per setting over the same events, and the search for the smallest device. */
 #include "replay/analysis.h"
+#include "base/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,7 @@ oomsight_status oos_smallest_device(const oos_trace *trace, const oos_scenario *
 {
     uint64_t const base = oos_u64_or(scenario->base_bytes, oos_u64_or(trace->base_bytes, 0));
     uint64_t low = (base + outcome->peak_allocated_bytes) / PAGE, high = OOS_UNKNOWN_DEVICE_BYTES / PAGE;
+    oos_assert(low <= high);
     bool fits = false;
     OOS_TRY(survives(trace, scenario, high * PAGE, &fits, reterr));
     if (!fits) return OOMSIGHT_OK;
