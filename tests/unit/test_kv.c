@@ -309,6 +309,24 @@ static void groups_are_dealt_over_pipeline_stages(void **state)
     fixture_free(&f);
 }
 
+static void a_group_may_have_no_layer_on_a_stage(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "0.32.0", 90);
+    fixture_layers(&f, heads_of(OOS_MIXER_SLIDING, 32, 8, 128, 1024), 0);
+    fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 0);
+    for (size_t i = 0; i < 12; i++) f.layers[f.model.layer_count++].attention = i % 6 == 5 ? 1 : 0;
+    f.serve.pipeline_parallel_size = oos_u64_of(8);
+    oos_kv_shape const shape = shape_of(&f, NULL);
+    size_t empty = 0;
+    for (size_t g = 0; g < shape.group_count; g++) empty += shape.groups[g].layers == 0;
+    assert_int_equal(shape.stage_count, 8);
+    assert_true(empty > 0 && empty < shape.group_count);
+    assert_true(shape.block_bytes >= shape.page_bytes);
+    fixture_free(&f);
+}
+
 static void key_value_heads_are_never_divided_below_one(void **state)
 {
     (void)state;
@@ -551,6 +569,7 @@ int main(void)
         cmocka_unit_test(compressed_states_are_packed_in_one_block),
         cmocka_unit_test(the_stage_with_most_layers_decides_the_blocks),
         cmocka_unit_test(groups_are_dealt_over_pipeline_stages),
+        cmocka_unit_test(a_group_may_have_no_layer_on_a_stage),
         cmocka_unit_test(key_value_heads_are_never_divided_below_one),
         cmocka_unit_test(every_cache_type_has_its_page),
         cmocka_unit_test(a_length_that_does_not_fit_is_refused_in_the_words_of_the_version),

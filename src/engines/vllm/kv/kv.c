@@ -112,12 +112,14 @@ static oomsight_status layers_read(oos_arena *arena, const oos_setup *setup, con
     return OOMSIGHT_OK;
 }
 
-/* Every group has layers and pages, none larger than the page all share, and a block is no smaller than a page. */
+/* Every group has pages, none larger than the page all share, and layers, though not on every stage of several; a block is no smaller
+ * than a page. */
 static bool shape_is_sound(const oos_kv_shape *shape)
 {
     for (size_t i = 0; i < shape->group_count; i++) {
         const oos_kv_group *group = &shape->groups[i];
-        if (!shape->error && (group->layers == 0 || group->block_tokens == 0)) return false;
+        bool const empty = group->layers == 0 && shape->stage_count <= 1;
+        if (!shape->error && (empty || group->block_tokens == 0)) return false;
     }
     for (size_t i = 0; i < shape->stage_count; i++)
         if (shape->stages[i].block_bytes > shape->block_bytes) return false;
