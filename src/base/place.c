@@ -1,5 +1,6 @@
 /* Where a path leads, and writing there. What may be followed is said in place.h. */
 #include "base/place.h"
+#include "base/check.h"
 #include "base/locale.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ typedef struct place {
     struct stat info;    /* when it is there */
 } place;
 
-enum { LINKS_MAX = 40 };
+enum { LINKS_MAX = 40, PATH_LEN_MAX = PATH_MAX - 3 }; /* behind its folder there is room for "." and a zero */
 
 static oomsight_status wrong(oomsight_error *reterr, const char *path)
 {
@@ -48,7 +49,7 @@ static bool link_follow(char path[PATH_MAX])
     target[len] = '\0';
     int const folder = target[0] == '/' ? 0 : (int)folder_len(path);
     int const more = snprintf(whole, sizeof whole, "%.*s%s", folder, path, target);
-    if (more < 0 || more >= PATH_MAX) return errno = ENAMETOOLONG, false;
+    if (more < 0 || more > PATH_LEN_MAX) return errno = ENAMETOOLONG, false;
     memcpy(path, whole, (size_t)more + 1);
     return true;
 }
@@ -58,6 +59,7 @@ static bool everybody_writes(const char *path)
     char folder[PATH_MAX];
     struct stat info;
     size_t const len = folder_len(path);
+    oos_assert(len + 2 <= sizeof folder);
     memcpy(folder, path, len);
     memcpy(folder + len, ".", 2);
     return stat(folder, &info) != 0 || info.st_mode & S_IWOTH;
@@ -68,6 +70,7 @@ static bool is_descriptor(const char *path)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     size_t const len = folder_len(path);
+    oos_assert(len + 2 <= sizeof folder);
     memcpy(folder, path, len);
     memcpy(folder + len, ".", 2);
     return realpath(folder, real) && strncmp(real, "/proc/", 6) == 0;
@@ -77,7 +80,7 @@ static oomsight_status place_find(const char *path, place *ret_place, oomsight_e
 {
     place *p = ret_place;
     *p = (place){.plain = true};
-    if (strlen(path) >= sizeof p->path - 2) return errno = ENAMETOOLONG, wrong(reterr, path);
+    if (strlen(path) > PATH_LEN_MAX) return errno = ENAMETOOLONG, wrong(reterr, path);
     memcpy(p->path, path, strlen(path) + 1);
     for (int links = 0; links < LINKS_MAX; links++) {
         p->open_elsewhere = is_descriptor(p->path);

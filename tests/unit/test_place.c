@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,18 @@ static void a_link_of_the_user_is_followed_and_stays_a_link(void **state)
     assert_holds(in("not yet"), "answer\n");
     assert_int_equal(symlink("circle", in("circle")), 0);
     assert_int_equal(answer(in("circle")), OOMSIGHT_IO);
+}
+
+static void a_link_to_a_longer_path_than_any_is_refused(void **state)
+{
+    (void)state;
+    oomsight_error error = {0};
+    char target[PATH_MAX];
+    memset(target, '/', sizeof target);
+    target[sizeof target - 1] = '\0';
+    assert_int_equal(symlink(target, in("far")), 0);
+    assert_int_equal(oos_place_write(in("far"), "answer\n", 7, &error), OOMSIGHT_IO);
+    assert_non_null(strstr(error.text, "too long"));
 }
 
 static void a_link_of_somebody_else_is_refused(void **state)
@@ -226,6 +239,7 @@ int main(void)
         CASE(an_old_file_is_replaced_and_keeps_its_permissions),
         CASE(a_file_with_two_names_stays_one_file),
         CASE(a_link_of_the_user_is_followed_and_stays_a_link),
+        CASE(a_link_to_a_longer_path_than_any_is_refused),
         CASE(a_link_of_somebody_else_is_refused),
         CASE(a_file_of_somebody_else_is_refused_where_everybody_can_write),
         CASE(a_descriptor_is_written_to_where_it_stands),
