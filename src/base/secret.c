@@ -2,6 +2,7 @@
  * stands below it, a private key that has begun) is its state. A line is scanned once, every look ahead is bounded, and of a line
  * without end 32 KiB are held: a megabyte of the worst input takes less than half a second. Where secrets are in a line is left to the files
  * secret_*.c beside this one. */
+#include "base/check.h"
 #include "base/secret_parts.h"
 
 #include <stdlib.h>
@@ -180,11 +181,28 @@ static void line_take(oos_redactor *r, oos_view line, bool last, oos_text *out)
     if (r->held.failed && out) out->failed = true;
 }
 
+/* Of a piece in which hardly a byte is seen nothing could be decided: those that nobody sees go, and there is room for more of the line. */
+static bool unseen_drop(oos_redactor *r)
+{
+    oos_view const piece = {r->line.ptr, r->line.len};
+    size_t kept = 0;
+    if (is_clean(piece) || !clean(r, piece) || r->clean.len > OOS_SECRET_AHEAD) return false;
+    for (size_t i = 0; i < piece.len;) {
+        size_t const skip = unseen(piece, i);
+        if (!skip) r->line.ptr[kept++] = r->line.ptr[i];
+        i += skip ? skip : 1;
+    }
+    r->line.len = kept;
+    return true;
+}
+
 static void piece_take(oos_redactor *r, oos_text *out)
 {
+    if (unseen_drop(r)) return;
     oos_view const piece = {r->line.ptr, r->line.len};
     held_release(r, (oos_view){"", 0}, out);
     size_t const taken = scan_text(r, piece, false, out);
+    oos_assert(taken > 0 && taken <= piece.len); /* or the line would never end */
     memmove(r->line.ptr, r->line.ptr + taken, piece.len - taken);
     r->line.len -= taken;
 }

@@ -255,6 +255,25 @@ static void a_long_value_is_hidden_to_its_end(void **state)
     }
 }
 
+/* More of them than a piece holds, and with them hardly a byte that is seen. */
+static void bytes_that_nobody_sees_neither_hold_a_line_nor_part_a_secret(void **state)
+{
+    (void)state;
+    static const char *const nothing[] = {"\xe2\x80\x8b", "\x1b[0m"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+        oos_text text = {0}, out = {0};
+        oos_text_put(&text, "a HF_TOKEN=");
+        oos_text_repeat(&text, nothing[i], 40000);
+        oos_text_put(&text, "secret and more\n");
+        oos_secret_hide(&out, (oos_view){text.ptr, text.len});
+        assert_true(oos_secret_inside((oos_view){text.ptr, text.len}));
+        assert_null(strstr(out.ptr, "secret"));
+        assert_non_null(strstr(out.ptr, "and more\n"));
+        oos_text_free(&text);
+        oos_text_free(&out);
+    }
+}
+
 static double hide_seconds(const char *part, size_t bytes)
 {
     oos_text text = {0};
@@ -377,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_long_value_is_hidden_to_its_end),
         cmocka_unit_test(the_cost_is_that_of_the_length),
         cmocka_unit_test(variables_that_no_engine_reads_are_not_shown),
+        cmocka_unit_test(bytes_that_nobody_sees_neither_hold_a_line_nor_part_a_secret),
         cmocka_unit_test(words_of_a_command_are_hidden_by_the_flag_before_them),
         cmocka_unit_test(what_a_terminal_would_obey_is_written_out),
         cmocka_unit_test(a_line_break_of_the_format_stays_and_that_of_a_word_does_not),
