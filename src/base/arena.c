@@ -1,5 +1,6 @@
 /* A chain of blocks, each twice as large as the one before, filled from the front. */
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/locale.h"
 
 #include <stdalign.h>
@@ -102,6 +103,7 @@ void *oos_arena_take_raw(oos_arena *arena, size_t bytes)
     }
     void *at = b->bytes + b->used;
     b->used += bytes;
+    oos_assert(b->used <= b->capacity);
     return at;
 }
 
@@ -158,6 +160,7 @@ char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
         size_t const align = alignof(max_align_t);
         size_t const taken = ((size_t)len + align) & ~(align - 1);
         b->used += taken < room ? taken : room;
+        oos_assert(b->used <= b->capacity && (size_t)len < taken);
     } else {
         text = oos_arena_take(arena, (size_t)len + 1);
         if (text) oos_vformat(text, (size_t)len + 1, format, again);

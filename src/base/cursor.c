@@ -1,5 +1,6 @@
 /* A cursor over the chunks of a stream. */
 #include "base/stream.h"
+#include "base/check.h"
 
 void oos_cursor_init(oos_cursor *cursor, oos_stream *stream, oomsight_error *reterr)
 {
@@ -9,6 +10,7 @@ void oos_cursor_init(oos_cursor *cursor, oos_stream *stream, oomsight_error *ret
 bool oos_cursor_refill(oos_cursor *cursor)
 {
     if (cursor->ended) return false;
+    oos_assert(cursor->at == cursor->chunk.len); /* nothing is left out */
     cursor->offset += cursor->chunk.len;
     cursor->at = 0;
     cursor->chunk = (oos_view){0};

@@ -1,4 +1,5 @@
 #include "base/edits.h"
+#include "base/check.h"
 
 size_t oos_edits(oos_view given, oos_view known)
 {
@@ -22,5 +23,6 @@ size_t oos_edits(oos_view given, oos_view known)
         old = now;
         now = spare;
     }
+    oos_assert(old[known.len] <= (given.len > known.len ? given.len : known.len));
     return old[known.len];
 }

@@ -1,5 +1,6 @@
 /* Statuses and error records. */
 #include "base/error.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
 
@@ -20,6 +21,7 @@ const char *oomsight_status_text(oomsight_status status)
 
 oomsight_status oos_fail(oomsight_error *reterr, oomsight_status status, const char *format, ...)
 {
+    oos_assert(status != OOMSIGHT_OK);
     if (!reterr) return status;
     memset(reterr, 0, sizeof *reterr);
     reterr->status = status;
@@ -37,6 +39,7 @@ oomsight_status oos_fail(oomsight_error *reterr, oomsight_status status, const c
 
 oomsight_status oos_fail_in(oomsight_error *reterr, oomsight_status status, const char *path)
 {
+    oos_assert(status != OOMSIGHT_OK);
     if (!reterr) return status;
     if (reterr->status != status) oos_fail(reterr, status, "%s", oomsight_status_text(status));
     if (reterr->path[0] == '\0') {

@@ -1,6 +1,7 @@
 /* A quick reader of JSON for what nearly all files are: Jansson goes through a call for every byte, and reading our own data that way
  * was most of a cold start. Whatever is unusual here or wrong is left to Jansson, from the beginning: it decides and says why. */
 #include "base/json.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
 
@@ -51,6 +52,7 @@ static char unescaped(char byte)
 
 static bool text_put(reader *in, size_t at, const char *bytes, size_t len)
 {
+    oos_assert(at <= in->room);
     if (in->room - at <= len) {
         size_t const room = (at + len + 64) * 2;
         char *text = realloc(in->text, room);

@@ -1,5 +1,6 @@
 /* Writing JSON. */
 #include "base/json_write.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/secret.h"
 #include "base/shown.h"
@@ -42,6 +43,7 @@ static void begin(oos_json_writer *writer, const char *bracket)
 
 static void end(oos_json_writer *writer, const char *bracket)
 {
+    oos_assert((writer->depth > 0 && !writer->after_key) || writer->text->failed);
     bool const had_items = writer->depth && writer->has_items[writer->depth - 1];
     bool const own_line = had_items && writer->depth <= writer->pretty_depth;
     if (writer->depth) writer->depth--;
@@ -119,6 +121,7 @@ static void quoted(const oos_json_writer *writer, const char *value)
 
 void oos_json_key(oos_json_writer *writer, const char *key)
 {
+    oos_assert(!writer->after_key && writer->depth > 0);
     separate(writer);
     quoted(writer, key);
     oos_text_put(writer->text, ": ");

@@ -1,5 +1,6 @@
 /* Copies between a struct of the caller and ours, as far as both reach. */
 #include "base/params.h"
+#include "base/check.h"
 
 #include <string.h>
 
@@ -7,6 +8,7 @@ enum { PARAMS_MAX_BYTES = 4096 }; /* larger than any of ours will be: a size bey
 
 oomsight_status oos_params_take(void *ours, size_t our_bytes, const void *given, oomsight_error *reterr)
 {
+    oos_assert(our_bytes >= sizeof our_bytes && our_bytes <= PARAMS_MAX_BYTES);
     size_t bytes = 0;
     if (given) memcpy(&bytes, given, sizeof bytes);
     if (bytes < sizeof bytes || bytes > PARAMS_MAX_BYTES)

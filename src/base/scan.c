@@ -1,6 +1,7 @@
 /* A forward reader of JSON text. Strings are found with memchr, skipped values are only checked for their brackets:
  * what is skipped need not be right in detail, but it can never end outside itself. */
 #include "base/scan.h"
+#include "base/check.h"
 
 /* Deeper than any file we read; the engine's own files stay below ten. */
 enum { DEPTH_MAX = 256 };
@@ -26,6 +27,7 @@ static inline bool space(oos_scan *scan) /* false: nothing is left */
 
 oos_scan_kind oos_scan_peek(oos_scan *scan)
 {
+    oos_assert(scan->start <= scan->at && scan->at <= scan->end);
     if (scan->failed || !space(scan)) return OOS_SCAN_NOTHING;
     switch (*scan->at) {
     case '{': return OOS_SCAN_OBJECT;
@@ -64,6 +66,7 @@ static inline bool member(oos_scan *scan, char bracket)
     if (scan->failed || !space(scan)) return fail(scan);
     if (*scan->at == bracket) {
         scan->at++;
+        oos_assert(scan->depth > 0);
         scan->depth--;
         scan->fresh = false;
         return false;
@@ -216,6 +219,7 @@ static int hex4(const char *at, const char *end)
 
 static char *utf8(char *out, unsigned code)
 {
+    oos_assert(code > 0 && code <= 0x10ffff && (code < 0xd800 || code >= 0xe000));
     if (code < 0x80) {
         *out++ = (char)code;
     } else if (code < 0x800) {
@@ -281,6 +285,7 @@ char *oos_scan_text(oos_arena *arena, oos_view raw)
         default: *out++ = escape; break; /* the quote, the slashes, and what should not be escaped */
         }
     }
+    oos_assert((size_t)(out - text) <= raw.len + raw.len / 2);
     *out = '\0';
     return text;
 }

@@ -128,6 +128,7 @@ static size_t scan_text(oos_redactor *r, oos_view raw, bool whole, oos_text *out
     size_t at = oos_secret_line_begin(&scan);
     if (at == SIZE_MAX) at = scan.text.len;
     at = oos_secret_scan_words(&scan, at);
+    oos_assert(at <= scan.text.len);
     if (whole) oos_secret_line_end(&scan);
     size_t taken = whole ? raw.len : scan.places ? scan.places[at] : at;
     if (!whole) /* not within a character */

@@ -1,5 +1,6 @@
 /* Secrets by their names: which name tells, and which value behind it may still be shown. */
 #include "base/secret_parts.h"
+#include "base/check.h"
 
 enum { SEGMENTS_MAX = 12 };
 
@@ -22,6 +23,7 @@ static segments split(oos_view name)
         if (!separator && !hump) continue;
         if (i > from) {
             if (s.count == SEGMENTS_MAX) memmove(s.list, s.list + 1, --s.count * sizeof *s.list);
+            oos_assert(s.count < SEGMENTS_MAX);
             s.list[s.count++] = oos_secret_between(name, from, i);
         }
         from = separator ? i + 1 : i;

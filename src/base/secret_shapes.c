@@ -1,5 +1,6 @@
 /* Secrets by their shape or place: prefixes of tokens, JSON web tokens, private keys, addresses that let their bearer in. */
 #include "base/secret_parts.h"
+#include "base/check.h"
 
 enum { SHAPE_LOOK = 64 }; /* bytes behind a prefix that decide */
 
@@ -58,6 +59,7 @@ static const shape shapes[] = {
 
 bool oos_secret_starts_at(oos_view text, size_t at, const char *words)
 {
+    oos_assert(at <= text.len);
     size_t const len = strlen(words);
     return text.len - at >= len && memcmp(text.ptr + at, words, len) == 0;
 }

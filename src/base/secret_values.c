@@ -1,6 +1,7 @@
 /* Secrets in one line: the words from left to right, names and the values behind them. Each look ahead is bounded, and what is
  * taken is not looked at again, so that a line costs its length times a small number. */
 #include "base/secret_parts.h"
+#include "base/check.h"
 
 enum { OPEN_LINES = 16, WORDS_MORE = 64 };
 
@@ -19,6 +20,7 @@ void oos_secret_mark(oos_secret_scan *scan, size_t from, size_t to)
     bool const stars = to - from >= 3 && oos_secret_starts_at(scan->text, from, OOS_HIDDEN);
     if (to <= from || (stars && (to - from == 3 || !oos_is_alnum(scan->text.ptr[from + 3])))) return;
     scan->found = true;
+    oos_assert(to <= scan->text.len);
     if (scan->hidden) memset(scan->hidden + from, 1, to - from);
 }
 

@@ -1,5 +1,6 @@
 /* Making, opening, checking and locking the shared segment. What is charged to whom is shim/device's business. */
 #include "base/segment.h"
+#include "base/check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@ _Static_assert(offsetof(oos_segment, graph_count) == 112 && (int)OOS_SEGMENT_VER
                "tools/oracle_zygote.py reads it there");
 
 static const char magic[8] = {'O', 'O', 'M', 'S', 'G', 'H', 'T', '\n'};
+_Static_assert(sizeof magic == sizeof((oos_segment){0}.magic), "all of it is compared");
 
 const char *oos_use_word(oos_use use)
 {
@@ -253,6 +255,7 @@ unsigned oos_segment_reap(oos_segment *segment)
 
 oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, uint64_t own_start_ticks)
 {
+    oos_assert(own_pid != 0); /* which is the mark of a free place */
     for (int again = 0; again < 2; again++) {
         for (unsigned i = 0; i < OOS_SEGMENT_PROCESSES; i++)
             if (segment->processes[i].pid == own_pid) {
@@ -275,6 +278,7 @@ oos_segment_process *oos_segment_claim(oos_segment *segment, uint32_t own_pid, u
 /* `tries_most` 0: for ever. Behind the first few each takes 50 microseconds, or a little more. */
 static bool lock_within(oos_segment *segment, uint64_t own, unsigned tries_most)
 {
+    oos_assert(own != 0); /* which is the mark of a free lock */
     for (unsigned tries = 0; !tries_most || tries < tries_most; tries++) {
         uint64_t seen = 0;
         if (__atomic_compare_exchange_n(&segment->lock, &seen, own, false, __ATOMIC_ACQUIRE,

@@ -1,5 +1,6 @@
 /* SHA-256, plainly. */
 #include "base/sha256.h"
+#include "base/check.h"
 
 #include <stdio.h>
 
@@ -90,5 +91,6 @@ void oos_sha256_hex(oos_sha256 *hash, char ret_hex[65])
     oos_sha256_add(hash, "\x80", 1);
     while (hash->bytes % 64 != 56) oos_sha256_add(hash, "", 1);
     oos_sha256_add_u64(hash, bits);
+    oos_assert(hash->bytes % 64 == 0);
     for (unsigned i = 0; i < 8; i++) snprintf(ret_hex + 8 * i, 9, "%08x", hash->state[i]);
 }

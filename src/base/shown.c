@@ -1,5 +1,6 @@
 /* Showing what others wrote. */
 #include "base/shown.h"
+#include "base/check.h"
 #include "base/secret.h"
 
 size_t oos_utf8_len(oos_view view)
@@ -40,6 +41,7 @@ bool oos_utf8_is_control(const char *at, size_t len)
 unsigned oos_utf8_code(const char *at, size_t len)
 {
     const unsigned char *u = (const unsigned char *)at;
+    oos_assert(len == 2 || len == 3);
     return len == 2 ? (u[0] & 0x1fU) << 6 | (u[1] & 0x3fU)
                     : (u[0] & 0x0fU) << 12 | (u[1] & 0x3fU) << 6 | (u[2] & 0x3fU);
 }
@@ -97,6 +99,7 @@ oos_view oos_shown_beginning(oos_view words, size_t most)
         while (len && ((unsigned char)words.ptr[len] & 0xc0) == 0x80) len--;
     }
     while (len && is_space(words.ptr[len - 1])) len--;
+    oos_assert(len <= most);
     return oos_view_slice(words, 0, len);
 }
 
@@ -128,6 +131,7 @@ oos_view oos_shown_sentence(const char *format, const char *words, oos_text *spa
     bool const lines = memchr(format + lead, '\n', format_len - lead - tail) != NULL;
     size_t const head = lead < whole.len ? lead : whole.len;
     while (tail && (tail > whole.len - head || whole.ptr[whole.len - tail] != '\n')) tail--; /* it was cut */
+    oos_assert(head + tail <= whole.len);
     oos_view const middle = oos_view_slice(whole, head, whole.len - head - tail);
     if (oos_shown_is_plain(middle, lines)) return whole;
     oos_text_add(spare, oos_view_slice(whole, 0, head));

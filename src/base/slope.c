@@ -1,4 +1,5 @@
 #include "base/slope.h"
+#include "base/check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ bool oos_slope_of(const double *x, const double *y, size_t count, oos_slope *ret
                                  .low = slopes[(size_t)lowest],
                                  .high = slopes[highest < (double)pairs ? (size_t)highest : pairs - 1],
                                  .span = x[count - 1] - x[0]};
+    oos_assert(!done || (ret_slope->low <= ret_slope->per && ret_slope->per <= ret_slope->high));
     free(slopes);
     return done;
 }

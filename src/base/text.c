@@ -1,6 +1,7 @@
 /* A growing text on the heap. */
 #include "base/text.h"
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/locale.h"
 
@@ -35,6 +36,7 @@ void oos_text_add(oos_text *text, oos_view piece)
     if (!reserve(text, piece.len)) return;
     if (piece.len) memcpy(text->ptr + text->len, piece.ptr, piece.len);
     text->len += piece.len;
+    oos_assert(text->len < text->capacity); /* the zero fits too */
     text->ptr[text->len] = '\0';
 }
 
@@ -57,6 +59,7 @@ void oos_text_printf(oos_text *text, const char *format, ...)
     if (len >= 0 && reserve(text, (size_t)len)) {
         oos_vformat(text->ptr + text->len, (size_t)len + 1, format, again);
         text->len += (size_t)len;
+        oos_assert(text->len < text->capacity && text->ptr[text->len] == '\0');
     }
     va_end(again);
     va_end(args);

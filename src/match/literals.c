@@ -10,6 +10,7 @@
  *
  * The words bound how much there is to compare at a place, so that hostile bytes cost a few times what others do. */
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/size.h"
 #include "match/literals.h"
 
@@ -97,8 +98,10 @@ static bool entries_add(making *m, uint32_t word, int offset)
     for (int i = 0; i < WINDOW; i++) {
         if (offset + i >= 0 && offset + i < len)
             window[i] = literals->words[word][offset + i];
-        else if ((size_t)i < literals->width)
+        else if ((size_t)i < literals->width) {
+            oos_assert(open < 0); /* one byte at most */
             open = i;
+        }
     }
     if (open < 0) return entry_add(m, (entry){key_at(literals, window), word, offset});
     for (int byte = 0; byte < 256; byte++) {
@@ -156,6 +159,7 @@ static bool lay_out(oos_arena *arena, const making *m, oos_literals *literals)
         literals->entries[--first[(hash_of(m->entries[i].key) >> BUCKET_SHIFT) + 1]] = m->entries[i];
     for (size_t i = 0; i < BUCKETS; i++) first[i] = first[i + 1];
     first[BUCKETS] = (uint32_t)m->count;
+    oos_assert(first[0] == 0);
     return true;
 }
 
@@ -252,6 +256,7 @@ static void note(search *s, oos_hit hit)
     size_t at = s->count++;
     for (; at && s->hits[at - 1].end > hit.end; at--) s->hits[at] = s->hits[at - 1];
     s->hits[at] = hit;
+    oos_assert(s->count <= s->most);
 }
 
 static bool same(const char *text, const char *small, size_t len)
@@ -269,6 +274,7 @@ static void look(search *s, size_t at, uint32_t key, uint32_t hash)
     for (const entry *e = literals->entries + first[0], *end = literals->entries + first[1]; e < end; e++) {
         if (e->key != key || (e->offset > 0 && (size_t)e->offset > at)) continue;
         size_t const start = at - (size_t)e->offset, len = literals->lens[e->word];
+        oos_assert(start <= s->text.len);
         if (len > s->text.len - start) continue;
         if (s->across && (start >= s->across || start + len <= s->across)) continue;
         if (same(s->text.ptr + start, literals->words[e->word], len))
@@ -302,6 +308,7 @@ static void keep(oos_literal_scan *scan, oos_view block)
     memmove(scan->seam, scan->seam + scan->kept - old, old);
     memcpy(scan->seam + old, block.ptr + block.len - some, some);
     scan->kept = old + some;
+    oos_assert(scan->kept < scan->literals->longest); /* half of the seam */
 }
 
 oomsight_status oos_literal_scan_feed(oos_literal_scan *scan, oos_view block, oos_hit *ret_hits, size_t most,
