@@ -62,7 +62,8 @@ def both_ways(fixes, dead_ends, default=None):
     for fix in fixes:
         for dead in dead_ends:
             said, helps = " ".join(dead["change"]).lower(), meant(fix["change"], default)
-            if fix["change"][0].startswith("drop "):
+            apart = set(fix.get("when", {}).get("none", [])) & set(dead.get("when", {}).get("all", []))  # never in one log
+            if fix["change"][0].startswith("drop ") or apart:
                 continue
             for name, way in helps:
                 same = [w for n, w in meant(dead["change"], default) if n == name]

@@ -23,6 +23,10 @@
     (oos_format((to)->why, sizeof(to)->why, en, __VA_ARGS__),                                                \
      oos_format((to)->why_zh, sizeof(to)->why_zh, zh, __VA_ARGS__), (oos_advice_fate)OOS_ADVICE_DROPPED)
 
+/* A card below the first has the second as its largest number of requests, where none is given. */
+#define LARGE_CARD (70 * OOS_GIB)
+#define SMALL_CARD_SEQS 256
+
 /* Above it SGLang's graphs and activations have a tenth of the device and less. */
 #define WIDEST_STATIC 0.9
 
@@ -82,7 +86,8 @@ static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to
     double now;
     double const total = (double)NUMBER(total);
     if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free) && total > 0) {
-        double const fits = floor((double)oos_sub(NUMBER(startup_free), OOS_GIB / 4) / total * 100) / 100;
+        double const printed_to = 0.005 * 0x1p30; /* GiB with two digits */
+        double const fits = floor(((double)NUMBER(startup_free) - printed_to) / total * 100) / 100;
         return fits >= 0.1 ? fill_share(to, fits)
                            : REFUTED(to, "only %.2f GiB of the device are free", "设备只剩 %.2f GiB 空闲",
                                      gib(NUMBER(startup_free)));
@@ -95,17 +100,25 @@ static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to
                    "还缺 %.2f GiB：任何占比都留不出这么多", missing * gib(NUMBER(total)));
 }
 
+/* The cache that one request of the longest length needs: as printed, or in proportion to the tokens that fit. 0: not known. */
+static double kv_needed(const oos_incident *incident)
+{
+    if (KNOWN(kv_needed)) return (double)NUMBER(kv_needed);
+    if (!KNOWN(kv_available) || !NUMBER(kv_tokens) || !NUMBER(max_seq_len)) return 0;
+    return (double)NUMBER(kv_available) / (double)NUMBER(kv_tokens) * (double)NUMBER(max_seq_len);
+}
+
 /* What the KV cache lacks as a share of the card; negative: not known. */
 static double kv_missing_share(const oos_incident *incident)
 {
     const oos_number *available = &incident->numbers[OOS_NUMBER_kv_available];
     if (!KNOWN(total) || !NUMBER(total) || !available->known) return -1;
     double const have = available->negative ? -(double)available->value : (double)available->value;
-    double const need = KNOWN(kv_needed) ? (double)NUMBER(kv_needed) : (double)OOS_GIB / 4;
+    double const one = kv_needed(incident), need = one > 0 ? one : (double)OOS_GIB / 4;
     return need > have ? (need - have) / (double)NUMBER(total) : 0;
 }
 
-static oos_advice_fate higher_share(const oos_incident *incident, oos_settled *to)
+static oos_advice_fate higher_share(const oos_incident *incident, const char *word, oos_settled *to)
 {
     enum { HIGHEST = 97 };
     double now, most = HIGHEST / 100.0;
@@ -115,6 +128,9 @@ static oos_advice_fate higher_share(const oos_incident *incident, oos_settled *t
     /* Of a card that is not known, the few hundredths that may be left are a few GiB at most. */
     bool const far = KNOWN(kv_needed) && KNOWN(kv_available) &&
                      oos_sub(NUMBER(kv_needed), NUMBER(kv_available)) > 4 * OOS_GIB;
+    /* Neither what is given nor what is missing: the engine names the flag itself, and nothing here says that it helps. */
+    if (!known && !KNOWN(kv_available) && !KNOWN(kv_tokens) && strcmp(word, OOS_ADVICE_HIGHER) != 0)
+        return OOS_ADVICE_DROPPED;
     if (!known)
         return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;
@@ -135,8 +151,8 @@ static bool is_given(const oos_incident *incident)
 static oos_advice_fate settle_share(const oos_incident *incident, const char *word, oos_settled *to)
 {
     if (is_given(incident) && incident->phase != OOS_PHASE_INIT_FREE_MEMORY_CHECK) return OOS_ADVICE_DROPPED;
-    bool const raise = strcmp(word, "0.95") == 0;
-    return raise ? higher_share(incident, to) : lower_share(incident, to);
+    bool const raise = strcmp(word, "0.95") == 0 || strcmp(word, OOS_ADVICE_HIGHER) == 0;
+    return raise ? higher_share(incident, word, to) : lower_share(incident, to);
 }
 
 /* Of an engine whose weights and pool share a fraction of what is free: "{least}" is the engine's own word for it, in hundredths. */
@@ -198,6 +214,8 @@ static oos_advice_fate settle_requests(const oos_incident *incident, const char 
     double given = 0;
     uint64_t now = NUMBER(dummy_requests) ? NUMBER(dummy_requests) : NUMBER(max_num_seqs);
     if (!now && printed(incident, "max_num_seqs", &given) && given >= 1) now = (uint64_t)given;
+    /* By default fewer on smaller cards, from vLLM 0.8.4. */
+    if (!now && KNOWN(total) && NUMBER(total) < LARGE_CARD) now = SMALL_CARD_SEQS;
     if (word[0] == '{') { /* as many as there are state blocks */
         uint64_t const blocks = NUMBER(state_blocks);
         if (!blocks) return fill_word(to, OOS_ADVICE_LOWER);
@@ -224,11 +242,10 @@ static oos_advice_fate settle_ranks(const oos_incident *incident, const char *wo
 static oos_advice_fate settle_cache_type(const oos_incident *incident, const char *word, oos_settled *to)
 {
     (void)word;
-    if (!KNOWN(kv_needed) || !KNOWN(kv_available) || NUMBER(kv_needed) / 2 <= NUMBER(kv_available))
-        return OOS_ADVICE_AS_IT_IS;
+    double const half = kv_needed(incident) / 2;
+    if (!KNOWN(kv_available) || half <= (double)NUMBER(kv_available)) return OOS_ADVICE_AS_IT_IS;
     return REFUTED(to, "one request still needs %.2f GiB then, and %.2f are there",
-                   "那样一个请求仍需 %.2f GiB，而只有 %.2f", gib(NUMBER(kv_needed) / 2),
-                   gib(NUMBER(kv_available)));
+                   "那样一个请求仍需 %.2f GiB，而只有 %.2f", half / 0x1p30, gib(NUMBER(kv_available)));
 }
 
 /* The cache that was made, less what the request lacked; before one was made, what weights and a GiB for the rest leave of

@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "base/json.h"
 #include "explain/advice.h"
+#include "explain/facts.h"
 #include "explain/setup.h"
 #include "facts/data.h"
 #include "facts/engine.h"
@@ -27,6 +28,7 @@ typedef struct adviser {
     const oos_ladder *ladder;       /* of that engine */
     bool guessed;                   /* nothing names the engine */
     oos_version low, high;          /* its release lies between them */
+    oos_signal_set shown;           /* what the text and its figures show */
     advice_list fixes, dead_ends;
 } adviser;
 
@@ -173,8 +175,8 @@ static bool holds(const advice_list *list, const oos_advice *advice)
 /* By the version that the log names, or by the shape of its lines. */
 static void find_release(adviser *a)
 {
-    enum { FIRST_V1, EARLY, SHAPES };
-    static const char *const releases[SHAPES] = {"0.8.0", "0.10.0"};
+    enum { LAST_OLD, FIRST_V1, EARLY, SHAPES };
+    static const char *const releases[SHAPES] = {"0.7.3", "0.8.0", "0.10.0"};
     oos_version known[SHAPES] = {0};
     const oos_incident *incident = a->incident;
     a->low = 0;
@@ -184,7 +186,7 @@ static void find_release(adviser *a)
         return;
     }
     for (size_t i = 0; i < SHAPES; i++) oos_version_parse(oos_view_of(releases[i]), &known[i]);
-    if (incident->old_shape) a->high = known[FIRST_V1] - 1;
+    if (incident->old_shape) a->high = known[LAST_OLD];
     if (incident->v1 || incident->v1_early) a->low = known[FIRST_V1];
     if (incident->v1_early) a->high = known[EARLY];
 }
@@ -193,6 +195,7 @@ static void find_release(adviser *a)
 static bool is_there(const adviser *a, const oos_advice *advice)
 {
     oos_version bound;
+    if (!oos_condition_holds(&advice->when, &a->shown)) return false;
     if (advice->since && oos_version_parse(oos_view_of(advice->since), &bound) && a->high < bound)
         return false;
     if (!advice->until || !oos_version_parse(oos_view_of(advice->until), &bound)) return true;
@@ -371,7 +374,7 @@ static const oos_spent *spent(const adviser *a, const oos_lever_record *lever)
         const oos_spent *one = &a->of->spent[i];
         if (strcmp(one->lever, lever->id) == 0 && strcmp(one->engine, a->engine->name) == 0 &&
             one->phases >> a->incident->phase & 1 && a->high <= one->until &&
-            oos_condition_holds(&one->when, &a->incident->signals))
+            oos_condition_holds(&one->when, &a->shown))
             return one;
     }
     return NULL;
@@ -515,6 +518,7 @@ static void warn(adviser *a)
 typedef struct turn {
     bool first;       /* the record of the cause itself: what does not help is that of this one alone */
     bool last_resort; /* what the first round left out */
+    bool free;        /* only what costs nothing */
 } turn;
 
 static void take_record(adviser *a, const oos_kb_record *record, turn now)
@@ -523,7 +527,7 @@ static void take_record(adviser *a, const oos_kb_record *record, turn now)
     size_t const most = now.first ? record->fix_count : oos_min(record->fix_count, OF_ANOTHER);
     for (size_t i = 0; i < most; i++)
         if (is_last_resort(a, &record->fixes[i]) == now.last_resort &&
-            (now.first || !is_refuted(a, &record->fixes[i])))
+            !(now.free && record->fixes[i].cost.en) && (now.first || !is_refuted(a, &record->fixes[i])))
             add_fix(a, &record->fixes[i], record->engine);
     for (size_t i = 0; now.first && i < record->dead_end_count; i++)
         add_dead_end(a, &record->dead_ends[i], record->engine, NULL);
@@ -579,14 +583,19 @@ void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb
     a.guessed = !incident->program && (!incident->engine || strcmp(incident->engine, "pytorch") == 0);
     a.engine = engine_of(incident->engine, a.guessed);
     a.ladder = a.engine ? advisers->ladders[a.engine - oos_engine_list] : NULL;
+    a.shown = incident->signals;
+    oos_facts_find(incident, &a.shown);
     find_release(&a);
+    /* What the text shows beside the cause and what costs nothing to mend goes before a price. */
+    for (size_t i = 0; i < incident->also_shown && incident->is_oom && !a.guessed; i++)
+        take_records(&a, kb, incident->also[i], (turn){.free = true});
     for (int round = 0; round < 2; round++) {
         bool const last = round == 1;
-        if (incident->is_oom) take_records(&a, kb, incident->cause, (turn){true, last});
+        if (incident->is_oom) take_records(&a, kb, incident->cause, (turn){.first = true, .last_resort = last});
         /* A cause that is sure needs no others but those that the text shows; of an engine that is a guess, further ones are no advice. */
         size_t const also = incident->cause_sure < DOUBTED ? incident->also_count : incident->also_shown;
         for (size_t i = 0; i < also && !a.guessed; i++)
-            take_records(&a, kb, incident->also[i], (turn){!incident->is_oom && i == 0, last});
+            take_records(&a, kb, incident->also[i], (turn){.first = !incident->is_oom && i == 0, .last_resort = last});
         if (a.ladder && is_engines(incident->cause)) climb(&a, last);
     }
     refute_segments(&a);

@@ -891,9 +891,9 @@ static void note_shape(oos_incident *incident, const oos_logline *log)
 {
     bool const worker = oos_view_starts(log->process, "VllmWorker rank");
     incident->old_shape |= log->old_shape;
-    /* Later ones have a process in front. */
-    incident->v1_early |= worker || (log->level && !log->process.len && !log->old_shape &&
-                                     oos_view_starts(log->message, "EngineCore failed to start"));
+    /* Later ones have a process in front; core.py is the V1 engine's. */
+    incident->v1_early |= worker || (log->level == 'E' && !log->process.len && !log->old_shape &&
+                                     oos_view_starts(log->source, "core.py:"));
     incident->v1 |= oos_view_starts(log->process, "EngineCore") || oos_view_starts(log->process, "Worker_") ||
                     worker || oos_view_starts(log->process, "APIServer");
 }

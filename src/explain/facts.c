@@ -117,6 +117,9 @@ static void budget_facts(const oos_incident *incident, oos_signal_set *set)
     bool const at_start = total && KNOWN(startup_free);
     put(set, OOS_FACT_startup_own, at_start && used <= oos_max(total / 100 * 7, OOS_GIB));
     put(set, OOS_FACT_startup_little, at_start && used <= total / 100 * 15);
+    put(set, OOS_FACT_free_unchanged,
+        KNOWN(profile_free_before) && KNOWN(profile_free_after) &&
+            NUMBER(profile_free_before) == NUMBER(profile_free_after));
     put(set, OOS_FACT_sleep_residue,
         KNOWN(sleep_used) && NUMBER(sleep_used) >= oos_max(8 * OOS_GIB, total / 5));
 }

@@ -29,8 +29,8 @@ static oos_sentence words_read(const json_t *object, const char *key)
     return words;
 }
 
-static oomsight_status advice_read(oos_arena *arena, const json_t *list, const oos_advice **ret_list,
-                                   size_t *ret_count, oomsight_error *reterr)
+static oomsight_status advice_read(oos_arena *arena, const oos_signals *signals, const json_t *list,
+                                   const oos_advice **ret_list, size_t *ret_count, oomsight_error *reterr)
 {
     size_t const count = json_array_size(list);
     oos_advice *advice = OOS_NEW_ARRAY(arena, oos_advice, count ? count : 1);
@@ -45,6 +45,7 @@ static oomsight_status advice_read(oos_arena *arena, const json_t *list, const o
         oos_json_str(item, "since", &advice[i].since);
         oos_json_str(item, "until", &advice[i].until);
         oos_json_bool(item, "only_known", &advice[i].only_known);
+        OOS_TRY(oos_condition_read(signals, json_object_get(item, "when"), &advice[i].when, reterr));
         if (!advice[i].change_count || !advice[i].why.en || !advice[i].why.zh || !advice[i].evidence)
             return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice %zu needs change, why (en, zh) and evidence",
                             i + 1);
@@ -91,9 +92,10 @@ static oomsight_status record_read(oos_arena *arena, const oos_signals *signals,
         !record.engine || !oos_json_str(root, "signature", &record.signature))
         return oos_fail(reterr, OOMSIGHT_MALFORMED,
                         "a record needs title, mechanism, signature and an engine");
-    OOS_TRY(advice_read(arena, json_object_get(root, "fixes"), &record.fixes, &record.fix_count, reterr));
-    OOS_TRY(advice_read(arena, json_object_get(root, "dead_ends"), &record.dead_ends, &record.dead_end_count,
+    OOS_TRY(advice_read(arena, signals, json_object_get(root, "fixes"), &record.fixes, &record.fix_count,
                         reterr));
+    OOS_TRY(advice_read(arena, signals, json_object_get(root, "dead_ends"), &record.dead_ends,
+                        &record.dead_end_count, reterr));
     OOS_TRY(strings_read(arena, json_object_get(root, "confused_with"), &record.confused_with,
                          &record.confused_count, reterr));
     OOS_TRY(strings_read(arena, json_object_get(root, "leads_to"), &record.leads_to, &record.leads_count,

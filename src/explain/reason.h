@@ -41,6 +41,7 @@
     X(non_torch_large) /* 2 GiB or more outside PyTorch while profiling */                                      \
     X(startup_own)     /* in use at start: no more than a context (7 %) */                                      \
     X(startup_little)  /* ... up to 15 % */                                                                     \
+    X(free_unchanged)  /* as much free after the profile as before it */                                        \
     X(sleep_residue)   /* much still in use after falling asleep */                                             \
     X(old_shape)       /* vLLM before 0.8 */                                                                    \
     X(v1)              /* processes of the V1 engine */                                                         \

@@ -104,7 +104,7 @@ static oos_view process_of(oos_view line, size_t *ret_len)
 }
 
 /* `[gpu_worker.py:298] ` or, without the opening bracket, `worker.py:267] `: its length. */
-static size_t source_of(oos_view line, bool *ret_old)
+static size_t source_of(oos_view line, bool *ret_old, oos_view *ret_source)
 {
     bool const bracket = line.len && line.ptr[0] == '[';
     const char *close = memchr(line.ptr, ']', line.len < 160 ? line.len : 160);
@@ -113,6 +113,7 @@ static size_t source_of(oos_view line, bool *ret_old)
     const char *py = memmem(inside.ptr, inside.len, ".py:", 4);
     if (!py || memchr(inside.ptr, ' ', inside.len)) return 0;
     *ret_old = !bracket;
+    *ret_source = inside;
     return (size_t)(close - line.ptr) + 1;
 }
 
@@ -154,7 +155,7 @@ oos_logline oos_logline_read(oos_view line)
             } else if (oos_view_starts(at, "[resource.labels")) {
                 const char *close = memchr(at.ptr, ']', at.len);
                 used = close ? (size_t)(close - at.ptr) + 1 : 0;
-            } else if ((used = source_of(at, &old))) {
+            } else if ((used = source_of(at, &old, &out.source))) {
                 out.old_shape = out.old_shape || (old && out.level);
             }
             if (!used) break;

@@ -7,6 +7,7 @@
 
 typedef struct oos_logline {
     oos_view process; /* "Worker_TP3", "EngineCore_DP0", "rank0", "VllmWorker rank=1"; empty: not told */
+    oos_view source;  /* "core.py:340"; empty: not told */
     oos_view message; /* the rest; its own indentation is kept */
     char level;       /* 'D', 'I', 'W', 'E', 'C', or 0 */
     bool labelled;    /* has a process or a level: the start of a record, not a continuation */
