@@ -73,6 +73,13 @@ static oos_advice_fate fill_word(oos_settled *to, const char *word)
     return OOS_ADVICE_FILLED;
 }
 
+/* Of a share that is not known: how far it moves. */
+static oos_advice_fate fill_step(oos_settled *to, const char *way, double step)
+{
+    oos_format(to->value, sizeof to->value, "%s, by %.2f", way, step);
+    return OOS_ADVICE_FILLED;
+}
+
 /* What the request lacked, and a quarter GiB, as a share of the card; 0: not known. */
 static double missing_share(const oos_incident *incident)
 {
@@ -93,8 +100,10 @@ static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to
                                      gib(NUMBER(startup_free)));
     }
     double const missing = missing_share(incident);
-    if (!current_share(incident, LOW_DEFAULT_SHARE, &now)) return fill_word(to, OOS_ADVICE_LOWER);
-    double const then = now - (missing > 0.02 ? missing : 0.05);
+    double const step = missing > 0.02 ? missing : 0.05;
+    if (!current_share(incident, LOW_DEFAULT_SHARE, &now))
+        return missing > 0 ? fill_step(to, OOS_ADVICE_LOWER, step) : fill_word(to, OOS_ADVICE_LOWER);
+    double const then = now - step;
     if (then >= 0.2) return fill_share(to, then);
     return REFUTED(to, "%.2f GiB are missing: no share of the device leaves as much",
                    "还缺 %.2f GiB：任何占比都留不出这么多", missing * gib(NUMBER(total)));
@@ -131,6 +140,8 @@ static oos_advice_fate higher_share(const oos_incident *incident, const char *wo
     /* Neither what is given nor what is missing: the engine names the flag itself, and nothing here says that it helps. */
     if (!known && !KNOWN(kv_available) && !KNOWN(kv_tokens) && strcmp(word, OOS_ADVICE_HIGHER) != 0)
         return OOS_ADVICE_DROPPED;
+    if (!known && missing > 0 && missing <= 0.1)
+        return fill_step(to, OOS_ADVICE_HIGHER, ceil(missing * 100) / 100);
     if (!known)
         return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;

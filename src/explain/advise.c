@@ -287,9 +287,11 @@ static void add_fix(adviser *a, const oos_advice *advice, const char *of)
     oos_advice shown = *advice;
     const char *words[2] = {advice->change[0], advice->change_count > 1 ? advice->change[1] : NULL};
     if (settled.fate == OOS_ADVICE_FILLED) words[1] = oos_arena_format(a->arena, "%s", settled.value);
-    bool const vague =
-        words[1] && (strcmp(words[1], OOS_ADVICE_LOWER) == 0 || strcmp(words[1], OOS_ADVICE_HIGHER) == 0);
-    if (vague) words[0] = oos_arena_format(a->arena, "a %s %s", words[1], words[0]);
+    size_t const way = words[1] ? strcspn(words[1], ",") : 0; /* "lower", or "lower, by 0.05" */
+    bool const vague = (way == strlen(OOS_ADVICE_LOWER) && memcmp(words[1], OOS_ADVICE_LOWER, way) == 0) ||
+                       (way == strlen(OOS_ADVICE_HIGHER) && memcmp(words[1], OOS_ADVICE_HIGHER, way) == 0);
+    if (vague)
+        words[0] = oos_arena_format(a->arena, "a %.*s %s%s", (int)way, words[1], words[0], words[1] + way);
     if (advice->change_count <= 2) {
         shown.change = words;
         if (vague) shown.change_count = 1;
