@@ -41,6 +41,56 @@ static const char *quantization(oos_arena *arena, const oos_start *start, const 
     return NULL;
 }
 
+/* get_min_capability() of a method, and of the schemes of compressed-tensors: FP8 without kernels of its own runs by Marlin, NVFP4 of
+ * ModelOpt too; equal in 0.5.18 and in the sources of 0.5.23. 0: not known here. */
+static unsigned least_capability(oos_quant_kind kind, bool schemes, bool modelopt)
+{
+    switch (kind) {
+    case OOS_QUANT_AWQ: return 75;
+    case OOS_QUANT_GPTQ: return 60;
+    case OOS_QUANT_PACKED_INT:
+    case OOS_QUANT_INT8: return schemes ? 80 : 0;
+    case OOS_QUANT_FP8_TENSOR:
+    case OOS_QUANT_FP8_CHANNEL:
+    case OOS_QUANT_FP8_BLOCK: return modelopt ? 89 : 80;
+    case OOS_QUANT_NVFP4: return schemes ? 100 : 80;
+    case OOS_QUANT_MXFP4: return 80;
+    case OOS_QUANT_BNB: return 70;
+    case OOS_QUANT_NONE:
+    case OOS_QUANT_MXFP8:
+    case OOS_QUANT_UNKNOWN: break;
+    }
+    return 0;
+}
+
+/* model_loader/loader.py, _get_quantization_config(), and compressed_tensors.py, _check_scheme_supported() */
+static const char *kernels(oos_arena *arena, const oos_start *start, const sglang_request *r)
+{
+    const oos_model *model = start->model;
+    const char *method = model->quant_method;
+    unsigned const has = start->device.capability;
+    if (!method || r->quantization || has == 0) return NULL;
+    bool const schemes = strncmp(method, "compressed", 10) == 0,
+               modelopt = strncmp(method, "modelopt", 8) == 0;
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        oos_quant_kind const kind = model->quants[model->matrices[i].quant].kind;
+        unsigned const least = least_capability(kind, schemes, modelopt);
+        if (has >= least) continue;
+        if (schemes && kind == OOS_QUANT_NVFP4)
+            return "Current platform does not support w4a4 nvfp4 quantization.";
+        if (schemes)
+            return oos_arena_format(arena,
+                                    "Quantization scheme is not supported for the current GPU. Min "
+                                    "capability: %u. Current capability: %u.",
+                                    least, has);
+        return oos_arena_format(arena,
+                                "The quantization method %s is not supported for the current GPU. Minimum "
+                                "capability: %u. Current capability: %u.",
+                                method, least, has);
+    }
+    return NULL;
+}
+
 /* arg_groups/parallel_hook.py, handle_data_parallelism(): an assertion without a sentence */
 static const char *replicas(const sglang_request *r)
 {
@@ -125,6 +175,7 @@ const char *sglang_refusal_of(oos_arena *arena, const oos_start *start, const sg
 {
     const char *said = context(arena, start, request);
     if (!said) said = quantization(arena, start, request);
+    if (!said) said = kernels(arena, start, request);
     if (!said) said = replicas(request);
     if (!said) said = ngrams(arena, start->serve, request);
     if (!said) said = caches(start->serve, request);
