@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "engines/translate.h"
+#include "plan/doubt.h"
 
 struct oomsight_plan {
     oos_arena *arena;
@@ -45,5 +46,13 @@ oomsight_status oos_ask_notes(oomsight_plan *plan, const oos_plan_ask *ask, ooms
 
 /* plan_offers.c: what would help, and what is certain of all of it. */
 oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);
+
+/* The whole command of a fix, of these words as they were read; around what a shell runs as one line that shell stays. */
+const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, const char *const *words,
+                               const oos_serve *serve, const oos_fix *fix);
+
+/* plan_checkpoints.c: checkpoints that are known by name, among what the plan needs. */
+oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
+                                    const oos_doubt_facts *doubts, oomsight_error *reterr);
 
 #endif

@@ -4,20 +4,19 @@
 #include "base/text.h"
 #include "command/variables.h"
 #include "command/wrapped.h"
-#include "plan/doubt.h"
 #include "report/plan.h"
 
 #include <string.h>
 
-/* The whole command of a fix; around what a shell runs as one line that shell stays. */
-static const char *command_form(oomsight_plan *plan, const oos_plan_ask *ask, const oos_fix *fix)
+const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, const char *const *words,
+                               const oos_serve *serve, const oos_fix *fix)
 {
     const oomsight_plan_params *params = ask->params;
     size_t const line = oos_wrapped_line(params->command, params->command_count);
     bool const wrapped = line < params->command_count;
     size_t const from =
         params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
-    const char *inner = oos_serve_whole(plan->arena, ask->words, ask->word_count, from, &plan->serve,
+    const char *inner = oos_serve_whole(plan->arena, words, ask->word_count, from, serve,
                                         fix->change, fix->change_count, fix->leave_out, fix->leave_out_count);
     if (fix->release && inner && !wrapped && !plan->start.env->image)
         return oos_arena_format(plan->arena, "pip install %s==%s && %s", plan->engine->words->name,
@@ -39,7 +38,7 @@ static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, 
     plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
     if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     for (size_t i = 0; i < count; i++) {
-        fixes[i].command = command_form(plan, ask, &fixes[i]);
+        fixes[i].command = oos_offers_command(plan, ask, ask->words, &plan->serve, &fixes[i]);
         plan->fix_flags[i] = oos_report_plan_change(plan->arena, &fixes[i]);
         if (!plan->fix_flags[i] || !fixes[i].command)
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
@@ -136,6 +135,8 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
     };
     OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
     OOS_TRY(offers_settle(plan, &ask->params->data->gpus, reterr));
+    if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask))
+        OOS_TRY(oos_ask_checkpoints(plan, ask, &facts, reterr));
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.fix_count + 1);
     if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     for (size_t i = 0; i < plan->plan.fix_count; i++) fixes[i] = plan->plan.fixes[i];

@@ -238,6 +238,10 @@ const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t w
                             const oos_serve *serve, const char *const *change, size_t change_count,
                             const char *const *without, size_t without_count);
 
+/* The words with another model in the place of the command's own. NULL: it does not stand among them, or there is no memory. */
+const char *const *oos_serve_with_model(oos_arena *arena, const char *const *words, size_t word_count,
+                                        const oos_serve *serve, const char *model);
+
 /* A changed command, for planning again: `flag` left out, or its whole number set as the last word. The words are read again,
  * so that everything the flag had its part in is as the engine would find it. Where there are no words the fields are changed.
  * False: it cannot be done, or there is no memory. */

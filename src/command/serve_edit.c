@@ -130,3 +130,64 @@ bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uin
     char *number = oos_arena_format(arena, "%llu", (unsigned long long)value);
     return number && oos_serve_give(arena, serve, flag, number);
 }
+
+/* ---- another model -------------------------------------------------------------------------------------------------- */
+
+static bool is_model_flag(const oos_serve_words *read, const char *name)
+{
+    return strcmp(name, "--model") == 0 ||
+           (read->dialect->model_flag && strcmp(name, read->dialect->model_flag) == 0);
+}
+
+/* A value of another flag, such as the name that is served. `at` counts as oos_serve_words does. */
+static bool is_anothers(const oos_serve *serve, size_t at)
+{
+    for (size_t i = 0; i < serve->flag_count; i++) {
+        const oos_given_flag *given = &serve->flags[i];
+        if (at >= given->first_word && at - given->first_word < given->word_count)
+            return !is_model_flag(&serve->words, given->name);
+    }
+    return false;
+}
+
+/* Where the name of the model stands in a word: alone, or behind `model=` of a flag or keyword, quoted or not. NULL: nowhere. */
+static const char *model_in(const char *word, const char *model)
+{
+    static const char key[] = "model", path[] = "model-path";
+    size_t const len = strlen(model);
+    for (const char *at = strstr(word, model); at; at = strstr(at + 1, model)) {
+        const char *end = at + len, *begin = at;
+        bool const quoted = begin > word && (begin[-1] == '\'' || begin[-1] == '"');
+        if (quoted ? *end != begin[-1] : *end != '\0' && *end != ',' && *end != ')') continue;
+        begin -= quoted;
+        if (begin == word) return quoted ? NULL : at;
+        if (*--begin != '=') continue;
+        size_t const before = (size_t)(begin - word);
+        size_t const width =
+            before >= sizeof path - 1 && strncmp(begin - (sizeof path - 1), path, sizeof path - 1) == 0
+                ? sizeof path - 1
+                : sizeof key - 1;
+        if (before < width || strncmp(begin - width, width == sizeof key - 1 ? key : path, width) != 0)
+            continue;
+        if (before == width || strchr("-( ,", begin[-1 - (ptrdiff_t)width])) return at;
+    }
+    return NULL;
+}
+
+const char *const *oos_serve_with_model(oos_arena *arena, const char *const *words, size_t word_count,
+                                        const oos_serve *serve, const char *model)
+{
+    const oos_serve_words *read = &serve->words;
+    size_t const own = read->count - read->from_config, entry = word_count > own ? word_count - own : 0;
+    const char **list = OOS_NEW_ARRAY(arena, const char *, word_count + 1);
+    if (!list || !serve->model) return NULL;
+    memcpy(list, words, word_count * sizeof *list);
+    for (size_t i = 0; i < word_count; i++) {
+        const char *at = model_in(words[i], serve->model);
+        if (!at || (i >= entry && is_anothers(serve, i - entry + read->from_config))) continue;
+        list[i] = oos_arena_format(arena, "%.*s%s%s", (int)(at - words[i]), words[i], model,
+                                   at + strlen(serve->model));
+        return list[i] ? list : NULL;
+    }
+    return NULL;
+}

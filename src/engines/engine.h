@@ -52,7 +52,8 @@ typedef struct oos_engine {
     /* All of the plan but its release, notes, fixes and inert flags. */
     oomsight_status (*plan)(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
                             oos_plan *ret_plan, oomsight_error *reterr);
-    /* Fixes, answers, needs and inert flags of a plan of this engine. `scratch` is reset at will. */
+    /* Fixes, answers, needs and inert flags of a plan of this engine. `scratch` is reset at will. `gpus` NULL: of all that the least
+     * change of flags alone, if any is enough. */
     oomsight_status (*solve)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr);

@@ -168,33 +168,53 @@ oomsight_status oos_catalogue_find(oos_arena *arena, const char *data_dir, const
     return config_of(arena, text, name, &found, found.of.len != 0, ret_config, ret_quant, reterr);
 }
 
+static bool same_owner(const char *id, const char *other)
+{
+    size_t const len = strcspn(id, "/") + 1;
+    return strncmp(id, other, len) == 0;
+}
+
+/* Those of the model's own owner go before the others. */
+static void add_checkpoint(oos_checkpoint *list, size_t count, const char *base, const oos_checkpoint *one)
+{
+    size_t at = count;
+    if (same_owner(base, one->id))
+        for (; at > 0 && !same_owner(base, list[at - 1].id); at--) list[at] = list[at - 1];
+    list[at] = *one;
+}
+
 oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir, const char *id,
-                                          const char *const **ret_ids, size_t *ret_count,
+                                          const oos_checkpoint **ret_list, size_t *ret_count,
                                           oomsight_error *reterr)
 {
-    oos_view text, key = {0};
+    oos_view text, key = {0}, config, quant;
     entry one;
-    const char *base, **ids = OOS_NEW_ARRAY(arena, const char *, OOS_CHECKPOINTS_MAX);
-    if (!ids) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
+    const char *base;
+    oos_checkpoint *list = OOS_NEW_ARRAY(arena, oos_checkpoint, OOS_CHECKPOINTS_MAX);
+    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
     OOS_TRY(oos_data_read(arena, data_dir, file, &text, reterr));
     OOS_TRY(listed(arena, text, id, &base, &one, reterr));
     const char *self = base;
-    if (one.of.len) base = oos_scan_text(arena, one.of);
+    if (one.of.len) {
+        base = oos_scan_text(arena, one.of);
+        if (!base) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
+        if (entry_of(text, base, &one, NULL) != OOMSIGHT_OK || one.name.len)
+            return refuse(reterr, self, "refers to what is not a built-in model");
+    }
+    OOS_TRY(config_of(arena, text, base, &one, false, &config, &quant, reterr));
     size_t count = 0;
     oos_scan scan = oos_scan_begin(text);
-    if (!base) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
     if (!oos_scan_open(&scan, '{')) return refuse(reterr, "the file", "is no object");
     while (count < OOS_CHECKPOINTS_MAX && oos_scan_key(&scan, &key)) {
-        oos_view const name = key;
-        if (!read_entry(&scan, &one)) {
-            const char *which = oos_scan_text(arena, name);
-            return refuse(reterr, which ? which : "a model", "is not a model as one is listed");
-        }
-        if (!one.of.len || !oos_view_is(one.of, base) || oos_view_is(name, self)) continue;
-        ids[count] = oos_scan_text(arena, name);
-        if (!ids[count++]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
+        const char *name = oos_scan_text(arena, key);
+        if (!name) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for names");
+        if (!read_entry(&scan, &one)) return refuse(reterr, name, "is not a model as one is listed");
+        if (!one.of.len || !oos_view_is(one.of, base) || strcmp(name, self) == 0) continue;
+        oos_checkpoint found = {name, one.config, one.quant};
+        if (!one.config.len) OOS_TRY(merge(arena, config, &one, &found.config, reterr));
+        add_checkpoint(list, count++, base, &found);
     }
-    *ret_ids = ids;
+    *ret_list = list;
     *ret_count = count;
     return OOMSIGHT_OK;
 }

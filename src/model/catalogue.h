@@ -9,10 +9,15 @@
 oomsight_status oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id,
                                    oos_view *ret_config, oos_view *ret_quant, oomsight_error *reterr);
 
-/* Quantised checkpoints of the model that `id` is, or is a checkpoint of; not `id` itself. In the order of the file. */
+/* Quantised checkpoints of the model that `id` is, or is a checkpoint of; not `id` itself. In the order of the file; the first have
+ * the owner of the model. */
 enum { OOS_CHECKPOINTS_MAX = 32 };
+typedef struct oos_checkpoint {
+    const char *id;
+    oos_view config, quant; /* as of oos_catalogue_find() */
+} oos_checkpoint;
 oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir, const char *id,
-                                          const char *const **ret_ids, size_t *ret_count,
+                                          const oos_checkpoint **ret_list, size_t *ret_count,
                                           oomsight_error *reterr);
 
 /* The id that is listed and ends like `name`, a model without its owner; NULL: none. Capitals do not matter. */

@@ -259,6 +259,9 @@ const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *laye
 /* Queries and keys are normed in this layer, head by head or all at once. */
 bool oos_layer_norms_heads(const oos_model *model, const oos_layer *layer);
 
+/* Half of its linear layers, or more, have weights of 4 bits; the head is not counted. */
+bool oos_model_in_four_bits(const oos_model *model);
+
 /* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
  * is the JSON of --hf-overrides, NULL for none. */
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,

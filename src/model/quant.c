@@ -498,3 +498,20 @@ const char *oos_quantizer_note(const oos_quantizer *q)
 {
     return q ? q->note : NULL;
 }
+
+bool oos_model_in_four_bits(const oos_model *model)
+{
+    double all = 0, packed = 0;
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        const oos_matrix *matrix = &model->matrices[i];
+        const oos_quant *quant = &model->quants[matrix->quant];
+        /* a layer stands for all that are like it, the head for one */
+        if (!matrix->linear || (matrix->module && strcmp(matrix->module, "lm_head") == 0)) continue;
+        double const size = (double)matrix->in * (double)matrix->out * (double)oos_max(1, matrix->count);
+        bool const four = quant->kind == OOS_QUANT_NVFP4 || quant->kind == OOS_QUANT_MXFP4 ||
+                          (quant->kind != OOS_QUANT_NONE && quant->bits > 0 && quant->bits <= 4);
+        all += size;
+        if (four) packed += size;
+    }
+    return packed * 2 >= all && packed > 0;
+}

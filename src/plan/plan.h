@@ -62,9 +62,18 @@ typedef struct oos_need_gpu {
     oomsight_verdict verdict;
     double probability; /* of starting */
 } oos_need_gpu;
+/* A quantised checkpoint of the same model that is known by its name, in its place. */
+enum { OOS_NEED_CHECKPOINTS_MAX = 4 };
+typedef struct oos_need_checkpoint {
+    const char *id;
+    uint64_t weights_bytes; /* of one rank */
+    oos_fix fix;            /* what else changes; its command is whole. Verdict unknown: the weights fit */
+} oos_need_checkpoint;
 typedef struct oos_needs {
     uint64_t checkpoint_bytes,
         checkpoint_tokens; /* of a 4-bit checkpoint, one rank; 0: it would not fit or is none */
+    oos_need_checkpoint checkpoints[OOS_NEED_CHECKPOINTS_MAX]; /* the smallest change first */
+    size_t checkpoint_count;
     oos_need_gpu gpus[OOS_NEED_GPUS_MAX]; /* smallest first */
     size_t gpu_count;
     const char *release; /* of the engine that takes the command; NULL: this one does, or none */

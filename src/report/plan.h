@@ -39,6 +39,9 @@ void oos_report_fixes_json(struct oos_json_writer *w, const oos_fix *fixes, size
 /* A probability, or null where nobody can tell. */
 void oos_report_probability_json(struct oos_json_writer *w, const char *key, double probability);
 
+/* "this GPU with Qwen/Qwen3-32B-AWQ (18.1 GiB, 7,360 KV tokens)" */
+const char *oos_report_named(const oos_need_checkpoint *need, char *words, size_t size);
+
 /* "about 16.9 GiB: 4 bit, leaves 12,345 tokens"; NULL: there is no such checkpoint. */
 const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t size);
 

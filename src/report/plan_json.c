@@ -219,6 +219,26 @@ static void put_answers(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_array(w);
 }
 
+static void put_checkpoints(oos_json_writer *w, const oos_needs *needs)
+{
+    oos_json_key(w, "checkpoints");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < needs->checkpoint_count; i++) {
+        const oos_need_checkpoint *need = &needs->checkpoints[i];
+        bool const known = need->fix.verdict != OOMSIGHT_VERDICT_UNKNOWN;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "model", need->id);
+        oos_json_field_u64(w, "weights_bytes", need->weights_bytes);
+        put_change(w, &need->fix);
+        oos_json_field_str(w, "command", need->fix.command);
+        oos_json_field_str(w, "verdict", oos_report_verdict_word(need->fix.verdict));
+        oos_report_probability_json(w, "probability", need->fix.probability);
+        oos_json_field_known(w, "kv_tokens", (oos_u64){known, need->fix.kv_tokens});
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+}
+
 static void put_needs(oos_json_writer *w, const oos_plan *plan)
 {
     const oos_needs *needs = plan->needs;
@@ -230,6 +250,7 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
     oos_json_key(w, "needs");
     oos_json_begin_object(w);
     oos_json_field_str(w, "checkpoint", oos_report_checkpoint(needs, words, sizeof words));
+    put_checkpoints(w, needs);
     oos_json_field_str(w, "release", needs->release);
     oos_json_field_bool(w, "no_release", needs->no_release);
     oos_json_field_bool(w, "no_device", needs->no_device);

@@ -46,6 +46,17 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_report_trade_off_put(style, plan->fixes[i].gives_up);
         oos_text_put(text, " |\n");
     }
+    const oos_need_checkpoint *need =
+        plan->needs && plan->needs->checkpoint_count ? plan->needs->checkpoints : NULL;
+    if (need) {
+        char line[320];
+        oos_style_put(style, need->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN
+                                 ? "\nThe weights fit on (whether it starts is unknown)\n"
+                                 : "\nIt fits on\n");
+        oos_text_put(text, "\n- ");
+        oos_style_put(style, "%s\n", oos_report_named(need, line, sizeof line));
+        oos_text_printf(text, "\n      %s\n", need->fix.command);
+    }
     if (plan->inert_count) oos_style_put(style, "\nNo effect in %s:", oos_phase_word(plan->phase));
     for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
     if (plan->inert_count) oos_text_put(text, "\n");

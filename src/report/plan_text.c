@@ -402,18 +402,32 @@ static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
     }
 }
 
+/* The model in the place of the one that is asked for, and its command below. */
+static void put_checkpoint(const oos_style *style, const oos_need_checkpoint *need)
+{
+    char line[320];
+    oos_style_paragraph(style, 4, oos_report_named(need, line, sizeof line));
+    if (style->color) oos_text_put(style->text, "\033[32m");
+    put_wrapped(style, 8, oos_view_of(need->fix.command));
+    if (style->color) oos_text_put(style->text, "\033[0m");
+}
+
 static void put_needs(const oos_style *style, const oos_plan *plan)
 {
     const oos_needs *needs = plan->needs;
     if (!needs) return;
-    bool const untold = needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    bool const untold =
+        (needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN) ||
+        (needs->checkpoint_count && needs->checkpoints[0].fix.verdict == OOMSIGHT_VERDICT_UNKNOWN);
     oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD,
                   untold ? "No flag is enough. The weights fit on (whether it starts is unknown)\n"
                   : plan->answer_count ? "Without this trade-off it fits on\n"
                   : plan->fix_count    ? "It fits on\n"
                                        : "No flag is enough. It fits on\n");
-    if (needs->checkpoint_bytes) {
+    if (needs->checkpoint_count) {
+        put_checkpoint(style, &needs->checkpoints[0]);
+    } else if (needs->checkpoint_bytes) {
         char tokens[40], line[160];
         oos_style_count(tokens, sizeof tokens, needs->checkpoint_tokens);
         oos_format(line, sizeof line, "this GPU with a 4-bit checkpoint (about %.1f GiB, %s KV tokens)",

@@ -113,6 +113,21 @@ const char *oos_report_checkpoint(const oos_needs *needs, char *words, size_t si
     return words;
 }
 
+const char *oos_report_named(const oos_need_checkpoint *need, char *words, size_t size)
+{
+    double const gib = oos_gib(need->weights_bytes);
+    char tokens[40];
+    oos_style_count(tokens, sizeof tokens, need->fix.kv_tokens);
+    if (need->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN)
+        oos_format(words, size, "this GPU with %.120s (%.1f GiB)", need->id, gib);
+    else if (need->fix.verdict == OOMSIGHT_VERDICT_FITS)
+        oos_format(words, size, "this GPU with %.120s (%.1f GiB, %s KV tokens)", need->id, gib, tokens);
+    else
+        oos_format(words, size, "this GPU with %.120s (%.1f GiB, %s KV tokens; not certain)", need->id, gib,
+                   tokens);
+    return words;
+}
+
 void oos_report_change(oos_text *text, const oos_fix *fix)
 {
     for (size_t i = 0; i < fix->change_count; i++) {

@@ -59,7 +59,7 @@ static void a_checkpoint_has_the_config_of_its_model(void **state)
 static void checkpoints_are_those_of_the_same_model_only(void **state)
 {
     (void)state;
-    const char *const *ids;
+    const oos_checkpoint *ids;
     size_t count;
     static const struct {
         const char *id;
@@ -74,7 +74,11 @@ static void checkpoints_are_those_of_the_same_model_only(void **state)
         assert_int_equal(oos_catalogue_checkpoints(arena, folder, asked[i].id, &ids, &count, &error),
                          OOMSIGHT_OK);
         assert_int_equal(count, asked[i].count);
-        assert_string_equal(ids[0], asked[i].first);
+        assert_string_equal(ids[0].id, asked[i].first);
+        for (size_t k = 0; k < count; k++) {
+            assert_int_equal(find(ids[k].id), OOMSIGHT_OK);
+            assert_true(oos_view_equal(ids[k].config, config) && oos_view_equal(ids[k].quant, quant));
+        }
     }
     assert_int_equal(oos_catalogue_checkpoints(arena, folder, "a/nothing", &ids, &count, &error),
                      OOMSIGHT_NOT_FOUND);
@@ -138,12 +142,12 @@ static void what_is_no_model_is_refused(void **state)
 static void what_is_built_in_can_be_read(void **state)
 {
     (void)state;
-    const char *const *ids;
+    const oos_checkpoint *ids;
     size_t count;
     assert_int_equal(oos_catalogue_checkpoints(arena, NULL, "Qwen/Qwen3-8B", &ids, &count, &error),
                      OOMSIGHT_OK);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(oos_catalogue_find(arena, NULL, ids[i], &config, &quant, &error), OOMSIGHT_OK);
+        assert_int_equal(oos_catalogue_find(arena, NULL, ids[i].id, &config, &quant, &error), OOMSIGHT_OK);
 }
 
 static int begin(void **state)

@@ -48,7 +48,8 @@ static bool offer_more(sglang_search *s, sglang_stage at)
 
 static bool answers_find(sglang_search *s, bool *ret_eager)
 {
-    for (size_t group = 0; group < sizeof groups / sizeof *groups; group++)
+    size_t const most = sizeof groups / sizeof *groups - (s->gpus ? 0 : 1);
+    for (size_t group = 0; group < most; group++)
         for (int round = 0; round < 2; round++) {
             s->certain = round == 0;
             for (size_t i = group ? groups[group - 1] : 0; i < groups[group]; i++) {
@@ -56,7 +57,8 @@ static bool answers_find(sglang_search *s, bool *ret_eager)
                 sglang_levers_of(s, &stages[i]);
                 if (!sglang_least_change(s, &p)) continue;
                 *ret_eager = p.at[LEVER_EAGER] != 0;
-                return sglang_offer(s, &p, "least_change") && (s->count == 0 || offer_more(s, stages[i]));
+                if (!sglang_offer(s, &p, "least_change")) return false;
+                return s->count == 0 || !s->gpus || offer_more(s, stages[i]);
             }
             if (oos_plan_likely(s->plan)) break; /* no more certain than what there is */
         }
@@ -85,7 +87,7 @@ static bool find(sglang_search *s, oos_plan *plan)
 {
     bool eager = false;
     if (plan->verdict == OOMSIGHT_VERDICT_FITS && !s->mended.known) return room_find(s);
-    if (!s->mended.known && !oos_plan_likely(plan) && !sglang_release_find(s)) return false;
+    if (s->gpus && !s->mended.known && !oos_plan_likely(plan) && !sglang_release_find(s)) return false;
     if (!answers_find(s, &eager)) return false;
     if (oos_plan_likely(plan)) return true;
     return (s->count && !eager) || sglang_needs_find(s, &plan->needs);

@@ -45,7 +45,8 @@ static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_sta
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr)
 {
-    oos_solve_facts const asked = solve_facts(start, facts, gpus);
+    oos_solve_facts asked = solve_facts(start, facts, gpus);
+    asked.flags_alone = gpus == NULL;
     return oos_plan_solve(arena, scratch, plan, &asked, reterr);
 }
 

@@ -197,6 +197,15 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
     if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    if (facts->flags_alone) {
+        size_t count;
+        bool last;
+        if (!oos_answers_find(&s, &count, &last))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+        plan->fixes = s.fixes;
+        plan->fix_count = plan->answer_count = s.count;
+        return OOMSIGHT_OK;
+    }
     bool const refused = oos_mends_needed(plan);
     bool enough_memory = refused ? oos_mends_find(&s, plan) : search(&s, plan);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");

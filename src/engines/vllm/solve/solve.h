@@ -12,6 +12,7 @@ typedef struct oos_solve_facts {
     const oos_ladder *ladder;    /* what each lever costs */
     const oos_torch_builds *torch;
     const oos_gpus *gpus;       /* NULL: no other devices are looked at */
+    bool flags_alone;           /* the least change of flags, if any is enough, and nothing beside it */
     const oos_rule_book *rules; /* NULL: no other releases are looked at */
     const char *kv_layers_json;
 } oos_solve_facts;

@@ -427,8 +427,9 @@ static bool answer_stage(oos_search *s, hunt *h)
     stage.usable = false;
     stage.parallel = true;
     if (stage.way == OOS_WEIGHTS_OFFLOAD || !oos_levers_of(s, &stage, &wide.levers)) wide = *h;
-    if (least.found && least.length < h->levers.most) longest = longest_context(&wide);
-    if (least.found) most = most_requests(&wide);
+    bool const more = least.found && !s->facts->flags_alone;
+    if (more && least.length < h->levers.most) longest = longest_context(&wide);
+    if (more) most = most_requests(&wide);
     return offer_all(h, &least, &wide, &longest, &most);
 }
 
@@ -437,7 +438,8 @@ bool oos_answers_find(oos_search *s, size_t *ret_count, bool *ret_last)
     hunt h = {.s = s};
     size_t const before = s->count;
     bool enough_memory = true, found = false;
-    for (size_t group = 0; group < sizeof groups / sizeof *groups && !found; group++)
+    size_t const most = sizeof groups / sizeof *groups - (s->facts->flags_alone ? 1 : 0);
+    for (size_t group = 0; group < most && !found; group++)
         for (int round = 0; round < 2 && !found; round++) {
             s->tight_too = round > 0;
             h.levers = (oos_levers){0};

@@ -42,23 +42,6 @@ static const oos_model *in_four_bits(oos_arena *arena, const oos_model *model)
     return packed;
 }
 
-/* Half of its linear layers, or more, have weights of 4 bits already. */
-static bool is_in_four_bits(const oos_model *model)
-{
-    double all = 0, packed = 0;
-    for (size_t i = 0; i < model->matrix_count; i++) {
-        const oos_matrix *matrix = &model->matrices[i];
-        const oos_quant *quant = &model->quants[matrix->quant];
-        if (!matrix->linear) continue;
-        double const size = (double)matrix->in * (double)matrix->out * (double)oos_max(1, matrix->count);
-        bool const four = quant->kind == OOS_QUANT_NVFP4 || quant->kind == OOS_QUANT_MXFP4 ||
-                          (quant->kind != OOS_QUANT_NONE && quant->bits > 0 && quant->bits <= 4);
-        all += size;
-        if (four) packed += size;
-    }
-    return packed * 2 >= all && packed > 0;
-}
-
 /* Another machine need not be a certain one. */
 static bool likely(const oos_trial *t)
 {
@@ -70,7 +53,7 @@ static bool likely(const oos_trial *t)
 static bool find_checkpoint(oos_search *s, oos_needs *needs)
 {
     const oos_setup *setup = s->plan->setup;
-    if (setup->model->common || setup->draft || setup->model->quant_unknown || is_in_four_bits(setup->model))
+    if (setup->model->common || setup->draft || setup->model->quant_unknown || oos_model_in_four_bits(setup->model))
         return true;
     const oos_model *packed = in_four_bits(s->arena, setup->model);
     if (!packed) return false;

@@ -1,0 +1,227 @@
+/* Where the weights are too large: quantised checkpoints of the same model that are built in, each planned in its place. */
+#include "api/plan_handle.h"
+#include "base/file.h"
+#include "model/catalogue.h"
+
+#include <string.h>
+
+enum { SOLVED_MAX = 2 }; /* of those that do not start as they are, how many are searched for flags */
+
+/* They say which weights these are, and would be wrong of others. */
+static const char *const about_weights[] = {"--quantization", "--revision", "--code-revision",
+                                            "--tokenizer-revision"};
+enum { ABOUT = sizeof about_weights / sizeof *about_weights };
+
+typedef struct look {
+    oomsight_plan *plan;
+    const oos_plan_ask *ask;
+    const oos_doubt_facts *doubts;
+    oos_serve serve; /* without those flags */
+    const char *without[ABOUT];
+    size_t without_count;
+} look;
+
+typedef struct candidate {
+    const oos_checkpoint *listed;
+    oos_model model;
+    oos_plan plan;
+    oos_fix fix; /* of what starts */
+    bool starts, four_bits, emulated;
+} candidate;
+
+/* NVFP4 has kernels of its own from 10.0 on, FP8 from 8.9: below, they are unpacked in others. On 8.x that is usual for FP8. */
+static bool is_emulated(const oos_model *model, unsigned capability)
+{
+    for (size_t i = 0; capability && i < model->matrix_count; i++) {
+        oos_quant_kind const kind = model->quants[model->matrices[i].quant].kind;
+        bool const fp8 = kind >= OOS_QUANT_FP8_TENSOR && kind <= OOS_QUANT_FP8_BLOCK;
+        if ((kind == OOS_QUANT_NVFP4 && capability < 100) || (fp8 && capability < 80)) return true;
+    }
+    return false;
+}
+
+static bool weights_fit(const oos_plan *plan)
+{
+    for (size_t i = 0; i < plan->phase_count; i++)
+        if (plan->phases[i].phase <= OOS_PHASE_QUANT_POSTPROCESS && !plan->phases[i].ok) return false;
+    return plan->phase_count && plan->phase != OOS_PHASE_ARGUMENTS;
+}
+
+/* Planned as its own command would be: with the doubts of this machine, and with flags where those are searched for. */
+static oomsight_status plan_one(look *l, candidate *c, oos_arena *scratch, oomsight_error *reterr)
+{
+    oomsight_plan *plan = l->plan;
+    oos_start start = plan->start;
+    l->serve.model = c->listed->id;
+    start.model = &c->model;
+    start.serve = &l->serve;
+    OOS_TRY(plan->engine->plan(plan->arena, &start, plan->facts, &c->plan, reterr));
+    c->plan.engine_version = plan->plan.engine_version;
+    if (scratch)
+        OOS_TRY(plan->engine->solve(plan->arena, scratch, &start, plan->facts, NULL, &c->plan, reterr));
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, c->plan.fix_count + 1);
+    if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    for (size_t i = 0; i < c->plan.fix_count; i++) fixes[i] = c->plan.fixes[i];
+    OOS_TRY(oos_doubts_find(plan->arena, l->doubts, &c->plan, reterr));
+    oos_doubts_apply(&c->plan, fixes);
+    c->plan.fixes = fixes;
+    return OOMSIGHT_OK;
+}
+
+static void take_as_it_is(candidate *c)
+{
+    const oos_plan *p = &c->plan;
+    bool const untold = p->verdict == OOMSIGHT_VERDICT_UNKNOWN && weights_fit(p);
+    c->starts = untold || (p->verdict != OOMSIGHT_VERDICT_UNKNOWN && oos_plan_likely(p));
+    c->fix = (oos_fix){
+        .verdict = p->verdict, .probability = p->probability, .phase = p->phase, .kv_tokens = p->kv.tokens};
+}
+
+/* The first answer that neither asks for another release nor for much speed. */
+static void take_answer(candidate *c)
+{
+    for (size_t i = 0; i < c->plan.answer_count && !c->starts; i++) {
+        const oos_fix *fix = &c->plan.fixes[i];
+        if (fix->release || fix->rung >= OOS_RUNG_ELSEWHERE || fix->probability < 0.5) continue;
+        c->fix = *fix;
+        c->starts = true;
+    }
+}
+
+/* What is certain, then what changes least, then kernels for the GPU, then the weights that lose least. */
+static bool goes_before(const candidate *a, const candidate *b)
+{
+    bool const a_certain = a->fix.verdict == OOMSIGHT_VERDICT_FITS;
+    bool const b_certain = b->fix.verdict == OOMSIGHT_VERDICT_FITS;
+    if (a_certain != b_certain) return a_certain;
+    if (a->fix.rung != b->fix.rung) return a->fix.rung < b->fix.rung;
+    if (a->fix.change_count != b->fix.change_count) return a->fix.change_count < b->fix.change_count;
+    if (a->emulated != b->emulated) return b->emulated;
+    return !a->four_bits && b->four_bits;
+}
+
+/* Flags are searched for where the weights leave most room. */
+static bool solved_before(const candidate *a, const candidate *b)
+{
+    if (a->four_bits != b->four_bits) return a->four_bits;
+    return a->emulated < b->emulated;
+}
+
+static oomsight_status solve_some(look *l, candidate *list, size_t count, oomsight_error *reterr)
+{
+    bool *done = OOS_NEW_ARRAY(l->plan->arena, bool, count + 1);
+    oos_arena *scratch = oos_arena_create(64 << 10);
+    oomsight_status status =
+        done && scratch ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
+    for (size_t i = 0; done && i < count; i++) done[i] = !weights_fit(&list[i].plan);
+    bool found = false;
+    for (size_t tried = 0; status == OOMSIGHT_OK && tried < SOLVED_MAX && !found; tried++) {
+        candidate *best = NULL;
+        for (size_t i = 0; i < count; i++)
+            if (!done[i] && (!best || solved_before(&list[i], best))) best = &list[i];
+        if (!best) break;
+        done[best - list] = true;
+        status = plan_one(l, best, scratch, reterr);
+        take_answer(best);
+        found = best->starts;
+    }
+    oos_arena_free(scratch);
+    return status;
+}
+
+/* The command that was read with this model, those flags left out and the others of the fix in it. */
+static oomsight_status command_fill(look *l, candidate *c, oomsight_error *reterr)
+{
+    oomsight_plan *plan = l->plan;
+    const oos_plan_ask *ask = l->ask;
+    oos_serve serve;
+    oos_engine_env env;
+    const char *const *words =
+        oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, c->listed->id);
+    if (!words) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, words, ask->word_count, &plan->facts->flags,
+                              plan->start.version, &serve, &env, reterr));
+    size_t const more = c->fix.leave_out_count;
+    const char **without = OOS_NEW_ARRAY(plan->arena, const char *, more + ABOUT);
+    if (!without) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    memcpy(without, l->without, l->without_count * sizeof *without);
+    for (size_t i = 0; i < more; i++) without[l->without_count + i] = c->fix.leave_out[i];
+    c->fix.leave_out = without;
+    c->fix.leave_out_count = l->without_count + more;
+    c->fix.without = NULL;
+    for (size_t i = 0; i < c->fix.leave_out_count; i++) {
+        c->fix.without = i ? oos_arena_format(plan->arena, "%s %s", c->fix.without, without[i]) : without[i];
+        if (!c->fix.without) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    }
+    c->fix.command = oos_offers_command(plan, ask, words, &serve, &c->fix);
+    return c->fix.command ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+}
+
+static oomsight_status name_them(look *l, candidate *list, size_t count, oos_needs *needs,
+                                 oomsight_error *reterr)
+{
+    while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
+        candidate *best = NULL;
+        for (size_t i = 0; i < count; i++)
+            if (list[i].starts && (!best || goes_before(&list[i], best))) best = &list[i];
+        if (!best) return OOMSIGHT_OK;
+        best->starts = false;
+        OOS_TRY(command_fill(l, best, reterr));
+        needs->checkpoints[needs->checkpoint_count++] =
+            (oos_need_checkpoint){best->listed->id, best->plan.weights.loaded_bytes, best->fix};
+    }
+    return OOMSIGHT_OK;
+}
+
+/* Flags cannot do it, or only those that change the weights; or the engine refuses these weights on this GPU. */
+static bool is_asked(const oos_plan *p)
+{
+    if (p->verdict == OOMSIGHT_VERDICT_FITS || p->verdict == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(p))
+        return false;
+    bool const flags = p->answer_count && p->fixes[0].rung < OOS_RUNG_ELSEWHERE;
+    return !p->no_code && (p->needs || (!flags && !weights_fit(p)));
+}
+
+oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
+                                    const oos_doubt_facts *doubts, oomsight_error *reterr)
+{
+    const char *id = plan->serve.model;
+    const oos_checkpoint *listed;
+    size_t listed_count, count = 0;
+    if (!is_asked(&plan->plan) || !id || !strchr(id, '/') || oos_file_exists(id) ||
+        oos_catalogue_checkpoints(plan->arena, ask->params->data->dir, id, &listed, &listed_count, NULL) !=
+            OOMSIGHT_OK ||
+        listed_count == 0 ||
+        !oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, id))
+        return OOMSIGHT_OK;
+    look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
+    for (size_t i = 0; i < ABOUT; i++) {
+        if (!oos_serve_given(&plan->serve, about_weights[i])) continue;
+        l.without[l.without_count++] = about_weights[i];
+        if (!oos_serve_leave_out(plan->arena, &l.serve, about_weights[i])) return OOMSIGHT_OK;
+    }
+    candidate *list = OOS_NEW_ARRAY(plan->arena, candidate, listed_count);
+    oos_needs *needs = OOS_NEW(plan->arena, oos_needs);
+    if (!list || !needs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the checkpoints");
+    bool found = false;
+    for (size_t i = 0; i < listed_count; i++) {
+        candidate *c = &list[count];
+        *c = (candidate){.listed = &listed[i]};
+        if (oos_catalogue_open(plan->arena, ask->params->data->dir, listed[i].id, listed[i].config,
+                               listed[i].quant, l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK ||
+            plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK ||
+            (c->plan.weights.loaded_bytes >= plan->plan.weights.loaded_bytes &&
+             plan->plan.phase != OOS_PHASE_ARGUMENTS))
+            continue;
+        c->four_bits = oos_model_in_four_bits(&c->model);
+        c->emulated = is_emulated(&c->model, plan->start.device.capability);
+        take_as_it_is(c);
+        found |= c->starts;
+        count++;
+    }
+    if (!found) OOS_TRY(solve_some(&l, list, count, reterr));
+    *needs = plan->plan.needs ? *plan->plan.needs : (oos_needs){0};
+    OOS_TRY(name_them(&l, list, count, needs, reterr));
+    if (needs->checkpoint_count) plan->plan.needs = needs;
+    return OOMSIGHT_OK;
+}
