@@ -145,6 +145,12 @@ def start_sets():
     return table(["set", "releases", "starts with KV cache", "within 1 %", "within 3 %", "in range", "CUDA graphs within 25 %", "failures predicted"], lines)
 
 
+def advice():
+    lines = [[row["set"], "%s of %s" % (row["first"], row["confirmed"]), "%s of %s" % (row["anywhere"], row["confirmed"]),
+              "%s of %s" % (row["recommended"], row["useless"]), "%s of %s" % (row["warned"], row["useless"])] for row in rows("advice")]
+    return table(["command, reports", "what helped is named first", "named at all", "what did not help is suggested", "is named as without effect"], lines)
+
+
 def calibration():
     return table(["printed probability", "starts", "started"], [[r["answer"], r["starts"], r["started"]] for r in rows("calibration")])
 
@@ -250,7 +256,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "levers": levers,
+BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

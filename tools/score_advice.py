@@ -7,7 +7,9 @@ both is one case. `explain` is asked where there is a log, `plan` where there is
 
 Words of people and of the program are read as levers (LEVERS below): a setting and, for a share of the device, its direction. A
 case counts when a flag, a variable or a release is what worked; of several that worked together one is enough. What was of no
-use and what worked in the same thread is left out of the useless. Exit 0 when the goals hold, 1 when not, 2 without data."""
+use and what worked in the same thread is left out of the useless; a suggestion is useless when it holds nothing else. `plan` is
+scored where it has something to say: not where it expects a start, nor of a command that holds the cure already. --sets counts
+each CORPUS alone, as rows for docs/evidence/results/advice.csv. Exit 0 when the goals hold, 1 when not, 2 without data."""
 
 import argparse
 import collections
@@ -98,10 +100,12 @@ def levers(texts, phase, now=None):
 
 class Case:
     def __init__(self, name, log=None):
+        self.cures, self.set = [], os.path.basename(os.path.dirname(log)) if log else None
         self.name, self.worked, self.useless, self.log, self.record, self.phase, self.why = name, [], [], log, None, None, None
 
     def add(self, worked, useless, phase):
         self.phase = self.phase or phase
+        self.cures += worked
         self.worked += levers(worked, phase)
         self.useless += levers(useless, phase)
 
@@ -140,7 +144,7 @@ def read_cases(path, corpora):
 
 def changes_of(fixes):
     """Each as one text."""
-    return [" ".join(fix["change"]) for fix in fixes]
+    return [" ".join(fix["change"] + (["another release"] if fix.get("release") else [])) for fix in fixes]
 
 
 def ask_explain(binary, case):
@@ -151,8 +155,11 @@ def ask_explain(binary, case):
 
 
 def ask_plan(binary, case, models):
-    """None: the plan cannot be asked (no device, no config of the model)."""
+    """None: the plan cannot be asked (no device, no config of the model), or says that it starts."""
     record = case.record
+    if any(cure in record["command"] for cure in case.cures):
+        case.why = "the command holds the cure"
+        return None
     words = record["command"].split(" ")
     if record["engine"] == "vllm":
         words = ["vllm", "serve"] + [word.strip("'") for word in words[2:]]
@@ -170,6 +177,9 @@ def ask_plan(binary, case, models):
         case.why = done.stderr.strip()
         return None
     plan = json.loads(done.stdout)
+    if not plan["fixes"] and not plan.get("needs") and plan["verdict"] not in ("refused", "fails"):
+        case.why = "the plan starts"
+        return None
     given = re.search(r"(?:utilization|static)[ =](0\.\d+)", record["command"])
     now = float(given[1]) if given else plan.get("setup", {}).get("gpu_memory_utilization") or 0.9
     texts = changes_of(plan.get("answers") or []) + changes_of(plan["fixes"])
@@ -195,13 +205,27 @@ class Score:
             self.count["actions"] += 1
             self.count["actions named"] += bool(case.wanted(ACTIONS) & anywhere)
         self.count["useless"] += len(vain)
-        told["recommended"], told["warned"] = len(vain & anywhere), len(vain & set(dead_ends))
+        useless = {lever for fix in fixes if fix and set(fix) <= vain for lever in fix}
+        told["recommended"], told["warned"] = len(useless), len(vain & set(dead_ends))
         self.count.update(told)
         self.rows.append((case, told, fixes, dead_ends))
+
+    def of(self, name):
+        """Of the cases of one set."""
+        part = Score()
+        for case, _, fixes, dead_ends in self.rows:
+            if case.set == name:
+                part.add(case, (fixes, dead_ends))
+        return part
 
     def figures(self):
         return {key: self.count[key] for key in
                 ("confirmed", "first", "anywhere", "useless", "recommended", "warned", "actions", "actions named")}
+
+    def summary(self):
+        c = self.count
+        return (f"first {c['first']}, anywhere {c['anywhere']} of {c['confirmed']}; useless recommended {c['recommended']}, "
+                f"named {c['warned']} of {c['useless']}")
 
     def print(self, name, all_of_it):
         c = self.count
@@ -216,7 +240,7 @@ class Score:
         for case, told, fixes, dead_ends in self.rows if all_of_it else []:
             wanted, vain = case.wanted(), case.in_vain()
             mark = "first   " if told["first"] else "anywhere" if told["anywhere"] else "missing " if wanted else "-       "
-            bad = f" RECOMMENDED {sorted(vain & {l for f in fixes for l in f})}" if told["recommended"] else ""
+            bad = " RECOMMENDED" if told["recommended"] else ""
             print(f"  {mark} {case.name:18} {case.phase or '':24} worked {sorted(set(case.worked))} useless {sorted(vain)}{bad}\n"
                   f"      said {fixes} no effect {dead_ends}")
 
@@ -234,6 +258,7 @@ def main():
     parser.add_argument("--models", help="folders NAME with config.json, for models that are not built in")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sets", action="store_true")
     asked = parser.parse_args()
     if not os.path.exists(asked.cases):
         print(f"no data at {asked.cases}")
@@ -250,12 +275,19 @@ def main():
                 scores["plan"].add(case, answer)
             elif asked.all:
                 print(f"plan not asked: {case.name}: {case.why or 'no device'}")
-    if asked.json:
+    if asked.sets:
+        sets = [os.path.basename(os.path.normpath(folder)) for folder in asked.corpora]
+        parts = [(f"explain, set {at}", scores["explain"].of(name)) for at, name in enumerate(sets, 1)]
+        print("set,cases," + ",".join(key.replace(" ", "_") for key in scores["plan"].figures()))
+        for name, score in [*parts, ("plan", scores["plan"])]:
+            print(",".join(map(str, [f'"{name}"', len(score.rows), *score.figures().values()])))
+    elif asked.json:
         json.dump({name: score.figures() for name, score in scores.items()}, sys.stdout, indent=1)
         print()
     else:
         for name, score in scores.items():
             score.print(name, asked.all)
+        print("score_advice: " + "; ".join(f"{name} {score.summary()}" for name, score in scores.items()))
     return 0 if all(score.holds() for score in scores.values()) else 1
 
 
