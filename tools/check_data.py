@@ -296,6 +296,10 @@ def check_catalogue(check, path):
             to = models.get(base.get(key), {}) if key in base else {"config": {}}
             if not isinstance(to, dict) or not ("config" in to or (key == "of" and "like" in to)):
                 check.fail(path, f"{name}: {key} {base[key]}, which has no config")
+        origin = base.get("from")
+        if origin is not None and not (origin.get("repo") == name and re.fullmatch(r"20\d\d-\d\d-\d\d", origin.get("date", "")) and
+                                       re.fullmatch(r"[0-9a-f]{40}", origin.get("revision") or "0" * 40)):
+            check.fail(path, f"{name}: from does not say repo, revision and date")
     return len(models)
 
 

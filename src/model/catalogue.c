@@ -18,6 +18,7 @@ typedef struct entry {
     oos_view of;            /* a quantised checkpoint of that one */
     oos_view config, quant; /* objects: config.json and hf_quant_config.json */
     oos_view change;        /* keys of config.json that differ from those of what it refers to */
+    oos_view from;          /* where and when it was read; not looked at */
 } entry;
 
 static oomsight_status refuse(oomsight_error *reterr, const char *id, const char *why)
@@ -36,7 +37,8 @@ static bool read_part(oos_scan *scan, oos_view key, entry *ret_entry)
                  {"of", OOS_SCAN_STRING, &ret_entry->of},
                  {"config", OOS_SCAN_OBJECT, &ret_entry->config},
                  {"quant", OOS_SCAN_OBJECT, &ret_entry->quant},
-                 {"change", OOS_SCAN_OBJECT, &ret_entry->change}};
+                 {"change", OOS_SCAN_OBJECT, &ret_entry->change},
+                 {"from", OOS_SCAN_OBJECT, &ret_entry->from}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!oos_view_is(key, parts[i].key)) continue;
         if (oos_scan_peek(scan) != parts[i].kind || parts[i].value->len) return false;

@@ -38,7 +38,8 @@ static void a_checkpoint_has_the_config_of_its_model(void **state)
         "\"c/m-awq\":\"a/m-awq\",\"b/tuned-awq\":{\"of\":\"b/tuned\",\"change\":{\"quantization_config\":" AWQ
         "}},"
         "\"d/m-opt\":{\"of\":\"a/m\",\"quant\":{\"producer\":{\"name\":\"modelopt\"}}},"
-        "\"d/m-own\":{\"of\":\"a/m\",\"config\":" CONFIG "}}");
+        "\"d/m-own\":{\"of\":\"a/m\",\"config\":" CONFIG
+        ",\"from\":{\"repo\":\"d/m-own\",\"date\":\"2026-01-01\"}}}");
     static const char *const in_four[] = {"a/m-awq", "c/m-awq", "b/tuned-awq"};
     for (size_t i = 0; i < sizeof in_four / sizeof *in_four; i++) {
         assert_int_equal(find(in_four[i]), OOMSIGHT_OK);
