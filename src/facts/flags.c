@@ -355,6 +355,10 @@ static size_t items_count(oos_scan scan)
 
 static void flags_read(loader *in)
 {
+    if (in->records) {
+        in->bad = "two lists of flags";
+        return;
+    }
     size_t const count = items_count(in->scan);
     uint32_t slots = 64;
     while (slots < count * 8 && slots < 1u << 20) slots *= 2;

@@ -159,6 +159,9 @@ static void a_broken_table_is_refused_with_the_place(void **state)
         "{\"versions\":[\"0.1.0\"],\"flags\":[{}]}",
         "{\"versions\":[\"0.1.0\"],\"flags\":[{\"names\":[\"--a\"],\"dest\":\"a\",\"since\":\"x\"}]}",
         "{\"versions\":[\"0.1.0\"],\"flags\":[{\"names\":[\"--a\"],\"dest\":\"a\",\"since\":\"0.1.0\"}]",
+        "{\"versions\":[\"0.1.0\"],\"flags\":[{\"names\":[\"--a\"],\"dest\":\"a\",\"since\":\"0.1.0\"},"
+        "{\"names\":[\"--b\"],\"dest\":\"b\",\"since\":\"0.1.0\"}],\"flags\":["
+        "{\"names\":[\"--c\"],\"dest\":\"c\",\"since\":\"0.1.0\"}]}",
     };
     char dir[] = "/tmp/oos_flags_XXXXXX", path[128];
     assert_non_null(mkdtemp(dir));
