@@ -253,6 +253,7 @@ static oomsight_status draft_add(oos_arena *arena, const oos_shard *shard, total
     draft.model = shard->draft;
     draft.draft = NULL;
     draft.pp = 1;
+    draft.layers_given = NULL; /* of the model's stages */
     draft.mtp_layers = 0;
     draft.multimodal = false;
     if (shard->draft_tp) draft.tp = shard->draft_tp;
@@ -280,6 +281,7 @@ static oomsight_status weigh_by_headers(oos_arena *arena, const oos_shard *shard
     if (shard->tp > 1 || shard->pp > 1 || shard->dp > 1 || shard->ep > 1) {
         oos_shard whole = *shard;
         whole.tp = whole.pp = whole.dp = whole.ep = 1;
+        whole.layers_given = NULL; /* of the stages that it has not */
         sum s = {.model = model, .cut = oos_cut_of(&whole)};
         all = (total){0};
         OOS_TRY(stage_add(arena, &whole, &s, 0, &all, reterr));

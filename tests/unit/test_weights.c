@@ -274,6 +274,28 @@ static void weights_kept_in_host_memory_are_not_loaded(void **state)
     oos_arena_free(arena);
 }
 
+/* VLLM_PP_LAYER_PARTITION: the whole model is compared with its files, whatever a stage has of it. */
+static void uneven_stages_do_not_contradict_the_files(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(1 << 16);
+    oos_model model = model_of(arena, "{" LLAMA_8B "}");
+    oos_engine_env const uneven = {.pp_layer_partition = "10,22"};
+    oos_setup setup = setup_of(&model, 1, 2, 90);
+    setup.env = &uneven;
+    uint64_t const bytes[] = {weights_of(arena, &setup, 0).param_bytes,
+                              weights_of(arena, &setup, 1).param_bytes};
+    assert_true(bytes[0] + bytes[1] == 16060522496);
+    model.headers.known = true;
+    model.headers.decoder.floats = 16060522496 / 2;
+    for (uint64_t stage = 0; stage < 2; stage++) {
+        oos_weights const weights = weights_of(arena, &setup, stage);
+        assert_null(weights.note);
+        assert_true(weights.param_bytes == bytes[stage]);
+    }
+    oos_arena_free(arena);
+}
+
 static void files_are_believed_where_they_contradict_the_config(void **state)
 {
     (void)state;
@@ -312,6 +334,7 @@ int main(void)
         cmocka_unit_test(online_quantisation_holds_by_release_what_it_came_from),
         cmocka_unit_test(a_head_that_only_the_wrapper_ties_is_made_before_its_word_counts),
         cmocka_unit_test(weights_kept_in_host_memory_are_not_loaded),
+        cmocka_unit_test(uneven_stages_do_not_contradict_the_files),
         cmocka_unit_test(files_are_believed_where_they_contradict_the_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
