@@ -4,6 +4,7 @@
  *     fd -> level 0 (zst) -> level 1 (tar) -> level 2: a file of the tar -> the reader
  */
 #include "log/logstream.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/size.h"
 #include "log/readahead.h"
@@ -83,6 +84,7 @@ static ssize_t read_below(oos_logstream *stream, size_t depth, char *bytes, size
 static ssize_t read_level(oos_logstream *stream, size_t depth, char *bytes, size_t capacity)
 {
     level *from = stream->levels[depth];
+    oos_assert(from->given <= from->peeked && from->peeked <= PEEK_BYTES);
     if (from->given == from->peeked) return read_below(stream, depth, bytes, capacity);
     size_t const count = oos_min(capacity, from->peeked - from->given);
     memcpy(bytes, from->peek + from->given, count);
@@ -139,6 +141,7 @@ static ssize_t give_above(void *context, const void **ret_bytes)
 /* Put a level on top for the wrapper that lies there. False: there is no memory, or no wrapper is opened by this build. */
 static bool push_level(oos_logstream *stream)
 {
+    oos_assert(stream->top + 1 < LEVELS_MAX);
     level *above = calloc(1, sizeof *above);
     below *from = calloc(1, sizeof *from);
     if (!above || !from) {
@@ -158,6 +161,7 @@ static bool push_level(oos_logstream *stream)
 
 static void pop_level(oos_logstream *stream)
 {
+    oos_assert(stream->top > 0); /* the ground stays */
     oos_unwrap_close(stream->levels[stream->top]->wrapper);
     free(stream->levels[stream->top]);
     stream->levels[stream->top--] = NULL;
@@ -311,6 +315,7 @@ static size_t put_utf8(uint32_t letter, char *to)
         to[0] = (char)letter;
         return 1;
     }
+    oos_assert(letter <= 0x10ffff);
     size_t const len = letter < 0x800 ? 2 : letter < 0x10000 ? 3 : 4;
     static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = len - 1; i > 0; i--, letter >>= 6) to[i] = (char)(0x80 | (letter & 0x3f));
@@ -338,6 +343,7 @@ static size_t narrow(oos_logstream *stream, const unsigned char *from, size_t co
         at += used;
     }
     stream->odd_count = count - at;
+    oos_assert(stream->odd_count <= sizeof stream->odd && len <= WIDE_BYTES * 2);
     memcpy(stream->odd, from + at, stream->odd_count);
     return len;
 }
@@ -359,6 +365,7 @@ static oomsight_status refill(oos_logstream *stream, const unsigned char *first,
 {
     unsigned char raw[WIDE_BYTES + sizeof stream->odd];
     size_t const kept = stream->odd_count;
+    oos_assert(kept + first_count <= sizeof raw);
     size_t count = first_count;
     memcpy(raw, stream->odd, kept);
     if (first)

@@ -2,6 +2,7 @@
  *
  *     [ emptied ... filled ) are full, the thread writes block `filled`, the reader reads block `emptied` */
 #include "log/readahead.h"
+#include "base/check.h"
 #include "base/size.h"
 
 #include <pthread.h>
@@ -45,6 +46,7 @@ static void *run(void *context)
         pthread_mutex_lock(&ahead->lock);
         while (!ahead->stopped && ahead->filled - ahead->emptied == BLOCKS)
             pthread_cond_wait(&ahead->changed, &ahead->lock);
+        oos_assert(ahead->filled - ahead->emptied <= BLOCKS);
         size_t const block = ahead->filled % BLOCKS;
         more = !ahead->stopped;
         pthread_mutex_unlock(&ahead->lock);
@@ -86,6 +88,7 @@ size_t oos_readahead_take(oos_readahead *ahead, char *bytes, size_t capacity)
         pthread_mutex_unlock(&ahead->lock);
         if (none) return 0;
 
+        oos_assert(ahead->given <= ahead->len[block] && ahead->len[block] <= BLOCK_BYTES);
         size_t const count = oos_min(capacity, ahead->len[block] - ahead->given);
         memcpy(bytes, ahead->bytes[block] + ahead->given, count);
         ahead->given += count;

@@ -4,6 +4,7 @@
  *
  * Hits wait until their line and some bytes behind it are in the window; then the window moves on. */
 #include "log/scan.h"
+#include "base/check.h"
 #include "base/size.h"
 #include "log/clean.h"
 #include "log/sniff.h"
@@ -15,6 +16,9 @@ enum {
     SNIFF_GROWING_BYTES = 4 << 10, /* who waits longer is late */
     LITERAL_MAX_BYTES = 1 << 10    /* no literal is longer */
 };
+
+_Static_assert((int)SNIFF_BYTES <= (int)OOS_BENCH_READ_BYTES, "what waits fits the raw buffer");
+_Static_assert((int)LITERAL_MAX_BYTES <= (int)OOS_BENCH_KEEP_BYTES, "a literal across two reads is kept");
 
 struct oos_linescan {
     oos_bench *bench;
@@ -61,6 +65,7 @@ static bool ends_line(char c)
 /* The line around index `at`. False: its end, or enough after it, is not there yet. */
 static bool find_line(oos_linescan *w, size_t at, bool last, size_t *ret_start, size_t *ret_end)
 {
+    oos_assert(at < w->len);
     size_t const earliest = at > OOS_LINE_MAX_BYTES ? at - OOS_LINE_MAX_BYTES : 0;
     size_t const latest = oos_min(w->len, at + OOS_LINE_MAX_BYTES);
     size_t start = earliest, end = latest;
@@ -75,6 +80,7 @@ static bool find_line(oos_linescan *w, size_t at, bool last, size_t *ret_start, 
     if ((start == earliest && start > 0 && !ends_line(w->bytes[start - 1])) ||
         (end == latest && end < w->len && !ends_line(w->bytes[end])))
         w->result.cut_lines = true;
+    oos_assert(start <= at && at <= end && end <= w->len);
     *ret_start = start;
     *ret_end = end;
     return true;
@@ -122,6 +128,7 @@ static void hand_on(oos_linescan *w, bool last)
 /* Forget what lies before index `keep`. */
 static void forget(oos_linescan *w, size_t keep)
 {
+    oos_assert(keep <= w->len && w->hit_at <= w->hit_count);
     if (keep > w->counted) {
         w->lines += count_newlines(w->bytes + w->counted, keep - w->counted);
         w->counted = keep;
@@ -163,6 +170,7 @@ static oomsight_status scan_tail(oos_linescan *w, size_t count, oomsight_error *
     for (size_t i = 0; i < found; i++) w->hits[w->hit_count + i].end += w->stream_base;
     w->hit_count += found;
     w->len += count;
+    oos_assert(w->len <= OOS_BENCH_WINDOW_BYTES && w->hit_count <= OOS_BENCH_HITS_MAX);
     w->result.cut_hits |= cut;
     w->result.bytes += count;
     hand_on(w, false);
@@ -174,6 +182,7 @@ static oomsight_status scan_text(oos_linescan *w, oos_view text, oomsight_error 
 {
     while (text.len) {
         size_t const count = oos_min(text.len, OOS_BENCH_WINDOW_BYTES - w->len);
+        oos_assert(count > 0); /* or the text would never end */
         memcpy(w->bytes + w->len, text.ptr, count);
         OOS_TRY(scan_tail(w, count, reterr));
         text = oos_view_slice(text, count, SIZE_MAX);
@@ -353,6 +362,7 @@ void oos_linescan_close(oos_linescan *w)
 
 char *oos_linescan_room(oos_linescan *w, size_t *ret_capacity)
 {
+    oos_assert(w->head < SNIFF_BYTES && w->len + OOS_BENCH_READ_BYTES <= OOS_BENCH_WINDOW_BYTES);
     *ret_capacity = w->decided ? OOS_BENCH_READ_BYTES : SNIFF_BYTES - w->head;
     if (!take_bench(w)) return NULL;
     if (w->cleans) return w->bench->raw;

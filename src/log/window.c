@@ -1,6 +1,7 @@
 /* Deciding whether the next line is the rest of this one. Forum posts and terminals break the allocator's sentence
  * anywhere, also inside a word; what begins like a record, a frame or a heading ends it. */
 #include "log/window.h"
+#include "base/check.h"
 #include "base/size.h"
 #include "log/logline.h"
 
@@ -66,5 +67,6 @@ size_t oos_window_join(oos_view line, oos_view after, char *to, size_t capacity)
         len += count;
         after = oos_view_slice(after, end, SIZE_MAX);
     }
+    oos_assert(len <= capacity);
     return len;
 }

@@ -1,5 +1,6 @@
 /* Tokens of JSON with a stack of open brackets. */
 #include "trace/json_pull.h"
+#include "base/check.h"
 #include "base/locale.h"
 
 #include <stdlib.h>
@@ -115,6 +116,7 @@ static oomsight_status string(oos_pull *p)
         else
             put(p, (unsigned char)c);
     }
+    oos_assert(p->len < sizeof p->text);
     p->text[p->len] = '\0';
     return OOMSIGHT_OK;
 }
@@ -247,6 +249,7 @@ oomsight_status oos_pull_next(oos_pull *p)
 oomsight_status oos_pull_skip(oos_pull *p)
 {
     if (p->token != OOS_TOKEN_OBJECT && p->token != OOS_TOKEN_ARRAY) return OOMSIGHT_OK;
+    oos_assert(p->depth > 0); /* that of the bracket that was opened */
     unsigned const until = p->depth - 1;
     while (p->depth > until) OOS_TRY(oos_pull_next(p));
     return OOMSIGHT_OK;

@@ -1,6 +1,7 @@
 /* Pickle without Python: the opcodes that memory snapshots consist of, and no other. Nothing here can import a name,
  * call a function or build an object; an opcode that could is refused by its name and offset. */
 #include "trace/values.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -76,6 +77,7 @@ static oomsight_status refuse(machine *m, int code)
 static bool little_endian(machine *m, size_t len, uint64_t *ret_number)
 {
     unsigned char bytes[8];
+    oos_assert(len <= sizeof bytes);
     if (!oos_cursor_read(&m->in, bytes, len)) return false;
     uint64_t number = 0;
     for (size_t i = len; i-- > 0;) number = number << 8 | bytes[i];

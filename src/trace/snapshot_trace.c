@@ -11,6 +11,7 @@
  *   what was before  a history that begins in mid-life frees blocks it never allocated: they are allocated first
  *   pool             entries of torch 2.11 and before do not tell it: the segment that holds the address at the end does */
 #include "trace/snapshot.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -102,6 +103,7 @@ static void find_capacity(converter *c)
         if (gives(e)) reserved = oos_sub(reserved, e->bytes);
         highest = oos_max(highest, reserved);
     }
+    oos_assert(!c->snapshot->total_bytes.known || c->snapshot->base_bytes <= c->snapshot->total_bytes.value);
     if (c->snapshot->total_bytes.known)
         c->capacity = c->snapshot->total_bytes.value - c->snapshot->base_bytes;
     if (!c->capacity && pressure) c->capacity = highest;

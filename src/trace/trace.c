@@ -1,5 +1,6 @@
 /* Tables that grow, and a trace made of them. */
 #include "trace/trace.h"
+#include "base/check.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -113,6 +114,7 @@ static bool index_grow(oos_trace_builder *b, index_table *table, hash_of hash)
     free(table->slots);
     table->slots = slots;
     table->capacity = capacity;
+    oos_assert(table->count < table->capacity); /* a search ends at a free slot */
     return true;
 }
 
@@ -181,6 +183,9 @@ uint32_t oos_trace_frame(oos_trace_builder *builder, oos_frame frame)
 
 uint32_t oos_trace_stack(oos_trace_builder *builder, oos_stack stack)
 {
+    /* callers come first: a stack has an end */
+    oos_assert(!stack.caller || stack.caller < builder->trace->stack_count || builder->full ||
+               builder->failed);
     INTERN(builder, stacks, stacks, stack_count, stack_capacity, UINT32_MAX - 1, hash_stack, stack,
            t_->stacks[i_].frame == stack.frame && t_->stacks[i_].caller == stack.caller);
 }
@@ -268,6 +273,7 @@ static bool names_grow(oos_trace_builder *b)
     }
     b->name_capacity = capacity;
     b->name_count = live;
+    oos_assert(b->name_count * 2 < b->name_capacity);
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].used && old[i].id != OOS_NO_ID) b->names[name_slot_of(b, old[i].name)] = old[i];
     free(old);
@@ -305,6 +311,9 @@ void oos_trace_add(oos_trace_builder *builder, oos_event event)
 {
     oos_trace *t = builder->trace;
     if (!grow(builder, &t->events, t->event_count, &builder->event_capacity, sizeof *t->events)) return;
+    oos_assert(event.op < OOS_OP_COUNT);
+    oos_assert((event.stream < t->stream_count && event.pool < t->pool_count) || builder->full ||
+               builder->failed);
     if (event.device >= t->device_count) t->device_count = event.device + 1u;
     t->events[t->event_count++] = event;
 }
@@ -321,6 +330,9 @@ void oos_trace_add_timed(oos_trace_builder *builder, oos_event event, uint64_t t
 void oos_trace_add_given(oos_trace_builder *builder, oos_given given, bool range)
 {
     oos_trace *t = builder->trace;
+    oos_assert(!t->given_count || range || t->given[t->given_count - 1].device <= given.device);
+    oos_assert(!t->given_range_count || !range ||
+               t->given_ranges[t->given_range_count - 1].device <= given.device);
     if (range) {
         if (grow(builder, &t->given_ranges, t->given_range_count, &builder->range_capacity, sizeof given))
             t->given_ranges[t->given_range_count++] = given;
@@ -334,6 +346,7 @@ oomsight_status oos_trace_builder_take(oos_trace_builder *builder, oos_trace **r
 {
     if (builder->failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the trace");
     if (builder->full) return oos_fail(reterr, OOMSIGHT_OVERFLOW, "too many %s in the trace", builder->full);
+    oos_assert(builder->trace->streams[0] == 0 && builder->trace->strings[0][0] == '\0');
     *ret_trace = builder->trace;
     builder->trace = NULL;
     return OOMSIGHT_OK;

@@ -1,12 +1,14 @@
 /* Records of include/oomsight/trace.h. Only the process of the first record is read: each process has an allocator of
  * its own. */
 #include "trace/trace.h"
+#include "base/check.h"
 
 #include <oomsight/trace.h>
 
 #include <stdlib.h>
 
 enum { MAX_RECORD = 4096 };
+_Static_assert(sizeof(oomsight_trace_record) <= MAX_RECORD, "the shortest record fits");
 
 static oos_pool_id pool_of(const oomsight_trace_record *r)
 {
@@ -46,6 +48,7 @@ static void add_record(oos_trace_builder *b, const oomsight_trace_record *r, uin
 static oomsight_status read_records(oos_cursor *in, size_t record_bytes, oos_trace_builder *b,
                                     oomsight_error *reterr)
 {
+    oos_assert(record_bytes >= sizeof(oomsight_trace_record) && record_bytes <= MAX_RECORD);
     char bytes[MAX_RECORD];
     oomsight_trace_record record;
     uint32_t pid = 0;

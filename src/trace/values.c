@@ -1,5 +1,6 @@
 /* Values by index, a stack, a memo; and the moment a dictionary turns out to be an entry, a block or a frame. */
 #include "trace/values_state.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -74,6 +75,7 @@ bool oos_values_mark(oos_values *v)
 /* Numbers are kept beside; everything else is its own index. */
 uint32_t oos_values_store(oos_values *v, oos_value value)
 {
+    _Static_assert(OOS_KIND_POOL < 16 && MAX_INDEX == UINT32_MAX >> 4, "four bits of kind above the index");
     uint64_t index = value.bits;
     if (value.kind == OOS_KIND_INT || value.kind == OOS_KIND_REAL) {
         if (!GROW(v, v->numbers)) return 0;
@@ -90,6 +92,7 @@ uint32_t oos_values_store(oos_values *v, oos_value value)
 oos_value oos_values_load(const oos_values *v, uint32_t ref)
 {
     oos_value value = {(oos_kind)(ref >> 28), ref & MAX_INDEX};
+    oos_assert(value.kind <= OOS_KIND_POOL);
     if (value.kind == OOS_KIND_INT || value.kind == OOS_KIND_REAL) value.bits = v->numbers.list[value.bits];
     return value;
 }
@@ -115,6 +118,7 @@ static void list_of(oos_values *v, size_t first)
 
 void oos_values_list_add(oos_values *v, uint32_t index, size_t first)
 {
+    oos_assert(first <= v->stack.count && index < v->lists.count);
     size_t const count = v->stack.count - first;
     if (count == 0 || !GROW(v, v->chunks)) return;
     uint32_t const chunk = (uint32_t)v->chunks.count++;

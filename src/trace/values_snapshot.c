@@ -1,11 +1,14 @@
 /* From values to a snapshot: entries, blocks and frames as soon as their dictionary is filled, the rest at the end. */
 #include "trace/values_state.h"
+#include "base/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char *string_of(const oos_values *v, oos_value value)
 {
+    oos_assert(value.kind != OOS_KIND_STRING ||
+               value.bits < oos_trace_builder_trace(v->snapshot->builder)->string_count);
     return value.kind == OOS_KIND_STRING ? oos_trace_builder_trace(v->snapshot->builder)->strings[value.bits]
                                          : "";
 }
@@ -44,6 +47,7 @@ static uint8_t action_of(const char *name)
 {
     static const char *const names[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                         "segment_free", "segment_map",    "segment_unmap",  "oom"};
+    _Static_assert(sizeof names / sizeof *names == OOS_SNAPSHOT_OTHER, "a name for each action");
     for (unsigned i = 0; i < OOS_SNAPSHOT_OTHER; i++)
         if (strcmp(name, names[i]) == 0) return (uint8_t)i;
     return OOS_SNAPSHOT_OTHER;
@@ -139,6 +143,7 @@ static void become(oos_values *v, value_dict *dict, dict_type type)
 
 void oos_values_dict_add(oos_values *v, uint32_t index, size_t first)
 {
+    oos_assert(index < v->dicts.count && first <= v->stack.count);
     value_dict *dict = &v->dicts.list[index];
     if (dict->type == DICT_EMPTY) become(v, dict, type_of(v, first));
     if (v->failed) return;
@@ -187,6 +192,7 @@ static bool walk_next(walk *w, oos_value *ret_value)
         w->at = 0;
         chunk = &w->v->chunks.list[w->chunk];
     }
+    oos_assert(w->at < chunk->count && chunk->start + w->at < w->v->items.count);
     *ret_value = oos_values_load(w->v, w->v->items.list[chunk->start + w->at++]);
     w->left--;
     return true;
@@ -262,6 +268,7 @@ static void take_history(oos_values *v, oos_value list, oos_snapshot_history *hi
     for (walk w = walk_list(v, list); walk_next(&w, &item);) {
         if (item.kind != OOS_KIND_DICT || v->dicts.list[item.bits].type != DICT_ENTRY) continue;
         uint32_t const index = v->dicts.list[item.bits].index;
+        oos_assert(index < v->entries.count);
         if (s->entry_count >= v->entries.count) break; /* a list that names entries twice */
         oos_snapshot_entry const swap = v->entries.list[s->entry_count];
         v->entries.list[s->entry_count] = v->entries.list[index];
