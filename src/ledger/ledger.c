@@ -21,6 +21,8 @@ const char *const oos_cause_words[] = {
 #undef CAUSE
 };
 
+_Static_assert(sizeof oos_cause_words / sizeof *oos_cause_words == OOS_CAUSE_COUNT, "a word for each cause");
+
 const char *oos_phase_word(oos_phase phase)
 {
     return (unsigned)phase < OOS_PHASE_COUNT ? oos_phase_words[phase] : "unknown";
@@ -94,6 +96,8 @@ oomsight_status oos_ledger_hold(oos_ledger *ledger, oos_owner owner, oos_amount 
         return OOMSIGHT_OVERFLOW;
     if (amount.bytes == 0 && amount.high == 0) return OOMSIGHT_OK;
 
+    oos_assert((unsigned)owner < OOS_OWNER_COUNT && amount.low <= amount.bytes &&
+               amount.bytes <= amount.high);
     oos_hold *row = oos_arena_take_raw(ledger->arena, sizeof *row);
     if (!row) return OOMSIGHT_NOMEM;
     *row = (oos_hold){.owner = owner, .amount = amount};
@@ -115,6 +119,7 @@ oomsight_status oos_ledger_copy(oos_ledger *ledger, const oos_ledger *of)
     size_t count = 0;
     for (const oos_hold *row = of->first; row; row = row->next) count++;
     if (count == 0) return OOMSIGHT_OK;
+    oos_assert(!ledger->first && ledger->held_bytes == 0);
     oos_hold *rows = oos_arena_take_raw(ledger->arena, count * sizeof *rows), *at = rows;
     if (!rows) return OOMSIGHT_NOMEM;
     for (const oos_hold *row = of->first; row; row = row->next, at++) {

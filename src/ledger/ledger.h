@@ -4,6 +4,7 @@
 #define OOS_LEDGER_LEDGER_H
 
 #include "base/arena.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "base/size.h"
 
@@ -63,6 +64,7 @@ static inline oos_amount oos_amount_exact(uint64_t bytes, oos_source source, con
 }
 static inline oos_amount oos_amount_guess(uint64_t bytes, uint64_t low, uint64_t high, const char *how)
 {
+    oos_assert(low <= bytes && bytes <= high);
     return (oos_amount){.bytes = bytes, .low = low, .high = high, .source = OOS_SOURCE_ESTIMATED, .how = how};
 }
 

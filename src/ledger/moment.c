@@ -6,6 +6,7 @@
 
 void oos_moment_init(oos_moment *moment, oos_arena *arena, oos_phase phase)
 {
+    oos_assert((unsigned)phase < OOS_PHASE_COUNT);
     *moment = (oos_moment){.phase = phase};
     oos_ledger_init(&moment->ledger, arena);
 }
@@ -22,6 +23,7 @@ oos_limit oos_limit_exact(uint64_t bytes)
 
 double oos_moment_chance(double room, double less, double more)
 {
+    oos_assert(less >= 0 && more >= 0);
     double const spread = room < 0 ? more : less;
     if (spread <= 0) return room < 0 ? 0 : 1;
     return 0.5 * erfc(-room * 1.645 / spread / sqrt(2));

@@ -1,6 +1,8 @@
 /* What holds of every plan: the moments are in the order of a start, each adds up, and the verdict is that of the moments. */
 #include "plan/plan.h"
 
+_Static_assert(OOS_PHASE_COUNT <= 32, "a bit for each phase that was seen");
+
 static bool moments_are_sound(const oos_plan *plan)
 {
     uint32_t seen = 0;

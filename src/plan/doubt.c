@@ -1,5 +1,6 @@
 /* Doubts of a plan, the gravest first. */
 #include "plan/doubt.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "plan/moment.h"
 
@@ -49,6 +50,7 @@ static void by_torch(list *l, const oos_doubt_facts *facts, oos_plan *plan)
                                 facts->title, facts->release));
         return;
     }
+    oos_assert(build != NULL); /* else nothing is known of it */
     plan->no_code = support == OOS_TORCH_NONE || plan->device.capability < build->sm[0];
     add(l, oos_arena_format(
                l->arena,
@@ -223,6 +225,7 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
     plan->doubts = l.texts;
     plan->doubt_count = l.count;
     plan->lasting_doubts = l.count - of_values + (by_build ? 1 : 0);
+    oos_assert(plan->lasting_doubts <= plan->doubt_count);
     return OOMSIGHT_OK;
 }
 
@@ -266,6 +269,7 @@ static bool reaches(const oos_plan *plan, oos_phase phase)
 /* What fits is likely, what no PyTorch runs cannot be told. */
 static void doubt(oos_plan *plan)
 {
+    oos_assert(plan->doubt_count > 0);
     bool const fits = plan->verdict == OOMSIGHT_VERDICT_FITS;
     lower(plan, &plan->verdict, &plan->probability);
     if (!plan->why) plan->why = plan->doubts[0];

@@ -1,5 +1,6 @@
 /* The list of GPUs, by class, and the order in which they are tried. */
 #include "plan/elsewhere.h"
+#include "base/check.h"
 
 /* What people rent and buy, by class and by memory of one card: a choice of ours, without prices. A device that is not here can still
  * be asked for by its name. */
@@ -67,6 +68,7 @@ static void find_more(const oos_elsewhere *e, const oos_gpu *own, oos_needs *nee
 {
     if (!own || is_alone(own)) return;
     for (uint64_t count = oos_max(2, e->ranks * 2); count <= 16; count *= 2) {
+        oos_assert(needs->gpu_count < OOS_NEED_GPUS_MAX);
         if (!e->starts(e->of, own, count, true, &needs->gpus[needs->gpu_count])) continue;
         needs->gpu_count++;
         return;
@@ -170,6 +172,7 @@ bool oos_elsewhere_choices(oos_arena *arena, const oos_elsewhere *e, bool fixed,
         for (; at > 0 && goes_before(e->gpus, &need, &list[at - 1]); at--) list[at] = list[at - 1];
         list[at] = need;
     }
+    oos_assert(count <= e->gpus->count);
     *ret_list = list;
     *ret_count = count;
     return true;

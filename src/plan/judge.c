@@ -1,5 +1,6 @@
 /* The verdict of a plan, by its moments or by a refusal. */
 #include "plan/plan.h"
+#include "base/check.h"
 
 #include <math.h>
 
@@ -7,6 +8,7 @@
  * (tools/reliability.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
 double oos_plan_probability(double chance)
 {
+    oos_assert(chance >= 0 && chance <= 1);
     double const low = OOS_PROBABILITY_FAILS + 0.05, high = OOS_PROBABILITY_FITS - 0.05;
     return rint((low + (high - low) * chance) * 100) / 100; /* further digits say nothing */
 }
@@ -45,6 +47,7 @@ void oos_plan_judge(oos_plan *plan)
     const oos_moment *first = first_to_fail(plan);
     if (first) decided_by(plan, first);
     if (certain) {
+        oos_assert(first != NULL); /* a phase that cannot be passed fails at the best guess */
         bool const refused = first->refusal && !first->tight;
         plan->verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
         plan->chance = 0;
@@ -67,6 +70,7 @@ oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error
     for (size_t i = plan->phase_count; i > 0; i--)
         if (plan->phases[i - 1].phase == r->phase)
             plan->phase_count = i - 1; /* what it refuses it does not reach */
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
     plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
     plan->phase_count++;

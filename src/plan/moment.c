@@ -1,5 +1,6 @@
 /* What every phase of a plan holds, and the device it is compared with. */
 #include "plan/moment.h"
+#include "base/check.h"
 #include "facts/constants.h"
 
 /* What the host itself holds of a memory it shares; on a card nothing is assumed. */
@@ -18,6 +19,7 @@ oos_amount oos_moment_others(const oos_plan *plan)
 
 oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase)
 {
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, arena, phase);
     oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
@@ -28,6 +30,7 @@ oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase)
 
 oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase, const oos_ledger *rows)
 {
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, arena, phase);
     if (oos_ledger_copy(&moment->ledger, rows) != OOMSIGHT_OK) moment->peak_bytes = UINT64_MAX;

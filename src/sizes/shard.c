@@ -1,5 +1,6 @@
 /* How a model is cut into stages. */
 #include "sizes/shard.h"
+#include "base/check.h"
 
 #include <stdlib.h>
 
@@ -31,6 +32,7 @@ uint64_t oos_shard_layers(const oos_shard *shard, uint64_t stage, uint64_t *ret_
         *ret_first = first;
         return oos_min(count, layers - first);
     }
+    oos_assert(stage < pp);
     uint64_t const share = layers / pp, rest = layers % pp;
     for (uint64_t i = 0; i <= stage; i++) {
         first += count;
@@ -38,6 +40,7 @@ uint64_t oos_shard_layers(const oos_shard *shard, uint64_t stage, uint64_t *ret_
         uint64_t const from_end = pp - i;
         count = share + (from_end >= 2 && from_end <= rest + 1 ? 1 : 0);
     }
+    oos_assert(first + count <= layers);
     *ret_first = first;
     return count;
 }

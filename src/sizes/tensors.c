@@ -1,6 +1,7 @@
 /* What each quantisation stores (vLLM 0.32, the create_weights() and process_weights_after_loading() of
  * model_executor/layers/quantization). */
 #include "sizes/tensors.h"
+#include "base/check.h"
 
 enum { VOCAB_PADDING = 64 }; /* DEFAULT_VOCAB_PADDING_SIZE, vocab_parallel_embedding.py */
 
@@ -55,6 +56,7 @@ static void pad_experts(const oos_cut *cut, const oos_matrix *matrix, oos_piece 
 oos_piece oos_piece_of(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
 {
     uint64_t const tp = matrix->expert ? cut->expert_tp : cut->tp;
+    oos_assert(tp > 0 && cut->ep > 0);
     oos_piece piece = {.rows = matrix->out, .columns = matrix->in, .count = matrix->count};
     switch (matrix->split) {
     case OOS_SPLIT_NONE: break;
@@ -84,6 +86,7 @@ typedef struct list {
 
 static void put(list *l, uint64_t bytes)
 {
+    oos_assert(l->count < OOS_TENSORS_MAX); /* or a tensor would not be counted */
     if (bytes > 0 && l->count < OOS_TENSORS_MAX) l->bytes[l->count++] = oos_mul(l->times, bytes);
 }
 
@@ -274,6 +277,7 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
         put_stored(&l, cut, matrix, quant, &p);
         if (quant->kind == OOS_QUANT_GPTQ && quant->symmetric && l.count > 1)
             l.bytes[1] = 0; /* no zero points */
+        oos_assert(l.count > 0);
         if (quant->spare_scale && !matrix->expert) l.count--;
     }
     bool const wide = cut->wide_mxfp4_bias && matrix->expert && quant->kind == OOS_QUANT_MXFP4;

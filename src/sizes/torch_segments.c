@@ -3,6 +3,7 @@
  * larger ones (PyTorch c10/cuda, get_allocation_size). */
 #include "sizes/torch_segments.h"
 
+#include "base/check.h"
 #include "sizes/tensors.h"
 
 enum { RESTS_MOST = 64 };
@@ -44,6 +45,7 @@ static void rest_put(rests *r, piece p)
 
 static piece rest_drop(rests *r, unsigned at)
 {
+    oos_assert(at < r->count);
     piece const p = r->list[at];
     r->list[at] = r->list[--r->count];
     return p;
@@ -88,6 +90,7 @@ static piece tensor(walk *w, uint64_t bytes)
         w->room -= p.whole;
         w->segments = oos_add(w->segments, p.whole);
     }
+    oos_assert(size <= p.bytes && p.bytes <= p.whole);
     uint64_t const rest = p.bytes - size;
     if (pool == &w->small ? rest >= 512 : rest > OOS_MIB) {
         rest_put(pool, (piece){rest, p.whole, p.segment});
@@ -108,6 +111,7 @@ static void give_back(walk *w, piece p, uint64_t bytes)
             p.bytes = oos_add(p.bytes, rest_drop(pool, i).bytes);
         else
             i++;
+    oos_assert(p.bytes <= p.whole); /* its pieces are no more than the segment */
     rest_put(pool, p);
 }
 

@@ -2,6 +2,7 @@
  * they stay. */
 #include "sizes/weights.h"
 
+#include "base/check.h"
 #include "sizes/lora.h"
 #include "sizes/tensors.h"
 #include "facts/constants.h"
@@ -37,6 +38,7 @@ static void part_add(oos_weights *weights, const char *module, uint64_t bytes)
             weights->part_count++;
         weights->parts[i].module = module;
     }
+    oos_assert(i < weights->part_count && weights->part_count <= OOS_WEIGHT_PARTS_MAX);
     weights->parts[i].bytes = oos_add(weights->parts[i].bytes, bytes);
 }
 
@@ -79,6 +81,7 @@ static uint64_t matrix_add(sum *s, const oos_matrix *matrix, uint64_t times, tot
 static void range_add(sum *s, uint64_t first, uint64_t count, uint64_t times, total *into)
 {
     uint64_t layer = 0;
+    oos_assert(first + count <= s->model->matrix_count);
     if (times == 0) return;
     for (uint64_t i = first; i < first + count; i++)
         layer = oos_add(layer, matrix_add(s, &s->model->matrices[i], times, into));
@@ -99,6 +102,7 @@ static oomsight_status layers_add(oos_arena *arena, sum *s, const oos_layer *lay
     for (uint64_t i = first; i < first + count; i++) times[layers[i].shape]++;
     for (uint64_t i = first; i < first + count; i++) {
         uint32_t const shape = layers[i].shape;
+        oos_assert(shape < s->model->shape_count);
         range_add(s, layers[i].first_matrix, layers[i].matrix_count, times[shape], into);
         times[shape] = 0;
     }
@@ -426,6 +430,7 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_shard *shard, u
     weights.repack_transient_bytes = oos_max(own.repack, draft.repack);
     error_bar(&weights);
     widen(model, &weights);
+    oos_assert(weights.loaded_low <= weights.loaded_bytes && weights.loaded_bytes <= weights.loaded_high);
     *ret_weights = weights;
     return OOMSIGHT_OK;
 }
