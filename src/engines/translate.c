@@ -1,5 +1,6 @@
 /* A command of one engine, said to another. */
 #include "engines/translate.h"
+#include "base/check.h"
 #include "base/scan.h"
 #include "facts/data.h"
 
@@ -120,6 +121,7 @@ oomsight_status oos_translate(oos_arena *arena, const char *data_dir, const oos_
             if (!left_out[left++]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
         }
     }
+    oos_assert(count <= 2 * serve->flag_count + 4 && left <= serve->flag_count);
     *ret_translation = (oos_translation){words, count, left_out, left};
     return OOMSIGHT_OK;
 }

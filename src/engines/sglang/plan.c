@@ -1,6 +1,7 @@
 /* One start of SGLang, phase by phase: communicators, weights, the pool out of the static share, the table of requests, graphs, and the
  * first full chunk of prefill, for which the engine has only guessed. */
 #include "engines/sglang/sglang.h"
+#include "base/check.h"
 #include "plan/moment.h"
 #include "sizes/torch_segments.h"
 #include "facts/constants.h"
@@ -201,6 +202,7 @@ static void pool_fill(work *w, double left)
 {
     oos_plan *plan = w->plan;
     const sglang_request *r = w->sglang->request;
+    oos_assert(r->page > 0 && plan->setup->max_model_len > 0);
     uint64_t const page = r->page;
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
@@ -273,6 +275,7 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
     oos_limit const share = static_share(w);
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, w->arena, OOS_PHASE_KV_SIZING);
     moment->refusal = true;

@@ -130,6 +130,7 @@ static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup,
 /* The engine raises before it touches the device: there is nothing to account for. */
 static void refuse(oos_plan *plan)
 {
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     plan->phases[plan->phase_count++] =
         (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
     plan->verdict = OOMSIGHT_VERDICT_REFUSED;
@@ -233,6 +234,7 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
     ret_other->detail = detail;
     ret_other->phase_count = 0;
     while (plan->phases[ret_other->phase_count].phase < OOS_PHASE_PROFILE_RUN) ret_other->phase_count++;
+    oos_assert(ret_other->phase_count < plan->phase_count); /* the profile run is among them */
     ret_other->phase = OOS_PHASE_COUNT;
     ret_other->cause = OOS_CAUSE_NONE;
     ret_other->why = NULL;

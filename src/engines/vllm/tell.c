@@ -1,5 +1,6 @@
 /* What reports show of a start of vLLM, in the words of its log and of its flags. */
 #include "engines/vllm/plan.h"
+#include "base/check.h"
 
 #include <stdio.h>
 
@@ -137,6 +138,7 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
     if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
         notes[count++] =
             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader";
+    oos_assert(count <= setup->note_count + 2);
     plan->resolved = notes;
     plan->resolved_count = count;
     return OOMSIGHT_OK;

@@ -1,6 +1,7 @@
 /* The order in which the engine checks its arguments, and the checks that any flag may fail. */
 #include "engines/vllm/arguments/arguments_parts.h"
 
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
 
@@ -158,9 +159,11 @@ static bool check_words(oos_check *c)
 {
     const oos_serve_refusal *r = &c->setup->serve->refusal;
     if (!r->sentence) return false;
-    if (r->nearest) /* a switch that was given a value, or a flag that was misspelt */
+    if (r->nearest) { /* a switch that was given a value, or a flag that was misspelt */
+        oos_assert(c->refusal->mend_count < OOS_MENDS_MAX);
         c->refusal->mends[c->refusal->mend_count++] =
             (oos_mend){.flag = r->nearest, .instead_of = r->flag, .text = r->unrecognized ? r->value : NULL};
+    }
     if (r->flag) oos_check_mend_without(c, r->flag);
     return oos_check_refuse(c, "%s", r->sentence);
 }

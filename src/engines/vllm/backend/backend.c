@@ -4,6 +4,7 @@
  * Sources: vllm/platforms/cuda.py, get_attn_backend_cls() to 0.11.0 and _get_backend_priorities() since 0.11.1. */
 #include "engines/vllm/backend/backend_parts.h"
 #include "base/ascii.h"
+#include "base/check.h"
 
 #include <inttypes.h>
 
@@ -99,6 +100,7 @@ typedef struct order {
 
 static void then(order *list, oos_attention_backend backend)
 {
+    oos_assert(list->count < ORDER_MAX); /* or a backend would never be tried */
     if (list->count < ORDER_MAX) list->items[list->count++] = backend;
 }
 

@@ -149,6 +149,7 @@ static oomsight_status refuse(oos_kv_fill *fill, char *sentence, oomsight_error 
 /* Blocks of one request over all groups; to 0.26 by their bytes, in pages of the first group. */
 static uint64_t request_total(const oos_setup *setup, const oos_kv_shape *shape, uint64_t tokens)
 {
+    oos_assert(shape->group_count > 0);
     uint64_t blocks = 0, bytes = 0, first = shape->groups[0].page_bytes;
     bool equal = true;
     for (size_t i = 0; i < shape->group_count; i++) {

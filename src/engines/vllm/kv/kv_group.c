@@ -3,6 +3,7 @@
  *
  * Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups() and what it calls, 0.8 to 0.32. */
 #include "engines/vllm/kv/kv_parts.h"
+#include "base/check.h"
 
 /* The specs while they are being made equal. `of[i]` is the spec that raw spec i became. */
 typedef struct buckets {
@@ -136,6 +137,7 @@ static uint64_t group_size_of(const oos_setup *setup, const uint64_t *layers, si
 /* Layers j of a bucket with first <= j < first + count that fall to group g of n, dealt out in turn. */
 static uint64_t dealt(uint64_t first, uint64_t count, uint64_t g, uint64_t n)
 {
+    oos_assert(n > 0);
     uint64_t const end = first + count;
     uint64_t const below_end = end > g ? (end - g - 1) / n + 1 : 0;
     uint64_t const below_first = first > g ? (first - g - 1) / n + 1 : 0;
@@ -188,6 +190,7 @@ static void plan_stage(const oos_setup *setup, const buckets *b, const stage_vie
 static void note_padding(const plan_of_groups *p, const uint64_t *layers, size_t count, oos_kv_shape *shape)
 {
     for (size_t k = 0; k < count; k++) {
+        oos_assert(p->size > 0);
         uint64_t const over = layers[k] % p->size;
         if (over == 0 || p->size - over <= shape->padding_layers) continue;
         shape->padding_layers = p->size - over;
@@ -227,6 +230,7 @@ static oomsight_status write_groups(oos_arena *arena, const oos_setup *setup, co
                                           .spec = b->specs[k]};
         }
     }
+    oos_assert(at == total);
     oos_kv_finish_groups(setup, groups, at, shape);
     return OOMSIGHT_OK;
 }
@@ -334,6 +338,7 @@ oomsight_status oos_kv_group_up(oos_arena *arena, const oos_setup *setup, const 
     }
     if (!best_plan.uniform) note_padding(&best_plan, by_stage ? best.count : whole, b.count, &shape);
     OOS_TRY(write_groups(arena, setup, &best_plan, &b, &best, &shape, reterr));
+    oos_assert(b.count > 0 && b.count <= layers->count && layers->count <= OOS_KV_SPECS_MAX);
     shape.stages = stages;
     shape.stage_count = (size_t)layers->stages;
     *ret_shape = shape;

@@ -5,6 +5,7 @@
  * Source: vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_groups() 0.20 to 0.28 and
  * _get_packed_kv_cache_groups() since 0.29. */
 #include "engines/vllm/kv/kv_parts.h"
+#include "base/check.h"
 
 /* Specs that need as many token slots: one class is one group, or is split into several. */
 typedef struct pack_class {
@@ -47,6 +48,7 @@ static pack_class *class_for(packing *p, const oos_kv_layers *layers, size_t i)
         if (is_full(spec) || (first->block_tokens == spec->block_tokens && first->window == spec->window))
             return &p->classes[c];
     }
+    oos_assert(p->count < OOS_KV_SPECS_MAX);
     pack_class *fresh = &p->classes[p->count++];
     *fresh = (pack_class){.full = is_full(spec), .groups = 1};
     return fresh;
@@ -90,6 +92,7 @@ static void classify(const oos_setup *setup, const oos_kv_layers *layers, packin
             if (pass < 2 && is_full(&layers->specs[i]) != (pass == 0)) continue;
             if (pass == 2 && full_first) continue;
             pack_class *c = class_for(p, layers, i);
+            oos_assert(c->count < OOS_KV_SPECS_MAX);
             c->members[c->count++] = i;
             c->repeats = oos_max(c->repeats, layers->specs[i].layers);
         }
@@ -201,6 +204,7 @@ oomsight_status oos_kv_pack(oos_arena *arena, const oos_setup *setup, const oos_
                                           .spec = *spec};
             widest = oos_max(widest, groups[at - 1].page_bytes);
         }
+    oos_assert(at == total);
     uint64_t const tuples = oos_mul(p.tuple_bytes, most_repeats(&p));
     uint64_t const rule = setup->rules->packed_groups;
     uint64_t const block = rule == 1 ? tuples : rule == 2 ? slot_bytes(&p, layers) : widest;

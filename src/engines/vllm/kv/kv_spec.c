@@ -4,6 +4,7 @@
  * Sources: vllm/v1/kv_cache_interface.py (pages), model_executor/layers/mamba/mamba_utils.py (state shapes),
  * model_executor/models/config.py HybridAttentionMambaModelConfig to 0.19, platforms/interface.py since 0.20. */
 #include "engines/vllm/kv/kv_parts.h"
+#include "base/check.h"
 
 static uint64_t default_block(void)
 {
@@ -20,6 +21,7 @@ static bool same_spec(const oos_kv_spec *a, const oos_kv_spec *b)
 oomsight_status oos_kv_layers_add(oos_kv_layers *layers, const oos_kv_spec *spec, uint64_t stage,
                                   uint64_t count, oomsight_error *reterr)
 {
+    oos_assert(stage < layers->stages);
     size_t i = 0;
     while (i < layers->count && !same_spec(&layers->specs[i], spec)) i++;
     if (i == layers->count) {
@@ -114,6 +116,7 @@ static uint64_t state_bytes(const oos_setup *setup, const oos_attention *a)
         if (rules->mamba2_conv_speculation) rows += spec;
         /* groups are repeated until every rank has one */
         uint64_t const groups = a->groups % tp == 0 ? a->groups : oos_max(tp, a->groups);
+        oos_assert(groups >= a->groups);
         channels = oos_add(a->conv_dim, oos_mul(2 * (groups - a->groups), a->state_size)) / tp;
         state = oos_mul(oos_mul(a->state_heads / tp, oos_mul(a->state_head_dim, a->state_size)), ssm_bytes);
         break;
@@ -369,6 +372,7 @@ static oomsight_status add_stretch(const oos_setup *setup, const oos_model *mode
     size_t kinds = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t const kind = list[i].attention;
+        oos_assert(kind < model->attention_count);
         if (counts[kind]++ == 0) order[kinds++] = kind;
     }
     for (size_t i = 0; i < kinds; i++) {

@@ -1,5 +1,6 @@
 /* Sizing the cache: what the engine counts as not KV, what is left, and whether it is content with that. */
 #include "plan/moment.h"
+#include "base/check.h"
 #include "engines/vllm/phases/phases.h"
 #include "engines/vllm/constants.h"
 
@@ -148,6 +149,7 @@ static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_moment *
 
 oomsight_status oos_phases_kv(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
+    oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, arena, OOS_PHASE_KV_SIZING);
     moment->refusal = true;

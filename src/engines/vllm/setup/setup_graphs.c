@@ -1,6 +1,7 @@
 /* CUDA graphs: the mode, the list of batch sizes that are captured, and whether their memory is budgeted. */
 #include "engines/vllm/setup/setup_parts.h"
 #include "base/ascii.h"
+#include "base/check.h"
 
 static void add_size(oos_setup *setup, uint64_t size)
 {
@@ -32,6 +33,7 @@ static void tidy_sizes(oos_setup *setup, uint64_t most)
     }
     setup->capture_count = kept;
     setup->capture_top = kept ? sizes[kept - 1] : 0;
+    oos_assert(kept <= OOS_CAPTURE_SIZES_MAX && setup->capture_top <= most);
 }
 
 /* A uniform decode batch has query_len tokens per request: those sizes are captured too where they fit
