@@ -1,6 +1,7 @@
 /* One command of a file: on which device, beside which others, and what becomes of it. The plan itself is let go: of many thousand
  * commands only what a report prints is kept. */
 #include "api/check.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/size.h"
@@ -371,6 +372,7 @@ static void ask_put(oos_arena *arena, const oos_found *found, const oomsight_pla
     words[count++] = "--";
     for (size_t i = 0; i < found->shown_count; i++)
         words[count++] = oos_arena_copy(arena, oos_view_of(found->shown[i]));
+    oos_assert(count <= 2 * most + 1 + found->shown_count);
     checked->ask = words;
     checked->ask_count = count;
 }

@@ -18,6 +18,7 @@ struct oomsight_replay {
 static oomsight_status backend_parse(const char *word, oos_backend *ret_backend, oomsight_error *reterr)
 {
     static const char *const words[] = {"driver", "clean", "sticky"};
+    _Static_assert(sizeof words / sizeof *words == OOS_BACKEND_STICKY + 1, "a word for each back-end");
     for (unsigned i = 0; i < 3; i++)
         if (strcmp(word, words[i]) == 0) {
             *ret_backend = (oos_backend)i;

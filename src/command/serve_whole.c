@@ -1,5 +1,6 @@
 /* A command printed again with other flags, as a shell or Python takes it. */
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/shown.h"
 #include "command/variables.h"
 #include "command/serve.h"
@@ -122,6 +123,7 @@ static const char *shell_command(oos_arena *arena, const char *const *words, siz
     for (size_t i = 0; i < e->change_count; i++)
         if (!is_assignment(e->change[i])) out[at++] = e->change[i];
     oos_text text = {0};
+    oos_assert(at <= count + 2 * e->change_count);
     oos_command_put(arena, &text, out, at);
     const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);

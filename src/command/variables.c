@@ -1,6 +1,7 @@
 /* The variables of a command that may be shown, and the command with them. */
 #include "command/variables.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/secret.h"
 #include "command/serve.h"
 #include "facts/engine.h"
@@ -103,6 +104,7 @@ static const char **words_keep(oos_arena *arena, const char *const *words, size_
         before &= assigned || is_before(word);
         kept[at++] = word;
     }
+    oos_assert(at <= count);
     *ret_count = at;
     return kept;
 }

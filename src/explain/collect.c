@@ -3,6 +3,7 @@
  * start, or up to the next failure after the engine went on working. */
 #include "explain/collect.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/shown.h"
 #include "explain/grammar.h"
 #include "explain/native.h"
@@ -156,6 +157,7 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
         to->evidence_count--;
     }
     oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
+    oos_assert(to->evidence_count < most && most <= OOS_EVIDENCE_MAX);
     to->evidence[to->evidence_count++] =
         (oos_evidence){it->raw->number, keep_quote(strings, it->text), signal->id, decides, signal->whole};
 }

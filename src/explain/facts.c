@@ -2,6 +2,7 @@
  * private pools; "reserved but unallocated" is what the default pool caches; the process figure is NVML's, so it also
  * counts the context, libraries and graphs. */
 #include "explain/facts.h"
+#include "base/check.h"
 #include "explain/setup.h"
 
 _Static_assert(OOS_FACT_COUNT <= 128, "facts share a set with the signals");
@@ -13,6 +14,7 @@ const char *oos_fact_name(oos_fact fact)
         OOS_FACT_MAP(NAME)
 #undef NAME
     };
+    oos_assert((unsigned)fact < OOS_FACT_COUNT);
     return names[fact];
 }
 

@@ -1,6 +1,7 @@
 /* Reading data/engines/<engine>/flags.json and finding flags in it. The file is read forward and only for the fields
  * we use: it is read at every start, and half of it describes what stands inside JSON values. */
 #include "facts/flags.h"
+#include "base/check.h"
 #include "base/edits.h"
 #include "base/scan.h"
 #include "facts/data.h"
@@ -341,6 +342,7 @@ static void record_read(loader *in, draft *drafts)
     record.negative = last->negative;
     record.forms = forms;
     record.form_count = count;
+    oos_assert(in->count < in->capacity && record.form_count > 0);
     in->records[in->count++] = record;
 }
 
@@ -484,6 +486,7 @@ void oos_flags_neighbours(const oos_flag_table *table, oos_version version, oos_
     *ret_below = table->versions[at];
     *ret_above =
         version > table->versions[at] && at + 1 < table->version_count ? table->versions[at + 1] : *ret_below;
+    oos_assert(at < table->version_count);
 }
 
 /* 0: there; else how far away in versions, so that the nearest record can be chosen */
@@ -496,6 +499,7 @@ static oos_version distance(const spelling *s, oos_version below, oos_version ab
 static oos_flag_hit hit_of(const oos_flag_table *table, const spelling *s, oos_version below,
                            oos_version above)
 {
+    oos_assert(s->record < table->count);
     const oos_flag_record *record = &table->list[s->record];
     size_t at = 0;
     while (at + 1 < record->form_count && record->forms[at + 1].since <= below) at++;

@@ -2,6 +2,7 @@
  * scanned forward for the fields we use. */
 #include "facts/gpu.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/edits.h"
 #include "base/scan.h"
 #include "facts/data.h"
@@ -139,6 +140,7 @@ static bool totals_settle(draft *d)
 static oos_gpu_class class_of(oos_view word)
 {
     static const char *const words[] = {"datacentre", "consumer", "workstation", "laptop", "embedded"};
+    _Static_assert(sizeof words / sizeof *words == OOS_GPU_EMBEDDED + 1, "a word for each class");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (oos_view_is(word, words[i])) return (oos_gpu_class)i;
     return OOS_GPU_DATACENTRE;
@@ -203,6 +205,7 @@ static size_t plain(oos_view word, char *ret_plain, size_t capacity)
         unsigned char const c = (unsigned char)word.ptr[i];
         if (oos_is_alnum(c) || c == '.') ret_plain[len++] = oos_lower((char)c);
     }
+    oos_assert(len < capacity);
     ret_plain[len] = '\0';
     return len;
 }
@@ -241,6 +244,7 @@ static oomsight_status names_index(oos_arena *arena, oos_gpus *gpus, oomsight_er
             ok = name_add(arena, names, &count, gpu->aliases[k], gpu);
     }
     if (!ok) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for GPU names");
+    oos_assert(count <= capacity);
     qsort(names, count, sizeof *names, by_name_and_place);
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || strcmp(names[kept - 1].plain, names[i].plain) != 0) names[kept++] = names[i];
@@ -280,6 +284,7 @@ oomsight_status oos_gpus_load(oos_arena *arena, const char *data_dir, oos_gpus *
             file_read(arena, (oos_view){files[i].bytes, files[i].len}, list, &count, reterr);
         if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, files[i].path);
     }
+    oos_assert(count <= file_count * (1 + SLICES_MAX));
     *ret_gpus = (oos_gpus){.list = list, .count = count};
     return names_index(arena, ret_gpus, reterr);
 }

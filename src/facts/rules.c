@@ -2,6 +2,7 @@
  *   {"rule": "default_gpu_memory_utilization", "meaning": "...", "steps": [{"since": "0.8.0", "value": 0.9}, ...]}
  * and one object {"versions": [...]} that lists the releases. */
 #include "facts/rules.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "facts/data.h"
 
@@ -163,6 +164,7 @@ oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, v
 {
     OOS_TRY(oos_rule_book_reaches(book, version, reterr));
     for (size_t i = 0; i < book->rule_count; i++) {
+        oos_assert(book->rules[i].count > 0);
         double value = book->rules[i].steps[0].value;
         for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
             value = book->rules[i].steps[k].value;

@@ -1,5 +1,6 @@
 /* The whole machine, read by a child process: a driver that hangs, or a folder on a server that is gone, holds up nobody. */
 #include "facts/engine.h"
+#include "base/check.h"
 #include "machine/machine.h"
 
 #include <dirent.h>
@@ -15,6 +16,7 @@
 
 static void cache_add(oos_machine *machine, const char *name, const char *folder, const char *below)
 {
+    oos_assert(machine->cache_count < OOS_MACHINE_CACHES);
     oos_cache_folder *cache = &machine->caches[machine->cache_count++];
     snprintf(cache->name, sizeof cache->name, "%s", name);
     int const len = snprintf(cache->path, sizeof cache->path, "%s%s", folder, below);

@@ -1,6 +1,7 @@
 /* NVML by dlopen: it comes with the driver and is nowhere else. */
 #include "machine/machine.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/nvml.h"
 
 #include <dlfcn.h>
@@ -121,6 +122,7 @@ static void device_read(const calls *n, void *handle, oos_machine_device *d)
 static void slices_read(const calls *n, void *whole, oos_nvml *nvml)
 {
     oos_machine_device *parent = &nvml->devices[nvml->device_count - 1];
+    oos_assert(nvml->device_count > 0);
     unsigned mode = 0, pending = 0, most = 0;
     if (!n->mig_mode || !n->mig_count || !n->mig_handle || n->mig_mode(whole, &mode, &pending) != 0 ||
         !mode || n->mig_count(whole, &most) != 0)

@@ -1,5 +1,6 @@
 /* From the number of a point to its place on every axis, and from the place to words and labels. */
 #include "matrix/matrix.h"
+#include "base/check.h"
 
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ bool oos_matrix_place_of(const oos_matrix_file *matrix, uint64_t number, oos_mat
     }
     const oos_matrix_block *block = &matrix->blocks[low];
     oos_matrix_place *place = ret_place;
+    oos_assert(number >= block->first);
     uint64_t rest = number - block->first;
     place->block = block;
     place->version = (size_t)(rest % block->version_count);
@@ -36,6 +38,7 @@ bool oos_matrix_place_of(const oos_matrix_file *matrix, uint64_t number, oos_mat
     rest /= block->flag_count;
     place->gpu = (size_t)(rest % block->gpu_count);
     place->model = (size_t)(rest / block->gpu_count);
+    oos_assert(place->model < block->model_count);
     rest = place->flags;
     for (size_t a = block->axis_count; a-- > 0;) {
         place->choices[a] = (uint32_t)(rest % block->axes[a].count);

@@ -2,6 +2,7 @@
  * the engine derives from them. The families are in arch/, quantisation in quant.c. */
 #include "model/model.h"
 
+#include "base/check.h"
 #include "base/file.h"
 #include "model/arch/arch.h"
 #include "model/override.h"
@@ -21,6 +22,7 @@ static size_t string_end(const char *text, size_t len, size_t at)
 
 static size_t value_end(const char *text, size_t len, size_t at)
 {
+    oos_assert(at < len && text[at] == '{'); /* or a bracket would close what was never opened */
     unsigned depth = 0;
     while (at < len) {
         if (text[at] == '"') {
@@ -342,6 +344,23 @@ static const oos_family *family_inside(oos_arch *a, oos_family *ret_family)
     return ret_family;
 }
 
+/* Layers and ranges name what is there. */
+static bool is_sound(const oos_model *m)
+{
+    const uint32_t *const ranges[] = {m->first_stage, m->last_stage, m->every_stage, m->vision_matrices,
+                                      m->mtp_matrices};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if ((size_t)ranges[i][0] + ranges[i][1] > m->matrix_count) return false;
+    for (size_t i = 0; i < m->layer_count + m->mtp_layer_count; i++) {
+        const oos_layer *layer = i < m->layer_count ? &m->layers[i] : &m->mtp_layers[i - m->layer_count];
+        if ((size_t)layer->first_matrix + layer->matrix_count > m->matrix_count) return false;
+        if (layer->shape >= m->shape_count || layer->attention >= m->attention_count) return false;
+    }
+    for (size_t i = 0; i < m->matrix_count; i++)
+        if (m->matrices[i].quant >= m->quant_count) return false;
+    return true;
+}
+
 /* `legacy` is hf_quant_config.json, NULL: none. */
 static oomsight_status build(oos_arch *a, const json_t *legacy)
 {
@@ -405,6 +424,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     m->notes = a->notes;
     m->note_count = a->note_count;
     summarise(m);
+    oos_assert(is_sound(m));
     return OOMSIGHT_OK;
 }
 

@@ -171,6 +171,7 @@ static void put_step(oos_json_writer *w, const oos_bisect_step *step)
 void oos_report_bisect_json(oos_text *text, const oos_bisect_result *result)
 {
     static const char *const words[] = {NULL, "verdict", "phase", "need", "kv_tokens"};
+    _Static_assert(sizeof words / sizeof *words == OOS_BISECT_TOKENS + 1, "a word for each of what moves");
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     bool const moved = result->moved != OOS_BISECT_NOTHING;
     oos_json_begin_object(w);

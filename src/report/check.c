@@ -7,6 +7,7 @@
 const char *oos_check_level_word(oos_level level)
 {
     static const char *const words[] = {"ok", "note", "warning", "error"};
+    _Static_assert(sizeof words / sizeof *words == OOS_LEVEL_ERROR + 1, "a word for each level");
     return words[level];
 }
 

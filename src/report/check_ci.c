@@ -17,6 +17,7 @@ static const char *title(const oos_checked *checked)
 void oos_report_check_github(oos_text *text, const oos_check_page *page)
 {
     static const char *const words[] = {"", "notice", "warning", "error"};
+    _Static_assert(sizeof words / sizeof *words == OOS_LEVEL_ERROR + 1, "a word for each level");
     for (size_t i = 0; i < page->count; i++) {
         const oos_checked *checked = &page->list[i];
         oos_level const level = oos_check_level(checked);

@@ -397,5 +397,6 @@ const char *oos_matrix_answer_word(unsigned kind, bool starting)
 const char *oos_matrix_kind_word(unsigned kind)
 {
     static const char *const words[] = {"fits", "tight", "fails", "refused", "unknown", "unreadable"};
+    _Static_assert(sizeof words / sizeof *words == OOS_MATRIX_KINDS, "a word for each kind");
     return kind < OOS_MATRIX_KINDS ? words[kind] : "";
 }

@@ -328,6 +328,7 @@ static void put_serving_json(oos_json_writer *w, const oos_serving *serving)
 static void put_unseen_json(oos_json_writer *w, const oos_run_state *state)
 {
     static const char *const words[] = {NULL, "in force", "not in force", "not in force"};
+    _Static_assert(sizeof words / sizeof *words == OOMSIGHT_RUN_LIMIT_FOR_NOBODY + 1, "words for each limit");
     oos_json_field_u64(w, "processes_seen", state->seen_count);
     oos_json_key(w, "not_seen");
     oos_json_begin_array(w);

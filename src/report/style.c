@@ -1,5 +1,6 @@
 /* Printing for people. */
 #include "report/style.h"
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
 #include "report/words.h"
@@ -180,5 +181,6 @@ void oos_style_count(char *ret_text, size_t capacity, uint64_t number)
         if (i && (len - i) % 3 == 0) ret_text[at++] = ',';
         ret_text[at++] = digits[i];
     }
+    oos_assert(at < capacity);
     ret_text[at] = '\0';
 }

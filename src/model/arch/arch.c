@@ -1,5 +1,6 @@
 /* The model under construction: fields, layers, equal things merged. Knows no family. */
 #include "model/arch/arch.h"
+#include "base/check.h"
 #include "base/locale.h"
 
 #include <stdio.h>
@@ -143,6 +144,7 @@ static bool same_matrix(const oos_matrix *x, const oos_matrix *y)
  * range. */
 static void merge_layer(oos_arch *a, oos_layer *seen, size_t *seen_count)
 {
+    oos_assert(a->now_first <= a->matrix_count);
     size_t const count = a->matrix_count - a->now_first;
     for (size_t i = *seen_count; i-- > 0;) {
         if (seen[i].matrix_count != count) continue;
@@ -160,6 +162,7 @@ static void merge_layer(oos_arch *a, oos_layer *seen, size_t *seen_count)
     a->now.first_matrix = (uint32_t)a->now_first;
     a->now.matrix_count = (uint32_t)count;
     a->now.shape = (uint32_t)a->model->shape_count++;
+    oos_assert(*seen_count <= a->layer); /* at most one before this layer for each of them */
     seen[(*seen_count)++] = a->now;
 }
 
@@ -249,6 +252,7 @@ const char *const oos_module_words[OOS_MODULE_COUNT] = {
 
 void oos_put(oos_arch *a, oos_module module, oos_matrix matrix)
 {
+    oos_assert((unsigned)module < OOS_MODULE_COUNT);
     if (a->status != OOMSIGHT_OK || matrix.out == 0 || matrix.in == 0) return;
     matrix.module = oos_module_words[module];
     if (matrix.count == 0) matrix.count = 1;
@@ -276,6 +280,7 @@ void oos_range_open(oos_arch *a, const char *prefix)
 
 void oos_range_close(oos_arch *a, uint32_t range[2])
 {
+    oos_assert(a->now_first <= a->matrix_count);
     range[0] = (uint32_t)a->now_first;
     range[1] = (uint32_t)(a->matrix_count - a->now_first);
 }
