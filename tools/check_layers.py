@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fail on an #include that points against the arrows of docs/contributing/architecture.md, on a circle of layers, and when what tools/ratchets.json counts
-has grown: releases, engines and models named outside their place, the share of a tree of src/. Standard library only.
+has grown: releases, engines and models named outside their place, the share of a tree of src/; or when assertions have become fewer. Standard
+library only.
 
-    check_layers.py [ROOT] [--write]      --write lowers what has become less"""
+    check_layers.py [ROOT] [--write]      --write lowers what has become less, and raises the assertions"""
 import json
 import math
 import os
@@ -71,7 +72,7 @@ def check(root, path):
 
 
 # What is counted may become less, never more: tools/ratchets.json has the most that is allowed of each (and what other checks count).
-# `--write` lowers a number that has become less and never raises one.
+# `--write` lowers a number that has become less and never raises one. Of AT_LEAST it is the other way round.
 RATCHETS = os.path.join("tools", "ratchets.json")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 HASH_COMMENT = re.compile(r"^\s*#.*$", re.M)
@@ -147,6 +148,18 @@ def shares(root):
     return {tree: 100 * count / sum(lines.values()) for tree, count in lines.items()}
 
 
+ASSERTIONS = "assertions per thousand lines in src"
+AT_LEAST = {ASSERTIONS}  # all others are at most
+ASSERTION = re.compile(r"\b(?:oos_assert|_Static_assert)\(")
+
+
+def assertions(root):
+    """In tenths, rounded down: what oos_assert and _Static_assert state for each thousand lines."""
+    code = [code for path, code in files(root, ["src"], (".c", ".h", ".def")) if path != "src/base/check.h"]
+    count, lines = sum(len(ASSERTION.findall(one)) for one in code), sum(one.count("\n") for one in code)
+    return math.floor(10000 * count / max(1, lines)) / 10, "%d in %d lines" % (count, lines)
+
+
 CROWDED, CROWDED_ENGINE = 15, 20  # per cent of src/: more than that is several subjects under one name
 
 
@@ -165,6 +178,7 @@ def counts(root):
         "engine lines in bindings": told(engine_lines(root, ["bindings"])),
         "engine lines in shim/python": told(engine_lines(root, ["shim/python"])),
         "model names": told(model_names(root)),
+        ASSERTIONS: assertions(root),
     }
     for tree, share in shares(root).items():
         limit = CROWDED_ENGINE if tree.startswith("engines/") else CROWDED
@@ -181,10 +195,14 @@ def above(root, write=False):
     for what, (count, words) in sorted(now.items()):
         if what not in allowed:
             yield "%s: %s, and %s allows none (%s)" % (what, count, RATCHETS, words)
+        elif what in AT_LEAST:
+            if count < allowed[what]:
+                yield "%s: %s, at least %s (%s)" % (what, count, allowed[what], words)
         elif count > allowed[what]:
             yield "%s: %s, at most %s (%s)" % (what, count, allowed[what], words)
     if write:
-        lower = {what: min(most, now[what][0]) if what in now else most for what, most in allowed.items() if what in now or not what.startswith("per cent")}
+        lower = {what: (max if what in AT_LEAST else min)(most, now[what][0]) if what in now else most
+                 for what, most in allowed.items() if what in now or not what.startswith("per cent")}
         with open(path, "w", encoding="utf-8") as f:
             f.write(json.dumps(lower, indent=2) + "\n")
 

@@ -131,6 +131,22 @@ class Layers(unittest.TestCase):
         for literal in ("qwen3_next", "Qwen3ForCausalLM", "Gemma4", "gpt_oss", "deepseek_v3", "DeepseekV32"):
             self.planted("src/plan/planted.c", 'if (!strncmp(name, "%s", 4)) return 1;\n' % literal, "model names: ")
 
+    def test_code_without_assertions_fails(self):
+        self.planted("src/plan/planted.h", "int x;\n" * 20000, "assertions per thousand lines in src: ")
+
+    def test_an_assertion_that_was_taken_out_is_missed(self):
+        path = os.path.join(self.root, "src/trace/snapshot.h")
+        with open(path, encoding="utf-8") as f:
+            was = f.read()
+        self.assertIn("_Static_assert(", was)
+        before = check_layers.assertions(self.root)[1]
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(was.replace("_Static_assert(", "/* _Static_assert( */ ("))
+        after = check_layers.assertions(self.root)[1]
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(was)
+        self.assertEqual(int(after.split()[0]), int(before.split()[0]) - 1)
+
     def test_a_ratchet_that_was_taken_out_fails(self):
         path = os.path.join(self.root, "tools/ratchets.json")
         with open(path, encoding="utf-8") as f:
@@ -151,13 +167,15 @@ class Layers(unittest.TestCase):
             was = f.read()
         given = json.loads(was)
         with open(path, "w", encoding="utf-8") as f:
-            json.dump(dict(given, **{"model names": given["model names"] + 5, "engine lines in cli": given["engine lines in cli"] - 1}), f)
+            json.dump(dict(given, **{"model names": given["model names"] + 5, "engine lines in cli": given["engine lines in cli"] - 1,
+                                     check_layers.ASSERTIONS: 0}), f)
         self.assertEqual(self.run_check("--write")[0], 1)
         with open(path, encoding="utf-8") as f:
             now = json.load(f)
         with open(path, "w", encoding="utf-8") as f:
             f.write(was)
         self.assertEqual(now["model names"], given["model names"])
+        self.assertEqual(now[check_layers.ASSERTIONS], given[check_layers.ASSERTIONS])
         self.assertEqual(now["engine lines in cli"], given["engine lines in cli"] - 1)
 
 
