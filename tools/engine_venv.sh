@@ -12,7 +12,9 @@ if [ "${free_kib:-0}" -lt 15000000 ] && [ -d "$(dirname "$home")" ]; then echo "
 install() {
     # uv would take a cuda-python from before there was cuda-bindings, whose files lie over those: then FlashInfer does not import.
     echo "cuda-python>=12.8" >"$folder/constraints.txt"
-    if command -v uv >/dev/null; then set -- uv pip install -q --compile-bytecode --python "$folder/bin/python" -c "$folder/constraints.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
+    # SGLang up to 0.5.22 asks for cuda-tile 1.6.0rc5, of which PyPI has the name only.
+    echo "cuda-tile>=1.7" >"$folder/overrides.txt"
+    if command -v uv >/dev/null; then set -- uv pip install -q --compile-bytecode --python "$folder/bin/python" -c "$folder/constraints.txt" --overrides "$folder/overrides.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
     timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
 }
 mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "$engine==$version" && touch "$folder/.ready" && exit 0
