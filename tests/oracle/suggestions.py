@@ -1,13 +1,14 @@
 """Do the commands that `plan` suggests start? Commands that lack memory are planned, and what is suggested is started by the real engine on
 the simulated GPU it was suggested for.
 
-    tests/oracle/suggestions.py BINARY [--list] [--minutes N] [--only TEXT]... [--results FILE]
+    tests/oracle/suggestions.py BINARY [--list] [--whole] [--minutes N] [--only TEXT]... [--results FILE]
 
 A row of docs/evidence/results/suggestions.csv per start, as soon as it is there; rows whose suggested command is still the same are not
 started again. --list plans only. Exit 77 without an engine.
 
 The engine core of vLLM starts from a process that has imported the engine (suggestions_zygote.py), and SGLang as a whole server from such a
-process (forked.py): one process for each engine and GPU. Commands of one GPU only."""
+process (forked.py): one process for each engine and GPU. --whole starts vLLM as the server that people start: a minute each, and for hybrid
+models another profile. Commands of one GPU only."""
 import argparse
 import csv
 import json
@@ -118,6 +119,13 @@ def start_vllm(binary, venv, gpu, offers, out):
         yield offer, int(found[-1].replace(",", "")) if found else None, "starts" if end["ok"] else end["error"][:200], end["seconds"]
 
 
+def start_whole(binary, venv, gpu, offers):
+    for offer in offers:
+        outcome = engines.dryrun(binary, venv, ["--gpu", gpu], shlex.split(offer[-1]["command"]) + ["--load-format", "dummy"], timeout=1500)
+        fits = bool(outcome.report) and outcome.report["verdict"] == "fits"
+        yield offer, outcome.report["kv"]["tokens"] if fits else None, "starts" if fits else outcome.log.strip().splitlines()[-1][:200], outcome.seconds
+
+
 def start_sglang(binary, venv, gpu, offers):
     with forked.Engine(binary, venv, engines.environment(venv), gpu, sglang_beside.IMPORTED) as programs:
         for offer in offers:
@@ -150,6 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--results", default=RESULTS)
@@ -174,7 +183,8 @@ def main():
                     print("no time for", engine, gpu, len(offers), file=sys.stderr)
                     continue
                 with tempfile.TemporaryDirectory() as out:
-                    starts = start_vllm(binary, found[release], gpu, offers, out) if engine == "vllm" else start_sglang(binary, found[release], gpu, offers)
+                    starts = start_sglang(binary, found[release], gpu, offers) if engine == "sglang" else \
+                        start_whole(binary, found[release], gpu, offers) if args.whole else start_vllm(binary, found[release], gpu, offers, out)
                     for offer, tokens, ends, seconds in starts:
                         row = row_of(engine, release, offer, folder, tokens, ends, seconds)
                         print(row, flush=True)
