@@ -75,7 +75,9 @@ static void offer_next(const cli_options *given, char **words, int count)
     else if (typed[0] == '-')
         offer_options(which, typed);
     else if (which->bit == KB && count == 2)
-        offer("list show lint test", " ", typed);
+        offer("list show phases lint test", " ", typed);
+    else if (which->bit == KB && count == 3 && strcmp(words[1], "phases") == 0)
+        offer_known(given, "phase words", typed);
     else if (which->bit == COMPLETION && count == 2)
         offer("bash zsh fish", " ", typed);
 }

@@ -1,4 +1,4 @@
-/* oomsight kb: what is known of error signatures. */
+/* oomsight kb: what is known of error signatures, and which flag helps in which phase. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -9,6 +9,15 @@ static int show(const cli_options *given, const oomsight_data *data, const char 
     oomsight_error error = {0};
     char *text = NULL;
     oomsight_status const status = oomsight_kb_render(data, id, &given->render, &text, &error);
+    return output_give(given, status, text, &error);
+}
+
+static int phases(const cli_options *given, const oomsight_data *data, const char *phase)
+{
+    oomsight_error error = {0};
+    char *text = NULL;
+    oomsight_status const status = oomsight_kb_phases(
+        data, phase, given->engine_count ? given->engine[0] : NULL, &given->render, &text, &error);
     return output_give(given, status, text, &error);
 }
 
@@ -27,9 +36,10 @@ int cmd_kb(cli_options *given)
     const char *what = given->word_count ? given->words[0] : "list";
     const char *word = given->word_count > 1 ? given->words[1] : NULL;
     bool const needs_word = strcmp(what, "show") == 0 || strcmp(what, "test") == 0;
-    bool const known = needs_word || strcmp(what, "list") == 0 || strcmp(what, "lint") == 0;
-    if (!known || (needs_word && !word)) {
-        fprintf(stderr, "oomsight kb: list, show ID, lint, or test DIR\n");
+    bool const by_phase = strcmp(what, "phases") == 0;
+    bool const known = needs_word || by_phase || strcmp(what, "list") == 0 || strcmp(what, "lint") == 0;
+    if (!known || (needs_word && !word) || given->engine_count > by_phase) {
+        fprintf(stderr, "oomsight kb: list, show ID, phases [PHASE] [--engine NAME], lint, or test DIR\n");
         return EXIT_USAGE;
     }
 
@@ -39,6 +49,8 @@ int cmd_kb(cli_options *given)
     int code;
     if (strcmp(what, "lint") == 0 || strcmp(what, "test") == 0)
         code = check(given, data, word);
+    else if (by_phase)
+        code = phases(given, data, word);
     else
         code = show(given, data, word);
     oomsight_data_close(data);

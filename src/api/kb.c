@@ -34,6 +34,32 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
     return status;
 }
 
+oomsight_status oomsight_kb_phases(const oomsight_data *data, const char *phase, const char *engine,
+                                   const oomsight_render_params *params, char **ret_text,
+                                   oomsight_error *reterr)
+{
+    OOS_TAKE_PARAMS(oomsight_render_params, params);
+    oos_phase const only = oos_phase_find(phase);
+    OOS_TRY(oos_api_engine_known(engine, reterr));
+    const oos_engine_words *words = engine ? oos_engine_words_find(engine) : NULL;
+    if (phase && only == OOS_PHASE_COUNT)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is no phase; 'oomsight kb phases' names them", phase);
+    oos_arena *arena = oos_arena_create(256 << 10);
+    if (!arena) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the knowledge base");
+    oos_knowledge knowledge;
+    oos_text text = {0};
+    oos_style const style = oos_style_of(&text, params);
+    oomsight_status status = oos_knowledge_load(arena, data->dir, &knowledge, reterr);
+    if (status == OOMSIGHT_OK) {
+        oos_report_kb_phases(&knowledge.advisers, only, words, &style,
+                             params->format == OOMSIGHT_FORMAT_JSON);
+        status = OOS_WHOLE_TEXT(params, &text, ret_text);
+    }
+    oos_text_free(&text);
+    oos_arena_free(arena);
+    return status;
+}
+
 /* Which record a log is explained with, NULL: none. */
 static oomsight_status record_of(oos_arena *arena, const oos_knowledge *knowledge, const char *path,
                                  const oos_kb_record **ret_record, oomsight_error *reterr)

@@ -61,5 +61,8 @@ bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *a
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);
 void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
                           bool json);
+/* What helps and what does not, phase by phase; `only` OOS_PHASE_COUNT: every phase, `engine` NULL: every engine. */
+void oos_report_kb_phases(const oos_advisers *advisers, oos_phase only, const oos_engine_words *engine,
+                          const oos_style *style, bool json);
 
 #endif

@@ -2,6 +2,7 @@
 #include "report/facts.h"
 #include "base/json_write.h"
 #include "facts/engine.h"
+#include "ledger/ledger.h"
 #include "report/style.h"
 
 static void gpus_json(oos_text *text, const oos_gpus *gpus)
@@ -120,6 +121,9 @@ bool oos_report_words(oos_text *text, const char *what, const oos_gpus *gpus, co
     } else if (strcmp(what, "flag words") == 0) {
         for (size_t i = 0; i < flags->count; i++)
             if (flags->list[i].until == UINT64_MAX) oos_text_printf(text, "%s\n", flags->list[i].name);
+    } else if (strcmp(what, "phase words") == 0) {
+        for (oos_phase phase = 0; phase < OOS_PHASE_NOT_OOM; phase++)
+            oos_text_printf(text, "%s\n", oos_phase_word(phase));
     } else
         return false;
     return true;

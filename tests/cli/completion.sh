@@ -15,7 +15,8 @@ done
     next oomsight plan --gpu 4090 --vllm 0.31
     next oomsight matrix --diff 0.31.0 0.31
     next oomsight plan --gpu 4090 -- vllm serve model --max-model
-    next oomsight kb l' "${TMPDIR:-/tmp}/oomsight-completion.$$"
+    next oomsight kb l
+    next oomsight kb phases kv_' "${TMPDIR:-/tmp}/oomsight-completion.$$"
 rm -f "${TMPDIR:-/tmp}/oomsight-completion.$$"
 "$OOMSIGHT" completion zsh | head -n 1
 "$OOMSIGHT" completion fish | grep -c 'complete -c oomsight'
