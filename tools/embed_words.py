@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The catalogue of sentences as a C table: embed_words.py data/lang/zh.json OUT.c
+"""The catalogue of sentences as a C table: embed_words.py data/lang/zh.json LEVERS.json... OUT.c
 
-The pattern with the most text of its own stands first, so that the first one that fits is the closest. Fails on a pattern whose
+The pattern with the most text of its own stands first, so that the first one that fits is the closest. What a lever costs stands
+in the ladders, in both languages, and not in the catalogue. Fails on a pattern whose
 slots cannot be told apart or whose translation uses a slot that is not there."""
 import json
 import re
@@ -39,11 +40,18 @@ def quoted(text):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         book = json.load(file, object_pairs_hook=unique)
+    for path in sys.argv[2:-1]:
+        with open(path, encoding="utf-8") as file:
+            costs = {lever["cost"]["en"]: lever["cost"]["zh"] for lever in json.load(file)["levers"]}
+        twice = sorted(en for en, zh in costs.items() if book.get(en, zh) != zh)
+        if twice:
+            sys.exit("%s: otherwise elsewhere: %s" % (path, twice))
+        book.update(costs)
     wrong = ["%s: %s" % (en, problem) for en, zh in book.items() for problem in [check(en, zh)] if problem]
     if wrong:
         sys.exit("\n".join(wrong))
     order = sorted(book, key=lambda en: (-len(en.replace("{}", "")), en))
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
+    with open(sys.argv[-1], "w", encoding="utf-8") as out:
         out.write('#include "report/words.h"\n\nconst oos_phrase oos_phrases_zh[] = {\n')
         for en in order:
             out.write("    {%s, %s},\n" % (quoted(en), quoted(book[en])))

@@ -119,6 +119,15 @@ static size_t count_of(const view *v, bool (*is)(const view *, const oos_lever_r
     return count;
 }
 
+/* Words of a report in the reader's language. */
+static void put_title(const view *v, const char *title, oos_text *text)
+{
+    if (v->style->chinese)
+        oos_words_put(text, oos_view_of(title));
+    else
+        oos_text_put(text, title);
+}
+
 /* ---- text */
 
 static void put_releases(const view *v, const oos_lever_record *lever, oos_text *text)
@@ -126,11 +135,13 @@ static void put_releases(const view *v, const oos_lever_record *lever, oos_text 
     char version[32];
     if (lever->since) {
         oos_version_print(lever->since, version, sizeof version);
-        oos_text_printf(text, in_language(v, " Since %s.", "自 %s 起。"), version);
+        oos_text_printf(text, in_language(v, " Since %s %s.", "自 %s %s 起。"),
+                        oos_engine_list[v->engine].title, version);
     }
     if (lever->until != UINT64_MAX) {
         oos_version_print(lever->until, version, sizeof version);
-        oos_text_printf(text, in_language(v, " Until %s.", "到 %s 为止。"), version);
+        oos_text_printf(text, in_language(v, " Until %s %s.", "到 %s %s 为止。"),
+                        oos_engine_list[v->engine].title, version);
     }
 }
 
@@ -139,12 +150,8 @@ static void put_freed(const view *v, const oos_lever_record *lever, oos_text *te
     bool first = true;
     for (oos_owner owner = 0; owner < OOS_OWNER_COUNT; owner++) {
         if (!(lever->owners >> owner & 1)) continue;
-        const char *title = oos_report_owner_title(owner);
         oos_text_put(text, !first ? in_language(v, ", ", "、") : in_language(v, " Frees: ", "释放："));
-        if (v->style->chinese)
-            oos_words_put(text, oos_view_of(title));
-        else
-            oos_text_put(text, title);
+        put_title(v, oos_report_owner_title(owner), text);
         first = false;
     }
     if (!first) oos_text_put(text, in_language(v, ".", "。"));
@@ -221,8 +228,13 @@ static void helping_json(const view *v, const oos_lever_record *lever)
     oos_json_field_str(w, "why", in_language(v, lever->why.en, lever->why.zh));
     oos_json_key(w, "frees");
     oos_json_begin_array(w);
-    for (oos_owner owner = 0; owner < OOS_OWNER_COUNT; owner++)
-        if (lever->owners >> owner & 1) oos_json_put_str(w, oos_owner_word(owner));
+    for (oos_owner owner = 0; owner < OOS_OWNER_COUNT; owner++) {
+        oos_text title = {0};
+        if (!(lever->owners >> owner & 1)) continue;
+        put_title(v, oos_report_owner_title(owner), &title);
+        oos_json_put_str(w, filled(v, &title));
+        oos_text_free(&title);
+    }
     oos_json_end_array(w);
     oos_json_field_str(w, "cost", in_language(v, lever->cost.en, lever->cost.zh));
     oos_json_field_str(w, "except", before ? in_language(v, before->why.en, before->why.zh) : NULL);
@@ -267,10 +279,7 @@ static void engine_json(const view *v)
 static void put_phase(view *v, const oos_engine_words *engine)
 {
     oos_text where = {0};
-    if (v->style->chinese)
-        oos_words_put(&where, oos_view_of(oos_report_where(v->phase)));
-    else
-        oos_text_put(&where, oos_report_where(v->phase));
+    put_title(v, oos_report_where(v->phase), &where);
     if (v->json) {
         oos_json_begin_object(v->json);
         oos_json_field_str(v->json, "phase", oos_phase_word(v->phase));
@@ -330,6 +339,6 @@ void oos_report_kb_phases(const oos_advisers *advisers, oos_phase only, const oo
         oos_style_paragraph(
             style, 0,
             "What is lost: a nothing, b a default that was not given, c a little quality or speed, d what "
-            "was asked for, e another checkpoint or GPU, or much speed. b/d: d where the command has the "
+            "was requested, e another checkpoint or GPU, or much speed. b/d: d where the command has the "
             "flag.");
 }

@@ -63,56 +63,6 @@ const char *oos_report_point(oos_phase phase)
     return blank ? blank + 1 : where;
 }
 
-/* What a fix costs, by how the solver names what is lost. The first that fits counts; what follows it stays. */
-static const struct {
-    const char *lost, *shown;
-} trades[] = {
-    {"requests longer than that", "shorter requests only"},
-    {"requests longer than ", "no requests longer than "},
-    {"longer requests than the engine finds room for", "shorter requests where less fits"},
-    {"longer requests", "shorter requests only"},
-    {"requests of more than ", "no requests of more than "},
-    {"more than ", "at most "},
-    {"concurrent requests", "fewer concurrent requests"},
-    {"headroom for other processes", "less memory for other processes"},
-    {"a part of the KV cache", "smaller KV cache"},
-    {"tokens of the cache", "smaller KV cache"},
-    {"some accuracy of the cache (decoding is 1 % slower, prefill 4 %)",
-     "slightly less accurate KV cache (decoding 1 % slower, prefill 4 %)"},
-    {"some accuracy of the cache", "slightly less accurate KV cache"},
-    {"some precision of the cache", "slightly less accurate KV cache"},
-    {"some accuracy of the weights", "slightly less accurate weights"},
-    {"some precision of the weights", "slightly less accurate weights"},
-    {"some accuracy and speed: weights of 4 bits, by the package bitsandbytes",
-     "less accurate and slower 4-bit weights (needs the package bitsandbytes)"},
-    {"much speed: these weights cross the bus at every step",
-     "much slower, as the offloaded weights cross the bus at every step"},
-    {"some accuracy", "slightly less accurate"},
-    {"assumes ", "needs "},
-    {"CUDA graphs (decoding slows down)", "slower decoding without CUDA graphs"},
-    {"CUDA graphs for more than ", "no CUDA graphs for more than "},
-    {"prompts in larger pieces (prefill is 0 to 2 % slower at 2,048)",
-     "prompts in smaller pieces (prefill 0 to 2 % slower at 2,048)"},
-    {"CUDA graphs (20 against 60 tokens per second were measured on an A10)",
-     "no CUDA graphs (20 against 60 tokens per second were measured on an A10)"},
-    {"prefill in larger chunks (time to first token)", "longer time to first token"},
-    {"graphs for batches above that size", "no CUDA graphs for larger batches"},
-    {"the engine's own sizing: the number holds for this GPU only", "the number holds for this GPU only"},
-    {"images, video and audio", "no images, video and audio"},
-    {"sleep and wake", "no sleep mode"},
-    {"room for activations and graphs", "less memory for activations and CUDA graphs"},
-    {"speed of long prompts", "slower long prompts"},
-    {"graphs of batches above 8: decoding them is slower", "slower decoding of batches above 8"},
-    {"GPUs that could do something else", "more GPUs"},
-    {"the requested number", "another value than the requested one"},
-    {"that flag", "without that flag"},
-    {"videos, and more than one image in a request", "no videos, one image in a request"},
-    {"words that belong to no flag", "without the words that belong to no flag"},
-    {"nothing: it was misspelt", "none (a misspelling is corrected)"},
-    {"nothing: ", "none: "},
-    {"nothing", "none"},
-    {"--", "without --"}};
-
 /* "31744" of 31744 tokens as "31,744". */
 static void put_grouped(oos_text *text, oos_view words)
 {
@@ -137,18 +87,6 @@ void oos_report_grouped(oos_text *text, const char *words)
     put_grouped(text, oos_view_of(words));
 }
 
-static void put_trade(oos_text *text, oos_view lost)
-{
-    for (size_t i = 0; i < sizeof trades / sizeof *trades; i++) {
-        if (!oos_view_starts(lost, trades[i].lost)) continue;
-        oos_text_put(text, trades[i].shown);
-        put_grouped(text, oos_view_slice(lost, strlen(trades[i].lost), lost.len));
-        return;
-    }
-    oos_text_put(text, "affects ");
-    put_grouped(text, lost);
-}
-
 /* The next piece of a list, and its length in `rest`. */
 static oos_view piece_of(oos_view *rest)
 {
@@ -160,19 +98,15 @@ static oos_view piece_of(oos_view *rest)
 
 void oos_report_trade_off(oos_text *text, const char *gives_up)
 {
-    oos_view rest = oos_view_of(gives_up ? gives_up : "nothing");
-    while (rest.len) {
-        put_trade(text, piece_of(&rest));
-        oos_text_put(text, rest.len ? "; " : "");
-    }
+    oos_report_grouped(text, gives_up ? gives_up : "none");
 }
 
 void oos_report_trade_off_put(const oos_style *style, const char *gives_up)
 {
-    oos_view rest = oos_view_of(gives_up ? gives_up : "nothing");
+    oos_view rest = oos_view_of(gives_up ? gives_up : "none");
     while (rest.len) {
         oos_text trade = {0};
-        put_trade(&trade, piece_of(&rest));
+        put_grouped(&trade, piece_of(&rest));
         oos_style_put(style, "%s", trade.ptr ? trade.ptr : "");
         oos_text_put(style->text, rest.len ? "; " : "");
         style->text->failed |= trade.failed;

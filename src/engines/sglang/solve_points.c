@@ -27,7 +27,7 @@ oos_rung sglang_rung_of(const sglang_search *s, const char *id)
 const char *sglang_cost_of(const sglang_search *s, const char *id)
 {
     const oos_lever_record *record = record_of(s, id);
-    return record ? record->cost.en : "nothing";
+    return record ? record->cost.en : "none";
 }
 
 /* ---- a point, planned ---- */

@@ -48,15 +48,16 @@ static void say_lever(saying *w, const sglang_point *p, sglang_lever which)
     case LEVER_EAGER: break;
     case LEVER_GRAPHS:
         word(w, number(w, value));
-        cost = oos_arena_format(s->arena, "CUDA graphs for more than %" PRIu64 " concurrent requests", value);
+        cost =
+            oos_arena_format(s->arena, "no CUDA graphs for more than %" PRIu64 " concurrent requests", value);
         break;
     case LEVER_REQUESTS:
         word(w, number(w, value));
-        cost = oos_arena_format(s->arena, "more than %" PRIu64 " concurrent requests", value);
+        cost = oos_arena_format(s->arena, "at most %" PRIu64 " concurrent requests", value);
         break;
     case LEVER_CONTEXT:
         word(w, number(w, value));
-        cost = oos_arena_format(s->arena, "requests longer than %" PRIu64 " tokens", value);
+        cost = oos_arena_format(s->arena, "no requests longer than %" PRIu64 " tokens", value);
         break;
     case LEVER_CHUNK:
     case LEVER_PARALLEL:
@@ -108,19 +109,19 @@ bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
         word(&w, "--context-length");
         word(&w, number(&w, s->mended.value));
         price(&w, OOS_RUNG_NOTHING,
-              oos_arena_format(s->arena, "requests longer than %" PRIu64 " tokens", s->mended.value));
+              oos_arena_format(s->arena, "no requests longer than %" PRIu64 " tokens", s->mended.value));
     }
     for (size_t i = 0; i < LEVERS; i++)
         if (p->at[i]) say_lever(&w, p, (sglang_lever)i);
     if (p->fraction) say_fraction(&w, p);
     if (held < length) {
         oos_rung const rung = sglang_rung_of(s, "context");
-        price(&w, rung, oos_arena_format(s->arena, "requests of more than %" PRIu64 " tokens", held));
+        price(&w, rung, oos_arena_format(s->arena, "no requests of more than %" PRIu64 " tokens", held));
     }
     fix.change = w.words;
     fix.change_count = w.count;
     fix.rung = w.rung;
-    fix.gives_up = w.gives_up ? w.gives_up : "nothing";
+    fix.gives_up = w.gives_up ? w.gives_up : "none";
     fix.keeps = kept(s, p, held >= length);
     w.failed |= !fix.keeps;
     if (!w.failed) s->fixes[s->count++] = fix;

@@ -66,7 +66,7 @@ static bool try_seqs(oos_search *s)
     oos_set_seqs(&t.serve, best);
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--max-num-seqs", whole(number, best),
-                      s->plan->setup->eager ? "the budget" : "CUDA graphs", "concurrent requests");
+                      s->plan->setup->eager ? "the budget" : "CUDA graphs", oos_trial_cost(s, "num_seqs"));
 }
 
 static bool try_capture(oos_search *s)
@@ -88,7 +88,7 @@ static bool try_capture(oos_search *s)
     return try_switch(s, &t,
                       given ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size",
                       given ? merged : whole(number, best), "CUDA graphs for small batches, sequences",
-                      "graphs for batches above that size");
+                      oos_trial_cost(s, "capture"));
 }
 
 static bool try_tokens(oos_search *s)
@@ -105,7 +105,7 @@ static bool try_tokens(oos_search *s)
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--max-num-batched-tokens", whole(number, best),
                       setup->eager ? "sequences, context length" : "CUDA graphs, sequences, context length",
-                      "prefill in larger chunks (time to first token)");
+                      oos_trial_cost(s, "batched_tokens"));
 }
 
 static bool try_length(oos_search *s)
@@ -117,7 +117,7 @@ static bool try_length(oos_search *s)
     if (best == 0) return true;
     char number[NUMBER_BYTES];
     say(&t, "--max-model-len", whole(number, best), setup->eager ? "sequences" : "CUDA graphs, sequences",
-        "longer requests");
+        oos_trial_cost(s, "model_len"));
     return oos_trial_offer(s, &t);
 }
 
@@ -131,7 +131,7 @@ static bool try_auto_length(oos_search *s)
     t.serve.max_model_len = (oos_u64){0};
     t.serve.max_model_len_auto = true;
     return try_switch(s, &t, "--max-model-len", "auto", setup->eager ? "sequences" : "CUDA graphs, sequences",
-                      "longer requests than the engine finds room for");
+                      oos_trial_cost(s, "model_len_auto"));
 }
 
 /* The next share that fits, upwards for the cache, downwards for what lies outside. */
@@ -148,7 +148,7 @@ static bool try_budget(oos_search *s)
     char number[NUMBER_BYTES];
     say(&t, "--gpu-memory-utilization", fraction(number, share),
         setup->eager ? "context length" : "CUDA graphs, context length",
-        higher ? "headroom for other processes" : "KV cache (sequences running at once)");
+        oos_trial_cost(s, higher ? "utilization_up" : "utilization_down"));
     return oos_trial_offer(s, &t);
 }
 
@@ -167,7 +167,7 @@ static bool try_kv_bytes(oos_search *s)
     oos_set_kv_mib(&t.serve, best);
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--kv-cache-memory-bytes", memory(number, best), "all CUDA graphs, sequences",
-                      "the engine's own sizing: the number holds for this GPU only");
+                      oos_trial_cost(s, "kv_bytes"));
 }
 
 static bool try_fp8_kv(oos_search *s)
@@ -177,7 +177,7 @@ static bool try_fp8_kv(oos_search *s)
     oos_trial t = oos_trial_start(s);
     t.serve.kv_cache_dtype = "fp8";
     return try_switch(s, &t, "--kv-cache-dtype", "fp8", "context length, sequences",
-                      "some accuracy of the cache");
+                      oos_trial_cost(s, "kv_fp8"));
 }
 
 static bool try_no_sleep(oos_search *s)
@@ -187,7 +187,8 @@ static bool try_no_sleep(oos_search *s)
     oos_trial t = oos_trial_start(s);
     t.serve.enable_sleep_mode = (oos_flag){true, false};
     t.serve.enable_cumem_allocator = (oos_flag){true, false};
-    return try_switch(s, &t, "--no-enable-sleep-mode", NULL, "everything else", "sleep and wake");
+    return try_switch(s, &t, "--no-enable-sleep-mode", NULL, "everything else",
+                      oos_trial_cost(s, "sleep_off"));
 }
 
 static bool try_text_only(oos_search *s)
@@ -196,7 +197,7 @@ static bool try_text_only(oos_search *s)
     if (!oos_may_drop_media(s)) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.language_model_only = (oos_flag){true, true};
-    return try_switch(s, &t, "--language-model-only", NULL, "text", "images, video and audio");
+    return try_switch(s, &t, "--language-model-only", NULL, "text", oos_trial_cost(s, "text_only"));
 }
 
 static bool try_eager(oos_search *s)
@@ -206,7 +207,7 @@ static bool try_eager(oos_search *s)
     oos_trial t = oos_trial_start(s);
     t.serve.enforce_eager = (oos_flag){true, true};
     return try_switch(s, &t, "--enforce-eager", NULL, "context length, sequences",
-                      "CUDA graphs (decoding slows down)");
+                      oos_trial_cost(s, "eager"));
 }
 
 static bool try_backend(oos_search *s)
@@ -218,9 +219,9 @@ static bool try_backend(oos_search *s)
     t.serve.attention_backend = "TRITON_ATTN";
     if (by_flag)
         return try_switch(s, &t, "--attention-backend", "TRITON_ATTN", "sequences, context length",
-                          "nothing measured");
+                          oos_trial_cost(s, "backend"));
     return try_switch(s, &t, "VLLM_ATTENTION_BACKEND=TRITON_ATTN", NULL, "sequences, context length",
-                      "nothing measured");
+                      oos_trial_cost(s, "backend"));
 }
 
 /* Quantised while it is loaded; before 8.0 no kernel reads FP8 weights. */
@@ -232,7 +233,8 @@ static bool try_fp8_weights(oos_search *s)
         return true;
     oos_trial t = oos_trial_start(s);
     t.serve.quantization = "fp8";
-    return try_switch(s, &t, "--quantization", "fp8", "context length, sequences", "some accuracy");
+    return try_switch(s, &t, "--quantization", "fp8", "context length, sequences",
+                      oos_trial_cost(s, "weights_fp8"));
 }
 
 /* Single levers, beside the answers. */

@@ -48,16 +48,25 @@ static void unsay(oos_mended *said, const char *flag)
     said->word_count = count;
 }
 
+static const char that_flag[] = "without that flag"; /* the only one */
+
+/* NULL: no memory. */
+static const char *without(oos_search *s, const char *flag)
+{
+    return *flag == '-' ? oos_arena_format(s->arena, "without %s", flag)
+                        : "without the words that belong to no flag";
+}
+
 static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 {
-    const char *price = m->instead_of && !m->text ? "nothing: a switch takes no value"
-                        : m->instead_of           ? "nothing: it was misspelt"
-                                                  : "the requested number";
+    const char *price = m->instead_of && !m->text ? "none: a switch takes no value"
+                        : m->instead_of           ? "none (a misspelling is corrected)"
+                                                  : "another value than the requested one";
     unsay(said, m->flag);
     if (m->leave_out) {
         const char *flag = oos_shown(s->arena, m->flag);
         if (!flag) return false;
-        price = !said->gives_up ? "that flag" : *flag == '-' ? flag : "words that belong to no flag";
+        price = said->gives_up ? without(s, flag) : that_flag;
         said->leave_out[said->leave_out_count++] = flag;
     } else {
         const char *word = m->text    ? oos_shown(s->arena, m->text)
@@ -67,8 +76,8 @@ static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
         said->words[said->word_count++] = m->flag;
         said->words[said->word_count++] = word; /* NULL: a switch */
     }
-    if (said->gives_up && strcmp(said->gives_up, price) == 0) return true;
-    if (said->gives_up && strcmp(said->gives_up, "that flag") == 0) said->gives_up = said->leave_out[0];
+    if (!price || (said->gives_up && strcmp(said->gives_up, price) == 0)) return price;
+    if (said->gives_up == that_flag) said->gives_up = without(s, said->leave_out[0]);
     said->gives_up = said->gives_up ? oos_arena_format(s->arena, "%s; %s", said->gives_up, price) : price;
     return said->gives_up;
 }

@@ -354,7 +354,7 @@ static void say_graphs(saying *w, uint64_t size)
         word(w, oos_compilation_merged(w->s->arena, given, size));
     else
         number(w, size);
-    price(w, oos_arena_format(w->s->arena, "CUDA graphs for more than %llu concurrent requests",
+    price(w, oos_arena_format(w->s->arena, "no CUDA graphs for more than %llu concurrent requests",
                               (unsigned long long)size));
 }
 
@@ -390,7 +390,7 @@ static void say_weights(saying *w, const oos_levers *levers, const oos_lever_poi
         price(w, oos_trial_cost(w->s, "offload"));
         if (!setup->device.host_bytes)
             price(w, oos_arena_format(
-                         w->s->arena, "assumes %llu GiB of free host memory (--host-ram)",
+                         w->s->arena, "needs %llu GiB of free host memory (--host-ram)",
                          (unsigned long long)((gib * setup->tp * setup->pp * setup->dp * HOST_TENTHS + 9) /
                                               10)));
     }
@@ -440,8 +440,7 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_poin
     if (point->at[OOS_LEVER_SEQS]) {
         uint64_t const value = value_at(levers, point, OOS_LEVER_SEQS);
         word(&w, "--max-num-seqs"), number(&w, value);
-        price(&w,
-              oos_arena_format(s->arena, "more than %llu concurrent requests", (unsigned long long)value));
+        price(&w, oos_arena_format(s->arena, "at most %llu concurrent requests", (unsigned long long)value));
     }
     if (point->at[OOS_LEVER_TOKENS]) {
         word(&w, "--max-num-batched-tokens");
@@ -462,11 +461,11 @@ bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_poin
     }
     if (point->length && point->length < levers->most) {
         word(&w, "--max-model-len"), number(&w, point->length);
-        price(&w, oos_arena_format(s->arena, "requests longer than %llu tokens",
+        price(&w, oos_arena_format(s->arena, "no requests longer than %llu tokens",
                                    (unsigned long long)point->length));
     }
     t->rung = oos_point_rung(s, levers, point);
     t->keeps = kept(s, levers, point);
-    t->gives_up = w.gives_up ? w.gives_up : "nothing";
+    t->gives_up = w.gives_up ? w.gives_up : "none";
     return !w.failed && t->word_count > 0;
 }

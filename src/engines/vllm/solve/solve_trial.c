@@ -339,6 +339,6 @@ static bool offer_with_length(oos_search *s, oos_trial *t)
     snprintf(number, sizeof number, "%llu", (unsigned long long)length);
     t->words[t->word_count++] = "--max-model-len", t->words[t->word_count++] = number;
     t->keeps = without_length(s->arena, t->keeps);
-    t->gives_up = oos_arena_format(s->arena, "%s; longer requests", t->gives_up);
+    t->gives_up = oos_arena_format(s->arena, "%s; %s", t->gives_up, oos_trial_cost(s, "model_len"));
     return t->gives_up && oos_trial_offer(s, t);
 }
