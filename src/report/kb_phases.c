@@ -82,16 +82,17 @@ static void put_name(const view *v, const oos_lever_record *lever, oos_text *tex
     if (is_share(v, lever)) put_way(v, lever, text);
 }
 
-/* Why it has no effect here before a release, NULL: there is no such release. */
-static const oos_spent *spent(const view *v, const oos_lever_record *lever)
+/* Why it has no effect here before a release; "" where there is no such release. */
+static void put_spent(const view *v, const oos_lever_record *lever, oos_text *text)
 {
     for (size_t i = 0; i < v->advisers->spent_count; i++) {
         const oos_spent *one = &v->advisers->spent[i];
-        if (strcmp(one->lever, lever->id) == 0 && one->phases >> v->phase & 1 &&
-            strcmp(one->engine, oos_engine_list[v->engine].name) == 0)
-            return one;
+        if (strcmp(one->lever, lever->id) != 0 || !(one->phases >> v->phase & 1) ||
+            strcmp(one->engine, oos_engine_list[v->engine].name) != 0)
+            continue;
+        oos_text_put(text, text->len ? in_language(v, "; ", "；") : "");
+        oos_text_put(text, in_language(v, one->why.en, one->why.zh));
     }
-    return NULL;
 }
 
 static bool helps(const view *v, const oos_lever_record *lever)
@@ -159,8 +160,8 @@ static void put_freed(const view *v, const oos_lever_record *lever, oos_text *te
 
 static void put_helping(const view *v, const oos_lever_record *lever)
 {
-    oos_text change = {0}, line = {0};
-    const oos_spent *before = spent(v, lever);
+    oos_text change = {0}, line = {0}, before = {0};
+    put_spent(v, lever, &before);
     put_change(v, lever, &change);
     oos_text_printf(v->style->text, "  %c%c%c  ", oos_rung_letter(lever->rung),
                     lever->given != lever->rung ? '/' : ' ',
@@ -171,13 +172,12 @@ static void put_helping(const view *v, const oos_lever_record *lever)
     put_freed(v, lever, &line);
     oos_text_printf(&line, in_language(v, " Trade-off: %s.", "代价：%s。"),
                     in_language(v, lever->cost.en, lever->cost.zh));
-    if (before)
-        oos_text_printf(&line, in_language(v, " But %s.", "但%s。"),
-                        in_language(v, before->why.en, before->why.zh));
+    if (before.len) oos_text_printf(&line, in_language(v, " But %s.", "但%s。"), filled(v, &before));
     put_releases(v, lever, &line);
     oos_style_quote(v->style, 7, filled(v, &line) + (line.len && *line.ptr == ' '));
     oos_text_free(&change);
     oos_text_free(&line);
+    oos_text_free(&before);
 }
 
 static void put_inert(const view *v, const oos_lever_record *lever)
@@ -217,8 +217,8 @@ static void helping_json(const view *v, const oos_lever_record *lever)
 {
     oos_json_writer *w = v->json;
     char const rung[] = {oos_rung_letter(lever->rung), '\0'}, given[] = {oos_rung_letter(lever->given), '\0'};
-    oos_text change = {0};
-    const oos_spent *before = spent(v, lever);
+    oos_text change = {0}, before = {0};
+    put_spent(v, lever, &before);
     put_change(v, lever, &change);
     oos_json_begin_object(w);
     oos_json_field_str(w, "id", lever->id);
@@ -237,11 +237,12 @@ static void helping_json(const view *v, const oos_lever_record *lever)
     }
     oos_json_end_array(w);
     oos_json_field_str(w, "cost", in_language(v, lever->cost.en, lever->cost.zh));
-    oos_json_field_str(w, "except", before ? in_language(v, before->why.en, before->why.zh) : NULL);
+    oos_json_field_str(w, "except", before.len ? filled(v, &before) : NULL);
     version_json(w, "since", lever->since, lever->since != 0);
     version_json(w, "until", lever->until, lever->until != UINT64_MAX);
     oos_json_end_object(w);
     oos_text_free(&change);
+    oos_text_free(&before);
 }
 
 static void inert_json(const view *v, const oos_lever_record *lever)

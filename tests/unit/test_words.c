@@ -33,8 +33,8 @@ static void slots_may_change_their_order(void **state)
 static void a_list_is_known_when_each_of_its_parts_is(void **state)
 {
     (void)state;
-    says("CUDA graphs (decoding slows down); images, video and audio; longer requests",
-         "CUDA 图（解码变慢）；图像、视频和音频；更长的请求");
+    says("no sleep mode; no images, video and audio; shorter requests only",
+         "没有睡眠模式；不支持图像、视频和音频；只能用更短的请求");
     says("CUDA graphs, something new", "CUDA graphs, something new");
 }
 
