@@ -23,7 +23,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOST_BYTES = 12000  # of one model: a checkpoint that lists every module it leaves alone is found on the hub
-LEAST_PLACES = 2  # that name a checkpoint, before it is listed
+LEAST_PLACES = 2  # that name a checkpoint, before it is listed; a list of its maker is enough
 NOT_KEPT = {"_name_or_path", "auto_map", "transformers_version", "id2label", "label2id", "task_specific_params"}
 
 
@@ -239,7 +239,7 @@ def add_quantised(catalogue, path, recipes, words, folders, binary):
     """Checkpoints of listed models; those with a folder must plan as their own files do. How many do not."""
     bad = 0
     for name, base, recipe, places in read_table(path):
-        count = int(places.split(":")[0])
+        count = LEAST_PLACES if places.startswith("maker: ") else int(places.split(":")[0])
         if count < LEAST_PLACES or isinstance(catalogue.get(base), str) or base not in catalogue:
             print("not listed: %s, %d places, of %s" % (name, count, base), file=sys.stderr)
             bad += 1

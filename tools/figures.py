@@ -251,7 +251,7 @@ def support():
     return "\n".join(["| | |", "| --- | --- |",
                       "| engines | vLLM %s to %s; SGLang %s to %s |" % (*map(short, versions["vllm"]), *versions["sglang"]),
                       "| GPUs | %d NVIDIA GPUs and their MIG profiles (`oomsight gpus`), or any with `--gpu-total` |" % len(glob.glob(os.path.join(ROOT, "data/gpus/*.json"))),
-                      "| models | text architectures of vLLM %s, %d configs built in; others from their weight headers, with a wider range |" % (
+                      "| models | text architectures of vLLM %s, %d model ids built in; others from their weight headers, with a wider range |" % (
                           short(versions["vllm"][1]), len(models)),
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 

@@ -29,6 +29,14 @@ typedef struct candidate {
     bool starts, four_bits, emulated;
 } candidate;
 
+/* bitsandbytes is a package beside the engine, and SGLang loads it by a flag of its own: such a checkpoint is not named. */
+static bool needs_package(const oos_model *model)
+{
+    for (size_t i = 0; i < model->matrix_count; i++)
+        if (model->quants[model->matrices[i].quant].kind == OOS_QUANT_BNB) return true;
+    return false;
+}
+
 /* NVFP4 has kernels of its own from 10.0 on, FP8 from 8.9: below, they are unpacked in others. On 8.x that is usual for FP8. */
 static bool is_emulated(const oos_model *model, unsigned capability)
 {
@@ -209,7 +217,7 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         *c = (candidate){.listed = &listed[i]};
         if (oos_catalogue_open(plan->arena, ask->params->data->dir, listed[i].id, listed[i].config,
                                listed[i].quant, l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK ||
-            plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK ||
+            needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK ||
             (c->plan.weights.loaded_bytes >= plan->plan.weights.loaded_bytes &&
              plan->plan.phase != OOS_PHASE_ARGUMENTS))
             continue;
