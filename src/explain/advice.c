@@ -144,6 +144,9 @@ static oos_advice_fate higher_share(const oos_incident *incident, const char *wo
         return fill_step(to, OOS_ADVICE_HIGHER, ceil(missing * 100) / 100);
     if (!known)
         return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
+    /* A GiB of a card that is not known is no share of it. */
+    if (missing < 0 && kv_needed(incident) > 0 && now < 0.95)
+        return far ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;
     if (most <= HIGHEST / 100.0 + 1e-9 && most > now) return fill_share(to, most);
     if (missing > 0)
@@ -183,8 +186,9 @@ static oos_advice_fate settle_static(const oos_incident *incident, const char *w
                                    : REFUTED(to, "it is %.2f already: graphs and activations need the rest",
                                              "已经是 %.2f：其余的要留给图和激活", now);
     }
-    double const missing = missing_share(incident), then = now - (missing > 0.02 ? missing : 0.05);
-    if (!(now > 0 && now <= 1)) return fill_word(to, "lower");
+    double const missing = missing_share(incident), step = missing > 0.02 ? missing : 0.05, then = now - step;
+    if (!(now > 0 && now <= 1))
+        return missing > 0 ? fill_step(to, OOS_ADVICE_LOWER, step) : fill_word(to, OOS_ADVICE_LOWER);
     return then >= 0.2 ? fill_share(to, then) : OOS_ADVICE_DROPPED;
 }
 
