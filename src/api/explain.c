@@ -152,6 +152,27 @@ void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allo
     join_plan(arena, data, allow_hub, incident, notes);
 }
 
+typedef bool left_out(const oos_incident_notes *notes, const oos_advice *advice);
+
+static void leave_out(oos_arena *arena, const oos_incident_notes *notes, left_out *of,
+                      const oos_advice **list, size_t *count)
+{
+    oos_advice *rest = OOS_NEW_ARRAY(arena, oos_advice, *count + 1);
+    size_t kept = 0;
+    if (!rest) return;
+    for (size_t i = 0; i < *count; i++)
+        if (!of(notes, &(*list)[i])) rest[kept++] = (*list)[i];
+    *list = rest;
+    *count = kept;
+}
+
+/* One value of a flag on a page: the plan's, which knows this model and device. */
+static void leave_to_plan(oos_arena *arena, const oos_incident_notes *notes, oos_incident *incident)
+{
+    leave_out(arena, notes, oos_report_repeats, &incident->fixes, &incident->fix_count);
+    leave_out(arena, notes, oos_report_contradicts, &incident->dead_ends, &incident->dead_end_count);
+}
+
 /* Of several inputs each incident tells its own; inside an archive it has a name already. */
 static void name_inputs(oomsight_explanation *e, size_t from, const char *path)
 {
@@ -221,9 +242,11 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
     OOS_TRY(fill_given(e, params, reterr));
     e->notes = OOS_NEW_ARRAY(e->arena, oos_incident_notes, e->explanation.count);
     if (!e->notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
-    for (size_t i = 0; i < e->explanation.count; i++)
+    for (size_t i = 0; i < e->explanation.count; i++) {
         oos_api_note_incident(e->arena, params->data, params->allow_hub, &e->explanation.incidents[i],
                               &e->notes[i]);
+        if (e->notes[i].fix_count) leave_to_plan(e->arena, &e->notes[i], &e->explanation.incidents[i]);
+    }
     return oos_api_explain_fixes(e, reterr);
 }
 

@@ -57,6 +57,8 @@ const char *oos_report_incident_title(const oos_explain_page *page, const oos_in
 void oos_report_advice_change(const oos_advice *advice, oos_text *text);
 /* What plan computed for this very model and device names what the advice says not to help. */
 bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *advice);
+/* What plan suggests for this model and device sets the flag of the advice. */
+bool oos_report_repeats(const oos_incident_notes *notes, const oos_advice *advice);
 
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);
 void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,

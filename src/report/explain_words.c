@@ -81,6 +81,15 @@ bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *a
     return false;
 }
 
+bool oos_report_repeats(const oos_incident_notes *notes, const oos_advice *advice)
+{
+    const char *flag = advice->change[0], *at = notes->plan_flags;
+    if (!notes->fix_count || !at || strncmp(flag, "--", 2) != 0) return false;
+    size_t const len = strlen(flag);
+    while ((at = strstr(at, flag)) && at[len] != ' ' && at[len] != '\0') at += len;
+    return at != NULL;
+}
+
 static void put_cut_note(const oos_style *style, const char *before, const char *note, const char *after)
 {
     oos_text_put(style->text, before);

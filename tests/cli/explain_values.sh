@@ -28,3 +28,11 @@ INFO 04-01 10:00:00 [gpu_worker.py:600] Available KV cache memory: 3.00 GiB
 INFO 04-01 10:00:05 [gpu_model_runner.py:5000] Graph capturing finished in 4 secs, took 0.50 GiB
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 200.00 MiB. GPU 0 has a total capacity of 24.00 GiB of which 100.00 MiB is free.
 L
+echo '== where plan reproduces the failure, its value of the flag is the only one'
+{
+    echo "(APIServer pid=1) INFO 11-01 10:00:00 [utils.py:233] non-default args: {'model_tag': 'Qwen/Qwen3-8B', 'model': 'Qwen/Qwen3-8B', 'gpu_memory_utilization': 0.9, 'max_num_batched_tokens': 8192}"
+    echo "(EngineCore_DP0 pid=2) INFO 11-01 10:00:01 [core.py:77] Initializing a V1 LLM engine (v0.14.0) with config: model='Qwen/Qwen3-8B', speculative_config=None, tokenizer='Qwen/Qwen3-8B', dtype=torch.bfloat16, max_seq_len=40960, tensor_parallel_size=1"
+    echo '(EngineCore_DP0 pid=2) INFO 11-01 10:00:20 [gpu_model_runner.py:3000] Model loading took 15.27 GiB memory and 9 seconds'
+    echo '(EngineCore_DP0 pid=2) INFO 11-01 10:00:40 [gpu_worker.py:298] Available KV cache memory: 4.30 GiB'
+    echo "(EngineCore_DP0 pid=2) ERROR 11-01 10:00:41 [core.py:708] ValueError: To serve at least one request with the models's max seq len (40960), (5.62 GiB KV cache is needed, which is larger than the available KV cache memory (4.30 GiB). Based on the available memory, the estimated maximum model length is 31312. Try increasing \`gpu_memory_utilization\` or decreasing \`max_model_len\` when initializing the engine."
+} | $OOMSIGHT explain --ascii --gpu 4090 - | grep -e '^Suggested' -e '^  --max-model-len' -e '^  --gpu'
