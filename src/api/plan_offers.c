@@ -16,8 +16,8 @@ const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, con
     bool const wrapped = line < params->command_count;
     size_t const from =
         params->environment_count + (wrapped ? oos_wrapped_line_first(params->command, line) : 0);
-    const char *inner = oos_serve_whole(plan->arena, words, ask->word_count, from, serve,
-                                        fix->change, fix->change_count, fix->leave_out, fix->leave_out_count);
+    const char *inner = oos_serve_whole(plan->arena, words, ask->word_count, from, serve, fix->change,
+                                        fix->change_count, fix->leave_out, fix->leave_out_count);
     if (fix->release && inner && !wrapped && !plan->start.env->image)
         return oos_arena_format(plan->arena, "pip install %s==%s && %s", plan->engine->words->name,
                                 fix->release, inner);

@@ -593,11 +593,13 @@ void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb
         take_records(&a, kb, incident->also[i], (turn){.free = true});
     for (int round = 0; round < 2; round++) {
         bool const last = round == 1;
-        if (incident->is_oom) take_records(&a, kb, incident->cause, (turn){.first = true, .last_resort = last});
+        if (incident->is_oom)
+            take_records(&a, kb, incident->cause, (turn){.first = true, .last_resort = last});
         /* A cause that is sure needs no others but those that the text shows; of an engine that is a guess, further ones are no advice. */
         size_t const also = incident->cause_sure < DOUBTED ? incident->also_count : incident->also_shown;
         for (size_t i = 0; i < also && !a.guessed; i++)
-            take_records(&a, kb, incident->also[i], (turn){.first = !incident->is_oom && i == 0, .last_resort = last});
+            take_records(&a, kb, incident->also[i],
+                         (turn){.first = !incident->is_oom && i == 0, .last_resort = last});
         if (a.ladder && is_engines(incident->cause)) climb(&a, last);
     }
     refute_segments(&a);
