@@ -123,16 +123,18 @@ enum {
     SEEN_UNTIL = 4096,
     SEEN_USELESS = 8192,
     SEEN_BEGIN = 16384,
-    SEEN_WHY = 32768
+    SEEN_WHY = 32768,
+    SEEN_STEP = 65536
 };
 static const struct {
     const char *key;
     unsigned bit;
-} fields[] = {
-    {"id", SEEN_ID},         {"rung", SEEN_RUNG},       {"move", SEEN_MOVE},   {"cost", SEEN_COST},
-    {"frees", SEEN_FREES},   {"phases", SEEN_PHASES},   {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE},
-    {"action", SEEN_ACTION}, {"given", SEEN_GIVEN},     {"value", SEEN_VALUE}, {"since", SEEN_SINCE},
-    {"until", SEEN_UNTIL},   {"useless", SEEN_USELESS}, {"begin", SEEN_BEGIN}, {"why", SEEN_WHY}};
+} fields[] = {{"id", SEEN_ID},       {"rung", SEEN_RUNG},         {"move", SEEN_MOVE},
+              {"cost", SEEN_COST},   {"frees", SEEN_FREES},       {"phases", SEEN_PHASES},
+              {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE}, {"action", SEEN_ACTION},
+              {"given", SEEN_GIVEN}, {"value", SEEN_VALUE},       {"since", SEEN_SINCE},
+              {"until", SEEN_UNTIL}, {"useless", SEEN_USELESS},   {"begin", SEEN_BEGIN},
+              {"why", SEEN_WHY},     {"step", SEEN_STEP}};
 
 static unsigned field_of(oos_view key)
 {
@@ -156,6 +158,10 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
     case SEEN_ACTION: lever->action = said(r); break;
     case SEEN_VALUE: lever->value = text(r, WORD_MAX); break;
     case SEEN_BEGIN: lever->begin = text(r, WORD_MAX); break;
+    case SEEN_STEP:
+        if (oos_scan_u64(&r->scan, &lever->step) && lever->step == 0)
+            object_to(r, "a lever has a step of nothing");
+        break;
     case SEEN_WHY: lever->why = said(r); break;
     case SEEN_SINCE: lever->since = version(r); break;
     case SEEN_UNTIL: lever->until = version(r); break;

@@ -39,6 +39,7 @@ typedef struct oos_lever_record {
     const char *value; /* of `set` the word; of `lower` the least that is worth trying; NULL: none */
     const char *begin; /* the value to begin with where no figure decides; NULL: the direction alone */
     oos_move move;
+    uint64_t step;            /* of a number: how finely it is looked for; 0: not said */
     oos_rung rung, given;     /* `given`: where the command itself has the flag */
     oos_version since, until; /* releases that have it; until UINT64_MAX: still there */
     uint64_t owners, phases;  /* what it frees and where that helps: bits by oos_owner, oos_phase */

@@ -99,6 +99,8 @@ static void each_planted_fault_is_found(void **state)
         {"\"flag\":\"--x\",", "", "something to do"},
         {"\"flag\":\"--x\"", "\"flag\":\"--x\",\"flag\":\"--y\"", "twice"},
         {"\"flag\":\"--x\"", "\"flags\":\"--x\"", "an unknown field"},
+        {"\"move\":\"lower\"", "\"move\":\"lower\",\"step\":0", "a step of nothing"},
+        {"\"move\":\"lower\"", "\"move\":\"lower\",\"step\":\"16\"", "JSON"},
         {"\"0.10.0\"", "\"0.8.0\"", "ends before"},
         {"\"0.10.0\"", "\"latest\"", "release"},
         {"\"zh\":\"b\"", "\"en\":\"b\"", "en and zh"},

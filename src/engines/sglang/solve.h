@@ -34,6 +34,7 @@ typedef struct sglang_stage {
 /* A lever stands at one of its values, 0 is as it is; the fraction in hundredths, 0 is as it is. */
 typedef struct sglang_point {
     uint8_t at[LEVERS];
+    uint64_t exact[LEVERS]; /* a number between two values of the list; 0: the one of the list */
     unsigned fraction;
 } sglang_point;
 

@@ -34,7 +34,7 @@ const char *sglang_cost_of(const sglang_search *s, const char *id)
 
 uint64_t sglang_value_at(const sglang_search *s, const sglang_point *p, sglang_lever which)
 {
-    return s->values[which][p->at[which]];
+    return p->at[which] && p->exact[which] ? p->exact[which] : s->values[which][p->at[which]];
 }
 
 static sglang_request request_at(const sglang_search *s, const sglang_point *p)
@@ -148,6 +148,7 @@ bool sglang_place(sglang_search *s, sglang_point *p)
 /* Halves of `now` down to `least`. */
 static void halve(sglang_search *s, sglang_lever which, uint64_t now, uint64_t least)
 {
+    s->values[which][0] = now;
     for (uint64_t value = now / 2; value >= least && s->counts[which] < VALUES_MAX; value /= 2)
         s->values[which][s->counts[which]++] = value;
 }
@@ -220,11 +221,12 @@ static sglang_point strongest(const sglang_search *s, unsigned mask)
     return p;
 }
 
+static const sglang_lever dearest[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
+                                       LEVER_GRAPHS, LEVER_CHUNK,   LEVER_REQUESTS, LEVER_PARALLEL};
+
 /* Each is let go as far as it still starts, the dearest first. */
 static void relax(sglang_search *s, sglang_point *p)
 {
-    static const sglang_lever dearest[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
-                                           LEVER_GRAPHS, LEVER_CHUNK,   LEVER_REQUESTS, LEVER_PARALLEL};
     for (size_t i = 0; i < sizeof dearest / sizeof *dearest; i++)
         for (unsigned at = 0; at < p->at[dearest[i]]; at++) {
             sglang_point trial = *p;
@@ -233,6 +235,32 @@ static void relax(sglang_search *s, sglang_point *p)
             *p = trial;
             break;
         }
+}
+
+/* Between the value of the list that does and the next weaker one, which does not: the weakest number that does. */
+static void refine_one(sglang_search *s, sglang_point *p, sglang_lever which)
+{
+    const oos_lever_record *record = record_of(s, sglang_levers[which].id);
+    if (!p->at[which] || !record || !record->step) return;
+    bool const pages = which == LEVER_CHUNK; /* whole ones */
+    uint64_t const step = pages ? oos_round_up(record->step, oos_max(1, s->request.page)) : record->step;
+    uint64_t good = sglang_value_at(s, p, which) / step,
+             bad = oos_cdiv(s->values[which][p->at[which] - 1], step);
+    while (bad > good + 1) {
+        uint64_t const middle = good + (bad - good) / 2;
+        sglang_point trial = *p;
+        oos_plan plan;
+        trial.exact[which] = middle * step;
+        if (sglang_try(s, &trial, &plan) == FIT_GOOD)
+            *p = trial, good = middle;
+        else
+            bad = middle;
+    }
+}
+
+static void refine(sglang_search *s, sglang_point *p)
+{
+    for (size_t i = 0; i < sizeof dearest / sizeof *dearest; i++) refine_one(s, p, dearest[i]);
 }
 
 static unsigned bits(unsigned mask)
@@ -265,6 +293,7 @@ bool sglang_least_change(sglang_search *s, sglang_point *ret_point)
             found = true;
         }
     if (!found) relax(s, &p);
+    refine(s, &p);
     *ret_point = p;
     return flags_of(&p) > 0 || s->mended.known;
 }
@@ -281,6 +310,7 @@ bool sglang_most_tokens(sglang_search *s, sglang_point *ret_point)
     uint64_t const enough = oos_min(plan.kv.tokens - plan.kv.tokens / 32, plan.setup->max_model_len);
     if (enough > s->need) s->need = enough;
     relax(s, &p);
+    refine(s, &p);
     *ret_point = p;
     return true;
 }

@@ -165,7 +165,8 @@ static bool search(oos_search *s, oos_plan *plan)
     size_t count = 0;
     bool last = false;
     if (oos_mends_limits(plan)) { /* its own limit of the cache: without it nothing is lost */
-        if (!oos_mends_find(s, plan)) return false;
+        bool const too_small = plan->phase == OOS_PHASE_KV_SIZING;
+        if (!(too_small ? oos_mends_find(s, plan) : oos_mends_start(s, plan))) return false;
         if (plan->answer_count) return true;
         plan->needs = NULL;
     }

@@ -74,7 +74,7 @@ static void lengthen(hunt *h, oos_lever_point *point, bool free)
     if (point->length >= h->levers.most) return;
     if (free) move_budget(h, point, oos_budget_highest);
     oos_trial t = oos_point_start(h->s, &h->levers, point);
-    uint64_t const length = oos_trial_longest(h->s, &t, h->levers.most);
+    uint64_t const length = oos_trial_longest(h->s, &t, point->length, h->levers.most);
     if (length > point->length) point->length = length;
 }
 
@@ -103,8 +103,8 @@ static void relax(hunt *h, oos_lever_point *point, unsigned mask)
     uint64_t const reached = point->length;
     bool const free = holds(mask, OOS_LEVER_BUDGET);
     if (reached && reached < h->levers.most)
-        point->length =
-            oos_min(reached, oos_round_up(oos_max(h->levers.least, reached - reached / 64), OOS_LENGTH_STEP));
+        point->length = oos_min(reached, oos_round_up(oos_max(h->levers.least, reached - reached / 64),
+                                                      oos_trial_step(h->s, "model_len")));
     for (size_t i = 0; i < sizeof let_go / sizeof *let_go; i++) {
         oos_lever const lever = let_go[i];
         size_t const from = lever == OOS_LEVER_WEIGHTS && h->forced ? 1 : 0;

@@ -113,7 +113,7 @@ static bool try_length(oos_search *s)
     if (!may(s, "model_len")) return true;
     const oos_setup *setup = s->plan->setup;
     oos_trial t = oos_trial_start(s);
-    uint64_t const best = oos_trial_longest(s, &t, setup->max_model_len - 1);
+    uint64_t const best = oos_trial_longest(s, &t, 0, setup->max_model_len - 1);
     if (best == 0) return true;
     char number[NUMBER_BYTES];
     say(&t, "--max-model-len", whole(number, best), setup->eager ? "sequences" : "CUDA graphs, sequences",

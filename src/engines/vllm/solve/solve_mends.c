@@ -93,11 +93,17 @@ bool oos_mends_needed(const oos_plan *plan)
     return sentence_of(plan);
 }
 
+/* Too small a cache is refused, too large a one leaves no room for what comes with it or after it. */
+static bool is_of_cache(oos_phase phase)
+{
+    return phase >= OOS_PHASE_KV_SIZING && phase <= OOS_PHASE_SLEEP_WAKE;
+}
+
 bool oos_mends_limits(const oos_plan *plan)
 {
     const oos_serve *serve = plan->setup->serve;
-    return plan->phase == OOS_PHASE_KV_SIZING && (oos_serve_given(serve, "--num-gpu-blocks-override") ||
-                                                  oos_serve_given(serve, "--kv-cache-memory-bytes"));
+    return is_of_cache(plan->phase) && (oos_serve_given(serve, "--num-gpu-blocks-override") ||
+                                        oos_serve_given(serve, "--kv-cache-memory-bytes"));
 }
 
 /* What the refusal names; where it names nothing, the flags that leave no attention backend or hold the cache down. */
@@ -115,8 +121,9 @@ static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
     size_t count = refusal->mend_count;
     memcpy(ret_mends, refusal->mends, count * sizeof *ret_mends);
     for (size_t i = 0; !refusal->sentence && i < sizeof limits / sizeof *limits; i++)
-        if (plan->phase == limits[i].phase && oos_serve_given(plan->setup->serve, limits[i].flag) &&
-            count < OOS_MENDS_MAX)
+        if ((limits[i].phase == OOS_PHASE_KV_SIZING ? is_of_cache(plan->phase)
+                                                    : plan->phase == limits[i].phase) &&
+            oos_serve_given(plan->setup->serve, limits[i].flag) && count < OOS_MENDS_MAX)
             ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
     if (!refusal->sentence && vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
         oos_serve_given(plan->setup->serve, one_cache))
@@ -143,12 +150,19 @@ static bool step(oos_search *s, repair *r, const oos_mend *mends, size_t count)
     return false;
 }
 
+/* Refused, or short of memory with a limit of its own that is left. */
+static bool is_to_mend(const oos_plan *plan)
+{
+    return sentence_of(plan) ||
+           (oos_mends_limits(plan) && !oos_answer_starts(plan->verdict, plan->probability));
+}
+
 /* Begun with one mend, as far as it goes. False: the engine still refuses it. */
 static bool follow(oos_search *s, const oos_mend *first, repair *ret_repair)
 {
     repair r = {.plan = s->plan};
     bool goes_on = step(s, &r, first, 1);
-    for (int steps = 1; goes_on && sentence_of(r.plan) && steps < OOS_MENDED_MAX; steps++) {
+    for (int steps = 1; goes_on && is_to_mend(r.plan) && steps < OOS_MENDED_MAX; steps++) {
         oos_mend mends[OOS_MENDS_MAX];
         goes_on = step(s, &r, mends, mends_of(r.plan, mends));
     }
@@ -184,23 +198,39 @@ static bool solve_memory(oos_search *s, oos_plan *plan, const repair *r)
     return (plan->answer_count && !last) || oos_needs_find(&inner, &plan->needs);
 }
 
-bool oos_mends_find(oos_search *s, oos_plan *plan)
+/* What starts once it is mended is offered; the rest is left in the list. */
+static bool offer_starts(oos_search *s, oos_plan *plan, repair *ret_short, size_t *ret_short_count)
 {
     oos_mend mends[OOS_MENDS_MAX];
-    repair short_of[OOS_MENDS_MAX];
     size_t const count = mends_of(plan, mends);
-    size_t short_count = 0;
     size_t const before = s->count; /* a release that takes it as it is */
+    *ret_short_count = 0;
     for (size_t i = 0; i < count; i++) {
         repair r;
         if (!follow(s, &mends[i], &r)) continue;
         if (!oos_answer_starts(r.plan->verdict, r.plan->probability))
-            short_of[short_count++] = r;
+            ret_short[(*ret_short_count)++] = r;
         else if (!offer_start(s, &r))
             return false;
     }
     if (s->count > before) s->fixes[before].name = "least_change";
     plan->answer_count = before + (s->count > before);
+    return true;
+}
+
+bool oos_mends_start(oos_search *s, oos_plan *plan)
+{
+    repair short_of[OOS_MENDS_MAX];
+    size_t short_count;
+    return offer_starts(s, plan, short_of, &short_count);
+}
+
+bool oos_mends_find(oos_search *s, oos_plan *plan)
+{
+    repair short_of[OOS_MENDS_MAX];
+    size_t short_count;
+    size_t const before = s->count;
+    if (!offer_starts(s, plan, short_of, &short_count)) return false;
     for (size_t i = 0; s->count == before && !plan->needs && i < short_count; i++)
         if (!solve_memory(s, plan, &short_of[i])) return false;
     if (s->count == before && !plan->needs && !oos_release_find(s)) return false;

@@ -18,7 +18,10 @@ bool oos_release_find(oos_search *s);
 
 /* solve_mends.c: a command that asks for what cannot be. Its refusals are mended one after the other, its own limits taken away. */
 bool oos_mends_needed(const oos_plan *plan); /* the engine refuses it, whatever the memory */
-bool oos_mends_limits(const oos_plan *plan); /* it holds its own cache down */
+bool oos_mends_limits(const oos_plan *plan); /* it sizes its own cache, and that is where it fails */
+
+/* Offers the command without these limits where that is enough. False when memory runs out. */
+bool oos_mends_start(oos_search *s, oos_plan *plan);
 
 /* Fills fixes, answers and needs of such a plan, or of one that nothing else helps. False when memory runs out. */
 bool oos_mends_find(oos_search *s, oos_plan *plan);

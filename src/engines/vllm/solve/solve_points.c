@@ -94,6 +94,9 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
     oos_levers levers = {.least = oos_min(floor, setup->max_model_len), .most = setup->max_model_len};
     bool const up = oos_trial_rung(s, "utilization_up") <= most;
     for (size_t i = 0; i < OOS_LEVER_COUNT; i++) levers.counts[i] = 1;
+    levers.steps[OOS_LEVER_TOKENS] = oos_trial_step(s, "batched_tokens");
+    levers.steps[OOS_LEVER_SEQS] = oos_trial_step(s, "num_seqs");
+    levers.steps[OOS_LEVER_GRAPHS] = oos_trial_step(s, "capture");
     if (up) levers.counts[OOS_LEVER_BUDGET] = 2;
     levers.lowest = oos_trial_rung(s, "utilization_down") <= most ? 50 : oos_round_up(own, 10);
     if (stage->parallel) {
@@ -181,10 +184,8 @@ uint64_t oos_point_value(const oos_levers *levers, const oos_lever_point *point,
 
 uint64_t oos_point_step(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
 {
-    if (!point->at[lever]) return 0;
-    if (lever == OOS_LEVER_TOKENS) return 256;
-    if (lever == OOS_LEVER_SEQS) return 1;
-    return lever == OOS_LEVER_GRAPHS && value_at(levers, point, lever) != EAGER ? 8 : 0;
+    if (!point->at[lever] || (lever == OOS_LEVER_GRAPHS && value_at(levers, point, lever) == EAGER)) return 0;
+    return levers->steps[lever];
 }
 
 static oos_weights_way way_at(const oos_levers *levers, const oos_lever_point *point)

@@ -41,6 +41,7 @@ typedef struct oos_stage {
 
 typedef struct oos_levers {
     uint64_t values[OOS_LEVER_COUNT][OOS_LEVER_VALUES_MAX]; /* [0] is as it is */
+    uint64_t steps[OOS_LEVER_COUNT];                        /* between two of them, 0: none */
     size_t counts[OOS_LEVER_COUNT];                         /* 1: there is nothing to move */
     uint64_t least, most;                                   /* lengths */
     uint64_t lowest;                                        /* share of the device, thousandths */

@@ -178,6 +178,12 @@ oos_rung oos_trial_rung(const oos_search *s, const char *id)
     return lever->flag && is_given(setup->serve, lever->flag) ? lever->given : lever->rung;
 }
 
+uint64_t oos_trial_step(const oos_search *s, const char *id)
+{
+    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
+    return lever && lever->step ? lever->step : 1;
+}
+
 const char *oos_trial_cost(const oos_search *s, const char *id)
 {
     const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
@@ -299,15 +305,16 @@ uint64_t oos_trial_least_length(const oos_search *s)
     return oos_min(2048, s->plan->setup->max_model_len);
 }
 
-uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t good, uint64_t most)
 {
-    uint64_t const least = oos_trial_least_length(s);
+    uint64_t const least = good ? good : oos_trial_least_length(s);
     if (most < least) return 0;
     oos_set_length(&t->serve, most);
     if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
     oos_set_length(&t->serve, least);
-    if (!oos_trial_plan(s, t) || !oos_trial_fits(s, t)) return 0;
-    uint64_t const longest = oos_trial_largest(s, t, oos_set_length, least, most, OOS_LENGTH_STEP);
+    if (!good && (!oos_trial_plan(s, t) || !oos_trial_fits(s, t))) return 0;
+    uint64_t const longest =
+        oos_trial_largest(s, t, oos_set_length, least, most, oos_trial_step(s, "model_len"));
     if (longest) return longest;
     oos_set_length(&t->serve, least); /* asked for, if no whole block */
     return oos_trial_plan(s, t) ? least : 0;
@@ -333,7 +340,7 @@ static bool offer_with_length(oos_search *s, oos_trial *t)
     if (t->phase != OOS_PHASE_KV_SIZING || s->plan->phase == OOS_PHASE_KV_SIZING ||
         t->word_count + 2 > OOS_TRIAL_WORDS_MAX)
         return true;
-    uint64_t const length = oos_trial_longest(s, t, length_now - 1);
+    uint64_t const length = oos_trial_longest(s, t, 0, length_now - 1);
     if (length == 0) return true;
     char number[32];
     snprintf(number, sizeof number, "%llu", (unsigned long long)length);

@@ -55,6 +55,7 @@ bool oos_may_drop_media(const oos_search *s);
 
 /* The rung of a lever for this command: dearer where the command has its flag; OOS_RUNG_COUNT: not in this release. */
 oos_rung oos_trial_rung(const oos_search *s, const char *id);
+uint64_t oos_trial_step(const oos_search *s, const char *id); /* between two of its numbers */
 const char *oos_trial_cost(const oos_search *s, const char *id);
 
 oos_trial oos_trial_start(const oos_search *s);
@@ -100,8 +101,8 @@ uint64_t oos_trial_least_length(const oos_search *s);
 bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
                           uint64_t *ret_weights_bytes);
 
-/* The longest length up to `most` that fits, in whole blocks; 0: none is worth it. The trial is left at it. */
-enum { OOS_LENGTH_STEP = 16 };
-uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most);
+/* The longest length up to `most` that fits, in steps of the ladder; 0: none is worth it. The trial is left at it. `good` is a
+ * length that fits, 0: none is known. Fitting is not monotone: a start that is certain at a short one may be doubted there. */
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t good, uint64_t most);
 
 #endif
