@@ -193,6 +193,13 @@ def survey():
     return table(["engine", "plans that fail"] + list(names.values()), lines)
 
 
+def minimal():
+    names = {"single": "one flag: no smaller change of it", "two": "two flags: neither one flag nor a smaller pair", "more": "more flags: no smaller change of one of them",
+             "rung": "nothing that costs less", "none": "nothing is suggested, and no single flag is enough"}
+    found = {(r["engine"], r["kind"]): "%s of %s" % (r["minimal"], r["of"]) if int(r["of"]) else "" for r in rows("minimal")}
+    return table(["no other command starts", "vllm", "sglang"], [[name, found["vllm", kind], found["sglang", kind]] for kind, name in names.items()])
+
+
 def sglang_summary():
     found = rows("sglang")
     up = [r for r in found if not r["error"]]
@@ -256,7 +263,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "levers": levers,
+BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

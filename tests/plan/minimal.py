@@ -141,7 +141,8 @@ class Case:
             else:
                 certain = 0 if plan["likely"] != "starts" else 1 if plan["phase"] else 2  # a doubt of the release is in no phase
                 length = plan["setup"]["max_model_len"]
-                chosen = self.engine == "sglang" or "auto" in command.words  # the engine takes what there is room for
+                # a pool of another size than the length asks for
+                chosen = self.engine == "sglang" or "auto" in command.words or command.has("--num-gpu-blocks-override")
                 self.known[key] = certain, min(length, plan["kv"]["tokens"]) if chosen else length
         return self.known[key]
 

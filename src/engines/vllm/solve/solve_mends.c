@@ -167,7 +167,7 @@ static bool follow(oos_search *s, const oos_mend *first, repair *ret_repair)
         goes_on = step(s, &r, mends, mends_of(r.plan, mends));
     }
     *ret_repair = r;
-    return goes_on && !sentence_of(r.plan);
+    return r.plan != s->plan && !sentence_of(r.plan);
 }
 
 static bool offer_start(oos_search *s, const repair *r)
