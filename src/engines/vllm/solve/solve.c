@@ -172,7 +172,7 @@ static bool search(oos_search *s, oos_plan *plan)
     }
     if (!oos_release_find(s)) return false;
     size_t const release = s->count;
-    if (!oos_answers_find(s, &count, &last)) return false;
+    if (!oos_answers_find(s, &count, &last) || !oos_mends_cheaper(s, release, &last)) return false;
     plan->fixes = s->fixes;
     plan->answer_count = oos_min(s->count, OOS_ANSWERS_MAX);
     if (plan->answer_count == 0) /* what likely starts needs nothing else */

@@ -225,6 +225,49 @@ bool oos_mends_start(oos_search *s, oos_plan *plan)
     return offer_starts(s, plan, short_of, &short_count);
 }
 
+/* The command without what it says of the size of its cache. False: it says nothing, or cannot be planned so. */
+static bool drop_limits(oos_search *s, repair *ret_repair)
+{
+    static const char *const flags[] = {"--num-gpu-blocks-override", "--kv-cache-memory-bytes"};
+    repair r = {.plan = s->plan};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        oos_mend const mend = {.flag = flags[i], .leave_out = true};
+        if (oos_serve_given(r.plan->setup->serve, flags[i]) && !step(s, &r, &mend, 1)) return false;
+    }
+    *ret_repair = r;
+    return r.plan != s->plan && !sentence_of(r.plan);
+}
+
+static bool is_cheaper(const oos_fix *a, const oos_fix *b)
+{
+    bool const as_certain = a->verdict == OOMSIGHT_VERDICT_FITS || b->verdict != OOMSIGHT_VERDICT_FITS;
+    return as_certain && a->rung < b->rung;
+}
+
+bool oos_mends_cheaper(oos_search *s, size_t from, bool *ret_last)
+{
+    oos_fix kept[OOS_ANSWERS_MAX];
+    size_t const count = s->count - from;
+    oos_search inner = *s;
+    repair r;
+    size_t found;
+    bool last = false;
+    if (count > OOS_ANSWERS_MAX || (count && s->fixes[from].rung == OOS_RUNG_NOTHING) || !drop_limits(s, &r))
+        return true;
+    memcpy(kept, s->fixes + from, count * sizeof *kept);
+    inner.plan = r.plan;
+    inner.mended = r.said;
+    inner.count = from;
+    if (!oos_answers_find(&inner, &found, &last)) return false;
+    if (found && (!count || is_cheaper(&inner.fixes[from], kept))) {
+        s->count = inner.count;
+        *ret_last = last;
+    } else {
+        memcpy(s->fixes + from, kept, count * sizeof *kept);
+    }
+    return true;
+}
+
 bool oos_mends_find(oos_search *s, oos_plan *plan)
 {
     repair short_of[OOS_MENDS_MAX];

@@ -23,6 +23,9 @@ bool oos_mends_limits(const oos_plan *plan); /* it sizes its own cache, and that
 /* Offers the command without these limits where that is enough. False when memory runs out. */
 bool oos_mends_start(oos_search *s, oos_plan *plan);
 
+/* In place of the answers from `from` on those without these limits, where they are of a higher rung. False when memory runs out. */
+bool oos_mends_cheaper(oos_search *s, size_t from, bool *ret_last);
+
 /* Fills fixes, answers and needs of such a plan, or of one that nothing else helps. False when memory runs out. */
 bool oos_mends_find(oos_search *s, oos_plan *plan);
 
