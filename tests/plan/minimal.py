@@ -115,7 +115,7 @@ class Case:
 
     def __init__(self, oomsight, engine, version, gpu, used, words):
         self.oomsight, self.engine, self.version, self.gpu, self.used = oomsight, engine, version, gpu, used
-        self.command, self.plans, self.known = Command(words), 0, {}
+        self.command, self.plans, self.known, self.idle = Command(words), 0, {}, False
         self.levers = {lever["id"]: lever for lever in ladder(engine) if self.here(lever)}
 
     def here(self, lever):
@@ -187,7 +187,7 @@ class Case:
         while value > least:
             values.append(int(value) // self.step(flag) * self.step(flag) or least)
             value = value * 4 // 5
-        return sorted({v for v in values + [least] if least <= v < (own or 1 << 62)}, reverse=True)
+        return sorted({v for v in values + [least] + [USUAL] * (flag in LENGTHS) if least <= v < (own or 1 << 62)}, reverse=True)
 
     def restored(self, command, flag):
         """The command with this flag as it was."""
@@ -233,10 +233,10 @@ class Case:
         if lever["id"] == "sleep_off":
             return [base.without(flag, True)] if self.command.has(flag) else []
         if lever["id"] == "text_only":
-            return [] if self.command.has("--limit-mm-per-prompt") else [base.giving(flag)]
-        if lever["id"] in ("backend", "model_len_auto"):
+            return [] if self.idle or self.command.has("--limit-mm-per-prompt") else [base.giving(flag)]
+        if lever["id"] == "backend":
             return [] if self.command.has(flag) else [base.giving(flag, lever["value"])]
-        return []  # a thing to do, a variable, or of the last rung
+        return []  # a thing to do, a variable, or of the last rung; a length that the engine chooses is one of those
 
     def alone(self, rung):
         """Commands that one lever of this rung or a higher one makes and that start: (certainty, length, rung, lever, command)."""
@@ -295,6 +295,7 @@ def judge(case, answer):
     """Names of what was looked at, each with the smaller change that was found, or None."""
     command = Command(shlex.split(answer["command"]))
     flags = moved(case, answer)
+    case.idle = "--tensor-parallel-size" in flags  # GPUs that do nothing are used before images go
     certain, held = case.look(command)
     if not certain:
         return {"single": "does not start: " + answer["command"]}

@@ -231,7 +231,7 @@ static void relax(sglang_search *s, sglang_point *p)
         for (unsigned at = 0; at < p->at[dearest[i]]; at++) {
             sglang_point trial = *p;
             trial.at[dearest[i]] = (uint8_t)at;
-            if (!sglang_place(s, &trial)) continue;
+            if (!sglang_place(s, &trial) || (trial.fraction && !p->fraction)) continue; /* no flag more */
             *p = trial;
             break;
         }
