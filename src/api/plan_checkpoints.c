@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { SOLVED_MAX = 2 }; /* of those that do not start as they are, how many are searched for flags */
+enum { USUAL_TOKENS = 8192 };
 
 /* They say which weights these are, and would be wrong of others. */
 static const char *const about_weights[] = {"--quantization", "--revision", "--code-revision",
@@ -26,7 +27,7 @@ typedef struct candidate {
     oos_model model;
     oos_plan plan;
     oos_fix fix; /* of what starts */
-    bool starts, four_bits, emulated;
+    bool starts, roomy, four_bits, emulated;
 } candidate;
 
 /* bitsandbytes is a package beside the engine, and SGLang loads it by a flag of its own: such a checkpoint is not named. */
@@ -96,12 +97,13 @@ static void take_answer(candidate *c)
     }
 }
 
-/* What is certain, then what changes least, then kernels for the GPU, then the weights that lose least. */
+/* What is certain, then what holds a usual request, then what changes least, then kernels for the GPU, then the weights that lose least. */
 static bool goes_before(const candidate *a, const candidate *b)
 {
     bool const a_certain = a->fix.verdict == OOMSIGHT_VERDICT_FITS;
     bool const b_certain = b->fix.verdict == OOMSIGHT_VERDICT_FITS;
     if (a_certain != b_certain) return a_certain;
+    if (a->roomy != b->roomy) return a->roomy;
     if (a->fix.rung != b->fix.rung) return a->fix.rung < b->fix.rung;
     if (a->fix.change_count != b->fix.change_count) return a->fix.change_count < b->fix.change_count;
     if (a->emulated != b->emulated) return b->emulated;
@@ -168,12 +170,14 @@ static oomsight_status command_fill(look *l, candidate *c, oomsight_error *reter
 static oomsight_status name_them(look *l, candidate *list, size_t count, oos_needs *needs,
                                  oomsight_error *reterr)
 {
+    for (size_t i = 0; i < count; i++)
+        list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.length, USUAL_TOKENS);
     while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
         candidate *best = NULL;
         for (size_t i = 0; i < count; i++)
             if (list[i].starts && (!best || goes_before(&list[i], best))) best = &list[i];
         if (!best) return OOMSIGHT_OK;
-        best->starts = false;
+        best->starts = false; /* named */
         OOS_TRY(command_fill(l, best, reterr));
         needs->checkpoints[needs->checkpoint_count++] =
             (oos_need_checkpoint){best->listed->id, best->plan.weights.loaded_bytes, best->fix};

@@ -180,7 +180,7 @@ const char *const *oos_serve_with_model(oos_arena *arena, const char *const *wor
     const oos_serve_words *read = &serve->words;
     size_t const own = read->count - read->from_config, entry = word_count > own ? word_count - own : 0;
     const char **list = OOS_NEW_ARRAY(arena, const char *, word_count + 1);
-    if (!list || !serve->model) return NULL;
+    if (!list || !serve->model || !*serve->model) return NULL;
     memcpy(list, words, word_count * sizeof *list);
     for (size_t i = 0; i < word_count; i++) {
         const char *at = model_in(words[i], serve->model);
