@@ -4,7 +4,8 @@
 A fix of a vLLM record must name flags of data/engines/vllm/flags.json (or variables of env.json) that exist in every version the
 record is about (versions.introduced up to versions.fixed), or say from when (`since`) and until when (`until`) it can be used; explain
 leaves out what the logged version does not have. Every record names the causes it explains, and nothing that helps stands among what
-does not: neither the flag in the same direction, nor what the flag does. Standard library only."""
+does not: neither the flag in the same direction, nor what the flag does. The trade-off of a lever is worded as in its ladder
+(levers.json). Standard library only."""
 import glob
 import json
 import os
@@ -81,13 +82,36 @@ def contradictions(record):
         yield "'%s' helps, and '%s' does not" % (one, other)
 
 
+VALUE_DECIDES = ("--compilation-config", "--limit-mm-per-prompt", "--kv-cache-memory-bytes")  # what is lost depends on the value
+
+
+def ladder(data, engine):
+    """Flag -> the trade-offs that the ladder of the engine has for it."""
+    found = {}
+    for lever in json.load(open(os.path.join(data, "engines", engine, "levers.json"), encoding="utf-8"))["levers"]:
+        found.setdefault(lever.get("flag"), []).append((lever["move"], lever["cost"]))
+    return found
+
+
+def other_words(record, ladders):
+    engine = record["versions"]["engine"]
+    for fix in record["fixes"]:
+        flag = fix["change"][0].split()[-1]
+        word = fix["change"][-1]
+        other_way = "lower" if word in ("higher", "0.95") else "raise" if word in ("lower", "0.85") else None
+        known = [cost for move, cost in ladders["sglang" if engine == "sglang" else "vllm"].get(flag, []) if move != other_way]
+        if "cost" in fix and known and flag not in VALUE_DECIDES and fix["cost"] not in known:
+            yield "%s: the ladder words this trade-off otherwise: %s" % (flag, fix["cost"]["en"])
+
+
 def main():
     data = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
     found, versions = spans(data)
+    ladders = {engine: ladder(data, engine) for engine in ("vllm", "sglang")}
     bad = checked = 0
     for path in sorted(glob.glob(os.path.join(data, "kb", "**", "*.json"), recursive=True)):
         record = json.load(open(path, encoding="utf-8"))
-        for wrong in contradictions(record):
+        for wrong in [*contradictions(record), *other_words(record, ladders)]:
             bad += 1
             print("%s: %s" % (record["id"], wrong))
         if record["versions"]["engine"] != "vllm":
