@@ -40,7 +40,6 @@ void oos_line_read(oos_line_reader *reader, oos_view line,
                    void (*on_signal)(void *context, const oos_signal *signal, const oos_match *match),
                    void *context)
 {
-    const oos_signals *s = &reader->signals;
     oos_signal_set found = {0};
     oos_hit hits[HITS];
     size_t count = 0;
@@ -48,6 +47,7 @@ void oos_line_read(oos_line_reader *reader, oos_view line,
     if (!reader || !line.len || oos_literal_scan_restart(reader->scan, NULL) != OOMSIGHT_OK ||
         oos_literal_scan_feed(reader->scan, line, hits, HITS, &count, &cut, NULL) != OOMSIGHT_OK)
         return;
+    const oos_signals *s = &reader->signals;
     for (size_t i = 0; i < count; i++)
         for (uint32_t o = s->first[hits[i].literal]; o < s->first[hits[i].literal + 1]; o++)
             oos_set_add(&found, s->owners[o]);

@@ -19,7 +19,7 @@ static bool has_flags(const sglang_search *s, oos_version version)
 static bool starts_with(sglang_search *s, oos_version version, oos_plan *ret_plan)
 {
     const oos_setup *setup = s->plan->setup;
-    sglang_rules rules;
+    sglang_rules rules = {0};
     oos_start start = *s->start;
     bool beyond;
     start.version = version;
