@@ -42,7 +42,7 @@ static const char *quantization(oos_arena *arena, const oos_start *start, const 
 }
 
 /* get_min_capability() of a method, and of the schemes of compressed-tensors: FP8 without kernels of its own runs by Marlin, NVFP4 of
- * ModelOpt too; equal in 0.5.18 and in the sources of 0.5.23. 0: not known here. */
+ * ModelOpt too; equal in 0.5.18 and 0.5.23. 0: not known here. */
 static unsigned least_capability(oos_quant_kind kind, bool schemes, bool modelopt)
 {
     switch (kind) {
