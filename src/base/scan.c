@@ -8,6 +8,7 @@ enum { DEPTH_MAX = 256 };
 
 oos_scan oos_scan_begin(oos_view text)
 {
+    if (!text.ptr) text = oos_view_of("");
     return (oos_scan){.at = text.ptr, .end = text.ptr + text.len, .start = text.ptr};
 }
 
