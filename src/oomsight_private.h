@@ -115,8 +115,9 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_check(const oomsight_data *data,
 
 /* Which flag for which phase: what helps and what has no effect, of every phase (`phase` NULL) and every engine (`engine` NULL). */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_phases(const oomsight_data *data, const char *phase,
-                                                       const char *engine, const oomsight_render_params *params,
-                                                       char **ret_text, oomsight_error *reterr);
+                                                       const char *engine,
+                                                       const oomsight_render_params *params, char **ret_text,
+                                                       oomsight_error *reterr);
 
 /* ---- logs that grow -------------------------------------------------------------------------------------------------- */
 

@@ -33,12 +33,10 @@ static bool read_part(oos_scan *scan, oos_view key, entry *ret_entry)
         const char *key;
         oos_scan_kind kind;
         oos_view *value;
-    } parts[] = {{"like", OOS_SCAN_STRING, &ret_entry->like},
-                 {"of", OOS_SCAN_STRING, &ret_entry->of},
-                 {"config", OOS_SCAN_OBJECT, &ret_entry->config},
-                 {"quant", OOS_SCAN_OBJECT, &ret_entry->quant},
-                 {"change", OOS_SCAN_OBJECT, &ret_entry->change},
-                 {"from", OOS_SCAN_OBJECT, &ret_entry->from}};
+    } parts[] = {
+        {"like", OOS_SCAN_STRING, &ret_entry->like},     {"of", OOS_SCAN_STRING, &ret_entry->of},
+        {"config", OOS_SCAN_OBJECT, &ret_entry->config}, {"quant", OOS_SCAN_OBJECT, &ret_entry->quant},
+        {"change", OOS_SCAN_OBJECT, &ret_entry->change}, {"from", OOS_SCAN_OBJECT, &ret_entry->from}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!oos_view_is(key, parts[i].key)) continue;
         if (oos_scan_peek(scan) != parts[i].kind || parts[i].value->len) return false;

@@ -53,7 +53,8 @@ static bool likely(const oos_trial *t)
 static bool find_checkpoint(oos_search *s, oos_needs *needs)
 {
     const oos_setup *setup = s->plan->setup;
-    if (setup->model->common || setup->draft || setup->model->quant_unknown || oos_model_in_four_bits(setup->model))
+    if (setup->model->common || setup->draft || setup->model->quant_unknown ||
+        oos_model_in_four_bits(setup->model))
         return true;
     const oos_model *packed = in_four_bits(s->arena, setup->model);
     if (!packed) return false;
