@@ -20,5 +20,7 @@ answers --gpu 4090x4 -- sglang serve $moe
 answers --gpu 4090 -- sglang serve $moe
 echo "weights that fit where nobody can tell whether it starts"
 answers --gpu l4 -- sglang serve Qwen/Qwen3.5-35B-A3B
+echo "weights that this GPU has no kernels for"
+answers --gpu a100 -- sglang serve nvidia/Llama-3.1-70B-Instruct-FP8
 echo "every GPU"
 "$OOMSIGHT" plan --offline --gpu all --engine sglang=0.5.23 -- sglang serve Qwen/Qwen3-14B | head -n 5

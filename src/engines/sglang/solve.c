@@ -93,14 +93,16 @@ static bool find(sglang_search *s, oos_plan *plan)
     return (s->count && !eager) || sglang_needs_find(s, &plan->needs);
 }
 
-/* A context length above the model's own is refused, and the model's own is not: then what that takes. */
+/* A context length above the model's own is refused, and the model's own is not: then what that takes. What this GPU has no kernels for
+ * may start on another. */
 static bool mend(sglang_search *s, oos_plan *plan)
 {
     uint64_t const own = s->start->model->stated_length;
     oos_plan *mended = OOS_NEW(s->arena, oos_plan);
     if (!mended) return false;
-    if (s->start->serve->refusal.sentence || !s->request.context.known || s->request.context.value <= own)
-        return true;
+    if (s->start->serve->refusal.sentence) return true;
+    if (!s->request.context.known || s->request.context.value <= own)
+        return sglang_needs_find(s, &plan->needs);
     s->mended = s->request.context = oos_u64_of(own);
     if (sglang_plan(s->arena, s->start, s->rules, &s->request, mended, NULL) != OOMSIGHT_OK ||
         mended->refusal.sentence || mended->verdict == OOMSIGHT_VERDICT_UNKNOWN)

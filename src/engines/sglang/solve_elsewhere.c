@@ -132,7 +132,7 @@ bool sglang_needs_find(sglang_search *s, const oos_needs **ret_needs)
     if (!s->gpus || s->request.dp > 1) return true; /* replicas are not divided anew */
     s->unknown_too = true;
     oos_elsewhere_needs(&e, needs);
-    needs->no_device = !needs->gpu_count && s->start->model->heads % 16 == 0;
+    needs->no_device = !needs->gpu_count && !s->plan->refusal.sentence && s->start->model->heads % 16 == 0;
     if (needs->gpu_count || needs->no_device) *ret_needs = needs;
     return true;
 }
