@@ -181,9 +181,12 @@ def suggested():
 
 def levers():
     found = rows("levers")
-    return "%d levers: what one frees is within 5 %% or 1 MiB of the plan in %d. Not in: %s." % (
-        len(found), sum(r["equal"] == "yes" for r in found),
-        "; ".join("%s of %s, %s MiB for %s planned" % (r["lever"], r["engine"], r["frees_mib"], r["planned_mib"] or "none") for r in found if r["equal"] == "no"))
+    lines = []
+    for engine in sorted({r["engine"] + " " + r["release"] for r in found}):
+        own = [r for r in found if r["engine"] + " " + r["release"] == engine]
+        lines.append([engine, len(own), sum(r["equal"] == "yes" for r in own),
+                      "; ".join("%s %s for %s" % (r["lever"], r["frees_mib"] or "no start", r["planned_mib"] or "none") for r in own if r["equal"] != "yes")])
+    return table(["engine", "levers", "within 5 % or 1 MiB of the plan", "others: MiB that one frees, and planned"], lines)
 
 
 def survey():
