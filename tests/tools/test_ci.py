@@ -104,9 +104,9 @@ class Ci(unittest.TestCase):
         self.assertRegex(read(".ci/run"), r"(?m)^\s*step \w+ tools/mutants\.py --part 0\.1 --seed \"\$seed\"$")
         self.assertRegex(read("Makefile"), r"(?m)^mutants:.*\n\t@tools/mutants\.py$")
 
-    def test_fuzz_targets_search_by_a_seed_of_the_tree(self):
+    def test_fuzz_targets_search_by_a_seed_of_the_sources(self):
         text = read(".ci/run")
-        self.assertRegex(text, r"(?m)^seed=.*git rev-parse 'HEAD\^\{tree\}'")
+        self.assertRegex(text, r"(?m)^seed=.*git rev-parse HEAD:src")
         self.assertIn("FUZZ_SEED=${FUZZ_SEED:-$seed}", text)
         seconds = int(re.search(r"FUZZ_SECONDS=\$\{FUZZ_SECONDS:-(\d+)\}", text).group(1))
         self.assertGreaterEqual(seconds, 10)
