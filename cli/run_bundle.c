@@ -38,12 +38,13 @@ static const char *place_of_bundles(void)
 static bool folder_make(char *ret_path, size_t capacity)
 {
     char stamp[32];
-    time_t const now = time(NULL);
+    struct timespec now;
     struct tm utc;
-    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", gmtime_r(&now, &utc));
+    clock_gettime(CLOCK_REALTIME, &now);
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", gmtime_r(&now.tv_sec, &utc));
     mkdir(place_of_bundles(), 0700);
-    int const len =
-        snprintf(ret_path, capacity, "%s/%s%s-%d-XXXXXX", place_of_bundles(), prefix, stamp, (int)getpid());
+    int const len = snprintf(ret_path, capacity, "%s/%s%s.%06ld-%d-XXXXXX", place_of_bundles(), prefix, stamp,
+                             now.tv_nsec / 1000, (int)getpid());
     return len > 0 && (size_t)len < capacity && mkdtemp(ret_path) != NULL;
 }
 
@@ -73,7 +74,7 @@ static void bundle_remove(int place, const char *name)
     unlinkat(place, name, AT_REMOVEDIR);
 }
 
-/* Their names begin with the time. */
+/* Their names begin with the time, to the microsecond: the last of one second must not go as the oldest. */
 static void rotate(void)
 {
     struct dirent **found = NULL;
