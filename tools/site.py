@@ -32,10 +32,10 @@ def write(folder, path, text):
 
 
 def first_page(folder):
-    """The README: links into docs/ lose the folder, those to other files of the repository are text."""
-    os.remove(os.path.join(folder, "README.md"))
+    """The README: links into docs/ lose the folder, those to other files of the repository are text. The list of pages is one of them."""
+    os.rename(os.path.join(folder, "README.md"), os.path.join(folder, "contents.md"))
     text = re.sub(r"\[([^]]*)\]\((?!docs/|https?:|#)[^)]*\)", r"\1", read("README.md"))
-    write(folder, "index.md", text.replace("](docs/", "]("))
+    write(folder, "index.md", text.replace("](docs/README.md)", "](contents.md)").replace("](docs/", "]("))
 
 
 def change_of(advice):
