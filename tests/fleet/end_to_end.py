@@ -17,6 +17,7 @@ import parts
 import sinks
 
 ENGINES = 40
+BUDGET = b"DEBUG [gpu_worker.py:1] Initial free memory: 78.4 GiB; Requested memory: 0.9 (util), 71.26 GiB"
 VERSIONS = ["0.11.0", "0.19.1", "0.20.2"]
 ATTACK = (b"INFO '); DROP TABLE oomsight.incident; -- \" \\ $$ $(touch ATTACKED) `touch ATTACKED` %s%n {{.}} ${x} <script> "
           b"\x00 \xff\xfe \xed\xa0\x80 \xf0\x9f\x92\xa5 \x1b[31m two\nlines\r end")
@@ -56,7 +57,7 @@ def engine_logs():
     logs = {}
     for number in range(ENGINES):
         lines = [b"INFO [api_server.py:1] vLLM API server version %s" % rng.choice(VERSIONS).encode()]
-        lines += texts[number * len(texts) // ENGINES]
+        lines += [BUDGET] * (number % 5 == 1) + texts[number * len(texts) // ENGINES]
         if number % 5 == 0:
             lines = [lines[0], ATTACK, b'  File "/usr/lib/vllm/v1/worker/gpu_worker.py", line 381, in load_model', OOM + ATTACK]
         logs[f"node-{number % 4}", f"vllm-{number}"] = lines
