@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Each rule of tools/check_layers.py fails on a copy of the tree in which it was broken (headers and Python alone, for speed)."""
-import json
+"""Each rule of tools/check_layers.py and tools/ratchets.py fails on a copy of the tree in which it was broken (headers and Python alone, for speed)."""
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import check_layers  # noqa: E402
+import ratchets  # noqa: E402
 
 
 class Layers(unittest.TestCase):
@@ -20,21 +20,22 @@ class Layers(unittest.TestCase):
         cls.root = os.path.join(cls.held.name, "tree")
         for part in ("src", "cli", "bindings", "shim"):
             shutil.copytree(os.path.join(ROOT, part), os.path.join(cls.root, part), ignore=shutil.ignore_patterns("__pycache__", "*.c"))
-        os.makedirs(os.path.join(cls.root, "tools"))
-        os.makedirs(os.path.join(cls.root, "data/engines/vllm"))
-        shutil.copy(os.path.join(ROOT, "data/engines/vllm/architectures.json"), os.path.join(cls.root, "data/engines/vllm"))
-        with open(os.path.join(cls.root, "tools/ratchets.json"), "w", encoding="utf-8") as f:
-            json.dump({what: count for what, (count, _) in check_layers.counts(cls.root).items()}, f)
+        for part in ("data/engines", "tests/rules"):
+            shutil.copytree(os.path.join(ROOT, part), os.path.join(cls.root, part))
+        shutil.copy(os.path.join(ROOT, "data/constants.json"), os.path.join(cls.root, "data"))
+        os.makedirs(os.path.join(cls.root, "docs/contributing"))
+        rows = [(what, ratchets.shown(count)) for what, (count, _) in ratchets.counts(cls.root).items()]
+        cls.page = os.path.join(cls.root, ratchets.PAGE)
+        with open(cls.page, "w", encoding="utf-8") as f:
+            f.write("# A page\n\n%s\n%s%s%s\n\nWords behind it.\n" % (ratchets.BEGIN, ratchets.HEAD, "".join("| %s | %s | %s | |\n" % (w, n, n) for w, n in rows), ratchets.END))
 
     @classmethod
     def tearDownClass(cls):
         cls.held.cleanup()
 
-    def run_check(self, *words):
-        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/check_layers.py"), self.root, *words], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, check=False)
-        self.assertEqual(done.stderr, "")
-        return done.returncode, done.stdout
+    def run_check(self):
+        bad = check_layers.problems(self.root)
+        return 1 if bad else 0, "\n".join(bad)
 
     def planted(self, path, text, words):
         """The check fails with these words while `text` stands at the end of `path`."""
@@ -57,8 +58,18 @@ class Layers(unittest.TestCase):
         self.assertEqual(code, 1, out)
         self.assertIn(words, out)
 
-    def test_the_copy_itself_passes(self):
-        self.assertEqual(self.run_check()[0], 0)
+    def test_the_copy_itself_passes_and_what_was_planted_is_told(self):
+        tool = [sys.executable, os.path.join(ROOT, "tools/check_layers.py"), self.root]
+        self.assertEqual(subprocess.run(tool, stdout=subprocess.PIPE, check=False).returncode, 0)
+        path = os.path.join(self.root, "src/base/planted.c")
+        try:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('#include "plan/plan.h"\n')
+            done = subprocess.run(tool, stdout=subprocess.PIPE, universal_newlines=True, check=False)
+        finally:
+            os.remove(path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("src/base may not include plan/plan.h", done.stdout)
 
     def test_an_include_against_the_arrows_fails(self):
         self.planted("src/base/planted.c", '#include "plan/plan.h"\n', "src/base may not include plan/plan.h")
@@ -73,7 +84,6 @@ class Layers(unittest.TestCase):
 
     def test_a_picture_that_is_not_the_codes_fails(self):
         draw = [sys.executable, os.path.join(ROOT, "tools/draw_layers.py"), self.root]
-        os.makedirs(os.path.join(self.root, "docs/contributing"), exist_ok=True)
         subprocess.run(draw + ["--write"], check=True)
         self.assertEqual(subprocess.run(draw, stdout=subprocess.DEVNULL, check=False).returncode, 0)
         path = os.path.join(self.root, "src/base/planted.h")
@@ -121,62 +131,137 @@ class Layers(unittest.TestCase):
             self.planted("src/api/planted.c", "f(%s);\n" % place, "engine lines in src: ")
 
     def test_an_engine_in_a_comment_passes(self):
-        path = os.path.join(self.root, "src/api/planted.c")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("/* as vLLM does */\n")
-        self.assertEqual(self.run_check()[0], 0)
-        os.remove(path)
+        self.unharmed("src/api/planted.c", "/* as vLLM does */\n", "engine lines in src: ")
 
     def test_a_model_named_in_a_literal_fails(self):
         for literal in ("qwen3_next", "Qwen3ForCausalLM", "Gemma4", "gpt_oss", "deepseek_v3", "DeepseekV32"):
             self.planted("src/plan/planted.c", 'if (!strncmp(name, "%s", 4)) return 1;\n' % literal, "model names: ")
 
     def test_code_without_assertions_fails(self):
-        self.planted("src/plan/planted.h", "int x;\n" * 20000, "assertions per thousand lines in src: ")
+        self.planted("src/plan/planted.h", "int x;\n" * 20000, "assertions per thousand lines of src, at least: ")
 
     def test_an_assertion_that_was_taken_out_is_missed(self):
         path = os.path.join(self.root, "src/trace/snapshot.h")
         with open(path, encoding="utf-8") as f:
             was = f.read()
         self.assertIn("_Static_assert(", was)
-        before = check_layers.assertions(self.root)[1]
+        before = ratchets.assertions(self.root)[1]
         with open(path, "w", encoding="utf-8") as f:
             f.write(was.replace("_Static_assert(", "/* _Static_assert( */ ("))
-        after = check_layers.assertions(self.root)[1]
+        after = ratchets.assertions(self.root)[1]
         with open(path, "w", encoding="utf-8") as f:
             f.write(was)
         self.assertEqual(int(after.split()[0]), int(before.split()[0]) - 1)
 
-    def test_a_ratchet_that_was_taken_out_fails(self):
-        path = os.path.join(self.root, "tools/ratchets.json")
-        with open(path, encoding="utf-8") as f:
-            was = f.read()
-        less = json.loads(was)
-        del less["model names"]
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(less, f)
-        code, out = self.run_check()
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(was)
-        self.assertEqual(code, 1)
-        self.assertIn("allows none", out)
+    def test_a_model_class_in_a_reader_of_models_fails(self):
+        self.planted("src/model/planted.c", 'if (!strcmp(name, "Qwen3ForCausalLM")) return 1;\n', "model classes in src/model and src/facts: ")
+        self.planted("src/facts/planted.def", 'X("GptOssForCausalLM")\n', "model classes in src/model and src/facts: ")
 
-    def test_write_lowers_and_never_raises(self):
-        path = os.path.join(self.root, "tools/ratchets.json")
+    def test_a_model_named_in_the_command_fails(self):
+        self.planted("cli/planted.c", 'return strcmp(name, "qwen3_next");\n', "model names: ")
+
+    def test_an_engine_that_knows_another_fails(self):
+        for path, header in (("src/engines/vllm/kv/planted.h", "sglang/sglang.h"), ("src/engines/sglang/planted.c", "vllm/plan.h")):
+            self.planted(path, '#include "engines/%s"\n' % header, "includes from one engine into another: ")
+        self.unharmed("src/engines/vllm/planted.c", '#include "engines/vllm/vllm.h"\n#include "engines/engine.h"\n', "includes from one engine into another: ")
+
+    def test_a_flag_of_an_engine_outside_of_it_fails(self):
+        for text in ('"--mem-fraction-static"', '"--max-num-seqs"', '"-tp"', '"lower --max-model-len first"', "'\"', \"--page-size\""):
+            self.planted("src/explain/planted.c", "f(%s);\n" % text, "engine flags in strings outside src/engines: ")
+        for text in ('f("--no-flag-of-anybody");', '/* "--max-num-seqs" */', 'f("http://host/*"); /* --page-size */', "// \"--max-num-seqs\""):
+            self.unharmed("src/explain/planted.c", text + "\n", "engine flags in strings outside src/engines: ")
+
+    def test_a_header_a_function_and_a_line_more_fail(self):
+        self.planted("src/base/planted.h", "int x;\n", "headers in src: ")
+        self.planted("src/base/planted.c", "int x;\n", "lines of src/base: ")
+        self.planted("src/engines/sglang/planted.c", "int x;\n", "lines of src/engines/sglang: ")
+        self.planted("src/engines/sglang/planted.c", "int x;\n", "lines of src: ")
+        self.planted("src/base/planted.c", "static int f(void)\n{\n    return 1;\n}\n\n" * 2000, "functions per thousand lines of src: ")
+
+    def test_rules_without_a_source_and_constants_of_few_fail(self):
+        self.planted("tests/rules/vllm.tsv", "planted\t0.8.0\t0.9.0\t1\tunverified\n", "unverified rules of vllm: ")
+        self.planted("src/sizes/planted.c", "return 5 * OOS_MIB;\n", "bytes written as numbers in engines and sizes: ")
+        path = os.path.join(self.root, "data/constants.json")
         with open(path, encoding="utf-8") as f:
             was = f.read()
-        given = json.loads(was)
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(dict(given, **{"model names": given["model names"] + 5, "engine lines in cli": given["engine lines in cli"] - 1,
-                                     check_layers.ASSERTIONS: 0}), f)
-        self.assertEqual(self.run_check("--write")[0], 1)
-        with open(path, encoding="utf-8") as f:
-            now = json.load(f)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(was)
-        self.assertEqual(now["model names"], given["model names"])
-        self.assertEqual(now[check_layers.ASSERTIONS], given[check_layers.ASSERTIONS])
-        self.assertEqual(now["engine lines in cli"], given["engine lines in cli"] - 1)
+        try:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(was.replace('"constants": [', '"constants": [{"id": "planted", "meaning": "a term", "unit": "MiB", "rows": [{"value": 2, "low": 1, "high": 3, "starts": 1, '
+                                    '"sources": 1, "of": "one start"}]},', 1))
+            self.assertIn("fitted constants with few sources: ", self.run_check()[1])
+        finally:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(was)
+
+    def unharmed(self, path, text, words):
+        """The check says nothing of this with `text` in a file of its own at `path`."""
+        path = os.path.join(self.root, path)
+        try:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            self.assertNotIn(words, self.run_check()[1])
+        finally:
+            os.remove(path)
+
+    def table(self, change, *words):
+        """(code and output of the check, rows then) with the text of the page changed and, with words, the tool run on it."""
+        with open(self.page, encoding="utf-8") as f:
+            was = f.read()
+        try:
+            with open(self.page, "w", encoding="utf-8") as f:
+                f.write(change(was))
+            if words:
+                subprocess.run([sys.executable, os.path.join(ROOT, "tools/ratchets.py"), self.root, *words], stdout=subprocess.DEVNULL, check=True)
+            checked = self.run_check()
+            with open(self.page, encoding="utf-8") as f:
+                return checked, f.read()
+        finally:
+            with open(self.page, "w", encoding="utf-8") as f:
+                f.write(was)
+
+    def test_a_limit_that_was_taken_out_fails(self):
+        (code, out), _ = self.table(lambda page: page.replace("| model names | 0 | 0 | |\n", ""))
+        self.assertEqual(code, 1)
+        self.assertIn("model names: 0, and docs/contributing/architecture.md has no limit for it", out)
+
+    def test_a_table_that_is_gone_or_broken_fails(self):
+        for change in (lambda page: "", lambda page: page.replace(ratchets.END, ""), lambda page: page.replace("| model names | 0 | 0 | |", "| model names | 0 |")):
+            (code, out), _ = self.table(change)
+            self.assertEqual(code, 1)
+            self.assertIn("table of limits", out)
+
+    def test_a_number_that_is_not_todays_fails_until_it_is_written(self):
+        now = ratchets.shown(ratchets.counts(self.root)["headers in src"][0])
+
+        def stale(page):
+            self.assertIn("| headers in src | %s | %s | |" % (now, now), page)
+            return page.replace("| headers in src | %s | %s | |" % (now, now), "| headers in src | 999 | 1,999 | for good |")
+        (code, out), _ = self.table(stale)
+        self.assertEqual(code, 1)
+        self.assertIn("headers in src: %s, and docs/contributing/architecture.md shows 999" % now, out)
+        (code, out), page = self.table(stale, "--write")
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn("| headers in src | %s | %s | for good |" % (now, now), page)
+        self.assertTrue(page.endswith("\n\nWords behind it.\n"))
+
+    def test_room_that_was_given_by_hand_is_kept_until_written(self):
+        now = ratchets.shown(ratchets.counts(self.root)["headers in src"][0])
+        self.assertEqual(self.table(lambda page: page.replace("| headers in src | %s | %s | |" % (now, now), "| headers in src | %s | 1,999 | a reader |" % now))[0][0], 0)
+
+    def test_write_never_raises_and_adds_no_row(self):
+        now = {what: ratchets.shown(count) for what, (count, _) in ratchets.counts(self.root).items()}
+
+        def tight(page):
+            for what, limit in (("headers in src", "1"), (ratchets.ASSERTIONS, "99.0")):
+                page = page.replace("| %s | %s | %s | |" % (what, now[what], now[what]), "| %s | %s | %s | |" % (what, now[what], limit))
+            return page.replace("| model names | 0 | 0 | |\n", "| lines of src/gone | 1 | 1 | |\n")
+        (code, out), page = self.table(tight, "--write")
+        self.assertEqual(code, 1)
+        self.assertIn("headers in src: %s, at most 1 (" % now["headers in src"], out)
+        self.assertIn("%s: %s, at least 99.0 (" % (ratchets.ASSERTIONS, now[ratchets.ASSERTIONS]), out)
+        self.assertIn("model names: 0, and ", out)
+        self.assertIn("| headers in src | %s | 1 |" % now["headers in src"], page)
+        self.assertNotIn("src/gone", page)
 
 
 if __name__ == "__main__":
