@@ -208,7 +208,7 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
     list l = {.arena = arena, .texts = OOS_NEW_ARRAY(arena, const char *, DOUBTS_MAX)};
     if (!l.texts) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the doubts");
     by_torch(&l, facts, plan);
-    bool const by_build = l.count > 0;
+    size_t const of_build = l.count;
     by_host_memory(&l, plan);
     by_host_cache(&l, facts->serve, plan);
     by_unified(&l, plan);
@@ -217,15 +217,17 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
     size_t const of_values = l.count;
     by_flags(&l, facts->serve);
     by_variables(&l, facts->env);
+    size_t const before = l.count;
     by_release(&l, facts);
+    plan->release_doubts = of_build + l.count - before;
     by_support(&l, plan);
     plan->unseen = not_seen(plan);
     if (plan->unseen) add(&l, plan->unseen);
     if (l.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the doubts");
     plan->doubts = l.texts;
     plan->doubt_count = l.count;
-    plan->lasting_doubts = l.count - of_values + (by_build ? 1 : 0);
-    oos_assert(plan->lasting_doubts <= plan->doubt_count);
+    plan->lasting_doubts = l.count - of_values + of_build;
+    oos_assert(plan->release_doubts <= plan->lasting_doubts && plan->lasting_doubts <= plan->doubt_count);
     return OOMSIGHT_OK;
 }
 
@@ -249,13 +251,14 @@ static double changed(const oos_fix *fix, const char *flag, double own)
     return own;
 }
 
-/* Of the doubts of a plan those of values may go with a change, and a change may bring one. */
+/* Of the doubts of a plan those of values may go with a change, those of a release with another one, and a change may bring one. */
 static bool doubted(const oos_plan *plan, const oos_fix *fix)
 {
     const oos_doubtful *doubtful = &plan->doubtful;
     bool const drafts = doubtful->drafter_unknown && !(fix->without && strstr(fix->without, "--spec"));
-    return plan->lasting_doubts > 0 || drafts ||
-           too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
+    bool const lasting = fix->release ? fix->unmeasured || plan->lasting_doubts > plan->release_doubts
+                                      : plan->lasting_doubts > 0;
+    return lasting || drafts || too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
            !host_enough(plan, offloaded(plan, changed(fix, doubtful->offload_flag, doubtful->offload_gib)));
 }
 

@@ -41,6 +41,7 @@ typedef struct oos_fix {
     const char *keeps, *gives_up;
     oos_rung rung;       /* of what it gives up, the dearest */
     const char *release; /* of the engine that the command starts with; NULL: the one that was planned */
+    bool unmeasured;     /* ... and no start of that one was measured */
     const char *name;    /* "least_change", ...; NULL: no answer */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
     uint64_t requests, request_tokens;      /* of an answer: how many at once, of that length */
@@ -214,6 +215,7 @@ typedef struct oos_plan {
     size_t choice_count;
     const char *const *doubts;          /* why a start that fits is not certain (plan/doubt.h) */
     size_t doubt_count, lasting_doubts; /* the second: of them, those that no change of a value takes away */
+    size_t release_doubts;              /* ... and of those, the ones that another release takes away */
     const char *unseen;         /* one of them: a combination that no measured start had; NULL: none */
     bool no_code;               /* ... no PyTorch of the release has code for the GPU */
     bool host_short;            /* ... the host has too little memory for what is offloaded */

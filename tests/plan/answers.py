@@ -14,7 +14,6 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIXTURES = os.path.join(ROOT, "tests", "fixtures", "models")
-BESIDE = os.path.join(os.path.dirname(ROOT), "shared", "golden", "models")
 GPUS = ["4090", "3090", "5090", "l4", "a100", "h100", "l40s", "t4", "a10", "rtx4060ti", "h200", "a100-40gb"]
 VERSIONS = ["0.32.0", "0.32.0", "0.28.0", "0.24.0", "0.19.1", "0.14.0", "0.11.0"]
 RUNGS = {"--kv-cache-dtype": "c"}  # of levers that nobody gave; the others are on the second
@@ -120,13 +119,13 @@ def main():
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no further point after that")
+    parser.add_argument("--models", default=FIXTURES, help="a folder of model folders")
     args = parser.parse_args()
     os.environ["OOMSIGHT_LIBRARY"] = os.path.abspath(args.library)
     sys.path.insert(0, os.path.join(ROOT, "bindings", "python"))
     import oomsight
     rng = random.Random(args.seed)
-    folder = BESIDE if os.path.isdir(BESIDE) else FIXTURES
-    models = sorted(os.path.join(folder, name) for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name, "config.json")))
+    models = sorted(os.path.join(args.models, name) for name in os.listdir(args.models) if os.path.isfile(os.path.join(args.models, name, "config.json")))
     judge, seen, tries, end = Judge(oomsight, rng), [], 0, time.time() + args.seconds
     while len(seen) < args.count and tries < args.count * 20 and time.time() < end:
         tries += 1

@@ -19,7 +19,6 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIXTURES = os.path.join(ROOT, "tests", "fixtures", "models")
-BESIDE = os.path.join(os.path.dirname(ROOT), "shared", "golden", "models")
 STARTS = {"fits": 3, "tight": 2, "unknown": 1, "refused": 0, "fails": 0}
 
 # flag: how often it is given, and its values ([]: a switch)
@@ -334,7 +333,7 @@ def main():
     sys.dont_write_bytecode = True
     import oomsight
 
-    folders = [FIXTURES] + [options.models or BESIDE] * os.path.isdir(options.models or BESIDE)
+    folders = [FIXTURES] + [options.models] * bool(options.models)
     models = sorted(os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
                     if os.path.isfile(os.path.join(folder, name, "config.json")))
     known = json.loads(subprocess.check_output([options.binary, "gpus", "--json"]))["gpus"]

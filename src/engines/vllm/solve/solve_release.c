@@ -75,6 +75,7 @@ bool oos_release_find(oos_search *s)
     if (!oos_trial_offer(s, &t)) return false;
     oos_fix *fix = &s->fixes[s->count - 1];
     fix->release = oos_arena_copy(s->arena, oos_view_of(word));
+    fix->unmeasured = !oos_rule_book_measured(s->facts->rules, version);
     fix->name = "least_change";
     fix->certain_length = fix->likely_length = s->plan->setup->max_model_len;
     return fix->release;
