@@ -120,11 +120,12 @@ def test_a_program_that(engine, monkeypatch, tmp_path, what):
     monkeypatch.setattr(engine.ask, "SECONDS", 0.3)
     start = time.monotonic()
     as_without(engine)
-    assert time.monotonic() - start < 10
-    time.sleep(0.05)
+    assert time.monotonic() - start < 100  # it would hang for 600
     here = os.path.realpath(tmp_path)
-    left = [pid for pid in os.listdir("/proc") if pid.isdigit() and here in cmdline(pid)]
-    assert not left  # killed, with what it started
+    left = lambda: [pid for pid in os.listdir("/proc") if pid.isdigit() and here in cmdline(pid)]
+    while left() and time.monotonic() - start < 100:
+        time.sleep(0.05)
+    assert not left()  # killed, with what it started
 
 
 def cmdline(pid):
@@ -201,10 +202,10 @@ def test_a_link_in_the_place_of_a_file_is_left_alone(engine, tmp_path):
 
 def test_a_disk_that_does_not_answer_is_left_behind(engine, monkeypatch, caplog):
     monkeypatch.setattr(engine.bundle, "SECONDS", 0.3)
-    monkeypatch.setattr(engine.bundle, "new_folder", lambda: time.sleep(30))
+    monkeypatch.setattr(engine.bundle, "new_folder", lambda: time.sleep(300))
     start = time.monotonic()
     as_without(engine)
-    assert time.monotonic() - start < 10 and "not done within" in caplog.text
+    assert time.monotonic() - start < 100 and "not done within" in caplog.text
 
 
 @pytest.mark.parametrize("name, value", [

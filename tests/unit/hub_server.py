@@ -129,7 +129,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if model == "org/cut-weights" and name == "model.safetensors":
             return self.send(206, body[:50], [("Content-Range", "bytes 0-131071/%d" % len(body))], length=131072)
         if model == "org/slow":
-            time.sleep(6)
+            time.sleep(60)
             return self.send(200, body)
         if model == "org/endless":
             return self.endless()
@@ -145,7 +145,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "1000000")
         self.end_headers()
         try:
-            for _ in range(150):
+            for _ in range(1500):
                 self.wfile.write(b" ")
                 self.wfile.flush()
                 time.sleep(0.2)

@@ -300,7 +300,7 @@ static void the_headers_of_a_large_model_are_read_in_sixty_milliseconds(void **s
         oos_arena_free(own);
     }
     print_message("%d tensors: %.1f ms\n", TENSORS, best);
-    assert_true(OOS_SANITIZED || best < 60);
+    assert_true(!clocks_decide() || best < 60);
     free(index);
     free(header);
 }

@@ -4,8 +4,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -20,5 +22,11 @@
 #ifndef OOS_SANITIZED
 #define OOS_SANITIZED 0
 #endif
+
+/* Clocks decide where .ci/nightly asks for it: the gate must say the same on a machine that is busy. */
+static inline bool clocks_decide(void)
+{
+    return !OOS_SANITIZED && getenv("OOMSIGHT_CLOCKS");
+}
 
 #endif

@@ -99,5 +99,5 @@ class Browser:
             self.call("Browser.close")
         except (RuntimeError, OSError):
             pass
-        self.child.wait(timeout=20)
+        self.child.wait(timeout=200)
         shutil.rmtree(self.profile, ignore_errors=True)
