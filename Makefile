@@ -1,6 +1,6 @@
 # Short words in front of Meson. `make help` lists them.
 B ?= build
-.PHONY: release app equal space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
+.PHONY: gate gate-times nightly release app equal space wheel-arm wheels try-wheels package-arm all sabotage fleet matrix-oracle pipelines site package wheel python root seeds oracle-full agreement check asan fuzz coverage mutants golden oracle bench fmt tidy layers install clean help
 
 all: $(B)/build.ninja   ## build
 	@ninja -C $(B) -j2
@@ -17,6 +17,12 @@ fuzz:                   ## fuzz one target: make fuzz T=config RUNS=100000
 	@ninja -C build-fuzz -j2 && tools/fuzz.sh build-fuzz $(T) $(RUNS)
 coverage:               ## which lines tests and corpora reach, by folder (clang, llvm)
 	@tools/coverage.py
+gate:                   ## what a change must pass: .ci/run
+	@.ci/run
+gate-times:             ## the processor time of each step of the last gate, and the ten slowest tests
+	@tools/gate_times.py $(B) --tests
+nightly:                ## everything else: .ci/nightly; SEED=N draws as that run did
+	@.ci/nightly
 mutants:                ## change one line at a time: which test notices? half an hour
 	@tools/mutants.py
 oracle: all             ## real PyTorch and vLLM as judges; VERSION=x MINUTES=n MODELS=dir: that release, installed, asked, swept, build/releases/x.md

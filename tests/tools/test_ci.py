@@ -1,14 +1,32 @@
 #!/usr/bin/env python3
-"""What .ci/run does: its tiers are together what a plain run is, invariants are walked in its test builds and in none that is shipped, mutants
-and fuzz targets are run and not listed."""
+"""What .ci/run and .ci/nightly do: test_ci.py BUILD. Every suite is run by one of them, invariants are walked in test builds and in none that is
+shipped, a step that fails is told, nothing in the gate is drawn or judged by a clock, and what passed is stamped."""
+import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else None
 CHECKED = re.compile(r"-Dchecks=true|-Db_sanitize=")
+CLOCK = re.compile(r"\btime\.(?:time|monotonic|perf_counter|process_time|sleep)\b|\bclock_gettime\b|\b(?:u|nano)sleep\(|\bgetloadavg\b|^\s*sleep [0-9]", re.M)
+DRAWN = re.compile(r"\brandom\.(?:Random\(\)|seed\(\)|random\(|choice\(|shuffle\(|sample\()|/dev/urandom|\bos\.urandom\b|\bsrand\(time")
+# Files of the gate that name a clock or draw, and why neither decides.
+HARMLESS = {
+    "tests/web/test_app.py": "waits for a condition, 600 s at most; times are judged with OOMSIGHT_CLOCKS",
+    "tests/unit/test_serve.c": "judged where clocks_decide()", "tests/unit/test_flags.c": "judged where clocks_decide()",
+    "tests/unit/test_literals.c": "judged where clocks_decide()", "tests/unit/test_safetensors.c": "judged where clocks_decide()",
+    "tests/unit/hub_server.py": "the server that is slow", "tests/secrets/test_bundle.py": "30 s where one is usual",
+    "tests/shim/test_collectives.c": "20 s where less than one is usual; the sleep keeps a peer alive while another waits",
+    "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold", "tests/shim/test_guard_sabotage.c": "a process is killed at any moment: all must hold",
+    "tests/shim/beside.py": "waits for a file, 20 s at most", "tests/shim/faults.py": "bytes without meaning: any will do",
+    "tests/secrets/test_kinds.py": "`cost` alone is judged by time, in the suite clock",
+    "tests/web/test_same.py": "times are printed", "tests/tools/test_ci.py": "this table",
+    "tests/plan/answers.py": "a hang limit; the seed is fixed",
+}
 
 
 def read(path):
@@ -18,69 +36,110 @@ def read(path):
 
 def unchecked(text):
     """Builds of a CI script whose tests are run without their invariants; `build` is the one that is shipped."""
-    tested = set(re.findall(r"^\s*step tests_\w+ .*?\b(build(?:-\w+)?)\b(?!\S)", text, re.M)) | set(re.findall(r"meson test -C (build-\w+)", text))
-    made = re.findall(r"^(?:\s*step build_\w+ build|.*meson setup) (build(?:-\w+)?)\b(.*)$", text, re.M)
-    return sorted(name for name in tested - {"build"} if not any(n == name and CHECKED.search(options) for n, options in made))
+    tested = set(re.findall(r"^\s*(?:step tests_\w+ )?tests (build-\w+)\b", text, re.M)) | set(re.findall(r"meson test -C (build-\w+)", text))
+    made = re.findall(r"^.*\b(?:configure|build) (build-\w+)\b(.*)$", text, re.M)
+    return sorted(name for name in tested if not any(n == name and CHECKED.search(options) for n, options in made))
 
 
-def steps(*tiers, failing=None):
-    """The steps of a run in which nothing is done but that `failing` fails, its last line and its exit code."""
-    with open(os.path.join(ROOT, ".ci/run"), encoding="utf-8") as f:
-        text = f.read()
-    done = '"$@" >"$logs/$name.log" 2>&1\n'
-    assert text.count(done) == 1
+def steps(script, *words, failing=None, dirty=False):
+    """The steps of a run in which nothing is done but that `failing` fails; its last line, exit code and what is stamped."""
+    done = '{ time "$@" >"$logs/$name.log" 2>&1; } 2>"$logs/$name.time"; code=$?\n'
     with tempfile.TemporaryDirectory() as folder:
         for name in (".ci", "tests/fuzz"):
             os.makedirs(os.path.join(folder, name))
         for name in ("a", "b", "c"):
             open(os.path.join(folder, "tests/fuzz/fuzz_%s.c" % name), "w", encoding="utf-8").close()
-        with open(os.path.join(folder, ".ci/run"), "w", encoding="utf-8") as f:
-            f.write(text.replace(done, ': >"$logs/$name.log"; [ "$name" != "%s" ]\n' % failing))
-        ran = subprocess.run(["bash", ".ci/run", *tiers], cwd=folder, capture_output=True, text=True, check=False)
-    return re.findall(r"(?m)^(?:ok|FAIL|skip) +(\w+)", ran.stdout), ran.stdout.splitlines()[-1:], ran.returncode
+        for name in ("run", "nightly", "steps.sh"):
+            with open(os.path.join(ROOT, ".ci", name), encoding="utf-8") as f:
+                text = f.read()
+            assert name != "steps.sh" or text.count(done) == 1
+            with open(os.path.join(folder, ".ci", name), "w", encoding="utf-8") as f:
+                f.write(text.replace(done, ': >"$logs/$name.log"; : >"$logs/$name.time"; [ "$name" != "%s" ]; code=$?\n' % failing))
+        git = lambda *words: subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+        git("init", "-q"), git("add", "-A"), git("commit", "-q", "-m", "a")
+        if dirty:
+            open(os.path.join(folder, "new"), "w", encoding="utf-8").close()
+        ran = subprocess.run(["bash", ".ci/" + script, *words], cwd=folder, capture_output=True, text=True, check=False)
+        stamp = os.path.join(folder, ".git", "gate-passed")
+        stamped = False
+        if os.path.exists(stamp):
+            with open(stamp, encoding="utf-8") as f:
+                stamped = f.read().strip() == git("rev-parse", "HEAD^{tree}")
+    return re.findall(r"(?m)^(?:ok|FAIL|skip) +(\w+)", ran.stdout), ran.stdout.splitlines()[-1:], ran.returncode, stamped
+
+
+def introspected():
+    return json.loads(subprocess.run(["meson", "introspect", "--tests", BUILD], capture_output=True, text=True, check=True).stdout)
+
+
+def suites_of(test):
+    return {suite.rpartition(":")[2] for suite in test["suite"]}
+
+
+def sources(test):
+    """The files of the tree that a test is made of, as far as its command names them."""
+    for word in test["cmd"]:
+        path = os.path.relpath(os.path.realpath(word), ROOT)
+        name = re.sub(r"^test_shim_(\w+?)(?:_1[23])?$", r"test_\1", os.path.basename(word))
+        for found in [path] + [os.path.join("tests", folder, name + ".c") for folder in ("unit", "shim", "match")]:
+            if found.startswith("tests/") and os.path.isfile(os.path.join(ROOT, found)) and found.endswith((".py", ".sh", ".c")):
+                yield found
 
 
 class Ci(unittest.TestCase):
-    def test_tiers_are_together_a_plain_run(self):
-        plain, last, code = steps()
-        self.assertEqual((last, code), (["%d passed, 0 failed" % len(plain)], 0))
-        self.assertEqual(len(plain), len(set(plain)))
-        parts = {tier: steps(tier)[0] for tier in ("quick", "full", "engines")}
-        first = {"packages", "build_gcc"}  # what every tier begins with
-        for tier, names in parts.items():
-            self.assertLessEqual(first, set(names), tier)
-            self.assertEqual(len(names), len(set(names)), tier)
-        self.assertEqual(sorted(plain), sorted(first | set().union(*parts.values())))
-        for one, other in (("quick", "full"), ("quick", "engines"), ("full", "engines")):
-            self.assertEqual(set(parts[one]) & set(parts[other]), first)
-        self.assertLessEqual({"layers", "format", "tests_quick", "documents"}, set(parts["quick"]))
-        self.assertLessEqual({"fuzz_a", "fuzz_b", "fuzz_c", "tests_sanitized", "score_truth", "speed"}, set(parts["full"]))
-        self.assertLessEqual({"engine", "oracle_torch", "oracle_load", "oracle_vllm", "oracle_arguments", "matrix_dryrun"}, set(parts["engines"]))
+    def test_a_run_in_which_all_passes_is_stamped(self):
+        names, last, code, stamped = steps("run")
+        self.assertEqual((last, code, stamped), (["%d passed, 0 failed" % len(names)], 0, True))
+        self.assertEqual(len(names), len(set(names)))
+        self.assertLessEqual({"layers", "format", "build", "tests", "sanitized", "words", "documents", "wheel", "app_page", "seeds", "score_truth"}, set(names))
 
-    def test_a_step_that_fails_is_told_in_every_tier(self):
-        for tiers, failing in (((), "oracle_load"), ((), "fuzz_c"), (("quick",), "documents"), (("full",), "tidy"), (("engines",), "oracle_torch")):
-            names, last, code = steps(*tiers, failing=failing)
-            self.assertEqual((last, code), (["%d passed, 1 failed" % (len(names) - 1)], 1), failing)
+    def test_a_step_that_fails_is_told_and_nothing_is_stamped(self):
+        for script, failing in (("run", "documents"), ("run", "sanitized"), ("run", "app_page"), ("nightly", "fuzz_c"), ("nightly", "oracle_arguments"), ("nightly", "tidy")):
+            names, last, code, stamped = steps(script, failing=failing)
+            self.assertEqual((last, code, stamped), (["%d passed, 1 failed" % (len(names) - 1)], 1, False), failing)
 
-    def test_a_tier_that_is_not_there_is_refused(self):
-        self.assertEqual(steps("quik"), ([], [], 2))
+    def test_a_tree_with_changes_is_not_stamped(self):
+        self.assertEqual(steps("run", dirty=True)[2:], (0, False))
 
-    def test_every_suite_is_run_once_by_the_first_build(self):
-        suites = set()
-        for folder, _, names in os.walk(os.path.join(ROOT, "tests")):
-            if "meson.build" in names:
-                with open(os.path.join(folder, "meson.build"), encoding="utf-8") as f:
-                    for word in re.findall(r"suite: (\[[^\]]*\]|'\w+')", f.read()):
-                        suites |= set(re.findall(r"'(\w+)'", word))
-        quick, full = (set(re.findall(r" --suite (\w+)", re.search(r"(?m)^ *step %s tests build .*$" % name, read(".ci/run")).group())) for name in ("tests_quick", "tests_gcc"))
-        self.assertEqual(quick | full | {"tools"}, suites)  # tools are unit tests, or sweeps
-        self.assertEqual(quick & full, set())
-        self.assertRegex(read(".ci/run"), r"(?m)^ *step tests_quick .* --no-suite sweep$")
+    def test_the_parts_are_together_the_nightly_run(self):
+        whole = steps("nightly")[0]
+        self.assertEqual(len(whole), len(set(whole)))
+        parts = {part: set(steps("nightly", part)[0]) for part in ("builds", "searches", "deliveries", "speeds", "engines")}
+        first = {"packages", "browser", "build"}
+        self.assertEqual(set(whole), set().union(*parts.values()))
+        self.assertTrue(all(first <= names for names in parts.values()))
+        self.assertLessEqual({"fuzz_a", "fuzz_b", "fuzz_c"}, parts["searches"])
+        self.assertLessEqual({"engine", "oracle_torch", "oracle_load", "oracle_vllm", "oracle_arguments", "matrix_dryrun"}, parts["engines"])
+
+    def test_a_word_that_is_not_a_part_is_refused(self):
+        self.assertEqual(steps("run", "quick"), ([], [], 2, False))
+        self.assertEqual(steps("nightly", "buidls"), ([], [], 2, False))
+
+    @unittest.skipUnless(BUILD, "needs a build")
+    def test_every_suite_is_run(self):
+        suites = set().union(*(suites_of(test) for test in introspected()))
+        asked = lambda path: set(re.findall(r" --suite (\w+)", read(path)))
+        self.assertLessEqual(suites - {"tools"}, asked(".ci/run") | asked(".ci/nightly"))
+        self.assertLessEqual({"sweep", "clock", "oracle"}, asked(".ci/nightly") - asked(".ci/run"))
+        for line in re.findall(r"(?m)^.*\btests build.*$", read(".ci/run")):
+            self.assertIn("--no-suite sweep --no-suite clock", line)
+
+    @unittest.skipUnless(BUILD, "needs a build")
+    def test_nothing_in_the_gate_is_drawn_or_judged_by_a_clock(self):
+        found = set()
+        for test in introspected():
+            if not suites_of(test) & {"clock", "sweep", "oracle"}:
+                found |= set(sources(test))
+        self.assertGreater(len(found), 150)
+        found |= {"tests/web/test_app.py", "tests/web/test_same.py"}
+        told = {path for path in found if CLOCK.search(read(path)) or DRAWN.search(read(path))}
+        self.assertEqual(sorted(told - set(HARMLESS)), [], "put the test into the suite clock, or say above why its clock decides nothing")
+        self.assertEqual(sorted(path for path in HARMLESS if not os.path.exists(os.path.join(ROOT, path))), [])
 
     def test_invariants_are_walked_in_test_builds(self):
-        text = read(".ci/run")
-        self.assertEqual(unchecked(text), [])
-        self.assertEqual(unchecked(text.replace("-Dchecks=true", "")), ["build-clang"])
+        for path in (".ci/run", ".ci/nightly"):
+            self.assertEqual(unchecked(read(path)), [], path)
+        self.assertEqual(unchecked(read(".ci/nightly").replace("-Dchecks=true", "")), ["build-clang"])
         self.assertRegex(read("Makefile"), r"(?m)^check:.*\n(?:\t.*\n)*\t.*setup(?:\.sh)? build-check -Dchecks=true")
 
     def test_what_is_shipped_has_none(self):
@@ -100,18 +159,41 @@ class Ci(unittest.TestCase):
     def test_environments_of_engines_are_compiled(self):
         self.assertRegex(read("tools/engine_venv.sh"), r"uv pip install -q --compile-bytecode")
 
-    def test_mutants_are_run(self):
-        self.assertRegex(read(".ci/run"), r"(?m)^\s*step \w+ tools/mutants\.py --part 0\.1 --seed \"\$seed\"$")
-        self.assertRegex(read("Makefile"), r"(?m)^mutants:.*\n\t@tools/mutants\.py$")
+    def test_what_is_drawn_is_drawn_by_the_seed_that_is_printed(self):
+        text = read(".ci/nightly")
+        self.assertIn("seed=${SEED:-", text)
+        self.assertIn('echo "seed $seed"', text)
+        self.assertRegex(text, r'tools/mutants\.py --part 0\.1 --seed "\$seed"')
+        self.assertIn("FUZZ_SEED=$seed ", text)
+        self.assertNotIn("seed", read(".ci/run").replace("seeds", ""))
+        self.assertGreaterEqual(int(re.search(r"FUZZ_SECONDS=\$\{FUZZ_SECONDS:-(\d+)\}", text).group(1)), 10)
 
-    def test_fuzz_targets_search_by_a_seed_of_the_sources(self):
-        text = read(".ci/run")
-        self.assertRegex(text, r"(?m)^seed=.*git rev-parse HEAD:src")
-        self.assertIn("FUZZ_SEED=${FUZZ_SEED:-$seed}", text)
-        seconds = int(re.search(r"FUZZ_SECONDS=\$\{FUZZ_SECONDS:-(\d+)\}", text).group(1))
-        self.assertGreaterEqual(seconds, 10)
-        targets = [name for name in os.listdir(os.path.join(ROOT, "tests/fuzz")) if re.match(r"fuzz_\w+\.c$", name)]
-        self.assertLess(seconds * len(targets) / 2, 240)  # two at a time
+    def test_what_a_search_found_becomes_an_input_of_the_corpus(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (("found/plan/crash-1", "a"), ("found/plan/corpus-2", "b"), ("found/yaml/timeout-3", "c"), ("corpus/yaml/old", "c")):
+                path = os.path.join(folder, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(content)
+            keep = [sys.executable, os.path.join(ROOT, "tools/keep_found.py"), os.path.join(folder, "found"), "--corpus", os.path.join(folder, "corpus")]
+            self.assertEqual(subprocess.run(keep, capture_output=True, check=False).returncode, 1)
+            self.assertEqual(subprocess.run([*keep, "--write"], capture_output=True, check=False).returncode, 0)
+            self.assertEqual(os.listdir(os.path.join(folder, "corpus/plan")), ["crash-ca978112ca1b"])
+            self.assertEqual(os.listdir(os.path.join(folder, "corpus/yaml")), ["old"])
+            self.assertEqual(subprocess.run(keep, capture_output=True, check=False).returncode, 0)
+
+    def test_a_workflow_with_an_action_that_is_not_pinned_is_refused(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        import check_workflows
+        folder = os.path.join(ROOT, ".github/workflows")
+        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        self.assertEqual(check_workflows.look_at_all(files), [])
+        with tempfile.TemporaryDirectory() as work:
+            for line, word in (("uses: actions/checkout@v4", "not pinned"), ("run: .ci/run quick", "no workflow runs .ci/nightly")):
+                path = os.path.join(work, "a.yml")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("on:\n  pull_request:\npermissions: {}\njobs:\n  a:\n    steps:\n      - %s\n" % line)
+                self.assertTrue(any(word in told for told in check_workflows.look_at_all([path])), line)
 
 
 if __name__ == "__main__":
