@@ -160,7 +160,7 @@ class Wheel:
         self.claim("%s: an encrypted archive is said to be unreadable" % version, told.returncode == 0 and "what could be read was" in told.stdout, (told.returncode, told.stdout))
         took = time.time() - start
         print("  %s: every command in %.1f s" % (version, took))
-        self.claim("%s: under 60 s" % version, took < 60, took)
+        self.claim("%s: under ten minutes" % version, took < 600, took)  # a few seconds are usual
 
 
 def main():
