@@ -86,6 +86,11 @@ class Browser:
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, modifiers=8 if shift else 0, **text)
 
+    def mouse(self, kind, x, y):
+        """mousePressed or mouseReleased, of the left button; the page has been laid out again when it returns."""
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=int(kind == "mousePressed"), clickCount=1)
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+
     def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or size["height"]), "scale": 1}

@@ -20,6 +20,7 @@ import threading
 import time
 import urllib.parse
 
+import presses
 from browser import Browser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -394,6 +395,13 @@ class Test:
         spoken = self.browser.run("$('verdict').textContent")
         self.claim("the verdict is announced", len(live) >= 2 and len(spoken) > 30 and "61.03" in spoken, spoken)
 
+    def mouse(self):
+        for width in (1200, 390):
+            self.visit(width=width)
+            self.ask("vllm serve Qwen/Qwen3-8B", "4090")
+            pressed, wrong = presses.walk(self.browser, ["#input", "#gpu"])
+            self.claim("each of %d presses at %d is a click where it was pressed" % (pressed, width), pressed > 20 and not wrong, wrong[:1])
+
     def offline(self):
         self.visit()
         self.claim("the page is kept for later", self.wait("navigator.serviceWorker.ready.then(r => !!r.active)"))
@@ -432,7 +440,7 @@ def main():
                 test.pictures(options.pictures)
             else:
                 for part in (test.first_answer, test.plans, functools.partial(test.logs, options.shared), test.replays, test.frame, test.embedded, test.links, test.several,
-                             test.catalogue, test.hostile, test.paste, test.history, test.from_a_file, *[test.large] * CLOCKS, test.everybody, test.offline):
+                             test.catalogue, test.hostile, test.paste, test.history, test.from_a_file, *[test.large] * CLOCKS, test.everybody, test.mouse, test.offline):
                     start = time.time()
                     told = part()
                     print("%5.1f s  %s" % (time.time() - start, told or part.__name__))

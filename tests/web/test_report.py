@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import presses
 from browser import Browser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -68,6 +69,9 @@ class Report:
                 self.claim("%s: the rules hold" % where, broken == [], broken)
                 text = self.browser.run("document.body.innerText")
                 self.claim("%s: no object is printed as such" % where, "[object" not in text and "undefined" not in text and "NaN" not in text)
+                if not dark:
+                    pressed, wrong = presses.walk(self.browser, ["body"], 40)
+                    self.claim("%s: each press is a click where it was pressed" % where, pressed and not wrong, wrong[:1])
 
     def figures(self, name, words):
         run = subprocess.run([self.binary, words[0], "--json"] + words[1:], capture_output=True, text=True)

@@ -149,6 +149,12 @@ function meant(note, list, name, box = $('input')) {
 }
 
 /* ---- showing ---- */
+const boxes = () => [held, $('input').value, $('gpu').value, $('version').value];
+let answered = []; /* what stood in them when the answer that is shown was asked for */
+function tellStale() {
+  $('stale').hidden = $('answer').hidden || boxes().every((value, i) => value === answered[i]);
+  if (!$('stale').hidden) showState('');
+}
 let turn = 0;     /* counts questions: the answer to an older one comes too late */
 let shown = null; /* how to make the report again in another language */
 function showState(text) { $('state').textContent = text; }
@@ -162,6 +168,7 @@ function begin() {
   for (const id of ['model', 'verdict', 'facts']) $(id).textContent = '';
   delete document.body.dataset.answered;
   told = undefined; /* the frame before may still speak */
+  answered = boxes();
   $('progress').removeAttribute('value');
   $('wait').hidden = false;
   showState(words('working'));
@@ -181,6 +188,7 @@ function end(mine, result, share) {
   for (const id of ['answer', 'acts']) $(id).hidden = false;
   $('link').hidden = !share;
   $('link').open = false;
+  tellStale();
   showReport(result.out);
 }
 /* What the command says of its options and folders is said in the words of this page. */
@@ -284,7 +292,7 @@ async function answer(input, chosen = 0, as = null) {
     case 'other': return giveUp(mine, words('other', seen.engine));
     case 'trace': tookFor('aTrace'); return replay(mine, input);
     case 'command':
-      if (!isText && text.length < LARGE) $('input').value = text;
+      if (!isText && text.length < LARGE) $('input').value = answered[1] = text;
       tookFor('aCommand', 'asLog', () => answer(input, 0, 'log'));
       return plan(mine, text, chosen);
     case 'log':
@@ -382,7 +390,7 @@ let held = null;
 function hold(text) {
   held = text === null ? null : new File([text], 'pasted.txt');
   $('input').value = '';
-  const remove = button('\u00d7', () => hold(null)), chip = document.createElement('span');
+  const remove = button('\u00d7', () => { hold(null); tellStale(); }), chip = document.createElement('span');
   $('held').hidden = held === null;
   if (held === null) return;
   const name = words('held', (held.size / 1e6).toFixed(1));
@@ -486,7 +494,8 @@ async function take(list) {
   return explain(mine, files);
 }
 $('ask').addEventListener('submit', event => { event.preventDefault(); asked = true; planNow(); });
-$('input').addEventListener('input', () => { extra = null; if (held) { const typed = $('input').value; hold(null); $('input').value = typed; } });
+$('ask').addEventListener('input', tellStale);
+$('input').addEventListener('input', () => { delete document.body.dataset.answered; extra = null; if (held) { const typed = $('input').value; hold(null); $('input').value = typed; } });
 $('input').addEventListener('keydown', event => { if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit(); });
 $('input').addEventListener('paste', event => {
   const text = event.clipboardData ? event.clipboardData.getData('text') : '';
@@ -519,17 +528,24 @@ $('stop').addEventListener('click', () => { stop(); end(turn, null); });
 /* Kept for the next visit, where the browser allows it. */
 const kept = { get: name => { try { return localStorage.getItem('oomsight-' + name); } catch { return null; } },
   set: (name, value) => { try { localStorage.setItem('oomsight-' + name, value); } catch { /* then not */ } } };
+/* The same question in other words or colours: what was typed since is not in it. */
+function again() {
+  if (!shown || $('answer').hidden) return;
+  const before = answered;
+  shown();
+  answered = before;
+}
 $('language').addEventListener('click', () => {
   setLanguage(language ? 'en' : 'zh');
   kept.set('language', language ? 'zh' : 'en');
   showReleases(); tellConfigs();
-  if (shown && !$('answer').hidden) shown();
+  again();
 });
 $('theme').addEventListener('click', () => {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.dataset.theme = dark ? 'light' : 'dark';
   kept.set('theme', document.documentElement.dataset.theme);
-  if (shown && !$('answer').hidden) shown();
+  again();
 });
 addEventListener('popstate', () => {
   const n = linkChoice();
@@ -572,7 +588,7 @@ function showReleases() {
 /* A release that was chosen for another engine's command is not this one's. */
 function setEngine(name) {
   if (name === engine) return;
-  if (engine !== null && $('version').value && !$('version').value.startsWith(name + '=')) $('version').value = '';
+  if (engine !== null && $('version').value && !$('version').value.startsWith(name + '=')) $('version').value = answered[3] = '';
   engine = name;
   showReleases();
 }

@@ -23,6 +23,7 @@ const WORDS = {
   linkHolds: ['It holds this and nothing else:', '链接只含以下内容：'],
   linkCopy: ['Copy the link', '复制链接'],
   done: ['Answered in {} ms.', '用时 {} 毫秒。'],
+  stale: ['Out of date: the question was changed after this answer. Press Answer.', '已过时：此回答之后问题有改动。请按“回答”。'],
   other: ['{} is not planned here; its log can be explained: paste the log.', '这里不规划 {}；可以解释它的日志：请粘贴日志。'],
   nothingSeen: ['This was not recognised as a command, a model\'s name, a manifest or a log.', '无法识别为命令、模型名称、清单或日志。'],
   took: ['Taken for {}.', '识别为{}。'],

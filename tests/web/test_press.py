@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The page that needs no install under a real mouse: test_press.py BINARY. Exit 77 where no browser is installed.
+
+The page is web/app as it stands. BINARY, built for this machine, answers in the place of the WebAssembly program, behind a worker of a few
+lines: so this needs no other compiler. Standard library only."""
+import base64
+import functools
+import http.server
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import presses
+from browser import Browser
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+WORKER = """self.onmessage = async ({ data: { id, args, files, environment } }) => {
+  const listed = [];
+  for (const [path, file] of files) listed.push([path, typeof file === 'string' ? file : await file.text()]);
+  const answer = await fetch('run', { method: 'POST', body: JSON.stringify({ args, files: listed, environment }) });
+  self.postMessage({ id, ms: 1, ...await answer.json() });
+};"""
+
+
+class Native(http.server.SimpleHTTPRequestHandler):
+    binary = None
+
+    def log_message(self, *words):
+        pass
+
+    def give(self, kind, content):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):
+        name = self.path.split("?")[0]
+        if name == "/worker.js":
+            return self.give("text/javascript", WORKER.encode())
+        if name == "/oomsight.wasm":
+            return self.give("application/wasm", b"\0asm\1\0\0\0")  # the smallest program
+        if name == "/sw.js":
+            return self.send_error(404)
+        if name == "/models.json":
+            with open(os.path.join(ROOT, "data", "catalogue.json"), encoding="utf-8") as f:
+                return self.give("application/json", json.dumps(sorted(json.load(f))).encode())
+        return super().do_GET()
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with tempfile.TemporaryDirectory() as work:
+            files = dict(asked["files"])
+            text = files.pop("-", "")
+            for path, content in files.items():
+                place = os.path.join(work, path)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "w", encoding="utf-8") as f:
+                    f.write(content)
+            env = {"PATH": os.environ["PATH"], **(asked["environment"] or {}), "HF_HUB_CACHE": os.path.join(work, "hf")}
+            run = subprocess.run([self.binary, *asked["args"]], input=text, capture_output=True, text=True, cwd=work, env=env, check=False)
+        self.give("application/json", json.dumps({"code": run.returncode, "out": run.stdout, "err": run.stderr}).encode())
+
+
+class Test:
+    def __init__(self, binary):
+        Native.binary = os.path.abspath(binary)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Native, directory=os.path.join(ROOT, "web", "app")))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.address = "http://127.0.0.1:%d/" % server.server_address[1]
+        self.browser, self.passed, self.failed = Browser(), 0, 0
+
+    def claim(self, sentence, holds, seen=""):
+        if not holds:
+            print("FAIL %s   (seen: %s)" % (sentence, str(seen)[:900]))
+        self.passed, self.failed = self.passed + bool(holds), self.failed + (not holds)
+
+    def wait(self, condition):
+        end = time.time() + 120
+        while time.time() < end and not self.browser.run(condition):
+            time.sleep(0.02)
+
+    def settled(self):
+        self.wait("$('wait').hidden && !waiting.size && ($('answer').hidden || told !== null)")
+        self.browser.run("document.fonts.ready.then(() => 0)")
+
+    def answered(self, width, text="vllm serve Qwen/Qwen3-4B", gpu="4090"):
+        """A page with an answer, asked for from the keyboard."""
+        self.browser.visit("about:blank", width)
+        self.browser.visit(self.address, width)
+        self.wait("document.documentElement.dataset.ready === '1'")
+        self.browser.run("$('gpu').value = %s; $('input').focus(); 0" % json.dumps(gpu))
+        self.type(text)
+        self.browser.run("$('gpu').focus(); 0")
+        self.browser.press("Enter", 13)
+        self.settled()
+        self.claim("a plan is shown at %d" % width, not self.browser.run("$('answer').hidden"), self.browser.run("document.body.innerText"))
+
+    def type(self, text, into="input"):
+        self.browser.run("$(%s).focus(); $(%s).select(); 0" % (json.dumps(into), json.dumps(into)))
+        self.browser.call("Input.insertText", text=text)
+
+    def press(self, element):
+        self.browser.run("%s.scrollIntoView({ block: 'center', behavior: 'instant' }); 0" % element)
+        x, y = self.browser.run("(() => { const r = %s.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()" % element)
+        self.browser.mouse("mousePressed", x, y)
+        self.browser.mouse("mouseReleased", x, y)
+        self.settled()
+
+    def every_control(self, width):
+        """A command with a suggestion, and a file with two commands: as answered, and after somebody has typed."""
+        with open(os.path.join(ROOT, "tests", "fixtures", "deploy", "compose.yaml"), encoding="utf-8") as f:
+            several = f.read().replace("acme/small-llama", "Qwen/Qwen3-8B")
+        for text, own in (("vllm serve Qwen/Qwen3-8B", "#bestCopy"), (several, "#choices button")):
+            self.answered(width, text)
+            self.claim("%s is shown at %d" % (own, width), self.browser.run("document.querySelector(%s).checkVisibility()" % json.dumps(own)))
+            for edited in (False, True):
+                if edited:
+                    self.type("vllm serve Qwen/Qwen3-4B")
+                pressed, wrong = presses.walk(self.browser, ["#input", "#gpu", "#verdict"])
+                self.claim("each of %d presses at %d is a click where it was pressed%s" % (pressed, width, ", after an edit" if edited else ""), pressed > 20 and not wrong,
+                           "%d wrong, the first: %s" % (len(wrong), wrong[:1]))
+
+    def the_button(self, width):
+        self.answered(width)
+        self.type("vllm serve Qwen/Qwen3-8B")
+        self.press("document.querySelector('.go')")
+        shown = self.browser.run("$('report').srcdoc")
+        self.claim("a second command is answered by the mouse at %d" % width, "Qwen3-8B" in shown and "Qwen3-4B" not in shown, self.browser.run("$('verdict').textContent"))
+        self.claim("and is not out of date", self.browser.run("$('stale').hidden"))
+
+    def out_of_date(self):
+        self.answered(1200)
+        shown = "[!$('stale').hidden && $('stale').checkVisibility(), $('stale').textContent]"
+        self.claim("an answer is not out of date", not self.browser.run(shown)[0])
+        for box, other, before in (("input", "vllm serve Qwen/Qwen3-8B", "vllm serve Qwen/Qwen3-4B"), ("gpu", "L4", "4090")):
+            self.type(other, box)
+            seen, words = self.browser.run(shown)
+            self.claim("it is when another %s is typed" % box, seen and "Answer" in words, words)
+            self.claim("and the time it took is not told any more", self.browser.run("$('state').textContent") == "", self.browser.run("$('state').textContent"))
+            self.type(before, box)
+            self.claim("and is not when the %s is the same again" % box, not self.browser.run(shown)[0])
+        self.browser.run("$('version').selectedIndex = 2; $('version').dispatchEvent(new Event('input', { bubbles: true })); 0")
+        self.claim("it is when another release is chosen", self.browser.run(shown)[0])
+        self.press("$('language')")
+        seen, words = self.browser.run(shown)
+        self.claim("in Chinese too, and still after the change of language", seen and "回答" in words, words)
+        self.press("$('language')")
+        self.press("document.querySelector('.go')")
+        self.claim("a new answer is not out of date", not self.browser.run(shown)[0])
+        self.browser.run("(() => { const real = run; run = (...words) => { if (words[0][0] === 'plan') { run = real; $('input').value += ' --max-model-len 4096';"
+                         " $('input').dispatchEvent(new Event('input')); } return real(...words); }; })()")
+        self.press("document.querySelector('.go')")
+        self.claim("what is typed while it is computed makes it out of date", self.browser.run(shown)[0])
+
+
+def main():
+    if not Browser.find():
+        print("no browser is installed")
+        return 77
+    test = Test(sys.argv[1])
+    try:
+        for width in (320, 390, 800, 1200):
+            test.the_button(width)
+            test.every_control(width)
+        test.out_of_date()
+    finally:
+        test.browser.close()
+    print("press: %d passed, %d failed" % (test.passed, test.failed))
+    return 1 if test.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
