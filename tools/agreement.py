@@ -2,7 +2,7 @@
 """Plans beside dry runs: what `plan` says of every start in tests/oracle/results.jsonl and of the reported cases that came as
 far as a KV cache (seeds.jsonl beside it), and what the real engine measured.
 
-    tools/agreement.py BINARY [--results FILE] [--write docs/evidence/results/agreement.csv] [--json]
+    tools/agreement.py BINARY [--results FILE] [--write docs/evidence/results/agreement.csv] [--check FILE] [--json]
 
 Weights are compared to the byte, KV tokens for the same available memory (the measured one, given with
 --kv-cache-memory-bytes), the activation peak within 5 %. --write puts the rows there. Needs no
@@ -79,13 +79,19 @@ def row(record, seen):
 
 def write_rows(path, records, seen):
     head = ["engine", "configuration", "model", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned", "peak_gib", "peak_planned_gib"]
+    rows = [["vLLM " + r["version"], r["way"], r["model"], r["weights_bytes"], s["weights"], r["tokens"], s["tokens"],
+             "%.3f" % (r["peak_bytes"] / scorelib.GIB), "%.3f" % ((s["peak"] or 0) / scorelib.GIB)] for r, s in zip(records, seen) if "why" not in s]
     with open(path, "w", encoding="utf-8", newline="") as f:
-        out = csv.writer(f, lineterminator="\n")
-        out.writerow(head)
-        for r, s in zip(records, seen):
-            if "why" not in s:
-                out.writerow(["vLLM " + r["version"], r["way"], r["model"], r["weights_bytes"], s["weights"], r["tokens"], s["tokens"],
-                              "%.3f" % (r["peak_bytes"] / scorelib.GIB), "%.3f" % ((s["peak"] or 0) / scorelib.GIB)])
+        csv.writer(f, lineterminator="\n").writerows([head, *rows])
+
+
+def differing(path, records, seen):
+    """Lines of a table that are not those of these starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(os.path.join(folder, "rows"), records, seen)
+        with open(os.path.join(folder, "rows"), encoding="utf-8") as made, open(path, encoding="utf-8") as there:
+            made, there = made.read().splitlines(), there.read().splitlines()
+    return [line for line in there if line not in made] + [line for line in made if line not in there]
 
 
 def main():
@@ -93,6 +99,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--results", default=os.path.join(HERE, "..", "tests", "oracle", "results.jsonl"))
     parser.add_argument("--write")
+    parser.add_argument("--check", help="exit 1 unless this table has the rows that --write would give it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     records = [r for r in scorelib.read_lines(args.results) + cases_beside(args.results)
@@ -104,6 +111,10 @@ def main():
     backends = sum(s.get("backend") == r["backend"] for s, r in zip(seen, records))
     last = (f"{len(records)} starts: weights equal to the byte {count['weights']}, tokens equal {count['tokens']}, "
             f"peak within 5 % {count['peak']}")
+    if args.check:
+        wrong = differing(args.check, records, seen)
+        print("\n".join(wrong + ["%d of %s" % (len(wrong), last)]))
+        return 1 if wrong or not records else 0
     if args.json:
         print(json.dumps({"records": len(records), **count, "backends": backends}))
     else:

@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Figures in the README and the evidence pages are those of committed results: figures.py [--write]
+"""Figures in the README and the evidence pages are those of committed results: figures.py [--write] [--record NAME.csv]
 
 Results are rows: docs/evidence/results/*.csv. Those of starts without a GPU are made here from tests/oracle/*.jsonl, which the
 programs there write. A page holds blocks between `<!-- figures: NAME -->` and `<!-- end -->`; the functions of BLOCKS make
-their text. Without --write: exit 1 when a table of rows or a block differs. Standard library only."""
+their text. Without --write: exit 1 when a table of rows or a block differs.
+
+Every table of rows has an entry in docs/evidence/results/sources.json: the command that makes it, and what holds it. `gate`: made again here or by
+the named test, out of files of the repository. `nightly`: scored again by .ci/run with data beside the repository. `by hand`: needs engines.
+`first prediction`: made once, before any rule was written for the set. All but those made here have a digest of each row there, so that a row that
+was typed over fails by its name. --write leaves digests alone; --record NAME.csv takes the rows of that table as they are. Standard library only."""
 import csv
 import glob
+import hashlib
 import io
 import json
 import os
@@ -102,6 +108,43 @@ def plan_vs_dryrun():
 
 
 MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun}
+
+
+HOLDS = ("gate", "nightly", "by hand", "first prediction")
+
+
+def digests(text):
+    """[(name of a row, digest)] with the heading first."""
+    return [(",".join(line[:2]), hashlib.sha256("\0".join(line).encode()).hexdigest()[:12]) for line in csv.reader(io.StringIO(text))]
+
+
+def recorded(results=RESULTS, record=()):
+    """Lines about tables whose rows are not those that docs/evidence/results/sources.json has."""
+    path = os.path.join(results, "sources.json")
+    sources = json.loads(read(path))
+    there = sorted(os.path.basename(name) for name in glob.glob(os.path.join(results, "*.csv")))
+    for name in sorted(set(sources) - set(there)):
+        yield "docs/evidence/results/%s is gone" % name
+    for name in there:
+        entry = sources.get(name)
+        if not entry or entry.get("held") not in HOLDS or len(entry.get("made", "").split()) < 2 or entry["held"] == "first prediction" and not entry.get("commit"):
+            yield "docs/evidence/results/%s: sources.json says not how it is made and what holds it" % name
+            continue
+        if name[:-4] in MADE:
+            continue
+        now = digests(read(os.path.join(results, name)))
+        if name in record:
+            entry["rows"] = [digest for _, digest in now]
+        known = entry.get("rows", [])
+        for number, (row, digest) in enumerate(now):
+            if digest not in known:
+                yield "docs/evidence/results/%s row %d (%s) is not the recorded one (%s): %s" % (name, number, row, entry["held"], entry["made"])
+        missing = [number for number, digest in enumerate(known) if digest not in {d for _, d in now}]
+        if missing and len(now) < len(known):
+            yield "docs/evidence/results/%s: recorded rows are gone: %s" % (name, ", ".join(map(str, missing)))
+    if record:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("{\n%s\n}\n" % ",\n".join("%s: %s" % (json.dumps(name), json.dumps(sources[name])) for name in sorted(sources)))
 
 
 # ---- blocks of pages ----
@@ -287,9 +330,12 @@ def pages():
     yield from sorted(glob.glob(os.path.join(ROOT, "docs/evidence/*.md")))
 
 
-def run(write):
+def run(write, record=()):
     """0 when rows and pages are what the results give, or were made so."""
     good, blocks = True, 0
+    for line in recorded(RESULTS, record):
+        print(line)
+        good = False
     for name, make in MADE.items():
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(make())
@@ -306,4 +352,5 @@ def run(write):
 
 
 if __name__ == "__main__":
-    sys.exit(run("--write" in sys.argv[1:]))
+    names = [name for before, name in zip(sys.argv, sys.argv[1:]) if before == "--record"]
+    sys.exit(run("--write" in sys.argv[1:], names))

@@ -225,15 +225,20 @@ def table(root):
     rows, end, behind = rest.partition(END)
     if not found or not end:
         raise ValueError("%s: the table of limits, its head or one of its marks is gone: %s" % (PAGE, BEGIN))
+    return before + found, rows_of(before + found + rows + end), end + behind
+
+
+def rows_of(page):
+    """{what: (today, limit, raised for)}"""
     result = {}
-    for line in rows.splitlines():
+    for line in page.partition(BEGIN + "\n" + HEAD)[2].partition(END)[0].splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         try:
             what, today, limit, why = cells
             result[what.replace("`", "")] = (number(today), number(limit), why)
         except ValueError:
             raise ValueError("%s: no row of the table of limits: %s" % (PAGE, line)) from None
-    return before + found, result, end + behind
+    return result
 
 
 def findings(root):

@@ -33,7 +33,8 @@ static void a_killed_process_gives_its_memory_back(void **state)
     assert_int_equal(in_child(path, take_600, &out_of_memory), 0);
     kill(holder, SIGKILL);
     siginfo_t ended;
-    assert_int_equal(waitid(P_PID, (id_t)holder, &ended, WEXITED | WNOWAIT), 0); /* a zombie now, which must not count */
+    assert_int_equal(waitid(P_PID, (id_t)holder, &ended, WEXITED | WNOWAIT),
+                     0); /* a zombie now, which must not count */
     assert_int_equal(in_child(path, take_600, &fine), 0);
     assert_true(segment->reaped_count >= 1);
     child_end(holder);

@@ -24,7 +24,7 @@ HARMLESS = {
     "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold", "tests/shim/test_guard_sabotage.c": "a process is killed at any moment: all must hold",
     "tests/shim/beside.py": "waits for a file, 20 s at most", "tests/shim/faults.py": "bytes without meaning: any will do",
     "tests/secrets/test_kinds.py": "`cost` alone is judged by time, in the suite clock",
-    "tests/web/test_same.py": "times are printed", "tests/tools/test_ci.py": "this table",
+    "tests/web/test_press.py": "waits for a condition", "tests/web/test_same.py": "times are printed", "tests/tools/test_ci.py": "this table",
     "tests/plan/answers.py": "a hang limit; the seed is fixed",
 }
 

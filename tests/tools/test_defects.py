@@ -7,13 +7,14 @@ import tempfile
 import unittest
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "check_defects.py")
+A_TEST = "static void a_case(void **state)\n{\n    assert_null(*state);\n}\nint main(void)\n{\n    x(cmocka_unit_test(a_case));\n}\n"
 GOOD = "P1\ttests/unit/test_a.c:a_case\tshows that it holds\n"
 
 
 class Defects(unittest.TestCase):
     def check(self, rows, *options):
         with tempfile.TemporaryDirectory() as root:
-            for path, text in (("tests/defects/ids.txt", "P1\nP2\n"), ("tests/defects/one.tsv", rows), ("tests/unit/test_a.c", "static void a_case(void) {}\n")):
+            for path, text in (("tests/defects/ids.txt", "P1\nP2\n"), ("tests/defects/one.tsv", rows), ("tests/unit/test_a.c", A_TEST), ("tests/cli/a.sh", "$OOMSIGHT plan\n"), ("tests/cli/a.stdout", "x\n")):
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as f:
                     f.write(text)
@@ -21,7 +22,7 @@ class Defects(unittest.TestCase):
         return done.returncode, done.stdout
 
     def test_a_whole_table_passes(self):
-        self.assertEqual(self.check(GOOD + "P2\ttests/unit/test_a.c\tthe whole file shows it\n", "--strict")[0], 0)
+        self.assertEqual(self.check(GOOD + "P2\ttests/cli/a.sh\tthe whole file shows it\n", "--strict")[0], 0)
 
     def test_a_missing_id_fails_only_when_strict(self):
         self.assertEqual(self.check(GOOD, "--strict")[0], 1)
@@ -35,6 +36,7 @@ class Defects(unittest.TestCase):
                            ("P2\ttests/unit/test_a.c:a_cas\ta part of a name\n", "has no a_cas"),
                            ("P2\tsrc/engines/vllm/plan.c\ta file that tests nothing\n", "is no test"),
                            ("P2\ttests/unit/../../tools/x\ta path that leaves\n", "is no test"),
+                           ("P2\ttests/unit/test_a.c\tthe whole file shows it\n", "which of its cases"),
                            ("P2\ttests/unit/test_a.c\t\n", "no sentence"),
                            ("P2\t-\tit was never a defect\n", "without a measurement"),
                            ("P9\ttests/unit/test_a.c\tan id nobody knows\n", "no defect P9"),

@@ -216,7 +216,7 @@ class Everyone(unittest.TestCase):
         with open(os.path.abspath(__file__), encoding="utf-8") as f:
             here = f.read()
         elsewhere = {"check_abi.sh": "test_abi.py", "check_defects.py": "test_defects.py", "check_fitted.py": "test_check_fitted.py", "check_floors.py": "test_floors.py",
-                     "check_layers.py": "test_layers.py", "check_words.py": "test_words.py"}
+                     "check_layers.py": "test_layers.py", "check_tests.py": "../gates/planted.py", "check_words.py": "test_words.py"}
         for name in sorted(n for n in os.listdir(os.path.join(ROOT, "tools")) if n.startswith("check_")):
             if name in elsewhere:
                 with open(os.path.join(ROOT, "tests/tools", elsewhere[name]), encoding="utf-8") as f:

@@ -168,7 +168,8 @@ static void a_server_that_drips_is_given_up_after_one_timeout(void **state)
     time_t const start = time(NULL);
     assert_int_equal(fetch("org/drip"), OOMSIGHT_NETWORK);
     assert_non_null(strstr(error.text, "too slowly"));
-    assert_in_range(time(NULL) - start, 1, 40); /* HF_HUB_DOWNLOAD_TIMEOUT is 2 here, and the server would go on for minutes */
+    assert_in_range(time(NULL) - start, 1,
+                    40); /* HF_HUB_DOWNLOAD_TIMEOUT is 2 here, and the server would go on for minutes */
 }
 
 static void a_token_does_not_travel_in_the_open(void **state)

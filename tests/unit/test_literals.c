@@ -213,7 +213,8 @@ static void the_words_of_explain_are_made_ready_in_less_time_than_a_megabyte_is_
     }
     free(text);
     oos_arena_free(arena);
-    if (clocks_decide() && making >= scanning) fail_msg("%.2f ms to make, %.2f ms to scan", making * 1e3, scanning * 1e3);
+    if (clocks_decide() && making >= scanning)
+        fail_msg("%.2f ms to make, %.2f ms to scan", making * 1e3, scanning * 1e3);
 }
 
 int main(void)

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Each gate fails for what it is named after: planted.py [BINARY] [WORD of a test...]
+
+A copy of the files that a gate reads passes; then one violation is planted in the copy, and the gate must fail and name it. What needs the
+command is skipped without BINARY. Standard library only."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 and os.path.isfile(sys.argv[1]) else None
+
+
+class Gate(unittest.TestCase):
+    """A tree of copies."""
+
+    def setUp(self):
+        self.held = tempfile.TemporaryDirectory()
+        self.root = self.held.name
+
+    def tearDown(self):
+        self.held.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.root, name)
+
+    def copy(self, *names):
+        for name in names:
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            if os.path.isdir(os.path.join(ROOT, name)):
+                shutil.copytree(os.path.join(ROOT, name), self.path(name), ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(os.path.join(ROOT, name), self.path(name))
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
+    def put(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def change(self, name, old, new):
+        """The first `old` of a file is `new` from here on; a function changes its JSON."""
+        text = self.read(name)
+        if callable(new):
+            value = json.loads(text)
+            new(value)
+            self.put(name, json.dumps(value, indent=1) + "\n")
+            return
+        self.assertIn(old, text, name)
+        self.put(name, text.replace(old, new, 1))
+
+    def tool(self, name, *words):
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", name), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, check=False)
+        return done.returncode, done.stdout
+
+    def passes(self, code_and_out):
+        self.assertEqual(code_and_out[0], 0, code_and_out[1])
+
+    def fails(self, code_and_out, *words):
+        code, out = code_and_out
+        self.assertEqual(code, 1, out)
+        self.assertNotIn("Traceback", out)
+        for word in words:
+            self.assertIn(word, out)
+
+
+class Tests(Gate):
+    """tools/check_tests.py: a test that can no longer fail."""
+
+    def check(self):
+        return self.tool("check_tests.py", self.root)
+
+    def emptied(self, name, old, new, words):
+        self.copy(name)
+        self.passes(self.check())
+        was = self.read(name)
+        self.assertEqual(len(re.findall(old, was, re.S | re.M)), 1, old)
+        self.put(name, re.sub(old, lambda _: new, was, count=1, flags=re.S | re.M))
+        self.fails(self.check(), *words)
+        self.put(name, was)
+
+    def test_a_c_test_that_states_nothing_fails(self):
+        name = "tests/unit/test_arguments.c"
+        case = "a_switch_with_a_value_is_refused_and_its_meaning_kept"
+        body = r"(?<=static void %s\(void \*\*state\)\n)\{.*?^\}" % case
+        for new in ("{\n    (void)state;\n}", "{\n    (void)state;\n    assert_true(1);\n}", "{\n    (void)state;\n    assert_int_equal(1 + 1, 2);\n}",
+                    "{\n    int one = 1;\n    assert_int_equal(one, one);\n    (void)state;\n}", "{\n    (void)state;\n    /* assert_true(refused()); */\n}",
+                    "{\n    (void)state;\n    return;\n    assert_null(state);\n}", "{\n    (void)state;\n#if 0\n    assert_null(state);\n#endif\n}"):
+            if os.path.exists(self.path(name)):
+                os.remove(self.path(name))
+            self.emptied(name, body, new, ["%s:%s" % (name, case), "1 of "])
+
+    def test_a_c_test_that_states_by_a_function_passes(self):
+        self.put("tests/unit/test_x.c", "static void holds(int x)\n{\n    assert_int_equal(x, 2);\n}\nstatic void a(void **state)\n{\n    holds(2);\n}\n"
+                 "int main(void) { const struct CMUnitTest tests[] = {cmocka_unit_test(a)}; }\n")
+        self.passes(self.check())
+        self.change("tests/unit/test_x.c", "assert_int_equal(x, 2);", "(void)x;")
+        self.fails(self.check(), "tests/unit/test_x.c:a")
+
+    def test_a_python_test_that_states_nothing_fails(self):
+        self.emptied("tests/tools/test_site.py", r"(?<=def test_a_dead_link_fails\(self\):\n).*?(?=\n    def )", "        self.assertTrue(True)\n", ["tests/tools/test_site.py:test_a_dead_link_fails"])
+
+    def test_a_case_of_a_list_that_states_nothing_fails(self):
+        self.emptied("tests/shim/limits.py", r"(?<=def no_room\(scratch\):\n).*?(?=\n\n\ndef )", "    run('--budget', '1GiB')", ["tests/shim/limits.py:no_room"])
+
+    def test_a_case_that_main_calls_and_that_states_nothing_fails(self):
+        self.emptied("tests/shim/endings.py", r"(?<=def outlived\(\):\n).*?(?=\n\n\ndef )", "    dryrun('--', 'true')", ["tests/shim/endings.py:outlived"])
+
+    def test_a_case_of_the_command_without_an_answer_fails(self):
+        for part in ("sh", "stdout", "stderr", "exit"):
+            self.copy("tests/cli/plan_doubts." + part)
+        self.passes(self.check())
+        script = self.read("tests/cli/plan_doubts.sh")
+        self.put("tests/cli/plan_doubts.sh", "# nothing: $OOMSIGHT\nexit 0\n")
+        self.fails(self.check(), "tests/cli/plan_doubts.sh: does not run the command")
+        self.put("tests/cli/plan_doubts.sh", script)
+        self.put("tests/cli/plan_doubts.stdout", "")
+        self.put("tests/cli/plan_doubts.stderr", "")
+        self.fails(self.check(), "tests/cli/plan_doubts.sh: expects no output")
+
+
+class Defects(Gate):
+    """tools/check_defects.py: a row that names no test."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy("tests/defects/ids.txt", "tests/floors.json", "tests/unit/test_arguments.c", "tests/tools/test_site.py", "tests/meson.build", "tools/fuzz.sh", "tools/man_options.py", "Makefile",
+                  "tests/web/app_words.js", "tests/gates/fails_closed.py", "tests/packages/try_installs.sh")
+        self.put("tests/defects/ids.txt", "P6\n")
+
+    def row(self, test):
+        self.put("tests/defects/one.tsv", "P6\t%s\twhat it shows, in a sentence\n" % test)
+        return self.tool("check_defects.py", self.root, "--strict")
+
+    def test_a_row_that_names_a_test_passes(self):
+        for test in ("tests/unit/test_arguments.c:a_switch_with_a_value_is_refused_and_its_meaning_kept", "tests/tools/test_site.py:test_a_dead_link_fails",
+                     "tests/web/app_words.js:SGLang's version is not vLLM's", "tests/gates/fails_closed.py:two services on one GPU", "tests/packages/try_installs.sh:pip install .",
+                     "tools/man_options.py"):
+            self.passes(self.row(test))
+
+    def test_a_word_of_a_file_is_no_test(self):
+        for test in ("tests/unit/test_arguments.c:include", "tests/unit/test_arguments.c:state", "tests/unit/test_arguments.c", "tests/tools/test_site.py:unittest", "tests/tools/test_site.py:setUp",
+                     "tests/tools/test_site.py", "tests/web/app_words.js:assert", "tests/gates/fails_closed.py:failed", "tests/packages/try_installs.sh:claim", "tools/fuzz.sh", "tests/meson.build", "Makefile"):
+            self.fails(self.row(test), test.split(":")[0])
+
+    def test_a_row_whose_test_was_emptied_fails(self):
+        name, case = "tests/unit/test_arguments.c", "a_switch_with_a_value_is_refused_and_its_meaning_kept"
+        text = self.read(name)
+        self.put(name, re.sub(r"(?<=static void %s\(void \*\*state\)\n)\{.*?^\}" % case, "{\n    (void)state;\n}", text, count=1, flags=re.S | re.M))
+        self.fails(self.row("%s:%s" % (name, case)), case, "nothing that can be false")
+
+    def test_one_open_defect_more_fails(self):
+        self.passes(self.row("open"))
+        self.change("tests/floors.json", None, lambda floors: floors["check_defects.py"]["open"].update(at_most=0))
+        self.fails(self.row("open"), "1 defects are open, at most 0")
+
+    def test_an_id_without_a_row_fails(self):
+        self.put("tests/defects/ids.txt", "P6-P8\n")
+        self.fails(self.row("open"), "P7 P8")
+
+
+class Floors(Gate):
+    """tools/check_floors.py --ledger: a limit that asks for less than was reached."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy("tests/floors.json", "tests/floors.best.json", "tools/explain_floors.json", "docs/contributing/architecture.md", "docs/evidence/floors.md")
+
+    def check(self):
+        return self.tool("check_floors.py", "--ledger", self.root)
+
+    def test_a_limit_that_asks_for_less_fails(self):
+        self.passes(self.check())
+        data, kv = "score_truth.py third.jsonl", "fields.available KV / device.within_0.01"
+        was = json.loads(self.read("tests/floors.json"))[data][kv]
+
+        def lowered(floors): floors[data][kv] = 3
+        def raised(floors): floors[data]["false_alarms"]["at_most"] = 40
+        def removed(floors): del floors[data]["failures_foreseen"]
+        def whole(floors): del floors["score_explain.py dev"]
+        def share(floors): floors["phase"] = 0.5
+        for name, change, words in (("tests/floors.json", lowered, "%s: %s: %s was reached and is 3 now" % (data, kv, was)), ("tests/floors.json", raised, "false_alarms: 1 was reached and is 40"),
+                                    ("tests/floors.json", removed, "failures_foreseen"), ("tests/floors.json", whole, "score_explain.py dev: right.is_oom"),
+                                    ("tools/explain_floors.json", share, "explain_floors.json: phase")):
+            text = self.read(name)
+            self.change(name, None, change)
+            self.fails(self.check(), words)
+            self.put(name, text)
+        self.change("tests/floors.json", None, lowered)
+        row = "| `%s: %s` | %s | 3 | %%s |\n" % (data, kv, was)
+        page = self.read("docs/evidence/floors.md")
+        self.put("docs/evidence/floors.md", page + row % "why not")
+        self.fails(self.check(), kv)
+        self.put("docs/evidence/floors.md", page + row % "fourteen starts of the set turned out to be another model")
+        self.passes(self.check())
+
+    def test_a_row_without_a_fall_fails(self):
+        self.put("docs/evidence/floors.md", self.read("docs/evidence/floors.md") + "| `score_truth.py third.jsonl: failures_foreseen` | 29 | 20 | a reason of more than five words |\n")
+        self.fails(self.check(), "failures_foreseen", "did not")
+
+    def test_what_was_reached_is_kept_by_the_clone(self):
+        """The limit and the best of it lowered together: the commits know better."""
+        git = ["git", "-C", self.root, "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "before"]):
+            subprocess.run(git + words, check=True, stdout=subprocess.DEVNULL)
+        self.passes(self.check())
+        key = "score_truth.py third.jsonl: failures_foreseen"
+        self.change("tests/floors.json", None, lambda floors: floors["score_truth.py third.jsonl"].update(failures_foreseen=3))
+        self.change("tests/floors.best.json", None, lambda best: best.update({key: [3, 1]}))
+        self.fails(self.check(), key)
+
+    def test_a_limit_of_the_tree_that_is_raised_needs_its_reason(self):
+        git = ["git", "-C", self.root, "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+        for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "before"]):
+            subprocess.run(git + words, check=True, stdout=subprocess.DEVNULL)
+        page = "docs/contributing/architecture.md"
+        was = re.search(r"\| headers in src \| (\d+) \| (\d+) \|.*\|", self.read(page))
+        for reason, fails in (("", True), ("readers of another format", False)):
+            self.put(page, self.read(page).replace(was.group(), "| headers in src | %s | 900 | %s |" % (was.group(1), reason)))
+            (self.fails(self.check(), "headers in src: the limit was") if fails else self.passes(self.check()))
+            was = re.search(r"\| headers in src \| (\d+) \| (\d+) \|.*\|", self.read(page))
+
+
+class Figures(Gate):
+    """tools/figures.py: a figure that was typed into a table of results."""
+
+    def setUp(self):
+        super().setUp()
+        self.copy("README.md", "docs/evidence", "tools/figures.py", "data/catalogue.json", "data/gpus", "data/kb", *("data/engines/%s/rules.json" % engine for engine in ("vllm", "sglang")),
+                  *("tests/oracle/%s.jsonl" % name for name in ("results", "serving", "sglang", "beside")))
+
+    def check(self, *words):
+        done = subprocess.run([sys.executable, self.path("tools/figures.py"), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_a_typed_figure_fails(self):
+        self.passes(self.check())
+        for name, old, new, words in (("starts", ",60,46,55,", ",60,58,55,", "starts.csv row 7 (7,vLLM"), ("reports", "114,84,114,95", "114,104,114,105", "reports.csv row 17 (mixed 17"),
+                                      ("survey", ",1659,47,", ",1659,470,", "survey.csv row 5"), ("agreement", ",101040,101040,", ",101040,101041,", "agreement.csv row 1"),
+                                      ("serving", ",2000,2000,0,", ",2000,1999,0,", "out of date")):
+            name = "docs/evidence/results/%s.csv" % name
+            was = self.read(name)
+            self.change(name, old, new)
+            self.fails(self.check(), words)
+            if "out of date" not in words:  # pages follow it, and it fails all the same
+                self.fails(self.check("--write"), words)
+            self.put(name, was)
+
+    def test_a_table_or_a_row_of_nowhere_fails(self):
+        self.put("docs/evidence/results/more.csv", "a,b\n1,2\n")
+        self.fails(self.check(), "more.csv: sources.json says not")
+        os.remove(self.path("docs/evidence/results/more.csv"))
+        self.change("docs/evidence/results/starts.csv", "\n4,vLLM 0.11.0 to 0.27.1,9,3,5,7,,,4,3,0,0,,", "")
+        self.fails(self.check("--write"), "starts.csv: recorded rows are gone: 4")
+
+    def test_rows_that_are_made_anew_are_recorded_by_name(self):
+        self.change("docs/evidence/results/survey.csv", ",1659,47,", ",1659,48,")
+        self.check("--write", "--record", "survey.csv")
+        self.passes(self.check())
+
+    @unittest.skipUnless(BINARY, "needs the command")
+    def test_a_typed_row_of_the_agreement_fails(self):
+        name = "docs/evidence/results/agreement.csv"
+        self.change(name, ",101040,101040,", ",101040,101041,")
+        self.fails(self.tool("agreement.py", BINARY, "--check", self.path(name)), "101041")
+
+
+if __name__ == "__main__":
+    unittest.main()
