@@ -22,7 +22,6 @@ import oomsight_phases
 import oomsight_stacks
 import oomsight_values
 
-SMALL = 1 << 16  # elements
 _told = set()
 _libraries = []
 
@@ -30,7 +29,8 @@ _libraries = []
 def tell(text):
     if text not in _told:
         _told.add(text)
-        sys.stderr.write("oomsight dryrun: %s\n" % text)
+        with contextlib.suppress(Exception):  # a program may have closed it, or put its own there
+            sys.stderr.write("oomsight dryrun: %s\n" % text)
 
 
 def _host(value):
@@ -39,7 +39,7 @@ def _host(value):
     if not isinstance(value, torch.Tensor) or value.device.type != "cuda":
         return value
     if value.numel() == 0:
-        return torch.empty(value.shape, dtype=value.dtype)
+        return torch.empty(value.shape, dtype=value.dtype, device="cpu")
     last = sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
     span = (last + 1) * value.element_size()
     flat = torch.frombuffer((ctypes.c_char * span).from_address(value.data_ptr()), dtype=value.dtype)
@@ -52,7 +52,7 @@ def install(torch):
 
     def small(value):
         return not isinstance(value, torch.Tensor) or (
-            type(value) is torch.Tensor and value.dtype in integers and value.numel() <= SMALL)
+            type(value) is torch.Tensor and value.dtype in integers and value.numel() <= oomsight_values.SMALL)
 
     host = _host
 
@@ -70,27 +70,30 @@ def install(torch):
         return not isinstance(value, torch.Tensor) or (type(value) in (torch.Tensor, torch.nn.Parameter) and value.numel() == 1)
 
     def elementwise(overload, out_overload, dtype_of):
-        def run(*args, **kwargs):
+        def attempt(*args, **kwargs):
             if all(map(small, args)) or (dtype_of is truth and all(map(one, args))):
                 result = overload(*map(host, args), **kwargs)
                 if result.dtype in integers:
                     return put(result, device_of(args))
+            return NotImplemented
+
+        def run(*args, **kwargs):
+            done = oomsight_values.attempted(torch, attempt, *args, **kwargs)
+            if done is not NotImplemented:
+                return done
             # the out form is the same kernel: it allocates the result and launches
             out = torch.empty(0, dtype=dtype_of(*args), device=device_of(args))
             if overload._overloadname != "Scalar":
-                args = [as_tensor(a) for a in args]
+                args = [oomsight_values.as_tensor(torch, value, args) for value in args]
             return out_overload(*args, **kwargs, out=out)
         return run
 
-    def as_tensor(value):
-        """A number that came in a tensor's place."""
-        if isinstance(value, torch.Tensor):
-            return value
-        return torch.scalar_tensor(value, dtype=torch.get_default_dtype() if isinstance(value, float) else torch.int64)
-
     def cumsum(self, dim, *, dtype=None):
-        if small(self) and (dtype is None or dtype in integers):
+        def attempt():
             return put(aten.cumsum.default(host(self), dim, dtype=dtype), self.device)
+        done = oomsight_values.attempted(torch, attempt) if small(self) and (dtype is None or dtype in integers) else NotImplemented
+        if done is not NotImplemented:
+            return done
         kind = dtype or (torch.int64 if self.dtype in integers else self.dtype)
         return aten.cumsum.out(self, dim, dtype=dtype, out=torch.empty(0, dtype=kind, device=self.device))
 
@@ -103,7 +106,7 @@ def install(torch):
         return torch.empty(output_size, dtype=repeats.dtype, device=repeats.device)
 
     def nonzero(self):
-        if not (self.dtype in integers and self.numel() <= SMALL):
+        if not (self.dtype in integers and self.numel() <= oomsight_values.SMALL):
             tell("nonzero takes its size from %d values that no kernel computed; taken as none" % self.numel())
             return torch.empty((0, self.dim()), dtype=torch.int64, device=self.device)
         return put(aten.nonzero.default(host(self)), self.device)
@@ -119,6 +122,15 @@ def install(torch):
             device = device_of(args)
             return tuple(put(r, device) for r in results) if isinstance(results, tuple) else put(results, device)
         return run
+
+    counted = sized_by_values(aten.bincount.default)
+
+    def bincount(self, weights=None, minlength=0):
+        """What is counted gives the size; what it weighs needs no values."""
+        if small(weights) or not small(self):
+            return counted(self, weights, minlength)
+        count = aten.bincount.default(host(self), None, minlength)
+        return torch.empty(count.shape, dtype=torch.float32 if weights.dtype == torch.float32 else torch.float64, device=self.device)
 
     def masked_select(self, mask):
         """The mask gives the size; what is selected needs no values."""
@@ -151,7 +163,8 @@ def install(torch):
         library.impl("aten::repeat_interleave.Tensor", repeat_interleave, "CUDA")
         library.impl("aten::nonzero", nonzero, "CUDA")
         library.impl("aten::masked_select", masked_select, "CUDA")
-        for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default, aten.bincount.default):
+        library.impl("aten::bincount", bincount, "CUDA")
+        for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default):
             library.impl(overload.name(), sized_by_values(overload), "CUDA")
     _libraries.extend((library, oomsight_values.install(torch, host, small, integers, _indices.draw, tell), oomsight_values.convolve(torch),
                        oomsight_values.factorise(torch, host)))

@@ -6,6 +6,7 @@ nothing. An index that follows from such values (argmax, multinomial) comes from
 back is told once, because no kernel has computed it.
 
 Loaded by oomsight_aid.py; needs torch.library.get_kernel (PyTorch 2.9)."""
+SMALL = 1 << 16  # integers that are computed
 FILLED = 1 << 10  # elements of any type that are filled
 COMPUTED = """bitwise_and.Tensor bitwise_and.Scalar bitwise_or.Tensor bitwise_or.Scalar bitwise_xor.Tensor bitwise_xor.Scalar bitwise_not
 logical_and logical_or logical_xor logical_not neg abs sign remainder.Tensor remainder.Scalar fmod.Tensor maximum minimum clamp clamp.Tensor
@@ -18,6 +19,26 @@ IN_PLACE = """add_.Tensor add_.Scalar sub_.Tensor sub_.Scalar mul_.Tensor mul_.S
 bitwise_and_.Tensor bitwise_or_.Tensor bitwise_xor_.Tensor bitwise_not_ logical_and_ logical_or_ logical_not_ neg_ clamp_ clamp_min_
 clamp_max_ eq_.Scalar ne_.Scalar masked_fill_.Scalar masked_fill_.Tensor index_fill_.int_Scalar index_put_ index_copy_ index_add_ scatter_.src
 scatter_.value scatter_add_ cumsum_ tril_ triu_ _index_put_impl_""".split()
+
+
+def attempted(torch, attempt, *args, **kwargs):
+    """What `attempt` returns; NotImplemented when it fails: here everybody is a guest in another program, whose operator says itself what is
+    wrong. An index that nobody computed fails so, or an argument that was not thought of. A device that is full is no such failure."""
+    try:
+        return attempt(*args, **kwargs)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    except Exception:
+        return NotImplemented
+
+
+def as_tensor(torch, value, beside):
+    """A number that came in a tensor's place, of the type that leaves the result as it is with a number: `beside` are all arguments."""
+    if not isinstance(value, (bool, int, float, complex)):
+        return value
+    kind = torch.tensor(value, device="cpu", dtype=torch.float64 if isinstance(value, float) else torch.complex128 if isinstance(value, complex) else None)
+    tensors = [other for other in beside if isinstance(other, torch.Tensor)]
+    return kind.to(torch.result_type(tensors[-1], value)) if tensors else kind
 
 
 def install(torch, host, small, integers, draw, tell):
@@ -51,95 +72,102 @@ def install(torch, host, small, integers, draw, tell):
 
         def __init__(self, overload, kernel):
             self.kernel = kernel
-            self.tensors = [str(argument.type) == "Tensor" for argument in overload._schema.arguments]
+            self.tensors = ["Tensor" in str(argument.type) and "List" not in str(argument.type) for argument in overload._schema.arguments]
 
         def call_boxed(self, keys, *args, **kwargs):
-            args = [torch.tensor(value, device="cpu") if wanted and isinstance(value, (bool, int, float, complex)) else value
-                    for value, wanted in zip(args, self.tensors)]
+            args = [as_tensor(torch, value, args) if wanted else value for value, wanted in zip(args, self.tensors)]
             return self.kernel.call_boxed(keys, *args, **kwargs)
 
-    def computed(overload, original):
-        def run(keys, *args, **kwargs):
+    # Each attempt below returns what its operator would, or NotImplemented: then the operator's own kernel runs.
+
+    def computed(overload):
+        def attempt(*args, **kwargs):
             given = args + tuple(kwargs.values())
-            if computable(given):
-                try:
-                    result = overload(*to_host(args), **{name: to_host(value) for name, value in kwargs.items()})
-                except (IndexError, RuntimeError):  # an index that nobody computed; what is wrong otherwise its own kernel says
-                    return original.call_boxed(keys, *args, **kwargs)
-                parts = result if isinstance(result, (list, tuple)) else (result,)
-                if all(not isinstance(part, tensor) or part.dtype in integers for part in parts):
-                    device = next(devices(given))
-                    done = [put(part, device) if isinstance(part, tensor) else part for part in parts]
-                    return tuple(done) if isinstance(result, (list, tuple)) else done[0]
-            return original.call_boxed(keys, *args, **kwargs)
-        return run
+            if not computable(given):
+                return NotImplemented
+            result = overload(*to_host(args), **{name: to_host(value) for name, value in kwargs.items()})
+            parts = result if isinstance(result, (list, tuple)) else (result,)
+            if not all(not isinstance(part, tensor) or part.dtype in integers for part in parts):
+                return NotImplemented
+            device = next(devices(given))
+            done = [put(part, device) if isinstance(part, tensor) else part for part in parts]
+            return tuple(done) if isinstance(result, (list, tuple)) else done[0]
+        return attempt
 
-    def in_place(overload, original):
-        def run(keys, self, *args, **kwargs):
-            if computable((self,) + args + tuple(kwargs.values())):
-                try:
-                    overload(host(self), *to_host(args), **{name: to_host(value) for name, value in kwargs.items()})
-                    return self
-                except (IndexError, RuntimeError):
-                    pass
-            return original.call_boxed(keys, self, *args, **kwargs)
-        return run
+    def in_place(overload):
+        def attempt(self, *args, **kwargs):
+            if not computable((self,) + args + tuple(kwargs.values())):
+                return NotImplemented
+            overload(host(self), *to_host(args), **{name: to_host(value) for name, value in kwargs.items()})
+            return self
+        return attempt
 
-    def fill(overload, original):
-        def run(keys, self, *value):
-            if type(self) in (tensor, torch.nn.Parameter) and self.numel() <= FILLED and self.layout == torch.strided and not self.is_complex():
-                if self.numel():
-                    overload(host(self), *map(host, value))
-                return self
-            return original.call_boxed(keys, self, *value)
-        return run
+    def fill(overload):
+        def attempt(self, *value):
+            if type(self) not in (tensor, torch.nn.Parameter) or self.numel() > FILLED or self.layout != torch.strided or self.is_complex():
+                return NotImplemented
+            if self.numel():
+                overload(host(self), *map(host, value))
+            return self
+        return attempt
 
-    def arange(overload, original):
-        def run(keys, start, end, step=1, *, out):
-            if type(out) is tensor and out.dtype in integers:
-                values = torch.arange(start, end, step, dtype=out.dtype, device="cpu")
-                if small(values):
-                    out.resize_(values.shape)
-                    if values.numel():
-                        host(out).copy_(values)
-                    return out
-            return original.call_boxed(keys, start, end, step, out=out)
-        return run
+    def arange(overload):
+        def attempt(start, end, step=1, *, out):
+            if type(out) is not tensor or out.dtype not in integers or not 0 <= (end - start) / step <= SMALL:
+                return NotImplemented
+            values = torch.arange(start, end, step, dtype=out.dtype, device="cpu")
+            out.resize_(values.shape)
+            if values.numel():
+                host(out).copy_(values)
+            return out
+        return attempt
 
-    def copy(overload, original):
+    def copy(overload):
         """Between two places of a device a kernel converts or gathers; everything else is copied by the runtime."""
-        def run(keys, self, source, non_blocking=False):
-            if self.device.type == "cuda" and source.device.type == "cuda" and small(self) and small(source) and (
-                    self.dtype != source.dtype or not self.is_contiguous() or not source.is_contiguous() or self.shape != source.shape):
-                if self.numel():
-                    host(self).copy_(host(source))
-                return self
-            return original.call_boxed(keys, self, source, non_blocking)
-        return run
+        def attempt(self, source, non_blocking=False):
+            if not (isinstance(source, tensor) and self.device.type == "cuda" and source.device.type == "cuda" and small(self) and small(source)) or (
+                    self.dtype == source.dtype and self.is_contiguous() and source.is_contiguous() and self.shape == source.shape):
+                return NotImplemented
+            if self.numel():
+                host(self).copy_(host(source))
+            return self
+        return attempt
+
+    def own(overload):
+        return lambda *args, **kwargs: NotImplemented
+
+    def read(overload):
+        def attempt(self):
+            if self.dtype.is_floating_point:
+                tell("a %s is read back from the device: kernels compute none here" % str(self.dtype).partition(".")[2])
+            return NotImplemented
+        return attempt
 
     def drawn(inner, size_of):
         """An index into values that nobody computed."""
         def run(keys, self, *args, **kwargs):
             result = inner(keys, self, *args, **kwargs)
-            if self.dtype not in integers and isinstance(result, tensor) and 0 < result.numel() <= FILLED:
-                host(result).copy_(draw(result.shape, max(1, size_of(self, *args, **kwargs))))
+
+            def fill_in():
+                if self.dtype not in integers and isinstance(result, tensor) and 0 < result.numel() <= FILLED:
+                    host(result).copy_(draw(result.shape, max(1, size_of(self, *args, **kwargs))))
+            attempted(torch, fill_in)
             return result
         return run
 
     def arg_size(self, dim=None, keepdim=False):
         return self.numel() if dim is None else self.shape[dim] if self.dim() else 1
 
-    def read(overload, original):
-        def run(keys, self):
-            if self.dtype.is_floating_point:
-                tell("a %s is read back from the device: kernels compute none here" % str(self.dtype).partition(".")[2])
-            return original.call_boxed(keys, self)
+    def replaced(attempt, original):
+        def run(keys, *args, **kwargs):
+            done = attempted(torch, attempt, *args, **kwargs)
+            return original.call_boxed(keys, *args, **kwargs) if done is NotImplemented else done
         return run
 
     library = torch.library.Library("aten", "IMPL")
     rows = [(name, computed) for name in COMPUTED] + [(name, in_place) for name in IN_PLACE]
     rows += [("fill_.Scalar", fill), ("fill_.Tensor", fill), ("zero_", fill), ("arange.start_out", arange), ("copy_", copy),
-             ("_local_scalar_dense", read), ("multinomial", None)]
+             ("_local_scalar_dense", read), ("multinomial", own)]
     for name, make in rows:
         packet, _, word = name.partition(".")
         overload = getattr(getattr(torch.ops.aten, packet, None), word or "default", None)
@@ -149,7 +177,7 @@ def install(torch, host, small, integers, draw, tell):
             original = Own(overload, get_kernel(overload, "CUDA"))
         except RuntimeError:  # composite: its parts are here
             continue
-        run = make(overload, original) if make else original.call_boxed
+        run = replaced(make(overload), original)
         if packet == "argmax" or packet == "argmin":
             run = drawn(run, arg_size)
         if packet == "multinomial":
@@ -190,7 +218,7 @@ def convolve(torch):
 
     def backward(grad, self, weight, bias_sizes, stride, padding, dilation, turned, output_padding, groups, mask):
         return (torch.empty_like(self) if mask[0] else None, torch.empty_like(weight) if mask[1] else None,
-                torch.empty(bias_sizes, dtype=grad.dtype, device=grad.device) if mask[2] else None)
+                torch.empty(grad.shape[1:2], dtype=grad.dtype, device=grad.device) if mask[2] else None)
 
     library = torch.library.Library("aten", "IMPL")
     for name, run in (("cudnn_convolution", convolution), ("cudnn_convolution_transpose", transposed), ("cudnn_convolution_relu", relu),
