@@ -4,7 +4,7 @@
 Runs tools/SCORER with --json on the data and compares its figures with the committed floors in tests/floors.json, which
 holds for each scorer and data set the best so far of each figure, by its path in the JSON (`fields.weights.within_0.01`).
 A number is a floor; {"at_most": N} is a ceiling, for figures such as misses. A figure below its floor, or one that is no
-longer there, fails the check: mend it, or lower the floor and say why in docs/evidence/floors.md. --raise writes
+longer there, fails the check, and the scorer says in words what is missed: mend it, or lower the floor and say why in docs/evidence/floors.md. --raise writes
 what is better now. Without the data it exits with 77, which counts as skipped. Standard library only.
 
     check_floors.py --ledger [ROOT] [--write]
@@ -182,13 +182,14 @@ def main():
         print(f"{asked.floors} has no floors for '{name}'")
         return 1
     command = [sys.executable, os.path.join(ROOT, "tools", asked.scorer), asked.binary, *asked.data]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False)
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    if done.returncode > 1 or shown.returncode > 1:
-        print(shown.stdout, shown.stderr, done.stderr, f"{asked.scorer} could not run (exit {done.returncode})")
+    if done.returncode > 1:
+        print(done.stdout, done.stderr, f"{asked.scorer} could not run (exit {done.returncode})")
         return 1
-    fallen, raised = compare(known[name], json.loads(done.stdout))
-    print(shown.stdout)
+    scores = json.loads(done.stdout)
+    fallen, raised = compare(known[name], scores)
+    if fallen:  # what is missed, in words
+        print(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
     for line in fallen:
         print(f"fell: {name}: {line}")
     if asked.rewrite and not fallen and raised != known[name]:
@@ -199,7 +200,7 @@ def main():
         if os.path.samefile(asked.floors, os.path.join(ROOT, LIMITS[0])):
             list(ledger(ROOT, write=True))
         print("floors raised")
-    print(shown.stdout.strip().splitlines()[-1] if shown.stdout.strip() else name)
+    print(f"{name}: " + "; ".join(f"{path} {figure(scores, path)}" for path in known[name]))
     return 1 if fallen else 0
 
 
