@@ -43,7 +43,7 @@ def words_read():
 def kept(value, words, free=False):
     """`free`: below a key whose own keys are names, such as those of layers or of groups."""
     if isinstance(value, dict):
-        return {key: kept(part, words, key in ("config_groups", "quantized_layers", "experts_int8")) for key, part in sorted(value.items())
+        return {key: kept(part, words, key in ("config_groups", "quantized_layers", "experts_int8", "extra_config")) for key, part in sorted(value.items())
                 if free or key in words}
     return [kept(part, words) for part in value] if isinstance(value, list) else value
 

@@ -2,8 +2,9 @@
 """Scores plans against measured starts (truth/*.jsonl, one JSON object a line): weights, available KV memory, tokens,
 graph memory, activation peak, outcome and phase, failures foreseen, and how often the truth lies in the printed ranges.
 
-    tools/score_truth.py BINARY STARTS.jsonl... [--models DIR] [--json] [--all] [--only ID] [--folds] [--unfair]
+    tools/score_truth.py BINARY STARTS.jsonl... [--models DIR] [--json] [--all] [--only ID] [--set SET] [--folds] [--unfair]
 
+tests/evidence/starts.jsonl has facts of public starts; their `set` says when they were collected, and JSON has the figures of each.
 Every record is planned through the command line from what its `flags`, `resolved` and `gpu` say. Records of an effective
 engine version before 0.8, without one, or without a model config are left out; so are the fields a record lists as
 `unfair`, for which its source lacks an input (--unfair counts them too). Numbers that an engine printed with two decimals
@@ -84,7 +85,7 @@ def speculative_of(text):
     given = loose(text)
     if isinstance(given, dict):
         return given
-    method = re.search(r"method='?([\w.-]+)", text) or re.match(r"([\w.-]+)", text)
+    method = re.search(r"method='?([\w.-]+)", text) or re.search(r"draft_model='\[(\w+)\]'", text) or re.match(r"([\w.-]+)", text)
     tokens = re.search(r"(?:num_spec(?:ulative)?_tokens=|\b)(\d+)(?: tokens|\)|$)", text)
     config = {"method": method.group(1)} if method else {}
     if tokens:
@@ -121,13 +122,13 @@ def given_flags(record):
 
 
 def older_engine_printed(record):
-    """The engine before V1 has a sentence of its own for its memory."""
-    return any("model weights take" in line for line in record["excerpt"])
+    """The engine before V1 has a sentence of its own for its memory; the facts of a start (tests/evidence) say so."""
+    return record.get("first_engine") or any("model weights take" in line for line in record.get("excerpt", ()))
 
 
 def from_image(record):
-    text = " ".join([record["source"], record["notes"] or "", *record["assumed"]])
-    return re.search(r"\bimage\b|\bGKE\b|kubernetes|docker", text, re.I) is not None
+    text = " ".join([record["source"], record.get("notes") or "", *record.get("assumed", ())])
+    return record.get("image") or re.search(r"\bimage\b|\bGKE\b|kubernetes|docker", text, re.I) is not None
 
 
 def command_of(record, models, extra=()):
@@ -169,6 +170,17 @@ def total_of(record):
     """GiB the device shows, where the record tells."""
     stated = [float(size) for size in re.findall(r"([0-9]+\.[0-9]+) GiB", record.get("gpu") or "")]
     return record.get("gpu_total_gib") or next((size for size in stated if size > 3), None)
+
+
+def tells_device(record):
+    """False: nothing tells the GPU or its size; a slice alone has none."""
+    gpu = record.get("gpu") or ""
+    return bool(total_of(record) or gpu and "slice" not in gpu.lower())
+
+
+def is_whole(record):
+    """Does it tell what a plan needs: a release from 0.8 on, a model and a device?"""
+    return (version_of(record) or (0,)) >= (0, 8, 0) and bool(record.get("config")) and tells_device(record)
 
 
 def used_of(record):
@@ -225,15 +237,15 @@ class Devices:
         return min(cards, key=lambda gpu: abs(gpu["total_bytes"] / GIB - size))["name"]
 
 
-def options_of(record, devices):
-    """None when nothing tells the device or its size."""
+def options_of(record, devices, told=True):
+    """None when nothing tells the device or its size. `told`: what other processes hold is given, where the record shows it."""
     name, total = devices.find(record), total_of(record)
     mig = re.search(r"MIG\s+(\d+g\.\d+gb)", record.get("gpu") or "")
-    if not name or ("slice" in (record.get("gpu") or "").lower() and not total):
+    if not name or not tells_device(record):
         return None
     word = f"{name} MIG {mig.group(1)}" if mig else f"{name}x{record.get('gpu_count') or 1}"
     version = record["engine_version_effective"]
-    used = used_of(record)
+    used = used_of(record) if told else None
     return (["--vllm", version, "--gpu", word] + (["--gpu-total", f"{total}GiB"] if total else [])
             + (["--gpu-used", f"{used:.2f}GiB"] if used else []))
 
@@ -304,8 +316,8 @@ def foresees_failure(plan):
 
 
 class Score:
-    def __init__(self, planner, devices, models, unfair=False):
-        self.planner, self.devices, self.models, self.unfair = planner, devices, models, unfair
+    def __init__(self, planner, devices, models, unfair=False, told=True):
+        self.planner, self.devices, self.models, self.unfair, self.told = planner, devices, models, unfair, told
         names = ("weights", KV, "available KV", "tokens, memory given", "tokens", "graphs", "graph estimate", "activation",
                  "outside torch")
         self.fields = {name: scorelib.Field(name) for name in names}
@@ -331,7 +343,7 @@ class Score:
         if not version or version < (0, 8, 0) or not record.get("config"):
             self.skipped.append((record["id"], "version or config not known, or before 0.8"))
             return
-        options = options_of(record, self.devices)
+        options = options_of(record, self.devices, self.told)
         if not options:
             self.skipped.append((record["id"], "device not known"))
             return
@@ -666,6 +678,7 @@ def main():
     parser.add_argument("data", nargs="+")
     parser.add_argument("--models")
     parser.add_argument("--only", help="records whose id holds this")
+    parser.add_argument("--set", help="records of this set")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--all", action="store_true", help="every record, not only the misses")
     parser.add_argument("--folds", action="store_true", help="fitted constants on sources they were not fitted on")
@@ -675,16 +688,18 @@ def main():
     planner = scorelib.Planner(args.binary)
     devices = Devices(planner)
     models = os.pathsep.join(dict.fromkeys(scorelib.models_beside(path, args.models) for path in args.data))
-    score = Score(planner, devices, models, args.unfair)
-    for path in args.data:
-        for record in scorelib.read_lines(path):
-            if not args.only or args.only in record["id"]:
-                score.measure(record)
+    score, sets = Score(planner, devices, models, args.unfair), {}
+    for record in (record for path in args.data for record in scorelib.read_lines(path)):
+        if args.only and args.only not in record["id"] or args.set and args.set != record.get("set"):
+            continue
+        score.measure(record)
+        if record.get("set"):
+            sets.setdefault(record["set"], Score(planner, devices, models, args.unfair)).measure(record)
 
     goals = goals_of(score)
     ok = all(met for _, _, met in goals.values())
     if args.json:
-        print(json.dumps(as_json(score, goals)))
+        print(json.dumps({**as_json(score, goals), "sets": {name: as_json(one, goals_of(one)) for name, one in sets.items()}}))
         return 0 if ok else 1
     if args.all:
         print("\n".join(score.lines))

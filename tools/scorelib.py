@@ -1,9 +1,11 @@
 """What the scorers of plans share: calling the command line, comparing figures, printing tables. Standard library only."""
 
+import atexit
 import json
 import os
 import subprocess
 import sys
+import tempfile
 
 GIB = 1 << 30
 
@@ -22,17 +24,38 @@ def read_lines(path):
 
 
 def models_beside(data_path, given):
-    """Where the config directories are: --models (several with a colon between them), else NAME-models beside NAME.jsonl, then
-    golden/models next to or above the data."""
+    """Where the config directories are: --models (several with a colon between them), else those of models.json beside the data, else
+    NAME-models beside NAME.jsonl, then golden/models next to or above the data."""
     if given:
         return given
     here = os.path.dirname(os.path.abspath(data_path))
+    if os.path.exists(os.path.join(here, "models.json")):
+        return unpacked(os.path.join(here, "models.json"))
     own = os.path.splitext(os.path.basename(data_path))[0] + "-models"
     folders = (os.path.join(here, own), os.path.join(here, "models"), os.path.join(here, "..", "golden", "models"))
     found = [os.path.normpath(folder) for folder in folders if os.path.isdir(folder)]
     if not found:
         fail("no model configs beside the data; use --models DIR")
     return os.pathsep.join(found)
+
+
+UNPACKED = {}
+
+
+def unpacked(path):
+    """A folder, for as long as this program runs, with a directory of each config of a file in the form of data/catalogue.json."""
+    if path not in UNPACKED:
+        UNPACKED[path] = tempfile.TemporaryDirectory()
+        atexit.register(UNPACKED[path].cleanup)
+        with open(path, encoding="utf-8") as file:
+            models = json.load(file)
+        for name, entry in models.items():
+            os.mkdir(os.path.join(UNPACKED[path].name, name))
+            for part, file_name in (("config", "config.json"), ("quant", "hf_quant_config.json")):
+                if part in entry:
+                    with open(os.path.join(UNPACKED[path].name, name, file_name), "w", encoding="utf-8") as file:
+                        json.dump(entry[part], file)
+    return UNPACKED[path].name
 
 
 def config_path(models, name):

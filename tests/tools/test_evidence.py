@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""tests/evidence has facts and no sentences."""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import evidence  # noqa: E402
+import scorelib  # noqa: E402
+
+SENTENCE = "INFO 09-26 22:38:30 Model loading took 4.1513 GiB and 0.814601 seconds"
+RECORD = {"id": "st-1", "source": "public GitHub file (index id 77): notes of a person#b", "vllm_version": "0.11.0", "engine_version_effective": "0.11.0",
+          "model": "a/b", "config": "b", "config_kind": "exact", "gpu": "24 GB card (RTX 4090 class, inferred from a figure)", "gpu_count": 1, "gpu_total_gib": None,
+          "flags": {"max_model_len": 4096, "dtype": None, "speculative_config": "SpeculativeConfig(method='mtp', model='/home/person/x', num_spec_tokens=3)"},
+          "resolved": {"dtype": "bfloat16"}, "measured": {"available_kv_gib": 5.97}, "outcome": "ok", "excerpt": ["model weights take 4 GiB", SENTENCE],
+          "notes": "seen in an image", "assumed": ["nothing"], "check": {"verdict": "fine"}, "confidence": "high"}
+
+
+class Form(unittest.TestCase):
+    def committed(self, name):
+        return scorelib.read_lines(os.path.join(evidence.INTO, name + ".jsonl"))
+
+    def test_the_committed_facts_are_names_and_figures(self):
+        for name, keys in (("starts", evidence.START_KEYS), ("reports", evidence.REPORT_KEYS)):
+            for line in self.committed(name):
+                self.assertEqual(list(evidence.form_errors(line, keys)), [], line["id"])
+
+    def test_they_are_whole_and_in_order(self):
+        found = self.committed("starts")
+        sets = [name for name, _ in evidence.SETS]
+        self.assertEqual([sum(start["set"] == name for start in found) for name in sets], [102, 76, 93])
+        self.assertEqual(found, sorted(found, key=lambda start: (sets.index(start["set"]), start["id"])))
+        with open(os.path.join(evidence.INTO, "models.json"), encoding="utf-8") as file:
+            models = json.load(file)
+        self.assertEqual(evidence.model_names({name: self.committed(name) for name in evidence.LINES}), set(models))
+
+    def test_a_sentence_anywhere_is_named(self):
+        start = self.committed("starts")[0]
+        for changed in ({"excerpt": [SENTENCE]}, {"notes": "short"}, {"gpu": SENTENCE}, {"source": "a b"}, {"outcome": "it failed"}, {"flags": {"dtype": SENTENCE}},
+                        {"flags": {"hf_overrides": {"text": SENTENCE * 5}}}, {"measured": {"text": "five"}}, {"unfair": ["no input for it"]}):
+            self.assertEqual(len(list(evidence.form_errors({**start, **changed}, evidence.START_KEYS))), 1, changed)
+
+    def test_only_facts_of_a_record_are_taken(self):
+        start = evidence.start_of("first", RECORD)
+        self.assertEqual(start, {"id": "st-1", "set": "first", "source": "index:77#b", "release": "0.11.0", "engine_version_effective": "0.11.0", "model": "a/b", "config": "b",
+                                 "config_kind": "exact", "gpu": "24 GB card (RTX 4090 class)", "gpu_count": 1, "image": True, "first_engine": True,
+                                 "flags": {"max_model_len": 4096, "speculative_config": {"method": "mtp", "num_speculative_tokens": 3}},
+                                 "resolved": {"dtype": "bfloat16"}, "measured": {"available_kv_gib": 5.97}, "outcome": "ok", "confidence": "high"})
+        self.assertEqual(list(evidence.form_errors(start, evidence.START_KEYS)), [])
+
+    def test_a_config_that_lacks_a_key_which_is_read_is_named(self):
+        whole = {"a": {"config": {"hidden_size": 64, "no_such_key_anywhere": 1}}}
+        self.assertEqual(evidence.same_models({"a": {"config": {"hidden_size": 64}}}, whole), [])
+        self.assertEqual(evidence.same_models({"a": {"config": {}}}, whole), ["a"])
+        self.assertEqual(evidence.same_models({}, whole), ["a"])
+
+
+class Models(unittest.TestCase):
+    def test_configs_beside_the_data_are_folders_while_a_scorer_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "models.json"), "w", encoding="utf-8") as file:
+                json.dump({"a": {"config": {"hidden_size": 64}, "quant": {"quantization": {}}}}, file)
+            models = scorelib.models_beside(os.path.join(folder, "starts.jsonl"), None)
+            self.assertEqual(sorted(os.listdir(scorelib.config_path(models, "a"))), ["config.json", "hf_quant_config.json"])
+
+
+if __name__ == "__main__":
+    unittest.main()
