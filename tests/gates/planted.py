@@ -274,5 +274,28 @@ class Figures(Gate):
         self.fails(self.tool("agreement.py", BINARY, "--check", self.path(name)), "101041")
 
 
+@unittest.skipUnless(BINARY, "needs the command")
+class Bounds(Gate):
+    """tests/rules/bounds.py: a bound or a choice that the data lost, or got."""
+
+    def check(self):
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tests/rules/bounds.py"), BINARY, "--data", self.path("data")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_a_bound_that_is_taken_out_or_moved_fails(self):
+        self.copy("data")
+        arguments = "data/engines/vllm/arguments.json"
+        was = self.read(arguments)
+        self.change(arguments, '"cpu_offload_gb": [{"since": "0.11.1", "part": "CacheConfig", "ge": 0}, {"since": "0.18.0", "part": "UVAOffloadConfig", "ge": 0}],\n', "")
+        self.change(arguments, '"gt": 0, "le": 1}', '"gt": 0, "le": 2}')  # gpu_memory_utilization
+        self.change(arguments, '"watermark": [{"since": "0.24.0"', '"watermark": [{"since": "0.25.0"')
+        self.change("data/engines/vllm/flags.json", '"choices":["allgather_reducescatter","deepep_high_throughput",', '"choices":["allgather_reducescatter",')  # of --all2all-backend
+        self.fails(self.check(), "cpu_offload_gb: ge 0 from 0.11.1 to 0.17.1 is in bounds.tsv and not in the data", "cpu_offload_gb: vLLM 0.32.0 --cpu-offload-gb=-",
+                   "gpu_memory_utilization: vLLM 0.32.0 --gpu-memory-utilization=1.001", "watermark: vLLM 0.24.0 --watermark=", "all2all_backend: choice")
+        self.put(arguments, was.replace('"watermark": [', '"swap_limit": [{"since": "0.31.0", "part": "CacheConfig", "ge": 1}],\n"watermark": ['))
+        self.fails(self.check(), "swap_limit: ge 1 from 0.31.0 to 0.32.0 is in the data and not in bounds.tsv")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -261,8 +261,8 @@ static bool check_reasoning(oos_check *c)
 static bool check_parts(oos_check *c)
 {
     static const char *const parts[] = {
-        "AttentionConfig",         "MambaConfig",         "KernelConfig",     "LoadConfig",
-        "StructuredOutputsConfig", "ObservabilityConfig", "CompilationConfig"};
+        "AttentionConfig",         "MambaConfig",         "KernelConfig",      "LoadConfig",
+        "StructuredOutputsConfig", "ObservabilityConfig", "CompilationConfig", "VllmConfig"};
     const char *backend = oos_check_given(c, "--mamba-backend");
     if (oos_check_given(c, "--mamba-ssu-algorithm") && !(backend && strcmp(backend, "flashinfer") == 0)) {
         oos_check_mend_without(c, "--mamba-ssu-algorithm");
