@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
-"""Do two builds answer alike, byte for byte? same.py BEFORE AFTER [--count 2000] [--seed 1] [LOG | FOLDER ...]
+"""Do two builds answer alike, byte for byte? same.py BEFORE AFTER [--count 2000] [--seed 1] [--engine NAME] [LOG | FOLDER ...]
 
-Draws COUNT commands (architectures of the catalogue x GPUs x releases x flags, one in five for SGLang) and asks both programs for their
-plans; explains each LOG (*.log of a folder), checks the deployments of tests/fixtures, and asks for what is known of engines. Output and
-exit code are compared. Exit 1 if any answer differs. Standard library only."""
+Draws COUNT commands (architectures of the catalogue x GPUs x releases x flags, one in five for SGLang or all of one engine) and asks both
+programs for their plans: JSON, and for one in ten text, Chinese, Markdown, HTML in turn; explains each LOG (*.log of a folder), checks the
+deployments of tests/fixtures, and asks for what is known of engines. Output and exit code are compared. Exit 1 if any answer differs; the
+fields of JSON that differ are listed, with how often and by how much at most.
+
+    --refusals        commands that an engine refuses instead: values out of bounds, flags that do not go together
+    --instructions    also the instructions of three plans, counted by cachegrind: they depend on the build and not on the machine
+    --objects         BEFORE and AFTER are build folders: is the code of every object of the library the same?
+
+Standard library only."""
 import argparse
 import collections
 import concurrent.futures
@@ -11,8 +18,10 @@ import glob
 import json
 import os
 import random
+import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GPUS = """t4 v100 a100-80gb a100-pcie-40gb a10 a30x4 3090 4090 4090x2 l4 l40s h100 h100x2 h100x4 h100x8 h200x8 gh200-96gb b200 b200x4 gb200x4 b300x8 gb10
@@ -32,9 +41,26 @@ FLAGS = {
                ["--kv-cache-dtype", "fp8_e4m3"], ["--max-running-requests", "64"], ["--quantization", "fp8"], ["--page-size", "64"],
                ["--cuda-graph-max-bs", "32"], ["--speculative-algorithm", "EAGLE"], ["--dp-size", "2"], ["--enable-dp-attention"]],
 }
+SHOWN = ([], ["--lang", "zh"], ["--format", "md"], ["--verbose", "--explain"], ["--format", "html"], ["--verbose", "--explain", "--lang", "zh"])
+# What checks of more than one flag look at; the others are drawn from the tables, with the values below.
+TOGETHER = {
+    "vllm": """--enable-auto-tool-choice|--tool-call-parser hermes|--enable-log-outputs|--enable-log-requests|--grpc-port 5000|--data-parallel-size 2
+               --data-parallel-multi-port-external-lb|--tensor-parallel-size 3|--tensor-parallel-size 2|--enable-eplb|--enable-expert-parallel
+               --enable-elastic-ep|--num-redundant-experts 2|--eplb-config {"num_redundant_experts":4}|--decode-context-parallel-size 2
+               --decode-context-parallel-size 3|--max-num-batched-tokens 64|--max-num-batched-tokens 1024|--max-num-partial-prefills 2
+               --max-model-len 4096|--max-model-len 1k|--no-enable-chunked-prefill|--max-num-seqs 512|--long-prefill-token-threshold 9000
+               --enable-lora|--max-loras 4|--max-lora-rank 7|--max-lora-rank 64|--max-cpu-loras 2|--mamba-cache-mode align|--enable-prefix-caching
+               --gpu-memory-utilization 1.5|--async-scheduling|--pipeline-parallel-size 2|--max-num-batched-tokens 1.5k|--enable-dbo
+               --all2all-backend naive|--attention-backend NONE|--kv-cache-dtype fp8|--quantization awq|--dtype float16|--nnodes 2""",
+    "sglang": """--enable-dp-attention|--dp-size 2|--dp-size 3|--tp-size 2|--tp-size 3|--ep-size 2|--pp-size 2|--served-model-name a:b|--page-size 64
+                 --chunked-prefill-size 100|--mem-fraction-static 1.5|--speculative-algorithm EAGLE|--speculative-num-steps 3|--quantization awq
+                 --kv-cache-dtype fp8_e4m3|--attention-backend flashinfer|--attention-backend fa3|--enable-lora|--max-lora-rank 64
+                 --max-running-requests 0|--context-length 99999999|--moe-a2a-backend deepep|--enable-two-batch-overlap|--dtype float16""",
+}
+VALUES = {"int": ["0", "-1", "1", "3", "100000", "x"], "float": ["0", "-0.5", "1.5", "x"]}
 
 
-def plans(count, seed):
+def commands(count, seed, only, refused):
     draw = random.Random(seed)
     with open(os.path.join(ROOT, "data", "catalogue.json"), encoding="utf-8") as f:
         catalogue = json.load(f)
@@ -43,17 +69,27 @@ def plans(count, seed):
         if isinstance(entry, dict):
             of_class[(entry.get("config", entry).get("architectures") or ["?"])[0]].append(name)
     classes = sorted(of_class)
+    odd = {engine: list(odd_flags(engine)) for engine in FLAGS} if refused else None
     for i in range(count):
-        engine = "sglang" if i % 5 == 4 else "vllm"
+        engine = only or ("sglang" if i % 5 == 4 else "vllm")
         gpu = draw.choice(GPUS)
         ranks = int(gpu.rsplit("x", 1)[1]) if gpu[-1].isdigit() and gpu[-2:-1] == "x" else 1
         words = [engine, "serve", draw.choice(of_class[classes[i % len(classes)]])]
         if ranks > 1 or draw.random() < 0.08:
             words += [{"vllm": "--tensor-parallel-size", "sglang": "--tp-size"}[engine], str(max(2, ranks))]
-        for _ in range(draw.choice([1, 1, 2])):
-            words += draw.choice(FLAGS[engine])
-        shown = ["--json"] if i % 10 else []
+        for _ in range(draw.choice([1, 2, 2, 3] if refused else [1, 1, 2])):
+            words += draw.choice(draw.choice(odd[engine]) if refused else FLAGS[engine])
+        shown = ["--json"] if i % 10 else SHOWN[i // 10 % len(SHOWN)]
         yield ["plan", "--offline", *shown, "--gpu", gpu, "--engine", "%s=%s" % (engine, draw.choice(RELEASES[engine])), "--", *words]
+
+
+def odd_flags(engine):
+    """Two lists of words: those of checks over several flags, and each flag of the table with values that few take."""
+    yield [words.split() for line in TOGETHER[engine].split("\n") for words in line.strip().split("|")]
+    with open(os.path.join(ROOT, "data", "engines", engine, "flags.json"), encoding="utf-8") as f:
+        flags = json.load(f)["flags"]
+    yield [[flag["names"][0], *value] for flag in flags
+           for value in ([[]] if flag["kind"] == "flag" else [[v] for v in VALUES.get(flag["kind"], ["", "none-such"])])]
 
 
 def others(logs):
@@ -73,30 +109,107 @@ def answer(program, words):
     return ran.returncode, ran.stdout, ran.stderr
 
 
+def fields(before, after, path=""):
+    """(path, before, after) of what differs in two values of JSON."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted(set(before) | set(after)):
+            yield from fields(before.get(key), after.get(key), path + "/" + key)
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for one, other in zip(before, after):
+            yield from fields(one, other, path + "/*")
+    elif before != after:
+        yield path, before, after
+
+
+class Differences:
+    """What differs: the first five answers as lines, and the fields of all that are JSON."""
+
+    def __init__(self):
+        self.answers, self.often, self.most, self.first = 0, collections.Counter(), collections.Counter(), {}
+
+    def add(self, words, before, after):
+        self.answers += 1
+        try:
+            for path, one, other in fields(json.loads(before[1]), json.loads(after[1])):
+                self.often[path] += 1
+                self.first.setdefault(path, (one, other))
+                if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+                    self.most[path] = max(self.most[path], abs(one - other))
+        except ValueError:
+            pass
+        if self.answers > 5:
+            return
+        print("differs: %s (exit %d, %d)" % (" ".join(words), before[0], after[0]))
+        lines = [[b.decode("utf-8", "replace").splitlines() for b in side[1:]] for side in (before, after)]
+        for old, new in zip(*lines):
+            for a, b in [(a, b) for a, b in zip(old, new) if a != b][:3]:
+                print("  - %s\n  + %s" % (a[:300], b[:300]))
+
+    def tell(self):
+        for path, count in self.often.most_common(30):
+            print("field: %s in %d, by at most %s (%s)" % (path, count, self.most[path], " -> ".join(json.dumps(v, ensure_ascii=False)[:60] for v in self.first[path])))
+
+
+COUNTED = (["--gpu", "l4", "--engine", "vllm=0.32.0", "--", "vllm", "serve", "Qwen/Qwen3-30B-A3B"], ["--gpu", "h100", "--", "vllm", "serve", "Qwen/Qwen3-8B"],
+           ["--gpu", "l4", "--engine", "sglang=0.5.23", "--", "sglang", "serve", "Qwen/Qwen3-30B-A3B"])
+
+
+def instructions(program, words):
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=" + os.path.join(folder, "out"), program, "plan",
+                              "--offline", "--json", *words], capture_output=True, universal_newlines=True, stdin=subprocess.DEVNULL, check=False)
+    return int(re.search(r"I +refs: +([\d,]+)", ran.stderr).group(1).replace(",", ""))
+
+
+def code_of(path):
+    """The machine code of an object, without where it lies and what it is called by."""
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["objcopy", "-O", "binary", "-w", "--only-section=.text*", path, out.name], check=True)
+        return out.read()
+
+
+def objects(before, after):
+    of = [{os.path.basename(path): path for path in glob.glob(os.path.join(build, "src", "*.p", "*.o"))} for build in (before, after)]
+    unequal = sorted(set(of[0]) ^ set(of[1])) + [name for name in sorted(set(of[0]) & set(of[1])) if code_of(of[0][name]) != code_of(of[1][name])]
+    for name in unequal:
+        print("differs: %s" % name)
+    print("same: %d of %d objects" % (len(set(of[0]) | set(of[1])) - len(unequal), len(set(of[0]) | set(of[1]))))
+    return 1 if unequal or not of[0] else 0
+
+
 def main():
-    ask = argparse.ArgumentParser(description=__doc__)
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("before")
     ask.add_argument("after")
     ask.add_argument("logs", nargs="*")
     ask.add_argument("--count", type=int, default=2000)
     ask.add_argument("--seed", type=int, default=1)
+    ask.add_argument("--engine", choices=sorted(FLAGS))
+    ask.add_argument("--refusals", action="store_true")
+    ask.add_argument("--instructions", action="store_true")
+    ask.add_argument("--objects", action="store_true")
     given = ask.parse_args()
-    seen, unequal = collections.Counter(), collections.Counter()
+    if given.objects:
+        return objects(given.before, given.after)
+    seen, unequal, differences, refused = collections.Counter(), collections.Counter(), Differences(), collections.Counter()
 
     def compare(words):
         return words, answer(given.before, words), answer(given.after, words)
+    asked = [*commands(given.count, given.seed, given.engine, given.refusals), *others(given.logs)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for words, before, after in pool.map(compare, [*plans(given.count, given.seed), *others(given.logs)]):
+        for words, before, after in pool.map(compare, asked):
             seen[words[0]] += 1
-            if before == after:
-                continue
-            unequal[words[0]] += 1
-            if sum(unequal.values()) <= 5:
-                print("differs: %s (exit %d, %d)" % (" ".join(words), before[0], after[0]))
-                lines = [[b.decode("utf-8", "replace").splitlines() for b in side[1:]] for side in (before, after)]
-                for old, new in zip(*lines):
-                    for a, b in [(a, b) for a, b in zip(old, new) if a != b][:3]:
-                        print("  - %s\n  + %s" % (a[:300], b[:300]))
+            if given.refusals and "--json" in words and b'"verdict": "refused"' in before[1]:
+                refused[re.sub(r"[\d.]+", "N", json.loads(before[1])["why"])] += 1
+            if before != after:
+                unequal[words[0]] += 1
+                differences.add(words, before, after)
+    differences.tell()
+    if given.refusals:
+        print("%d refused, in %d different sentences" % (sum(refused.values()), len(refused)))
+    for words in COUNTED if given.instructions else ():
+        before, after = (instructions(program, words) for program in (given.before, given.after))
+        print("instructions: %s: %d -> %d (%+.2f %%)" % (" ".join(words), before, after, 100 * (after - before) / before))
     print("same: " + ", ".join("%d of %d %s" % (seen[what] - unequal[what], seen[what], what) for what in sorted(seen)))
     return 1 if unequal else 0
 
