@@ -12,9 +12,6 @@ PLACES = {
                                     r'^/\* "(\d+\.\d+\.\d+)" \*/'],
     "packaging/debian/changelog": [r"\Aoomsight \(([^)]+)\)"],
     "CITATION.cff": [r"^version: (\S+)"],
-    "docs/how-to/check-deployments.md": [r"rev: v(\S+)", r"<this repository>@v(\S+)"],
-    "examples/gates/gitlab-ci.yml": [r"oomsight==(\S+)"],
-    "examples/gates/github-workflow.yml": [r"oomsight==(\S+)"],
     "examples/gates/production-stack-values.yaml": [r"oomsight:(\d\S+)"],
     "examples/fleet/kubernetes/daemonset.yaml": [r"oomsight:(\d\S+)"],
 }

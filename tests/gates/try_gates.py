@@ -2,9 +2,8 @@
 """The gates, run as they are written: try_gates.py WHEEL
 
 The commands are taken out of action.yml, examples/gates, .pre-commit-hooks.yaml and the guide, and run by what would run them:
-bash as GitHub and GitLab call it, pre-commit itself, sh as the initContainer. `pip install oomsight` finds the wheel given here; pre-commit builds
-this tree. The
-files are checked against the schemas of GitHub and GitLab (check-jsonschema has them), SARIF by sarif-tools, and against the
+bash as GitHub and GitLab call it, pre-commit itself, sh as the initContainer. The wheel given here is the one in ci/; pre-commit builds this tree at a
+commit. The files are checked against the schemas of GitHub and GitLab (check-jsonschema has them), SARIF by sarif-tools, and against the
 schemas of SARIF and of production-stack's chart where SARIF_SCHEMA and VALUES_SCHEMA name them. Makes a virtualenv; 77 when its
 packages cannot be had."""
 import json
@@ -45,7 +44,7 @@ class Gates:
         self.wheel, self.work, self.passed, self.failed = wheel, work, 0, 0
         self.bin = os.path.dirname(sys.executable)
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.path.join(work, "home"), "LC_ALL": "C.UTF-8", "RUNNER_TEMP": os.path.join(work, "runner"),
-                    "PIP_FIND_LINKS": os.path.dirname(wheel), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": os.path.join(work, "pip"),
+                    "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_CACHE_DIR": os.path.join(work, "pip"),
                     "GIT_CONFIG_GLOBAL": os.path.join(work, "gitconfig"), "HF_HOME": self.cache()}
         for name in ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_TRUSTED_HOST", "CC", "CCACHE_DIR", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
             if name in os.environ:
@@ -80,9 +79,11 @@ class Gates:
         return subprocess.run(words, cwd=folder, env=dict(self.env, **more), capture_output=True, text=True)
 
     def workspace(self, name, context="8192", cache="8589934592"):
-        """A checkout with two deployment files; with the defaults both start."""
+        """A checkout with two deployment files and the wheel; with the defaults both start."""
         folder = os.path.join(self.work, name)
-        os.makedirs(os.path.join(folder, "deploy"))
+        for place in ("deploy", "ci"):
+            os.makedirs(os.path.join(folder, place))
+        shutil.copy(self.wheel, os.path.join(folder, "ci"))
         for path, text in (("compose.yaml", COMPOSE % context), ("deploy/chat.yaml", DEPLOYMENT % cache)):
             with open(os.path.join(folder, path), "w") as f:
                 f.write(text)
@@ -181,7 +182,7 @@ class Gates:
             self.claim("GitLab: it names file and line", "deploy/chat.yaml:12" in done.stdout if code else "0 do not fit" in done.stdout, done)
 
     def pre_commit(self, yaml):
-        """The real pre-commit: this repository, as a release would be, and a repository that uses it."""
+        """The real pre-commit: a commit of this repository, and a repository that uses it."""
         hooks = os.path.join(self.work, "hooks")
         tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
         os.makedirs(hooks)
@@ -189,13 +190,14 @@ class Gates:
         git = lambda folder, *words: subprocess.run(("git",) + words, cwd=folder, env=self.env, check=True, capture_output=True)
         with open(os.path.join(ROOT, "docs", "how-to", "check-deployments.md")) as f:
             shown = re.search(r"```yaml\n(# \.pre-commit-config\.yaml\n.*?)```", f.read(), re.S).group(1)
-        for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "release"], ["tag", re.search(r"rev: (\S+)", shown).group(1)]):
+        for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "a commit"]):
             git(hooks, *words)
+        commit = git(hooks, "rev-parse", "HEAD").stdout.decode().strip()
         for name, cache, code in (("good", "8589934592", 0), ("bad", "64424509440", 1)):
             folder = self.workspace("pre-commit-" + name, cache=cache)
             shutil.copytree(os.path.join(FIXTURES, "models", "small-llama"), os.path.join(folder, "models", "acme", "small-llama"))
             with open(os.path.join(folder, ".pre-commit-config.yaml"), "w") as f:
-                f.write(shown.replace("<this repository>", hooks))
+                f.write(shown.replace("<this repository>", hooks).replace("COMMIT", commit))
             git(folder, "init", "-q")
             git(folder, "add", "-A")
             done = self.run([os.path.join(self.bin, "pre-commit"), "run", "--all-files", "--color", "never"], folder)
