@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""A dead link, a heading that is not there, a page above its size, a figure that no result gives: check_docs.py and figures.py see each."""
+"""A dead link, a heading that is not there, a page above its size, a figure that no result gives, an output that is not printed, a command that does not
+work as it is typed, an option that nobody has: check_docs.py and figures.py see each."""
+import contextlib
+import io
 import os
 import shutil
 import sys
@@ -10,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import check_docs  # noqa: E402
 import figures  # noqa: E402
+import page_blocks  # noqa: E402
 import terminal  # noqa: E402
 
 
@@ -48,6 +52,164 @@ class Docs(unittest.TestCase):
         self.write("docs/reference/long.md", "word " * 40100)
         self.write("README.md", "x" * 6001)
         self.assertEqual(len(list(check_docs.sizes(self.root))), 2)
+
+
+PROGRAM = """#!/bin/sh
+case "$*" in
+"completion words ") printf 'plan\\ngpus\\n' ;;
+"completion words plan --") printf -- '--gpu\\n--offline\\n--json\\n' ;;
+"completion words gpus --") printf -- '--json\\n' ;;
+"plan --help") echo 'usage: oomsight plan [options] -- COMMAND' ;;
+"gpus --help") echo 'usage: oomsight gpus' ;;
+gpus) printf 'one\\ntwo\\nthree\\n' ;;
+plan*./small*) [ -d small ] || { echo 'oomsight: ./small: no such directory' >&2; exit 3; } ;;
+plan*wrong*) exit 2 ;;
+plan*) echo 'WILL NOT START'; exit 1 ;;
+esac
+"""
+PAGE = """# Page
+
+```console
+$ oomsight gpus
+one
+...
+three
+$ oomsight plan --offline --gpu x \\
+    -- vllm serve M
+WILL NOT START
+```
+
+Use `plan --gpu`, `--max-model-len`, and then:
+
+```sh
+mkdir kept && cd kept
+oomsight gpus >list   # a comment
+test -f ../docs/page.md && test -f list
+```
+
+```text
+oomsight plan [options] -- COMMAND
+```
+
+<!-- not run: docker -->
+```sh
+docker logs x | oomsight explain
+```
+
+    {"indented": "JSON"}
+"""
+
+
+class Pages(unittest.TestCase):
+    """A small repository with one page that is true; then one thing of it is not."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        self.write("README.md", "# Title\n")
+        self.write("program", PROGRAM)
+        self.write("data/engines/e/flags.json", '{"flags": [{"names": ["--max-model-len"], "changes": [{"negative": "--no-x-y"}]}]}')
+        self.write("tests/fixtures/models/small/config.json", "{}")
+        self.write("tools/tool.py", "--known")
+        self.write("docs/page.md", PAGE)
+        os.chmod(os.path.join(self.root, "program"), 0o755)
+
+    def write(self, path, text):
+        path = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+
+    def run_tool(self, *more):
+        """(exit code, what it printed)"""
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return check_docs.main([os.path.join(self.root, "program"), "--root", self.root, *more]), out.getvalue()
+
+    def sees(self, words, text, path="docs/page.md"):
+        self.write(path, text)
+        code, printed = self.run_tool()
+        self.assertEqual(code, 1, printed)
+        for expected in (words, path, "documents: 1 not"):
+            self.assertIn(expected, printed)
+
+    def test_a_true_page_passes_and_its_blocks_are_counted_by_kind(self):
+        code, printed = self.run_tool()
+        self.assertEqual(code, 0, printed)
+        self.assertIn("blocks: 1 compared, 1 run, 1 usage, 1 other\nnot run here: 1 docker\n", printed)
+        self.assertFalse(os.path.exists(os.path.join(self.root, "kept")))
+
+    def test_false_output_behind_a_command_fails_and_is_rewritten(self):
+        self.sees("+WILL NOT START", PAGE.replace("WILL NOT START", "WILL START"))
+        self.sees("-four", PAGE.replace("three\n", "four\n"))
+        self.write("docs/page.md", PAGE.replace("WILL NOT START", "WILL START"))
+        self.assertEqual(self.run_tool("--rewrite")[0], 0)
+        with open(os.path.join(self.root, "docs/page.md")) as f:
+            self.assertEqual(f.read(), PAGE)
+
+    def test_false_output_in_a_block_without_a_prompt_fails(self):
+        self.sees("a block without a language", PAGE + "```\noomsight gpus\nfour\n```\n")
+        self.sees("a block without a language", PAGE + "~~~\nWILL START\n~~~\n")
+        self.sees("an indented block", PAGE + "\ntext\n\n    WILL START\n")
+        self.sees("exit code 127", PAGE + "```sh\noomsight gpus\nfour\n```\n")
+        self.sees("or no `$`", PAGE + "```console\noomsight gpus\nfour\n```\n")
+        self.sees("in a block that is not run", PAGE + "```text\n$ oomsight gpus\nfour\n```\n")
+        self.sees("no --help has the usage", PAGE + "```text\noomsight gpus\nfour\n```\n")
+
+    def test_an_output_that_is_left_out_altogether_is_not_compared_and_fails(self):
+        self.sees("its output is `...` alone", PAGE.replace("one\n...\nthree\n", "...\n"))
+        self.sees("its output is `...` alone", PAGE.replace("one\n...\nthree\n", "...\n\n...\n"))
+
+    def test_an_option_that_nobody_has_fails(self):
+        for text, words in (("Use --no-such.", "--no-such is not"), ("`--no-such 3`", "--no-such is not"), ("`gpus --gpu x`", "gpus has no --gpu"),
+                            ("`oomsight plan --max-model-len 3 -- vllm serve M`", "plan has no --max-model-len"), ("`oomsight plan -- vllm serve M --gup x`", "--gup is not"),
+                            ("`tools/tool.py --unknown`", "tools/tool.py has no --unknown"), ("`tools/gone.py --known`", "no tools/gone.py"),
+                            ("```yaml\nargs: [--no-such]\n```", "--no-such is not")):
+            self.sees(words, PAGE + "\n" + text + "\n")
+        self.write("docs/page.md", PAGE + "\n`--no-x-y` `--max_model_len` `tools/tool.py --known` `oomsight plan --gpu x -- vllm serve M --max-model-len 3`\n")
+        self.assertEqual(self.run_tool()[0], 0)
+        self.sees("--no-such is not", "command: vllm serve M --no-such\n", "examples/a.yaml")
+
+    def test_a_command_that_fails_fails(self):
+        self.sees("exit code 2", PAGE + "```sh\noomsight plan wrong\n```\n")
+        self.sees("exit code 1", PAGE + "```sh\noomsight gpus | grep four\n```\n")
+        self.sees("was not reached", PAGE + "```sh\nexit 0\n```\n")
+
+    def test_a_model_that_the_reader_does_not_have_fails(self):
+        self.sees("exit code 3: oomsight: ./small: no such directory", PAGE + "```console\n$ oomsight plan --offline -- vllm serve ./small\noomsight: ./small: no such directory\n```\n")
+
+    def test_what_a_page_leaves_is_not_there_on_the_next(self):
+        self.sees("exit code 1", "```sh\ntest -d kept\n```\n", "docs/second.md")
+
+    def test_a_command_that_names_a_place_outside_the_clone_is_not_run_and_fails(self):
+        place = os.path.join(self.root, "made")
+        self.sees("outside the clone", PAGE + "```sh\nmkdir %s\n```\n" % place)
+        self.assertFalse(os.path.exists(place))
+
+    def test_an_output_that_depends_on_the_hub_fails(self):
+        self.sees("depends on the Hugging Face Hub", PAGE.replace("--offline ", ""))
+
+    def test_a_reason_must_be_one_that_applies(self):
+        self.sees("no reason 'time'", PAGE.replace("not run: docker", "not run: time"))
+        self.sees("nothing in this block needs 'docker'", PAGE.replace("docker logs x |", "cat x |"))
+        self.sees("only a block of commands", PAGE + "<!-- not run: docker -->\n```yaml\na: docker\n```\n")
+
+    def test_a_release_that_was_never_made_fails(self):
+        for line in ("run: pip install oomsight==0.2.0", "run: pip install oomsight", "uses: <this repository>@v0.2.0", "rev: v0.2.0"):
+            self.sees("a release that does not exist", line + "\n", "examples/a.yml")
+
+    def test_fewer_compared_blocks_or_more_that_are_not_run_fail(self):
+        least = {**page_blocks.AT_LEAST, **page_blocks.AT_MOST, **{reason: most for reason, (_, most) in page_blocks.NOT_RUN.items()}}
+        self.assertEqual(list(page_blocks.held(least)), [])
+        for what in page_blocks.AT_LEAST:
+            self.assertEqual(len(list(page_blocks.held({**least, what: least[what] - 1}))), 1)
+        for what in [*page_blocks.AT_MOST, *page_blocks.NOT_RUN]:
+            self.assertEqual(len(list(page_blocks.held({**least, what: least[what] + 1}))), 1)
+
+
+class Install(unittest.TestCase):
+    def test_readme_and_install_page_type_the_same(self):
+        first = [next(block for block in page_blocks.parse(figures.read(os.path.join(ROOT, page))) if block.reason == "root").lines for page in ("README.md", "docs/install.md")]
+        self.assertEqual(*first)
 
 
 class Figures(unittest.TestCase):

@@ -154,7 +154,7 @@ class Documents(Gate):
         binary = self.program('print("one\\ntwo\\nthree")')
         for shown, good in (("one\ntwo\nthree\n", True), ("one\n...\n", True), ("one\ntwo\nfour\n", False), ("one\n...\nfour\n", False), ("one\ntwo\n", False)):
             document = self.put("a.md", "```\n$ oomsight gpus\n%s```\n" % shown)
-            answer = tool("check_docs.py", binary, document)
+            answer = tool("check_docs.py", binary, "--root", self.folder, document)
             self.passes(answer) if good else self.fails("1 not", answer)
 
 
