@@ -180,12 +180,12 @@ class Floors(Gate):
 
     def test_a_limit_that_asks_for_less_fails(self):
         self.passes(self.check())
-        data, kv = "score_truth.py third.jsonl", "fields.available KV / device.within_0.01"
+        data, kv = "score_truth.py starts.jsonl", "sets.third.fields.available KV / device.within_0.01"
         was = json.loads(self.read("tests/floors.json"))[data][kv]
 
         def lowered(floors): floors[data][kv] = 3
-        def raised(floors): floors[data]["false_alarms"]["at_most"] = 40
-        def removed(floors): del floors[data]["failures_foreseen"]
+        def raised(floors): floors[data]["sets.third.false_alarms"]["at_most"] = 40
+        def removed(floors): del floors[data]["sets.third.failures_foreseen"]
         def whole(floors): del floors["score_explain.py dev"]
         def share(floors): floors["phase"] = 0.5
         for name, change, words in (("tests/floors.json", lowered, "%s: %s: %s was reached and is 3 now" % (data, kv, was)), ("tests/floors.json", raised, "false_alarms: 1 was reached and is 40"),
@@ -204,7 +204,7 @@ class Floors(Gate):
         self.passes(self.check())
 
     def test_a_row_without_a_fall_fails(self):
-        self.put("docs/evidence/floors.md", self.read("docs/evidence/floors.md") + "| `score_truth.py third.jsonl: failures_foreseen` | 29 | 20 | a reason of more than five words |\n")
+        self.put("docs/evidence/floors.md", self.read("docs/evidence/floors.md") + "| `score_truth.py starts.jsonl: sets.third.failures_foreseen` | 29 | 20 | a reason of more than five words |\n")
         self.fails(self.check(), "failures_foreseen", "did not")
 
     def test_what_was_reached_is_kept_by_the_clone(self):
@@ -213,8 +213,8 @@ class Floors(Gate):
         for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "before"]):
             subprocess.run(git + words, check=True, stdout=subprocess.DEVNULL)
         self.passes(self.check())
-        key = "score_truth.py third.jsonl: failures_foreseen"
-        self.change("tests/floors.json", None, lambda floors: floors["score_truth.py third.jsonl"].update(failures_foreseen=3))
+        key = "score_truth.py starts.jsonl: sets.third.failures_foreseen"
+        self.change("tests/floors.json", None, lambda floors: floors["score_truth.py starts.jsonl"].update({"sets.third.failures_foreseen": 3}))
         self.change("tests/floors.best.json", None, lambda best: best.update({key: [3, 1]}))
         self.fails(self.check(), key)
 
