@@ -1,6 +1,7 @@
 /* What a plan offers: fixes with their whole commands, GPUs on which it starts; and how certain each is. */
 #include "api/plan_handle.h"
 #include "base/check.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "command/variables.h"
 #include "command/wrapped.h"
@@ -26,7 +27,11 @@ const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, con
     oos_command_put(plan->arena, &text, params->command, line);
     oos_text_put(&text, " ");
     oos_serve_quote(&text, inner);
-    const char *copy = text.failed ? NULL : oos_arena_copy(plan->arena, (oos_view){text.ptr, text.len});
+    oos_view const whole = {text.ptr, text.len};
+    /* Where a writer would hide part of the line, its quotation would be hidden with it. */
+    const char *copy = text.failed                ? NULL
+                       : oos_secret_inside(whole) ? inner
+                                                  : oos_arena_copy(plan->arena, whole);
     oos_text_free(&text);
     return copy;
 }

@@ -230,6 +230,8 @@ const oos_given_flag *oos_serve_given(const oos_serve *serve, const char *flag);
 
 /* The words of a command put together for a shell to take apart again. */
 void oos_serve_quote(oos_text *text, const char *word);
+/* A shell takes it as it is, without quotation. */
+bool oos_serve_is_plain(const char *word);
 
 /* The whole command with other flags: those of `change` in place of the user's own, `without` left out (both may be NULL).
  * Quoted for a shell and fit to be shown: secrets are `***`. `words` are those that were read; those before `from` are left

@@ -1,13 +1,14 @@
 /* A command printed again with other flags, as a shell or Python takes it. */
 #include "base/ascii.h"
 #include "base/check.h"
+#include "base/secret.h"
 #include "base/shown.h"
 #include "command/variables.h"
 #include "command/serve.h"
 
 #include <string.h>
 
-static bool is_plain(const char *word)
+bool oos_serve_is_plain(const char *word)
 {
     for (const char *at = word; *at; at++)
         if (!oos_is_alnum(*at) && !strchr("-_./=:,@%+", *at)) return false;
@@ -16,7 +17,7 @@ static bool is_plain(const char *word)
 
 void oos_serve_quote(oos_text *text, const char *word)
 {
-    if (is_plain(word)) {
+    if (oos_serve_is_plain(word)) {
         oos_text_put(text, word);
         return;
     }
@@ -127,51 +128,124 @@ static const char *shell_command(oos_arena *arena, const char *const *words, siz
     oos_command_put(arena, &text, out, at);
     const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);
-    return copy ? oos_shown(arena, copy) : NULL;
+    return copy;
 }
 
 /* ---- Python --------------------------------------------------------------------------------------------------------- */
 
-static bool is_literal(const char *value)
+static bool is_number(const char *value)
 {
-    char const c = *value;
-    return (c >= '0' && c <= '9') || c == '{' || c == '[' || strcmp(value, "True") == 0 ||
-           strcmp(value, "False") == 0 || strcmp(value, "None") == 0;
+    const char *digits = value + (*value == '-');
+    return oos_is_digit(*digits) && digits[strspn(digits, "0123456789.eE+-_")] == '\0';
 }
 
-static void put_keyword(oos_text *text, const char *flag, const char *value)
+/* A list or a dictionary in JSON as Python writes it. False: it is something else, and what was put is to be dropped. */
+static bool put_nested(oos_text *text, const char *at)
+{
+    static const char *const words[][2] = {{"true", "True"}, {"false", "False"}, {"null", "None"}};
+    unsigned depth = 0;
+    do {
+        size_t len = 1, word = 0;
+        if (*at == '"') {
+            while (at[len] && at[len] != '"') len += at[len] == '\\' && at[len + 1] ? 2 : 1;
+            if (!at[len++]) return false;
+        } else if (oos_is_alpha(*at)) {
+            while (oos_is_alnum(at[len])) len++;
+            while (word < 3 && !oos_view_is((oos_view){at, len}, words[word][0])) word++;
+            if (word == 3) return false;
+            oos_text_put(text, words[word][1]);
+            at += len;
+            continue;
+        } else if (oos_is_digit(*at) || *at == '-')
+            len = strspn(at, "0123456789.eE+-");
+        else if (!*at || !strchr("[]{},: \t", *at))
+            return false;
+        if (*at == ']' || *at == '}') depth--;
+        depth += *at == '[' || *at == '{';
+        oos_text_add(text, (oos_view){at, len});
+        at += len;
+    } while (depth);
+    return *at == '\0';
+}
+
+/* `value` has the escapes of its source already. */
+static void put_string(oos_text *text, const char *value)
+{
+    oos_text_put(text, "'");
+    for (; *value; value++) {
+        size_t const len = *value == '\\' && value[1] ? 2 : 1;
+        if (len == 1 && (*value == '\'' || *value == '\\')) oos_text_put(text, "\\");
+        oos_text_add(text, (oos_view){value, len});
+        value += len - 1;
+    }
+    oos_text_put(text, "'");
+}
+
+static void put_value(oos_text *text, const char *value)
+{
+    size_t const before = text->len;
+    bool const word = strcmp(value, "True") == 0 || strcmp(value, "False") == 0 || strcmp(value, "None") == 0;
+    if (word || is_number(value)) {
+        oos_text_put(text, value);
+        return;
+    }
+    if ((*value == '[' || *value == '{') && put_nested(text, value)) return;
+    text->len = before;
+    put_string(text, value);
+}
+
+/* `plain`: what needs quotation is hidden. */
+static void put_keyword(oos_arena *arena, oos_text *text, const char *flag, const char *value, bool plain)
 {
     bool const off = !value && strncmp(flag, "--no-", 5) == 0;
+    const char *const words[] = {flag, value};
+    const char *const *shown = value ? oos_secret_hidden_words(arena, words, 2) : words;
+    text->failed |= !shown;
     oos_text_put(text, ", ");
     for (const char *at = flag + (off ? 5 : 2); *at; at++)
         oos_text_put(text, *at == '-' ? "_" : (const char[]){*at, '\0'});
     oos_text_put(text, "=");
     if (!value)
         oos_text_put(text, off ? "False" : "True");
-    else if (is_literal(value))
-        oos_text_put(text, value);
     else
-        oos_text_printf(text, "'%s'", value);
+        put_value(text, !shown || (plain && !oos_serve_is_plain(value)) ? "***" : shown[1]);
 }
 
-static const char *python_command(oos_arena *arena, const edit *e)
+static void put_call(oos_arena *arena, oos_text *text, const edit *e, bool plain)
 {
-    oos_text text = {0};
-    oos_text_printf(&text, "LLM(model='%s'", e->serve->model ? e->serve->model : "");
+    const char *model = oos_secret_hidden(arena, e->serve->model ? e->serve->model : "");
+    text->failed |= !model;
+    oos_text_put(text, "LLM(model=");
+    put_string(text, !model || (plain && !oos_serve_is_plain(model)) ? "***" : model);
     for (size_t i = 0; i < e->serve->flag_count; i++) {
         const oos_given_flag *given = &e->serve->flags[i];
         if (strncmp(given->name, "--", 2) == 0 && strcmp(given->name, "--model") != 0 && !is_gone(e, given))
-            put_keyword(&text, given->name, given->value);
+            put_keyword(arena, text, given->name, given->value, plain);
     }
     for (size_t i = 0; i < e->change_count; i++) {
         if (strncmp(e->change[i], "--", 2) != 0) continue;
         bool const has_value = i + 1 < e->change_count && strncmp(e->change[i + 1], "--", 2) != 0;
-        put_keyword(&text, e->change[i], has_value ? e->change[i + 1] : NULL);
+        put_keyword(arena, text, e->change[i], has_value ? e->change[i + 1] : NULL, false);
     }
-    oos_text_put(&text, ")");
-    const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
-    oos_text_free(&text);
-    return copy ? oos_shown(arena, copy) : NULL;
+    oos_text_put(text, ")");
+}
+
+/* As in oos_command_put, a line in which a writer would hide more has nothing that needs quotation. */
+static const char *python_command(oos_arena *arena, const edit *e)
+{
+    const char *copy = NULL;
+    for (unsigned plain = 0; plain < 2; plain++) {
+        oos_text text = {0}, escaped = {0};
+        put_call(arena, &text, e, plain);
+        oos_shown_escape(&escaped, (oos_view){text.ptr, text.len}, false);
+        bool const failed = text.failed || escaped.failed,
+                   enough = plain || !oos_secret_inside((oos_view){escaped.ptr, escaped.len});
+        if (enough && !failed) copy = oos_arena_copy(arena, (oos_view){escaped.ptr, escaped.len});
+        oos_text_free(&text);
+        oos_text_free(&escaped);
+        if (enough || failed) break;
+    }
+    return copy;
 }
 
 const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,

@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/secret.h"
+#include "base/shown.h"
 #include "command/serve.h"
 #include "facts/engine.h"
 
@@ -118,12 +119,12 @@ const char *const *oos_command_shown(oos_arena *arena, const char *const *words,
 
 /* ---- to be pasted ---- */
 
-/* `--api-key` -> "$API_KEY" */
+/* `--api-key` -> "$API_KEY". Whatever the name holds, a shell takes this for one variable. */
 static void put_reference(oos_text *text, oos_view name)
 {
     size_t from = 0;
-    while (from < name.len && name.ptr[from] == '-') from++;
-    oos_text_put(text, "\"$");
+    while (from < name.len && !oos_is_alpha(name.ptr[from])) from++;
+    oos_text_put(text, from < name.len ? "\"$" : "\"$SECRET");
     for (size_t i = from; i < name.len; i++) {
         char const c = name.ptr[i];
         bool const small = c >= 'a' && c <= 'z';
@@ -132,27 +133,76 @@ static void put_reference(oos_text *text, oos_view name)
     oos_text_put(text, "\"");
 }
 
+/* `NAME=` or `--flag=`, which need no quotation: how long. */
+static size_t plain_start(const char *word)
+{
+    size_t len = 0;
+    while (oos_is_alnum(word[len]) || word[len] == '_' || word[len] == '-') len++;
+    return len && word[len] == '=' ? len + 1 : 0;
+}
+
+/* A shell would take `'NAME=a b'` for a program. */
+static void put_word(oos_text *text, const char *word)
+{
+    size_t const start = is_assignment(word) ? name_len(word) + 1 : 0;
+    oos_text_add(text, (oos_view){word, start});
+    if (word[start] || !start) oos_serve_quote(text, word + start);
+}
+
+/* `flag`: the one before it. */
+static void put_hidden(oos_text *text, const char *word, const char *flag)
+{
+    size_t const start = plain_start(word);
+    oos_text_add(text, (oos_view){word, start});
+    put_reference(text, start ? (oos_view){word, start - 1} : oos_view_of(flag));
+}
+
+/* What stands behind it is not taken for its value either. */
+static bool stands_alone(const char *word)
+{
+    return oos_serve_is_plain(word) && !strchr("=:", word[strlen(word) - 1]);
+}
+
+/* `plain`: words that need quotation are taken from variables, too. */
+static void put_words(oos_text *text, const char *const *words, const char *const *shown, size_t count,
+                      bool plain)
+{
+    const char *flag = "";
+    bool given = false; /* the flag has its reference */
+    for (size_t i = 0; i < count; i++) {
+        bool const masked = strcmp(shown[i], "***") == 0;
+        if (masked && given) continue;
+        if (text->len) oos_text_put(text, " ");
+        size_t const start = plain_start(shown[i]);
+        bool const hidden = shown[i] != words[i] || (start && strcmp(shown[i] + start, "***") == 0);
+        if (masked)
+            put_reference(text, oos_view_of(flag));
+        else if (hidden || (plain && !stands_alone(shown[i])))
+            put_hidden(text, shown[i], flag);
+        else
+            put_word(text, shown[i]);
+        given = masked;
+        if (shown[i][0] == '-') flag = shown[i], given = false;
+    }
+}
+
+/* A writer that finds a secret in the whole line would hide it with quotation marks and all, and what they held would be words of
+ * the shell. In such a line no word needs quotation. */
 void oos_command_put(oos_arena *arena, oos_text *text, const char *const *words, size_t count)
 {
     size_t kept_count = 0;
     const char **kept = words_keep(arena, words, count, true, &kept_count);
     const char *const *shown = kept ? oos_secret_hidden_words(arena, kept, kept_count) : NULL;
-    const char *flag = "";
-    bool given = false; /* the flag has its reference */
     text->failed |= !shown;
-    for (size_t i = 0; shown && i < kept_count; i++) {
-        const char *equals = strchr(shown[i], '=');
-        bool const masked = strcmp(shown[i], "***") == 0, assigned = equals && strcmp(equals, "=***") == 0;
-        if (masked && given) continue;
-        if (text->len) oos_text_put(text, " ");
-        if (masked)
-            put_reference(text, oos_view_of(flag));
-        else if (assigned) {
-            oos_text_add(text, (oos_view){shown[i], (size_t)(equals - shown[i]) + 1});
-            put_reference(text, (oos_view){shown[i], (size_t)(equals - shown[i])});
-        } else
-            oos_serve_quote(text, shown[i]);
-        given = masked;
-        if (shown[i][0] == '-') flag = shown[i], given = false;
+    for (unsigned plain = 0; shown && plain < 2; plain++) {
+        oos_text line = {0}, escaped = {0};
+        put_words(&line, kept, shown, kept_count, plain);
+        oos_shown_escape(&escaped, (oos_view){line.ptr, line.len}, false);
+        bool const enough = plain || !oos_secret_inside((oos_view){escaped.ptr, escaped.len});
+        if (enough) oos_text_add(text, (oos_view){escaped.ptr, escaped.len});
+        text->failed |= line.failed || escaped.failed;
+        oos_text_free(&line);
+        oos_text_free(&escaped);
+        if (enough) break;
     }
 }

@@ -282,7 +282,10 @@ static size_t word_len(oos_view words)
     char quote = 0;
     for (; len < words.len && (quote || words.ptr[len] != ' '); len++) {
         char const c = words.ptr[len];
-        if (quote ? c == quote : c == '\'' || c == '"') quote = quote ? 0 : c;
+        if (!quote && c == '\\' && len + 1 < words.len)
+            len++;
+        else if (quote ? c == quote : c == '\'' || c == '"')
+            quote = quote ? 0 : c;
     }
     return len;
 }

@@ -323,6 +323,13 @@ static void variables_that_no_engine_reads_are_not_shown(void **state)
     oos_command_put(arena, &text, given, 5);
     assert_string_equal(text.ptr, "HF_TOKEN=\"$HF_TOKEN\" vllm serve m --hf-token=\"$HF_TOKEN\"");
     oos_text_free(&text);
+    static const char *const hostile[] = {
+        "VLLM_X=a b", "vllm",       "serve", "m",    "--name", "x;touch p;API_KEY=Secret12345678",
+        "--name",     "$(touch p)", "-e",    "1=***"};
+    oos_command_put(arena, &text, hostile, 10);
+    assert_string_equal(text.ptr,
+                        "VLLM_X='a b' vllm serve m --name \"$NAME\" --name '$(touch p)' -e 1=\"$SECRET\"");
+    oos_text_free(&text);
     assert_true(oos_variable_is_shown("HF_HOME=/x") && !oos_variable_is_shown("VLLM_API_KEY=x"));
     oos_arena_free(arena);
 }
