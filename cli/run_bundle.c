@@ -53,19 +53,23 @@ static int is_bundle(const struct dirent *entry)
     return strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0;
 }
 
-static bool is_ours(int folder)
+/* A folder of ours that nobody else may enter, opened; negative: it is something else. */
+static int bundle_open(int place, const char *name)
 {
     struct stat info;
-    return fstat(folder, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077);
+    int const folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return -1;
+    if (fstat(folder, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077)) return folder;
+    close(folder);
+    return -1;
 }
 
 static void bundle_remove(int place, const char *name)
 {
-    int const folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) return;
-    DIR *files = is_ours(folder) ? fdopendir(folder) : NULL;
+    int const folder = bundle_open(place, name);
+    DIR *files = folder >= 0 ? fdopendir(folder) : NULL;
     if (!files) {
-        close(folder);
+        if (folder >= 0) close(folder);
         return;
     }
     for (const struct dirent *entry; (entry = readdir(files));)
@@ -74,14 +78,19 @@ static void bundle_remove(int place, const char *name)
     unlinkat(place, name, AT_REMOVEDIR);
 }
 
-/* Their names begin with the time, to the microsecond: the last of one second must not go as the oldest. */
-static void rotate(void)
+/* Only older ones of ours give way to the one that was just `made`; what others call by such names has no say. Names begin with the
+ * time, to the microsecond: the last of one second must not go as the oldest. */
+static void rotate(const char *made)
 {
     struct dirent **found = NULL;
     int const count = scandir(place_of_bundles(), &found, is_bundle, alphasort);
     int const place = open(place_of_bundles(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; i < count; i++) {
-        if (place >= 0 && i < count - KEPT) bundle_remove(place, found[i]->d_name);
+    int kept = 1;
+    for (int i = count - 1; i >= 0; i--) {
+        int const folder =
+            place >= 0 && strcmp(found[i]->d_name, made) != 0 ? bundle_open(place, found[i]->d_name) : -1;
+        if (folder >= 0) close(folder);
+        if (folder >= 0 && kept++ >= KEPT) bundle_remove(place, found[i]->d_name);
         free(found[i]);
     }
     free(found);
@@ -282,7 +291,7 @@ static void begin(run_bundle *bundle, const cli_options *given, const run_output
         complain("oomsight run: no diagnostic bundle: %s: %s", place_of_bundles(), strerror(errno));
         return;
     }
-    rotate();
+    rotate(strrchr(bundle->path, '/') + 1); /* it was put together with one */
     fflush(NULL);
     pid_t const pid = fork();
     if (pid == 0) {
