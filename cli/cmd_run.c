@@ -159,9 +159,11 @@ static void look_around(oomsight_run *run, pid_t pid, double now, double *next)
 {
     oomsight_error error = {0};
     char *text = NULL;
+    int again = 0;
     if (now < *next) return;
-    *next = now + (now < 10 ? 0.2 : now < 120 ? 1 : 5);
-    if (oomsight_run_look(run, (int)pid, &text, &error) != OOMSIGHT_OK || !text) return;
+    oomsight_status const status = oomsight_run_look(run, (int)pid, &text, &again, &error);
+    *next = now + (now < 10 || again ? 0.2 : now < 120 ? 1 : 5);
+    if (status != OOMSIGHT_OK || !text) return;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) complain("oomsight run: %s", line);
     oomsight_text_free(text);
 }

@@ -263,9 +263,10 @@ int oomsight_run_abandoned(const char *segment_path);
 /* Of the smallest device that NVML names; 0: it names none. */
 uint64_t oomsight_run_device_bytes(const oomsight_run *run);
 /* Looks at the processes below `pid`: those that use CUDA and are not counted by the guard are named in report and metrics. On OOMSIGHT_OK
- * *ret_text has a line for each that was not told before, or is NULL; to be given to oomsight_text_free(). Call it every second or so. */
+ * *ret_text has a line for each that was not told before, or is NULL; to be given to oomsight_text_free(). Call it every second or so, and
+ * soon when *ret_again is 1: then somebody is suspected, and a second look decides. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_look(oomsight_run *run, int pid, char **ret_text,
-                                                      oomsight_error *reterr);
+                                                      int *ret_again, oomsight_error *reterr);
 /* Of the budget or reserve. */
 typedef enum oomsight_run_limit {
     OOMSIGHT_RUN_NO_LIMIT,

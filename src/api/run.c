@@ -146,13 +146,15 @@ uint64_t oomsight_run_device_bytes(const oomsight_run *run)
     return oos_run_smallest(run->segment);
 }
 
-oomsight_status oomsight_run_look(oomsight_run *run, int pid, char **ret_text, oomsight_error *reterr)
+oomsight_status oomsight_run_look(oomsight_run *run, int pid, char **ret_text, int *ret_again,
+                                  oomsight_error *reterr)
 {
     oos_text text = {0};
     *ret_text = NULL;
-    if (!run->family) run->family = oos_family_create();
+    *ret_again = false;
+    if (!run->family) run->family = oos_family_create("");
     if (!run->family) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to look at processes");
-    if (pid > 0) oos_family_look(run->family, run->segment, (uint32_t)pid);
+    if (pid > 0) *ret_again = oos_family_look(run->family, run->segment, (uint32_t)pid);
     while (run->told_unseen < OOS_SEGMENT_UNSEEN) {
         const oos_segment_unseen *entry = &run->segment->unseen[run->told_unseen];
         uint32_t const unseen = __atomic_load_n(&entry->pid, __ATOMIC_ACQUIRE);

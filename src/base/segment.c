@@ -152,14 +152,15 @@ uint64_t *oos_segment_counters(const char *path, const oos_segment_library *libr
 
 /* Fields of /proc/PID/stat behind the name, which is in brackets and may hold anything: state is the 1st, start time
  * the 20th. A zombie holds nothing any more. */
-uint64_t oos_process_start_ticks(uint32_t pid)
+uint64_t oos_process_start_ticks_in(const char *root, uint32_t pid)
 {
-    char path[40], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    char path[200], text[1024];
+    snprintf(path, sizeof path, "%.150s/proc/%u/stat", root, pid);
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         /* no /proc at all: then existence is all there is to know */
-        if (errno == ENOENT && access("/proc/self/stat", F_OK) != 0) return kill((pid_t)pid, 0) == 0;
+        if (!*root && errno == ENOENT && access("/proc/self/stat", F_OK) != 0)
+            return kill((pid_t)pid, 0) == 0;
         return 0;
     }
     ssize_t const len = read(fd, text, sizeof text - 1);
@@ -175,6 +176,11 @@ uint64_t oos_process_start_ticks(uint32_t pid)
     }
     uint64_t const ticks = at ? strtoull(at, NULL, 10) : 0;
     return ticks ? ticks : 1;
+}
+
+uint64_t oos_process_start_ticks(uint32_t pid)
+{
+    return oos_process_start_ticks_in("", pid);
 }
 
 static void sums_rebuild(oos_segment *segment)

@@ -232,6 +232,8 @@ bool oos_segment_launched(const oos_segment *segment);
 
 /* When a process began, in clock ticks since boot; 0 when it is gone or a zombie. */
 uint64_t oos_process_start_ticks(uint32_t pid);
+/* The same where /proc is below `root`; "" for this machine's. */
+uint64_t oos_process_start_ticks_in(const char *root, uint32_t pid);
 
 /* The lock between processes. A dead owner loses it; then the sums are rebuilt before this returns. One thread per
  * process at a time. */

@@ -8,22 +8,32 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROCESSES_MAX = 16384, FAMILY_MAX = 512, MAPS_BYTES_MAX = 16 << 20, HIDDEN_SECONDS = 10 };
+enum {
+    PROCESSES_MAX = 16384,
+    FAMILY_MAX = 512,
+    MAPS_BYTES_MAX = 16 << 20,
+    HIDDEN_SECONDS = 10,
+    PATH_BYTES = 200
+};
 
 typedef struct member {
     uint32_t pid;
     uint64_t start_ticks;
+    oos_unseen suspected; /* by the last look; OOS_UNSEEN_COUNT: of nothing */
 } member;
 
 struct oos_process_family {
-    member members
-        [FAMILY_MAX]; /* once below the command, always of the run: a parent that ends changes nothing */
+    const char *root;
+    /* Once below the command, always of the run: a parent that ends changes nothing. */
+    member members[FAMILY_MAX];
     size_t count;
 };
 
-oos_process_family *oos_family_create(void)
+oos_process_family *oos_family_create(const char *root)
 {
-    return calloc(1, sizeof(oos_process_family));
+    oos_process_family *family = calloc(1, sizeof *family);
+    if (family) family->root = root;
+    return family;
 }
 
 void oos_family_free(oos_process_family *family)
@@ -38,12 +48,18 @@ typedef struct row {
     bool ours;
 } row;
 
-/* Of /proc/PID/stat, behind the name in brackets: state, parent. */
-static uint32_t parent_of(uint32_t pid)
+static const char *path_in(char path[PATH_BYTES], const char *root, uint32_t pid, const char *name)
 {
-    char path[40], text[512];
+    snprintf(path, PATH_BYTES, "%.150s/proc/%u/%s", root, pid, name);
+    return path;
+}
+
+/* Of /proc/PID/stat, behind the name in brackets: state, parent. */
+static uint32_t parent_of(const char *root, uint32_t pid)
+{
+    char path[PATH_BYTES], text[512];
     unsigned parent = 0;
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    path_in(path, root, pid, "stat");
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t const len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
@@ -56,29 +72,37 @@ static bool remembered(const oos_process_family *family, uint32_t pid)
 {
     for (size_t i = 0; i < family->count; i++)
         if (family->members[i].pid == pid)
-            return family->members[i].start_ticks == oos_process_start_ticks(pid);
+            return family->members[i].start_ticks == oos_process_start_ticks_in(family->root, pid);
     return false;
 }
 
-static void remember(oos_process_family *family, uint32_t pid)
+/* NULL: it is gone, or there are too many. */
+static member *remember(oos_process_family *family, uint32_t pid)
 {
+    uint64_t const ticks = oos_process_start_ticks_in(family->root, pid);
     size_t place = 0;
     while (place < family->count && family->members[place].pid != pid) place++;
     if (place == FAMILY_MAX) /* full: somebody who is gone makes room */
-        for (place = 0; place < FAMILY_MAX && oos_process_start_ticks(family->members[place].pid);) place++;
-    if (place == FAMILY_MAX) return;
-    family->members[place] = (member){pid, oos_process_start_ticks(pid)};
+        for (place = 0;
+             place < FAMILY_MAX && oos_process_start_ticks_in(family->root, family->members[place].pid);)
+            place++;
+    if (place == FAMILY_MAX || !ticks) return NULL;
+    member *m = &family->members[place];
+    if (m->pid != pid || m->start_ticks != ticks) *m = (member){pid, ticks, OOS_UNSEEN_COUNT};
     if (place == family->count) family->count++;
+    return m;
 }
 
-static size_t rows_read(row *rows, const oos_process_family *family, uint32_t root)
+static size_t rows_read(row *rows, const oos_process_family *family, uint32_t first)
 {
     size_t count = 0;
-    DIR *place = opendir("/proc");
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.150s/proc", family->root);
+    DIR *place = opendir(path);
     for (const struct dirent *entry; place && count < PROCESSES_MAX && (entry = readdir(place));) {
         uint32_t const pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         if (!pid) continue;
-        rows[count++] = (row){pid, parent_of(pid), pid == root || remembered(family, pid)};
+        rows[count++] = (row){pid, parent_of(family->root, pid), pid == first || remembered(family, pid)};
     }
     if (place) closedir(place);
     return count;
@@ -114,13 +138,12 @@ static void loaded_note(loaded *l, const char *text)
     l->guard |= strstr(text, "/liboomsight-guard.so") != NULL;
 }
 
-static loaded loaded_by(uint32_t pid)
+static loaded loaded_by(const char *root, uint32_t pid)
 {
-    char path[40], line[4096];
+    char path[PATH_BYTES], line[4096];
     size_t all = 0;
     loaded l = {false, false, false};
-    snprintf(path, sizeof path, "/proc/%u/maps", pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(path_in(path, root, pid, "maps"), "re");
     while (file && all < MAPS_BYTES_MAX && fgets(line, sizeof line, file)) {
         l.known = true;
         all += strlen(line);
@@ -130,12 +153,11 @@ static loaded loaded_by(uint32_t pid)
     return l;
 }
 
-static bool has_file(uint32_t pid)
+static bool has_file(const char *root, uint32_t pid)
 {
     static const char name[] = "\0" OOS_GUARD_ENV "=";
-    char path[40], bytes[65536] = "";
-    snprintf(path, sizeof path, "/proc/%u/environ", pid);
-    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    char path[PATH_BYTES], bytes[65536] = "";
+    int const fd = open(path_in(path, root, pid, "environ"), O_RDONLY | O_CLOEXEC);
     ssize_t const len = fd < 0 ? -1 : read(fd, bytes + 1, sizeof bytes - 1);
     if (fd >= 0) close(fd);
     if (len <= 0 || len == sizeof bytes - 1) return true; /* not known: nothing is claimed */
@@ -143,12 +165,11 @@ static bool has_file(uint32_t pid)
 }
 
 /* By what it may do now: the owner of its folder in /proc is root after a change of user. */
-static bool same_user(uint32_t pid)
+static bool same_user(const char *root, uint32_t pid)
 {
-    char path[40], line[256];
+    char path[PATH_BYTES], line[256];
     unsigned real = 0, effective = geteuid();
-    snprintf(path, sizeof path, "/proc/%u/status", pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = fopen(path_in(path, root, pid, "status"), "re");
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "Uid: %u %u", &real, &effective) == 2) break;
     if (file) fclose(file);
@@ -156,13 +177,15 @@ static bool same_user(uint32_t pid)
 }
 
 /* Helpers of the driver that are root's (nvidia-modprobe) live for a moment; they are nobody to tell of. */
-static bool stays(uint32_t pid)
+static bool stays(const char *root, const member *m)
 {
     unsigned long long up = 0;
-    FILE *file = fopen("/proc/uptime", "re");
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.150s/proc/uptime", root);
+    FILE *file = fopen(path, "re");
     bool const read = file && fscanf(file, "%llu", &up) == 1;
     if (file) fclose(file);
-    return read && up > oos_process_start_ticks(pid) / (uint64_t)sysconf(_SC_CLK_TCK) + HIDDEN_SECONDS;
+    return read && up > m->start_ticks / (uint64_t)sysconf(_SC_CLK_TCK) + HIDDEN_SECONDS;
 }
 
 static bool has_place(const oos_segment *segment, uint32_t pid)
@@ -172,34 +195,42 @@ static bool has_place(const oos_segment *segment, uint32_t pid)
     return false;
 }
 
-static void judge(oos_segment *segment, uint32_t pid)
+/* By what is read of it now, whether it is whole or not. OOS_UNSEEN_COUNT: nothing is wrong, or nothing is known. */
+static oos_unseen judge(const char *root, const oos_segment *segment, const member *m)
 {
-    loaded const l = loaded_by(pid);
-    if (!l.known) {
-        if (!same_user(pid) && stays(pid)) oos_segment_unseen_put(segment, pid, OOS_UNSEEN_HIDDEN);
-        return;
-    }
-    if (!l.cuda) return;
-    if (!l.guard)
-        oos_segment_unseen_put(segment, pid, OOS_UNSEEN_NO_GUARD);
-    else if (has_place(segment, pid))
-        return;
-    else if (!same_user(pid))
-        oos_segment_unseen_put(segment, pid, OOS_UNSEEN_OTHER_USER);
-    else if (!has_file(pid))
-        oos_segment_unseen_put(segment, pid, OOS_UNSEEN_NO_FILE);
+    loaded const l = loaded_by(root, m->pid);
+    if (!l.known) return !same_user(root, m->pid) && stays(root, m) ? OOS_UNSEEN_HIDDEN : OOS_UNSEEN_COUNT;
+    if (!l.cuda) return OOS_UNSEEN_COUNT;
+    if (!l.guard) return OOS_UNSEEN_NO_GUARD;
+    if (has_place(segment, m->pid)) return OOS_UNSEEN_COUNT;
+    if (!same_user(root, m->pid)) return OOS_UNSEEN_OTHER_USER;
+    return has_file(root, m->pid) ? OOS_UNSEEN_COUNT : OOS_UNSEEN_NO_FILE;
 }
 
-void oos_family_look(oos_process_family *family, oos_segment *segment, uint32_t root)
+/* Of a process that ends, or becomes another program, the kernel gives a part of the list. Told is what two looks in a row say of one
+ * that was there after each. True: the first of them. */
+static bool suspect(const char *root, oos_segment *segment, member *m)
 {
+    oos_unseen why = judge(root, segment, m);
+    if (why != OOS_UNSEEN_COUNT && oos_process_start_ticks_in(root, m->pid) != m->start_ticks)
+        why = OOS_UNSEEN_COUNT;
+    bool const first = why != OOS_UNSEEN_COUNT && why != m->suspected;
+    if (why != OOS_UNSEEN_COUNT && !first) oos_segment_unseen_put(segment, m->pid, why);
+    m->suspected = why;
+    return first;
+}
+
+bool oos_family_look(oos_process_family *family, oos_segment *segment, uint32_t pid)
+{
+    bool again = false;
     row *rows = malloc(PROCESSES_MAX * sizeof *rows);
-    if (!rows) return;
-    size_t const count = rows_read(rows, family, root);
+    if (!rows) return false;
+    size_t const count = rows_read(rows, family, pid);
     family_mark(rows, count);
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].ours || !oos_process_start_ticks(rows[i].pid)) continue;
-        remember(family, rows[i].pid);
-        judge(segment, rows[i].pid);
+        member *m = rows[i].ours ? remember(family, rows[i].pid) : NULL;
+        if (m) again |= suspect(family->root, segment, m);
     }
     free(rows);
+    return again;
 }
