@@ -19,6 +19,14 @@ static int answer(const cli_options *given, const oomsight_explanation *explanat
     return EXIT_FITS;
 }
 
+static void tell_unreadable(const char *path, const char *why)
+{
+    oomsight_error error = {.status = OOMSIGHT_IO};
+    snprintf(error.path, sizeof error.path, "%s", path);
+    snprintf(error.text, sizeof error.text, "%s", why);
+    fail_with(&error);
+}
+
 /* One of many that is not there must not hide the others: it is named, and the code says so in the end. The last one is left
  * to the library's own words. */
 static size_t drop_unreadable(const char **paths, size_t count)
@@ -30,11 +38,7 @@ static size_t drop_unreadable(const char **paths, size_t count)
             paths[kept++] = paths[i];
             continue;
         }
-        oomsight_error error = {0};
-        snprintf(error.path, sizeof error.path, "%s", paths[i]);
-        snprintf(error.text, sizeof error.text, "cannot be read");
-        error.status = OOMSIGHT_IO;
-        fail_with(&error);
+        tell_unreadable(paths[i], "cannot be read");
     }
     return kept;
 }
@@ -71,6 +75,10 @@ int cmd_explain(cli_options *given)
     params.engine_version = LAST(given, vllm);
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
     int code = status == OOMSIGHT_OK ? answer(given, explanation) : fail_with(&error);
-    if (params.path_count < wanted && (code == EXIT_FITS || code == EXIT_DOES_NOT_FIT)) code = EXIT_INPUT;
+    bool unread = params.path_count < wanted;
+    for (size_t i = 0; status == OOMSIGHT_OK && oomsight_explain_lost(explanation, i); i++, unread = true)
+        tell_unreadable(oomsight_explain_lost(explanation, i),
+                        "the archive is damaged, and nothing of it could be read");
+    if (unread && (code == EXIT_FITS || code == EXIT_DOES_NOT_FIT)) code = EXIT_INPUT;
     return code;
 }

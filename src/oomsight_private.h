@@ -119,6 +119,11 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_phases(const oomsight_data *data
                                                        const oomsight_render_params *params, char **ret_text,
                                                        oomsight_error *reterr);
 
+/* ---- logs ------------------------------------------------------------------------------------------------------------ */
+
+/* Inputs that are damaged so that nothing of them could be read, beside others that could; NULL: no more. */
+const char *oomsight_explain_lost(const oomsight_explanation *explanation, size_t index);
+
 /* ---- logs that grow -------------------------------------------------------------------------------------------------- */
 
 /* Many logs that grow: files, folders (Kubernetes, docker), patterns, "-". Nothing here starts a thread, but for the listener

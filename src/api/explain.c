@@ -223,6 +223,8 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
 {
     OOS_TRY(oos_knowledge_load(e->arena, params->data->dir, &e->knowledge, reterr));
     size_t const inputs = params->text ? 1 : params->path_count;
+    e->lost = OOS_NEW_ARRAY(e->arena, const char *, inputs);
+    if (!e->lost) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
     for (size_t i = 0; i < inputs; i++) {
         size_t const before = e->explanation.count;
         oos_logstream *stream;
@@ -233,10 +235,18 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
             OOS_TRY(oos_logstream_open(params->paths[i], params->expand_limit_bytes, &stream, reterr));
         oomsight_status const status =
             oos_explain_stream(e->arena, &e->knowledge, stream, &e->explanation, reterr);
+        bool const lost = oos_logstream_is_lost(stream);
         oos_logstream_close(stream);
         if (status != OOMSIGHT_OK)
             return params->text ? status : oos_fail_in(reterr, status, params->paths[i]);
+        if (lost && !(e->lost[e->lost_count++] = kept(e->arena, params->text ? "" : params->paths[i])))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");
         if (inputs > 1) name_inputs(e, before, params->paths[i]);
+    }
+    if (e->lost_count == inputs) {
+        oomsight_status const status =
+            oos_fail(reterr, OOMSIGHT_MALFORMED, "the archive is damaged, and nothing of it could be read");
+        return params->text ? status : oos_fail_in(reterr, status, params->paths[0]);
     }
     if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));
     OOS_TRY(fill_given(e, params, reterr));
@@ -270,6 +280,11 @@ oomsight_status oomsight_explain_create(const oomsight_explain_params *params,
     }
     *ret_explanation = e;
     return OOMSIGHT_OK;
+}
+
+const char *oomsight_explain_lost(const oomsight_explanation *explanation, size_t index)
+{
+    return index < explanation->lost_count ? explanation->lost[index] : NULL;
 }
 
 void oomsight_explain_free(oomsight_explanation *explanation)

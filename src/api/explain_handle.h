@@ -14,8 +14,10 @@ struct oomsight_explanation {
     struct oos_incident_fixes {
         oomsight_fix *list;
         size_t count;
-    } * fixes;        /* of each incident; formed once: accessors change nothing */
-    const char *path; /* the only input, NULL: several or none */
+    } * fixes;         /* of each incident; formed once: accessors change nothing */
+    const char *path;  /* the only input, NULL: several or none */
+    const char **lost; /* inputs of which nothing could be read, beside others */
+    size_t lost_count;
 };
 
 /* explain_result.c: what helps each incident, the fixes of its plan or else the advice of its record. */

@@ -16,13 +16,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LEVELS_MAX = 5, PEEK_BYTES = 512, CHUNK_BYTES = 64 << 10, NAME_BYTES = 256 };
+enum { LEVELS_MAX = 9, PEEK_BYTES = 512, CHUNK_BYTES = 64 << 10, NAME_BYTES = 256 };
 /* A thread pays from here on. */
 #define AHEAD_FROM_BYTES ((uint64_t)2 << 20)
 #define DEFAULT_LIMIT ((uint64_t)8 << 30)
 
 typedef struct level {
     oos_unwrap *wrapper;  /* NULL on level 0 */
+    bool expands;         /* it gives more than it takes */
     size_t peeked, given; /* bytes in `peek`, and how many of them were given out */
     char peek[PEEK_BYTES];
     char chunk[CHUNK_BYTES]; /* what the wrapper above reads from here */
@@ -39,6 +40,7 @@ struct oos_logstream {
     oos_logstream_cut cut;
     int read_errno;
     uint64_t file_bytes;   /* of the current file, given out */
+    bool gave;             /* a byte of any */
     bool wide, big_endian; /* UTF-16, as PowerShell writes it */
     unsigned char odd[4];  /* of it: bytes of a letter that is not whole yet */
     size_t odd_count;
@@ -73,7 +75,8 @@ static ssize_t read_below(oos_logstream *stream, size_t depth, char *bytes, size
         stream->cut = OOS_LOGSTREAM_DAMAGED;
         return -1;
     }
-    stream->expanded_bytes = oos_add(stream->expanded_bytes, (uint64_t)count);
+    if (stream->levels[depth]->expands)
+        stream->expanded_bytes = oos_add(stream->expanded_bytes, (uint64_t)count);
     if (stream->expanded_bytes > stream->limit_bytes) {
         stream->cut = OOS_LOGSTREAM_TOO_LARGE;
         return 0;
@@ -103,26 +106,49 @@ static void peek(oos_logstream *stream, size_t depth)
     }
 }
 
+/* "BZh", how large its blocks are, and how the first of them or the end begins, as far as it is there: letters alone may be a log. */
+static bool is_bzip2(const level *at)
+{
+    static const char *const behind[] = {"1AY&SY", "\x17rE8P\x90"};
+    if (at->peeked < 4 || memcmp(at->peek, "BZh", 3) != 0 || at->peek[3] < '1' || at->peek[3] > '9')
+        return false;
+    size_t const len = oos_min(at->peeked - 4, 6);
+    return memcmp(at->peek + 4, behind[0], len) == 0 || memcmp(at->peek + 4, behind[1], len) == 0;
+}
+
+/* A tar from before "ustar": the sum of its first block is in it, taken with blanks in its own place. */
+static bool is_old_tar(const level *at)
+{
+    enum { SUM_AT = 148, SUM_LEN = 8 };
+    char field[SUM_LEN + 1] = "";
+    unsigned long sum = 0;
+    if (at->peeked < PEEK_BYTES || !at->peek[0]) return false;
+    for (size_t i = 0; i < PEEK_BYTES; i++)
+        sum += i >= SUM_AT && i < SUM_AT + SUM_LEN ? ' ' : (unsigned char)at->peek[i];
+    memcpy(field, at->peek + SUM_AT, SUM_LEN);
+    return strtoul(field, NULL, 8) == sum;
+}
+
 /* Wrappers start with fixed bytes; everything else is a log. */
-static bool is_wrapper(const level *at)
+static oos_unwrap_kind wrapper_of(const level *at)
 {
     static const struct {
+        oos_unwrap_kind kind;
         size_t at, len;
         const char *bytes;
-    } magics[] = {{0, 2, "\x1f\x8b"},
-                  {0, 4, "\x28\xb5\x2f\xfd"},
-                  {0, 6,
+    } magics[] = {{OOS_UNWRAP_COMPRESSED, 0, 2, "\x1f\x8b"},
+                  {OOS_UNWRAP_COMPRESSED, 0, 4, "\x28\xb5\x2f\xfd"},
+                  {OOS_UNWRAP_COMPRESSED, 0, 6,
                    "\xfd"
                    "7zXZ\0"},
-                  {0, 3, "BZh"},
-                  {0, 4, "\x04\x22\x4d\x18"},
-                  {0, 4, "PK\x03\x04"},
-                  {257, 5, "ustar"}};
+                  {OOS_UNWRAP_COMPRESSED, 0, 4, "\x04\x22\x4d\x18"},
+                  {OOS_UNWRAP_ZIP, 0, 4, "PK\x03\x04"},
+                  {OOS_UNWRAP_TAR, 257, 5, "ustar"}};
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
         if (at->peeked >= magics[i].at + magics[i].len &&
             memcmp(at->peek + magics[i].at, magics[i].bytes, magics[i].len) == 0)
-            return true;
-    return false;
+            return magics[i].kind;
+    return is_bzip2(at) ? OOS_UNWRAP_COMPRESSED : is_old_tar(at) ? OOS_UNWRAP_TAR : OOS_UNWRAP_NONE;
 }
 
 typedef struct below {
@@ -139,7 +165,7 @@ static ssize_t give_above(void *context, const void **ret_bytes)
 }
 
 /* Put a level on top for the wrapper that lies there. False: there is no memory, or no wrapper is opened by this build. */
-static bool push_level(oos_logstream *stream)
+static bool push_level(oos_logstream *stream, oos_unwrap_kind kind)
 {
     oos_assert(stream->top + 1 < LEVELS_MAX);
     level *above = calloc(1, sizeof *above);
@@ -150,7 +176,8 @@ static bool push_level(oos_logstream *stream)
         return false;
     }
     *from = (below){stream, stream->top};
-    above->wrapper = oos_unwrap_open(give_above, from);
+    above->expands = kind != OOS_UNWRAP_TAR;
+    above->wrapper = oos_unwrap_open(kind, give_above, from);
     if (!above->wrapper) {
         free(above);
         return false;
@@ -224,9 +251,13 @@ void oos_logstream_close(oos_logstream *stream)
     free(stream);
 }
 
+/* False: there is none, or what is there cannot be read, which is noted. */
 static bool next_entry(oos_logstream *stream)
 {
-    return oos_unwrap_next(stream->levels[stream->top]->wrapper, stream->name, sizeof stream->name);
+    int const found =
+        oos_unwrap_next(stream->levels[stream->top]->wrapper, stream->name, sizeof stream->name);
+    if (found < 0) stream->cut = OOS_LOGSTREAM_DAMAGED;
+    return found > 0;
 }
 
 /* Go up as long as the top level is a wrapper. */
@@ -234,15 +265,17 @@ static void climb(oos_logstream *stream)
 {
     for (;;) {
         peek(stream, stream->top);
-        if (!is_wrapper(stream->levels[stream->top])) return;
+        oos_unwrap_kind const kind = wrapper_of(stream->levels[stream->top]);
+        if (kind == OOS_UNWRAP_NONE) return;
         if (stream->top + 1 == LEVELS_MAX) {
             stream->cut = OOS_LOGSTREAM_TOO_DEEP;
             return;
         }
-        if (!push_level(stream) || !next_entry(stream)) {
+        if (!push_level(stream, kind)) {
             stream->cut = oos_unwrap_is_built() ? OOS_LOGSTREAM_DAMAGED : OOS_LOGSTREAM_NOT_OPENED;
             return;
         }
+        if (!next_entry(stream)) return;
     }
 }
 
@@ -280,7 +313,7 @@ static bool read_ahead(oos_logstream *stream, char *bytes, size_t capacity, size
     if (!stream->ahead && !(stream->ahead = oos_readahead_start(fill_ahead, stream))) return false;
     *ret_count = oos_readahead_take(stream->ahead, bytes, capacity);
     stream->file_bytes += *ret_count;
-    return true;
+    return true; /* so some were given before */
 }
 
 static oomsight_status read_bytes(oos_logstream *stream, char *bytes, size_t capacity, size_t *ret_count,
@@ -298,6 +331,7 @@ static oomsight_status read_bytes(oos_logstream *stream, char *bytes, size_t cap
         if (stream->fd >= 0 && stream->top == 0) break; /* a pipe gives what it has */
     }
     stream->file_bytes += filled;
+    stream->gave |= filled > 0;
     *ret_count = filled;
     return OOMSIGHT_OK;
 }
@@ -404,4 +438,9 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
 oos_logstream_cut oos_logstream_cut_reason(const oos_logstream *stream)
 {
     return stream->cut;
+}
+
+bool oos_logstream_is_lost(const oos_logstream *stream)
+{
+    return stream->cut == OOS_LOGSTREAM_DAMAGED && !stream->gave;
 }

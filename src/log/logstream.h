@@ -37,5 +37,7 @@ oomsight_status oos_logstream_read(oos_logstream *stream, char *bytes, size_t ca
                                    oomsight_error *reterr);
 
 oos_logstream_cut oos_logstream_cut_reason(const oos_logstream *stream);
+/* It is damaged, and not one byte was given out. */
+bool oos_logstream_is_lost(const oos_logstream *stream);
 
 #endif
