@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Figures in the README and the evidence pages are those of committed results: figures.py [--write] [--record NAME.csv]
+"""Figures in the README and the evidence pages are those of committed results: figures.py [--check | --write] [--record NAME.csv] [--today BINARY]
 
 Results are rows: docs/evidence/results/*.csv. Those of starts without a GPU are made here from tests/oracle/*.jsonl, which the
-programs there write. A page holds blocks between `<!-- figures: NAME -->` and `<!-- end -->`; the functions of BLOCKS make
-their text. Without --write: exit 1 when a table of rows or a block differs.
+programs there write. Those of sets whose records are in tests/evidence are sums of starts-first.csv and reports-first.csv, a row for each
+prediction with the commit that made it; whether a row is right is asked again of the facts in tests/evidence (predictions.py). A page
+holds blocks between `<!-- figures: NAME -->` and `<!-- end -->`; the functions of BLOCKS make their text. Without --write: exit 1 when a
+row, a table of rows or a block differs. --today also prints what BINARY says of the newest set of starts.
 
 Every table of rows has an entry in docs/evidence/results/sources.json: the command that makes it, and what holds it. `gate`: made again here or by
 the named test, out of files of the repository. `nightly`: scored again by .ci/run with data beside the repository. `by hand`: needs engines.
-`first prediction`: made once, before any rule was written for the set. All but those made here have a digest of each row there, so that a row that
+`first prediction`: made once, before any rule was written for the set. All but those made here whole have a digest of each row there, so that a row that
 was typed over fails by its name. --write leaves digests alone; --record NAME.csv takes the rows of that table as they are. Standard library only."""
+import argparse
 import csv
 import glob
 import hashlib
@@ -17,6 +20,8 @@ import json
 import os
 import re
 import sys
+
+import predictions
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "docs/evidence/results")
@@ -42,7 +47,7 @@ def total(table, column):
 
 
 def share(part, whole):
-    return "%d of %d (%d %%)" % (part, whole, round(100 * part / whole))
+    return "%d of %d (%d %%)" % (part, whole, round(100 * part / whole)) if whole else ""
 
 
 def of(table, part, whole):
@@ -107,7 +112,83 @@ def plan_vs_dryrun():
     return out
 
 
-MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun}
+# ---- sums of first predictions ----
+
+def chosen(rows_, **wanted):
+    return [row for row in rows_ if all(row[key] == value for key, value in wanted.items())]
+
+
+def right(rows_, **wanted):
+    """(right, of)"""
+    found = chosen(rows_, **wanted)
+    return sum(row["right"] == "yes" for row in found), len(found)
+
+
+def own(rows_):
+    return [row for row in rows_ if row["program"] not in (predictions.SIMPLE, predictions.PLANNER)]
+
+
+def start_counts(rows_):
+    """The columns of starts.csv that rows give."""
+    mine = own(rows_)
+    counts = {}
+    for figure, part, whole in (("kv_1_percent", "kv_within_1_percent", "kv_starts"), ("kv_3_percent", "kv_within_3_percent", "kv_starts"),
+                                ("kv_range", "kv_inside_range", "kv_starts"), ("weights_1_percent", "weights_within_1_percent", "weight_starts"),
+                                ("graphs_25_percent", "graphs_within_25_percent", "graph_starts")):
+        counts[part], counts[whole] = right(mine, figure=figure)
+    for given, part in (("", "failures_predicted"), (predictions.FREE, "failures_predicted_free_memory_given")):
+        failed = [row for row in chosen(mine, figure="outcome", given=given) if row["measured"] != "ok"]
+        counts[part], counts["failures"] = right(failed)
+    up = chosen(mine, figure="outcome", given="", measured="ok")
+    counts["came_up"], counts["called_failures"] = len(up), len(up) - right(up)[0]
+    return {key: str(value) for key, value in counts.items()}
+
+
+def report_counts(rows_):
+    counts = {}
+    for figure, part, whole in (("memory", "memory_failures_recognized", "memory_failures"), ("phase", "phase_right", "phase_of"), ("cause", "cause_right", "cause_of")):
+        counts[part], counts[whole] = right(rows_, figure=figure)
+    quiet, counts["not_memory"] = right(rows_, figure="alarm")
+    counts["false_alarms"] = counts["not_memory"] - quiet
+    return {key: str(value) for key, value in counts.items()}
+
+
+def sets(name, counts):
+    """The table of sets, as the rows of each add up. Of a set whose records are not in tests/evidence the counts stand as they were taken."""
+    found, first = rows(name), rows(name + "-first")
+    for row in found:
+        row.update(counts(chosen(first, set=row["records"])) if row["records"] else {})
+    return [list(found[0])] + [list(row.values()) for row in found]
+
+
+def newest():
+    """Rows of the newest set of starts."""
+    return chosen(rows("starts-first"), set=rows("starts")[-1]["records"])
+
+
+def estimators():
+    out = [["estimator", "starts", "kv_within_1_percent", "kv_within_3_percent", "median_error_percent"]]
+    first = newest()
+    for name, found in ((predictions.SIMPLE, chosen(first, program=predictions.SIMPLE)), (predictions.PLANNER, chosen(first, program=predictions.PLANNER)), ("oomsight plan", own(first))):
+        errors = sorted(max(0.0, abs(int(row["predicted"]) / GIB - float(row["measured"])) - 0.005) * GIB / int(row["gpu_bytes"]) for row in chosen(found, figure="kv_1_percent"))
+        out.append([name, len(errors), right(found, figure="kv_1_percent")[0], right(found, figure="kv_3_percent")[0], "%.1f" % (100 * errors[len(errors) // 2])])
+    return out
+
+
+def calibrated():
+    first = own(newest())
+    out = [["answer", "starts", "started", "starts_free_memory_given", "started_free_memory_given"]]
+    for place, name in enumerate(("below 25 %", "25 to 50 %", "50 to 75 %", "above 75 %")):
+        line = [name]
+        for given in ("", predictions.FREE):
+            found = [row for row in chosen(first, figure="probability", given=given) if min(3, int(4 * float(row["predicted"]))) == place]
+            line += [len(found), sum(row["measured"] == "ok" for row in found)]
+        out.append(line)
+    return out
+
+
+MADE = {"starts-without-gpu": starts_without_gpu, "serving": serving, "sglang": sglang, "plan-vs-dryrun": plan_vs_dryrun,
+        "starts": lambda: sets("starts", start_counts), "reports": lambda: sets("reports", report_counts), "estimators": estimators, "calibration": calibrated}
 
 
 HOLDS = ("gate", "nightly", "by hand", "first prediction")
@@ -130,7 +211,7 @@ def recorded(results=RESULTS, record=()):
         if not entry or entry.get("held") not in HOLDS or len(entry.get("made", "").split()) < 2 or entry["held"] == "first prediction" and not entry.get("commit"):
             yield "docs/evidence/results/%s: sources.json says not how it is made and what holds it" % name
             continue
-        if name[:-4] in MADE:
+        if name[:-4] in MADE and "rows" not in entry:
             continue
         now = digests(read(os.path.join(results, name)))
         if name in record:
@@ -149,6 +230,9 @@ def recorded(results=RESULTS, record=()):
 
 # ---- blocks of pages ----
 
+FREE_GIVEN = "the same, with `--gpu-used` from the log"
+
+
 def accuracy():
     """First predictions: the newest set, and all sets."""
     sets, reports, others = rows("starts"), rows("reports"), rows("estimators")
@@ -162,6 +246,7 @@ def accuracy():
               counted(planner, "kv_within_3_percent"), counted(simple, "kv_within_3_percent")],
              ["measured KV cache inside the printed range", of(new, "kv_inside_range", "kv_starts"), of(sets, "kv_inside_range", "kv_starts"), "no range", "no range"],
              ["failed starts predicted", of(new, "failures_predicted", "failures"), of(sets, "failures_predicted", "failures"), "", ""],
+             [FREE_GIVEN, of(new, "failures_predicted_free_memory_given", "failures"), "", "", ""],
              ["successful starts, predicted to fail", of(new, "called_failures", "came_up"), "", "", ""],
              ["`explain`: memory failure recognized", of(newer, "memory_failures_recognized", "memory_failures"), of(reports, "memory_failures_recognized", "memory_failures"), "", ""],
              ["`explain`: false alarms", of(newer, "false_alarms", "not_memory"), of(reports, "false_alarms", "not_memory"), "", ""],
@@ -176,6 +261,7 @@ def readme():
     lines = [[text, of(sets, column, "kv_starts"), "%s of %s" % (planner[column], planner["starts"]), "%s of %s" % (simple[column], simple["starts"])]
              for text, column in (("KV cache within 1 % of GPU memory", "kv_within_1_percent"), ("KV cache within 3 % of GPU memory", "kv_within_3_percent"))]
     lines += [["failed starts predicted", of(sets, "failures_predicted", "failures"), "", ""],
+              [FREE_GIVEN, of(sets, "failures_predicted_free_memory_given", "failures"), "", ""],
               ["successful starts, predicted to fail", of(sets, "called_failures", "came_up"), "", ""],
               ["`explain`: right phase, right cause", "%s, %s" % (of(reports, "phase_right", "phase_of"), of(reports, "cause_right", "cause_of")), "", ""]]
     return table(["", "oomsight", "llm-d-planner", "calculator"], lines)
@@ -195,7 +281,7 @@ def advice():
 
 
 def calibration():
-    return table(["printed probability", "starts", "started"], [[r["answer"], r["starts"], r["started"]] for r in rows("calibration")])
+    return table(["printed probability", "starts", "started", "starts, with `--gpu-used`", "started"], [list(r.values()) for r in rows("calibration")])
 
 
 def engines():
@@ -336,6 +422,10 @@ def run(write, record=()):
     for line in recorded(RESULTS, record):
         print(line)
         good = False
+    for kind in ("starts", "reports"):
+        for line in predictions.wrong_rows(kind, rows(kind + "-first"), predictions.facts(kind)):
+            print("docs/evidence/results/%s-first.csv: %s" % (kind, line))
+            good = False
     for name, make in MADE.items():
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(make())
@@ -351,6 +441,30 @@ def run(write, record=()):
     return 0 if good else 1
 
 
+def today(binary):
+    """The newest set of starts by another program: its rules may have been written with these starts at hand."""
+    first = newest()
+    counts = [start_counts(first), start_counts(predictions.start_rows(binary, "today", first[0]["set"]))]
+    lines = [[text, *(of([one], part, whole) for one in counts)] for text, part, whole in (
+        ("KV cache within 1 % of GPU memory", "kv_within_1_percent", "kv_starts"), ("KV cache within 3 % of GPU memory", "kv_within_3_percent", "kv_starts"),
+        ("measured KV cache inside the printed range", "kv_inside_range", "kv_starts"), ("weights within 1 %", "weights_within_1_percent", "weight_starts"),
+        ("CUDA graphs within 25 %", "graphs_within_25_percent", "graph_starts"), ("failed starts predicted", "failures_predicted", "failures"),
+        (FREE_GIVEN, "failures_predicted_free_memory_given", "failures"), ("successful starts, predicted to fail", "called_failures", "came_up"))]
+    print(table(["", "first prediction: " + own(first)[0]["program"], "today, not unseen: a regression test"], lines))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="as without it")
+    what.add_argument("--write", action="store_true")
+    parser.add_argument("--record", metavar="NAME.csv", action="append", default=[])
+    parser.add_argument("--today", metavar="BINARY")
+    args = parser.parse_args()
+    if args.today:
+        today(args.today)
+    return run(args.write, args.record)
+
+
 if __name__ == "__main__":
-    names = [name for before, name in zip(sys.argv, sys.argv[1:]) if before == "--record"]
-    sys.exit(run("--write" in sys.argv[1:], names))
+    sys.exit(main())

@@ -37,10 +37,10 @@ NOT_RUN = {
     "database": (r"\bpsql\b", 1),
     "logs of a fleet": (r"--follow\b", 1),
     "build": (r"\bmake [a-z]|\bcc ", 3),
-    "starts that are not in the repository": (r"\b(STARTS\.jsonl|MODELS)\b", 1),
+    "older commit": (r"\bgit worktree\b", 1),
 }
 # Of each kind at least so many blocks, or at most. The first may only rise, the others, and NOT_RUN's, only fall.
-AT_LEAST = {"compared": 22, "run": 19, "usage": 16}
+AT_LEAST = {"compared": 22, "run": 20, "usage": 16}
 AT_MOST = {"left out": 0, "text": 5}
 
 

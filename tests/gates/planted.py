@@ -235,7 +235,8 @@ class Figures(Gate):
 
     def setUp(self):
         super().setUp()
-        self.copy("README.md", "docs/evidence", "tools/figures.py", "data/catalogue.json", "data/gpus", "data/kb", *("data/engines/%s/rules.json" % engine for engine in ("vllm", "sglang")),
+        self.copy("README.md", "docs/evidence", "tests/evidence/starts.jsonl", "tests/evidence/reports.jsonl",
+                  *("tools/%s.py" % name for name in ("figures", "predictions", "score_truth", "scorelib", "explainlib", "check_kb", "catalogue")), "data/catalogue.json", "data/gpus", "data/kb", *("data/engines/%s/rules.json" % engine for engine in ("vllm", "sglang")),
                   *("tests/oracle/%s.jsonl" % name for name in ("results", "serving", "sglang", "beside")))
 
     def check(self, *words):
@@ -244,7 +245,7 @@ class Figures(Gate):
 
     def test_a_typed_figure_fails(self):
         self.passes(self.check())
-        for name, old, new, words in (("starts", ",60,46,55,", ",60,58,55,", "starts.csv row 7 (7,vLLM"), ("reports", "114,84,114,95", "114,104,114,105", "reports.csv row 17 (mixed 17"),
+        for name, old, new, words in (("starts", ",60,46,55,", ",60,58,55,", "starts.csv row 8 (8,third"), ("reports", "114,84,114,95", "114,104,114,105", "reports.csv row 17 (mixed 17,third"),
                                       ("survey", ",1659,47,", ",1659,470,", "survey.csv row 5"), ("agreement", ",101040,101040,", ",101040,101041,", "agreement.csv row 1"),
                                       ("serving", ",2000,2000,0,", ",2000,1999,0,", "out of date")):
             name = "docs/evidence/results/%s.csv" % name
@@ -259,8 +260,8 @@ class Figures(Gate):
         self.put("docs/evidence/results/more.csv", "a,b\n1,2\n")
         self.fails(self.check(), "more.csv: sources.json says not")
         os.remove(self.path("docs/evidence/results/more.csv"))
-        self.change("docs/evidence/results/starts.csv", "\n4,vLLM 0.11.0 to 0.27.1,9,3,5,7,,,4,3,0,0,,", "")
-        self.fails(self.check("--write"), "starts.csv: recorded rows are gone: 4")
+        self.change("docs/evidence/results/starts.csv", "\n5,,vLLM 0.11.0 to 0.27.1,9,3,5,7,,,4,3,0,0,,,", "")
+        self.fails(self.check("--write"), "starts.csv: recorded rows are gone: 5")
 
     def test_rows_that_are_made_anew_are_recorded_by_name(self):
         self.change("docs/evidence/results/survey.csv", ",1659,47,", ",1659,48,")

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""tests/evidence has facts and no sentences."""
+"""tests/evidence has facts and no sentences; a row of first predictions says what its fact gives, whatever was typed into it."""
+import contextlib
+import copy
+import io
 import json
 import os
 import sys
@@ -9,6 +12,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import evidence  # noqa: E402
+import figures  # noqa: E402
+import predictions  # noqa: E402
 import scorelib  # noqa: E402
 
 SENTENCE = "INFO 09-26 22:38:30 Model loading took 4.1513 GiB and 0.814601 seconds"
@@ -56,6 +61,68 @@ class Form(unittest.TestCase):
         self.assertEqual(evidence.same_models({"a": {"config": {"hidden_size": 64}}}, whole), [])
         self.assertEqual(evidence.same_models({"a": {"config": {}}}, whole), ["a"])
         self.assertEqual(evidence.same_models({}, whole), ["a"])
+
+
+class Rows(unittest.TestCase):
+    def setUp(self):
+        self.rows = {kind: figures.rows(kind + "-first") for kind in ("starts", "reports")}
+        self.facts = {kind: predictions.facts(kind) for kind in ("starts", "reports")}
+
+    def wrong(self, kind):
+        return list(predictions.wrong_rows(kind, self.rows[kind], self.facts[kind]))
+
+    def test_the_committed_rows_hold(self):
+        for kind in self.rows:
+            self.assertEqual(self.wrong(kind), [])
+
+    def test_rows_that_are_called_right_are_named(self):
+        """46 of 60 made 58 of 60."""
+        third = figures.chosen(self.rows["starts"], set="third")
+        missed = [row for row in figures.own(third) if row["figure"] == "kv_1_percent" and row["right"] == "no"][:12]
+        for row in missed:
+            row["right"] = "yes"
+        self.assertEqual(figures.start_counts(third)["kv_within_1_percent"], "58")
+        found = self.wrong("starts")
+        self.assertEqual(len(found), 12)
+        self.assertTrue(all(row["record"] in line and "said to be right" in line for row, line in zip(missed, found)), found)
+
+    def test_a_changed_fact_is_named(self):
+        row = figures.chosen(self.rows["starts"], figure="kv_1_percent")[0]
+        self.facts["starts"][row["record"]]["measured"]["available_kv_gib"] += 1
+        self.assertTrue(any(row["record"] in line and "the record has" in line for line in self.wrong("starts")))
+        fact = next(fact for fact in self.facts["reports"].values() if fact["set"] == "third" and fact["phase"] == "kv_sizing")
+        fact["phase"] = "kv_alloc"
+        self.assertTrue(any(fact["id"] in line for line in self.wrong("reports")))
+
+    def test_a_changed_prediction_is_named(self):
+        row = next(row for row in figures.chosen(self.rows["starts"], figure="kv_1_percent") if row["right"] == "no")
+        row["predicted"] = str(int(float(row["measured"]) * 2**30))
+        self.assertEqual([row["record"] in line for line in self.wrong("starts")], [True])
+
+    def test_a_row_that_is_left_out_or_there_twice_is_named(self):
+        for kind in self.rows:
+            left = self.rows[kind].pop()
+            self.assertEqual(self.wrong(kind), ["%s %s %s: no row" % (left["record"], left["program"], left["figure"])])
+            self.rows[kind] += [left, copy.copy(left)]
+            self.assertEqual(self.wrong(kind), ["%s %s %s: twice" % (left["record"], left["program"], left["figure"])])
+
+    def test_a_sum_that_is_not_that_of_its_rows_fails_by_name(self):
+        rows = figures.rows
+
+        def planted(name):
+            found = rows(name)
+            if name == "starts-first":
+                next(row for row in found if row["set"] == "third" and row["figure"] == "outcome" and row["right"] == "no")["right"] = "yes"
+            return found
+        said = io.StringIO()
+        figures.rows = planted
+        try:
+            with contextlib.redirect_stdout(said):
+                self.assertEqual(figures.run(False), 1)
+        finally:
+            figures.rows = rows
+        self.assertIn("docs/evidence/results/starts-first.csv: s2-", said.getvalue())
+        self.assertIn("docs/evidence/results/starts.csv is out of date", said.getvalue())
 
 
 class Models(unittest.TestCase):
