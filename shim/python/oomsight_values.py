@@ -38,7 +38,10 @@ def as_tensor(torch, value, beside):
         return value
     kind = torch.tensor(value, device="cpu", dtype=torch.float64 if isinstance(value, float) else torch.complex128 if isinstance(value, complex) else None)
     tensors = [other for other in beside if isinstance(other, torch.Tensor)]
-    return kind.to(torch.result_type(tensors[-1], value)) if tensors else kind
+    try:
+        return kind.to(torch.result_type(tensors[-1], value)) if tensors else kind
+    except RuntimeError:  # FP8 has none with a complex number
+        return kind
 
 
 def install(torch, host, small, integers, draw, tell):

@@ -1,5 +1,6 @@
 """Run inside a dry run by test_torch.py: real PyTorch on a device of exactly 8 GiB with a context of 300 MiB. Each check
 is a sentence; a failed one is printed and counted."""
+import itertools
 import os
 import pickle
 import re
@@ -196,6 +197,37 @@ def a_number_in_the_place_of_a_tensor_is_taken():
     weight = torch.nn.Parameter(x)
     weight.grad = torch.ones_like(x)
     torch.optim.Adam([weight], foreach=False).step()
+
+
+@check
+def a_number_beside_any_tensor_gives_what_it_gives_on_the_cpu():
+    runs = {"copy_": lambda a, n: a.copy_(n), "copy_ without waiting": lambda a, n: a.copy_(n, non_blocking=True), "a part": lambda a, n: a[..., :1].copy_(n), "fill_": lambda a, n: a.fill_(n),
+            "add": lambda a, n: a + n, "subtract": lambda a, n: a - n, "from": lambda a, n: n - a, "times": lambda a, n: a * n, "times in place": lambda a, n: a.mul_(n), "quotient": lambda a, n: a // n,
+            "rest": lambda a, n: a % n, "equal": lambda a, n: a == n, "less": lambda a, n: a < n, "where": lambda a, n: torch.where(a == a, a, n), "where not": lambda a, n: torch.where(a == a, n, a),
+            "and": lambda a, n: a & n, "set": lambda a, n: a.masked_fill_(a == a, n), "clamp": lambda a, n: a.clamp(max=n), "power": lambda a, n: a ** n}
+    wrong, taken = [], 0
+    for kind in (torch.int64, torch.int8, torch.bool, torch.float32, torch.float16, torch.float64, torch.complex64, torch.float8_e4m3fn):
+        for shape in ((), (1,), (4, 3), (1 << 17, 1), (0, 2)):
+            for (name, run), number in itertools.product(runs.items(), (True, 2, -1, 0.5, 1j, torch.tensor(2), torch.tensor(0.5))):
+                if (not shape and name == "a part") or (name == "clamp" and isinstance(number, torch.Tensor)):  # a GPU refuses the second
+                    continue
+                try:
+                    here = run(torch.ones(shape).to(kind), number)
+                except Exception:  # PyTorch does not take it
+                    continue
+                taken += 1
+                for default in (None, "cuda"):
+                    torch.set_default_device(default)
+                    try:
+                        there = run(torch.ones(shape, device="cpu").to(kind).to("cuda"), number)
+                        same = (there.dtype, there.shape) == (here.dtype, here.shape) and (name != "copy_" or shape not in ((1,), (4, 3)) or torch.equal(there.to("cpu"), here))
+                    except Exception as error:
+                        there, same = error, False
+                    finally:
+                        torch.set_default_device(None)
+                    if not same:
+                        wrong.append((name, kind, shape, number, here.dtype, there))
+    assert taken > 1000 and not wrong, (taken, len(wrong), [entry[:4] + (repr(entry[5])[:90],) for entry in wrong[:8]], sorted({(entry[0], str(entry[1])) for entry in wrong}))
 
 
 @check
