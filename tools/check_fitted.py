@@ -19,7 +19,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 ASKS = re.compile(r"oos_constant|/constants\.h\"")
 LITERAL = re.compile(r"\b\d+ \* OOS_[KMG]IB\b")
 # Sentences of what a file is about, and choices that are no bytes.
-NO_CONSTANT = {"src/engines/vllm/plan.c", "src/engines/vllm/plan.h", "src/plan/plan.h", "src/engines/vllm/outside.h", "src/engines/vllm/setup/setup.h", "src/engines/vllm/solve/solve_points.c",
+NO_CONSTANT = {"src/engines/vllm/plan.c", "src/engines/vllm/plan.h", "src/plan/plan.h", "src/engines/vllm/setup/setup.h", "src/engines/vllm/solve/solve_points.c",
                "src/engines/vllm/solve/solve_trial.h", "src/engines/engine.h"}
 
 

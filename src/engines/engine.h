@@ -4,7 +4,7 @@
  *   words      what it is called                       facts/engine.def
  *   dialect    how its command is read                 command/serve.h; its flags are data/engines/NAME/flags.json
  *   book_load  its releases and their rules            data/engines/NAME/rules.json
- *   plan       defaults, phases, budget and pool       into an oos_plan, with the parts of plan/ that it can use
+ *   plan       defaults, phases, budget and pool       into an oos_plan, with what of plan/ and sizes/ it can use
  *   solve      levers: what would help                 each offered only after it was planned again
  *   logged     its own list of arguments in a log      a command again
  */

@@ -167,7 +167,7 @@ static ssize_t give_above(void *context, const void **ret_bytes)
 /* Put a level on top for the wrapper that lies there. False: there is no memory, or no wrapper is opened by this build. */
 static bool push_level(oos_logstream *stream, oos_unwrap_kind kind)
 {
-    oos_assert(stream->top + 1 < LEVELS_MAX);
+    oos_assert(stream->top + 1 < LEVELS_MAX && kind != OOS_UNWRAP_NONE);
     level *above = calloc(1, sizeof *above);
     below *from = calloc(1, sizeof *from);
     if (!above || !from) {
@@ -332,6 +332,7 @@ static oomsight_status read_bytes(oos_logstream *stream, char *bytes, size_t cap
     }
     stream->file_bytes += filled;
     stream->gave |= filled > 0;
+    oos_assert(filled <= capacity);
     *ret_count = filled;
     return OOMSIGHT_OK;
 }

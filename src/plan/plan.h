@@ -7,6 +7,7 @@
 #include "ledger/moment.h"
 #include "plan/kv.h"
 #include "sizes/device.h"
+#include "sizes/forward.h"
 #include "sizes/weights.h"
 
 /* One change that may mend a refused command: leave a flag out, or give it a number, a word or nothing. */
@@ -259,6 +260,10 @@ double oos_plan_probability(double chance);
 
 /* Lets the plan's refusal decide, before everything else. */
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
+
+/* The amounts that the phases are made of, by name. */
+oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activation, const oos_outside *outside,
+                               const oos_graphs *graphs, oos_plan *plan, oomsight_error *reterr);
 
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
 

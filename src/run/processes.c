@@ -1,5 +1,6 @@
 /* Processes of a run that the guard does not see: found in /proc, because they cannot tell. */
 #include "run/processes.h"
+#include "base/check.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -90,6 +91,7 @@ static member *remember(oos_process_family *family, uint32_t pid)
     member *m = &family->members[place];
     if (m->pid != pid || m->start_ticks != ticks) *m = (member){pid, ticks, OOS_UNSEEN_COUNT};
     if (place == family->count) family->count++;
+    oos_assert(family->count <= FAMILY_MAX);
     return m;
 }
 

@@ -480,8 +480,8 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_arena *arena = oos_arena_create(1 << 12);
     oos_argument_facts *facts;
     assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
-    oos_rules const rules = {.facts = facts};
-    oos_setup const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
+    sglang_rules const rules = {.facts = facts};
+    sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
     assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
     model.architecture = "Gemma4ForCausalLM";

@@ -16,7 +16,7 @@ extern const oos_constants sglang_constants;
 
 #include <math.h>
 
-enum { OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
+enum { CAPTURES_MOST = 512, OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
 
 /* Bytes of a logit while requests decode, beside the one in the model's type: fp32, its softmax, noise and quotient of the sampler, and
  * what the batch before it still holds, as batches overlap. A dry start of 0.5.23 that decoded 200 requests at once took 22 in all
@@ -32,13 +32,12 @@ typedef struct work {
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
-    oos_backend_choice backend;
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes;
     uint64_t cached_bytes; /* rests of segments beside the weights */
 } work;
 
-/* ---- the setup that the parts of plan/ ask ---- */
+/* ---- the start and its forward step ---- */
 
 /* 'auto' is the checkpoint's type; float32 becomes float16, and so does bfloat16 where the device has none (ModelConfig). */
 static oos_dtype dtype_of(const sglang_request *request, const oos_model *model, unsigned capability)
@@ -50,69 +49,116 @@ static oos_dtype dtype_of(const sglang_request *request, const oos_model *model,
     return dtype == OOS_DTYPE_BF16 && capability && capability < 80 ? OOS_DTYPE_F16 : dtype;
 }
 
-static oos_kv_dtype kv_dtype_of(const sglang_request *request, const oos_model *model, bool *ret_unread)
+static bool kv_is_fp8(const sglang_request *request, const oos_model *model, bool *ret_unread)
 {
     const char *word = request->kv_dtype ? request->kv_dtype : "auto";
     *ret_unread = false;
-    if (strncmp(word, "fp8_", 4) == 0) return OOS_KV_FP8;
-    if (strcmp(word, "auto") == 0)
-        return model->kv_cache_dtype == OOS_DTYPE_F8 ? OOS_KV_FP8 : OOS_KV_MODEL_DTYPE;
+    if (strncmp(word, "fp8_", 4) == 0) return true;
+    if (strcmp(word, "auto") == 0) return model->kv_cache_dtype == OOS_DTYPE_F8;
     *ret_unread = strcmp(word, "bf16") != 0 && strcmp(word, "bfloat16") != 0;
-    return OOS_KV_MODEL_DTYPE;
-}
-
-/* The command in the words that the parts of plan/ look at. */
-static oomsight_status translate(oos_arena *arena, const oos_start *start, const sglang_request *request,
-                                 const oos_serve **ret_serve, oomsight_error *reterr)
-{
-    oos_serve *serve = OOS_NEW(arena, oos_serve);
-    if (!serve) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    *serve = *start->serve;
-    serve->quantization = request->quantization;
-    serve->load_format = request->load_format;
-    *ret_serve = serve;
-    return OOMSIGHT_OK;
+    return false;
 }
 
 static void setup_fill(const oos_start *start, const sglang_request *request, const sglang_rules *rules,
-                       const sglang_setup *sglang, oos_setup *setup)
+                       const sglang_setup *sglang, sglang_start *setup)
 {
     bool unread;
     setup->model = start->model;
     setup->env = start->env;
-    setup->rules = &rules->shared;
+    setup->rules = rules;
     setup->device = start->device;
+    setup->quantization = request->quantization;
+    setup->load_format = request->load_format;
     setup->tp = oos_min(request->tp, 4096);
-    setup->pp = 1;
     setup->dp = request->replicated ? 1 : request->dp; /* replicated attention divides the ranks of `tp` */
     setup->ep = request->ep > 1 ? setup->tp : 1;
-    setup->dcp = 1;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
-    setup->mamba_conv_dtype = setup->mamba_ssm_dtype = setup->dtype;
-    setup->kv_dtype = kv_dtype_of(request, start->model, &unread);
+    setup->kv_fp8 = kv_is_fp8(request, start->model, &unread);
     setup->kv_dtype_word = request->kv_dtype ? request->kv_dtype : "auto";
-    setup->max_model_len = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
-    setup->max_num_batched_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
-    setup->max_in_flight_tokens = setup->max_num_batched_tokens;
-    setup->gpu_memory_utilization = sglang->fraction > 0 ? sglang->fraction : 0;
-    setup->chunked_prefill = sglang->chunk != 0;
+    setup->context_length = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
+    setup->chunk_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
+    setup->static_fraction = sglang->fraction > 0 ? sglang->fraction : 0;
     setup->eager = !sglang->decode_graphs;
     setup->multimodal = start->model->multimodal;
-    setup->graph_mode = setup->eager ? OOS_GRAPH_NONE : OOS_GRAPH_FULL_DECODE_ONLY;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
-    setup->capture_count = (size_t)oos_min(OOS_CAPTURE_SIZES_MAX,
-                                           sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL,
-                                                               setup->capture_sizes, OOS_CAPTURE_SIZES_MAX));
+    setup->capture_count =
+        oos_min(CAPTURES_MOST, sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL, NULL, 0));
+}
+
+/* One rank of it. */
+static oos_shard shard_of(const sglang_start *setup)
+{
+    const sglang_rules *rules = setup->rules;
+    const char *conf = setup->env ? setup->env->alloc_conf : NULL;
+    return (oos_shard){.model = setup->model,
+                       .tp = setup->tp,
+                       .pp = 1,
+                       .dp = setup->dp,
+                       .ep = setup->ep,
+                       .capability = setup->device.capability,
+                       .dtype = setup->dtype,
+                       .multimodal = setup->multimodal,
+                       .batch_tokens = setup->chunk_tokens,
+                       .ways = {.quantization = setup->quantization,
+                                .load_format = setup->load_format,
+                                .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
+                                .torch_minor = rules->torch_minor,
+                                .mxfp4_by_triton = rules->mxfp4_by_triton,
+                                .bnb_nests_constants = !rules->bnb_unfolds_constants,
+                                .online_quantisation = rules->online_quantisation,
+                                .head_untied = !rules->wrapper_ties_embeddings}};
+}
+
+/* Not read in SGLang: what the kernels were in the oldest releases of another engine. */
+static oos_expert_kernel experts_of(const sglang_start *setup)
+{
+    unsigned const family = setup->device.capability / 10;
+    oos_expert_kernel const blackwell = family == 12 ? OOS_EXPERTS_FLASH : OOS_EXPERTS_TRTLLM;
+    oos_quant_kind const kind = oos_expert_quant(setup->model);
+    if (kind == OOS_QUANT_NVFP4 && family >= 10) return blackwell;
+    if (kind == OOS_QUANT_MXFP4 && family == 9) return OOS_EXPERTS_OPENAI;
+    if (kind == OOS_QUANT_MXFP4 && family == 10) return OOS_EXPERTS_TRTLLM;
+    return OOS_EXPERTS_CALL;
+}
+
+/* The first full chunk: layers run one operation at a time, in graphs and without. */
+static oos_forward step_of(const sglang_start *setup, uint64_t decoding)
+{
+    uint64_t const requests = oos_max(1, oos_min(setup->chunk_tokens, decoding));
+    uint64_t const tables = oos_mul(oos_mul(requests, oos_cdiv(setup->context_length, 16)), 4);
+    bool const experts = setup->model->moe.experts > 0;
+    return (oos_forward){.model = setup->model,
+                         .device = &setup->device,
+                         .torch_minor = setup->rules->torch_minor,
+                         .tp = setup->tp,
+                         .pp = 1,
+                         .dp = setup->dp,
+                         .ep = setup->ep,
+                         .first = true,
+                         .last = true,
+                         .count = setup->model->layer_count,
+                         .tokens = setup->chunk_tokens,
+                         .requests = oos_min(requests, setup->chunk_tokens),
+                         .slots = requests,
+                         .length = setup->context_length,
+                         .dtype = setup->dtype,
+                         .experts = experts_of(setup),
+                         .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
+                         .sampler = {.sorts = true, .few_apart = true},
+                         .media = {.runs = setup->multimodal, .images_most = 999},
+                         .communicators = (uint64_t)(setup->tp > 1) + (setup->dp > 1) +
+                                          (experts && oos_mul(setup->tp, setup->dp) > 1),
+                         .communicators_early = setup->rules->nccl_before_snapshot};
 }
 
 /* ---- sizes ---- */
 
 /* Rotary tables stay in float32, and are made longer when the weights are there: for the longest context and a margin
  * (reserve_rope_cache_for_long_sequences). */
-static size_t tables_of(const oos_setup *setup, const sglang_rules *rules, oos_weights_table *ret_tables)
+static size_t tables_of(const sglang_start *setup, const sglang_rules *rules, oos_weights_table *ret_tables)
 {
-    uint64_t const rows = oos_round_up(oos_add(setup->max_model_len, rules->rotary_margin), ROTARY_ALIGN);
+    uint64_t const rows = oos_round_up(oos_add(setup->context_length, rules->rotary_margin), ROTARY_ALIGN);
     size_t count = 0;
     for (size_t i = 0; i < setup->model->rope_count && count < OOS_WEIGHTS_TABLES; i++) {
         const oos_rope *rope = &setup->model->rope[i];
@@ -124,7 +170,7 @@ static size_t tables_of(const oos_setup *setup, const sglang_rules *rules, oos_w
     return count;
 }
 
-static void rotary_add(const oos_setup *setup, const oos_weights_table *tables, size_t count,
+static void rotary_add(const sglang_start *setup, const oos_weights_table *tables, size_t count,
                        oos_weights *weights)
 {
     for (size_t i = 0; i < count; i++) {
@@ -137,8 +183,8 @@ static void rotary_add(const oos_setup *setup, const oos_weights_table *tables, 
     }
 }
 
-/* Four scales of an attention layer, a block of the allocator each, are vLLM's: here they are made with a quantised cache only. */
-static void scales_drop(const oos_setup *setup, oos_weights *weights)
+/* The four scales of each attention layer, a tensor and a block each, which the sizes count for every engine. */
+static void scales_drop(const sglang_start *setup, oos_weights *weights)
 {
     enum { SCALES = 4 * 512 };
     for (uint64_t i = 0; i < setup->model->layer_count; i++) {
@@ -153,10 +199,9 @@ static void scales_drop(const oos_setup *setup, oos_weights *weights)
 
 /* Latent attention keeps both halves of its up-projection once more, each as one piece (post_load_weights: w_kc, w_vc). Beside one rank
  * of 16 heads and 12 layers: 48 MiB, as much as was measured beyond parameters and buffers. */
-static void latent_add(const oos_setup *setup, oos_weights *weights)
+static void latent_add(const sglang_start *setup, oos_weights *weights)
 {
-    if (setup->model->quant_method || setup->serve->quantization)
-        return; /* then the shared sizes have them */
+    if (setup->model->quant_method || setup->quantization) return; /* then the shared sizes have them */
     for (uint64_t i = 0; i < setup->model->layer_count; i++) {
         const oos_attention *a = &setup->model->attentions[setup->model->layers[i].attention];
         if (a->mixer != OOS_MIXER_MLA) continue;
@@ -187,11 +232,11 @@ static oos_amount free_before(const oos_plan *plan)
 }
 
 /* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens (resolve_max_num_reqs). */
-static uint64_t requests_of(const sglang_setup *s, const oos_setup *setup, uint64_t tokens)
+static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, uint64_t tokens)
 {
     const sglang_rules *rules = s->rules;
     uint64_t const by_context =
-        oos_u64_from((double)tokens / (double)setup->max_model_len * (double)rules->requests_per_context);
+        oos_u64_from((double)tokens / (double)setup->context_length * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
     uint64_t const asked =
         s->request->requests.known ? oos_max(1, s->request->requests.value / s->request->dp) : guess;
@@ -202,7 +247,7 @@ static void pool_fill(work *w, double left)
 {
     oos_plan *plan = w->plan;
     const sglang_request *r = w->sglang->request;
-    oos_assert(r->page > 0 && plan->setup->max_model_len > 0);
+    oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
     uint64_t const page = r->page;
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
@@ -211,12 +256,12 @@ static void pool_fill(work *w, double left)
     plan->kv.refused = left <= 0 || tokens == 0;
     plan->kv.tokens = tokens;
     plan->kv.blocks = tokens / page;
-    plan->kv.max_concurrency = (double)tokens / (double)plan->setup->max_model_len;
+    plan->kv.max_concurrency = (double)tokens / (double)sglang_of(plan)->context_length;
     plan->kv.needed_bytes = oos_u64_from(w->pool.cell);
     plan->layout.bytes_per_token = w->pool.cell;
     plan->layout.block_tokens = page;
     plan->layout.block_bytes = plan->layout.page_bytes = oos_u64_from(w->pool.cell * (double)page);
-    plan->layout.tensor_count = plan->setup->model->layer_count;
+    plan->layout.tensor_count = sglang_of(plan)->model->layer_count;
 }
 
 /* Both pools with the page that padding takes, as they are allocated. */
@@ -374,14 +419,14 @@ static oomsight_status capture(work *w, oomsight_error *reterr)
 static uint64_t decoding(const work *w)
 {
     uint64_t const asked = w->sglang->request->requests.known
-                               ? w->plan->setup->max_num_seqs
-                               : oos_min(w->plan->setup->max_num_seqs, w->sglang->decode_batch);
+                               ? sglang_of(w->plan)->max_running_requests
+                               : oos_min(sglang_of(w->plan)->max_running_requests, w->sglang->decode_batch);
     return oos_max(1, oos_min(asked, DECODING_MOST));
 }
 
 static uint64_t logit_bytes(const work *w, uint64_t rows, uint64_t each)
 {
-    const oos_setup *setup = w->plan->setup;
+    const sglang_start *setup = sglang_of(w->plan);
     return oos_mul(oos_mul(rows, setup->model->vocab), oos_add(each, oos_dtype_bytes(setup->dtype)));
 }
 
@@ -462,8 +507,8 @@ static void admit(work *w, const char *unread)
 static const char *unread_of(const work *w)
 {
     bool kv;
-    const oos_model *model = w->plan->setup->model;
-    (void)kv_dtype_of(w->sglang->request, model, &kv);
+    const oos_model *model = sglang_of(w->plan)->model;
+    (void)kv_is_fp8(w->sglang->request, model, &kv);
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
@@ -481,18 +526,18 @@ static const char *unread_of(const work *w)
 static oomsight_status settings_tell(work *w, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
-    const oos_setup *setup = plan->setup;
+    const sglang_start *setup = sglang_of(plan);
     oos_setting const list[] = {
         oos_setting_text("architecture", setup->model->architecture),
         oos_setting_text("dtype", oos_dtype_word(setup->dtype)),
         oos_setting_text("kv_cache_dtype", setup->kv_dtype_word),
         oos_setting_whole("tensor_parallel_size", setup->tp),
-        oos_setting_whole("pipeline_parallel_size", setup->pp),
+        oos_setting_whole("pipeline_parallel_size", 1),
         oos_setting_whole("data_parallel_size", setup->dp),
-        oos_setting_whole("max_model_len", setup->max_model_len),
-        oos_setting_whole("max_num_seqs", setup->max_num_seqs),
-        oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
-        oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
+        oos_setting_whole("max_model_len", setup->context_length),
+        oos_setting_whole("max_num_seqs", setup->max_running_requests),
+        oos_setting_whole("max_num_batched_tokens", setup->chunk_tokens),
+        oos_setting_real("gpu_memory_utilization", setup->static_fraction),
         oos_setting_yes("enforce_eager", setup->eager),
         oos_setting_yes("v2_model_runner", 0),
         oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
@@ -500,13 +545,13 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
     };
     plan->settings = oos_arena_keep(w->arena, list, sizeof list);
     plan->setting_count = sizeof list / sizeof *list;
-    plan->length = setup->max_model_len;
-    plan->requests = setup->max_num_seqs;
-    plan->step_tokens = setup->max_num_batched_tokens;
+    plan->length = setup->context_length;
+    plan->requests = setup->max_running_requests;
+    plan->step_tokens = setup->chunk_tokens;
     plan->doubtful = (oos_doubtful){
         .torch_minor = setup->rules->torch_minor,
         .share_flag = "--mem-fraction-static",
-        .share = setup->gpu_memory_utilization,
+        .share = setup->static_fraction,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
     };
     if (!plan->settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
@@ -517,14 +562,15 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
 static oomsight_status compared_tell(work *w, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
-    const oos_setup *setup = plan->setup;
-    const char *graphs = setup->eager ? "none"
-                                      : oos_arena_format(w->arena, "%zu to %llu", setup->capture_count,
-                                                         (unsigned long long)setup->capture_top);
+    const sglang_start *setup = sglang_of(plan);
+    const char *graphs = setup->eager
+                             ? "none"
+                             : oos_arena_format(w->arena, "%zu to %llu", (size_t)setup->capture_count,
+                                                (unsigned long long)setup->capture_top);
     oos_setting const list[] = {
-        oos_setting_real("mem_fraction_static", setup->gpu_memory_utilization),
-        oos_setting_whole("max_running_requests", setup->max_num_seqs),
-        oos_setting_whole("chunked_prefill_size", setup->max_num_batched_tokens),
+        oos_setting_real("mem_fraction_static", setup->static_fraction),
+        oos_setting_whole("max_running_requests", setup->max_running_requests),
+        oos_setting_whole("chunked_prefill_size", setup->chunk_tokens),
         oos_setting_text("attention backend", plan->attention),
         oos_setting_text("graph sizes", graphs),
         oos_setting_gib("budget GiB", plan->budget_bytes),
@@ -549,19 +595,19 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"reserve_mib", s->reserve_mib},
         {"mem_fraction_static", s->fraction},
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
-        {"max_running_requests", (double)w->plan->setup->max_num_seqs},
+        {"max_running_requests", (double)sglang_of(w->plan)->max_running_requests},
     };
     w->plan->own = oos_arena_keep(w->arena, list, sizeof list);
     if (!w->plan->own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN;
     /* what the engine keeps free for images changes its default fraction, and is not modelled */
-    bool const shifted = w->plan->setup->multimodal && !s->request->fraction.known;
+    bool const shifted = sglang_of(w->plan)->multimodal && !s->request->fraction.known;
     w->plan->own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
     return OOMSIGHT_OK;
 }
 
 /* What no other figure says: the engine's guess beside what is counted. */
-static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *reterr)
+static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
     const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
@@ -575,12 +621,12 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
             (double)oos_sub(serving->limit_low, serving->peak_high) / 0x1p30,
             (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
             (double)logit_bytes(w, 1, LOGIT_USUAL) / 0x1p20);
-    if (w->plan->kv.tokens && w->plan->kv.tokens < setup->max_model_len)
+    if (w->plan->kv.tokens && w->plan->kv.tokens < setup->context_length)
         notes[w->plan->resolved_count++] = oos_arena_format(
             w->arena,
             "one request of %llu tokens does not fit the pool of %llu: longer requests "
             "are turned away",
-            (unsigned long long)setup->max_model_len, (unsigned long long)w->plan->kv.tokens);
+            (unsigned long long)setup->context_length, (unsigned long long)w->plan->kv.tokens);
     if (w->sglang->request->release_unread)
         notes[w->plan->resolved_count++] =
             "this release was not read: the rules of the one before it are used";
@@ -588,13 +634,12 @@ static oomsight_status notes_put(work *w, oos_setup *setup, oomsight_error *rete
     return OOMSIGHT_OK;
 }
 
-static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *reterr)
+static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
     uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
-    oos_setup *forward = OOS_NEW(w->arena, oos_setup);
-    if (!param_bytes || !forward) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_shard const shard = oos_setup_shard(setup);
+    if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    oos_shard const shard = shard_of(setup);
     OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->weights, reterr));
     *param_bytes = plan->weights.param_bytes;
     plan->stage_param_bytes = param_bytes;
@@ -604,14 +649,13 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     rotary_add(setup, tables, table_count, &plan->weights);
     scales_drop(setup, &plan->weights);
     latent_add(setup, &plan->weights);
-    *forward = *setup; /* layers run one operation at a time, in graphs and without */
-    forward->eager = true;
-    forward->max_num_seqs = oos_max(1, oos_min(setup->max_num_batched_tokens, w->sglang->decode_batch));
-    OOS_TRY(oos_activation_of(w->arena, forward, &w->backend, 0, &w->activation, reterr));
-    OOS_TRY(oos_outside_of(w->arena, forward, &w->backend, 0, &w->outside, reterr));
+    oos_forward const step = step_of(setup, w->sglang->decode_batch);
+    oos_forward_activation(&step, &w->activation);
+    oos_forward_outside(&step, &w->outside);
     if (w->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
         w->outside.nccl =
-            oos_amount_guess(VALUE(communicators), 0, oos_setup_driver(setup).communicators_high,
+            oos_amount_guess(VALUE(communicators), 0,
+                             oos_device_driver(&setup->device, setup->rules->torch_minor).communicators_high,
                              "NCCL communicators and all-reduce buffers");
     plan->context = w->outside.context;
     plan->communicators = w->outside.nccl;
@@ -621,15 +665,15 @@ static oomsight_status sizes_fill(work *w, oos_setup *setup, oomsight_error *ret
     return OOMSIGHT_OK;
 }
 
-static oomsight_status phases(work *w, oos_setup *setup, oomsight_error *reterr)
+static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     OOS_TRY(distributed_init(w, reterr));
     OOS_TRY(weight_load(w, reterr));
     OOS_TRY(kv_sizing(w, reterr));
-    setup->max_num_seqs = requests_of(w->sglang, setup, w->plan->kv.tokens);
+    setup->max_running_requests = requests_of(w->sglang, setup, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
-    w->table_bytes =
-        oos_mul(oos_mul(oos_add(setup->max_num_seqs, 1), oos_add(setup->max_model_len, EXTRA_CONTEXT)), 4);
+    w->table_bytes = oos_mul(
+        oos_mul(oos_add(setup->max_running_requests, 1), oos_add(setup->context_length, EXTRA_CONTEXT)), 4);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;
     OOS_TRY(kv_alloc(w, reterr));
     OOS_TRY(capture(w, reterr));
@@ -640,22 +684,20 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
                             const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr)
 {
     sglang_setup *sglang = OOS_NEW(arena, sglang_setup);
-    oos_setup *setup = OOS_NEW(arena, oos_setup);
+    sglang_start *setup = OOS_NEW(arena, sglang_start);
     if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     sglang_resolve(request, rules, start->model, &start->device, sglang);
     setup_fill(start, request, rules, sglang, setup);
-    OOS_TRY(translate(arena, start, request, &setup->serve, reterr));
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
                            .phase = OOS_PHASE_COUNT,
-                           .setup = setup,
+                           .detail = setup,
                            .model = setup->model,
                            .device = setup->device,
                            .tp = setup->tp,
-                           .pp = setup->pp,
+                           .pp = 1,
                            .dp = setup->dp,
                            .attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    w.backend = (oos_backend_choice){.name = ret_plan->attention, .kernel_block = 1, .full_graphs = true};
     const char *refusal = start->serve->refusal.sentence ? start->serve->refusal.sentence
                                                          : sglang_refusal_of(arena, start, request, sglang);
     if (refusal) ret_plan->refusal = (oos_refusal){.sentence = refusal, .phase = OOS_PHASE_ARGUMENTS};

@@ -1,13 +1,13 @@
 /* The KV pool: bytes of a token (0.5.23, srt/model_executor/pool_configurator.py). */
 #include "engines/sglang/sglang.h"
 
-static uint64_t item_bytes(const oos_setup *setup)
+static uint64_t item_bytes(const sglang_start *setup)
 {
-    return setup->kv_dtype == OOS_KV_FP8 ? 1 : oos_dtype_bytes(setup->dtype);
+    return setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
 }
 
 /* One layer, one token. False: not a pool that was read. */
-static bool layer_bytes(const oos_setup *setup, const oos_attention *a, uint64_t *ret_bytes,
+static bool layer_bytes(const sglang_start *setup, const oos_attention *a, uint64_t *ret_bytes,
                         bool *ret_sliding)
 {
     uint64_t const item = item_bytes(setup);
@@ -44,7 +44,7 @@ static const char *unread_of(const oos_model *model)
     return NULL;
 }
 
-sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup)
+sglang_pool sglang_pool_of(const sglang_request *request, const sglang_start *setup)
 {
     const oos_model *model = setup->model;
     sglang_pool pool = {.unread = unread_of(model)};

@@ -2,13 +2,10 @@
 #include "engines/sglang/sglang.h"
 
 const oos_rule_place sglang_rule_places[] = {
-#define SHARED(kind, name)                                                                                   \
-    {#name, offsetof(sglang_rules, shared) + offsetof(oos_rules, name), OOS_RULE_##kind},
 #define REAL(name) {#name, offsetof(sglang_rules, name), OOS_RULE_REAL},
 #define WHOLE(name) {#name, offsetof(sglang_rules, name), OOS_RULE_WHOLE},
 #define YES(name) {#name, offsetof(sglang_rules, name), OOS_RULE_YES},
 #include "engines/sglang/rules.def"
-#undef SHARED
 #undef REAL
 #undef WHOLE
 #undef YES
@@ -51,8 +48,8 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     if (!rules || !request) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool beyond;
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
-    rules->shared.version = start->version;
-    rules->shared.facts = oos_rule_book_facts(facts->rules);
+    rules->version = start->version;
+    rules->facts = oos_rule_book_facts(facts->rules);
     sglang_request_read(arena, start->serve, request);
     request->release_unread = !is_listed(facts->rules, start->version);
     return sglang_plan(arena, start, rules, request, ret_plan, reterr);

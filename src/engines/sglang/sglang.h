@@ -4,16 +4,15 @@
 #define OOS_ENGINES_SGLANG_H
 
 #include "engines/engine.h"
-#include "engines/vllm/plan.h"
+#include "plan/plan.h"
 
 typedef struct sglang_rules {
-    oos_rules shared; /* what the parts of plan/ ask */
-#define SHARED(kind, name)
+    oos_version version;
+    const oos_argument_facts *facts;
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
 #include "engines/sglang/rules.def"
-#undef SHARED
 #undef REAL
 #undef WHOLE
 #undef YES
@@ -60,6 +59,27 @@ typedef struct sglang_setup {
     double reserve_mib, fraction;
 } sglang_setup;
 
+/* A start: what of it sizes and phases follow from. */
+typedef struct sglang_start {
+    const oos_model *model;
+    const oos_engine_env *env;
+    const sglang_rules *rules;
+    oos_device_facts device;
+    const char *quantization, *load_format, *kv_dtype_word;
+    uint64_t tp, dp, ep;
+    oos_dtype dtype;
+    bool kv_fp8;
+    uint64_t context_length, max_running_requests, chunk_tokens;
+    double static_fraction;
+    bool eager, multimodal;
+    uint64_t capture_top, capture_count;
+} sglang_start;
+
+static inline const sglang_start *sglang_of(const oos_plan *plan)
+{
+    return plan->detail;
+}
+
 /* The pool of a model: bytes of a token over the layers of a rank. */
 typedef struct sglang_pool {
     uint64_t full_bytes,
@@ -72,7 +92,7 @@ typedef struct sglang_pool {
 void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
 void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
                     const oos_device_facts *device, sglang_setup *ret_setup);
-sglang_pool sglang_pool_of(const sglang_request *request, const oos_setup *setup);
+sglang_pool sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
 uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);

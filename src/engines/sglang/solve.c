@@ -29,7 +29,7 @@ static const size_t groups[] = {3, 4, 7, STAGES};
 static bool offer_more(sglang_search *s, sglang_stage at)
 {
     const oos_fix first = s->fixes[s->count - 1];
-    uint64_t const length = s->plan->setup->max_model_len;
+    uint64_t const length = sglang_of(s->plan)->context_length;
     bool const longer = first.kv_tokens < length;
     sglang_point p;
     if (at.rung < OOS_RUNG_LITTLE) at.rung = OOS_RUNG_LITTLE;
@@ -75,7 +75,7 @@ static bool room_find(sglang_search *s)
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         sglang_levers_of(s, &tries[i]);
         s->counts[LEVER_CONTEXT] = 1;
-        s->need = s->plan->setup->max_model_len;
+        s->need = sglang_of(s->plan)->context_length;
         if (sglang_least_change(s, &p)) return sglang_offer(s, &p, "least_change");
     }
     return true;
@@ -129,8 +129,8 @@ static oomsight_status begin(oos_arena *arena, oos_arena *scratch, const oos_sta
                                   .fixes = OOS_NEW_ARRAY(arena, oos_fix, FIXES_MAX)};
     if (!rules || !ret_search->fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
-    rules->shared.version = start->version;
-    rules->shared.facts = oos_rule_book_facts(facts->rules);
+    rules->version = start->version;
+    rules->facts = oos_rule_book_facts(facts->rules);
     sglang_request_read(arena, start->serve, &ret_search->request);
     return OOMSIGHT_OK;
 }
@@ -141,7 +141,7 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
 {
     sglang_search s;
     bool const asked =
-        plan->verdict == OOMSIGHT_VERDICT_FITS ? plan->kv.tokens < plan->setup->max_model_len : true;
+        plan->verdict == OOMSIGHT_VERDICT_FITS ? plan->kv.tokens < sglang_of(plan)->context_length : true;
     if (!asked || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return OOMSIGHT_OK;
     OOS_TRY(begin(arena, scratch, start, facts, gpus, plan, &s, reterr));
     bool const enough_memory = plan->refusal.sentence ? mend(&s, plan) : find(&s, plan);

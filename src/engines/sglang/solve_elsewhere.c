@@ -18,28 +18,28 @@ static bool has_flags(const sglang_search *s, oos_version version)
 /* With the defaults of this release and with its own: a flag is the smaller change where one of them is the reason. */
 static bool starts_with(sglang_search *s, oos_version version, oos_plan *ret_plan)
 {
-    const oos_setup *setup = s->plan->setup;
+    const sglang_start *setup = sglang_of(s->plan);
     sglang_rules rules = {0};
     oos_start start = *s->start;
     bool beyond;
     start.version = version;
     if (oos_rules_fill(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
-    rules.shared.version = version;
-    rules.shared.facts = oos_rule_book_facts(s->facts->rules);
-    oos_torch_support const support = oos_torch_supports(
-        oos_torch_find(&s->facts->torch, rules.shared.torch_minor), start.device.capability);
+    rules.version = version;
+    rules.facts = oos_rule_book_facts(s->facts->rules);
+    oos_torch_support const support =
+        oos_torch_supports(oos_torch_find(&s->facts->torch, rules.torch_minor), start.device.capability);
     if (support == OOS_TORCH_NONE || support == OOS_TORCH_OTHER || !has_flags(s, version)) return false;
     for (int own = 0; own < 2; own++) {
         sglang_request request = s->request;
         if (!own) {
-            request.fraction = (oos_f64){true, setup->gpu_memory_utilization};
-            if (!request.chunk_negative) request.chunk = oos_u64_of(setup->max_num_batched_tokens);
+            request.fraction = (oos_f64){true, setup->static_fraction};
+            if (!request.chunk_negative) request.chunk = oos_u64_of(setup->chunk_tokens);
             if (!setup->eager) request.decode_batch = oos_u64_of(setup->capture_top);
         }
         oos_arena_reset(s->scratch);
         if (sglang_plan(s->scratch, &start, &rules, &request, ret_plan, NULL) != OOMSIGHT_OK ||
             ret_plan->verdict != OOMSIGHT_VERDICT_FITS ||
-            ret_plan->kv.tokens < ret_plan->setup->max_model_len)
+            ret_plan->kv.tokens < sglang_of(ret_plan)->context_length)
             return false;
     }
     return true;
@@ -70,8 +70,8 @@ bool sglang_release_find(sglang_search *s)
                      .gives_up = sglang_cost_of(s, "release"),
                      .release = oos_arena_copy(s->arena, oos_view_of(text)),
                      .name = "least_change",
-                     .likely_length = s->plan->setup->max_model_len,
-                     .certain_length = s->plan->setup->max_model_len};
+                     .likely_length = sglang_of(s->plan)->context_length,
+                     .certain_length = sglang_of(s->plan)->context_length};
     return fix->release;
 }
 

@@ -58,7 +58,8 @@ static sglang_fit fit_of(const sglang_search *s, const oos_plan *plan)
     bool const good = s->certain ? plan->verdict == OOMSIGHT_VERDICT_FITS
                                  : oos_answer_starts(plan->verdict, plan->probability);
     if (plan->refusal.sentence || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return FIT_NOT;
-    if (good) return plan->kv.tokens >= oos_min(s->need, plan->setup->max_model_len) ? FIT_GOOD : FIT_SHORT;
+    if (good)
+        return plan->kv.tokens >= oos_min(s->need, sglang_of(plan)->context_length) ? FIT_GOOD : FIT_SHORT;
     for (int tight = 0; tight < 2; tight++)
         for (size_t i = 0; i < plan->phase_count; i++) {
             const oos_moment *moment = &plan->phases[i];
@@ -121,7 +122,7 @@ static void move_fraction(sglang_search *s, sglang_point *p, unsigned to)
 
 static unsigned own_fraction(const sglang_search *s)
 {
-    double const share = s->plan->setup->gpu_memory_utilization;
+    double const share = sglang_of(s->plan)->static_fraction;
     return share * 100 < LOWEST ? LOWEST : share * 100 > HIGHEST ? HIGHEST : (unsigned)(share * 100);
 }
 
@@ -135,8 +136,9 @@ bool sglang_place(sglang_search *s, sglang_point *p)
     if (!s->request.fraction.known) {
         move_fraction(s, p, HIGHEST);
         if (sglang_try(s, p, &plan) != FIT_GOOD) return false;
-        uint64_t const reached = oos_min(plan.kv.tokens, plan.setup->max_model_len);
-        s->need = oos_max(need, reached >= plan.setup->max_model_len ? reached : reached - reached / 64);
+        uint64_t const reached = oos_min(plan.kv.tokens, sglang_of(&plan)->context_length);
+        s->need =
+            oos_max(need, reached >= sglang_of(&plan)->context_length ? reached : reached - reached / 64);
     }
     move_fraction(s, p, own_fraction(s));
     s->need = need;
@@ -179,19 +181,20 @@ static bool may_move(const sglang_search *s, const sglang_stage *at, sglang_leve
 
 void sglang_levers_of(sglang_search *s, const sglang_stage *at)
 {
-    const oos_setup *setup = s->plan->setup;
+    const sglang_start *setup = sglang_of(s->plan);
     const sglang_request *r = &s->request;
     bool const context_moves = may_move(s, at, LEVER_CONTEXT);
     for (size_t i = 0; i < LEVERS; i++) s->counts[i] = 1;
     if (may_move(s, at, LEVER_CHUNK) && !r->chunk_negative)
-        halve(s, LEVER_CHUNK, setup->max_num_batched_tokens, oos_max(512, r->page));
+        halve(s, LEVER_CHUNK, setup->chunk_tokens, oos_max(512, r->page));
     if (may_move(s, at, LEVER_GRAPHS) && !setup->eager && !r->decode_sizes.known)
         halve(s, LEVER_GRAPHS, setup->capture_top, 8);
     if (may_move(s, at, LEVER_REQUESTS)) /* their number follows from the pool, if there is one */
-        halve(s, LEVER_REQUESTS, setup->max_num_seqs ? setup->max_num_seqs : s->rules->requests_least,
+        halve(s, LEVER_REQUESTS,
+              setup->max_running_requests ? setup->max_running_requests : s->rules->requests_least,
               at->rung < OOS_RUNG_ASKED ? REQUESTS_FEW : REQUESTS_LEAST);
-    if (context_moves) halve(s, LEVER_CONTEXT, setup->max_model_len, at->tokens);
-    if (may_move(s, at, LEVER_KV) && setup->kv_dtype != OOS_KV_FP8 && setup->device.capability >= 80)
+    if (context_moves) halve(s, LEVER_CONTEXT, setup->context_length, at->tokens);
+    if (may_move(s, at, LEVER_KV) && !setup->kv_fp8 && setup->device.capability >= 80)
         one_value(s, LEVER_KV, 1);
     if (may_move(s, at, LEVER_PARALLEL)) parallel_values(s);
     if (may_move(s, at, LEVER_WEIGHTS) && !setup->model->quant_method && !r->quantization &&
@@ -201,8 +204,8 @@ void sglang_levers_of(sglang_search *s, const sglang_stage *at)
     s->fraction_moves =
         sglang_rung_of(s, "fraction_up") <= at->rung || (at->rung > OOS_RUNG_NOTHING && !r->fraction.known);
     /* requests that are longer than the pool are turned away: what the command asks for stays whole */
-    s->need = context_moves && at->rung > OOS_RUNG_NOTHING ? oos_min(at->tokens, setup->max_model_len)
-                                                           : setup->max_model_len;
+    s->need = context_moves && at->rung > OOS_RUNG_NOTHING ? oos_min(at->tokens, setup->context_length)
+                                                           : setup->context_length;
 }
 
 static unsigned movable(const sglang_search *s)
@@ -307,7 +310,7 @@ bool sglang_most_tokens(sglang_search *s, sglang_point *ret_point)
     if (moves && !p.fraction && !find_fraction(s, &p, &plan)) return false;
     if (p.fraction) move_fraction(s, &p, HIGHEST);
     if (sglang_try(s, &p, &plan) != FIT_GOOD) return false;
-    uint64_t const enough = oos_min(plan.kv.tokens - plan.kv.tokens / 32, plan.setup->max_model_len);
+    uint64_t const enough = oos_min(plan.kv.tokens - plan.kv.tokens / 32, sglang_of(&plan)->context_length);
     if (enough > s->need) s->need = enough;
     relax(s, &p);
     refine(s, &p);

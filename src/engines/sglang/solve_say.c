@@ -68,7 +68,7 @@ static void say_lever(saying *w, const sglang_point *p, sglang_lever which)
 
 static void say_fraction(saying *w, const sglang_point *p)
 {
-    bool const higher = p->fraction / 100.0 > w->s->plan->setup->gpu_memory_utilization;
+    bool const higher = p->fraction / 100.0 > sglang_of(w->s->plan)->static_fraction;
     const char *id = higher ? "fraction_up" : "fraction_down";
     word(w, "--mem-fraction-static");
     word(w, oos_arena_format(w->s->arena, "%.2f", p->fraction / 100.0));
@@ -78,7 +78,7 @@ static void say_fraction(saying *w, const sglang_point *p)
 /* What was not touched; NULL: no memory. */
 static const char *kept(const sglang_search *s, const sglang_point *p, bool length)
 {
-    bool const graphs = !s->plan->setup->eager && !p->at[LEVER_GRAPHS] && !p->at[LEVER_EAGER];
+    bool const graphs = !sglang_of(s->plan)->eager && !p->at[LEVER_GRAPHS] && !p->at[LEVER_EAGER];
     const char *const all[] = {length && !p->at[LEVER_CONTEXT] ? "context length" : "",
                                p->at[LEVER_REQUESTS] ? "" : "concurrent requests",
                                graphs ? "CUDA graphs" : ""};
@@ -92,7 +92,7 @@ bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
 {
     oos_plan plan;
     if (s->count == FIXES_MAX || sglang_try(s, p, &plan) != FIT_GOOD) return true;
-    uint64_t const length = plan.setup->max_model_len, held = oos_min(plan.kv.tokens, length);
+    uint64_t const length = sglang_of(&plan)->context_length, held = oos_min(plan.kv.tokens, length);
     saying w = {.s = s, .words = OOS_NEW_ARRAY(s->arena, const char *, WORDS_MAX)};
     oos_fix fix = {.verdict = plan.verdict,
                    .probability = plan.probability,
@@ -103,7 +103,7 @@ bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
                    .request_tokens = oos_min(length, USUAL_TOKENS),
                    .likely_length = held,
                    .certain_length = plan.verdict == OOMSIGHT_VERDICT_FITS ? held : 0};
-    fix.requests = oos_min(fix.requests, plan.setup->max_num_seqs);
+    fix.requests = oos_min(fix.requests, sglang_of(&plan)->max_running_requests);
     if (!w.words) return false;
     if (s->mended.known && !p->at[LEVER_CONTEXT]) {
         word(&w, "--context-length");

@@ -3,7 +3,7 @@
  * captured collective are fitted on measured starts (data/constants.json and constants.json of the engine; docs/evidence/accuracy.md says how
  * well). */
 #include "engines/vllm/graphs.h"
-#include "engines/vllm/activation/activation.h"
+#include "engines/vllm/forward.h"
 #include "engines/vllm/constants.h"
 
 #define VALUE(name) vllm_value(setup, VLLM_##name)

@@ -2,16 +2,9 @@
 #ifndef OOS_PLAN_GRAPHS_H
 #define OOS_PLAN_GRAPHS_H
 
-#include "ledger/ledger.h"
+#include "sizes/forward.h"
 #include "engines/vllm/backend/backend.h"
 #include "engines/vllm/setup/setup.h"
-
-typedef struct oos_graphs {
-    oos_amount taken;    /* pool and driver objects */
-    oos_amount estimate; /* what graph profiling would measure; 0 bytes when it does not run */
-    oos_amount
-        not_printed; /* cached segments that go back inside the measured stretch; no help against OOM */
-} oos_graphs;
 
 /* `builders`: metadata builders of attention, one for each KV cache group; `forward_bytes`: the forward's own peak. */
 void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t builders,

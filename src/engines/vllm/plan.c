@@ -6,7 +6,7 @@
 #include "plan/moment.h"
 #include "engines/vllm/phases/phases.h"
 #include "engines/vllm/pool.h"
-#include "engines/vllm/workspace.h"
+#include "engines/vllm/forward.h"
 
 #include <math.h>
 
@@ -174,10 +174,9 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
         refuse(plan);
         return OOMSIGHT_OK;
     }
-    OOS_TRY(oos_activation_of(arena, setup, &vllm_of(plan)->backend, setup->pp - 1,
-                              &vllm_of(plan)->activation, reterr));
+    oos_activation_of(setup, &vllm_of(plan)->backend, setup->pp - 1, &vllm_of(plan)->activation);
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &vllm_of(plan)->kv_shape, reterr));
-    OOS_TRY(oos_outside_of(arena, setup, &vllm_of(plan)->backend, 0, &vllm_of(plan)->outside, reterr));
+    oos_outside_of(setup, &vllm_of(plan)->backend, 0, &vllm_of(plan)->outside);
     plan->context = vllm_of(plan)->outside.context;
     plan->communicators = vllm_of(plan)->outside.nccl;
     oos_graphs_of(setup, &vllm_of(plan)->backend, attention_groups(&vllm_of(plan)->kv_shape),

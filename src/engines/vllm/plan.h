@@ -2,11 +2,10 @@
 #ifndef OOS_VLLM_PLAN_H
 #define OOS_VLLM_PLAN_H
 
-#include "engines/vllm/activation/activation.h"
+#include "engines/vllm/forward.h"
 #include "engines/vllm/arguments/arguments.h"
 #include "engines/vllm/graphs.h"
 #include "engines/vllm/kv/kv.h"
-#include "engines/vllm/outside.h"
 #include "plan/plan.h"
 
 typedef struct vllm_detail {
@@ -35,7 +34,4 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
 
 /* What reports show of it: settings, parts, layout of the cache, notes. */
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
-oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activation, const oos_outside *outside,
-                               const oos_graphs *graphs, oos_plan *plan, oomsight_error *reterr);
-
 #endif

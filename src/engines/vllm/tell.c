@@ -56,31 +56,6 @@ static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_
                                     : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
-oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activation, const oos_outside *outside,
-                               const oos_graphs *graphs, oos_plan *plan, oomsight_error *reterr)
-{
-    oos_part const list[] = {
-        {"activation_peak", activation->peak},
-        {"forward", activation->forward},
-        {"sampler", activation->sampler},
-        {"encoder", activation->encoder},
-        {"encoder_cache", activation->encoder_cache},
-        {"retained", activation->retained},
-        {"persistent", activation->persistent},
-        {"context", outside->context},
-        {"nccl", outside->nccl},
-        {"profile_growth", outside->profile_growth},
-        {"graph_estimate", graphs->estimate},
-        {"graphs", graphs->taken},
-        {"graphs_not_printed", graphs->not_printed},
-        {"runtime_growth", outside->runtime_growth},
-        {"non_kv", plan->non_kv},
-    };
-    plan->parts = oos_arena_keep(arena, list, sizeof list);
-    plan->part_count = sizeof list / sizeof *list;
-    return plan->parts ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-}
-
 static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_kv_shape *shape = &vllm_of(plan)->kv_shape;

@@ -1,6 +1,6 @@
 /* The multimodal encoder's dummy run: how many items of the largest size, and the busiest instant of a vision block. The
  * item sizes are the engine's; the instant is an estimate, since encoders run as plain PyTorch and differ much. */
-#include "engines/vllm/activation/activation_parts.h"
+#include "sizes/forward/parts.h"
 
 /* The largest dummy item: what it claims of the encoder's budget, and the tokens that come out of it. */
 typedef struct item {
@@ -13,21 +13,20 @@ static item plain(uint64_t tokens)
 }
 
 /* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging, or what --mm-processor-kwargs says. */
-static uint64_t largest_image(const oos_setup *setup)
+static uint64_t largest_image(const oos_forward *step)
 {
-    const oos_vision *vision = &setup->model->vision;
+    const oos_vision *vision = &step->model->vision;
     uint64_t const side = oos_mul(vision->patch, oos_max(1, vision->merge));
-    oos_u64 const pixels = setup->serve->mm_max_pixels;
+    oos_u64 const pixels = step->media.max_pixels;
     return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side))
-                                : setup->model->code.image_tokens;
+                                : step->model->code.image_tokens;
 }
 
 /* Frames of the dummy video of Qwen 2 and 2.5, two to a token: as many of the largest image as the length has room for. */
-static uint64_t frame_pairs(const oos_setup *setup, uint64_t image)
+static uint64_t frame_pairs(const oos_forward *step, uint64_t image)
 {
-    uint64_t const room =
-        setup->rules->video_beside_image ? oos_sub(setup->max_model_len, image) : setup->max_model_len;
-    return oos_max(1, oos_min(setup->rules->video_frames / 2, room / oos_max(1, image)));
+    uint64_t const room = step->media.beside_image ? oos_sub(step->length, image) : step->length;
+    return oos_max(1, oos_min(step->media.frames / 2, room / oos_max(1, image)));
 }
 
 /* A video of Qwen3-VL has the pixels of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time
@@ -35,19 +34,18 @@ static uint64_t frame_pairs(const oos_setup *setup, uint64_t image)
  * of Omni are made smaller, to 768 tokens (0.10.2 and 0.21, two starts; its video processor has a limit of its own). Gemma 4
  * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens
  * (63 items in 16,384); towers of fixed size say it themselves. */
-static item largest_item(const oos_setup *setup)
+static item largest_item(const oos_forward *step)
 {
-    const oos_vision *vision = &setup->model->vision;
-    const oos_code *code = &setup->model->code;
-    bool const videos = oos_u64_or(setup->serve->mm_videos, 1) > 0;
-    bool const stamped =
-        !code->video_claims || (setup->rules->video_timestamps_counted && !setup->serve->mm_max_pixels.known);
+    const oos_vision *vision = &step->model->vision;
+    const oos_code *code = &step->model->code;
+    bool const videos = oos_u64_or(step->media.videos, 1) > 0;
+    bool const stamped = !code->video_claims || (step->media.stamped && !step->media.max_pixels.known);
     if (code->video_tokens && videos && stamped)
         return (item){code->video_claims ? code->video_claims : code->video_tokens, code->video_tokens};
     if (code->image_tokens) {
-        uint64_t const image = largest_image(setup);
+        uint64_t const image = largest_image(step);
         if (!code->frame_pairs || !videos) return plain(image);
-        uint64_t const pairs = frame_pairs(setup, image);
+        uint64_t const pairs = frame_pairs(step, image);
         uint64_t const frame = code->frame_tokens_most ? oos_min(image, code->frame_tokens_most) : image;
         return (item){oos_mul(pairs, image), oos_mul(pairs, frame)};
     }
@@ -59,9 +57,9 @@ static item largest_item(const oos_setup *setup)
 }
 
 /* Vision patches behind one token of the decoder. */
-static uint64_t patches_per_token(const oos_setup *setup, uint64_t tokens)
+static uint64_t patches_per_token(const oos_forward *step, uint64_t tokens)
 {
-    const oos_vision *vision = &setup->model->vision;
+    const oos_vision *vision = &step->model->vision;
     uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
     if (vision->max_image_tokens && side && tokens == vision->max_image_tokens)
         return oos_max(1, oos_mul(side, side) / tokens); /* pooled: Gemma 3 */
@@ -69,12 +67,11 @@ static uint64_t patches_per_token(const oos_setup *setup, uint64_t tokens)
 }
 
 /* MultiModalBudget: as many items as the batch has tokens for, at least one, no more than the requests may bring. */
-static uint64_t item_count(const oos_batch *batch, uint64_t tokens)
+static uint64_t item_count(const oos_forward *step, uint64_t tokens)
 {
-    const oos_setup *setup = batch->setup;
-    uint64_t const limit = oos_u64_or(setup->serve->mm_images, batch->first_engine ? 1 : 999);
-    uint64_t const prompt = oos_max(1, oos_min(limit, setup->max_model_len / tokens));
-    return oos_max(1, oos_min(batch->tokens / tokens, oos_mul(setup->max_num_seqs, prompt)));
+    uint64_t const limit = oos_u64_or(step->media.images, step->media.images_most);
+    uint64_t const prompt = oos_max(1, oos_min(limit, step->length / tokens));
+    return oos_max(1, oos_min(step->tokens / tokens, oos_mul(step->slots, prompt)));
 }
 
 /* Attention of Qwen's towers, read from qwen2_5_vl.py release by release. Alive at the busiest instant, in hidden widths: the
@@ -85,25 +82,25 @@ static uint64_t item_count(const oos_batch *batch, uint64_t tokens)
  *   3  in the model's own type; then what attention gives                                           3 + 2 + 2 + 1
  * where in the last the projection's output is alive as well. A start of Qwen2.5-VL-7B on 0.9.2 has 16.6 in all with
  * pixels and outputs, where this gives 14; two of Qwen3.5 and 3.6 (0.23, 0.24) have 13.6 and 14.6, where this gives 13.5. */
-static uint64_t rotating_attention(const oos_setup *setup, uint64_t hidden, uint64_t own)
+static uint64_t rotating_attention(const oos_forward *step, uint64_t hidden, uint64_t own)
 {
     static const struct {
         unsigned whole, heads;
     } widths[] = {{2, 11}, {2, 18}, {2, 15}, {3, 8}};
-    uint64_t const rule = oos_min(setup->rules->encoder_rotation, 3);
+    uint64_t const rule = oos_min(step->media.rotation, 3);
     return oos_add(oos_mul(widths[rule].whole, hidden), oos_mul(widths[rule].heads, own));
 }
 
 /* Columns over the patches: the busier of attention and MLP (residual, normed input, widths), and what is alive all the time:
  * pixels; where positions are learnt, their rows; where levels are taken out on the way, those. */
-static uint64_t block_columns(const oos_setup *setup)
+static uint64_t block_columns(const oos_forward *step)
 {
-    const oos_vision *vision = &setup->model->vision;
-    const oos_code *code = &setup->model->code;
-    uint64_t const wide = oos_per_rank(vision->intermediate, setup->tp);
-    uint64_t const own = oos_per_rank(vision->hidden, setup->tp);
+    const oos_vision *vision = &step->model->vision;
+    const oos_code *code = &step->model->code;
+    uint64_t const wide = oos_per_rank(vision->intermediate, step->tp);
+    uint64_t const own = oos_per_rank(vision->hidden, step->tp);
     uint64_t const mlp = oos_add(oos_mul(3, vision->hidden), oos_mul(code->mlp_gated ? 3 : 2, wide));
-    uint64_t const attention = code->rotates ? rotating_attention(setup, vision->hidden, own)
+    uint64_t const attention = code->rotates ? rotating_attention(step, vision->hidden, own)
                                              : oos_add(oos_mul(4, vision->hidden), oos_mul(4, own));
     uint64_t const pixels = oos_mul(oos_mul(vision->channels, oos_mul(vision->patch, vision->patch)),
                                     oos_max(1, vision->temporal_patch));
@@ -119,23 +116,23 @@ static uint64_t block_columns(const oos_setup *setup)
  * nothing in its blocks comes near that. From 0.22 frames of 70 tokens run together, as many as fit a tenth of the device by
  * that matrix (_encoder_chunk: min(free / 2, total / 10)); newer releases of transformers look the rows up
  * instead. The pixels of all frames are there all the time. */
-static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
+static uint64_t frames_run(const oos_forward *step, item one, uint64_t items)
 {
-    const oos_setup *setup = batch->setup;
-    const oos_vision *vision = &setup->model->vision;
-    bool const together = setup->rules->frames_in_chunks, video = one.tokens != vision->max_image_tokens;
-    uint64_t const frames = oos_mul(items, video ? oos_max(1, setup->model->code.frames) : 1);
-    uint64_t const tokens = video && together && setup->model->code.frame_tokens
-                                ? setup->model->code.frame_tokens
+    const oos_vision *vision = &step->model->vision;
+    bool const together = step->media.frames_together, video = one.tokens != vision->max_image_tokens;
+    uint64_t const frames = oos_mul(items, video ? oos_max(1, step->model->code.frames) : 1);
+    uint64_t const tokens = video && together && step->model->code.frame_tokens
+                                ? step->model->code.frame_tokens
                                 : vision->max_image_tokens;
     uint64_t const patches = oos_mul(tokens, oos_mul(oos_max(1, vision->merge), oos_max(1, vision->merge)));
     uint64_t const numbers = oos_mul(oos_mul(patches, 2), vision->one_hot_rows);
-    uint64_t const fit = oos_max(1, setup->device.total_bytes / 10 / oos_max(1, oos_mul(numbers, 16)));
+    uint64_t const fit = oos_max(1, step->device->total_bytes / 10 / oos_max(1, oos_mul(numbers, 16)));
     uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
-    uint64_t const all = oos_mul(oos_mul(oos_mul(frames, patches), pixels), batch->item);
-    uint64_t const run =
-        together ? oos_mul(oos_mul(oos_mul(oos_min(frames, fit), patches), block_columns(setup)), batch->item)
-                 : oos_mul(numbers, oos_add(8, batch->item));
+    uint64_t const all = oos_mul(oos_mul(oos_mul(frames, patches), pixels), oos_forward_item(step));
+    uint64_t const run = together
+                             ? oos_mul(oos_mul(oos_mul(oos_min(frames, fit), patches), block_columns(step)),
+                                       oos_forward_item(step))
+                             : oos_mul(numbers, oos_add(8, oos_forward_item(step)));
     return oos_add(run, all);
 }
 
@@ -143,32 +140,32 @@ static uint64_t frames_run(const oos_batch *batch, item one, uint64_t items)
  * sampler (0.19.0, Gemma 3 of three sizes: 0.14 to 0.15 GiB more than those take, 32 images of 4.6 MiB). To 0.8 they come in fp32 and the
  * encoder makes a copy in its own type (0.8.0, Gemma 3 with 63 images: 0.51 GiB more than the copy explains); the newer runner lets go of
  * them. */
-static uint64_t inputs_of(const oos_setup *setup, uint64_t patches, uint64_t item_bytes)
+static uint64_t inputs_of(const oos_forward *step, uint64_t patches, uint64_t item_bytes)
 {
-    const oos_vision *vision = &setup->model->vision;
-    if (setup->v2_runner || vision->one_hot_rows) return 0;
+    const oos_vision *vision = &step->model->vision;
+    if (step->media.released || vision->one_hot_rows) return 0;
     uint64_t const pixels = oos_mul(vision->channels, oos_mul(vision->patch, vision->patch));
     return oos_mul(oos_mul(patches, oos_mul(pixels, oos_max(1, vision->temporal_patch))),
-                   setup->rules->pixels_cast ? item_bytes : 4);
+                   step->media.cast ? item_bytes : 4);
 }
 
-void oos_activation_encoder(const oos_batch *batch, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
-                            uint64_t *ret_input_bytes)
+void oos_forward_encoder(const oos_forward *step, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
+                         uint64_t *ret_input_bytes)
 {
-    const oos_setup *setup = batch->setup;
-    const oos_vision *vision = &setup->model->vision;
+    const oos_vision *vision = &step->model->vision;
     *ret_run_bytes = *ret_output_bytes = *ret_input_bytes = 0;
-    if (!setup->multimodal || !vision->present || vision->hidden == 0) return;
-    if (oos_flag_or(setup->serve->skip_mm_profiling, false)) return;
-    item const one = largest_item(setup);
-    uint64_t const items = item_count(batch, one.claimed), tokens = oos_mul(items, one.tokens);
-    uint64_t const patches = oos_mul(tokens, patches_per_token(setup, one.tokens));
-    uint64_t const out = oos_mul(vision->out_hidden ? vision->out_hidden : setup->model->hidden,
-                                 oos_add(1, vision->deepstack));
-    uint64_t const budget = oos_max(batch->tokens, one.claimed);
-    bool const widened = setup->rules->encoder_outputs_widened && one.tokens < budget;
-    *ret_run_bytes = vision->one_hot_rows ? frames_run(batch, one, items)
-                                          : oos_mul(oos_mul(patches, block_columns(setup)), batch->item);
-    *ret_input_bytes = inputs_of(setup, patches, batch->item);
-    *ret_output_bytes = oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), batch->item);
+    if (!step->media.runs || !vision->present || vision->hidden == 0) return;
+    item const one = largest_item(step);
+    uint64_t const items = item_count(step, one.claimed), tokens = oos_mul(items, one.tokens);
+    uint64_t const patches = oos_mul(tokens, patches_per_token(step, one.tokens));
+    uint64_t const out =
+        oos_mul(vision->out_hidden ? vision->out_hidden : step->model->hidden, oos_add(1, vision->deepstack));
+    uint64_t const budget = oos_max(step->tokens, one.claimed);
+    bool const widened = step->media.widened && one.tokens < budget;
+    *ret_run_bytes = vision->one_hot_rows
+                         ? frames_run(step, one, items)
+                         : oos_mul(oos_mul(patches, block_columns(step)), oos_forward_item(step));
+    *ret_input_bytes = inputs_of(step, patches, oos_forward_item(step));
+    *ret_output_bytes =
+        oos_mul(oos_mul(widened ? oos_mul(items, budget) : tokens, out), oos_forward_item(step));
 }
