@@ -33,7 +33,7 @@ DRYRUN_KEYS = ("model", "flags", "device", "vllm", "torch", "model_load_gib", "a
                "gpu_memory_utilization", "context_charge_bytes", "flashinfer_installed")
 NAMES = {"source": 170, "model": 60, "config": 60, "gpu": 60, "release": 40}  # the most letters of a name; 32 elsewhere
 FLAG_LETTERS = 240  # of one flag with JSON, as it is typed
-MOST_TRACE_BYTES = 60 << 10  # of one trace of the allocator: longer ones show the same calls more often
+MOST_TRACE_BYTES, ONE_TRACE_BYTES = 60 << 10, 150 << 10  # of a trace of the allocator, and of one where its workload has no shorter one
 
 
 def source_of(text):
@@ -147,9 +147,12 @@ def same_models(committed, made):
 
 def traces(folder):
     """(file, place in tests/evidence) of what is taken as it is."""
-    golden = os.path.join(folder, "golden")
-    for name in sorted(os.listdir(os.path.join(golden, "allocator"))):
-        if name.endswith(".gz") and os.path.getsize(os.path.join(golden, "allocator", name)) <= MOST_TRACE_BYTES:
+    golden, least = os.path.join(folder, "golden"), {}
+    sizes = {name: os.path.getsize(os.path.join(golden, "allocator", name)) for name in sorted(os.listdir(os.path.join(golden, "allocator"))) if name.endswith(".gz")}
+    for name in sorted(sizes, key=lambda name: (sizes[name], name)):
+        least.setdefault(name.split("@")[0], name)
+    for name, size in sizes.items():
+        if size <= MOST_TRACE_BYTES or size <= ONE_TRACE_BYTES and least[name.split("@")[0]] == name:
             yield os.path.join(golden, "allocator", name), os.path.join("traces", name)
     for name in sorted(os.listdir(os.path.join(golden, "snapshots"))):
         if name.endswith((".pickle", ".json")):
