@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""The reported cases, as the engine's own logs tell them: check_seeds_explain.py BINARY LOGS [MODELS]
+"""The reported cases, as the engine's own logs tell them: check_seeds_explain.py BINARY [LOGS [MODELS]]
 
-LOGS has the logs of the engines raised again on stand-in devices; with MODELS (model folders) explain is joined with plan.
+LOGS has the logs of the engines raised again on stand-in devices, compressed or not; by default those of tests/evidence. With MODELS (model folders), or
+the configs there, explain is joined with plan.
 Each failing log must get its cause, the fix that keeps performance and the flags that change nothing; each log of a fix must be healthy."""
+import gzip
 import json
 import os
 import subprocess
 import sys
-import tempfile
 
+import scorelib
+
+EVIDENCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "evidence")
 FAILING = {
     "seed000-opt2.7b-tp4-v0.11.0-kv17.24.log": ("runtime_sampler", "vllm/flex-attention-mask", 40 << 20, ["--max-num-batched-tokens", "TRITON_ATTN"], ["--enforce-eager"]),
     "seed000-opt2.7b-tp4-v0.11.0.log": ("runtime_", "vllm/flex-attention-mask", None, ["--max-num-batched-tokens"], ["--enforce-eager"]),
@@ -23,6 +27,12 @@ FAILING = {
 HEALTHY = ["seed000-fix-opt2.7b-max-num-batched-tokens-2048.log", "seed000-fix-opt2.7b-triton-attn.log", "seed000-opt1.3b-tp4-v0.11.0.log",
            "seed000-opt6.7b-tp4-v0.11.0.log", "seed001-fix-kv-cache-memory-bytes.log", "seed001-fix-max-num-seqs-16.log", "seed002-fix-enforce-eager.log",
            "seed004-fix-max-split-21.log", "seed004-qwen3-235b-rank-v0.20.2.log"]
+
+
+def log(folder, name):
+    path = os.path.join(folder, name)
+    with gzip.open(path + ".gz", "rt", encoding="utf-8") if os.path.exists(path + ".gz") else open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def explain(binary, text):
@@ -57,8 +67,8 @@ def differs(answers, phase, signature, tried, fixes, inert):
 
 
 def main():
-    binary, logs = sys.argv[1:3]
-    models = sys.argv[3] if len(sys.argv) > 3 and os.path.isdir(sys.argv[3]) else None
+    binary, logs = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else os.path.join(EVIDENCE, "seeds")
+    models = sys.argv[3] if len(sys.argv) > 3 and os.path.isdir(sys.argv[3]) else None if len(sys.argv) > 2 else scorelib.unpacked(os.path.join(EVIDENCE, "models.json"))
     bad = total = 0
 
     def told(name, wrong):
@@ -68,14 +78,14 @@ def main():
         print("%s %s%s" % ("FAIL" if wrong else "ok  ", name, ": " + wrong if wrong else ""))
 
     for name, expected in FAILING.items():
-        text = open(os.path.join(logs, name), encoding="utf-8").read()
+        text = log(logs, name)
         told(name, differs(explain(binary, text), *expected))
         told(name + ", Markdown", differs(explain(binary, escaped(text)), *expected))
     for name in HEALTHY:
-        answers = explain(binary, open(os.path.join(logs, name), encoding="utf-8").read())
+        answers = explain(binary, log(logs, name))
         told(name, "" if not any(a["is_oom"] for a in answers) else "an OOM was found")
     if models:
-        text = open(os.path.join(logs, "seed001-qwen3.6-27b-rtx5090-v0.19.1.log"), encoding="utf-8").read()
+        text = log(logs, "seed001-qwen3.6-27b-rtx5090-v0.19.1.log")
         joined = explain(binary, text.replace("<path>/q27-ct-g32", os.path.join(models, "Qwen3.6-27B-AWQ-INT4")))[0]
         told("001 joined with plan", "" if "reproduces this failure" in (joined["plan_check"] or "") and "--max-num-seqs" in (joined["plan_flags"] or "") and
              any("CUDA graphs" in (f.get("keeps") or "") for f in joined["fixes"]) else "%s %s" % (joined["plan_check"], joined["plan_flags"]))

@@ -31,6 +31,7 @@ GEOMETRY_KEYS = ("id", "kind", "vllm", "inputs", "kv", "weights_per_pp_rank", "a
 DRYRUN_KEYS = ("model", "flags", "device", "vllm", "torch", "model_load_gib", "available_kv_gib", "kv_tokens", "max_concurrency", "non_kv_gib",
                "torch_peak_increase_gib", "consumed_gib", "weights_gib", "peak_activation_gib", "backend", "max_num_batched_tokens", "max_model_len", "eager",
                "gpu_memory_utilization", "context_charge_bytes", "flashinfer_installed")
+SEED_MODELS = ("Llama-2-7b", "Qwen3-235B-A22B", "Qwen3.6-27B-AWQ-INT4", "Qwen3.6-27B-int4-AutoRound-derived", "opt-1.3b", "opt-2.7b", "opt-6.7b")
 NAMES = {"source": 170, "model": 60, "config": 60, "gpu": 60, "release": 40}  # the most letters of a name; 32 elsewhere
 FLAG_LETTERS = 240  # of one flag with JSON, as it is typed
 MOST_TRACE_BYTES, ONE_TRACE_BYTES = 60 << 10, 150 << 10  # of a trace of the allocator, and of one where its workload has no shorter one
@@ -121,8 +122,8 @@ LINES = {"starts": starts, "reports": reports, "geometry": geometry, "dryrun": d
 
 
 def model_names(lines):
-    """Every config that a line names."""
-    names = {start["config"] for start in lines["starts"] if start.get("config")} | {start["model"] for start in lines["dryrun"]}
+    """Every config that a line names, or a case of check_seeds.py and check_seeds_explain.py."""
+    names = set(SEED_MODELS) | {start["config"] for start in lines["starts"] if start.get("config")} | {start["model"] for start in lines["dryrun"]}
     return names | {line["inputs"]["model"] for line in lines["geometry"] if line["kind"].startswith("engine-")}
 
 
