@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Fail on an #include that points against the arrows of docs/contributing/architecture.md, on a circle of layers, on a type that is defined
-twice, and when what tools/ratchets.py counts has grown. Standard library only.
+twice, on a function of a layer that may not be seen, however it was declared, and when what tools/ratchets.py counts has grown. Standard library only.
 
     check_layers.py [ROOT]"""
 import os
@@ -97,8 +97,36 @@ def twins(root):
             yield "%s is defined in %s" % (name, " and ".join(sorted(found)))
 
 
+# A dependency without an include: a function of another folder, declared where it is called.
+DEFINED = re.compile(r"^(?!typedef\b)[A-Za-z_][\w \t\*\(\)]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+CALLED = re.compile(r"(?<![.\w>])([A-Za-z_]\w*)\s*\(")
+TEXTS = re.compile(r'"(?:\\.|[^"\\\n])*"')
+
+
+def reached(root):
+    """Functions that a file calls or declares, though it may not include from their folder. (Stubs are linked with base alone: they can call
+    nothing else.)"""
+    code = {path: TEXTS.sub('""', text) for path, text in ratchets.files(root, ["src", "cli"], (".c", ".h", ".def"))}
+    shared = {name for _, text in ratchets.files(root, ["include"], (".h",)) for name in CALLED.findall(text)}
+    shared |= set(CALLED.findall(code.get("src/oomsight_private.h", "")))
+    home, inline, own = {}, {}, {}
+    for path, text in code.items():
+        for match in DEFINED.finditer(text):
+            if path.endswith(".c") and match.group().startswith("static"):
+                own.setdefault(path, set()).add(match.group(1))
+            elif path.startswith("src/"):  # what a header defines cannot be had without it
+                (home if path.endswith(".c") else inline).setdefault(match.group(1), set()).add(path.split("/")[1])
+    for path, text in sorted(code.items()):
+        parts = path.split("/")
+        allowed = MAY_SEE[parts[1]] | {parts[1]} if parts[0] == "src" and parts[1] in MAY_SEE else set()
+        for name in sorted((set(CALLED.findall(text)) & home.keys()) - own.get(path, set()) - shared):
+            if not (home[name] | inline.get(name, set())) & allowed:
+                line = next(number for number, words in enumerate(text.split("\n"), 1) if re.search(r"\b%s\s*\(" % name, words))
+                yield "%s:%d: %s may not use %s of src/%s" % (path, line, "/".join(parts[:2]), name, " and src/".join(sorted(home[name])))
+
+
 def problems(root):
-    return [*findings(root), *circles(), *twins(root), *ratchets.findings(root)]
+    return [*findings(root), *circles(), *twins(root), *reached(root), *ratchets.findings(root)]
 
 
 def main():

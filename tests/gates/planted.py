@@ -298,5 +298,37 @@ class Bounds(Gate):
         self.fails(self.check(), "swap_limit: ge 1 from 0.31.0 to 0.32.0 is in the data and not in bounds.tsv")
 
 
+class Layers(Gate):
+    """tools/check_layers.py: a dependency by a declaration in the place of an include."""
+
+    def setUp(self):
+        super().setUp()
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        import check_layers
+        self.reached = lambda: "\n".join(check_layers.reached(self.root))
+        for name, text in (("src/explain/explain.h", "int oos_explained(int x);\n"), ("src/explain/explain.c", '#include "explain/explain.h"\nint oos_explained(int x)\n{\n    return x;\n}\n'),
+                           ("src/plan/plan.c", "static int own(int x)\n{\n    return x;\n}\nint oos_planned(int x)\n{\n    return own(x);\n}\n"),
+                           ("src/report/report.c", '#include "explain/explain.h"\nint oos_reported(int x)\n{\n    return oos_explained(x);\n}\n'), ("cli/main.c", "int main(void)\n{\n    return 0;\n}\n")):
+            self.put(name, text)
+
+    def test_a_function_of_a_layer_that_is_not_seen_fails_however_it_is_declared(self):
+        self.assertEqual(self.reached(), "")
+        call = "int oos_planned(int x)\n{\n    return %s;\n}\n"
+        for text in ("int oos_explained(int x);\n" + call % "oos_explained(x)", "extern int oos_explained(int);\n" + call % "(oos_explained)(x)",
+                     call % "({ int oos_explained(int); oos_explained(x); })", "#define EXPLAINED(x) oos_explained(x)\n" + call % "EXPLAINED(x)"):
+            self.put("src/plan/plan.c", text)
+            self.assertIn("src/plan may not use oos_explained of src/explain", self.reached(), text)
+        for text in (call % "0 /* oos_explained(x) */", "struct one { int oos_explained; };\n" + call % '!sizeof "oos_explained(x)"',
+                     "static int oos_explained(int x)\n{\n    return x;\n}\n" + call % "oos_explained(x)"):
+            self.put("src/plan/plan.c", text)
+            self.assertEqual(self.reached(), "", text)
+
+    def test_the_command_may_call_what_its_header_has(self):
+        self.put("cli/main.c", "int oos_planned(int x);\nint main(void)\n{\n    return oos_planned(0);\n}\n")
+        self.assertIn("cli/main.c:1: cli/main.c may not use oos_planned of src/plan", self.reached())
+        self.put("src/oomsight_private.h", "int oos_planned(int x);\n")
+        self.assertEqual(self.reached(), "")
+
+
 if __name__ == "__main__":
     unittest.main()
