@@ -119,7 +119,7 @@ def ledger(root, write=False):
             with open(os.path.join(root, BEST), "w", encoding="utf-8") as file:
                 file.write("{\n%s\n}\n" % ",\n".join("%s: %s" % (json.dumps(key), json.dumps(list(best[key]))) for key in sorted(best)))
     for key, (limit, commit) in sorted(past.items()):
-        if key not in best or better(limit, best[key]):
+        if (key not in best or better(limit, best[key])) and not (key in now and now[key] == limit):
             yield "%s: %s has %s, and %s was reached (%s)" % (key, BEST, best[key][0] if key in best else "nothing", limit[0], commit)
     for key, limit in sorted(now.items()):
         if key not in best or better(limit, best[key]):

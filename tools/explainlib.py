@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 from check_kb import both_ways
+import scorelib
 from scorelib import fail, read_lines
 
 ANY_WORD = re.compile(r"memory|\boom\b|alloc|vram|kv.?cache|\bno room\b|\d ?[KMGT]i?B\b", re.I)  # without one of these a reader cannot tell either
@@ -150,6 +151,12 @@ def calibration(samples, what):
         mean = sum(s.got[what + "_sure"] for s in here) / len(here) if here else 0
         rows.append((low, high, mean, sum(s.right(what) for s in here), len(here)))
     return rows
+
+
+def stated(samples, what):
+    """What the certainties of a phase, or of the first cause that is named, are worth (scorelib.stated)."""
+    right = {"phase": lambda s: s.right("phase"), "cause": lambda s: s.got["cause"] in causes(s.truth)}[what]
+    return scorelib.stated((s.got[what + "_sure"], right(s)) for s in samples if s.truth["is_oom"] and s.firm and s.got["is_oom"])
 
 
 # ---- sentences changed, their meaning kept

@@ -120,12 +120,13 @@ def main():
     goals["cause"] = tally.right["cause"] >= tally.right["reader_cause"]
     goals["frames_phase"] = tally.right["frames_phase"] > tally.right["reader_frames"]
     general = measure_general(samples, args.binary) if args.general or args.floors else None
+    certainty = {what: explainlib.stated(samples, what) for what in ("phase", "cause")}
     if args.json:
-        print(json.dumps({"right": tally.right, "total": tally.total, "goals": goals, "misses": misses, "general": general}, indent=1))
+        print(json.dumps({"right": tally.right, "total": tally.total, "certainty": certainty, "goals": goals, "misses": misses, "general": general}, indent=1))
     else:
         if general:
             report_general(general)
-        report(tally, classes, confusion, misses, goals)
+        report(tally, classes, confusion, misses, goals, certainty)
     if args.floors:
         return check_floors(args.floors, tally, general)
     return 0 if all(goals.values()) else 1
@@ -219,7 +220,7 @@ def check_floors(path, tally, general):
     return 1 if below else 0
 
 
-def report(tally, classes, confusion, misses, goals):
+def report(tally, classes, confusion, misses, goals, certainty):
     for name, what, got, want in sorted(misses):
         print(f"miss {name:<18} {what}: {got} instead of {want}")
     print("\nphase (explicit, not low)     n   phase  cause")
@@ -238,6 +239,9 @@ def report(tally, classes, confusion, misses, goals):
         mark = {True: "met", False: "MISSED", None: "-"}[goals.get(name)]
         print(f"  {name:<22} {tally.right[name]:>5} {tally.total[name]:>4}  {100 * tally.share(name):5.1f} %"
               f"  {tally.right[reader] if reader else '':>5}  {mark}")
+    for what, one in certainty.items():
+        print("%s said with 0.9 or more: %d right, %d wrong; Brier %.3f of %d answers, overstated by %.3f" % (
+            what, one["sure_right"], one["sure_wrong"], one["brier"], one["answers"], one["overstated"]))
     print("score_explain: " + ", ".join(f"{name} {tally.right[name]}/{tally.total[name]}" for name, _ in rows)
           + f"; goals {sum(goals.values())}/{len(goals)}")
 

@@ -324,6 +324,7 @@ class Score:
         self.ranges = {name: Range(name) for name in ("available KV", "weights", "activation", "outside torch", "graphs",
                                                       "graph estimate")}
         self.outcomes = []  # (right, id, text, failed, foreseen)
+        self.chances = []  # (probability of a start, whether it started)
         self.skipped, self.lines, self.open_ledgers, self.open_plans = [], [], [], []
         self.ledgers = 0
         self.sources = {}
@@ -366,7 +367,7 @@ class Score:
             fails = next((p for p in later if not p["ok"] and not p["tight"]), None)
             doubt = next((p for p in later if p["tight"]), None)
             plan = {**plan, "phases": later, "verdict": "fails" if fails else "tight" if doubt else "fits",
-                    "likely": "fails" if fails or (doubt and not doubt["ok"]) else "starts", "phase": (fails or doubt or {}).get("phase")}
+                    "likely": "fails" if fails or (doubt and not doubt["ok"]) else "starts", "phase": (fails or doubt or {}).get("phase"), "probability": None}
         return plan, why
 
     def compare(self, record, options, plan):
@@ -486,6 +487,8 @@ class Score:
             right = verdict != "fits" and (named or not self.fair(record, "phase"))
         text = f"{verdict}{' (likely fails)' if verdict == 'tight' and foreseen else ''}{' ' + phase if phase else ''} / {wanted}"
         self.outcomes.append((right, record["id"], text, wanted != "ok", foreseen))
+        if plan.get("probability") is not None:
+            self.chances.append((plan["probability"], wanted == "ok"))
         texts.append(f"outcome {text}")
 
     def share(self, what):
@@ -631,6 +634,7 @@ def as_json(score, goals):
             "failures_said": counts["precision"][1], "wrong_fits": counts["wrong_fits"][0],
             "false_alarms": counts["precision"][1] - counts["precision"][0],
             "starts_said": counts["starts"][1], "starts_right": counts["starts"][0], "starts_right_share": ratio(counts["starts"]),
+            "probability": scorelib.stated((max(p, 1 - p), (p >= 0.5) == started) for p, started in score.chances),
             "met": {name: goal[2] for name, goal in goals.items()}, "skipped": len(score.skipped),
             "ledgers": score.ledgers, "ledgers_open": len(score.open_ledgers), "plans_open": len(score.open_plans),
             "refused_though_run": len(score.refused), "ok": all(goal[2] for goal in goals.values())}

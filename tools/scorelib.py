@@ -153,3 +153,22 @@ def table(fields, limits):
             row += f"{'%d' % field.within(limit):>10}" if count else f"{'-':>10}"
         rows.append(row)
     return "\n".join(rows)
+
+
+# ---- how much a stated certainty is worth ----
+
+SURE = 0.9
+BANDS = (0.0, 0.5, 0.7, SURE)
+
+
+def stated(pairs):
+    """Of (certainty, whether it was right): answers that were sure, right and wrong; the mean squared error (Brier); and by how much the answers of a band
+    claim more than they hold, on average over all (0: nowhere overstated)."""
+    pairs = [(certainty, bool(right)) for certainty, right in pairs]
+    sure = [right for certainty, right in pairs if certainty >= SURE]
+    claimed = 0.0
+    for low, high in zip(BANDS, (*BANDS[1:], 2.0)):
+        band = [(certainty, right) for certainty, right in pairs if low <= certainty < high]
+        claimed += max(0.0, sum(certainty - right for certainty, right in band))
+    return {"answers": len(pairs), "sure_right": sum(sure), "sure_wrong": len(sure) - sum(sure),
+            "brier": round(sum((certainty - right) ** 2 for certainty, right in pairs) / max(1, len(pairs)), 4), "overstated": round(claimed / max(1, len(pairs)), 4)}

@@ -298,6 +298,52 @@ class Bounds(Gate):
         self.fails(self.check(), "swap_limit: ge 1 from 0.31.0 to 0.32.0 is in the data and not in bounds.tsv")
 
 
+class Certainty(Gate):
+    """What an answer claims: certainties that were raised, or levelled, fall through the limits of tests/floors.json."""
+    CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "second")
+
+    def setUp(self):
+        super().setUp()
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        import check_floors
+        import scorelib
+        self.compare, self.stated = check_floors.compare, scorelib.stated
+
+    def test_answers_that_claim_too_much_or_nothing_are_seen(self):
+        answers = [(0.95, 19, 1), (0.8, 8, 2), (0.6, 6, 4), (0.3, 3, 7)]  # stated, right, wrong: as good as it says
+        pairs = [(sure, at < right) for sure, right, wrong in answers for at in range(right + wrong)]
+        good = self.stated(pairs)
+        self.assertEqual((good["sure_right"], good["sure_wrong"], good["overstated"]), (19, 1, 0.0))
+        limits = {"sure_right": 19, "sure_wrong": {"at_most": 1}, "brier": {"at_most": good["brier"]}, "overstated": {"at_most": 0.001}}
+        self.assertEqual(self.compare(limits, good)[0], [])
+        for claim, words in ((lambda sure: 0.97 if sure >= 0.5 else sure, ["sure_wrong", "overstated"]), (lambda sure: 0.5, ["sure_right", "brier"]), (lambda sure: 1 - sure, ["brier", "overstated"])):
+            fallen = "\n".join(self.compare(limits, self.stated((claim(sure), right) for sure, right in pairs))[0])
+            for word in words:
+                self.assertIn(word + ":", fallen)
+
+    def test_every_set_has_limits_of_what_its_answers_claim(self):
+        with open(os.path.join(ROOT, "tests/floors.json"), encoding="utf-8") as f:
+            floors = json.load(f)
+        places = [(name, "certainty.%s." % what) for name in floors if name.startswith("score_explain.py") for what in ("phase", "cause")]
+        places += [("score_truth.py starts.jsonl", "sets.%s.probability." % name) for name in ("first", "second", "third")]
+        self.assertEqual(len(places), 9)
+        for name, place in places:
+            for figure in ("sure_right", "sure_wrong", "brier", "overstated"):
+                self.assertIn(place + figure, floors[name])
+
+    @unittest.skipUnless(BINARY and os.path.isdir(CORPUS), "needs the command and labelled reports")
+    def test_certainties_set_to_97_percent_fall_through(self):
+        self.copy("data")
+        for name in ("data/explain/phases.json", "data/explain/causes.json"):
+            self.put(name, re.sub(r'"sure": ([\d.]+)', lambda found: '"sure": 0.97' if float(found.group(1)) >= 0.5 else found.group(), self.read(name)))
+        code, out = self.tool("score_explain.py", BINARY, self.CORPUS, "--json", "--data", self.path("data"))
+        self.assertIn(code, (0, 1), out)
+        with open(os.path.join(ROOT, "tests/floors.json"), encoding="utf-8") as f:
+            fallen = "\n".join(self.compare(json.load(f)["score_explain.py second"], json.loads(out))[0])
+        for figure in ("certainty.phase.sure_wrong", "certainty.cause.sure_wrong", "certainty.cause.overstated", "certainty.cause.brier"):
+            self.assertIn(figure, fallen)
+
+
 class Layers(Gate):
     """tools/check_layers.py: a dependency by a declaration in the place of an include."""
 
