@@ -8,10 +8,12 @@ What is looked at, under tests/:
   `raise`, self.assert*, or a function of these files that does one of them. A function of a list may also return what it found.
 - tests/cli: a script that runs the command and has something expected beside it.
 - JavaScript: an assert that is no constant.
+Of the refusals of src/engines at most as many as tests/floors.json allows are without a test that has their words.
 check_defects.py asks here whether a row names a test. Standard library only."""
 import ast
 import functools
 import glob
+import json
 import os
 import re
 import sys
@@ -405,11 +407,47 @@ def problems(root):
     yield None, count
 
 
+# ---- refusals ----
+
+REFUSAL = re.compile(r'\b\w*refuse\(\s*\w+,\s*((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+)?\s*)+)')
+VALUE = re.compile(r"%[-+0-9.*]*(?:ll|l|z|h)?[a-zA-Z%]")
+WORDS = 3
+
+
+def grams(text):
+    words = re.findall(r"[\w.=`'-]+", text.replace("\\\"", " ").replace('"', " "))
+    return {tuple(words[at:at + WORDS]) for at in range(len(words) - WORDS + 1)}
+
+
+def unasked(root):
+    """(place, sentence) of each refusal in src/engines of which no unit test and no expected output has three words in a row."""
+    joined = lambda text: re.sub(r'"\s*\n?\s*"', "", text)
+    known = set()
+    for pattern in ("tests/unit/*.c", "tests/cli/*.stdout", "tests/golden/*/report.json"):
+        for path in glob.glob(os.path.join(root, pattern)):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                known |= grams(joined(plain(f.read())) if path.endswith(".c") else f.read())
+    for path in sorted(glob.glob(os.path.join(root, "src/engines/**/*.c"), recursive=True)):
+        with open(path, encoding="utf-8") as f:
+            for match in REFUSAL.finditer(joined(plain(f.read()))):
+                own = set().union(*(grams(part) for part in VALUE.split(match.group(1))))
+                if own and not own & known:
+                    yield os.path.relpath(path, root), match.group(1).strip().strip('"')
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     *found, (_, count) = problems(root)
     for place, wrong in found:
         print("%s: %s" % (place, wrong))
+    refusals = list(unasked(root))
+    if os.path.isfile(os.path.join(root, "tests/floors.json")):
+        with open(os.path.join(root, "tests/floors.json"), encoding="utf-8") as f:
+            most = json.load(f)["check_tests.py"]["refusals without a test"]["at_most"]
+        if len(refusals) > most:
+            found += refusals
+            print("\n".join("%s: no test asks for the refusal: %s" % one for one in refusals))
+            print("%d refusals that no test asks for, at most %d" % (len(refusals), most))
     print("%d of %d tests cannot fail" % (len(found), count) if found else "%d tests: each states something that can be false" % count)
     return 1 if found or not count else 0
 

@@ -128,6 +128,18 @@ class Tests(Gate):
         self.fails(self.check(), "tests/cli/plan_doubts.sh: expects no output")
 
 
+class Refusals(Gate):
+    """tools/check_tests.py: a refusal of the code that no test asks for."""
+
+    def test_a_refusal_without_a_test_fails(self):
+        self.put("tests/floors.json", json.dumps({"check_tests.py": {"refusals without a test": {"at_most": 0}}}))
+        self.put("src/engines/one/check.c", 'bool f(oos_check *c)\n{\n    return oos_check_refuse(c, "max_tokens (%llu) must be greater than "\n                               "or equal to max_seqs (%llu).", 1ull, 2ull);\n}\n')
+        self.put("tests/unit/test_x.c", 'static void a(void **state)\n{\n    is_refused(*state, "must be greater than or equal");\n    assert_null(*state);\n}\nint main(void) { x(cmocka_unit_test(a)); }\n')
+        self.passes(self.tool("check_tests.py", self.root))
+        self.change("tests/unit/test_x.c", 'is_refused(*state, "must be greater than or equal");', "/* must be greater than or equal */")
+        self.fails(self.tool("check_tests.py", self.root), "src/engines/one/check.c", "max_seqs")
+
+
 class Defects(Gate):
     """tools/check_defects.py: a row that names no test."""
 

@@ -533,6 +533,27 @@ static void a_beginning_of_several_flags_is_ambiguous(void **state)
     is_refused(NEWEST("--gpu-memory-utilization|90%|--device|cuda"), "ambiguous option: --device");
 }
 
+static void flags_that_need_another_are_refused_in_the_engines_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *sentence;
+    } cases[] = {
+        {"--enable-log-outputs", "Error: --enable-log-outputs requires --enable-log-requests"},
+        {"--enable-eplb", "enable_expert_parallel must be True to use EPLB."},
+        {"--reasoning-parser|nobody", "Reasoning parser 'nobody' not found. Available parsers: deepseek_r1"},
+        {"--speculative-config|{\"method\":\"eagle\",\"num_speculative_tokens\":2}",
+         "num_speculative_tokens was provided but without speculative model."},
+        {"--max-cudagraph-capture-size|64|--compilation-config|{\"max_cudagraph_capture_size\":64}",
+         "max_cudagraph_capture_size and compilation_config.max_cudagraph_capture_size are mutually "
+         "exclusive"},
+        {"--cudagraph-capture-sizes|1|2|--compilation-config|{\"cudagraph_capture_sizes\":[1,2]}",
+         "cudagraph_capture_sizes and compilation_config.cudagraph_capture_sizes are mutually exclusive"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        is_refused(NEWEST(cases[i].words), cases[i].sentence);
+}
+
 int main(void)
 {
     static const struct CMUnitTest cases[] = {
@@ -571,6 +592,7 @@ int main(void)
         cmocka_unit_test(names_of_a_release_that_was_not_read_are_not_refused),
         cmocka_unit_test(keys_and_words_inside_json_are_those_of_the_class),
         cmocka_unit_test(a_beginning_of_several_flags_is_ambiguous),
+        cmocka_unit_test(flags_that_need_another_are_refused_in_the_engines_words),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
