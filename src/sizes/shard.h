@@ -19,6 +19,7 @@ typedef struct oos_weight_ways {
     bool head_untied;           /* a head that only the class of a wrapper ties is a tensor of its own */
     bool shared_layers_keep_kv; /* layers that read the cache of another have keys and values all the same */
     bool mrope_fourfold;        /* tables of sectioned rotary embeddings are four times as long */
+    uint64_t attention_scales;  /* fp32 scales of each attention layer, a tensor each */
     bool qkv_ranges;            /* three constants of each attention layer are on the device */
     bool lora_on_experts, lora_sharded;
     const char *draft_method; /* "eagle", "eagle3", ...; NULL: by the model */

@@ -148,7 +148,7 @@ static uint64_t batch_buffer_bytes(const oos_shard *shard)
     return oos_mul(oos_mul(shard->batch_tokens, columns), oos_dtype_bytes(shard->dtype));
 }
 
-/* Rotary tables, four fp32 scales per attention layer, and which experts are here. */
+/* Rotary tables, scales of attention layers, and which experts are here. */
 static uint64_t buffer_bytes(const oos_shard *shard, uint64_t stage)
 {
     const oos_model *model = shard->model;
@@ -163,7 +163,8 @@ static uint64_t buffer_bytes(const oos_shard *shard, uint64_t stage)
     }
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
-        if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS) total_bytes = oos_add(total_bytes, 16);
+        if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
+            total_bytes = oos_add(total_bytes, oos_mul(4, shard->ways.attention_scales));
         if (model->layers[i].moe && shard->ep > 1)
             total_bytes = oos_add(total_bytes, oos_mul(4, model->moe.experts));
     }
@@ -175,7 +176,7 @@ static uint64_t buffer_bytes(const oos_shard *shard, uint64_t stage)
  * ranges of q, k and v are on the device too; later they are made again on the host when weights are processed. */
 static uint64_t buffer_waste(const oos_shard *shard, uint64_t stage)
 {
-    enum { BLOCK = 512, SCALES = 4 };
+    enum { BLOCK = 512 };
     const oos_model *model = shard->model;
     uint64_t total_bytes = 0, first;
     uint64_t const count = oos_shard_layers(shard, stage, &first);
@@ -183,7 +184,8 @@ static uint64_t buffer_waste(const oos_shard *shard, uint64_t stage)
     for (uint64_t i = first; i < first + count; i++) {
         oos_mixer const mixer = model->attentions[model->layers[i].attention].mixer;
         if (mixer >= OOS_MIXER_FULL && mixer <= OOS_MIXER_CROSS)
-            total_bytes = oos_add(total_bytes, SCALES * (BLOCK - 4) + ranges * BLOCK);
+            total_bytes =
+                oos_add(total_bytes, oos_mul(shard->ways.attention_scales, BLOCK - 4) + ranges * BLOCK);
     }
     return total_bytes;
 }

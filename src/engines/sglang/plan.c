@@ -183,20 +183,6 @@ static void rotary_add(const sglang_start *setup, const oos_weights_table *table
     }
 }
 
-/* The four scales of each attention layer, a tensor and a block each, which the sizes count for every engine. */
-static void scales_drop(const sglang_start *setup, oos_weights *weights)
-{
-    enum { SCALES = 4 * 512 };
-    for (uint64_t i = 0; i < setup->model->layer_count; i++) {
-        oos_mixer const mixer = setup->model->attentions[setup->model->layers[i].attention].mixer;
-        if (mixer < OOS_MIXER_FULL || mixer > OOS_MIXER_CROSS) continue;
-        weights->buffer_bytes = oos_sub(weights->buffer_bytes, SCALES);
-        weights->loaded_bytes = oos_sub(weights->loaded_bytes, SCALES);
-        weights->loaded_low = oos_sub(weights->loaded_low, SCALES);
-        weights->loaded_high = oos_sub(weights->loaded_high, SCALES);
-    }
-}
-
 /* Latent attention keeps both halves of its up-projection once more, each as one piece (post_load_weights: w_kc, w_vc). Beside one rank
  * of 16 heads and 12 layers: 48 MiB, as much as was measured beyond parameters and buffers. */
 static void latent_add(const sglang_start *setup, oos_weights *weights)
@@ -647,7 +633,6 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     size_t const table_count = tables_of(setup, w->sglang->rules, tables);
     (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->weights);
-    scales_drop(setup, &plan->weights);
     latent_add(setup, &plan->weights);
     oos_forward const step = step_of(setup, w->sglang->decode_batch);
     oos_forward_activation(&step, &w->activation);

@@ -35,6 +35,7 @@ oos_shard oos_setup_shard(const oos_setup *setup)
                        .lora_rank = setup->lora_rank,
                        .batch_tokens = setup->max_num_batched_tokens};
     shard.ways = (oos_weight_ways){.torch_minor = UINT64_MAX,
+                                   .attention_scales = 4, /* q, k, v and the probabilities */
                                    .expandable_segments = conf && strstr(conf, "expandable_segments:True")};
     if (setup->rules) ways_by_rules(setup->rules, &shard.ways);
     if (!serve) return shard;
