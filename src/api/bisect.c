@@ -77,15 +77,16 @@ static oomsight_status step_plan(oomsight_bisect *bisect, size_t index, const oo
     }
     const oos_plan *plan = oos_api_plan(bisect->plans[index]);
     step->plan = plan;
-    step->verdict = plan->verdict;
-    step->answered = plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
-    step->starts = oos_answer_starts(plan->verdict, plan->probability);
+    step->verdict = plan->answer.verdict;
+    step->answered = plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    step->starts = oos_answer_starts(plan->answer.verdict, plan->answer.probability);
     step->answer = oos_report_answer_word(plan);
-    step->phase = step->starts || plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase);
-    step->why = step->starts ? NULL : plan->why;
+    step->phase =
+        step->starts || plan->answer.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->answer.phase);
+    step->why = step->starts ? NULL : plan->answer.why;
     step->kv_tokens = plan->kv.tokens;
     for (size_t i = 0; step->phase && i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase) step->need_bytes = plan->phases[i].peak_bytes;
+        if (plan->phases[i].phase == plan->answer.phase) step->need_bytes = plan->phases[i].peak_bytes;
     return OOMSIGHT_OK;
 }
 

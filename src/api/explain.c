@@ -44,8 +44,8 @@ static const oos_fix *kept_fixes(oos_arena *arena, const oos_fix *fixes, size_t 
 static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_incident_notes *notes)
 {
     const oos_plan *of = oos_api_plan(plan);
-    notes->fixes = kept_fixes(arena, of->fixes, of->fix_count);
-    notes->fix_count = notes->fixes ? of->fix_count : 0;
+    notes->fixes = kept_fixes(arena, of->help.fixes, of->help.fix_count);
+    notes->fix_count = notes->fixes ? of->help.fix_count : 0;
     notes->plan_flags = kept(arena, oomsight_plan_best_flags(plan));
 }
 

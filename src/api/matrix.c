@@ -67,19 +67,19 @@ static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_ma
 {
     const oos_plan *plan = oos_api_plan(made);
     point->readable = 1;
-    point->verdict = plan->verdict;
-    point->starts = plan->verdict == OOMSIGHT_VERDICT_FITS ||
-                    (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan));
+    point->verdict = plan->answer.verdict;
+    point->starts = plan->answer.verdict == OOMSIGHT_VERDICT_FITS ||
+                    (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan));
     if (!point->starts) point->command = copy(scratch, oomsight_plan_best_command(made));
     point->phase = oomsight_plan_phase(made);
-    point->weights_bytes = plan->weights.loaded_bytes;
+    point->weights_bytes = plan->sizes.weights.loaded_bytes;
     if (!plan->refusal.sentence) point->kv_tokens = plan->kv.tokens; /* else of a command that is not taken */
     point->kv_available_bytes = plan->kv.available_bytes;
     point->max_concurrency = plan->kv.max_concurrency;
-    if (plan->tried_bytes.known) point->tried_bytes = plan->tried_bytes.value;
-    point->cause = copy(scratch, oos_cause_word(plan->cause));
+    if (plan->answer.tried_bytes.known) point->tried_bytes = plan->answer.tried_bytes.value;
+    point->cause = copy(scratch, oos_cause_word(plan->answer.cause));
     point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made)));
-    if (plan->verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->why);
+    if (plan->answer.verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->answer.why);
 }
 
 /* "sglang=0.5.23": an engine and its release; the release alone is of the first engine. NULL: no such engine. */

@@ -84,9 +84,9 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     const oos_plan *const only = &plan->plan;
-    if (only->choices && params->format > OOMSIGHT_FORMAT_JSON)
+    if (only->help.choices && params->format > OOMSIGHT_FORMAT_JSON)
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "which GPU it takes is written as text or JSON");
-    if (only->choices) {
+    if (only->help.choices) {
         if (params->format == OOMSIGHT_FORMAT_JSON)
             oos_report_choices_json(&text, only);
         else

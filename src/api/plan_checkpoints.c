@@ -53,7 +53,7 @@ static bool weights_fit(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase <= OOS_PHASE_QUANT_POSTPROCESS && !plan->phases[i].ok) return false;
-    return plan->phase_count && plan->phase != OOS_PHASE_ARGUMENTS;
+    return plan->phase_count && plan->answer.phase != OOS_PHASE_ARGUMENTS;
 }
 
 /* Planned as its own command would be: with the doubts of this machine, and with flags where those are searched for. */
@@ -68,29 +68,31 @@ static oomsight_status plan_one(look *l, candidate *c, oos_arena *scratch, oomsi
     c->plan.engine_version = plan->plan.engine_version;
     if (scratch)
         OOS_TRY(plan->engine->solve(plan->arena, scratch, &start, plan->facts, NULL, &c->plan, reterr));
-    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, c->plan.fix_count + 1);
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, c->plan.help.fix_count + 1);
     if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    for (size_t i = 0; i < c->plan.fix_count; i++) fixes[i] = c->plan.fixes[i];
+    for (size_t i = 0; i < c->plan.help.fix_count; i++) fixes[i] = c->plan.help.fixes[i];
     OOS_TRY(oos_doubts_find(plan->arena, l->doubts, &c->plan, reterr));
     oos_doubts_apply(&c->plan, fixes);
-    c->plan.fixes = fixes;
+    c->plan.help.fixes = fixes;
     return OOMSIGHT_OK;
 }
 
 static void take_as_it_is(candidate *c)
 {
     const oos_plan *p = &c->plan;
-    bool const untold = p->verdict == OOMSIGHT_VERDICT_UNKNOWN && weights_fit(p);
-    c->starts = untold || (p->verdict != OOMSIGHT_VERDICT_UNKNOWN && oos_plan_likely(p));
-    c->fix = (oos_fix){
-        .verdict = p->verdict, .probability = p->probability, .phase = p->phase, .kv_tokens = p->kv.tokens};
+    bool const untold = p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && weights_fit(p);
+    c->starts = untold || (p->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN && oos_plan_likely(p));
+    c->fix = (oos_fix){.verdict = p->answer.verdict,
+                       .probability = p->answer.probability,
+                       .phase = p->answer.phase,
+                       .kv_tokens = p->kv.tokens};
 }
 
 /* The first answer that neither asks for another release nor for much speed. */
 static void take_answer(candidate *c)
 {
-    for (size_t i = 0; i < c->plan.answer_count && !c->starts; i++) {
-        const oos_fix *fix = &c->plan.fixes[i];
+    for (size_t i = 0; i < c->plan.help.answer_count && !c->starts; i++) {
+        const oos_fix *fix = &c->plan.help.fixes[i];
         if (fix->release || fix->rung >= OOS_RUNG_ELSEWHERE || fix->probability < 0.5) continue;
         c->fix = *fix;
         c->starts = true;
@@ -171,7 +173,7 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
                                  oomsight_error *reterr)
 {
     for (size_t i = 0; i < count; i++)
-        list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.length, USUAL_TOKENS);
+        list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.serving.length, USUAL_TOKENS);
     while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
         candidate *best = NULL;
         for (size_t i = 0; i < count; i++)
@@ -180,7 +182,7 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
         best->starts = false; /* named */
         OOS_TRY(command_fill(l, best, reterr));
         needs->checkpoints[needs->checkpoint_count++] =
-            (oos_need_checkpoint){best->listed->id, best->plan.weights.loaded_bytes, best->fix};
+            (oos_need_checkpoint){best->listed->id, best->plan.sizes.weights.loaded_bytes, best->fix};
     }
     return OOMSIGHT_OK;
 }
@@ -188,10 +190,11 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
 /* Flags cannot do it, or only those that change the weights; or the engine refuses these weights on this GPU. */
 static bool is_asked(const oos_plan *p)
 {
-    if (p->verdict == OOMSIGHT_VERDICT_FITS || p->verdict == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(p))
+    if (p->answer.verdict == OOMSIGHT_VERDICT_FITS || p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN ||
+        oos_plan_likely(p))
         return false;
-    bool const flags = p->answer_count && p->fixes[0].rung < OOS_RUNG_ELSEWHERE;
-    return !p->no_code && (p->needs || (!flags && !weights_fit(p)));
+    bool const flags = p->help.answer_count && p->help.fixes[0].rung < OOS_RUNG_ELSEWHERE;
+    return !p->no_code && (p->help.needs || (!flags && !weights_fit(p)));
 }
 
 oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
@@ -222,8 +225,8 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         if (oos_catalogue_open(plan->arena, ask->params->data->dir, listed[i].id, listed[i].config,
                                listed[i].quant, l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK ||
             needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK ||
-            (c->plan.weights.loaded_bytes >= plan->plan.weights.loaded_bytes &&
-             plan->plan.phase != OOS_PHASE_ARGUMENTS))
+            (c->plan.sizes.weights.loaded_bytes >= plan->plan.sizes.weights.loaded_bytes &&
+             plan->plan.answer.phase != OOS_PHASE_ARGUMENTS))
             continue;
         c->four_bits = oos_model_in_four_bits(&c->model);
         c->emulated = is_emulated(&c->model, plan->start.device.capability);
@@ -232,8 +235,8 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         count++;
     }
     if (!found) OOS_TRY(solve_some(&l, list, count, reterr));
-    *needs = plan->plan.needs ? *plan->plan.needs : (oos_needs){0};
+    *needs = plan->plan.help.needs ? *plan->plan.help.needs : (oos_needs){0};
     OOS_TRY(name_them(&l, list, count, needs, reterr));
-    if (needs->checkpoint_count) plan->plan.needs = needs;
+    if (needs->checkpoint_count) plan->plan.help.needs = needs;
     return OOMSIGHT_OK;
 }

@@ -28,10 +28,10 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
     if (plan->start.model && plan->start.model->from_catalogue)
         assume(&plan->plan, list, "built-in model config");
     uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
-    uint64_t const each = count / oos_max(1, plan->plan.pp);
+    uint64_t const each = count / oos_max(1, plan->plan.serving.pp);
     const oos_lever_record *cut =
         plan->facts->ladder ? oos_ladder_find(plan->facts->ladder, "parallel") : NULL;
-    if (count > ranks && plan->plan.dp <= 1)
+    if (count > ranks && plan->plan.serving.dp <= 1)
         assume(&plan->plan, list,
                cut && (each & (each - 1)) == 0
                    ? oos_arena_format(plan->arena, "%llu of %llu GPUs (%s %llu uses all)",
@@ -78,11 +78,11 @@ static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
     for (size_t i = 0; i < plan->translation.left_out_count; i++)
         note(notes, &count, plan->translation.left_out[i]);
     for (size_t i = 0; i < p->model->note_count; i++) note(notes, &count, p->model->notes[i]);
-    for (size_t i = 0; i < p->resolved_count; i++) note(notes, &count, p->resolved[i]);
-    if (p->device.count > 1 && p->tp * p->pp * p->dp > p->device.count)
+    for (size_t i = 0; i < p->told.resolved_count; i++) note(notes, &count, p->told.resolved[i]);
+    if (p->device.count > 1 && p->serving.tp * p->serving.pp * p->serving.dp > p->device.count)
         note(notes, &count,
              oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
-                              (unsigned long long)(p->tp * p->pp * p->dp),
+                              (unsigned long long)(p->serving.tp * p->serving.pp * p->serving.dp),
                               (unsigned long long)p->device.count));
     for (size_t i = 0; i < plan->serve.flag_count; i++) {
         const oos_given_flag *flag = &plan->serve.flags[i];
@@ -98,8 +98,8 @@ static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
         if (flag->note) note(notes, &count, oos_arena_format(plan->arena, "%s: %s", flag->name, flag->note));
     }
     variables_note(plan, notes, &count);
-    plan->plan.notes = notes;
-    plan->plan.note_count = count;
+    plan->plan.told.notes = notes;
+    plan->plan.told.note_count = count;
     return OOMSIGHT_OK;
 }
 

@@ -39,7 +39,7 @@ const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, con
 static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, oos_fix *fixes,
                                   oomsight_error *reterr)
 {
-    size_t const count = plan->plan.fix_count;
+    size_t const count = plan->plan.help.fix_count;
     plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
     if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     for (size_t i = 0; i < count; i++) {
@@ -94,33 +94,33 @@ static size_t runnable(const oomsight_plan *plan, const oos_gpus *gpus, oos_need
 static void answer_of_choices(oos_plan *plan)
 {
     const oos_need_gpu *best = NULL;
-    for (size_t i = 0; i < plan->choice_count; i++)
-        if (!best || plan->choices[i].probability > best->probability) best = &plan->choices[i];
+    for (size_t i = 0; i < plan->help.choice_count; i++)
+        if (!best || plan->help.choices[i].probability > best->probability) best = &plan->help.choices[i];
     if (!best) return;
-    plan->verdict = best->verdict;
-    plan->probability = best->probability;
+    plan->answer.verdict = best->verdict;
+    plan->answer.probability = best->probability;
     plan->kv.tokens = best->kv_tokens;
-    plan->phase = OOS_PHASE_COUNT;
+    plan->answer.phase = OOS_PHASE_COUNT;
     plan->doubt_count = 0;
 }
 
 static oomsight_status offers_settle(oomsight_plan *plan, const oos_gpus *gpus, oomsight_error *reterr)
 {
     oos_plan *p = &plan->plan;
-    if (p->choices) {
-        oos_need_gpu *list = OOS_NEW_ARRAY(plan->arena, oos_need_gpu, p->choice_count + 1);
+    if (p->help.choices) {
+        oos_need_gpu *list = OOS_NEW_ARRAY(plan->arena, oos_need_gpu, p->help.choice_count + 1);
         if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the choices");
-        for (size_t i = 0; i < p->choice_count; i++) list[i] = p->choices[i];
-        p->choice_count = runnable(plan, gpus, list, p->choice_count);
-        p->choices = list;
+        for (size_t i = 0; i < p->help.choice_count; i++) list[i] = p->help.choices[i];
+        p->help.choice_count = runnable(plan, gpus, list, p->help.choice_count);
+        p->help.choices = list;
         answer_of_choices(p);
     }
-    if (p->needs) {
+    if (p->help.needs) {
         oos_needs *needs = OOS_NEW(plan->arena, oos_needs);
         if (!needs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the needs");
-        *needs = *p->needs;
+        *needs = *p->help.needs;
         needs->gpu_count = runnable(plan, gpus, needs->gpus, needs->gpu_count);
-        p->needs = needs;
+        p->help.needs = needs;
     }
     return OOMSIGHT_OK;
 }
@@ -142,11 +142,11 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
     OOS_TRY(offers_settle(plan, &ask->params->data->gpus, reterr));
     if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask))
         OOS_TRY(oos_ask_checkpoints(plan, ask, &facts, reterr));
-    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.fix_count + 1);
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.help.fix_count + 1);
     if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    for (size_t i = 0; i < plan->plan.fix_count; i++) fixes[i] = plan->plan.fixes[i];
+    for (size_t i = 0; i < plan->plan.help.fix_count; i++) fixes[i] = plan->plan.help.fixes[i];
     oos_doubts_apply(&plan->plan, fixes);
-    plan->plan.fixes = fixes;
+    plan->plan.help.fixes = fixes;
     oos_assert(oos_plan_is_sound(&plan->plan));
     return flags_form(plan, ask, fixes, reterr);
 }

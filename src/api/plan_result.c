@@ -23,7 +23,7 @@ const char *oos_api_plan_unknown_flag(const oomsight_plan *plan)
 
 oomsight_verdict oomsight_plan_verdict(const oomsight_plan *plan)
 {
-    return plan->plan.verdict;
+    return plan->plan.answer.verdict;
 }
 
 const char *oomsight_plan_answer(const oomsight_plan *plan)
@@ -33,22 +33,22 @@ const char *oomsight_plan_answer(const oomsight_plan *plan)
 
 int oomsight_plan_choices(const oomsight_plan *plan)
 {
-    return plan->plan.choices ? (int)plan->plan.choice_count : -1;
+    return plan->plan.help.choices ? (int)plan->plan.help.choice_count : -1;
 }
 
 double oomsight_plan_probability(const oomsight_plan *plan)
 {
-    return plan->plan.probability;
+    return plan->plan.answer.probability;
 }
 
 const char *oomsight_plan_phase(const oomsight_plan *plan)
 {
-    return plan->plan.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->plan.phase);
+    return plan->plan.answer.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->plan.answer.phase);
 }
 
 uint64_t oomsight_plan_weights_bytes(const oomsight_plan *plan)
 {
-    return plan->plan.weights.loaded_bytes;
+    return plan->plan.sizes.weights.loaded_bytes;
 }
 
 uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
@@ -59,19 +59,20 @@ uint64_t oomsight_plan_kv_tokens(const oomsight_plan *plan)
 const char *oomsight_plan_best_flags(const oomsight_plan *plan)
 {
     if (oos_plan_needs_nothing(&plan->plan)) return "";
-    for (size_t i = 0; i < plan->plan.fix_count; i++) /* what is taken out is no flag to add */
-        if (!plan->plan.fixes[i].without && plan->plan.fixes[i].change_count) return plan->fix_flags[i];
+    for (size_t i = 0; i < plan->plan.help.fix_count; i++) /* what is taken out is no flag to add */
+        if (!plan->plan.help.fixes[i].without && plan->plan.help.fixes[i].change_count)
+            return plan->fix_flags[i];
     return NULL;
 }
 
 const char *oomsight_plan_best_command(const oomsight_plan *plan)
 {
-    return plan->plan.fix_count ? plan->plan.fixes[0].command : NULL;
+    return plan->plan.help.fix_count ? plan->plan.help.fixes[0].command : NULL;
 }
 
 const char *oomsight_plan_cause(const oomsight_plan *plan)
 {
-    return oos_cause_word(plan->plan.cause);
+    return oos_cause_word(plan->plan.answer.cause);
 }
 
 size_t oomsight_plan_moment_count(const oomsight_plan *plan)
@@ -108,20 +109,20 @@ oomsight_fix oos_api_fix_of(const oos_fix *fix, const char *flags)
 
 size_t oomsight_plan_fix_count(const oomsight_plan *plan)
 {
-    return plan->plan.fix_count;
+    return plan->plan.help.fix_count;
 }
 
 int oomsight_plan_fix(const oomsight_plan *plan, size_t index, oomsight_fix *ret_fix)
 {
-    if (index >= plan->plan.fix_count) return 0;
-    oomsight_fix const fix = oos_api_fix_of(&plan->plan.fixes[index], plan->fix_flags[index]);
+    if (index >= plan->plan.help.fix_count) return 0;
+    oomsight_fix const fix = oos_api_fix_of(&plan->plan.help.fixes[index], plan->fix_flags[index]);
     oos_params_give(ret_fix, &fix, sizeof fix);
     return 1;
 }
 
 const char *oomsight_plan_note(const oomsight_plan *plan, size_t index)
 {
-    return index < plan->plan.note_count ? plan->plan.notes[index] : NULL;
+    return index < plan->plan.told.note_count ? plan->plan.told.notes[index] : NULL;
 }
 
 /* An assignment goes before the command, a blank takes a word apart, and what is taken out cannot be added. */
@@ -147,8 +148,8 @@ const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *r
     static const char *const none[] = {NULL};
     *ret_count = 0;
     if (oos_plan_needs_nothing(&plan->plan)) return none;
-    for (size_t i = 0; i < plan->plan.fix_count; i++) {
-        const oos_fix *fix = &plan->plan.fixes[i];
+    for (size_t i = 0; i < plan->plan.help.fix_count; i++) {
+        const oos_fix *fix = &plan->plan.help.fixes[i];
         if (!survives_shell(fix) || !keeps_given(plan, fix)) continue;
         *ret_count = fix->change_count;
         return fix->change;

@@ -13,25 +13,25 @@ static bool moments_are_sound(const oos_plan *plan)
         if (moment->ledger.held_bytes != moment->peak_bytes) return false;
         if (moment->chance < 0 || moment->chance > 1) return false;
     }
-    return plan->phase == OOS_PHASE_COUNT || seen >> plan->phase & 1;
+    return plan->answer.phase == OOS_PHASE_COUNT || seen >> plan->answer.phase & 1;
 }
 
 static bool verdict_is_sound(const oos_plan *plan)
 {
-    bool const fits = plan->verdict == OOMSIGHT_VERDICT_FITS;
-    if (plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return plan->probability < 0;
-    if (fits != (plan->phase == OOS_PHASE_COUNT))
-        return plan->verdict == OOMSIGHT_VERDICT_TIGHT && plan->doubt_count > 0;
+    bool const fits = plan->answer.verdict == OOMSIGHT_VERDICT_FITS;
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN) return plan->answer.probability < 0;
+    if (fits != (plan->answer.phase == OOS_PHASE_COUNT))
+        return plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && plan->doubt_count > 0;
     for (size_t i = 0; fits && i < plan->phase_count; i++)
         if (!plan->phases[i].ok || plan->phases[i].tight) return false;
-    return plan->probability >= 0 && plan->probability <= 1;
+    return plan->answer.probability >= 0 && plan->answer.probability <= 1;
 }
 
 /* A fix changes something, and is certain only where no phase of its plan fails. */
 static bool fixes_are_sound(const oos_plan *plan)
 {
-    for (size_t i = 0; i < plan->fix_count; i++) {
-        const oos_fix *fix = &plan->fixes[i];
+    for (size_t i = 0; i < plan->help.fix_count; i++) {
+        const oos_fix *fix = &plan->help.fixes[i];
         if (fix->change_count == 0 && !fix->without && !fix->release) return false;
         if (fix->probability > 1) return false;
         if (fix->verdict == OOMSIGHT_VERDICT_FITS && fix->phase != OOS_PHASE_COUNT) return false;

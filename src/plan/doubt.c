@@ -119,8 +119,8 @@ static bool has_mxfp4(const oos_model *model)
 /* What few starts, or none that came up, stand for. */
 static void by_support(list *l, const oos_plan *plan)
 {
-    if (plan->pp > 1) add(l, "Few starts with pipeline stages were measured.");
-    if (plan->tp > 1 && plan->doubtful.torch_minor == 10 && has_mxfp4(plan->model))
+    if (plan->serving.pp > 1) add(l, "Few starts with pipeline stages were measured.");
+    if (plan->serving.tp > 1 && plan->doubtful.torch_minor == 10 && has_mxfp4(plan->model))
         add(l, "Experts in MXFP4 on two GPUs ran out with PyTorch 2.10 where there was room, by "
                "fragmentation (one report).");
 }
@@ -137,7 +137,7 @@ static uint64_t above(oos_amount amount)
 static double safe_share(const oos_plan *plan)
 {
     double const total = (double)plan->device.total_bytes;
-    double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->context) +
+    double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->sizes.context) +
                          (double)plan->doubtful.beside_bytes + (double)(7 * OOS_GIB) + 0.1 * total;
     double const share = total > 0 ? floor((total - taken) / total * 20) / 20 : 0;
     return share > 0.05 ? share : 0.05;
@@ -168,7 +168,7 @@ static bool host_enough(const oos_plan *plan, double gib)
 
 static double offloaded(const oos_plan *plan, double asked)
 {
-    return asked * (double)(plan->tp * plan->pp);
+    return asked * (double)(plan->serving.tp * plan->serving.pp);
 }
 
 static void by_host_memory(list *l, oos_plan *plan)
@@ -273,28 +273,30 @@ static bool reaches(const oos_plan *plan, oos_phase phase)
 static void doubt(oos_plan *plan)
 {
     oos_assert(plan->doubt_count > 0);
-    bool const fits = plan->verdict == OOMSIGHT_VERDICT_FITS;
-    lower(plan, &plan->verdict, &plan->probability);
-    if (!plan->why) plan->why = plan->doubts[0];
+    bool const fits = plan->answer.verdict == OOMSIGHT_VERDICT_FITS;
+    lower(plan, &plan->answer.verdict, &plan->answer.probability);
+    if (!plan->answer.why) plan->answer.why = plan->doubts[0];
     if (fits && plan->unseen && reaches(plan, OOS_PHASE_KV_SIZING)) {
-        plan->phase = OOS_PHASE_KV_SIZING; /* what was not seen before is a cache of another shape */
-        plan->phase_probability = 1 - plan->probability;
+        plan->answer.phase = OOS_PHASE_KV_SIZING; /* what was not seen before is a cache of another shape */
+        plan->answer.phase_probability = 1 - plan->answer.probability;
     }
-    if (plan->host_short) plan->probability = OOS_PROBABILITY_HOST_SHORT;
+    if (plan->host_short) plan->answer.probability = OOS_PROBABILITY_HOST_SHORT;
     if (!plan->no_code) return;
-    plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
-    plan->probability = OOS_PROBABILITY_NONE;
-    plan->phase = OOS_PHASE_COUNT;
-    plan->phase_probability = 0;
-    plan->tried_bytes = (oos_u64){0};
-    plan->why = plan->doubts[0];
+    plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
+    plan->answer.probability = OOS_PROBABILITY_NONE;
+    plan->answer.phase = OOS_PHASE_COUNT;
+    plan->answer.phase_probability = 0;
+    plan->answer.tried_bytes = (oos_u64){0};
+    plan->answer.why = plan->doubts[0];
 }
 
 void oos_doubts_apply(oos_plan *plan, oos_fix *fixes)
 {
-    bool const open = plan->verdict == OOMSIGHT_VERDICT_FITS || plan->verdict == OOMSIGHT_VERDICT_TIGHT;
-    if (plan->no_code) plan->fix_count = plan->answer_count = 0; /* no flag brings code for the GPU */
-    for (size_t i = 0; i < plan->fix_count; i++) {
+    bool const open =
+        plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT;
+    if (plan->no_code)
+        plan->help.fix_count = plan->help.answer_count = 0; /* no flag brings code for the GPU */
+    for (size_t i = 0; i < plan->help.fix_count; i++) {
         if (!doubted(plan, &fixes[i])) continue;
         if (plan->unseen && fixes[i].verdict == OOMSIGHT_VERDICT_FITS) fixes[i].phase = OOS_PHASE_KV_SIZING;
         lower(plan, &fixes[i].verdict, &fixes[i].probability);

@@ -87,7 +87,7 @@ static void find_others(const oos_elsewhere *e, const oos_gpu *own, bool any, oo
 {
     static const uint64_t counts[] = {1, 2, 4, 8, 16};
     enum { COUNTS = sizeof counts / sizeof *counts };
-    uint64_t const held = oos_mul(e->plan->weights.loaded_bytes, e->ranks);
+    uint64_t const held = oos_mul(e->plan->sizes.weights.loaded_bytes, e->ranks);
     candidate list[COMMON_GPUS * COUNTS];
     size_t count = 0;
     for (size_t i = 0; i < COMMON_GPUS; i++) {
@@ -148,7 +148,7 @@ static bool goes_before(const oos_gpus *gpus, const oos_need_gpu *a, const oos_n
 static bool try_counts(const oos_elsewhere *e, const oos_gpu *gpu, bool fixed, oos_need_gpu *ret_need)
 {
     static const uint64_t counts[] = {1, 2, 4, 8};
-    uint64_t const held = oos_mul(e->plan->weights.loaded_bytes, e->ranks);
+    uint64_t const held = oos_mul(e->plan->sizes.weights.loaded_bytes, e->ranks);
     if (fixed) return (e->ranks == 1 || !is_alone(gpu)) && e->starts(e->of, gpu, e->ranks, false, ret_need);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         if (counts[i] > 1 && is_alone(gpu)) return false;

@@ -15,9 +15,9 @@ double oos_plan_probability(double chance)
 
 static void decided_by(oos_plan *plan, const oos_moment *moment)
 {
-    plan->phase = moment->phase;
-    plan->tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
-    plan->phase_probability = rint((1 - moment->chance) * 100) / 100;
+    plan->answer.phase = moment->phase;
+    plan->answer.tried_bytes = moment->tried_bytes ? oos_u64_of(moment->tried_bytes) : (oos_u64){0};
+    plan->answer.phase_probability = rint((1 - moment->chance) * 100) / 100;
 }
 
 /* The first phase that fails at the best guess; where none does, the first that is about as doubtful as the most doubtful one. What goes
@@ -27,7 +27,8 @@ static const oos_moment *first_to_fail(const oos_plan *plan)
     for (size_t i = 0; i < plan->phase_count; i++)
         if (!plan->phases[i].ok) return &plan->phases[i];
     for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].tight && plan->phases[i].chance < plan->chance + 0.05) return &plan->phases[i];
+        if (plan->phases[i].tight && plan->phases[i].chance < plan->answer.chance + 0.05)
+            return &plan->phases[i];
     return NULL;
 }
 
@@ -35,28 +36,28 @@ static const oos_moment *first_to_fail(const oos_plan *plan)
 void oos_plan_judge(oos_plan *plan)
 {
     bool certain = false;
-    plan->verdict = OOMSIGHT_VERDICT_FITS;
-    plan->phase = OOS_PHASE_COUNT;
-    plan->phase_probability = 0;
-    plan->chance = 1;
+    plan->answer.verdict = OOMSIGHT_VERDICT_FITS;
+    plan->answer.phase = OOS_PHASE_COUNT;
+    plan->answer.phase_probability = 0;
+    plan->answer.chance = 1;
     for (size_t i = 0; i < plan->phase_count; i++) {
         const oos_moment *moment = &plan->phases[i];
         certain = certain || (!moment->ok && !moment->tight);
-        if (moment->chance < plan->chance) plan->chance = moment->chance;
+        if (moment->chance < plan->answer.chance) plan->answer.chance = moment->chance;
     }
     const oos_moment *first = first_to_fail(plan);
     if (first) decided_by(plan, first);
     if (certain) {
         oos_assert(first != NULL); /* a phase that cannot be passed fails at the best guess */
         bool const refused = first->refusal && !first->tight;
-        plan->verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
-        plan->chance = 0;
-        plan->probability = OOS_PROBABILITY_FAILS;
+        plan->answer.verdict = refused ? OOMSIGHT_VERDICT_REFUSED : OOMSIGHT_VERDICT_FAILS;
+        plan->answer.chance = 0;
+        plan->answer.probability = OOS_PROBABILITY_FAILS;
     } else if (first) {
-        plan->verdict = OOMSIGHT_VERDICT_TIGHT;
-        plan->probability = oos_plan_probability(plan->chance);
+        plan->answer.verdict = OOMSIGHT_VERDICT_TIGHT;
+        plan->answer.probability = oos_plan_probability(plan->answer.chance);
     } else {
-        plan->probability = OOS_PROBABILITY_FITS;
+        plan->answer.probability = OOS_PROBABILITY_FITS;
     }
 }
 
@@ -65,8 +66,8 @@ void oos_plan_judge(oos_plan *plan)
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_refusal *r = &plan->refusal;
-    plan->why = oos_arena_format(arena, OOS_EXPECTED_ERROR "%s", r->sentence);
-    if (!plan->why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
+    plan->answer.why = oos_arena_format(arena, OOS_EXPECTED_ERROR "%s", r->sentence);
+    if (!plan->answer.why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
     for (size_t i = plan->phase_count; i > 0; i--)
         if (plan->phases[i - 1].phase == r->phase)
             plan->phase_count = i - 1; /* what it refuses it does not reach */
@@ -74,11 +75,11 @@ oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error
     memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
     plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
     plan->phase_count++;
-    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
-    plan->phase = r->phase;
-    plan->cause = OOS_CAUSE_CONFIG;
-    plan->chance = plan->probability = 0;
-    plan->phase_probability = 1;
-    plan->tried_bytes = (oos_u64){0};
+    plan->answer.verdict = OOMSIGHT_VERDICT_REFUSED;
+    plan->answer.phase = r->phase;
+    plan->answer.cause = OOS_CAUSE_CONFIG;
+    plan->answer.chance = plan->answer.probability = 0;
+    plan->answer.phase_probability = 1;
+    plan->answer.tried_bytes = (oos_u64){0};
     return OOMSIGHT_OK;
 }

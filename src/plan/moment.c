@@ -23,8 +23,8 @@ oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase)
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, arena, phase);
     oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
-    oos_moment_hold(moment, OOS_OWNER_CONTEXT, plan->context);
-    oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, plan->communicators);
+    oos_moment_hold(moment, OOS_OWNER_CONTEXT, plan->sizes.context);
+    oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, plan->sizes.communicators);
     return moment;
 }
 

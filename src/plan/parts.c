@@ -18,9 +18,9 @@ oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activatio
         {"graphs", graphs->taken},
         {"graphs_not_printed", graphs->not_printed},
         {"runtime_growth", outside->runtime_growth},
-        {"non_kv", plan->non_kv},
+        {"non_kv", plan->sizes.non_kv},
     };
-    plan->parts = oos_arena_keep(arena, list, sizeof list);
-    plan->part_count = sizeof list / sizeof *list;
-    return plan->parts ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    plan->sizes.parts = oos_arena_keep(arena, list, sizeof list);
+    plan->sizes.part_count = sizeof list / sizeof *list;
+    return plan->sizes.parts ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }

@@ -160,32 +160,8 @@ typedef struct oos_doubtful {
     bool drafter_unknown;           /* layers draft that are not known here */
 } oos_doubtful;
 
-typedef struct oos_setup
-    oos_setup; /* an engine's own configuration of a start: its folder alone looks inside */
-
-typedef struct oos_plan {
-    const oos_engine_words *engine;
-    const oos_setup *setup; /* the engine's own, as is `detail` */
-    void *detail;
-    const oos_model *model;
-    oos_device_facts device;
-    uint64_t tp, pp, dp;          /* ranks: tensor parallel, stages, replicas */
-    uint64_t length;              /* tokens of the longest request */
-    uint64_t requests;            /* at once, at most */
-    uint64_t step_tokens;         /* of one step of prefill */
-    const char *attention;        /* the backend */
-    const char *attention_reason; /* why not the one before it; NULL: it was first */
-    oos_doubtful doubtful;
-    const char *engine_version; /* "0.19.1" */
-    const char
-        *asked; /* the command in this engine's words where it was given in another's; NULL: as given */
-    const oos_setting *settings; /* what the engine resolved, in the order of reports */
-    const oos_setting *compared; /* what releases of the engine are compared by */
-    const oos_part *parts;
-    const oos_own_setting *own; /* beside the settings */
-    size_t setting_count, compared_count, part_count, own_count;
-    const char *const *resolved; /* what was assumed or downgraded while resolving, in words */
-    size_t resolved_count;
+/* Will it start? */
+typedef struct oos_plan_answer {
     oomsight_verdict verdict;
     double chance;            /* of starting, by the ranges alone: that of the phase with the least */
     double probability;       /* ... as starts of that chance turned out; below 0: nobody can tell */
@@ -194,17 +170,32 @@ typedef struct oos_plan {
     oos_cause cause;
     const char *why; /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
+} oos_plan_answer;
+
+/* What it serves then. */
+typedef struct oos_plan_serving {
+    uint64_t tp, pp, dp;          /* ranks: tensor parallel, stages, replicas */
+    uint64_t length;              /* tokens of the longest request */
+    uint64_t requests;            /* at once, at most */
+    uint64_t step_tokens;         /* of one step of prefill */
+    const char *attention;        /* the backend */
+    const char *attention_reason; /* why not the one before it; NULL: it was first */
+} oos_plan_serving;
+
+/* What it is made of, of the stage that holds most. */
+typedef struct oos_plan_sizes {
     uint64_t stage;                    /* the pipeline stage that holds most */
     oos_weights weights;               /* ... its weights */
     const uint64_t *stage_param_bytes; /* parameters as created, per pipeline stage */
-    oos_kv_layout layout;
-    oos_kv_fill kv;
     oos_amount context, communicators; /* held from the first phase on */
     uint64_t budget_bytes;             /* the engine's share of the device, as it rounds it */
     oos_amount non_kv;                 /* what the engine subtracts from it */
-    oos_moment phases[OOS_PHASE_COUNT];
-    size_t phase_count;
-    oos_refusal refusal; /* sentence NULL: the arguments are taken */
+    const oos_part *parts;
+    size_t part_count;
+} oos_plan_sizes;
+
+/* What would help. */
+typedef struct oos_plan_help {
     const oos_fix *fixes;
     size_t fix_count, answer_count; /* the answers are the first of the fixes, what to paste first of them */
     const oos_needs *needs;         /* NULL: flags can do it, or nobody knows */
@@ -214,6 +205,39 @@ typedef struct oos_plan {
     size_t fork_count;
     const oos_need_gpu *choices; /* for every GPU: those on which it likely starts, the least memory first */
     size_t choice_count;
+} oos_plan_help;
+
+/* What an engine says of it in its own words. */
+typedef struct oos_plan_told {
+    const oos_setting *settings; /* what the engine resolved, in the order of reports */
+    const oos_setting *compared; /* what releases of the engine are compared by */
+    const oos_own_setting *own;  /* beside the settings */
+    size_t setting_count, compared_count, own_count;
+    const char *const *resolved; /* what was assumed or downgraded while resolving, in words */
+    size_t resolved_count;
+    const char *const *notes;
+    size_t note_count;
+} oos_plan_told;
+
+typedef struct oos_plan {
+    const oos_engine_words *engine;
+    void *detail; /* the engine's own: its folder alone looks inside */
+    const oos_model *model;
+    oos_device_facts device;
+    oos_doubtful doubtful;
+    const char *engine_version; /* "0.19.1" */
+    const char
+        *asked; /* the command in this engine's words where it was given in another's; NULL: as given */
+    oos_plan_answer answer;
+    oos_plan_serving serving;
+    oos_plan_sizes sizes;
+    oos_plan_help help;
+    oos_plan_told told;
+    oos_kv_layout layout;
+    oos_kv_fill kv;
+    oos_moment phases[OOS_PHASE_COUNT];
+    size_t phase_count;
+    oos_refusal refusal;                /* sentence NULL: the arguments are taken */
     const char *const *doubts;          /* why a start that fits is not certain (plan/doubt.h) */
     size_t doubt_count, lasting_doubts; /* the second: of them, those that no change of a value takes away */
     size_t release_doubts;              /* ... and of those, the ones that another release takes away */
@@ -222,8 +246,6 @@ typedef struct oos_plan {
     bool host_short;            /* ... the host has too little memory for what is offloaded */
     const char *const *assumed; /* what the command did not say: the machine's GPU, the release */
     size_t assumed_count;
-    const char *const *notes;
-    size_t note_count;
 } oos_plan;
 
 /* How often starts with such an answer started: docs/evidence/accuracy.md, by tools/reliability.py. */
@@ -237,14 +259,15 @@ typedef struct oos_plan {
 /* Starts, or likely starts. */
 static inline bool oos_plan_likely(const oos_plan *plan)
 {
-    return plan->probability >= 0.5;
+    return plan->answer.probability >= 0.5;
 }
 
 /* Every phase fits, if only with a doubt that no flag takes away. */
 static inline bool oos_plan_needs_nothing(const oos_plan *plan)
 {
-    return plan->verdict == OOMSIGHT_VERDICT_FITS ||
-           (plan->verdict == OOMSIGHT_VERDICT_TIGHT && plan->phase == OOS_PHASE_COUNT && !plan->host_short);
+    return plan->answer.verdict == OOMSIGHT_VERDICT_FITS ||
+           (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && plan->answer.phase == OOS_PHASE_COUNT &&
+            !plan->host_short);
 }
 
 /* It starts, or likely starts. */

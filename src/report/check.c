@@ -21,18 +21,18 @@ oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, 
 {
     oos_checked_plan *made = OOS_NEW(arena, oos_checked_plan);
     if (!made) return NULL;
-    *made = (oos_checked_plan){.verdict = plan->verdict,
+    *made = (oos_checked_plan){.verdict = plan->answer.verdict,
                                .likely = oos_plan_likely(plan),
                                .word = oos_report_answer_word(plan),
-                               .phase = plan->phase,
-                               .cause = plan->cause,
-                               .why = kept(arena, plan->why),
-                               .tried_bytes = plan->tried_bytes,
+                               .phase = plan->answer.phase,
+                               .cause = plan->answer.cause,
+                               .why = kept(arena, plan->answer.why),
+                               .tried_bytes = plan->answer.tried_bytes,
                                .device = kept(arena, plan->device.name),
                                .engine = plan->engine->title,
                                .engine_version = kept(arena, plan->engine_version),
                                .total_bytes = plan->device.total_bytes,
-                               .ranks = plan->tp * plan->pp,
+                               .ranks = plan->serving.tp * plan->serving.pp,
                                .best_flags = kept(arena, best_flags),
                                .best_command = kept(arena, best_command)};
     for (size_t i = 0; i < plan->phase_count; i++)

@@ -24,7 +24,7 @@ static bool same_row(const oos_need_gpu *a, const oos_need_gpu *b)
 static bool begins_row(const oos_plan *plan, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (same_row(&plan->choices[i], &plan->choices[at])) return false;
+        if (same_row(&plan->help.choices[i], &plan->help.choices[at])) return false;
     return true;
 }
 
@@ -39,14 +39,14 @@ static const char *short_name(const char *name)
 
 static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
 {
-    const oos_need_gpu *row = &plan->choices[first];
+    const oos_need_gpu *row = &plan->help.choices[first];
     uint64_t tokens = row->kv_tokens;
     bool certain = true;
     oos_text names = {0};
     size_t count = 0;
     char size[32], told[40];
-    for (size_t i = first; i < plan->choice_count; i++) {
-        const oos_need_gpu *choice = &plan->choices[i];
+    for (size_t i = first; i < plan->help.choice_count; i++) {
+        const oos_need_gpu *choice = &plan->help.choices[i];
         if (!same_row(row, choice)) continue;
         tokens = oos_min(tokens, choice->kv_tokens);
         certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
@@ -73,10 +73,10 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
     const char *model = oos_report_model_name(plan->model->path, name, sizeof name);
     size_t rows = 0, more = 0;
     snprintf(line, sizeof line, "%s with %s %s: %zu of the known GPUs are enough", model, plan->engine->title,
-             plan->engine_version, plan->choice_count);
+             plan->engine_version, plan->help.choice_count);
     oos_style_paragraph(&style, 0, line);
-    if (plan->choice_count == 0) {
-        if (plan->why) oos_style_paragraph(&style, 2, plan->why);
+    if (plan->help.choice_count == 0) {
+        if (plan->answer.why) oos_style_paragraph(&style, 2, plan->answer.why);
         return;
     }
     oos_text_put(text, "  ");
@@ -85,7 +85,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
     oos_style_cell(&style, -10, "KV tokens");
     oos_text_put(text, "  ");
     oos_style_put(&style, "the least memory first\n");
-    for (size_t i = 0; i < plan->choice_count; i++) {
+    for (size_t i = 0; i < plan->help.choice_count; i++) {
         if (!begins_row(plan, i)) continue;
         if (rows < ROWS_MAX)
             put_row(&style, plan, i);
@@ -110,8 +110,8 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
     oos_json_field_str(w, "model", oos_report_model_name(plan->model->path, name, sizeof name));
     oos_json_key(w, "choices");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->choice_count; i++) {
-        const oos_need_gpu *choice = &plan->choices[i];
+    for (size_t i = 0; i < plan->help.choice_count; i++) {
+        const oos_need_gpu *choice = &plan->help.choices[i];
         oos_json_begin_object(w);
         oos_json_field_str(w, "gpu", choice->gpu);
         oos_json_field_u64(w, "count", choice->count);
@@ -126,7 +126,7 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
-    oos_json_field_str(w, "why", plan->choice_count ? NULL : plan->why);
+    oos_json_field_str(w, "why", plan->help.choice_count ? NULL : plan->answer.why);
     oos_json_key(w, "assumed");
     oos_json_begin_array(w);
     for (size_t i = 0; i < plan->assumed_count; i++) oos_json_put_str(w, plan->assumed[i]);

@@ -133,9 +133,9 @@ static void put_plan_about(oos_text *about, const oos_plan *plan, const char *mo
     oos_json_field_str(&w, "chance", chance);
     oos_json_key(&w, "trade_offs");
     oos_json_begin_array(&w);
-    for (size_t i = 0; i < plan->fix_count; i++) {
+    for (size_t i = 0; i < plan->help.fix_count; i++) {
         oos_text trade = {0};
-        oos_report_trade_off(&trade, plan->fixes[i].gives_up);
+        oos_report_trade_off(&trade, plan->help.fixes[i].gives_up);
         oos_json_put_str(&w, trade.ptr);
         about->failed |= trade.failed;
         oos_text_free(&trade);

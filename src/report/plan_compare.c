@@ -14,19 +14,20 @@ static void cell_verdict(const oos_plan *plan, char *ret_cell, size_t capacity)
 }
 static void cell_phase(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    snprintf(ret_cell, capacity, "%s", plan->phase == OOS_PHASE_COUNT ? "-" : oos_phase_word(plan->phase));
+    snprintf(ret_cell, capacity, "%s",
+             plan->answer.phase == OOS_PHASE_COUNT ? "-" : oos_phase_word(plan->answer.phase));
 }
 static void cell_seqs(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->requests);
+    oos_style_count(ret_cell, capacity, plan->serving.requests);
 }
 static void cell_batched(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->step_tokens);
+    oos_style_count(ret_cell, capacity, plan->serving.step_tokens);
 }
 static void cell_weights(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->weights.loaded_bytes));
+    oos_format(ret_cell, capacity, "%.2f", oos_gib(plan->sizes.weights.loaded_bytes));
 }
 static void cell_available(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
@@ -57,7 +58,7 @@ static void cell_concurrency(const oos_plan *plan, char *ret_cell, size_t capaci
 }
 static void cell_length(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
-    oos_style_count(ret_cell, capacity, plan->length);
+    oos_style_count(ret_cell, capacity, plan->serving.length);
 }
 static void cell_left(const oos_plan *plan, char *ret_cell, size_t capacity)
 {
@@ -100,14 +101,14 @@ enum {
 
 static size_t row_count(const oos_plan *plan, bool several)
 {
-    return several ? ENGINE_ROWS : FIRST_ROWS + plan->compared_count + LAST_ROWS;
+    return several ? ENGINE_ROWS : FIRST_ROWS + plan->told.compared_count + LAST_ROWS;
 }
 
 static const compare_row *fixed_row(const oos_plan *plan, size_t row, bool several)
 {
     if (several) return &engine_rows[row];
     if (row < FIRST_ROWS) return &first_rows[row];
-    size_t const own = FIRST_ROWS + plan->compared_count;
+    size_t const own = FIRST_ROWS + plan->told.compared_count;
     return row < own ? NULL : &last_rows[oos_min(row - own, LAST_ROWS - 1)];
 }
 
@@ -119,7 +120,7 @@ static const char *cell(const oos_plan *plan, size_t row, bool several, char *re
         fixed->write(plan, ret_cell, capacity);
         return fixed->name;
     }
-    const oos_setting *own = &plan->compared[row - FIRST_ROWS];
+    const oos_setting *own = &plan->told.compared[row - FIRST_ROWS];
     switch (own->kind) {
     case OOS_SETTING_TEXT: snprintf(ret_cell, capacity, "%s", own->text); break;
     case OOS_SETTING_REAL: oos_format(ret_cell, capacity, "%g", own->real); break;
@@ -161,12 +162,13 @@ static void put_winner(oos_text *text, const oos_style *style, const oos_plan *c
 {
     const oos_plan *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (oos_answer_starts(plans[i]->verdict, plans[i]->probability) &&
+        if (oos_answer_starts(plans[i]->answer.verdict, plans[i]->answer.probability) &&
             (!best || plans[i]->kv.tokens > best->kv.tokens))
             best = plans[i];
     for (size_t i = 0; i < count && best; i++) {
         const oos_plan *other = plans[i];
-        if (other == best || !other->kv.tokens || !oos_answer_starts(other->verdict, other->probability))
+        if (other == best || !other->kv.tokens ||
+            !oos_answer_starts(other->answer.verdict, other->answer.probability))
             continue;
         char line[160];
         oos_format(line, sizeof line, "%s %s has room for %.2f times the tokens of %s %s.",
@@ -182,16 +184,17 @@ static void put_winner(oos_text *text, const oos_style *style, const oos_plan *c
 static void put_words(oos_text *text, const oos_style *style, const oos_plan *plan, bool named)
 {
     const char *title = named ? plan->engine->title : "", *gap = named ? " " : "";
-    if (plan->why) {
+    if (plan->answer.why) {
         oos_text_printf(text, "\n%s%s%s: ", title, gap, plan->engine_version);
-        oos_style_paragraph(style, 0, plan->why);
+        oos_style_paragraph(style, 0, plan->answer.why);
     }
     if (plan->asked) {
         oos_text_printf(text, "\n%s%s%s: ", title, gap, plan->engine_version);
         oos_style_put(style, "the command in its words\n");
         oos_text_printf(text, "  %s\n", plan->asked);
-        for (size_t i = 0; i < plan->note_count; i++)
-            if (strstr(plan->notes[i], "carried over")) oos_style_paragraph(style, 2, plan->notes[i]);
+        for (size_t i = 0; i < plan->told.note_count; i++)
+            if (strstr(plan->told.notes[i], "carried over"))
+                oos_style_paragraph(style, 2, plan->told.notes[i]);
     }
 }
 

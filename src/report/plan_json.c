@@ -29,16 +29,16 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_key(w, "setup");
     oos_json_begin_object(w);
-    for (size_t i = 0; i < plan->setting_count; i++) put_setting(w, &plan->settings[i]);
-    if (plan->own_count) {
+    for (size_t i = 0; i < plan->told.setting_count; i++) put_setting(w, &plan->told.settings[i]);
+    if (plan->told.own_count) {
         oos_json_key(w, "own");
         oos_json_begin_object(w);
-        for (size_t i = 0; i < plan->own_count; i++) {
-            double const value = plan->own[i].value;
+        for (size_t i = 0; i < plan->told.own_count; i++) {
+            double const value = plan->told.own[i].value;
             if (value >= 0 && value == (double)oos_u64_from(value))
-                oos_json_field_u64(w, plan->own[i].name, oos_u64_from(value));
+                oos_json_field_u64(w, plan->told.own[i].name, oos_u64_from(value));
             else
-                oos_json_field_f64(w, plan->own[i].name, value);
+                oos_json_field_f64(w, plan->told.own[i].name, value);
         }
         oos_json_end_object(w);
     }
@@ -47,12 +47,12 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
 
 static void put_weights(oos_json_writer *w, const oos_plan *plan)
 {
-    const oos_weights *weights = &plan->weights;
+    const oos_weights *weights = &plan->sizes.weights;
     oos_json_key(w, "weights");
     oos_json_begin_object(w);
     oos_json_key(w, "param_bytes");
     oos_json_begin_array(w);
-    for (uint64_t i = 0; i < plan->pp; i++) oos_json_put_u64(w, plan->stage_param_bytes[i]);
+    for (uint64_t i = 0; i < plan->serving.pp; i++) oos_json_put_u64(w, plan->sizes.stage_param_bytes[i]);
     oos_json_end_array(w);
     oos_json_field_u64(w, "draft_param_bytes", weights->draft_param_bytes);
     oos_json_field_u64(w, "buffer_bytes", weights->buffer_bytes);
@@ -71,14 +71,14 @@ static void put_weights(oos_json_writer *w, const oos_plan *plan)
 /* What is left for the cache, negative as the engine prints it when it is less than nothing, and its range. */
 static void put_available(oos_json_writer *w, const oos_plan *plan)
 {
-    bool const given = plan->non_kv.bytes == 0;
-    int64_t const budget = (int64_t)plan->budget_bytes, kv = (int64_t)plan->kv.available_bytes;
+    bool const given = plan->sizes.non_kv.bytes == 0;
+    int64_t const budget = (int64_t)plan->sizes.budget_bytes, kv = (int64_t)plan->kv.available_bytes;
     oos_json_key(w, "available_bytes");
-    oos_json_put_i64(w, given || kv > 0 ? kv : budget - (int64_t)plan->non_kv.bytes);
+    oos_json_put_i64(w, given || kv > 0 ? kv : budget - (int64_t)plan->sizes.non_kv.bytes);
     oos_json_key(w, "available_low_bytes");
-    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->non_kv.high);
+    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->sizes.non_kv.high);
     oos_json_key(w, "available_high_bytes");
-    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->non_kv.low);
+    oos_json_put_i64(w, given ? kv : budget - (int64_t)plan->sizes.non_kv.low);
 }
 
 static void put_kv(oos_json_writer *w, const oos_plan *plan)
@@ -120,8 +120,8 @@ static void put_parts(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_key(w, "parts");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->part_count; i++)
-        oos_report_amount_json(w, plan->parts[i].name, &plan->parts[i].amount);
+    for (size_t i = 0; i < plan->sizes.part_count; i++)
+        oos_report_amount_json(w, plan->sizes.parts[i].name, &plan->sizes.parts[i].amount);
     oos_json_end_array(w);
 }
 
@@ -166,9 +166,9 @@ static void put_forks(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_key(w, "forks");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->fork_count; i++) {
-        put_way(w, &plan->forks[i], true);
-        put_way(w, &plan->forks[i], false);
+    for (size_t i = 0; i < plan->help.fork_count; i++) {
+        put_way(w, &plan->help.forks[i], true);
+        put_way(w, &plan->help.forks[i], false);
     }
     oos_json_end_array(w);
 }
@@ -215,7 +215,7 @@ static void put_answers(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_key(w, "answers");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->answer_count; i++) put_answer(w, &plan->fixes[i]);
+    for (size_t i = 0; i < plan->help.answer_count; i++) put_answer(w, &plan->help.fixes[i]);
     oos_json_end_array(w);
 }
 
@@ -241,7 +241,7 @@ static void put_checkpoints(oos_json_writer *w, const oos_needs *needs)
 
 static void put_needs(oos_json_writer *w, const oos_plan *plan)
 {
-    const oos_needs *needs = plan->needs;
+    const oos_needs *needs = plan->help.needs;
     char words[160];
     if (!needs) {
         oos_json_field_str(w, "needs", NULL);
@@ -291,18 +291,19 @@ void oos_report_fixes_json(oos_json_writer *w, const oos_fix *fixes, size_t coun
 
 static void put_offers(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_report_fixes_json(w, plan->fixes, plan->fix_count);
+    oos_report_fixes_json(w, plan->help.fixes, plan->help.fix_count);
     put_answers(w, plan);
     put_needs(w, plan);
     oos_json_key(w, "inert");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->inert_count; i++) {
+    for (size_t i = 0; i < plan->help.inert_count; i++) {
         oos_json_begin_object(w);
-        oos_json_field_str(w, "flag", plan->inert[i].flag);
-        oos_json_field_str(w, "why", plan->inert[i].why);
-        oos_json_field_str(
-            w, "needed_by",
-            plan->inert[i].needed_by == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->inert[i].needed_by));
+        oos_json_field_str(w, "flag", plan->help.inert[i].flag);
+        oos_json_field_str(w, "why", plan->help.inert[i].why);
+        oos_json_field_str(w, "needed_by",
+                           plan->help.inert[i].needed_by == OOS_PHASE_COUNT
+                               ? NULL
+                               : oos_phase_word(plan->help.inert[i].needed_by));
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
@@ -318,21 +319,23 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
     put_device(w, &plan->device);
-    oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->verdict));
-    bool const known = plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    oos_json_field_str(w, "verdict", oos_report_verdict_word(plan->answer.verdict));
+    bool const known = plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
     oos_json_field_str(w, "likely", !known ? NULL : oos_plan_likely(plan) ? "starts" : "fails");
-    oos_report_probability_json(w, "probability", plan->probability);
-    oos_json_field_str(w, "phase", plan->phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->phase));
-    if (plan->phase != OOS_PHASE_COUNT) oos_json_field_f64(w, "phase_probability", plan->phase_probability);
-    oos_json_field_str(w, "cause", oos_cause_word(plan->cause));
-    oos_json_field_str(w, "why", plan->why);
+    oos_report_probability_json(w, "probability", plan->answer.probability);
+    oos_json_field_str(w, "phase",
+                       plan->answer.phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(plan->answer.phase));
+    if (plan->answer.phase != OOS_PHASE_COUNT)
+        oos_json_field_f64(w, "phase_probability", plan->answer.phase_probability);
+    oos_json_field_str(w, "cause", oos_cause_word(plan->answer.cause));
+    oos_json_field_str(w, "why", plan->answer.why);
     put_words(w, "doubts", plan->doubts, plan->doubt_count);
-    oos_json_field_known(w, "tried_bytes", plan->tried_bytes);
-    oos_json_field_u64(w, "weights_bytes", plan->weights.loaded_bytes);
-    oos_json_field_u64(w, "budget_bytes", plan->budget_bytes);
+    oos_json_field_known(w, "tried_bytes", plan->answer.tried_bytes);
+    oos_json_field_u64(w, "weights_bytes", plan->sizes.weights.loaded_bytes);
+    oos_json_field_u64(w, "budget_bytes", plan->sizes.budget_bytes);
     put_kv(w, plan);
-    oos_json_field_str(w, "attention_backend", plan->attention);
-    oos_json_field_str(w, "attention_backend_reason", plan->attention_reason);
+    oos_json_field_str(w, "attention_backend", plan->serving.attention);
+    oos_json_field_str(w, "attention_backend_reason", plan->serving.attention_reason);
     put_weights(w, plan);
     put_setup(w, plan);
     put_parts(w, plan);
@@ -342,7 +345,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_words(w, "assumed", plan->assumed, plan->assumed_count);
     oos_json_key(w, "notes");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->note_count; i++) oos_json_put_str(w, plan->notes[i]);
+    for (size_t i = 0; i < plan->told.note_count; i++) oos_json_put_str(w, plan->told.notes[i]);
     oos_json_end_array(w);
     oos_json_end_object(w);
 }

@@ -15,12 +15,13 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     oos_text_put(text, *reason ? " (" : "");
     oos_style_put(style, "%s", reason);
     oos_text_put(text, *reason ? ")" : "");
-    if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " `%s`", oos_phase_word(plan->phase));
+    if (plan->answer.phase != OOS_PHASE_COUNT)
+        oos_text_printf(text, " `%s`", oos_phase_word(plan->answer.phase));
     oos_style_put(style, ": `%s` on %s (%.2f GiB), %s %s\n\n",
                   oos_report_model_name(plan->model->path, name, sizeof name),
                   plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
-    if (plan->why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->why);
+    if (plan->answer.why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->answer.why);
     for (size_t i = 0; i < plan->doubt_count; i++)
         oos_style_put(style, "Not certain: %s\n\n", plan->doubts[i]);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");
@@ -32,22 +33,22 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_style_put(style, "%s", !moment->ok ? "**no**" : moment->tight ? "tight" : "ok");
         oos_text_put(text, " |\n");
     }
-    if (plan->fix_count) {
+    if (plan->help.fix_count) {
         oos_style_put(style, "\n| change | KV tokens | keeps | trade-off |\n");
         oos_text_put(text, "|---|---:|---|---|\n");
     }
-    for (size_t i = 0; i < plan->fix_count; i++) {
-        oos_style_count(tokens, sizeof tokens, plan->fixes[i].kv_tokens);
+    for (size_t i = 0; i < plan->help.fix_count; i++) {
+        oos_style_count(tokens, sizeof tokens, plan->help.fixes[i].kv_tokens);
         oos_text_put(text, "| `");
-        oos_report_change(text, &plan->fixes[i]);
+        oos_report_change(text, &plan->help.fixes[i]);
         oos_text_printf(text, "` | %s | ", tokens);
-        oos_style_put(style, "%s", plan->fixes[i].keeps);
+        oos_style_put(style, "%s", plan->help.fixes[i].keeps);
         oos_text_put(text, " | ");
-        oos_report_trade_off_put(style, plan->fixes[i].gives_up);
+        oos_report_trade_off_put(style, plan->help.fixes[i].gives_up);
         oos_text_put(text, " |\n");
     }
     const oos_need_checkpoint *need =
-        plan->needs && plan->needs->checkpoint_count ? plan->needs->checkpoints : NULL;
+        plan->help.needs && plan->help.needs->checkpoint_count ? plan->help.needs->checkpoints : NULL;
     if (need) {
         char line[320];
         oos_style_put(style, need->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN
@@ -57,15 +58,17 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_style_put(style, "%s\n", oos_report_named(need, line, sizeof line));
         oos_text_printf(text, "\n      %s\n", need->fix.command);
     }
-    if (plan->inert_count) oos_style_put(style, "\nNo effect in %s:", oos_phase_word(plan->phase));
-    for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(text, " `%s`", plan->inert[i].flag);
-    if (plan->inert_count) oos_text_put(text, "\n");
+    if (plan->help.inert_count)
+        oos_style_put(style, "\nNo effect in %s:", oos_phase_word(plan->answer.phase));
+    for (size_t i = 0; i < plan->help.inert_count; i++)
+        oos_text_printf(text, " `%s`", plan->help.inert[i].flag);
+    if (plan->help.inert_count) oos_text_put(text, "\n");
     for (size_t i = 0; i < plan->assumed_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");
         oos_style_put(style, "Assumed: %s\n", plan->assumed[i]);
     }
-    for (size_t i = 0; i < plan->note_count; i++) {
+    for (size_t i = 0; i < plan->told.note_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");
-        oos_style_put(style, "%s\n", plan->notes[i]);
+        oos_style_put(style, "%s\n", plan->told.notes[i]);
     }
 }

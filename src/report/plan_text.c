@@ -14,14 +14,15 @@ enum { RANK_OTHER = 1, RANK_NOTE, RANK_FORK, RANK_MESSAGE, RANK_SECOND, RANK_NEE
 
 static oos_ink heading_ink(const oos_plan *plan)
 {
-    switch (plan->verdict) {
+    switch (plan->answer.verdict) {
     case OOMSIGHT_VERDICT_FITS: return OOS_INK_GOOD;
     case OOMSIGHT_VERDICT_FAILS:
     case OOMSIGHT_VERDICT_REFUSED: return OOS_INK_BAD;
     case OOMSIGHT_VERDICT_TIGHT:
     case OOMSIGHT_VERDICT_UNKNOWN: break;
     }
-    return plan->verdict == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(plan) ? OOS_INK_WARN : OOS_INK_BAD;
+    return plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(plan) ? OOS_INK_WARN
+                                                                                     : OOS_INK_BAD;
 }
 
 /* ---- will it start ---- */
@@ -29,13 +30,13 @@ static oos_ink heading_ink(const oos_plan *plan)
 /* The headline in one line; where it is wider than the screen, its phase stands on the next. */
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
-    bool const placed = plan->phase != OOS_PHASE_COUNT;
+    bool const placed = plan->answer.phase != OOS_PHASE_COUNT;
     char reason[512], phase[64] = "";
     oos_report_reason(plan, reason, sizeof reason);
     oos_text line = {0};
     oos_style const inside = {.text = &line, .chinese = style->chinese};
     oos_style_put(&inside, "%s", reason);
-    if (placed) snprintf(phase, sizeof phase, "  [%s]", oos_phase_word(plan->phase));
+    if (placed) snprintf(phase, sizeof phase, "  [%s]", oos_phase_word(plan->answer.phase));
     const char *heading = oos_report_answer_heading(plan);
     oos_style_ink(style, heading_ink(plan), "%s", heading);
     char chance[32];
@@ -57,8 +58,8 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
 static void put_setup(const oos_style *style, const oos_plan *plan)
 {
     char line[512], name[160], count[32] = "";
-    if (plan->tp * plan->pp > 1)
-        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(plan->tp * plan->pp));
+    if (plan->serving.tp * plan->serving.pp > 1)
+        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(plan->serving.tp * plan->serving.pp));
     oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), %s %s",
                oos_report_model_name(plan->model->path, name, sizeof name), count,
                plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
@@ -86,7 +87,7 @@ static void put_grouped(const oos_style *style, unsigned indent, const char *bef
 /* Why what fits is not certain, or why no flag helps what fails. */
 static void put_doubts(const oos_style *style, const oos_plan *plan)
 {
-    bool const starts = plan->verdict == OOMSIGHT_VERDICT_TIGHT;
+    bool const starts = plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT;
     for (size_t i = 0; i < plan->doubt_count; i++)
         put_grouped(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
 }
@@ -103,7 +104,7 @@ static bool is_doubt(const oos_plan *plan, const char *note)
 static const oos_moment *shown_phase(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+        if (plan->phases[i].phase == plan->answer.phase) return &plan->phases[i];
     return plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
 }
 
@@ -115,13 +116,13 @@ static void put_message(const oos_style *style, const oos_plan *plan, bool whole
     oos_text line = {0};
     if (plan->refusal.sentence) {
         oos_text_printf(&line, OOS_EXPECTED_ERROR "%s", plan->refusal.sentence);
-    } else if (plan->tried_bytes.known && plan->verdict == OOMSIGHT_VERDICT_FAILS) {
-        oos_size_print(plan->tried_bytes.value, tried, sizeof tried);
+    } else if (plan->answer.tried_bytes.known && plan->answer.verdict == OOMSIGHT_VERDICT_FAILS) {
+        oos_size_print(plan->answer.tried_bytes.value, tried, sizeof tried);
         oos_text_printf(
             &line, OOS_EXPECTED_ERROR "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.",
             tried);
-    } else if (plan->verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
-               moment->message != plan->why) {
+    } else if (plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
+               moment->message != plan->answer.why) {
         const char *end = strstr(moment->message, ". ");
         int const len = !whole && end ? (int)(end - moment->message) + 1 : (int)strlen(moment->message);
         oos_text_printf(&line, OOS_EXPECTED_ERROR "%.*s", len, moment->message);
@@ -154,13 +155,13 @@ static void put_figure(const oos_style *style, const char *label, const char *fo
 static void put_cache(const oos_style *style, const oos_plan *plan)
 {
     char tokens[40], length[40];
-    bool const given = plan->layout.blocks_given || plan->non_kv.bytes == 0;
+    bool const given = plan->layout.blocks_given || plan->sizes.non_kv.bytes == 0;
     uint64_t const cache = plan->layout.blocks_given ? oos_mul(plan->kv.blocks, plan->layout.block_bytes)
                                                      : plan->kv.available_bytes,
-                   low = oos_sub(plan->budget_bytes, plan->non_kv.high),
-                   high = oos_sub(plan->budget_bytes, plan->non_kv.low);
+                   low = oos_sub(plan->sizes.budget_bytes, plan->sizes.non_kv.high),
+                   high = oos_sub(plan->sizes.budget_bytes, plan->sizes.non_kv.low);
     oos_style_count(tokens, sizeof tokens, plan->kv.tokens);
-    oos_style_count(length, sizeof length, plan->length);
+    oos_style_count(length, sizeof length, plan->serving.length);
     if (!given && low <= cache && cache <= high && high - low >= OOS_MIB * 5)
         put_figure(style, "KV cache", "%.2f GiB (%.2f to %.2f), %s tokens", oos_gib(cache), oos_gib(low),
                    oos_gib(high), tokens);
@@ -172,25 +173,25 @@ static void put_cache(const oos_style *style, const oos_plan *plan)
 
 static void put_figures(const oos_style *style, const oos_plan *plan)
 {
-    if (plan->kv.tokens == 0 || plan->verdict == OOMSIGHT_VERDICT_FAILS ||
-        plan->verdict == OOMSIGHT_VERDICT_REFUSED)
+    if (plan->kv.tokens == 0 || plan->answer.verdict == OOMSIGHT_VERDICT_FAILS ||
+        plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
     oos_text_put(style->text, "\n");
-    if (plan->weights.loaded_bytes)
-        put_figure(style, "Weights", "%.2f GiB per GPU", oos_gib(plan->weights.loaded_bytes));
+    if (plan->sizes.weights.loaded_bytes)
+        put_figure(style, "Weights", "%.2f GiB per GPU", oos_gib(plan->sizes.weights.loaded_bytes));
     put_cache(style, plan);
     const oos_moment *peak = plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
     if (peak && peak->phase > OOS_PHASE_KV_SIZING && peak->limit_bytes)
         put_figure(style, "Peak memory", "%.2f GiB (%.2f to %.2f) of %.2f GiB", oos_gib(peak->peak_bytes),
                    oos_gib(peak->peak_low), oos_gib(peak->peak_high), oos_gib(peak->limit_bytes));
-    if (plan->attention) put_figure(style, "Attention backend", "%s", plan->attention);
+    if (plan->serving.attention) put_figure(style, "Attention backend", "%s", plan->serving.attention);
 }
 
 /* What depends on more than flags, where it makes a difference. */
 static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
-    for (size_t i = 0; i < plan->fork_count; i++) {
-        const oos_fork *fork = &plan->forks[i];
+    for (size_t i = 0; i < plan->help.fork_count; i++) {
+        const oos_fork *fork = &plan->help.forks[i];
         uint64_t const apart = oos_far(fork->kv_bytes, fork->other_kv_bytes);
         bool const far = apart > plan->device.total_bytes / 100;
         if (fork->verdict == fork->other_verdict && !far && (!all || apart == 0)) continue;
@@ -202,14 +203,14 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
                    "choose, %s.",
                    fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes),
                    other, fork->closed_by);
-        if (style->text->len == 0 && !plan->why && !plan->doubt_count) oos_text_put(style->text, "\n");
+        if (style->text->len == 0 && !plan->answer.why && !plan->doubt_count) oos_text_put(style->text, "\n");
         oos_style_paragraph(style, 2, line);
     }
 }
 
 static void put_phase(const oos_style *style, const oos_plan *plan, const oos_moment *moment)
 {
-    bool const decides = moment->phase == plan->phase;
+    bool const decides = moment->phase == plan->answer.phase;
     oos_ink const ink = !moment->ok ? OOS_INK_BAD : moment->tight ? OOS_INK_WARN : OOS_INK_GOOD;
     oos_report_moment_bar(style, moment, ink);
     if (decides && !moment->ok && !moment->tight)
@@ -233,7 +234,7 @@ static void put_rows(const oos_style *style, const oos_moment *moment, bool expl
 static size_t reached(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase && !plan->phases[i].ok && !plan->phases[i].tight)
+        if (plan->phases[i].phase == plan->answer.phase && !plan->phases[i].ok && !plan->phases[i].tight)
             return i + 1;
     return plan->phase_count;
 }
@@ -342,11 +343,11 @@ static void put_cost(const oos_style *style, unsigned indent, const char *before
 /* A value of the first answer that the engine can also choose by itself. */
 static void put_auto(const oos_style *style, const oos_plan *plan)
 {
-    for (size_t i = plan->answer_count; i < plan->fix_count; i++) {
-        const oos_fix *fix = &plan->fixes[i];
+    for (size_t i = plan->help.answer_count; i < plan->help.fix_count; i++) {
+        const oos_fix *fix = &plan->help.fixes[i];
         if (fix->change_count != 2 || strcmp(fix->change[1], "auto") != 0) continue;
-        for (size_t k = 0; k + 1 < plan->fixes[0].change_count; k++) {
-            if (strcmp(plan->fixes[0].change[k], fix->change[0]) != 0) continue;
+        for (size_t k = 0; k + 1 < plan->help.fixes[0].change_count; k++) {
+            if (strcmp(plan->help.fixes[0].change[k], fix->change[0]) != 0) continue;
             char line[160];
             snprintf(line, sizeof line, "Or %s auto: the engine chooses the longest context that fits.",
                      fix->change[0]);
@@ -386,10 +387,11 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
 /* The other fixes, one by one. */
 static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
 {
-    if (plan->fix_count > plan->answer_count)
+    if (plan->help.fix_count > plan->help.answer_count)
         oos_style_ink(style, OOS_INK_BOLD, "\nOther options (each verified with a new plan)\n");
-    for (size_t i = plan->answer_count; i < plan->fix_count && i < plan->answer_count + most; i++) {
-        const oos_fix *fix = &plan->fixes[i];
+    for (size_t i = plan->help.answer_count; i < plan->help.fix_count && i < plan->help.answer_count + most;
+         i++) {
+        const oos_fix *fix = &plan->help.fixes[i];
         char tokens[40], line[80];
         oos_style_count(tokens, sizeof tokens, fix->kv_tokens);
         if (fix->change_count && !fix->without) {
@@ -417,7 +419,7 @@ static void put_checkpoint(const oos_style *style, const oos_need_checkpoint *ne
 
 static void put_needs(const oos_style *style, const oos_plan *plan)
 {
-    const oos_needs *needs = plan->needs;
+    const oos_needs *needs = plan->help.needs;
     if (!needs) return;
     bool const untold =
         (needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN) ||
@@ -425,10 +427,10 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     oos_text_put(style->text, "\n");
     oos_style_ink(style, OOS_INK_BOLD,
                   untold ? "No flag is enough. The weights fit on (whether it starts is unknown)\n"
-                  : plan->answer_count && needs->checkpoint_count ? "It also fits on\n"
-                  : plan->answer_count                            ? "Without this trade-off it fits on\n"
-                  : plan->fix_count                               ? "It fits on\n"
-                                                                  : "No flag is enough. It fits on\n");
+                  : plan->help.answer_count && needs->checkpoint_count ? "It also fits on\n"
+                  : plan->help.answer_count                            ? "Without this trade-off it fits on\n"
+                  : plan->help.fix_count                               ? "It fits on\n"
+                                                                       : "No flag is enough. It fits on\n");
     if (needs->checkpoint_count) {
         put_checkpoint(style, &needs->checkpoints[0]);
     } else if (needs->checkpoint_bytes) {
@@ -458,14 +460,14 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
 /* Flags that do nothing for this phase and are in the command for another one; each phase once. */
 static void put_later(const oos_style *style, const oos_plan *plan, size_t first)
 {
-    oos_phase const phase = plan->inert[first].needed_by;
+    oos_phase const phase = plan->help.inert[first].needed_by;
     oos_text line = {0};
     for (size_t i = 0; i < first; i++)
-        if (plan->inert[i].needed_by == phase) return;
+        if (plan->help.inert[i].needed_by == phase) return;
     if (phase == OOS_PHASE_COUNT) return;
     oos_text_printf(&line, "In the command for %s, which comes later:", oos_phase_word(phase));
-    for (size_t i = first; i < plan->inert_count; i++)
-        if (plan->inert[i].needed_by == phase) oos_text_printf(&line, " %s", plan->inert[i].flag);
+    for (size_t i = first; i < plan->help.inert_count; i++)
+        if (plan->help.inert[i].needed_by == phase) oos_text_printf(&line, " %s", plan->help.inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
 }
@@ -473,33 +475,35 @@ static void put_later(const oos_style *style, const oos_plan *plan, size_t first
 static void put_inert(const oos_style *style, const oos_plan *plan)
 {
     oos_text line = {0};
-    if (!plan->inert_count) return;
+    if (!plan->help.inert_count) return;
     oos_text_put(style->text, "\n");
     oos_text_put(&line, "No effect on this failure:");
-    for (size_t i = 0; i < plan->inert_count; i++) oos_text_printf(&line, " %s", plan->inert[i].flag);
+    for (size_t i = 0; i < plan->help.inert_count; i++)
+        oos_text_printf(&line, " %s", plan->help.inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
-    for (size_t i = 0; i < plan->inert_count; i++) put_later(style, plan, i);
+    for (size_t i = 0; i < plan->help.inert_count; i++) put_later(style, plan, i);
 }
 
 static void put_advice(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
 {
-    for (size_t i = 0; i < plan->answer_count && i < 3; i++) {
+    for (size_t i = 0; i < plan->help.answer_count && i < 3; i++) {
         oos_style const part = oos_screen_part(screen, style, i == 0 ? 0 : i == 1 ? RANK_OTHER : RANK_SECOND);
-        put_title(&part, &plan->fixes[i], i == 0);
-        put_command(&part, &plan->fixes[i]);
+        put_title(&part, &plan->help.fixes[i], i == 0);
+        put_command(&part, &plan->help.fixes[i]);
         if (i) continue;
-        put_cost(&part, 2, "", &plan->fixes[0]);
+        put_cost(&part, 2, "", &plan->help.fixes[0]);
         put_auto(&part, plan);
         oos_style const tried = oos_screen_part(screen, style, RANK_OTHER);
-        put_not_enough(&tried, plan, &plan->fixes[0]);
+        put_not_enough(&tried, plan, &plan->help.fixes[0]);
     }
     oos_style const fixes = oos_screen_part(screen, style, RANK_OTHER);
-    if (verbose || !plan->answer_count) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
-    oos_style const needs = oos_screen_part(screen, style, plan->answer_count ? RANK_NEEDS : 0);
+    if (verbose || !plan->help.answer_count) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
+    oos_style const needs = oos_screen_part(screen, style, plan->help.answer_count ? RANK_NEEDS : 0);
     put_needs(&needs, plan);
-    if (plan->fix_count == 0 && !plan->needs && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN &&
-        plan->phase != OOS_PHASE_COUNT && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence) {
+    if (plan->help.fix_count == 0 && !plan->help.needs && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN &&
+        plan->answer.phase != OOS_PHASE_COUNT && plan->answer.phase != OOS_PHASE_ENV &&
+        !plan->refusal.sentence) {
         oos_text_put(needs.text, "\n");
         oos_style_paragraph(&needs, 2,
                             "No flag helps: use a smaller or quantized model, more GPUs, or a larger GPU.");
@@ -519,36 +523,37 @@ static bool is_idle(const char *note)
 static void put_notes(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < plan->note_count; i++) {
-        if ((!verbose && is_idle(plan->notes[i])) || is_doubt(plan, plan->notes[i])) continue;
+    for (size_t i = 0; i < plan->told.note_count; i++) {
+        if ((!verbose && is_idle(plan->told.notes[i])) || is_doubt(plan, plan->told.notes[i])) continue;
         oos_style const part = oos_screen_part(screen, style, shown ? RANK_NOTES : RANK_NOTE);
         if (!shown++) oos_text_put(part.text, "\n");
-        put_grouped(&part, 2, "Note: ", plan->notes[i]);
+        put_grouped(&part, 2, "Note: ", plan->told.notes[i]);
     }
 }
 
 void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {
     oos_style const style = oos_style_of(text, params);
-    bool const verbose = params->verbose || params->explain, fails = plan->verdict != OOMSIGHT_VERDICT_FITS;
+    bool const verbose = params->verbose || params->explain,
+               fails = plan->answer.verdict != OOMSIGHT_VERDICT_FITS;
     oos_screen screen = {.count = 0};
     oos_style part = oos_screen_part(&screen, &style, 0);
     put_headline(&part, plan);
     put_setup(&part, plan);
     put_figures(&part, plan);
-    bool const tells = plan->why && !is_doubt(plan, plan->why) && !plan->refusal.sentence &&
-                       plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+    bool const tells = plan->answer.why && !is_doubt(plan, plan->answer.why) && !plan->refusal.sentence &&
+                       plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
     oos_text_put(part.text, plan->doubt_count || tells ? "\n" : "");
     put_doubts(&part, plan);
-    if (tells) put_grouped(&part, 2, "", plan->why);
+    if (tells) put_grouped(&part, 2, "", plan->answer.why);
     part = oos_screen_part(&screen, &style, plan->refusal.sentence ? 0 : RANK_MESSAGE);
     put_message(&part, plan, verbose);
     part = oos_screen_part(&screen, &style, RANK_FORK);
     put_forks(&part, plan, verbose);
     part = oos_screen_part(&screen, &style, 0);
-    if (verbose && plan->phase != OOS_PHASE_ENV && !plan->refusal.sentence)
+    if (verbose && plan->answer.phase != OOS_PHASE_ENV && !plan->refusal.sentence)
         put_phases(&part, plan, params->explain != 0);
-    if (fails || plan->answer_count) put_advice(&screen, &style, plan, verbose);
+    if (fails || plan->help.answer_count) put_advice(&screen, &style, plan, verbose);
     put_notes(&screen, &style, plan, verbose);
     oos_screen_put(&screen, &style, verbose, "More with --explain.");
 }

@@ -31,7 +31,7 @@ static const char *const answers[][2] = {{"will start", "WILL START"},
 
 static size_t answer_of(const oos_plan *plan)
 {
-    switch (plan->verdict) {
+    switch (plan->answer.verdict) {
     case OOMSIGHT_VERDICT_FITS: return 0;
     case OOMSIGHT_VERDICT_TIGHT: return oos_plan_likely(plan) ? 1 : 2;
     case OOMSIGHT_VERDICT_FAILS:
@@ -55,29 +55,30 @@ const char *oos_report_answer_heading(const oos_plan *plan)
 void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
 {
     static const char unknown[] = "Cannot determine: ";
-    const char *where = oos_report_where(plan->phase), *why = plan->why ? plan->why : "";
+    const char *where = oos_report_where(plan->answer.phase), *why = plan->answer.why ? plan->answer.why : "";
     size_t const len = strlen(why);
     ret_words[0] = '\0';
-    if (plan->verdict == OOMSIGHT_VERDICT_UNKNOWN && strncmp(why, unknown, sizeof unknown - 1) == 0)
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && strncmp(why, unknown, sizeof unknown - 1) == 0)
         snprintf(ret_words, size, "%.*s", (int)(len - sizeof unknown + 1) - (why[len - 1] == '.'),
                  why + sizeof unknown - 1);
-    if (plan->host_short && plan->verdict == OOMSIGHT_VERDICT_TIGHT && !oos_plan_likely(plan))
+    if (plan->host_short && plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && !oos_plan_likely(plan))
         snprintf(ret_words, size, "not enough host memory");
-    if (*ret_words || plan->phase == OOS_PHASE_COUNT || plan->verdict == OOMSIGHT_VERDICT_FITS) return;
-    if (plan->verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
-        snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->phase));
+    if (*ret_words || plan->answer.phase == OOS_PHASE_COUNT || plan->answer.verdict == OOMSIGHT_VERDICT_FITS)
+        return;
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
+        snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->answer.phase));
         return;
     }
-    bool const refused = plan->verdict == OOMSIGHT_VERDICT_REFUSED;
-    if (plan->refusal.sentence || plan->phase == OOS_PHASE_ARGUMENTS)
+    bool const refused = plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED;
+    if (plan->refusal.sentence || plan->answer.phase == OOS_PHASE_ARGUMENTS)
         snprintf(ret_words, size, "%s rejects this configuration", plan->engine->title);
-    else if (plan->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
+    else if (plan->answer.phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
         snprintf(ret_words, size, "not enough free memory at start");
-    else if (plan->phase == OOS_PHASE_KV_SIZING && plan->cause == OOS_CAUSE_CONTEXT)
+    else if (plan->answer.phase == OOS_PHASE_KV_SIZING && plan->answer.cause == OOS_CAUSE_CONTEXT)
         snprintf(ret_words, size, "not enough KV cache for one request");
-    else if (plan->phase == OOS_PHASE_KV_SIZING && plan->cause == OOS_CAUSE_STATE_SLOTS)
+    else if (plan->answer.phase == OOS_PHASE_KV_SIZING && plan->answer.cause == OOS_CAUSE_STATE_SLOTS)
         snprintf(ret_words, size, "not enough state blocks for max_num_seqs");
-    else if (plan->phase == OOS_PHASE_KV_SIZING && refused)
+    else if (plan->answer.phase == OOS_PHASE_KV_SIZING && refused)
         snprintf(ret_words, size, "no memory left for the KV cache");
     else
         snprintf(ret_words, size, "out of memory %s", where);
@@ -85,10 +86,11 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
 
 bool oos_report_chance(const oos_plan *plan, char *ret_words, size_t size)
 {
-    unsigned const tenths = (unsigned)(10 * (plan->probability > 0 ? plan->probability : 0) + 0.5);
+    unsigned const tenths =
+        (unsigned)(10 * (plan->answer.probability > 0 ? plan->answer.probability : 0) + 0.5);
     ret_words[0] = '\0';
     /* about one in two says nothing */
-    if (plan->verdict != OOMSIGHT_VERDICT_TIGHT || plan->phase == OOS_PHASE_COUNT ||
+    if (plan->answer.verdict != OOMSIGHT_VERDICT_TIGHT || plan->answer.phase == OOS_PHASE_COUNT ||
         (tenths > 3 && tenths < 7))
         return false;
     snprintf(ret_words, size, "(%u %% chance)", 10 * tenths);

@@ -25,16 +25,18 @@ static void ledgers_check(const oos_plan *plan)
 static void plan_check(const oomsight_plan *handle)
 {
     const oos_plan *plan = oos_api_plan(handle);
-    FUZZ_REQUIRE(plan->verdict != OOMSIGHT_VERDICT_FITS || plan->phase == OOS_PHASE_COUNT);
-    FUZZ_REQUIRE(plan->verdict != OOMSIGHT_VERDICT_FAILS || plan->phase < OOS_PHASE_COUNT);
+    FUZZ_REQUIRE(plan->answer.verdict != OOMSIGHT_VERDICT_FITS || plan->answer.phase == OOS_PHASE_COUNT);
+    FUZZ_REQUIRE(plan->answer.verdict != OOMSIGHT_VERDICT_FAILS || plan->answer.phase < OOS_PHASE_COUNT);
     ledgers_check(plan);
-    for (size_t i = 0; i < plan->fix_count; i++) {
-        FUZZ_REQUIRE(plan->fixes[i].change_count > 0 || plan->fixes[i].without || plan->fixes[i].release);
-        FUZZ_REQUIRE(plan->fixes[i].command);
-        FUZZ_REQUIRE(plan->fixes[i].verdict == OOMSIGHT_VERDICT_FITS ||
-                     plan->fixes[i].verdict == OOMSIGHT_VERDICT_TIGHT);
+    for (size_t i = 0; i < plan->help.fix_count; i++) {
+        FUZZ_REQUIRE(plan->help.fixes[i].change_count > 0 || plan->help.fixes[i].without ||
+                     plan->help.fixes[i].release);
+        FUZZ_REQUIRE(plan->help.fixes[i].command);
+        FUZZ_REQUIRE(plan->help.fixes[i].verdict == OOMSIGHT_VERDICT_FITS ||
+                     plan->help.fixes[i].verdict == OOMSIGHT_VERDICT_TIGHT);
     }
-    for (size_t i = 0; i < plan->inert_count; i++) FUZZ_REQUIRE(plan->inert[i].flag && plan->inert[i].why);
+    for (size_t i = 0; i < plan->help.inert_count; i++)
+        FUZZ_REQUIRE(plan->help.inert[i].flag && plan->help.inert[i].why);
 }
 
 static void render(const oomsight_plan *plan, uint8_t how)

@@ -116,11 +116,11 @@ static void no_fix_asks_for_more_than_98_hundredths_of_the_device(void **state)
         snprintf(number, sizeof number, "%u", length);
         start s = PLAN(LLAMA_LONG, "0.19.1", "b200", 400 * OOS_GIB, "--enforce-eager",
                        "--max-num-batched-tokens", "2048", "--max-model-len", number);
-        refused += s.plan->phase == OOS_PHASE_KV_SIZING;
-        for (size_t i = 0; i < s.plan->fix_count; i++)
-            for (size_t k = 0; k + 1 < s.plan->fixes[i].change_count; k++)
-                if (strcmp(s.plan->fixes[i].change[k], "--gpu-memory-utilization") == 0)
-                    assert_true(atof(s.plan->fixes[i].change[k + 1]) <= 0.98);
+        refused += s.plan->answer.phase == OOS_PHASE_KV_SIZING;
+        for (size_t i = 0; i < s.plan->help.fix_count; i++)
+            for (size_t k = 0; k + 1 < s.plan->help.fixes[i].change_count; k++)
+                if (strcmp(s.plan->help.fixes[i].change[k], "--gpu-memory-utilization") == 0)
+                    assert_true(atof(s.plan->help.fixes[i].change[k + 1]) <= 0.98);
         drop(&s);
     }
     assert_true(refused > 10);
@@ -136,11 +136,12 @@ static void a_lora_slot_has_rank_16_unless_told_otherwise(void **state)
     start twice =
         PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--enable-lora", "--max-lora-rank", "32");
     start unsaid = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--enable-lora");
-    assert_int_equal(unsaid.plan->setup->lora_rank, 16);
-    uint64_t const base = none.plan->weights.loaded_bytes, slots = given.plan->weights.loaded_bytes - base;
+    assert_int_equal(vllm_setup(unsaid.plan)->lora_rank, 16);
+    uint64_t const base = none.plan->sizes.weights.loaded_bytes,
+                   slots = given.plan->sizes.weights.loaded_bytes - base;
     assert_true(slots > 0);
-    assert_int_equal(unsaid.plan->weights.loaded_bytes, given.plan->weights.loaded_bytes);
-    assert_int_equal(twice.plan->weights.loaded_bytes - base, 2 * slots);
+    assert_int_equal(unsaid.plan->sizes.weights.loaded_bytes, given.plan->sizes.weights.loaded_bytes);
+    assert_int_equal(twice.plan->sizes.weights.loaded_bytes - base, 2 * slots);
     drop(&none), drop(&given), drop(&twice), drop(&unsaid);
 }
 
@@ -183,8 +184,9 @@ static void the_cache_is_what_the_budget_leaves(void **state)
     const oos_moment *sizing = phase_of(plan, OOS_PHASE_KV_SIZING);
     assert_int_equal(held(sizing, "outside PyTorch"), vllm_of(plan)->outside.profile_growth.bytes);
     assert_true(vllm_of(plan)->outside.profile_growth.bytes > 0);
-    assert_int_equal(plan->non_kv.bytes + plan->kv.available_bytes, plan->budget_bytes);
-    assert_true(plan->non_kv.bytes >= plan->weights.loaded_bytes + vllm_of(plan)->activation.peak.bytes);
+    assert_int_equal(plan->sizes.non_kv.bytes + plan->kv.available_bytes, plan->sizes.budget_bytes);
+    assert_true(plan->sizes.non_kv.bytes >=
+                plan->sizes.weights.loaded_bytes + vllm_of(plan)->activation.peak.bytes);
     drop(&s);
 }
 
@@ -217,13 +219,13 @@ static void batch_defaults_follow_the_size_of_the_card(void **state)
     (void)state;
     start small = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
     start big = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192");
-    assert_int_equal(small.plan->setup->max_num_batched_tokens, 2048);
-    assert_int_equal(small.plan->setup->max_num_seqs, 256);
-    assert_int_equal(big.plan->setup->max_num_batched_tokens, 8192);
-    assert_int_equal(big.plan->setup->max_num_seqs, 1024);
+    assert_int_equal(vllm_setup(small.plan)->max_num_batched_tokens, 2048);
+    assert_int_equal(vllm_setup(small.plan)->max_num_seqs, 256);
+    assert_int_equal(vllm_setup(big.plan)->max_num_batched_tokens, 8192);
+    assert_int_equal(vllm_setup(big.plan)->max_num_seqs, 1024);
     start shared = PLAN(LLAMA, "0.19.1", "gb10", 0, "--max-model-len", "8192");
-    assert_int_equal(shared.plan->setup->max_num_batched_tokens, 2048);
-    assert_int_equal(shared.plan->setup->max_num_seqs, 256);
+    assert_int_equal(vllm_setup(shared.plan)->max_num_batched_tokens, 2048);
+    assert_int_equal(vllm_setup(shared.plan)->max_num_seqs, 256);
     drop(&small), drop(&big), drop(&shared);
 }
 
@@ -235,7 +237,7 @@ static void a_share_that_others_hold_is_refused_at_the_start(void **state)
     const oos_moment *check = phase_of(s.plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
     assert_non_null(check);
     assert_false(check->ok);
-    assert_int_equal(held(check, "asked for"), s.plan->budget_bytes);
+    assert_int_equal(held(check, "asked for"), s.plan->sizes.budget_bytes);
     drop(&s);
 }
 
@@ -250,7 +252,7 @@ static void one_gpu_has_no_communicators(void **state)
     assert_int_equal(vllm_of(two.plan)->outside.nccl.bytes, OOS_GIB);
     assert_int_equal(vllm_of(older.plan)->outside.nccl.bytes, OOS_GIB / 2);
     drop(&older);
-    assert_true(two.plan->weights.loaded_bytes < one.plan->weights.loaded_bytes * 51 / 100);
+    assert_true(two.plan->sizes.weights.loaded_bytes < one.plan->sizes.weights.loaded_bytes * 51 / 100);
     drop(&one), drop(&two);
 }
 
@@ -261,7 +263,7 @@ static void a_drafter_takes_logits(void **state)
     start plain = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-num-seqs", "256");
     start drafts = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-num-seqs", "256", "--speculative-config",
                         "{\"method\": \"ngram\", \"num_speculative_tokens\": 3, \"prompt_lookup_max\": 3}");
-    uint64_t const logits = 256 * plain.plan->setup->model->vocab;
+    uint64_t const logits = 256 * vllm_setup(plain.plan)->model->vocab;
     assert_int_equal(vllm_of(drafts.plan)->activation.sampler.bytes -
                          vllm_of(plain.plan)->activation.sampler.bytes,
                      16 * logits);
@@ -284,7 +286,7 @@ static void the_sampler_holds_its_copies_of_the_logits(void **state)
 {
     (void)state;
     start s = PLAN(LLAMA, "0.32.0", "h100x2", 0, "--max-model-len", "8192", "-tp", "2", "--enforce-eager");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     uint64_t const rows = 1024, tokens = 8192;
     setup.v2_runner = true;
     assert_int_equal(setup.max_num_seqs, rows);
@@ -293,7 +295,7 @@ static void the_sampler_holds_its_copies_of_the_logits(void **state)
                      2 * (tokens * HIDDEN + rows * (HIDDEN + 2 * VOCAB + VOCAB / 2)));
     drop(&s);
     s = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--enforce-eager");
-    setup = *s.plan->setup;
+    setup = *vllm_setup(s.plan);
     setup.v2_runner = false;
     assert_int_equal(activation_of(&s, &setup).sampler.bytes,
                      2 * (tokens * HIDDEN + rows * (2 * HIDDEN + VOCAB)) + 12 * rows * VOCAB);
@@ -308,14 +310,14 @@ static void a_first_compile_may_need_the_embedding_once_more(void **state)
     (void)state;
     start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192", "--max-num-seqs", "8",
                    "--max-num-batched-tokens", "64");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     uint64_t const cold = 2ull * VOCAB * HIDDEN + 2ull * 2 * HIDDEN * 64;
     oos_engine_env kept = *setup.env;
     kept.cold_compile = (oos_flag){true, false};
     assert_int_equal(activation_of(&s, &setup).peak.bytes, cold);
     setup.env = &kept;
     assert_true(activation_of(&s, &setup).peak.high < cold / 2);
-    setup.env = s.plan->setup->env;
+    setup.env = vllm_setup(s.plan)->env;
     setup.eager = true, setup.compiles = false;
     assert_true(activation_of(&s, &setup).peak.high < cold / 2);
     drop(&s);
@@ -326,7 +328,7 @@ static void the_newer_runner_keeps_a_count_of_the_vocabulary_for_every_request(v
 {
     (void)state;
     start s = PLAN(LLAMA, "0.32.0", "h100", 0, "--max-model-len", "8192");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     setup.v2_runner = true;
     uint64_t const one = 4ull * VOCAB + 2 * VOCAB / 8 + 18 * OOS_KIB;
     uint64_t const before = activation_of(&s, &setup).persistent.bytes;
@@ -348,7 +350,7 @@ static void piecewise_graphs_are_one_more_than_layers(void **state)
 {
     (void)state;
     start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     setup.graph_mode = OOS_GRAPH_PIECEWISE;
     setup.capture_count = 1;
     uint64_t const one = graph_bytes(&setup, s.plan);
@@ -361,7 +363,7 @@ static void what_was_measured_of_a_graph_on_such_a_device_goes_before_the_fit(vo
 {
     (void)state;
     start s = PLAN(LLAMA, "0.19.1", "a30", 0, "--max-model-len", "8192");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     setup.graph_mode = OOS_GRAPH_PIECEWISE;
     setup.device.costs.graph_bytes = oos_u64_of(1000);
     setup.device.costs.graph_node_bytes = oos_u64_of(10);
@@ -379,7 +381,7 @@ static void encoder_outputs_are_part_of_the_peak_of_the_sampler(void **state)
     (void)state;
     start s = PLAN(QWEN_VL, "0.19.1", "h100", 0, "--max-model-len", "16384", "--max-num-batched-tokens",
                    "2048", "--max-num-seqs", "2048", "--enforce-eager");
-    oos_setup setup = *s.plan->setup;
+    oos_setup setup = *vllm_setup(s.plan);
     oos_activation const with = activation_of(&s, &setup);
     setup.multimodal = false;
     oos_activation const without = activation_of(&s, &setup);
@@ -396,7 +398,7 @@ static void a_host_that_shares_its_memory_holds_some_of_it(void **state)
     (void)state;
     start shared = PLAN(LLAMA, "0.19.1", "gb10", 0, "--max-model-len", "8192");
     start card = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192");
-    uint64_t const total = shared.plan->setup->device.total_bytes;
+    uint64_t const total = vllm_setup(shared.plan)->device.total_bytes;
     assert_in_range(held(serving(shared.plan), "other processes"), total / 100, total / 5);
     assert_int_equal(held(serving(card.plan), "other processes"), 0);
     drop(&shared), drop(&card);
@@ -416,8 +418,9 @@ static void an_estimate_of_graphs_counts_only_where_the_engine_applies_it(void *
         oos_version_print(versions[i], version, sizeof version);
         start s = PLAN(LLAMA, version, "h100", 0, "--max-model-len", "8192");
         uint64_t const subtracted = held(phase_of(s.plan, OOS_PHASE_KV_SIZING), "graph estimate");
-        assert_int_equal(subtracted,
-                         s.plan->setup->graph_estimate_applied ? vllm_of(s.plan)->graphs.estimate.bytes : 0);
+        assert_int_equal(subtracted, vllm_setup(s.plan)->graph_estimate_applied
+                                         ? vllm_of(s.plan)->graphs.estimate.bytes
+                                         : 0);
         applied += subtracted > 0;
         profiled += vllm_of(s.plan)->graphs.estimate.bytes > 0 && subtracted == 0;
         drop(&s);
@@ -436,7 +439,7 @@ static void graphs_are_captured_up_to_twice_the_sequences(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         start s =
             PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--max-num-seqs", cases[i].seqs);
-        assert_int_equal(s.plan->setup->capture_top, cases[i].top);
+        assert_int_equal(vllm_setup(s.plan)->capture_top, cases[i].top);
         drop(&s);
     }
 }
@@ -446,9 +449,9 @@ static void copies_made_while_loading_are_held_while_loading(void **state)
 {
     (void)state;
     start s = PLAN(LLAMA, "0.19.1", "h100", 0, "--max-model-len", "8192", "--quantization", "fp8");
-    assert_true(s.plan->weights.load_transient_bytes > 0);
+    assert_true(s.plan->sizes.weights.load_transient_bytes > 0);
     assert_int_equal(held(phase_of(s.plan, OOS_PHASE_WEIGHT_LOAD), "loading copies"),
-                     s.plan->weights.load_transient_bytes);
+                     s.plan->sizes.weights.load_transient_bytes);
     drop(&s);
 }
 
@@ -464,7 +467,7 @@ static void rows_of_the_vocabulary_are_padded_to_64(void **state)
              "\"intermediate_size\":14336,\"vocab_size\":128193,\"torch_dtype\":\"bfloat16\","
              "\"max_position_embeddings\":8192}",
              "0.32.0", "h100", 0, "--enforce-eager");
-    assert_int_equal(odd.plan->weights.param_bytes, exact.plan->weights.param_bytes);
+    assert_int_equal(odd.plan->sizes.weights.param_bytes, exact.plan->sizes.weights.param_bytes);
     drop(&exact), drop(&odd);
 }
 
@@ -477,7 +480,7 @@ static void a_lora_slot_is_an_a_and_a_b_for_every_matrix(void **state)
                      "--enable-lora", "--max-loras", "1");
     uint64_t const a = 6 * 4096 + 14336, b = 4096 + 1024 + 1024 + 4096 + 14336 + 14336 + 4096;
     uint64_t const ends = 2 * (HIDDEN + VOCAB);
-    assert_int_equal(one.plan->weights.loaded_bytes - none.plan->weights.loaded_bytes,
+    assert_int_equal(one.plan->sizes.weights.loaded_bytes - none.plan->sizes.weights.loaded_bytes,
                      16 * (32 * (a + b) + ends) * 2);
     drop(&none), drop(&one);
 }
@@ -490,11 +493,11 @@ static void several_changes_leave_a_context_of_2048(void **state)
     for (unsigned tenths = 150; tenths < 260; tenths += 1) {
         uint64_t const total = (uint64_t)(tenths * 0x1p30 / 10);
         start s = PLAN(LLAMA, "0.19.1", "a30", total, "--max-model-len", "131072");
-        for (size_t i = 0; i < s.plan->fix_count; i++)
-            for (size_t k = 0; k + 1 < s.plan->fixes[i].change_count; k++) {
-                const char *flag = s.plan->fixes[i].change[k];
-                double const value = atof(s.plan->fixes[i].change[k + 1]);
-                if (strcmp(flag, "--max-model-len") == 0 && s.plan->fixes[i].change_count > 2) {
+        for (size_t i = 0; i < s.plan->help.fix_count; i++)
+            for (size_t k = 0; k + 1 < s.plan->help.fixes[i].change_count; k++) {
+                const char *flag = s.plan->help.fixes[i].change[k];
+                double const value = atof(s.plan->help.fixes[i].change[k + 1]);
+                if (strcmp(flag, "--max-model-len") == 0 && s.plan->help.fixes[i].change_count > 2) {
                     assert_true(value >= 2048);
                     lengths++;
                 }
@@ -520,8 +523,8 @@ static void the_first_phase_that_fails_at_the_best_guess_is_named(void **state)
             if (!moment->ok && !moment->tight) certain = true;
         }
         if (first) {
-            assert_int_equal(s.plan->phase, first->phase);
-            assert_true(s.plan->phase_probability >= 0.5);
+            assert_int_equal(s.plan->answer.phase, first->phase);
+            assert_true(s.plan->answer.phase_probability >= 0.5);
             if (certain && first->tight) earlier++;
         }
         drop(&s);
@@ -538,8 +541,8 @@ static void a_probability_is_that_of_measured_starts(void **state)
     const char *releases[] = {"0.19.1", "0.33.0"};
     for (size_t i = 0; i < 2; i++) {
         start s = PLAN(LLAMA, releases[i], "h100", 0, "--max-model-len", "8192");
-        assert_int_equal(s.plan->verdict, i ? OOMSIGHT_VERDICT_TIGHT : OOMSIGHT_VERDICT_FITS);
-        assert_true(s.plan->probability == (i ? OOS_PROBABILITY_DOUBTED : OOS_PROBABILITY_FITS));
+        assert_int_equal(s.plan->answer.verdict, i ? OOMSIGHT_VERDICT_TIGHT : OOMSIGHT_VERDICT_FITS);
+        assert_true(s.plan->answer.probability == (i ? OOS_PROBABILITY_DOUBTED : OOS_PROBABILITY_FITS));
         drop(&s);
     }
 }
@@ -555,7 +558,7 @@ static void a_sampler_is_warmed_up_with_a_row_for_every_draft_token(void **state
          "{\"method\":\"ngram\",\"num_speculative_tokens\":3,\"prompt_lookup_max\":4}", NULL}};
     for (size_t i = 0; i < 2; i++) {
         start s = plan_of(LLAMA, "0.32.0", "h100", 0, words[i]);
-        oos_setup setup = *s.plan->setup;
+        oos_setup setup = *vllm_setup(s.plan);
         setup.v2_runner = true;
         rows[i] = activation_of(&s, &setup).warmup.bytes;
         drop(&s);

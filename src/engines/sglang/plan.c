@@ -203,8 +203,8 @@ static void latent_add(const sglang_start *setup, oos_weights *weights)
 /* Free memory before loading, after communicators. */
 static oos_amount free_before(const oos_plan *plan)
 {
-    oos_amount const others = oos_moment_others(plan), *context = &plan->context,
-                     *nccl = &plan->communicators;
+    oos_amount const others = oos_moment_others(plan), *context = &plan->sizes.context,
+                     *nccl = &plan->sizes.communicators;
     oos_limit const device = oos_limit_device(plan, 1);
     uint64_t const taken = oos_add(oos_add(others.bytes, context->bytes), nccl->bytes);
     double const more = hypot((double)(context->high - context->bytes), (double)(nccl->high - nccl->bytes));
@@ -271,7 +271,7 @@ static oomsight_status distributed_init(work *w, oomsight_error *reterr)
 
 static oomsight_status weight_load(work *w, oomsight_error *reterr)
 {
-    const oos_weights *weights = &w->plan->weights;
+    const oos_weights *weights = &w->plan->sizes.weights;
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_WEIGHT_LOAD);
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(weights));
     oos_moment_hold(moment, OOS_OWNER_LOADING_COPIES,
@@ -310,24 +310,24 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     oos_moment *moment = &plan->phases[plan->phase_count++];
     oos_moment_init(moment, w->arena, OOS_PHASE_KV_SIZING);
     moment->refusal = true;
-    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->weights));
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->sizes.weights));
     oos_moment_hold(moment, OOS_OWNER_ONE_REQUEST,
                     oos_amount_exact(oos_u64_from(w->pool.cell), OOS_SOURCE_DERIVED,
                                      "one token is enough for the engine to go on"));
     oos_moment_hold(moment, OOS_OWNER_CACHED, cached(w));
-    plan->budget_bytes = share.bytes;
-    plan->non_kv = oos_weights_amount(&plan->weights);
-    plan->non_kv.bytes = oos_add(plan->non_kv.bytes, w->cached_bytes);
-    plan->non_kv.low = oos_add(plan->non_kv.low, w->cached_bytes);
-    plan->non_kv.high = oos_add(plan->non_kv.high, w->cached_bytes);
-    pool_fill(w, (double)share.bytes - (double)plan->non_kv.bytes);
+    plan->sizes.budget_bytes = share.bytes;
+    plan->sizes.non_kv = oos_weights_amount(&plan->sizes.weights);
+    plan->sizes.non_kv.bytes = oos_add(plan->sizes.non_kv.bytes, w->cached_bytes);
+    plan->sizes.non_kv.low = oos_add(plan->sizes.non_kv.low, w->cached_bytes);
+    plan->sizes.non_kv.high = oos_add(plan->sizes.non_kv.high, w->cached_bytes);
+    pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes);
     OOS_TRY(oos_moment_close(moment, share, reterr));
     moment->ok = !plan->kv.refused;
     if (moment->ok) return OOMSIGHT_OK;
     double const least =
-        1 - ((double)w->free.bytes - (double)plan->non_kv.bytes) / (double)oos_max(1, w->free.bytes);
+        1 - ((double)w->free.bytes - (double)plan->sizes.non_kv.bytes) / (double)oos_max(1, w->free.bytes);
     moment->message =
-        plan->non_kv.bytes >= share.bytes
+        plan->sizes.non_kv.bytes >= share.bytes
             ? oos_arena_format(
                   w->arena,
                   "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=%g. "
@@ -351,7 +351,7 @@ static oos_amount settled(oos_amount amount)
 
 static void hold_static(oos_moment *moment, const work *w)
 {
-    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, settled(oos_weights_amount(&w->plan->weights)));
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, settled(oos_weights_amount(&w->plan->sizes.weights)));
     oos_moment_hold(moment, OOS_OWNER_CACHED, settled(cached(w)));
     oos_moment_hold(
         moment, OOS_OWNER_KV_CACHE,
@@ -449,22 +449,23 @@ static const oos_moment *moment_of(const oos_plan *plan, oos_phase phase)
 static void explain(work *w)
 {
     oos_plan *plan = w->plan;
-    const oos_moment *moment = moment_of(plan, plan->phase);
+    const oos_moment *moment = moment_of(plan, plan->answer.phase);
     if (!moment) return;
     double const needs = (double)moment->peak_bytes / 0x1p30, of = (double)moment->limit_bytes / 0x1p30;
-    if (plan->phase == OOS_PHASE_KV_SIZING) {
-        plan->cause = OOS_CAUSE_GMU_LOW;
-        plan->why =
+    if (plan->answer.phase == OOS_PHASE_KV_SIZING) {
+        plan->answer.cause = OOS_CAUSE_GMU_LOW;
+        plan->answer.why =
             oos_arena_format(w->arena,
                              "Weights take %.2f GiB, and the static share of what is free before loading is "
                              "%.2f GiB: nothing is left for the pool.",
-                             (double)plan->non_kv.bytes / 0x1p30, of);
-    } else if (plan->phase <= OOS_PHASE_QUANT_POSTPROCESS) {
-        plan->cause = OOS_CAUSE_WEIGHTS;
-        plan->why = oos_arena_format(w->arena, "Loading needs %.2f GiB of %.2f GiB.", needs, of);
+                             (double)plan->sizes.non_kv.bytes / 0x1p30, of);
+    } else if (plan->answer.phase <= OOS_PHASE_QUANT_POSTPROCESS) {
+        plan->answer.cause = OOS_CAUSE_WEIGHTS;
+        plan->answer.why = oos_arena_format(w->arena, "Loading needs %.2f GiB of %.2f GiB.", needs, of);
     } else {
-        plan->cause = plan->phase == OOS_PHASE_RUNTIME_PREFILL ? OOS_CAUSE_ACTIVATION : OOS_CAUSE_GMU_HIGH;
-        plan->why = oos_arena_format(
+        plan->answer.cause =
+            plan->answer.phase == OOS_PHASE_RUNTIME_PREFILL ? OOS_CAUSE_ACTIVATION : OOS_CAUSE_GMU_HIGH;
+        plan->answer.why = oos_arena_format(
             w->arena,
             "SGLang measures nothing before it sizes its pool: it leaves a guessed share free, "
             "and here %.2f GiB of %.2f GiB are needed.",
@@ -476,15 +477,16 @@ static void explain(work *w)
 static void admit(work *w, const char *unread)
 {
     oos_plan *plan = w->plan;
-    bool const before_pool = plan->verdict == OOMSIGHT_VERDICT_FAILS && plan->phase < OOS_PHASE_KV_SIZING;
+    bool const before_pool =
+        plan->answer.verdict == OOMSIGHT_VERDICT_FAILS && plan->answer.phase < OOS_PHASE_KV_SIZING;
     if (!unread || before_pool) return;
-    plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
-    plan->phase = OOS_PHASE_COUNT;
-    plan->phase_probability = 0;
-    plan->probability = OOS_PROBABILITY_NONE;
-    plan->cause = OOS_CAUSE_UNKNOWN;
-    plan->tried_bytes = (oos_u64){0};
-    plan->why = oos_arena_format(w->arena, "Cannot determine: %s.", unread);
+    plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
+    plan->answer.phase = OOS_PHASE_COUNT;
+    plan->answer.phase_probability = 0;
+    plan->answer.probability = OOS_PROBABILITY_NONE;
+    plan->answer.cause = OOS_CAUSE_UNKNOWN;
+    plan->answer.tried_bytes = (oos_u64){0};
+    plan->answer.why = oos_arena_format(w->arena, "Cannot determine: %s.", unread);
     plan->kv = (oos_kv_fill){0};
     while (plan->phase_count && plan->phases[plan->phase_count - 1].phase >= OOS_PHASE_KV_SIZING)
         plan->phase_count--;
@@ -503,7 +505,7 @@ static const char *unread_of(const work *w)
         return "--quantization is another than the checkpoint's own, and which pairs SGLang takes is not "
                "modelled";
     if (model->common || !model->known) return "this architecture is not known here";
-    if (model->quant_unknown && w->plan->weights.source == OOS_SOURCE_ESTIMATED)
+    if (model->quant_unknown && w->plan->sizes.weights.source == OOS_SOURCE_ESTIMATED)
         return "this quantisation is not known here";
     return NULL;
 }
@@ -529,18 +531,18 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
         oos_setting_whole("cudagraph_capture_sizes", setup->capture_count),
     };
-    plan->settings = oos_arena_keep(w->arena, list, sizeof list);
-    plan->setting_count = sizeof list / sizeof *list;
-    plan->length = setup->context_length;
-    plan->requests = setup->max_running_requests;
-    plan->step_tokens = setup->chunk_tokens;
+    plan->told.settings = oos_arena_keep(w->arena, list, sizeof list);
+    plan->told.setting_count = sizeof list / sizeof *list;
+    plan->serving.length = setup->context_length;
+    plan->serving.requests = setup->max_running_requests;
+    plan->serving.step_tokens = setup->chunk_tokens;
     plan->doubtful = (oos_doubtful){
         .torch_minor = setup->rules->torch_minor,
         .share_flag = "--mem-fraction-static",
         .share = setup->static_fraction,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
     };
-    if (!plan->settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    if (!plan->told.settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     return oos_parts_tell(w->arena, &w->activation, &w->outside, &w->graphs, plan, reterr);
 }
 
@@ -557,16 +559,16 @@ static oomsight_status compared_tell(work *w, oomsight_error *reterr)
         oos_setting_real("mem_fraction_static", setup->static_fraction),
         oos_setting_whole("max_running_requests", setup->max_running_requests),
         oos_setting_whole("chunked_prefill_size", setup->chunk_tokens),
-        oos_setting_text("attention backend", plan->attention),
+        oos_setting_text("attention backend", plan->serving.attention),
         oos_setting_text("graph sizes", graphs),
-        oos_setting_gib("budget GiB", plan->budget_bytes),
-        oos_setting_gib("weights GiB", plan->weights.loaded_bytes),
+        oos_setting_gib("budget GiB", plan->sizes.budget_bytes),
+        oos_setting_gib("weights GiB", plan->sizes.weights.loaded_bytes),
         oos_setting_gib("activation peak GiB", w->activation.peak.bytes),
     };
-    plan->compared = oos_arena_keep(w->arena, list, sizeof list);
-    plan->compared_count = sizeof list / sizeof *list;
-    return plan->compared && graphs ? OOMSIGHT_OK
-                                    : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    plan->told.compared = oos_arena_keep(w->arena, list, sizeof list);
+    plan->told.compared_count = sizeof list / sizeof *list;
+    return plan->told.compared && graphs ? OOMSIGHT_OK
+                                         : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status own_settings(work *w, oomsight_error *reterr)
@@ -583,12 +585,12 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)sglang_of(w->plan)->max_running_requests},
     };
-    w->plan->own = oos_arena_keep(w->arena, list, sizeof list);
-    if (!w->plan->own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    bool const unknown = w->plan->verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    w->plan->told.own = oos_arena_keep(w->arena, list, sizeof list);
+    if (!w->plan->told.own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    bool const unknown = w->plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
     /* what the engine keeps free for images changes its default fraction, and is not modelled */
     bool const shifted = sglang_of(w->plan)->multimodal && !s->request->fraction.known;
-    w->plan->own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
+    w->plan->told.own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
     return OOMSIGHT_OK;
 }
 
@@ -598,8 +600,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
     const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
     const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
-    if (serving && serving->ok && w->plan->verdict != OOMSIGHT_VERDICT_UNKNOWN)
-        notes[w->plan->resolved_count++] = oos_arena_format(
+    if (serving && serving->ok && w->plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN)
+        notes[w->plan->told.resolved_count++] = oos_arena_format(
             w->arena,
             "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f), with "
             "%llu requests decoding; each more takes %.1f MiB",
@@ -608,15 +610,15 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
             (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
             (double)logit_bytes(w, 1, LOGIT_USUAL) / 0x1p20);
     if (w->plan->kv.tokens && w->plan->kv.tokens < setup->context_length)
-        notes[w->plan->resolved_count++] = oos_arena_format(
+        notes[w->plan->told.resolved_count++] = oos_arena_format(
             w->arena,
             "one request of %llu tokens does not fit the pool of %llu: longer requests "
             "are turned away",
             (unsigned long long)setup->context_length, (unsigned long long)w->plan->kv.tokens);
     if (w->sglang->request->release_unread)
-        notes[w->plan->resolved_count++] =
+        notes[w->plan->told.resolved_count++] =
             "this release was not read: the rules of the one before it are used";
-    w->plan->resolved = notes;
+    w->plan->told.resolved = notes;
     return OOMSIGHT_OK;
 }
 
@@ -626,14 +628,14 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     oos_shard const shard = shard_of(setup);
-    OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->weights, reterr));
-    *param_bytes = plan->weights.param_bytes;
-    plan->stage_param_bytes = param_bytes;
+    OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->sizes.weights, reterr));
+    *param_bytes = plan->sizes.weights.param_bytes;
+    plan->sizes.stage_param_bytes = param_bytes;
     oos_weights_table tables[OOS_WEIGHTS_TABLES];
     size_t const table_count = tables_of(setup, w->sglang->rules, tables);
     (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
-    rotary_add(setup, tables, table_count, &plan->weights);
-    latent_add(setup, &plan->weights);
+    rotary_add(setup, tables, table_count, &plan->sizes.weights);
+    latent_add(setup, &plan->sizes.weights);
     oos_forward const step = step_of(setup, w->sglang->decode_batch);
     oos_forward_activation(&step, &w->activation);
     oos_forward_outside(&step, &w->outside);
@@ -642,8 +644,8 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
             oos_amount_guess(VALUE(communicators), 0,
                              oos_device_driver(&setup->device, setup->rules->torch_minor).communicators_high,
                              "NCCL communicators and all-reduce buffers");
-    plan->context = w->outside.context;
-    plan->communicators = w->outside.nccl;
+    plan->sizes.context = w->outside.context;
+    plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = sglang_pool_of(w->sglang->request, setup);
     w->free = free_before(plan);
@@ -674,14 +676,14 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
     sglang_resolve(request, rules, start->model, &start->device, sglang);
     setup_fill(start, request, rules, sglang, setup);
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
-                           .phase = OOS_PHASE_COUNT,
+                           .answer.phase = OOS_PHASE_COUNT,
                            .detail = setup,
                            .model = setup->model,
                            .device = setup->device,
-                           .tp = setup->tp,
-                           .pp = 1,
-                           .dp = setup->dp,
-                           .attention = request->attention ? request->attention : "auto"};
+                           .serving.tp = setup->tp,
+                           .serving.pp = 1,
+                           .serving.dp = setup->dp,
+                           .serving.attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
     const char *refusal = start->serve->refusal.sentence ? start->serve->refusal.sentence
                                                          : sglang_refusal_of(arena, start, request, sglang);

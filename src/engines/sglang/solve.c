@@ -86,11 +86,11 @@ static bool room_find(sglang_search *s)
 static bool find(sglang_search *s, oos_plan *plan)
 {
     bool eager = false;
-    if (plan->verdict == OOMSIGHT_VERDICT_FITS && !s->mended.known) return room_find(s);
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_FITS && !s->mended.known) return room_find(s);
     if (s->gpus && !s->mended.known && !oos_plan_likely(plan) && !sglang_release_find(s)) return false;
     if (!answers_find(s, &eager)) return false;
     if (oos_plan_likely(plan)) return true;
-    return (s->count && !eager) || sglang_needs_find(s, &plan->needs);
+    return (s->count && !eager) || sglang_needs_find(s, &plan->help.needs);
 }
 
 /* A context length above the model's own is refused, and the model's own is not: then what that takes. What this GPU has no kernels for
@@ -102,14 +102,14 @@ static bool mend(sglang_search *s, oos_plan *plan)
     if (!mended) return false;
     if (s->start->serve->refusal.sentence) return true;
     if (!s->request.context.known || s->request.context.value <= own)
-        return sglang_needs_find(s, &plan->needs);
+        return sglang_needs_find(s, &plan->help.needs);
     s->mended = s->request.context = oos_u64_of(own);
     if (sglang_plan(s->arena, s->start, s->rules, &s->request, mended, NULL) != OOMSIGHT_OK ||
-        mended->refusal.sentence || mended->verdict == OOMSIGHT_VERDICT_UNKNOWN)
+        mended->refusal.sentence || mended->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return true;
     s->plan = mended;
     if (!find(s, mended)) return false;
-    plan->needs = mended->needs;
+    plan->help.needs = mended->help.needs;
     return true;
 }
 
@@ -140,14 +140,15 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
                              oomsight_error *reterr)
 {
     sglang_search s;
-    bool const asked =
-        plan->verdict == OOMSIGHT_VERDICT_FITS ? plan->kv.tokens < sglang_of(plan)->context_length : true;
-    if (!asked || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return OOMSIGHT_OK;
+    bool const asked = plan->answer.verdict == OOMSIGHT_VERDICT_FITS
+                           ? plan->kv.tokens < sglang_of(plan)->context_length
+                           : true;
+    if (!asked || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN) return OOMSIGHT_OK;
     OOS_TRY(begin(arena, scratch, start, facts, gpus, plan, &s, reterr));
     bool const enough_memory = plan->refusal.sentence ? mend(&s, plan) : find(&s, plan);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    plan->fixes = s.fixes;
-    plan->fix_count = plan->answer_count = s.count;
+    plan->help.fixes = s.fixes;
+    plan->help.fix_count = plan->help.answer_count = s.count;
     return OOMSIGHT_OK;
 }
 
@@ -159,6 +160,7 @@ oomsight_status sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_st
     OOS_TRY(begin(arena, scratch, start, facts, gpus, plan, &s, reterr));
     oos_elsewhere const e = sglang_elsewhere(&s);
     bool const fixed = sglang_is_given(&s, "--tp-size");
-    if (oos_elsewhere_choices(arena, &e, fixed, &plan->choices, &plan->choice_count)) return OOMSIGHT_OK;
+    if (oos_elsewhere_choices(arena, &e, fixed, &plan->help.choices, &plan->help.choice_count))
+        return OOMSIGHT_OK;
     return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the devices");
 }

@@ -38,7 +38,7 @@ static bool starts_with(sglang_search *s, oos_version version, oos_plan *ret_pla
         }
         oos_arena_reset(s->scratch);
         if (sglang_plan(s->scratch, &start, &rules, &request, ret_plan, NULL) != OOMSIGHT_OK ||
-            ret_plan->verdict != OOMSIGHT_VERDICT_FITS ||
+            ret_plan->answer.verdict != OOMSIGHT_VERDICT_FITS ||
             ret_plan->kv.tokens < sglang_of(ret_plan)->context_length)
             return false;
     }
@@ -62,9 +62,9 @@ bool sglang_release_find(sglang_search *s)
     if (!found) return true;
     oos_version_print(found, text, sizeof text);
     oos_fix *fix = &s->fixes[s->count++];
-    *fix = (oos_fix){.verdict = plan.verdict,
-                     .probability = plan.probability,
-                     .phase = plan.phase,
+    *fix = (oos_fix){.verdict = plan.answer.verdict,
+                     .probability = plan.answer.probability,
+                     .phase = plan.answer.phase,
                      .kv_tokens = plan.kv.tokens,
                      .keeps = "everything else",
                      .gives_up = sglang_cost_of(s, "release"),
@@ -100,15 +100,15 @@ static bool starts_on(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, 
     s->certain = false;
     s->fraction_moves = true;
     sglang_fit const as_is = sglang_try(s, &p, &plan);
-    bool const unknown = s->unknown_too && plan.verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    bool const unknown = s->unknown_too && plan.answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
     if (!unknown && as_is != FIT_GOOD && !sglang_place(s, &p)) return false;
     if (!unknown && sglang_try(s, &p, &plan) != FIT_GOOD) return false;
     *ret_need = (oos_need_gpu){.gpu = oos_elsewhere_name(s->gpus, gpu),
                                .count = count,
                                .memory_bytes = gpu->nvml_total_bytes,
                                .kv_tokens = unknown ? 0 : plan.kv.tokens,
-                               .verdict = plan.verdict,
-                               .probability = plan.probability};
+                               .verdict = plan.answer.verdict,
+                               .probability = plan.answer.probability};
     if (count != ((sglang_search *)of)->request.tp)
         need_say(ret_need, "--tp-size", oos_arena_format(s->arena, "%" PRIu64, count));
     if (s->mended.known)

@@ -55,9 +55,9 @@ static sglang_request request_at(const sglang_search *s, const sglang_point *p)
 
 static sglang_fit fit_of(const sglang_search *s, const oos_plan *plan)
 {
-    bool const good = s->certain ? plan->verdict == OOMSIGHT_VERDICT_FITS
-                                 : oos_answer_starts(plan->verdict, plan->probability);
-    if (plan->refusal.sentence || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN) return FIT_NOT;
+    bool const good = s->certain ? plan->answer.verdict == OOMSIGHT_VERDICT_FITS
+                                 : oos_answer_starts(plan->answer.verdict, plan->answer.probability);
+    if (plan->refusal.sentence || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN) return FIT_NOT;
     if (good)
         return plan->kv.tokens >= oos_min(s->need, sglang_of(plan)->context_length) ? FIT_GOOD : FIT_SHORT;
     for (int tight = 0; tight < 2; tight++)

@@ -94,15 +94,15 @@ bool sglang_offer(sglang_search *s, const sglang_point *p, const char *name)
     if (s->count == FIXES_MAX || sglang_try(s, p, &plan) != FIT_GOOD) return true;
     uint64_t const length = sglang_of(&plan)->context_length, held = oos_min(plan.kv.tokens, length);
     saying w = {.s = s, .words = OOS_NEW_ARRAY(s->arena, const char *, WORDS_MAX)};
-    oos_fix fix = {.verdict = plan.verdict,
-                   .probability = plan.probability,
-                   .phase = plan.phase,
+    oos_fix fix = {.verdict = plan.answer.verdict,
+                   .probability = plan.answer.probability,
+                   .phase = plan.answer.phase,
                    .kv_tokens = plan.kv.tokens,
                    .name = name,
                    .requests = plan.kv.tokens / oos_max(1, oos_min(length, USUAL_TOKENS)),
                    .request_tokens = oos_min(length, USUAL_TOKENS),
                    .likely_length = held,
-                   .certain_length = plan.verdict == OOMSIGHT_VERDICT_FITS ? held : 0};
+                   .certain_length = plan.answer.verdict == OOMSIGHT_VERDICT_FITS ? held : 0};
     fix.requests = oos_min(fix.requests, sglang_of(&plan)->max_running_requests);
     if (!w.words) return false;
     if (s->mended.known && !p->at[LEVER_CONTEXT]) {

@@ -33,17 +33,17 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
 /* A start that fails the other way does not fit; one that is only less certain there is told by the fork itself. */
 static void doubt(oos_plan *plan, const oos_plan *other)
 {
-    if (plan->verdict != OOMSIGHT_VERDICT_FITS || oos_plan_likely(other)) return;
-    plan->verdict = OOMSIGHT_VERDICT_TIGHT;
-    plan->phase = other->phase;
-    plan->phase_probability = other->phase_probability;
-    plan->chance = other->chance;
-    plan->probability = other->probability;
-    plan->why = other->why;
+    if (plan->answer.verdict != OOMSIGHT_VERDICT_FITS || oos_plan_likely(other)) return;
+    plan->answer.verdict = OOMSIGHT_VERDICT_TIGHT;
+    plan->answer.phase = other->answer.phase;
+    plan->answer.phase_probability = other->answer.phase_probability;
+    plan->answer.chance = other->answer.chance;
+    plan->answer.probability = other->answer.probability;
+    plan->answer.why = other->answer.why;
     for (size_t i = 0; i < plan->phase_count; i++) {
-        if (plan->phases[i].phase != other->phase) continue;
+        if (plan->phases[i].phase != other->answer.phase) continue;
         plan->phases[i].tight = true;
-        plan->phases[i].chance = other->chance;
+        plan->phases[i].chance = other->answer.chance;
     }
 }
 
@@ -51,12 +51,12 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error 
 {
     way ways[OOS_FORKS_MAX];
     if (plan->refusal.sentence) return OOMSIGHT_OK; /* refused whichever way */
-    size_t const count = ways_of(plan->setup, ways);
+    size_t const count = ways_of(vllm_setup(plan), ways);
     oos_fork *forks = OOS_NEW_ARRAY(arena, oos_fork, count + 1);
     if (!forks) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");
     oos_plan others[OOS_FORKS_MAX]; /* each of the plan as it is before any of them doubts it */
     for (size_t i = 0; i < count; i++) {
-        oos_setup setup = *plan->setup;
+        oos_setup setup = *vllm_setup(plan);
         setup.env = &ways[i].env;
         OOS_TRY(oos_plan_other_way(arena, plan, &setup, &others[i], reterr));
     }
@@ -68,12 +68,12 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error 
                               .kv_bytes = plan->kv.available_bytes,
                               .kv_tokens = plan->kv.tokens,
                               .other_kv_bytes = other->kv.available_bytes,
-                              .verdict = plan->verdict,
+                              .verdict = plan->answer.verdict,
                               .other_kv_tokens = other->kv.tokens,
-                              .other_verdict = other->verdict};
+                              .other_verdict = other->answer.verdict};
         doubt(plan, other);
     }
-    plan->forks = forks;
-    plan->fork_count = count;
+    plan->help.forks = forks;
+    plan->help.fork_count = count;
     return OOMSIGHT_OK;
 }

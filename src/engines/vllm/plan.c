@@ -50,12 +50,12 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
         OOS_TRY(oos_weights_of_stage(arena, &shard, stage, &weights, reterr));
         oos_weights_add_built(&weights, oos_workspace_of(setup, &vllm_of(plan)->backend).built);
         param_bytes[stage] = weights.param_bytes;
-        if (stage == 0 || weights.loaded_bytes > plan->weights.loaded_bytes) {
-            plan->weights = weights;
-            plan->stage = stage;
+        if (stage == 0 || weights.loaded_bytes > plan->sizes.weights.loaded_bytes) {
+            plan->sizes.weights = weights;
+            plan->sizes.stage = stage;
         }
     }
-    plan->stage_param_bytes = param_bytes;
+    plan->sizes.stage_param_bytes = param_bytes;
     return OOMSIGHT_OK;
 }
 
@@ -70,8 +70,8 @@ static uint64_t budget(const oos_setup *setup)
 /* What keeps an answer from being certain, NULL: nothing. */
 static const char *not_known(oos_arena *arena, const oos_plan *plan)
 {
-    const oos_model *model = plan->setup->model;
-    const oos_weights *weights = &plan->weights;
+    const oos_model *model = vllm_setup(plan)->model;
+    const oos_weights *weights = &plan->sizes.weights;
     if (model->common)
         return oos_arena_format(arena,
                                 "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
@@ -93,16 +93,18 @@ static const char *not_known(oos_arena *arena, const oos_plan *plan)
  * not, where its shape is a guess. */
 static void admit(oos_arena *arena, oos_plan *plan)
 {
-    bool const by_cache = plan->verdict == OOMSIGHT_VERDICT_FITS || plan->phase >= OOS_PHASE_KV_SIZING;
+    bool const by_cache =
+        plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.phase >= OOS_PHASE_KV_SIZING;
     const char *reason = not_known(arena, plan);
-    if (!reason || !(plan->verdict == OOMSIGHT_VERDICT_TIGHT || (plan->setup->model->common && by_cache)))
+    if (!reason ||
+        !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT || (vllm_setup(plan)->model->common && by_cache)))
         return;
-    plan->verdict = OOMSIGHT_VERDICT_UNKNOWN;
-    plan->phase = OOS_PHASE_COUNT;
-    plan->phase_probability = 0;
-    plan->tried_bytes = (oos_u64){0};
-    plan->probability = OOS_PROBABILITY_NONE;
-    plan->why = reason;
+    plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
+    plan->answer.phase = OOS_PHASE_COUNT;
+    plan->answer.phase_probability = 0;
+    plan->answer.tried_bytes = (oos_u64){0};
+    plan->answer.probability = OOS_PROBABILITY_NONE;
+    plan->answer.why = reason;
 }
 
 /* Backends that cannot be captured whole leave piecewise graphs only ("CUDAGraphMode ... is not supported with"). */
@@ -133,10 +135,10 @@ static void refuse(oos_plan *plan)
     oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     plan->phases[plan->phase_count++] =
         (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
-    plan->verdict = OOMSIGHT_VERDICT_REFUSED;
-    plan->phase = OOS_PHASE_ENV;
-    plan->cause = OOS_CAUSE_CONFIG;
-    plan->why = vllm_of(plan)->backend.reason;
+    plan->answer.verdict = OOMSIGHT_VERDICT_REFUSED;
+    plan->answer.phase = OOS_PHASE_ENV;
+    plan->answer.cause = OOS_CAUSE_CONFIG;
+    plan->answer.why = vllm_of(plan)->backend.reason;
 }
 
 /* Groups of the cache whose layers attend: each has a metadata builder of its own. */
@@ -155,7 +157,8 @@ static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsi
     OOS_TRY(oos_phases_kv(arena, plan, reterr));
     /* refused at the best guess but perhaps not: what comes after may be certain */
     if (!plan->kv.refused || plan->phases[plan->phase_count - 1].tight) {
-        oos_outside_serving(plan->setup, &vllm_of(plan)->backend, plan->kv.tokens, &vllm_of(plan)->outside);
+        oos_outside_serving(vllm_setup(plan), &vllm_of(plan)->backend, plan->kv.tokens,
+                            &vllm_of(plan)->outside);
         OOS_TRY(oos_phases_after_kv(arena, plan, reterr));
     }
     oos_plan_judge(plan);
@@ -168,7 +171,7 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
                                    oos_plan *plan, oomsight_error *reterr)
 {
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
-    plan->setup = setup;
+    vllm_of(plan)->setup = setup;
     OOS_TRY(weigh(arena, setup, plan, reterr));
     if (vllm_of(plan)->backend.refused) {
         refuse(plan);
@@ -177,12 +180,12 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
     oos_activation_of(setup, &vllm_of(plan)->backend, setup->pp - 1, &vllm_of(plan)->activation);
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &vllm_of(plan)->kv_shape, reterr));
     oos_outside_of(setup, &vllm_of(plan)->backend, 0, &vllm_of(plan)->outside);
-    plan->context = vllm_of(plan)->outside.context;
-    plan->communicators = vllm_of(plan)->outside.nccl;
+    plan->sizes.context = vllm_of(plan)->outside.context;
+    plan->sizes.communicators = vllm_of(plan)->outside.nccl;
     oos_graphs_of(setup, &vllm_of(plan)->backend, attention_groups(&vllm_of(plan)->kv_shape),
                   vllm_of(plan)->activation.forward.bytes, &vllm_of(plan)->graphs);
-    plan->budget_bytes = budget(setup);
-    vllm_of(plan)->strand_bytes = oos_pool_strand(setup, plan->stage);
+    plan->sizes.budget_bytes = budget(setup);
+    vllm_of(plan)->strand_bytes = oos_pool_strand(setup, plan->sizes.stage);
     OOS_TRY(oos_phases_load(arena, plan, reterr));
     return plan_from_profile(arena, plan, reterr);
 }
@@ -193,15 +196,15 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
     oos_plan *plan = ret_plan;
     vllm_detail *detail = OOS_NEW(arena, vllm_detail);
     if (!detail) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
+    detail->setup = setup;
     *plan = (oos_plan){.engine = oos_engine_vllm.words,
-                       .phase = OOS_PHASE_COUNT,
-                       .setup = setup,
+                       .answer.phase = OOS_PHASE_COUNT,
                        .detail = detail,
                        .model = setup->model,
                        .device = setup->device,
-                       .tp = setup->tp,
-                       .pp = setup->pp,
-                       .dp = setup->dp};
+                       .serving.tp = setup->tp,
+                       .serving.pp = setup->pp,
+                       .serving.dp = setup->dp};
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
@@ -229,15 +232,15 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
     if (!detail) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
     *detail = *vllm_of(plan);
     detail->activation = now;
-    ret_other->setup = setup;
+    detail->setup = setup;
     ret_other->detail = detail;
     ret_other->phase_count = 0;
     while (plan->phases[ret_other->phase_count].phase < OOS_PHASE_PROFILE_RUN) ret_other->phase_count++;
     oos_assert(ret_other->phase_count < plan->phase_count); /* the profile run is among them */
-    ret_other->phase = OOS_PHASE_COUNT;
-    ret_other->cause = OOS_CAUSE_NONE;
-    ret_other->why = NULL;
-    ret_other->tried_bytes = (oos_u64){0};
+    ret_other->answer.phase = OOS_PHASE_COUNT;
+    ret_other->answer.cause = OOS_CAUSE_NONE;
+    ret_other->answer.why = NULL;
+    ret_other->answer.tried_bytes = (oos_u64){0};
     OOS_TRY(plan_from_profile(arena, ret_other, reterr));
     oos_assert(oos_plan_is_sound(ret_other));
     return OOMSIGHT_OK;

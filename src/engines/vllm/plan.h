@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 
 typedef struct vllm_detail {
+    const oos_setup *setup;
     oos_kv_shape kv_shape;
     oos_backend_choice backend;
     oos_activation activation;
@@ -21,6 +22,11 @@ typedef struct vllm_detail {
 static inline vllm_detail *vllm_of(const oos_plan *plan)
 {
     return plan->detail;
+}
+
+static inline const oos_setup *vllm_setup(const oos_plan *plan)
+{
+    return vllm_of(plan)->setup;
 }
 
 /* One start. Settings, parts and notes are told by oos_plan_tell(); fixes and inert flags are left empty: see engines/vllm/solve/solve.h. */

@@ -6,7 +6,7 @@
 
 static oomsight_status settings_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     oos_setting const list[] = {
         oos_setting_text("architecture", setup->model->architecture),
         oos_setting_text("dtype", oos_dtype_word(setup->dtype)),
@@ -14,7 +14,7 @@ static oomsight_status settings_tell(oos_arena *arena, oos_plan *plan, oomsight_
         oos_setting_whole("tensor_parallel_size", setup->tp),
         oos_setting_whole("pipeline_parallel_size", setup->pp),
         oos_setting_whole("data_parallel_size", setup->dp),
-        oos_setting_whole("max_model_len", plan->length),
+        oos_setting_whole("max_model_len", plan->serving.length),
         oos_setting_whole("max_num_seqs", setup->max_num_seqs),
         oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
         oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
@@ -23,14 +23,14 @@ static oomsight_status settings_tell(oos_arena *arena, oos_plan *plan, oomsight_
         oos_setting_whole("max_cudagraph_capture_size", setup->capture_top),
         oos_setting_whole("cudagraph_capture_sizes", setup->capture_count),
     };
-    plan->settings = oos_arena_keep(arena, list, sizeof list);
-    plan->setting_count = sizeof list / sizeof *list;
-    return plan->settings ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    plan->told.settings = oos_arena_keep(arena, list, sizeof list);
+    plan->told.setting_count = sizeof list / sizeof *list;
+    return plan->told.settings ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);
     const char *graphs = setup->eager ? "none"
                                       : oos_arena_format(arena, "%zu to %llu", setup->capture_count,
@@ -42,18 +42,18 @@ static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_
         oos_setting_text("attention backend", detail->backend.name ? detail->backend.name : "none"),
         oos_setting_text("model runner", setup->v2_runner ? "V2" : "V1"),
         oos_setting_text("graph sizes", graphs),
-        oos_setting_gib("budget GiB", plan->budget_bytes),
-        oos_setting_gib("weights GiB", plan->weights.loaded_bytes),
+        oos_setting_gib("budget GiB", plan->sizes.budget_bytes),
+        oos_setting_gib("weights GiB", plan->sizes.weights.loaded_bytes),
         oos_setting_gib("activation peak GiB", detail->activation.peak.bytes),
         oos_setting_gib("profiling KV cache GiB",
                         oos_mul(detail->trial_blocks, detail->kv_shape.block_bytes)),
         oos_setting_gib("graph estimate charged GiB",
                         setup->graph_estimate_applied ? detail->graphs.estimate.bytes : 0),
     };
-    plan->compared = oos_arena_keep(arena, list, sizeof list);
-    plan->compared_count = sizeof list / sizeof *list;
-    return plan->compared && graphs ? OOMSIGHT_OK
-                                    : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    plan->told.compared = oos_arena_keep(arena, list, sizeof list);
+    plan->told.compared_count = sizeof list / sizeof *list;
+    return plan->told.compared && graphs ? OOMSIGHT_OK
+                                         : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -76,7 +76,7 @@ static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_er
                                    .tensor_count = shape->tensor_count,
                                    .padding_layers = shape->padding_layers,
                                    .estimated = shape->estimated,
-                                   .blocks_given = plan->setup->blocks_override.known,
+                                   .blocks_given = vllm_setup(plan)->blocks_override.known,
                                    .groups = groups,
                                    .group_count = shape->group_count};
     return OOMSIGHT_OK;
@@ -84,7 +84,7 @@ static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_er
 
 static void doubtful_tell(oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);
     plan->doubtful = (oos_doubtful){
         .torch_minor = setup->rules->torch_minor,
@@ -102,7 +102,7 @@ static void doubtful_tell(oos_plan *plan)
 
 static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     const oos_backend_choice *backend = &vllm_of(plan)->backend;
     const char **notes = OOS_NEW_ARRAY(arena, const char *, setup->note_count + 2);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
@@ -114,23 +114,23 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
         notes[count++] =
             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader";
     oos_assert(count <= setup->note_count + 2);
-    plan->resolved = notes;
-    plan->resolved_count = count;
+    plan->told.resolved = notes;
+    plan->told.resolved_count = count;
     return OOMSIGHT_OK;
 }
 
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);
     const oos_backend_choice *backend = &detail->backend;
-    plan->length = setup->auto_model_len && !plan->kv.refused
-                       ? oos_u64_or(plan->kv.estimated_max_len, setup->max_model_len)
-                       : setup->max_model_len;
-    plan->requests = setup->max_num_seqs;
-    plan->step_tokens = setup->max_num_batched_tokens;
-    plan->attention = backend->name;
-    plan->attention_reason = backend->reason;
+    plan->serving.length = setup->auto_model_len && !plan->kv.refused
+                               ? oos_u64_or(plan->kv.estimated_max_len, setup->max_model_len)
+                               : setup->max_model_len;
+    plan->serving.requests = setup->max_num_seqs;
+    plan->serving.step_tokens = setup->max_num_batched_tokens;
+    plan->serving.attention = backend->name;
+    plan->serving.attention_reason = backend->reason;
     doubtful_tell(plan);
     OOS_TRY(settings_tell(arena, plan, reterr));
     OOS_TRY(compared_tell(arena, plan, reterr));

@@ -1,5 +1,6 @@
 /* The peak of a step, put together: layers, sampler and encoder are moments that follow one another, so the largest one decides;
  * workspaces and the encoder's outputs stay alive beside them. */
+#include "base/check.h"
 #include "sizes/forward/parts.h"
 
 static oos_constant constant(const oos_forward *step, oos_device_constant id)
@@ -117,8 +118,11 @@ static void peaks_of(const oos_forward *step, oos_layer_peak layers, oos_activat
 
 void oos_forward_activation(const oos_forward *step, oos_activation *ret_activation)
 {
+    oos_assert(step->model && step->device);
+    oos_assert(step->requests <= step->tokens);
     oos_layer_peak layers;
     oos_forward_layers(step, &layers);
+    oos_assert(layers.moment <= layers.peak);
     peaks_of(step, layers, ret_activation);
 }
 

@@ -49,8 +49,8 @@ static oomsight_status settings_tell(oos_arena *arena, double share, oos_plan *p
     if (!settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     settings[0] = oos_setting_text("architecture", plan->model->architecture);
     settings[1] = oos_setting_real("share", share);
-    plan->settings = plan->compared = settings;
-    plan->setting_count = plan->compared_count = 2;
+    plan->told.settings = plan->told.compared = settings;
+    plan->told.setting_count = plan->told.compared_count = 2;
     return OOMSIGHT_OK;
 }
 
@@ -78,34 +78,34 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
         (oos_plan){.engine = oos_engine_toy.words,
                    .model = start->model,
                    .device = start->device,
-                   .tp = 1,
-                   .pp = 1,
-                   .dp = 1,
-                   .phase = OOS_PHASE_COUNT,
-                   .length = oos_max(1, start->model->max_position),
-                   .attention = "toy",
+                   .serving.tp = 1,
+                   .serving.pp = 1,
+                   .serving.dp = 1,
+                   .answer.phase = OOS_PHASE_COUNT,
+                   .serving.length = oos_max(1, start->model->max_position),
+                   .serving.attention = "toy",
                    .doubtful = {.torch_minor = rules.torch_minor, .share_flag = "--share", .share = share}};
-    plan->context = oos_amount_guess(driver.context_bytes, driver.context_low, driver.context_high,
-                                     "CUDA context of this device");
-    OOS_TRY(oos_weights_of_stage(arena, &shard, 0, &plan->weights, reterr));
+    plan->sizes.context = oos_amount_guess(driver.context_bytes, driver.context_low, driver.context_high,
+                                           "CUDA context of this device");
+    OOS_TRY(oos_weights_of_stage(arena, &shard, 0, &plan->sizes.weights, reterr));
     uint64_t *param_bytes = OOS_NEW_ARRAY(arena, uint64_t, 1);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the weights");
-    *param_bytes = plan->weights.param_bytes;
-    plan->stage_param_bytes = param_bytes;
-    plan->budget_bytes = oos_u64_from((double)start->device.total_bytes * share);
-    plan->non_kv = oos_weights_amount(&plan->weights);
+    *param_bytes = plan->sizes.weights.param_bytes;
+    plan->sizes.stage_param_bytes = param_bytes;
+    plan->sizes.budget_bytes = oos_u64_from((double)start->device.total_bytes * share);
+    plan->sizes.non_kv = oos_weights_amount(&plan->sizes.weights);
     oos_moment *load = oos_moment_open(arena, plan, OOS_PHASE_WEIGHT_LOAD);
-    oos_moment_hold(load, OOS_OWNER_WEIGHTS, plan->non_kv);
+    oos_moment_hold(load, OOS_OWNER_WEIGHTS, plan->sizes.non_kv);
     OOS_TRY(oos_moment_close(load, oos_limit_device(plan, 1), reterr));
     uint64_t const token_bytes = oos_max(1, oos_mul(start->model->layer_count, 4096));
     plan->layout.bytes_per_token = (double)token_bytes;
-    plan->kv.available_bytes = oos_sub(plan->budget_bytes, plan->non_kv.bytes);
+    plan->kv.available_bytes = oos_sub(plan->sizes.budget_bytes, plan->sizes.non_kv.bytes);
     plan->kv.tokens = plan->kv.available_bytes / token_bytes;
-    plan->kv.max_concurrency = (double)plan->kv.tokens / (double)plan->length;
+    plan->kv.max_concurrency = (double)plan->kv.tokens / (double)plan->serving.length;
     oos_plan_judge(plan);
-    if (plan->phase != OOS_PHASE_COUNT) {
-        plan->cause = OOS_CAUSE_WEIGHTS;
-        plan->why = "The weights are larger than the device.";
+    if (plan->answer.phase != OOS_PHASE_COUNT) {
+        plan->answer.cause = OOS_CAUSE_WEIGHTS;
+        plan->answer.why = "The weights are larger than the device.";
     }
     return settings_tell(arena, share, plan, reterr);
 }

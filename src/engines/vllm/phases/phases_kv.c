@@ -4,7 +4,7 @@
 #include "engines/vllm/phases/phases.h"
 #include "engines/vllm/constants.h"
 
-#define VALUE(name) vllm_value(plan->setup, VLLM_##name)
+#define VALUE(name) vllm_value(vllm_setup(plan), VLLM_##name)
 
 #include <math.h>
 
@@ -12,10 +12,10 @@
  * against a reading it took before its communicators and after its context (vllm/worker/worker.py, baseline_snapshot). */
 static void hold_non_kv(oos_moment *moment, const oos_plan *plan)
 {
-    const oos_rules *rules = plan->setup->rules;
+    const oos_rules *rules = vllm_setup(plan)->rules;
     const oos_outside *outside = &vllm_of(plan)->outside;
-    bool const first_engine = oos_activation_first_engine(plan->setup);
-    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->weights));
+    bool const first_engine = oos_activation_first_engine(vllm_setup(plan));
+    oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->sizes.weights));
     oos_moment_hold(moment, OOS_OWNER_ACTIVATION_PEAK, vllm_of(plan)->activation.peak);
     oos_moment_hold(moment, OOS_OWNER_OUTSIDE, outside->profile_growth);
     if (!rules->nccl_before_snapshot) oos_moment_hold(moment, OOS_OWNER_COMMUNICATORS, outside->nccl);
@@ -26,7 +26,7 @@ static void hold_non_kv(oos_moment *moment, const oos_plan *plan)
         oos_moment_hold(moment, OOS_OWNER_CONTEXT, outside->context);
         oos_moment_hold(moment, OOS_OWNER_OTHERS, oos_moment_others(plan));
     }
-    if (plan->setup->graph_estimate_applied)
+    if (vllm_setup(plan)->graph_estimate_applied)
         oos_moment_hold(moment, OOS_OWNER_GRAPH_ESTIMATE, vllm_of(plan)->graphs.estimate);
 }
 
@@ -37,7 +37,7 @@ static int64_t whole_bytes(double bytes)
 
 static bool refused_at(const oos_plan *plan, double available)
 {
-    return oos_kv_refused(plan->setup, &vllm_of(plan)->kv_shape, whole_bytes(available));
+    return oos_kv_refused(vllm_setup(plan), &vllm_of(plan)->kv_shape, whole_bytes(available));
 }
 
 /* The least the engine is content with, between a refused and an accepted amount. */
@@ -56,16 +56,16 @@ static double least_accepted(const oos_plan *plan, double refused, double accept
 /* The engine's own budget. */
 static oos_limit budget_limit(const oos_plan *plan)
 {
-    oos_limit const device = oos_limit_device(plan, plan->setup->gpu_memory_utilization);
+    oos_limit const device = oos_limit_device(plan, vllm_setup(plan)->gpu_memory_utilization);
     uint64_t const less = device.bytes - device.low, more = device.high - device.bytes;
-    uint64_t const budget = plan->budget_bytes;
+    uint64_t const budget = plan->sizes.budget_bytes;
     return (oos_limit){budget, oos_sub(budget, less), oos_add(budget, more)};
 }
 
 /* Would the engine refuse at either end of what may be left? */
 static void judge(const oos_plan *plan, oos_limit limit, oos_moment *moment)
 {
-    const oos_amount *used = &plan->non_kv;
+    const oos_amount *used = &plan->sizes.non_kv;
     double const left = (double)limit.bytes - (double)used->bytes;
     double const less = hypot((double)(used->high - used->bytes), (double)(limit.bytes - limit.low)),
                  more = hypot((double)(used->bytes - used->low), (double)(limit.high - limit.bytes));
@@ -86,11 +86,11 @@ static uint64_t share_of(const oos_setup *setup, uint64_t least, uint64_t part)
 
 static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *moment)
 {
-    double const wider = plan->setup->rules->measured ? 1 : 2;
+    double const wider = vllm_setup(plan)->rules->measured ? 1 : 2;
     double const more =
-        wider * (double)share_of(plan->setup, VALUE(unexplained_more), VALUE(unexplained_more_part));
+        wider * (double)share_of(vllm_setup(plan), VALUE(unexplained_more), VALUE(unexplained_more_part));
     double const less =
-        wider * (double)share_of(plan->setup, VALUE(unexplained_less), VALUE(unexplained_less_part));
+        wider * (double)share_of(vllm_setup(plan), VALUE(unexplained_less), VALUE(unexplained_less_part));
     double const below = (double)(moment->peak_bytes - moment->peak_low);
     double const above = (double)(moment->peak_high - moment->peak_bytes);
     return oos_amount_guess(moment->peak_bytes, oos_sub(moment->peak_bytes, (uint64_t)hypot(below, less)),
@@ -104,10 +104,10 @@ static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_mome
     hold_non_kv(moment, plan);
     oos_limit const limit = budget_limit(plan);
     OOS_TRY(oos_moment_close(moment, limit, reterr));
-    plan->non_kv = with_unexplained(plan, moment);
-    double const left = (double)plan->budget_bytes - (double)plan->non_kv.bytes;
-    OOS_TRY(
-        oos_kv_fill_in(arena, plan->setup, &vllm_of(plan)->kv_shape, whole_bytes(left), &plan->kv, reterr));
+    plan->sizes.non_kv = with_unexplained(plan, moment);
+    double const left = (double)plan->sizes.budget_bytes - (double)plan->sizes.non_kv.bytes;
+    OOS_TRY(oos_kv_fill_in(arena, vllm_setup(plan), &vllm_of(plan)->kv_shape, whole_bytes(left), &plan->kv,
+                           reterr));
     judge(plan, limit, moment);
     return OOMSIGHT_OK;
 }
@@ -131,7 +131,7 @@ static bool checked_by_override(const oos_setup *setup)
 static oomsight_status fill_cache(oos_arena *arena, oos_plan *plan, oos_moment *moment, oos_limit *ret_limit,
                                   oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     *ret_limit = budget_limit(plan);
     if (setup->kv_cache_memory_bytes.known) { /* nothing is measured, the number is taken */
         uint64_t const given = oos_min(setup->kv_cache_memory_bytes.value, INT64_MAX);

@@ -11,22 +11,23 @@ static bool sized_by_budget(const oos_setup *setup)
 
 static oos_amount settled(const oos_plan *plan, oos_amount amount)
 {
-    amount.settled = sized_by_budget(plan->setup);
+    amount.settled = sized_by_budget(vllm_setup(plan));
     return amount;
 }
 
 static oos_limit limit(const oos_plan *plan)
 {
-    return oos_limit_device(plan, sized_by_budget(plan->setup) ? oos_outside_budget(plan->setup) : 1);
+    return oos_limit_device(plan,
+                            sized_by_budget(vllm_setup(plan)) ? oos_outside_budget(vllm_setup(plan)) : 1);
 }
 
 /* At the best guess more than the budget is taken before there is a cache, and the engine refuses; it may be less. Where it
  * goes on, it is less by that much at least. */
 static oos_amount weights_left(const oos_plan *plan)
 {
-    oos_amount const weights = settled(plan, oos_weights_amount(&plan->weights));
-    if (!weights.settled || plan->non_kv.bytes <= plan->budget_bytes) return weights;
-    uint64_t const beyond = plan->non_kv.bytes - plan->budget_bytes;
+    oos_amount const weights = settled(plan, oos_weights_amount(&plan->sizes.weights));
+    if (!weights.settled || plan->sizes.non_kv.bytes <= plan->sizes.budget_bytes) return weights;
+    uint64_t const beyond = plan->sizes.non_kv.bytes - plan->sizes.budget_bytes;
     uint64_t const low = oos_sub(weights.bytes, oos_max(beyond, weights.bytes - weights.low));
     return oos_amount_guess(weights.bytes, low, weights.bytes, "less, where the cache can be sized at all");
 }
@@ -47,8 +48,9 @@ static void hold_engine(oos_moment *moment, const oos_plan *plan)
 static oos_amount graphs_left(const oos_plan *plan)
 {
     oos_amount const graphs = vllm_of(plan)->graphs.taken;
-    bool const estimated = plan->setup->graph_estimate_applied && vllm_of(plan)->graphs.estimate.bytes > 0;
-    if (!estimated || plan->setup->speculative_tokens > 0) return graphs;
+    bool const estimated =
+        vllm_setup(plan)->graph_estimate_applied && vllm_of(plan)->graphs.estimate.bytes > 0;
+    if (!estimated || vllm_setup(plan)->speculative_tokens > 0) return graphs;
     return settled(plan, graphs);
 }
 
@@ -60,7 +62,7 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, const oos_ledg
     hold_engine(moment, plan);
     *ret_rows = &moment->ledger;
     uint64_t const whole = oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.block_bytes);
-    moment->tried_bytes = plan->setup->rules->kv_in_one_tensor
+    moment->tried_bytes = vllm_setup(plan)->rules->kv_in_one_tensor
                               ? whole
                               : oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.page_bytes);
     return oos_moment_close(moment, limit(plan), reterr);
@@ -69,7 +71,7 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, const oos_ledg
 static oomsight_status capture(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
                                oomsight_error *reterr)
 {
-    if (plan->setup->eager) return OOMSIGHT_OK;
+    if (vllm_setup(plan)->eager) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_CUDAGRAPH_CAPTURE, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
     return oos_moment_close(moment, limit(plan), reterr);
@@ -78,7 +80,7 @@ static oomsight_status capture(oos_arena *arena, oos_plan *plan, const oos_ledge
 static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
                                       oomsight_error *reterr)
 {
-    bool const newer = plan->setup->v2_runner;
+    bool const newer = vllm_setup(plan)->v2_runner;
     if (newer && vllm_of(plan)->activation.warmup.bytes == 0) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_SAMPLER_WARMUP, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
@@ -95,7 +97,7 @@ static oos_owner busiest(const oos_plan *plan, oos_amount *ret_amount)
     const oos_activation *activation = &vllm_of(plan)->activation;
     bool const sampler = activation->sampler.bytes > activation->forward.bytes;
     oos_amount const text = sampler ? activation->sampler : activation->forward;
-    bool const encoder = plan->setup->multimodal && activation->encoder.bytes > text.bytes;
+    bool const encoder = vllm_setup(plan)->multimodal && activation->encoder.bytes > text.bytes;
     *ret_amount = settled(plan, encoder ? activation->encoder : text);
     return encoder ? OOS_OWNER_ENCODER : sampler ? OOS_OWNER_SAMPLER : OOS_OWNER_ACTIVATIONS;
 }
@@ -104,7 +106,8 @@ static oos_owner busiest(const oos_plan *plan, oos_amount *ret_amount)
 static oos_amount growth_of(const oos_plan *plan)
 {
     oos_amount growth = vllm_of(plan)->outside.runtime_growth;
-    if (plan->setup->multimodal) growth.high = oos_add(growth.high, vllm_of(plan)->activation.encoder.bytes);
+    if (vllm_setup(plan)->multimodal)
+        growth.high = oos_add(growth.high, vllm_of(plan)->activation.encoder.bytes);
     return growth;
 }
 

@@ -6,29 +6,29 @@
 /* What is there for this engine: the device less what others hold is compared row by row, so the limit is the device. */
 static uint64_t device_limit(const oos_plan *plan)
 {
-    return plan->setup->device.total_bytes;
+    return vllm_setup(plan)->device.total_bytes;
 }
 
 /* free < total * gpu_memory_utilization: the engine refuses (0.9.1 and later). */
 static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     if (!setup->rules->free_memory_check) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
     moment->refusal = true;
     oos_moment_hold(moment, OOS_OWNER_ASKED,
-                    oos_amount_exact(plan->budget_bytes, OOS_SOURCE_DERIVED,
+                    oos_amount_exact(plan->sizes.budget_bytes, OOS_SOURCE_DERIVED,
                                      "total x gpu_memory_utilization must be free at start"));
     /* a larger device asks for more as well */
     OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, oos_outside_budget(setup)), reterr));
     if (moment->ok && !moment->tight) return OOMSIGHT_OK;
-    uint64_t const free_bytes = oos_sub(device_limit(plan), moment->peak_bytes - plan->budget_bytes);
+    uint64_t const free_bytes = oos_sub(device_limit(plan), moment->peak_bytes - plan->sizes.budget_bytes);
     moment->message =
         oos_arena_format(arena,
                          "Free memory on device (%.2f/%.2f GiB) on startup is less than desired GPU memory "
                          "utilization (%g, %.2f GiB).",
                          (double)free_bytes / 0x1p30, (double)setup->device.total_bytes / 0x1p30,
-                         setup->gpu_memory_utilization, (double)plan->budget_bytes / 0x1p30);
+                         setup->gpu_memory_utilization, (double)plan->sizes.budget_bytes / 0x1p30);
     return moment->message ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a message");
 }
 
@@ -42,7 +42,7 @@ static oomsight_status distributed_init(oos_arena *arena, oos_plan *plan, oomsig
 static void hold_model(oos_moment *moment, const oos_plan *plan)
 {
     oos_moment_hold(moment, OOS_OWNER_BATCH_BUFFERS, vllm_of(plan)->activation.persistent);
-    oos_amount weights = oos_weights_amount(&plan->weights);
+    oos_amount weights = oos_weights_amount(&plan->sizes.weights);
     weights.how = "parameters, buffers and repacked copies of this rank";
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, weights);
 }
@@ -56,9 +56,9 @@ static uint64_t tried_while_loading(const oos_plan *plan, const oos_moment *mome
         least = oos_add(least, row->amount.low);
         most = oos_add(most, row->amount.high);
     }
-    oos_shard const shard = oos_setup_shard(plan->setup);
-    uint64_t const at_most = oos_weights_tried(&shard, plan->stage, oos_sub(device_limit(plan), least));
-    uint64_t const at_least = oos_weights_tried(&shard, plan->stage, oos_sub(device_limit(plan), most));
+    oos_shard const shard = oos_setup_shard(vllm_setup(plan));
+    uint64_t const at_most = oos_weights_tried(&shard, plan->sizes.stage, oos_sub(device_limit(plan), least));
+    uint64_t const at_least = oos_weights_tried(&shard, plan->sizes.stage, oos_sub(device_limit(plan), most));
     return at_most == at_least ? at_most : 0;
 }
 
@@ -67,16 +67,17 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
     oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_WEIGHT_LOAD);
     hold_model(moment, plan);
     oos_moment_hold(moment, OOS_OWNER_LOADING_COPIES,
-                    oos_amount_exact(plan->weights.load_transient_bytes, OOS_SOURCE_DERIVED,
+                    oos_amount_exact(plan->sizes.weights.load_transient_bytes, OOS_SOURCE_DERIVED,
                                      "held until the weights are in their final form"));
     OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, 1), reterr));
     if (!moment->ok) moment->tried_bytes = tried_while_loading(plan, moment);
-    if (plan->weights.repack_transient_bytes == 0 && vllm_of(plan)->strand_bytes == 0) return OOMSIGHT_OK;
+    if (plan->sizes.weights.repack_transient_bytes == 0 && vllm_of(plan)->strand_bytes == 0)
+        return OOMSIGHT_OK;
 
     moment = oos_moment_open(arena, plan, OOS_PHASE_QUANT_POSTPROCESS);
     hold_model(moment, plan);
     oos_moment_hold(moment, OOS_OWNER_REPACK_COPY,
-                    oos_amount_exact(plan->weights.repack_transient_bytes, OOS_SOURCE_DERIVED,
+                    oos_amount_exact(plan->sizes.weights.repack_transient_bytes, OOS_SOURCE_DERIVED,
                                      "second copy of the largest layer while it is repacked"));
     oos_moment_hold(moment, OOS_OWNER_STRANDED,
                     oos_amount_exact(vllm_of(plan)->strand_bytes, OOS_SOURCE_DERIVED,
@@ -88,7 +89,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
 static oomsight_status profile_run(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     const oos_activation *activation = &vllm_of(plan)->activation;
-    if (plan->setup->multimodal && activation->encoder.bytes) {
+    if (vllm_setup(plan)->multimodal && activation->encoder.bytes) {
         oos_moment *moment = oos_moment_open(arena, plan, OOS_PHASE_MM_PROFILE);
         hold_model(moment, plan);
         oos_moment_hold(moment, OOS_OWNER_ENCODER, activation->encoder);
@@ -118,7 +119,7 @@ static bool graph_profiling_runs(const oos_setup *setup)
 
 static oomsight_status cudagraph_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     const oos_kv_shape *shape = &vllm_of(plan)->kv_shape;
     if (!graph_profiling_runs(setup) || shape->block_bytes == 0) return OOMSIGHT_OK;
     vllm_of(plan)->trial_blocks = oos_max(1, setup->capture_top);

@@ -29,7 +29,7 @@ static void set_eager(oos_serve *serve, uint64_t value)
 static const oos_moment *deciding(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->phase) return &plan->phases[i];
+        if (plan->phases[i].phase == plan->answer.phase) return &plan->phases[i];
     return NULL;
 }
 
@@ -64,7 +64,7 @@ static bool helps_nowhere(oos_search *s, const push *p)
         if (moment->ok || moment->tight) continue;
         oos_plan other = *s->plan;
         oos_search there = *s;
-        other.phase = moment->phase;
+        other.answer.phase = moment->phase;
         there.plan = &other;
         return moves_nothing(&there, p);
     }
@@ -75,7 +75,7 @@ static bool helps_nowhere(oos_search *s, const push *p)
 static oos_phase later_phase(const oos_search *s, const char *flag)
 {
     for (size_t i = 0; i < s->later_count; i++)
-        if (strcmp(s->later_flags[i], flag) == 0 && s->later_phases[i] > s->plan->phase)
+        if (strcmp(s->later_flags[i], flag) == 0 && s->later_phases[i] > s->plan->answer.phase)
             return s->later_phases[i];
     return OOS_PHASE_COUNT;
 }
@@ -83,7 +83,7 @@ static oos_phase later_phase(const oos_search *s, const char *flag)
 static bool add_inert(oos_search *s, const char *flag, oos_inert *ret_inert)
 {
     oos_phase const later = later_phase(s, flag);
-    const char *phase = oos_phase_word(s->plan->phase);
+    const char *phase = oos_phase_word(s->plan->answer.phase);
     const char *why = later == OOS_PHASE_COUNT
                           ? oos_arena_format(s->arena, "no value of it alone gets past %s", phase)
                           : oos_arena_format(s->arena,
@@ -96,7 +96,7 @@ static bool add_inert(oos_search *s, const char *flag, oos_inert *ret_inert)
 
 static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     uint64_t const seqs = setup->max_num_seqs, tokens = setup->max_num_batched_tokens;
     uint64_t const length = setup->max_model_len, longest = oos_setup_derived_length(setup);
     const push pushes[] = {
@@ -120,8 +120,8 @@ static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error 
     for (size_t i = 0; i < PUSHES; i++)
         if (helps_nowhere(s, &pushes[i]) && !add_inert(s, pushes[i].flag, &inert[count++]))
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
-    plan->inert = inert;
-    plan->inert_count = count;
+    plan->help.inert = inert;
+    plan->help.inert_count = count;
     return OOMSIGHT_OK;
 }
 
@@ -146,11 +146,12 @@ static void drop_doubles(oos_search *s, size_t answers)
 /* Far less than what was asked for, or than one can work with. */
 static bool is_short(const oos_plan *plan)
 {
-    const oos_setup *setup = plan->setup;
+    const oos_setup *setup = vllm_setup(plan);
     uint64_t const wanted = setup->serve->max_model_len.known ? setup->max_model_len : 0;
     uint64_t longest = 0;
-    for (size_t i = 0; i < plan->answer_count; i++)
-        longest = oos_max(longest, oos_max(plan->fixes[i].certain_length, plan->fixes[i].likely_length));
+    for (size_t i = 0; i < plan->help.answer_count; i++)
+        longest =
+            oos_max(longest, oos_max(plan->help.fixes[i].certain_length, plan->help.fixes[i].likely_length));
     return longest < wanted / 2 || longest < oos_min(setup->max_model_len, OOS_USUAL_TOKENS);
 }
 
@@ -165,22 +166,22 @@ static bool search(oos_search *s, oos_plan *plan)
     size_t count = 0;
     bool last = false;
     if (oos_mends_limits(plan)) { /* its own limit of the cache: without it nothing is lost */
-        bool const too_small = plan->phase == OOS_PHASE_KV_SIZING;
+        bool const too_small = plan->answer.phase == OOS_PHASE_KV_SIZING;
         if (!(too_small ? oos_mends_find(s, plan) : oos_mends_start(s, plan))) return false;
-        if (plan->answer_count) return true;
-        plan->needs = NULL;
+        if (plan->help.answer_count) return true;
+        plan->help.needs = NULL;
     }
     if (!oos_release_find(s)) return false;
     size_t const release = s->count;
     if (!oos_answers_find(s, &count, &last) || !oos_mends_cheaper(s, release, &last)) return false;
-    plan->fixes = s->fixes;
-    plan->answer_count = oos_min(s->count, OOS_ANSWERS_MAX);
-    if (plan->answer_count == 0) /* what likely starts needs nothing else */
+    plan->help.fixes = s->fixes;
+    plan->help.answer_count = oos_min(s->count, OOS_ANSWERS_MAX);
+    if (plan->help.answer_count == 0) /* what likely starts needs nothing else */
         return oos_plan_likely(plan) || oos_mends_find(s, plan);
-    if ((last || is_short(plan)) && !oos_needs_find(s, &plan->needs)) return false;
-    size_t const answers = plan->answer_count;
-    if (last && says_something(plan->needs)) { /* one of these stands behind it, as what else helps */
-        plan->answer_count = release;
+    if ((last || is_short(plan)) && !oos_needs_find(s, &plan->help.needs)) return false;
+    size_t const answers = plan->help.answer_count;
+    if (last && says_something(plan->help.needs)) { /* one of these stands behind it, as what else helps */
+        plan->help.answer_count = release;
         s->count = release + 1;
     }
     if (last) return true;
@@ -193,7 +194,7 @@ static bool search(oos_search *s, oos_plan *plan)
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
                                const oos_solve_facts *facts, oomsight_error *reterr)
 {
-    if (plan->verdict == OOMSIGHT_VERDICT_FITS || plan->verdict == OOMSIGHT_VERDICT_UNKNOWN)
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return OOMSIGHT_OK;
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
@@ -203,15 +204,15 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
         bool last;
         if (!oos_answers_find(&s, &count, &last))
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-        plan->fixes = s.fixes;
-        plan->fix_count = plan->answer_count = s.count;
+        plan->help.fixes = s.fixes;
+        plan->help.fix_count = plan->help.answer_count = s.count;
         return OOMSIGHT_OK;
     }
     bool const refused = oos_mends_needed(plan);
     bool enough_memory = refused ? oos_mends_find(&s, plan) : search(&s, plan);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
-    plan->fixes = s.fixes;
-    plan->fix_count = s.count;
+    plan->help.fixes = s.fixes;
+    plan->help.fix_count = s.count;
     return refused ? OOMSIGHT_OK : find_inert(&s, plan, reterr);
 }
 
@@ -219,6 +220,6 @@ oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *
                                 const oos_solve_facts *facts, oomsight_error *reterr)
 {
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
-    if (oos_choices_find(&s, &plan->choices, &plan->choice_count)) return OOMSIGHT_OK;
+    if (oos_choices_find(&s, &plan->help.choices, &plan->help.choice_count)) return OOMSIGHT_OK;
     return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the devices");
 }

@@ -28,14 +28,14 @@ static side try_share(oos_budget *b, uint64_t share)
     if (share)
         oos_set_gmu_thousandths(&b->t->serve, share);
     else
-        b->t->serve.gpu_memory_utilization = b->s->plan->setup->serve->gpu_memory_utilization;
+        b->t->serve.gpu_memory_utilization = vllm_setup(b->s->plan)->serve->gpu_memory_utilization;
     if (!oos_trial_plan_other(b->s, b->t, b->device, NULL, NULL)) return NEITHER;
     return side_of(b->s, b->t);
 }
 
 oos_budget oos_budget_of(oos_search *s, oos_trial *t, const oos_device_facts *device)
 {
-    double const own = s->plan->setup->gpu_memory_utilization;
+    double const own = vllm_setup(s->plan)->gpu_memory_utilization;
     return (oos_budget){s, t, device, (uint64_t)(own * 1000 + 0.5), LOWEST, HIGHEST};
 }
 

@@ -58,7 +58,7 @@ static bool try_switch(oos_search *s, oos_trial *t, const char *word, const char
 static bool try_seqs(oos_search *s)
 {
     if (!may(s, "num_seqs")) return true;
-    uint64_t const now = s->plan->setup->max_num_seqs;
+    uint64_t const now = vllm_setup(s->plan)->max_num_seqs;
     oos_trial t = oos_trial_start(s);
     uint64_t best = oos_trial_best(s, &t, oos_set_seqs, 1, now ? now - 1 : 0, 1);
     if (best == 0) return true;
@@ -66,13 +66,14 @@ static bool try_seqs(oos_search *s)
     oos_set_seqs(&t.serve, best);
     char number[NUMBER_BYTES];
     return try_switch(s, &t, "--max-num-seqs", whole(number, best),
-                      s->plan->setup->eager ? "the budget" : "CUDA graphs", oos_trial_cost(s, "num_seqs"));
+                      vllm_setup(s->plan)->eager ? "the budget" : "CUDA graphs",
+                      oos_trial_cost(s, "num_seqs"));
 }
 
 static bool try_capture(oos_search *s)
 {
     if (!may(s, "capture")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (setup->eager || setup->capture_top <= 1 || setup->rules->capture_list < 2) return true;
     oos_trial t = oos_trial_start(s);
     uint64_t best = oos_trial_best(s, &t, oos_set_capture, 1, setup->capture_top - 1, 1);
@@ -94,7 +95,7 @@ static bool try_capture(oos_search *s)
 static bool try_tokens(oos_search *s)
 {
     if (!may(s, "batched_tokens")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     oos_trial t = oos_trial_start(s);
     uint64_t const least = oos_max(setup->max_num_seqs, 512);
     if (setup->max_num_batched_tokens <= least) return true;
@@ -111,7 +112,7 @@ static bool try_tokens(oos_search *s)
 static bool try_length(oos_search *s)
 {
     if (!may(s, "model_len")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     oos_trial t = oos_trial_start(s);
     uint64_t const best = oos_trial_longest(s, &t, 0, setup->max_model_len - 1);
     if (best == 0) return true;
@@ -125,7 +126,7 @@ static bool try_length(oos_search *s)
 static bool try_auto_length(oos_search *s)
 {
     if (!may(s, "model_len_auto")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (!setup->rules->auto_fit || setup->auto_model_len) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.max_model_len = (oos_u64){0};
@@ -137,7 +138,7 @@ static bool try_auto_length(oos_search *s)
 /* The next share that fits, upwards for the cache, downwards for what lies outside. */
 static bool try_budget(oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     oos_trial t = oos_trial_start(s);
     oos_budget b = oos_budget_of(s, &t, NULL);
     uint64_t share;
@@ -156,7 +157,7 @@ static bool try_budget(oos_search *s)
 static bool try_kv_bytes(oos_search *s)
 {
     if (!may(s, "kv_bytes")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (setup->kv_cache_memory_bytes.known || !oos_trial_has_flag(s, "--kv-cache-memory-bytes")) return true;
     oos_trial t = oos_trial_start(s);
     /* leave an eighth of what would fit: nothing else guards this number */
@@ -183,7 +184,7 @@ static bool try_fp8_kv(oos_search *s)
 static bool try_no_sleep(oos_search *s)
 {
     if (!may(s, "sleep_off")) return true;
-    if (!s->plan->setup->sleep_pool) return true;
+    if (!vllm_setup(s->plan)->sleep_pool) return true;
     oos_trial t = oos_trial_start(s);
     t.serve.enable_sleep_mode = (oos_flag){true, false};
     t.serve.enable_cumem_allocator = (oos_flag){true, false};
@@ -212,7 +213,7 @@ static bool try_eager(oos_search *s)
 
 static bool try_backend(oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (!vllm_of(s->plan)->outside.runtime_cause || setup->serve->attention_backend) return true;
     bool const by_flag = oos_trial_has_flag(s, "--attention-backend");
     oos_trial t = oos_trial_start(s);
@@ -228,7 +229,7 @@ static bool try_backend(oos_search *s)
 static bool try_fp8_weights(oos_search *s)
 {
     if (!may(s, "weights_fp8")) return true;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (setup->model->quant_method || setup->serve->quantization || setup->device.capability < 80)
         return true;
     oos_trial t = oos_trial_start(s);
@@ -240,7 +241,7 @@ static bool try_fp8_weights(oos_search *s)
 /* Single levers, beside the answers. */
 bool oos_levers_try(oos_search *s)
 {
-    switch (s->plan->phase) {
+    switch (s->plan->answer.phase) {
     case OOS_PHASE_KV_SIZING:
         return try_budget(s) && try_length(s) && try_auto_length(s) && try_fp8_kv(s) && try_seqs(s) &&
                try_tokens(s) && try_text_only(s) && try_fp8_weights(s) && try_eager(s);

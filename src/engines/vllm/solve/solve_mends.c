@@ -21,7 +21,7 @@ static bool change(oos_arena *arena, oos_serve *serve, const oos_mend *m)
 /* NULL: it cannot be changed so, or not planned. */
 static const oos_plan *plan_changed(oos_search *s, const oos_plan *from, const oos_mend *m)
 {
-    const oos_setup *old = from->setup;
+    const oos_setup *old = vllm_setup(from);
     oos_setup *setup = OOS_NEW(s->arena, oos_setup);
     oos_plan *plan = OOS_NEW(s->arena, oos_plan);
     oos_serve *serve = OOS_NEW(s->arena, oos_serve);
@@ -32,7 +32,7 @@ static const oos_plan *plan_changed(oos_search *s, const oos_plan *from, const o
                           NULL) != OOMSIGHT_OK ||
         oos_plan_make(s->arena, setup, s->facts->kv_layers_json, plan, NULL) != OOMSIGHT_OK)
         return NULL;
-    plan->fix_count = 0;
+    plan->help.fix_count = 0;
     return plan;
 }
 
@@ -85,7 +85,9 @@ static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 static const char *sentence_of(const oos_plan *plan)
 {
     if (plan->refusal.sentence) return plan->refusal.sentence;
-    return plan->phase == OOS_PHASE_ENV && plan->verdict == OOMSIGHT_VERDICT_REFUSED ? plan->why : NULL;
+    return plan->answer.phase == OOS_PHASE_ENV && plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED
+               ? plan->answer.why
+               : NULL;
 }
 
 bool oos_mends_needed(const oos_plan *plan)
@@ -101,9 +103,9 @@ static bool is_of_cache(oos_phase phase)
 
 bool oos_mends_limits(const oos_plan *plan)
 {
-    const oos_serve *serve = plan->setup->serve;
-    return is_of_cache(plan->phase) && (oos_serve_given(serve, "--num-gpu-blocks-override") ||
-                                        oos_serve_given(serve, "--kv-cache-memory-bytes"));
+    const oos_serve *serve = vllm_setup(plan)->serve;
+    return is_of_cache(plan->answer.phase) && (oos_serve_given(serve, "--num-gpu-blocks-override") ||
+                                               oos_serve_given(serve, "--kv-cache-memory-bytes"));
 }
 
 /* What the refusal names; where it names nothing, the flags that leave no attention backend or hold the cache down. */
@@ -121,12 +123,12 @@ static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
     size_t count = refusal->mend_count;
     memcpy(ret_mends, refusal->mends, count * sizeof *ret_mends);
     for (size_t i = 0; !refusal->sentence && i < sizeof limits / sizeof *limits; i++)
-        if ((limits[i].phase == OOS_PHASE_KV_SIZING ? is_of_cache(plan->phase)
-                                                    : plan->phase == limits[i].phase) &&
-            oos_serve_given(plan->setup->serve, limits[i].flag) && count < OOS_MENDS_MAX)
+        if ((limits[i].phase == OOS_PHASE_KV_SIZING ? is_of_cache(plan->answer.phase)
+                                                    : plan->answer.phase == limits[i].phase) &&
+            oos_serve_given(vllm_setup(plan)->serve, limits[i].flag) && count < OOS_MENDS_MAX)
             ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
     if (!refusal->sentence && vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
-        oos_serve_given(plan->setup->serve, one_cache))
+        oos_serve_given(vllm_setup(plan)->serve, one_cache))
         ret_mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
     return count;
 }
@@ -154,7 +156,7 @@ static bool step(oos_search *s, repair *r, const oos_mend *mends, size_t count)
 static bool is_to_mend(const oos_plan *plan)
 {
     return sentence_of(plan) ||
-           (oos_mends_limits(plan) && !oos_answer_starts(plan->verdict, plan->probability));
+           (oos_mends_limits(plan) && !oos_answer_starts(plan->answer.verdict, plan->answer.probability));
 }
 
 /* Begun with one mend, as far as it goes. False: the engine still refuses it. */
@@ -173,9 +175,9 @@ static bool follow(oos_search *s, const oos_mend *first, repair *ret_repair)
 static bool offer_start(oos_search *s, const repair *r)
 {
     oos_search mended = *s;
-    oos_trial const t = {.verdict = r->plan->verdict,
-                         .phase = r->plan->phase,
-                         .probability = r->plan->probability,
+    oos_trial const t = {.verdict = r->plan->answer.verdict,
+                         .phase = r->plan->answer.phase,
+                         .probability = r->plan->answer.probability,
                          .kv_tokens = r->plan->kv.tokens,
                          .keeps = "everything else"};
     mended.mended = r->said;
@@ -194,8 +196,8 @@ static bool solve_memory(oos_search *s, oos_plan *plan, const repair *r)
     size_t count;
     if (!oos_answers_find(&inner, &count, &last)) return false;
     s->count = inner.count;
-    plan->answer_count = oos_min(inner.count, OOS_ANSWERS_MAX);
-    return (plan->answer_count && !last) || oos_needs_find(&inner, &plan->needs);
+    plan->help.answer_count = oos_min(inner.count, OOS_ANSWERS_MAX);
+    return (plan->help.answer_count && !last) || oos_needs_find(&inner, &plan->help.needs);
 }
 
 /* What starts once it is mended is offered; the rest is left in the list. */
@@ -208,13 +210,13 @@ static bool offer_starts(oos_search *s, oos_plan *plan, repair *ret_short, size_
     for (size_t i = 0; i < count; i++) {
         repair r;
         if (!follow(s, &mends[i], &r)) continue;
-        if (!oos_answer_starts(r.plan->verdict, r.plan->probability))
+        if (!oos_answer_starts(r.plan->answer.verdict, r.plan->answer.probability))
             ret_short[(*ret_short_count)++] = r;
         else if (!offer_start(s, &r))
             return false;
     }
     if (s->count > before) s->fixes[before].name = "least_change";
-    plan->answer_count = before + (s->count > before);
+    plan->help.answer_count = before + (s->count > before);
     return true;
 }
 
@@ -232,7 +234,7 @@ static bool drop_limits(oos_search *s, repair *ret_repair)
     repair r = {.plan = s->plan};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         oos_mend const mend = {.flag = flags[i], .leave_out = true};
-        if (oos_serve_given(r.plan->setup->serve, flags[i]) && !step(s, &r, &mend, 1)) return false;
+        if (oos_serve_given(vllm_setup(r.plan)->serve, flags[i]) && !step(s, &r, &mend, 1)) return false;
     }
     *ret_repair = r;
     return r.plan != s->plan && !sentence_of(r.plan);
@@ -274,9 +276,9 @@ bool oos_mends_find(oos_search *s, oos_plan *plan)
     size_t short_count;
     size_t const before = s->count;
     if (!offer_starts(s, plan, short_of, &short_count)) return false;
-    for (size_t i = 0; s->count == before && !plan->needs && i < short_count; i++)
+    for (size_t i = 0; s->count == before && !plan->help.needs && i < short_count; i++)
         if (!solve_memory(s, plan, &short_of[i])) return false;
-    if (s->count == before && !plan->needs && !oos_release_find(s)) return false;
-    plan->answer_count = oos_max(plan->answer_count, s->count ? 1 : 0);
-    return s->count || plan->needs || oos_needs_find(s, &plan->needs);
+    if (s->count == before && !plan->help.needs && !oos_release_find(s)) return false;
+    plan->help.answer_count = oos_max(plan->help.answer_count, s->count ? 1 : 0);
+    return s->count || plan->help.needs || oos_needs_find(s, &plan->help.needs);
 }

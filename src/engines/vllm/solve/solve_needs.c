@@ -52,7 +52,7 @@ static bool likely(const oos_trial *t)
 /* Worth naming when it is clearly smaller and starts with a length one can work with. */
 static bool find_checkpoint(oos_search *s, oos_needs *needs)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (setup->model->common || setup->draft || setup->model->quant_unknown ||
         oos_model_in_four_bits(setup->model))
         return true;
@@ -64,7 +64,7 @@ static bool find_checkpoint(oos_search *s, oos_needs *needs)
     t.serve.quantization = NULL;
     oos_set_length(&t.serve, usual);
     bool const planned = oos_trial_plan_other(s, &t, NULL, packed, &bytes);
-    if (!planned || bytes > s->plan->weights.loaded_bytes / 10 * 9) return true;
+    if (!planned || bytes > s->plan->sizes.weights.loaded_bytes / 10 * 9) return true;
     if (!likely(&t)) {
         oos_set_length(&t.serve, oos_trial_least_length(s));
         oos_set_seqs(&t.serve, oos_min(setup->max_num_seqs, FEWER_SEQS));
@@ -105,7 +105,7 @@ static bool starts_with(oos_search *s, cell *c, uint64_t length)
     if (length) oos_set_length(&c->t.serve, length);
     oos_budget b = oos_budget_of(s, &c->t, &c->device);
     uint64_t share;
-    double const usual = s->plan->setup->rules->default_gpu_memory_utilization;
+    double const usual = vllm_setup(s->plan)->rules->default_gpu_memory_utilization;
     b.highest = oos_max(b.own, (uint64_t)(usual * 1000 + 0.5)) / 10 * 10; /* not by its last hundredths */
     if (!oos_budget_find(&b, c->share, &share)) return false;
     share = oos_budget_nearest(&b, share);
@@ -119,7 +119,7 @@ static bool starts_with(oos_search *s, cell *c, uint64_t length)
 static bool starts_somehow(oos_search *s, cell *c)
 {
     static const uint64_t lengths[] = {131072, 32768, 16384};
-    uint64_t const asked = s->plan->setup->max_model_len;
+    uint64_t const asked = vllm_setup(s->plan)->max_model_len;
     if (starts_with(s, c, 0)) return true;
     if (c->t.first_short != OOS_PHASE_KV_SIZING || asked <= OOS_USUAL_TOKENS) return false;
     if (!starts_with(s, c, OOS_USUAL_TOKENS)) return false;
@@ -133,13 +133,13 @@ static bool starts_with_fewer(oos_search *s, cell *c)
 {
     c->seqs = FEWER_SEQS;
     c->share = 0;
-    return s->plan->setup->max_num_seqs > FEWER_SEQS && starts_somehow(s, c);
+    return vllm_setup(s->plan)->max_num_seqs > FEWER_SEQS && starts_somehow(s, c);
 }
 
 static bool try_cut(oos_search *s, const oos_gpu *gpu, uint64_t tp, uint64_t pp, bool fewer,
                     oos_need_gpu *ret_need, bool *ret_refused)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     cell c = {.device = oos_device_of_gpu(gpu, tp * pp, setup->device.host_bytes), .serve = *setup->serve};
     c.serve.data_parallel_size = (oos_u64){0};
     c.serve.tensor_parallel_size = oos_u64_of(tp);
@@ -175,7 +175,7 @@ static bool try_cut(oos_search *s, const oos_gpu *gpu, uint64_t tp, uint64_t pp,
 static bool try_gpus(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, oos_need_gpu *ret_need)
 {
     oos_search *s = of;
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     uint64_t const pp = count > 8 ? count / 8 : 1;
     bool refused;
     if (count == setup->tp * setup->pp)
@@ -188,7 +188,7 @@ static oos_elsewhere elsewhere(oos_search *s)
 {
     return (oos_elsewhere){.gpus = s->facts->gpus,
                            .plan = s->plan,
-                           .ranks = oos_mul(s->plan->tp, s->plan->pp),
+                           .ranks = oos_mul(s->plan->serving.tp, s->plan->serving.pp),
                            .starts = try_gpus,
                            .of = s};
 }
@@ -198,7 +198,7 @@ static oos_elsewhere elsewhere(oos_search *s)
 /* The newest that takes the command: a model or a method that this one does not have, or no longer. */
 static bool find_release(oos_search *s, oos_needs *needs)
 {
-    const oos_setup *old = s->plan->setup;
+    const oos_setup *old = vllm_setup(s->plan);
     const oos_version *versions;
     if (!s->facts->rules || !s->plan->refusal.sentence) return true;
     for (size_t i = oos_rule_book_versions(s->facts->rules, &versions); i > 0; i--) {
@@ -240,7 +240,7 @@ bool oos_needs_find(oos_search *s, const oos_needs **ret_needs)
 
 bool oos_choices_find(oos_search *s, const oos_need_gpu **ret_list, size_t *ret_count)
 {
-    const oos_serve *serve = s->plan->setup->serve;
+    const oos_serve *serve = vllm_setup(s->plan)->serve;
     oos_elsewhere const e = elsewhere(s);
     bool const fixed = serve->tensor_parallel_size.known || serve->pipeline_parallel_size.known;
     return oos_elsewhere_choices(s->arena, &e, fixed, ret_list, ret_count);

@@ -36,7 +36,7 @@ static void add_powers(oos_levers *levers, oos_lever lever, uint64_t now, uint64
 /* Sizes above the number of sequences are of no use to a step of one token each. */
 static const char *graph_lever(const oos_search *s, uint64_t size)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (size == EAGER) return "eager";
     return size >= setup->max_num_seqs && !setup->serve->speculative.present ? "capture_unused" : "capture";
 }
@@ -44,7 +44,7 @@ static const char *graph_lever(const oos_search *s, uint64_t size)
 static void add_graphs(oos_levers *levers, const oos_search *s, const oos_stage *stage)
 {
     static const uint64_t sizes[] = {512, 256, 128, 64, 32, 16, 8};
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     const char *given;
     if (setup->eager) return;
     levers->values[OOS_LEVER_GRAPHS][0] = setup->capture_top;
@@ -59,7 +59,7 @@ static void add_graphs(oos_levers *levers, const oos_search *s, const oos_stage 
 /* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
 static uint64_t idle_cut(oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     uint64_t const count = setup->device.count, used = setup->tp * setup->pp * setup->dp;
     if (count <= used || count > 64 || setup->dp > 1) return 0;
     for (uint64_t pp = setup->pp; pp <= count; pp *= 2) {
@@ -79,7 +79,7 @@ static uint64_t idle_cut(oos_search *s)
 /* How many images and videos one request may have was not said. */
 static bool may_limit_media(const oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     return setup->multimodal && !setup->serve->mm_limits_given && !setup->serve->language_model_only.known;
 }
 
@@ -87,7 +87,7 @@ static bool levers_weights(const oos_search *s, oos_levers *levers, oos_weights_
 
 bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     oos_rung const most = stage->rung;
     uint64_t const floor = stage->usable ? OOS_USUAL_TOKENS : oos_trial_least_length(s);
     uint64_t const own = (uint64_t)(setup->gpu_memory_utilization * 1000 + 0.5);
@@ -126,18 +126,18 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
  * nobody has told. Memory that the device shares with the host is not more of it. */
 static uint64_t offload_most(const oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (setup->device.unified) return 0;
     uint64_t const host =
         (setup->device.host_bytes ? setup->device.host_bytes / 4 * 3 / OOS_GIB : OFFLOAD_DEFAULT_GIB) * 10 /
         HOST_TENTHS;
     uint64_t const ranks = oos_max(1, oos_mul(oos_mul(setup->tp, setup->pp), setup->dp));
-    return oos_min(s->plan->weights.loaded_bytes / OOS_GIB, host / ranks);
+    return oos_min(s->plan->sizes.weights.loaded_bytes / OOS_GIB, host / ranks);
 }
 
 static bool levers_weights(const oos_search *s, oos_levers *levers, oos_weights_way way)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     bool const plain =
         !setup->model->quant_method && !setup->serve->quantization && !setup->serve->load_format;
     levers->counts[OOS_LEVER_WEIGHTS] = 1;
@@ -245,7 +245,8 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
 
 uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
 {
-    return point->at[OOS_LEVER_SEQS] ? value_at(levers, point, OOS_LEVER_SEQS) : s->plan->setup->max_num_seqs;
+    return point->at[OOS_LEVER_SEQS] ? value_at(levers, point, OOS_LEVER_SEQS)
+                                     : vllm_setup(s->plan)->max_num_seqs;
 }
 
 /* ---- what it costs ------------------------------------------------------------------------------------------------ */
@@ -273,7 +274,7 @@ oos_rung oos_point_rung(const oos_search *s, const oos_levers *levers, const oos
                  {OOS_LEVER_KV, "kv_fp8"},
                  {OOS_LEVER_MEDIA, "mm_limit"},
                  {OOS_LEVER_TEXT, "text_only"}};
-    double const own = s->plan->setup->gpu_memory_utilization;
+    double const own = vllm_setup(s->plan)->gpu_memory_utilization;
     oos_rung rung = OOS_RUNG_NOTHING;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (point->at[plain[i].lever]) rung = dearer(rung, oos_trial_rung(s, plain[i].id));
@@ -348,7 +349,7 @@ static void say_graphs(saying *w, uint64_t size)
         price(w, oos_trial_cost(w->s, "eager"));
         return;
     }
-    (void)oos_compilation_look(w->s->plan->setup->serve, &given);
+    (void)oos_compilation_look(vllm_setup(w->s->plan)->serve, &given);
     bool const own = given != NULL;
     word(w, own ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size");
     if (own)
@@ -361,7 +362,7 @@ static void say_graphs(saying *w, uint64_t size)
 
 static void say_parallel(saying *w, uint64_t value)
 {
-    const oos_setup *setup = w->s->plan->setup;
+    const oos_setup *setup = vllm_setup(w->s->plan);
     if (value / 100 != setup->tp) word(w, "--tensor-parallel-size"), number(w, value / 100);
     if (value % 100 != setup->pp) word(w, "--pipeline-parallel-size"), number(w, value % 100);
 }
@@ -378,7 +379,7 @@ static void say_backend(saying *w)
 
 static void say_weights(saying *w, const oos_levers *levers, const oos_lever_point *point)
 {
-    const oos_setup *setup = w->s->plan->setup;
+    const oos_setup *setup = vllm_setup(w->s->plan);
     oos_weights_way const way = way_at(levers, point);
     if (way == OOS_WEIGHTS_FP8 || way == OOS_WEIGHTS_BNB) {
         word(w, "--quantization");
@@ -402,7 +403,7 @@ static const char *kept(const oos_search *s, const oos_levers *levers, const oos
 {
     bool const length = !point->length || point->length >= levers->most, seqs = !point->at[OOS_LEVER_SEQS];
     uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
-    const char *graphs = s->plan->setup->eager ? "" : "CUDA graphs";
+    const char *graphs = vllm_setup(s->plan)->eager ? "" : "CUDA graphs";
     if (point->at[OOS_LEVER_GRAPHS])
         graphs = captured == EAGER
                      ? ""
@@ -420,7 +421,7 @@ static const char *kept(const oos_search *s, const oos_levers *levers, const oos
 bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t)
 {
     saying w = {.s = s, .t = t};
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     if (point->at[OOS_LEVER_PARALLEL]) say_parallel(&w, value_at(levers, point, OOS_LEVER_PARALLEL));
     say_weights(&w, levers, point);
     if (point->at[OOS_LEVER_BACKEND]) say_backend(&w);

@@ -7,7 +7,7 @@ enum { NEWER_MAX = 8, OLDER_MAX = 3 }; /* what an upgrade mended, and what was b
 
 static bool has_flags(const oos_search *s, oos_version version)
 {
-    const oos_serve *serve = s->plan->setup->serve;
+    const oos_serve *serve = vllm_setup(s->plan)->serve;
     for (size_t i = 0; i < serve->flag_count; i++)
         if (!oos_flags_find(s->facts->flags, oos_view_of(serve->flags[i].name), version).here) return false;
     return true;
@@ -15,7 +15,7 @@ static bool has_flags(const oos_search *s, oos_version version)
 
 static bool starts_with(oos_search *s, oos_version version, oos_trial *ret_trial)
 {
-    const oos_setup *old = s->plan->setup;
+    const oos_setup *old = vllm_setup(s->plan);
     oos_rules rules;
     oos_setup setup;
     oos_plan plan;
@@ -34,13 +34,14 @@ static bool starts_with(oos_search *s, oos_version version, oos_trial *ret_trial
         if (oos_setup_resolve(s->scratch, old->model, old->draft, &t.serve, old->env, &old->device, &rules,
                               &setup, NULL) != OOMSIGHT_OK ||
             oos_plan_make(s->scratch, &setup, s->facts->kv_layers_json, &plan, NULL) != OOMSIGHT_OK ||
-            plan.verdict != OOMSIGHT_VERDICT_FITS || oos_forks_plan(s->scratch, &plan, NULL) != OOMSIGHT_OK ||
-            plan.verdict != OOMSIGHT_VERDICT_FITS)
+            plan.answer.verdict != OOMSIGHT_VERDICT_FITS ||
+            oos_forks_plan(s->scratch, &plan, NULL) != OOMSIGHT_OK ||
+            plan.answer.verdict != OOMSIGHT_VERDICT_FITS)
             return false;
     }
-    t.verdict = plan.verdict;
-    t.probability = plan.probability;
-    t.phase = plan.phase;
+    t.verdict = plan.answer.verdict;
+    t.probability = plan.answer.probability;
+    t.phase = plan.answer.phase;
     t.kv_tokens = plan.kv.tokens;
     *ret_trial = t;
     return true;
@@ -51,7 +52,7 @@ static oos_version find(oos_search *s, oos_trial *ret_trial)
 {
     const oos_version *list;
     size_t const count = oos_rule_book_versions(s->facts->rules, &list);
-    oos_version const now = s->plan->setup->rules->version;
+    oos_version const now = vllm_setup(s->plan)->rules->version;
     size_t at = 0;
     while (at < count && list[at] <= now) at++;
     for (size_t i = at; i < count && i < at + NEWER_MAX; i++)
@@ -77,6 +78,6 @@ bool oos_release_find(oos_search *s)
     fix->release = oos_arena_copy(s->arena, oos_view_of(word));
     fix->unmeasured = !oos_rule_book_measured(s->facts->rules, version);
     fix->name = "least_change";
-    fix->certain_length = fix->likely_length = s->plan->setup->max_model_len;
+    fix->certain_length = fix->likely_length = vllm_setup(s->plan)->max_model_len;
     return fix->release;
 }

@@ -17,38 +17,38 @@ bool oos_trial_fits(const oos_search *s, const oos_trial *t)
 static bool plan_again(oos_search *s, const oos_serve *serve, const oos_device_facts *device,
                        const oos_model *model, oos_setup *ret_setup, oos_plan *ret_plan)
 {
-    const oos_setup *old = s->plan->setup;
+    const oos_setup *old = vllm_setup(s->plan);
     const char *layers = s->facts->kv_layers_json;
     oos_arena_reset(s->scratch);
     if (oos_setup_resolve(s->scratch, model, old->draft, serve, old->env, device, old->rules, ret_setup,
                           NULL) != OOMSIGHT_OK ||
         oos_plan_make(s->scratch, ret_setup, layers, ret_plan, NULL) != OOMSIGHT_OK)
         return false;
-    return ret_plan->verdict != OOMSIGHT_VERDICT_FITS ||
+    return ret_plan->answer.verdict != OOMSIGHT_VERDICT_FITS ||
            oos_forks_plan(s->scratch, ret_plan, NULL) == OOMSIGHT_OK;
 }
 
 bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *device, const oos_model *model,
                           uint64_t *ret_weights_bytes)
 {
-    const oos_setup *old = s->plan->setup;
+    const oos_setup *old = vllm_setup(s->plan);
     oos_setup setup;
     oos_plan plan;
     if (!plan_again(s, &t->serve, device ? device : &old->device, model ? model : old->model, &setup, &plan))
         return false;
-    t->verdict = plan.verdict;
-    t->probability = plan.probability;
-    t->phase = plan.phase;
+    t->verdict = plan.answer.verdict;
+    t->probability = plan.answer.probability;
+    t->phase = plan.answer.phase;
     t->kv_tokens = plan.kv.tokens;
     t->first_short = t->first_doubtful = OOS_PHASE_COUNT;
     t->reached = false;
-    if (ret_weights_bytes) *ret_weights_bytes = plan.weights.loaded_bytes;
+    if (ret_weights_bytes) *ret_weights_bytes = plan.sizes.weights.loaded_bytes;
     for (size_t i = 0; i < plan.phase_count; i++) {
         const oos_moment *moment = &plan.phases[i];
         if (!moment->ok && t->first_short == OOS_PHASE_COUNT) t->first_short = moment->phase;
         if ((!moment->ok || moment->tight) && t->first_doubtful == OOS_PHASE_COUNT)
             t->first_doubtful = moment->phase;
-        if (moment->phase != s->plan->phase) continue;
+        if (moment->phase != s->plan->answer.phase) continue;
         t->reached = true;
         t->phase_ok = moment->ok, t->phase_tight = moment->tight;
         t->need_bytes = moment->peak_bytes, t->limit_bytes = moment->limit_bytes;
@@ -64,13 +64,13 @@ bool oos_trial_plan(oos_search *s, oos_trial *t)
 
 bool oos_may_go_eager(const oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     return !setup->eager && !setup->serve->enforce_eager.known;
 }
 
 bool oos_may_shrink_cache(const oos_search *s)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     const char *asked = setup->serve->kv_cache_dtype;
     return setup->kv_dtype == OOS_KV_MODEL_DTYPE && (!asked || strcmp(asked, "auto") == 0);
 }
@@ -80,8 +80,8 @@ bool oos_may_drop_media(const oos_search *s)
 {
     static const char *const about[] = {"--mm-", "--media-", "--interleave-mm", "--allowed-local-media",
                                         "--allowed-media"};
-    const oos_serve *serve = s->plan->setup->serve;
-    if (!s->plan->setup->multimodal || !oos_trial_has_flag(s, "--language-model-only")) return false;
+    const oos_serve *serve = vllm_setup(s->plan)->serve;
+    if (!vllm_setup(s->plan)->multimodal || !oos_trial_has_flag(s, "--language-model-only")) return false;
     if (serve->mm_limits_given && !serve->mm_all_zero) return false;
     for (size_t i = 0; i < serve->flag_count; i++)
         for (size_t k = 0; k < sizeof about / sizeof *about; k++)
@@ -91,7 +91,7 @@ bool oos_may_drop_media(const oos_search *s)
 
 bool oos_trial_has_flag(const oos_search *s, const char *flag)
 {
-    return oos_flags_find(s->facts->flags, oos_view_of(flag), s->plan->setup->rules->version).here;
+    return oos_flags_find(s->facts->flags, oos_view_of(flag), vllm_setup(s->plan)->rules->version).here;
 }
 
 /* The engine takes the last of two: only that one is said. */
@@ -172,7 +172,7 @@ static bool is_given(const oos_serve *serve, const char *flag)
 
 oos_rung oos_trial_rung(const oos_search *s, const char *id)
 {
-    const oos_setup *setup = s->plan->setup;
+    const oos_setup *setup = vllm_setup(s->plan);
     const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
     if (!lever || !oos_lever_here(lever, setup->rules->version)) return OOS_RUNG_COUNT;
     return lever->flag && is_given(setup->serve, lever->flag) ? lever->given : lever->rung;
@@ -192,7 +192,7 @@ const char *oos_trial_cost(const oos_search *s, const char *id)
 
 oos_trial oos_trial_start(const oos_search *s)
 {
-    return (oos_trial){.serve = *s->plan->setup->serve};
+    return (oos_trial){.serve = *vllm_setup(s->plan)->serve};
 }
 
 /* What helps against the failure may leave a cache too small for the longest request: then a shorter length is offered
@@ -290,9 +290,9 @@ uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint6
 uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
                         uint64_t step)
 {
-    const oos_serve *given = s->plan->setup->serve;
-    if (s->plan->phase < OOS_PHASE_KV_SIZING)
-        oos_set_length(&t->serve, oos_min(s->plan->setup->max_model_len, 1024));
+    const oos_serve *given = vllm_setup(s->plan)->serve;
+    if (s->plan->answer.phase < OOS_PHASE_KV_SIZING)
+        oos_set_length(&t->serve, oos_min(vllm_setup(s->plan)->max_model_len, 1024));
     uint64_t const best = oos_trial_largest(s, t, set, low, high, step);
     t->serve.max_model_len = given->max_model_len;
     t->serve.max_model_len_auto = given->max_model_len_auto;
@@ -302,7 +302,7 @@ uint64_t oos_trial_best(oos_search *s, oos_trial *t, oos_set_value set, uint64_t
 
 uint64_t oos_trial_least_length(const oos_search *s)
 {
-    return oos_min(2048, s->plan->setup->max_model_len);
+    return oos_min(2048, vllm_setup(s->plan)->max_model_len);
 }
 
 uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t good, uint64_t most)
@@ -336,8 +336,8 @@ static const char *without_length(oos_arena *arena, const char *keeps)
 
 static bool offer_with_length(oos_search *s, oos_trial *t)
 {
-    uint64_t const length_now = s->plan->setup->max_model_len;
-    if (t->phase != OOS_PHASE_KV_SIZING || s->plan->phase == OOS_PHASE_KV_SIZING ||
+    uint64_t const length_now = vllm_setup(s->plan)->max_model_len;
+    if (t->phase != OOS_PHASE_KV_SIZING || s->plan->answer.phase == OOS_PHASE_KV_SIZING ||
         t->word_count + 2 > OOS_TRIAL_WORDS_MAX)
         return true;
     uint64_t const length = oos_trial_longest(s, t, 0, length_now - 1);
