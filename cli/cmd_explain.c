@@ -78,7 +78,7 @@ int cmd_explain(cli_options *given)
     bool unread = params.path_count < wanted;
     for (size_t i = 0; status == OOMSIGHT_OK && oomsight_explain_lost(explanation, i); i++, unread = true)
         tell_unreadable(oomsight_explain_lost(explanation, i),
-                        "the archive is damaged, and nothing of it could be read");
+                        "the archive is damaged or encrypted: nothing of it could be read");
     if (unread && (code == EXIT_FITS || code == EXIT_DOES_NOT_FIT)) code = EXIT_INPUT;
     return code;
 }

@@ -7,7 +7,7 @@ case $root in *[[:space:]]*) echo "portable.sh: the compiler's flags take no pat
 stubs=$(mkdir -p "$dir-glibc" && cd "$dir-glibc" && pwd)
 "$root/tools/glibc_stub.py" "$stubs" 2.17
 if [ ! -f "$dir/build.ninja" ]; then
-    CC=gcc CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
+    CC=${CC:-gcc} CFLAGS="-ffile-prefix-map=$root=. -fno-ident -ffunction-sections -fdata-sections" \
         LDFLAGS="-L$stubs -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--build-id=none -Wl,--gc-sections" \
         "$root/tools/setup.sh" "$dir" "$root" -Dportable=true -Dcommand=linked -Dprefer_static=true -Ddebug=false -Ddefault_library=shared \
         -Db_asneeded=false --prefix /usr --libdir lib

@@ -244,8 +244,8 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
         if (inputs > 1) name_inputs(e, before, params->paths[i]);
     }
     if (e->lost_count == inputs) {
-        oomsight_status const status =
-            oos_fail(reterr, OOMSIGHT_MALFORMED, "the archive is damaged, and nothing of it could be read");
+        oomsight_status const status = oos_fail(
+            reterr, OOMSIGHT_MALFORMED, "the archive is damaged or encrypted: nothing of it could be read");
         return params->text ? status : oos_fail_in(reterr, status, params->paths[0]);
     }
     if (!params->text && inputs == 1) e->path = oos_arena_copy(e->arena, oos_view_of(params->paths[0]));

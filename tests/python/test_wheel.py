@@ -157,7 +157,7 @@ class Wheel:
         with open(locked, "wb") as f:
             f.write(encrypted_zip())
         told = run(where("oomsight"), "explain", locked)
-        self.claim("%s: an encrypted archive is said to be unreadable" % version, told.returncode == 0 and "what could be read was" in told.stdout, (told.returncode, told.stdout))
+        self.claim("%s: an encrypted archive is said to be unreadable" % version, told.returncode == 3 and "damaged or encrypted" in told.stderr, (told.returncode, told.stderr))
         took = time.time() - start
         print("  %s: every command in %.1f s" % (version, took))
         self.claim("%s: under ten minutes" % version, took < 600, took)  # a few seconds are usual
