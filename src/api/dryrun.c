@@ -79,9 +79,8 @@ static bool is_program(const oomsight_dryrun_params *params)
 static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
 {
     oos_version version;
-    oos_rules rules;
     const oos_engine_facts *first;
-    bool beyond;
+    const oos_engine *engine = oos_engine_find(oos_engine_default);
     if (is_program(params)) /* its version is that of PyTorch */
         return params->engine_version && oos_version_parse(oos_view_of(params->engine_version), &version) &&
                        version >> 32 == 2
@@ -89,10 +88,9 @@ static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
                    : 0;
     if (params->engine && oos_engine_words_find(params->engine) != oos_engine_default) return 0;
     if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
-        oos_api_first_facts(params->data, &first, NULL) != OOMSIGHT_OK ||
-        oos_rules_of(first->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK)
+        !engine->torch_minor || oos_api_first_facts(params->data, &first, NULL) != OOMSIGHT_OK)
         return 0;
-    return rules.torch_minor;
+    return engine->torch_minor(first->rules, version);
 }
 
 /* What the machine has left, for the stand-ins to write and for the launcher to put in the place of /proc/meminfo. */

@@ -48,6 +48,8 @@ typedef struct oos_engine {
     const oos_dialect *dialect;
     oomsight_status (*book_load)(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr);
+    /* Of the PyTorch that a release pins; 0: not known. NULL: nor for any. */
+    uint64_t (*torch_minor)(const oos_rule_book *book, oos_version version);
     uint64_t (*ranks)(const oos_serve *serve); /* that the command asks for, each on a device of its own */
     /* All of the plan but its release, notes, fixes and inert flags. */
     oomsight_status (*plan)(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,

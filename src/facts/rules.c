@@ -8,16 +8,8 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const oos_rule_place places[] = {
-#define REAL(name) {#name, offsetof(oos_rules, name), OOS_RULE_REAL},
-#define WHOLE(name) {#name, offsetof(oos_rules, name), OOS_RULE_WHOLE},
-#define YES(name) {#name, offsetof(oos_rules, name), OOS_RULE_YES},
-#include "facts/rules.def"
-#undef REAL
-#undef WHOLE
-#undef YES
-};
 typedef struct rule_step {
     oos_version since;
     double value;
@@ -37,8 +29,8 @@ struct oos_rule_book {
     oos_version *measured;
     size_t measured_count;
     oos_argument_facts *facts;
-    _Atomic(oos_rules *)
-        *filled; /* of each release, when it was first asked for; NULL: not an engine of oos_rules */
+    size_t size;
+    _Atomic(void *) *filled; /* of each release, when it was first asked for; NULL: nothing is kept */
 };
 
 static oomsight_status version_of(const json_t *value, oos_version *ret_version, oomsight_error *reterr)
@@ -104,15 +96,21 @@ static oomsight_status rule_read(oos_arena *arena, const json_t *object, oos_rul
     return oos_fail(reterr, OOMSIGHT_MALFORMED, "no rule is called '%s'", name);
 }
 
-oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, const char *engine,
-                                      const oos_rule_place *of, size_t count, oos_rule_book **ret_book,
-                                      oomsight_error *reterr)
+static void filled_free(void *thing)
+{
+    oos_rule_book *book = thing;
+    for (size_t i = 0; i < book->version_count; i++) free(atomic_load(&book->filled[i]));
+}
+
+oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
+                                   const oos_rule_place *of, size_t count, size_t size,
+                                   oos_rule_book **ret_book, oomsight_error *reterr)
 {
     char *path = oos_arena_format(arena, "engines/%s/rules.json", engine);
     oos_rule_book *book = OOS_NEW(arena, oos_rule_book);
     rule *rules = OOS_NEW_ARRAY(arena, rule, count);
     if (!path || !book || !rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
-    *book = (oos_rule_book){.places = of, .rules = rules, .rule_count = count};
+    *book = (oos_rule_book){.places = of, .rules = rules, .rule_count = count, .size = size};
     oos_view bytes;
     json_t *root;
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
@@ -125,28 +123,19 @@ oomsight_status oos_rule_book_load_of(oos_arena *arena, const char *data_dir, co
     if (status == OOMSIGHT_OK && book->version_count == 0)
         status = oos_fail(reterr, OOMSIGHT_MALFORMED, "the list of versions is missing");
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, path);
+    if (size) {
+        book->filled = oos_arena_take_array(arena, book->version_count, sizeof *book->filled);
+        if (!book->filled || !oos_arena_adopt(arena, filled_free, book))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
+    }
     *ret_book = book;
     return OOMSIGHT_OK;
 }
 
-static void filled_free(void *thing)
+oomsight_status oos_rule_book_arguments(oos_arena *arena, const char *data_dir, const char *engine,
+                                        oos_rule_book *book, oomsight_error *reterr)
 {
-    oos_rule_book *book = thing;
-    for (size_t i = 0; i < book->version_count; i++) free(atomic_load(&book->filled[i]));
-}
-
-oomsight_status oos_rule_book_load(oos_arena *arena, const char *data_dir, const char *engine,
-                                   oos_rule_book **ret_book, oomsight_error *reterr)
-{
-    oos_rule_book *book;
-    OOS_TRY(oos_rule_book_load_of(arena, data_dir, engine, places, sizeof places / sizeof *places, &book,
-                                  reterr));
-    OOS_TRY(oos_argument_facts_load(arena, data_dir, engine, &book->facts, reterr));
-    book->filled = oos_arena_take_array(arena, book->version_count, sizeof *book->filled);
-    if (!book->filled || !oos_arena_adopt(arena, filled_free, book))
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for rules");
-    *ret_book = book;
-    return OOMSIGHT_OK;
+    return oos_argument_facts_load(arena, data_dir, engine, &book->facts, reterr);
 }
 
 oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version version, oomsight_error *reterr)
@@ -159,43 +148,8 @@ oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version ver
                     first);
 }
 
-oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
-                               oomsight_error *reterr)
-{
-    OOS_TRY(oos_rule_book_reaches(book, version, reterr));
-    for (size_t i = 0; i < book->rule_count; i++) {
-        oos_assert(book->rules[i].count > 0);
-        double value = book->rules[i].steps[0].value;
-        for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
-            value = book->rules[i].steps[k].value;
-        char *field = (char *)rules + book->places[i].offset;
-        switch (book->places[i].kind) {
-        case OOS_RULE_REAL: *(double *)(void *)field = value; break;
-        case OOS_RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
-        case OOS_RULE_YES: *(bool *)field = value != 0; break;
-        }
-    }
-    *ret_beyond = version > book->versions[book->version_count - 1];
-    return OOMSIGHT_OK;
-}
-
-bool oos_rule_book_measured(const oos_rule_book *book, oos_version version)
-{
-    for (size_t i = 0; i < book->measured_count; i++)
-        if (book->measured[i] == version) return true;
-    return false;
-}
-
-static oomsight_status rules_make(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
-                                  bool *ret_beyond, oomsight_error *reterr)
-{
-    *ret_rules = (oos_rules){
-        .version = version, .facts = book->facts, .measured = oos_rule_book_measured(book, version)};
-    return oos_rules_fill(book, version, ret_rules, ret_beyond, reterr);
-}
-
 /* Where the rules of a release are kept; NULL: none of the list, or nothing is kept. */
-static _Atomic(oos_rules *) *place_of(const oos_rule_book *book, oos_version version)
+static _Atomic(void *) *place_of(const oos_rule_book *book, oos_version version)
 {
     size_t low = 0, high = book->filled ? book->version_count : 0;
     while (low < high) {
@@ -210,27 +164,47 @@ static _Atomic(oos_rules *) *place_of(const oos_rule_book *book, oos_version ver
 }
 
 /* Any thread may be the first to ask: whoever comes second throws its own away. */
-static void keep(_Atomic(oos_rules *) *place, const oos_rules *rules)
+static void keep(_Atomic(void *) *place, const void *rules, size_t size)
 {
-    oos_rules *copy = malloc(sizeof *copy), *none = NULL;
+    void *copy = malloc(size), *none = NULL;
     if (!copy) return;
-    *copy = *rules;
+    memcpy(copy, rules, size);
     if (!atomic_compare_exchange_strong(place, &none, copy)) free(copy);
 }
 
-oomsight_status oos_rules_of(const oos_rule_book *book, oos_version version, oos_rules *ret_rules,
-                             bool *ret_beyond, oomsight_error *reterr)
+oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
+                               oomsight_error *reterr)
 {
-    _Atomic(oos_rules *) *place = place_of(book, version);
-    const oos_rules *known = place ? atomic_load(place) : NULL;
+    _Atomic(void *) *place = place_of(book, version);
+    const void *known = place ? atomic_load(place) : NULL;
     *ret_beyond = false; /* what is kept is of a release of the list */
     if (known) {
-        *ret_rules = *known;
+        memcpy(rules, known, book->size);
         return OOMSIGHT_OK;
     }
-    OOS_TRY(rules_make(book, version, ret_rules, ret_beyond, reterr));
-    if (place) keep(place, ret_rules);
+    OOS_TRY(oos_rule_book_reaches(book, version, reterr));
+    for (size_t i = 0; i < book->rule_count; i++) {
+        oos_assert(book->rules[i].count > 0);
+        double value = book->rules[i].steps[0].value;
+        for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
+            value = book->rules[i].steps[k].value;
+        char *field = (char *)rules + book->places[i].offset;
+        switch (book->places[i].kind) {
+        case OOS_RULE_REAL: *(double *)(void *)field = value; break;
+        case OOS_RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
+        case OOS_RULE_YES: *(bool *)field = value != 0; break;
+        }
+    }
+    *ret_beyond = version > book->versions[book->version_count - 1];
+    if (place) keep(place, rules, book->size);
     return OOMSIGHT_OK;
+}
+
+bool oos_rule_book_measured(const oos_rule_book *book, oos_version version)
+{
+    for (size_t i = 0; i < book->measured_count; i++)
+        if (book->measured[i] == version) return true;
+    return false;
 }
 
 oomsight_status oos_rule_book_architectures(oos_arena *arena, const char *data_dir, const char *engine,

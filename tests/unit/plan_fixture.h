@@ -8,7 +8,7 @@
 
 typedef struct fixture {
     oos_arena *arena;
-    oos_rules rules;
+    vllm_rules rules;
     oos_model model;
     oos_layer layers[256], mtp[4];
     oos_attention attentions[8];
@@ -32,8 +32,8 @@ static inline void fixture_init(fixture *f, const char *version, unsigned capabi
     oomsight_error error = {0};
     bool beyond;
     *f = (fixture){.arena = oos_arena_create(1 << 16)};
-    assert_int_equal(oos_rule_book_load(f->arena, NULL, "vllm", &book, &error), OOMSIGHT_OK);
-    assert_int_equal(oos_rules_of(book, version_of(version), &f->rules, &beyond, &error), OOMSIGHT_OK);
+    assert_int_equal(vllm_book_load(f->arena, NULL, &book, &error), OOMSIGHT_OK);
+    assert_int_equal(vllm_rules_of(book, version_of(version), &f->rules, &beyond, &error), OOMSIGHT_OK);
     f->device = (oos_device_facts){.name = "a device",
                                    .capability = capability,
                                    .total_bytes = 80 * OOS_GIB,

@@ -14,7 +14,7 @@ typedef struct start {
     oos_matrix matrices[2];
     oos_serve serve;
     oos_engine_env env;
-    oos_rules rules;
+    vllm_rules rules;
     oos_setup setup;
 } start;
 
@@ -24,8 +24,8 @@ static void begin(start *s, oos_version version)
     assert_non_null(s->arena);
     oos_rule_book *book;
     bool beyond;
-    assert_int_equal(oos_rule_book_load(s->arena, NULL, "vllm", &book, NULL), OOMSIGHT_OK);
-    assert_int_equal(oos_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
+    assert_int_equal(vllm_book_load(s->arena, NULL, &book, NULL), OOMSIGHT_OK);
+    assert_int_equal(vllm_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
     s->model = (oos_model){.code = {.drops_gate_up = true},
                            .architecture = "LlamaForCausalLM",
                            .hidden = 4096,

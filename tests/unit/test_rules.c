@@ -6,15 +6,15 @@
 
 #include "base/json.h"
 #include "engines/sglang/sglang.h"
-#include "facts/rules.h"
+#include "engines/vllm/setup/setup.h"
 
 #include <sys/stat.h>
 
 static const oos_rule_place vllm_places[] = {
-#define REAL(name) {#name, offsetof(oos_rules, name), OOS_RULE_REAL},
-#define WHOLE(name) {#name, offsetof(oos_rules, name), OOS_RULE_WHOLE},
-#define YES(name) {#name, offsetof(oos_rules, name), OOS_RULE_YES},
-#include "facts/rules.def"
+#define REAL(name) {#name, offsetof(vllm_rules, name), OOS_RULE_REAL},
+#define WHOLE(name) {#name, offsetof(vllm_rules, name), OOS_RULE_WHOLE},
+#define YES(name) {#name, offsetof(vllm_rules, name), OOS_RULE_YES},
+#include "engines/vllm/rules.def"
 #undef REAL
 #undef WHOLE
 #undef YES
@@ -86,7 +86,7 @@ static size_t differences(const engine *e, const oos_rule_book *book, const oos_
                           size_t place_count, bool say)
 {
     static union {
-        oos_rules vllm;
+        vllm_rules vllm;
         sglang_rules sglang;
     } rules;
     const oos_version *versions;
@@ -124,7 +124,7 @@ static size_t differences_in(const engine *e, const char *data_dir, const oos_ru
     oos_rule_book *book;
     oomsight_error error = {0};
     size_t differ = SIZE_MAX; /* a file that is refused was noticed as well */
-    if (oos_rule_book_load_of(arena, data_dir, e->name, places, count, &book, &error) == OOMSIGHT_OK)
+    if (oos_rule_book_load(arena, data_dir, e->name, places, count, 0, &book, &error) == OOMSIGHT_OK)
         differ = differences(e, book, places, count, say);
     else if (say)
         fprintf(stderr, "%s\n", error.text);

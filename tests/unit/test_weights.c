@@ -125,7 +125,7 @@ static void experts_in_mxfp4_are_padded_for_the_kernel_of_the_device(void **stat
     assert_true(param_bytes(arena, gpt_oss, 1, 80) == 14679227520);
     oos_model const model = model_of(arena, gpt_oss);
     oos_setup setup = setup_of(&model, 1, 1, 90);
-    oos_rules const before = {.torch_minor = 7}; /* no Triton kernels: Marlin */
+    vllm_rules const before = {.torch_minor = 7}; /* no Triton kernels: Marlin */
     setup.rules = &before;
     assert_true(weights_of(arena, &setup, 0).param_bytes == 14679227520);
     oos_arena_free(arena);
@@ -230,7 +230,7 @@ static void online_quantisation_holds_by_release_what_it_came_from(void **state)
     oos_model const model = model_of(arena, "{" LLAMA_8B "}");
     oos_setup setup = setup_of(&model, 1, 1, 90);
     oos_serve serve = {.quantization = "fp8"};
-    oos_rules rules = {.online_quantisation = 0};
+    vllm_rules rules = {.online_quantisation = 0};
     setup.serve = &serve;
     setup.rules = &rules;
     uint64_t const rest = weights_of(arena, &setup, 0).load_transient_bytes;
@@ -252,7 +252,7 @@ static void a_head_that_only_the_wrapper_ties_is_made_before_its_word_counts(voi
     oos_model model = model_of(arena, "{" LLAMA_8B ",\"tie_word_embeddings\":true}");
     model.tied_by_wrapper = true;
     oos_setup setup = setup_of(&model, 1, 1, 90);
-    oos_rules rules = {.wrapper_ties_embeddings = true};
+    vllm_rules rules = {.wrapper_ties_embeddings = true};
     setup.rules = &rules;
     uint64_t const tied = weights_of(arena, &setup, 0).param_bytes;
     rules.wrapper_ties_embeddings = false;

@@ -16,8 +16,8 @@ static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rul
                                  oomsight_error *reterr)
 {
     const char *name = oos_engine_sglang.words->name;
-    OOS_TRY(oos_rule_book_load_of(arena, data_dir, name, sglang_rule_places, sglang_rule_place_count,
-                                  ret_book, reterr));
+    OOS_TRY(oos_rule_book_load(arena, data_dir, name, sglang_rule_places, sglang_rule_place_count, 0,
+                               ret_book, reterr));
     return oos_rule_book_architectures(arena, data_dir, name, *ret_book, reterr);
 }
 

@@ -16,7 +16,7 @@ static bool quantised_as(const oos_setup *setup, const char *method)
  * (EngineArgs._is_v1_supported_oracle). */
 bool oos_activation_first_engine(const oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     if (!rules->old_engine) return false;
     if (setup->env->use_v1.known) return !setup->env->use_v1.value;
     unsigned const capability = setup->device.capability;
@@ -150,7 +150,7 @@ static uint64_t v1_buffers(const oos_setup *setup, uint64_t tokens)
  * from 0.23 that of all ranks, which is made at once so that others can be split from it. */
 static uint64_t communicators_of(const oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     uint64_t const ranks = oos_mul(setup->tp, setup->pp);
     bool const experts = rules->experts_group_always || setup->model->moe.experts > 0;
     return (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) + (setup->dcp > 1) +
@@ -179,7 +179,7 @@ static uint64_t topk_rows(const oos_setup *setup, uint64_t requests)
 
 static oos_forward_sampler sampler_of(const oos_setup *setup, uint64_t tokens, uint64_t requests)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     uint64_t const query = oos_add(1, setup->speculative_tokens);
     bool const warms = setup->v2_runner && rules->v2_warms_sampler; /* warmup.py of the newer runner */
     uint64_t const warm = oos_max(1, oos_min(setup->max_num_seqs, tokens / oos_add(query, 1)));
@@ -197,7 +197,7 @@ static oos_forward_sampler sampler_of(const oos_setup *setup, uint64_t tokens, u
 
 static oos_forward_media media_of(const oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     const oos_serve *serve = setup->serve;
     return (oos_forward_media){.runs = setup->multimodal && !oos_flag_or(serve->skip_mm_profiling, false),
                                .images = serve->mm_images,

@@ -43,7 +43,7 @@ static uint64_t layer_strand(const oos_setup *setup, const oos_layer *layer)
 
 uint64_t oos_pool_strand(const oos_setup *setup, uint64_t stage)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     if (!setup->sleep_pool || !rules->weights_in_sleep_pool || rules->load_split_limit_mib != SEGMENT_MIB)
         return 0;
     if (!rules->moe_repack_per_expert || setup->device.capability / 10 != 10) return 0;

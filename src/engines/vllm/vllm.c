@@ -3,10 +3,39 @@
 #include "engines/vllm/forks.h"
 #include "engines/vllm/solve/solve.h"
 
-static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
-                                 oomsight_error *reterr)
+static const oos_rule_place places[] = {
+#define REAL(name) {#name, offsetof(vllm_rules, name), OOS_RULE_REAL},
+#define WHOLE(name) {#name, offsetof(vllm_rules, name), OOS_RULE_WHOLE},
+#define YES(name) {#name, offsetof(vllm_rules, name), OOS_RULE_YES},
+#include "engines/vllm/rules.def"
+#undef REAL
+#undef WHOLE
+#undef YES
+};
+
+oomsight_status vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                               oomsight_error *reterr)
 {
-    return oos_rule_book_load(arena, data_dir, oos_engine_vllm.words->name, ret_book, reterr);
+    const char *name = oos_engine_vllm.words->name;
+    OOS_TRY(oos_rule_book_load(arena, data_dir, name, places, sizeof places / sizeof *places,
+                               sizeof(vllm_rules), ret_book, reterr));
+    return oos_rule_book_arguments(arena, data_dir, name, *ret_book, reterr);
+}
+
+oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
+                              bool *ret_beyond, oomsight_error *reterr)
+{
+    *ret_rules = (vllm_rules){.version = version,
+                              .facts = oos_rule_book_facts(book),
+                              .measured = oos_rule_book_measured(book, version)};
+    return oos_rules_fill(book, version, ret_rules, ret_beyond, reterr);
+}
+
+static uint64_t torch_minor(const oos_rule_book *book, oos_version version)
+{
+    vllm_rules rules;
+    bool beyond;
+    return vllm_rules_of(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
 }
 
 static uint64_t ranks(const oos_serve *serve)
@@ -18,11 +47,11 @@ static uint64_t ranks(const oos_serve *serve)
 static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
                                   oos_plan *ret_plan, oomsight_error *reterr)
 {
-    oos_rules *rules = OOS_NEW(arena, oos_rules);
+    vllm_rules *rules = OOS_NEW(arena, vllm_rules);
     oos_setup *setup = OOS_NEW(arena, oos_setup);
     if (!rules || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool beyond;
-    OOS_TRY(oos_rules_of(facts->rules, start->version, rules, &beyond, reterr));
+    OOS_TRY(vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));
@@ -61,7 +90,8 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
 const oos_engine oos_engine_vllm = {
     .words = &oos_engine_list[OOS_ENGINE_vllm],
     .dialect = &vllm_dialect,
-    .book_load = book_load,
+    .book_load = vllm_book_load,
+    .torch_minor = torch_minor,
     .ranks = ranks,
     .plan = plan_start,
     .solve = solve,

@@ -33,8 +33,8 @@ static const oos_dialect dialect = {.entry_at = entry_at,
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr)
 {
-    return oos_rule_book_load_of(arena, data_dir, oos_engine_toy.words->name, places,
-                                 sizeof places / sizeof *places, ret_book, reterr);
+    return oos_rule_book_load(arena, data_dir, oos_engine_toy.words->name, places,
+                              sizeof places / sizeof *places, 0, ret_book, reterr);
 }
 
 static uint64_t ranks(const oos_serve *serve)

@@ -208,7 +208,7 @@ static bool check_environ(oos_check *c)
 /* vllm/envs.py, env_with_choices(): read before anything else is made */
 static bool check_variables(oos_check *c)
 {
-    const oos_rules *rules = c->setup->rules;
+    const vllm_rules *rules = c->setup->rules;
     const char *name = c->setup->env->attention_backend;
     if (!name || !rules->backend_variable_checked ||
         oos_backend_name_known(rules->facts, name, rules->version))
@@ -249,7 +249,7 @@ static bool check_media_kinds(oos_check *c)
 /* ReasoningConfig.initialize_token_ids() */
 static bool check_reasoning(oos_check *c)
 {
-    const oos_rules *rules = c->setup->rules;
+    const vllm_rules *rules = c->setup->rules;
     const char *name = oos_check_given(c, "--reasoning-parser");
     if (!name || !*name || oos_check_given(c, "--reasoning-parser-plugin")) return false;
     if (oos_reasoning_parser_known(rules->facts, name, rules->version)) return false;

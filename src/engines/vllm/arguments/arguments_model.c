@@ -79,7 +79,7 @@ static bool same_family(const char *checkpoint, const char *asked)
 /* A method by the name it has in the release: AutoRound became a part of INC. */
 static const char *name_here(const oos_check *c, const char *name)
 {
-    const oos_rules *rules = c->setup->rules;
+    const vllm_rules *rules = c->setup->rules;
     bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
     oos_quant_limits method;
     return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
@@ -210,7 +210,7 @@ bool oos_check_model(oos_check *c)
 /* get_quant_config(): a checkpoint without settings of its own, and a method that needs some. */
 static bool check_settings(oos_check *c, const char *name)
 {
-    const oos_rules *rules = c->setup->rules;
+    const vllm_rules *rules = c->setup->rules;
     oos_quant_limits method;
     if (!oos_quant_method_find(rules->facts, name, rules->version, &method)) return false;
     if (!method.file && !method.settings) return false;

@@ -124,7 +124,7 @@ static order plain_order(const oos_backend_question *q)
 
 static order mla_order(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     order list = {.count = 0};
     if (q->major == 10) {
         bool const quantised = q->kv != OOS_KV_MODEL_DTYPE && q->kv != OOS_KV_BF16 && q->kv != OOS_KV_F16;
@@ -211,7 +211,7 @@ static pick pick_mla_before_lists(const oos_backend_question *q)
 /* 0.8 to 0.10: what the V1 engine does not serve starts the old one, whose fallback is XFormers. */
 static bool old_engine(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (oos_flag_or(q->setup->env->use_v1, true) == false && rules->old_engine) return true;
     if (rules->old_engine_below_80 && q->major < 8) return true;
     return rules->old_engine_for_fp8 && q->kv == OOS_KV_FP8 && q->major != 9;
@@ -219,7 +219,7 @@ static bool old_engine(const oos_backend_question *q)
 
 static pick pick_before_lists(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (q->mla) return pick_mla_before_lists(q);
     oos_objection const fa = oos_backend_objection(q, OOS_BACKEND_FLASH_ATTN);
     if (old_engine(q))
@@ -299,7 +299,7 @@ static decision decide_compressed(const oos_backend_question *q, oos_attention_b
 
 static decision decide(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     oos_attention_backend wanted;
     bool const asked = forced_backend(q->setup, &wanted);
     if (is_compressed(q->attention)) return decide_compressed(q, asked ? wanted : OOS_BACKEND_COUNT);
@@ -420,7 +420,7 @@ static const char *refusal(oos_arena *arena, const oos_backend_question *q, cons
 /* To 0.17 the platform set MLA's block size before a backend was chosen; since then the backend is asked. */
 static uint64_t preferred_block(const oos_backend_question *q, oos_attention_backend backend, bool forced)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (rules->mla_block_rule >= 3) {
         /* FA4's kernel for head size 256 on SM100 reads pages of 128 (flash_attn.py, since 0.29); FA4 with fp8 pages
          * on SM90 reads 64 */
@@ -458,7 +458,7 @@ static oos_kv_dtype stored(const oos_backend_question *q, oos_attention_backend 
 
 static bool full_graphs(const oos_backend_question *q, oos_attention_backend backend)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     bool const drafts = q->setup->speculative_tokens > 0;
     if (backend == OOS_BACKEND_FLEX_ATTENTION) return rules->flex_full_graphs;
     /* one token a request, unless TensorRT-LLM's kernels (XQA on SM12x and SM90) take the drafts along */

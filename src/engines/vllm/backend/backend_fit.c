@@ -28,7 +28,7 @@ static bool fa4_on(const oos_backend_question *q)
  * and on Hopper takes heads FA3 has no kernel for. */
 unsigned oos_backend_flash_version(const oos_backend_question *q, uint64_t head)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (q->major < 8) return 0;
     unsigned version = q->major == 9 ? 3 : q->major == 10 && rules->fa4 ? 4 : 2;
     if (q->gemma4_mixed && rules->gemma4_backend >= 2 && fa4_on(q) &&
@@ -68,7 +68,7 @@ static bool fa_takes_fp8(const oos_backend_question *q)
 
 static oos_objection flash_attn(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (q->major < 8) return OOS_OBJECTION_CAPABILITY;
     if (!fa_takes_head(q)) return OOS_OBJECTION_HEAD_SIZE;
     if (!is_16_bit(q->setup->dtype)) return OOS_OBJECTION_DTYPE;
@@ -99,7 +99,7 @@ static bool flashinfer_takes_nvfp4(const oos_backend_question *q)
 
 static oos_objection flashinfer(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     unsigned const capability = q->setup->device.capability;
     bool const wide = q->head == 512 && rules->flashinfer_head_512;
     if (q->head != 64 && q->head != 128 && q->head != 256 && !wide) return OOS_OBJECTION_HEAD_SIZE;
@@ -206,7 +206,7 @@ static oos_objection triton_mla(const oos_backend_question *q)
 
 static oos_objection flashmla_sparse(const oos_backend_question *q)
 {
-    const oos_rules *rules = q->setup->rules;
+    const vllm_rules *rules = q->setup->rules;
     if (!q->sparse) return OOS_OBJECTION_SPARSE;
     if (q->setup->dtype != OOS_DTYPE_BF16) return OOS_OBJECTION_DTYPE;
     if (q->major != 9 && q->major != 10) return OOS_OBJECTION_CAPABILITY;

@@ -170,7 +170,7 @@ static uint64_t whole(double value)
 static void count_tokens(const oos_setup *setup, const oos_kv_shape *shape, uint64_t length,
                          oos_kv_fill *fill)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     uint64_t const per_request = request_total(setup, shape, length);
     if (rules->tokens_from_concurrency == 0) { /* 0.8 to 0.9.0 */
         fill->tokens = oos_mul(fill->blocks, shape->block_tokens);

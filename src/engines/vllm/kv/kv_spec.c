@@ -96,7 +96,7 @@ static uint64_t token_bytes(const oos_setup *setup, const oos_attention *a, oos_
 /* Bytes of one recurrent state. `tp` divides heads and channels. */
 static uint64_t state_bytes(const oos_setup *setup, const oos_attention *a)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     uint64_t const tp = setup->tp, spec = setup->speculative_tokens;
     uint64_t const conv_bytes = oos_dtype_bytes(setup->mamba_conv_dtype);
     uint64_t const ssm_bytes = oos_dtype_bytes(setup->mamba_ssm_dtype);

@@ -12,7 +12,7 @@
  * against a reading it took before its communicators and after its context (vllm/worker/worker.py, baseline_snapshot). */
 static void hold_non_kv(oos_moment *moment, const oos_plan *plan)
 {
-    const oos_rules *rules = vllm_setup(plan)->rules;
+    const vllm_rules *rules = vllm_setup(plan)->rules;
     const oos_outside *outside = &vllm_of(plan)->outside;
     bool const first_engine = oos_activation_first_engine(vllm_setup(plan));
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->sizes.weights));

@@ -197,7 +197,7 @@ static void limit_parallel(oos_setup *setup)
 
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
                                   const oos_serve *serve, const oos_engine_env *env,
-                                  const oos_device_facts *device, const oos_rules *rules,
+                                  const oos_device_facts *device, const vllm_rules *rules,
                                   oos_setup *ret_setup, oomsight_error *reterr)
 {
     (void)arena, (void)reterr;

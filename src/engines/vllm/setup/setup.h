@@ -9,6 +9,25 @@
 #include "sizes/device.h"
 #include "sizes/shard.h"
 
+/* What changed from release to release: data/engines/vllm/rules.json. */
+typedef struct vllm_rules {
+    oos_version version;
+    const oos_argument_facts *facts; /* NULL: none */
+    bool measured;                   /* starts of this release were compared with its rules */
+#define REAL(name) double name;
+#define WHOLE(name) uint64_t name;
+#define YES(name) bool name;
+#include "engines/vllm/rules.def"
+#undef REAL
+#undef WHOLE
+#undef YES
+} vllm_rules;
+
+oomsight_status vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                               oomsight_error *reterr);
+oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
+                              bool *ret_beyond, oomsight_error *reterr);
+
 typedef enum oos_graph_mode {
     OOS_GRAPH_NONE,
     OOS_GRAPH_PIECEWISE,
@@ -44,7 +63,7 @@ typedef struct oos_setup {
     const oos_model *draft; /* speculative draft model, NULL: none (MTP uses the model's own layers) */
     const oos_serve *serve;
     const oos_engine_env *env;
-    const oos_rules *rules;
+    const vllm_rules *rules;
     oos_device_facts device;
 
     uint64_t tp, pp, dp, ep, dcp; /* ep: 1 without expert parallelism */
@@ -82,7 +101,7 @@ typedef struct oos_setup {
 /* Everything the engine resolves before it touches the device. `draft` may be NULL. */
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
                                   const oos_serve *serve, const oos_engine_env *env,
-                                  const oos_device_facts *device, const oos_rules *rules,
+                                  const oos_device_facts *device, const vllm_rules *rules,
                                   oos_setup *ret_setup, oomsight_error *reterr);
 
 /* What of the device the engine leaves outside its budget. */

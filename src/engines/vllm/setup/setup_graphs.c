@@ -60,7 +60,7 @@ static uint64_t oss_top(const oos_setup *setup)
 
 static void default_sizes(oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     uint64_t const cap = rules->capture_cap_blackwell && setup->device.capability / 10 == 10 ? 1024 : 512;
     uint64_t const query_len = rules->capture_counts_speculation ? 1 + setup->speculative_tokens : 1;
     uint64_t const tokens = setup->max_num_batched_tokens;

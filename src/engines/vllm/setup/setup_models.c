@@ -5,7 +5,7 @@
 /* DeepSeek V3.2 stored fp8 in its own layout, in 0.11.0 even when nothing was asked; GLM-5 stores fp8 on SM100. */
 static void set_kv_dtype(oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     bool const automatic = setup->kv_dtype == OOS_KV_MODEL_DTYPE;
     if (oos_setup_says(setup, "own_kv_layout")) {
         bool const fp8 = setup->kv_dtype == OOS_KV_FP8 && rules->v32_kv_dtype >= 1;
@@ -43,7 +43,7 @@ static bool caches_every_state(const oos_model *model)
 
 static void set_state_caching(oos_setup *setup)
 {
-    const oos_rules *rules = setup->rules;
+    const vllm_rules *rules = setup->rules;
     bool const has_state = setup->model->hybrid || setup->model->attention_free;
     bool const every = caches_every_state(setup->model);
     if (!has_state) return;

@@ -1,7 +1,7 @@
 /* What the arithmetic of sizes/ is told of a start of vLLM. */
 #include "engines/vllm/setup/setup.h"
 
-static void ways_by_rules(const oos_rules *rules, oos_weight_ways *ways)
+static void ways_by_rules(const vllm_rules *rules, oos_weight_ways *ways)
 {
     ways->torch_minor = rules->torch_minor;
     ways->split_limit_bytes = oos_mul(rules->load_split_limit_mib, OOS_MIB);

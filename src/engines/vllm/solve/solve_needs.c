@@ -202,14 +202,14 @@ static bool find_release(oos_search *s, oos_needs *needs)
     const oos_version *versions;
     if (!s->facts->rules || !s->plan->refusal.sentence) return true;
     for (size_t i = oos_rule_book_versions(s->facts->rules, &versions); i > 0; i--) {
-        oos_rules rules;
+        vllm_rules rules;
         oos_setup setup;
         oos_refusal refusal = {0};
         bool beyond;
         char word[32];
         oos_arena_reset(s->scratch);
         if (versions[i - 1] == old->rules->version ||
-            oos_rules_of(s->facts->rules, versions[i - 1], &rules, &beyond, NULL) != OOMSIGHT_OK ||
+            vllm_rules_of(s->facts->rules, versions[i - 1], &rules, &beyond, NULL) != OOMSIGHT_OK ||
             oos_setup_resolve(s->scratch, old->model, old->draft, old->serve, old->env, &old->device, &rules,
                               &setup, NULL) != OOMSIGHT_OK ||
             oos_arguments_check(s->scratch, &setup, &refusal, NULL) != OOMSIGHT_OK || refusal.sentence)

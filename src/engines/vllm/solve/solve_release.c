@@ -16,7 +16,7 @@ static bool has_flags(const oos_search *s, oos_version version)
 static bool starts_with(oos_search *s, oos_version version, oos_trial *ret_trial)
 {
     const oos_setup *old = vllm_setup(s->plan);
-    oos_rules rules;
+    vllm_rules rules;
     oos_setup setup;
     oos_plan plan;
     oos_trial t = oos_trial_start(s);
@@ -25,7 +25,7 @@ static bool starts_with(oos_search *s, oos_version version, oos_trial *ret_trial
     oos_set_seqs(&t.serve, old->max_num_seqs);
     oos_set_tokens(&t.serve, old->max_num_batched_tokens);
     oos_arena_reset(s->scratch);
-    if (oos_rules_of(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
+    if (vllm_rules_of(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
     oos_torch_support const support =
         oos_torch_supports(oos_torch_find(s->facts->torch, rules.torch_minor), old->device.capability);
     if (support == OOS_TORCH_NONE || support == OOS_TORCH_OTHER || !has_flags(s, version)) return false;
