@@ -4,8 +4,8 @@
 tests/explain/messages.json has the formats, taken from the strings of the libraries and the sources of the engines by
 tools/harvest_messages.py (--against holds it against another release). {size:tried} is a figure that has to be read, with its unit,
 {bytes:...} and {int:...} one without, {path} a file in /dev/shm, {} is anything; "before" is what stands before it on its line. Exceptions are no lack of
-memory, and have their reason beside them. Where environments of engines are (OOMSIGHT_VENVS, else ~/.cache/oomsight/venvs), the
-strings of their PyTorch, NCCL and cuBLAS are held against the formats, too."""
+memory, and have their reason beside them. Where OOMSIGHT_VENVS names a folder with environments of engines, the strings of
+their PyTorch, NCCL and cuBLAS are held against the formats, too."""
 import glob
 import json
 import os
@@ -48,7 +48,7 @@ def answers(binary, text):
 def not_covered():
     """What a library of an engine's environment can print about memory and no format has."""
     tool = os.path.join(HERE, "..", "..", "tools", "harvest_messages.py")
-    places = sorted(glob.glob(os.path.join(os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs")), "*")))
+    places = sorted(glob.glob(os.path.join(os.environ.get("OOMSIGHT_VENVS", os.devnull), "*")))
     places = [place for place in places if glob.glob(place + "/lib/python3*/site-packages/torch/lib/libtorch_cuda.so")]
     if not places:
         return []
