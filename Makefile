@@ -19,8 +19,8 @@ coverage:               ## which lines tests and corpora reach, by folder (clang
 	@tools/coverage.py
 gate:                   ## what a change must pass: .ci/run
 	@.ci/run
-gate-times:             ## the processor time of each step of the last gate, and the ten slowest tests
-	@tools/gate_times.py $(B) --tests
+gate-times:             ## the processor time of each step of the last gate (of each test: tools/gate_times.py build --tests)
+	@tools/gate_times.py $(B)
 nightly:                ## everything else: .ci/nightly; SEED=N draws as that run did
 	@.ci/nightly
 mutants:                ## change one line at a time: which test notices? half an hour

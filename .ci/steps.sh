@@ -23,7 +23,7 @@ joined() {
 take() {
     local name=$1 start=$SECONDS code TIMEFORMAT='%U %S'; shift
     { time "$@" >"$logs/$name.log" 2>&1; } 2>"$logs/$name.time"; code=$?
-    echo "$code $((SECONDS - start)) $(awk '{s += $1 + $2} END {printf "%.0f", s}' "$logs/$name.time")" >"$logs/$name.end"
+    echo "$code $((SECONDS - start)) $(awk 'END {printf "%.0f", $1 + $2}' "$logs/$name.time")" >"$logs/$name.end"
 }
 # What failed by name first, then the end: a suite's last lines alone may be of tests that passed.
 told() { grep -E ' (FAIL|TIMEOUT|ERROR) |error:|^not ok|AssertionError' "$1" | head -n 15; tail -n 25 "$1"; }
@@ -76,6 +76,16 @@ configure() { local dir=$1 compiler; compiler=$(cached "$2"); shift 2; rm -rf "$
 build() { configure "$@" && ninja -C "$1" -j2; }
 # tests DIR MESON-OPTIONS...: a test is ended only when it takes ten times its limit, so that a busy machine decides nothing.
 tests() { local dir=$1; shift; meson test -C "$dir" --print-errorlogs --num-processes 2 --timeout-multiplier 10 "$@"; }
+
+# The command as WebAssembly, and its page in a browser: the same answers as here.
+app() { rm -rf build-wasm build/app; tools/app.sh build-wasm build/app; }
+app_page() {
+    [ -f build/app/oomsight.wasm ] || { echo "the page was not built"; return 77; }
+    local code=0
+    python3 tests/web/test_same.py build/cli/oomsight build/app || code=$?
+    python3 tests/web/test_app.py build/cli/oomsight build/app "$@" || code=$?
+    return "$code"
+}
 
 # floor SCORER DATA: accuracy; no figure may fall below its floor (tests/floors.json). Without the data the step is skipped and says so.
 floor() { python3 tools/check_floors.py build/cli/oomsight "$@"; }

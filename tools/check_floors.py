@@ -148,11 +148,14 @@ def raised_by_hand(root):
     except (OSError, ValueError) as error:
         yield str(error)
         return
-    for commit in git(root, "log", "--format=%h", "--", ratchets.PAGE).split() if os.path.isdir(os.path.join(root, ".git")) or os.path.isfile(os.path.join(root, ".git")) else ():
+    if not os.path.exists(os.path.join(root, ".git")):
+        return
+    for commit in git(root, "log", "--format=%h", "--", ratchets.PAGE).split():
         text = git(root, "show", "%s:%s" % (commit, ratchets.PAGE))
         for what, (_, limit, _) in ratchets.rows_of(text).items() if ratchets.BEGIN in text else ():
-            worse = now[what][1] < limit if what in ratchets.AT_LEAST else now[what][1] > limit if what in now else False
-            if what in now and worse and len(now[what][2].split()) < 3:
+            if what not in now or len(now[what][2].split()) >= 3:
+                continue
+            if now[what][1] < limit if what in ratchets.AT_LEAST else now[what][1] > limit:
                 yield "%s: the limit was %s (%s) and is %s: its row in %s says not what for" % (what, limit, commit, now[what][1], ratchets.PAGE)
                 now[what] = (0, limit, now[what][2])
 
