@@ -1,7 +1,5 @@
 /* What the commands share: the options of cli/options.def, exit codes, the way answers and errors leave the program. */
-#ifndef OOMSIGHT_CLI_H
-#define OOMSIGHT_CLI_H
-
+#pragma once
 #include "oomsight_private.h"
 
 #include <limits.h>
@@ -158,5 +156,3 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern const char *chosen_language; /* of --lang; NULL: as the environment says */
 /* Print an error on stderr and give the exit code that fits it. */
 int fail_with(const oomsight_error *error);
-
-#endif

@@ -1,7 +1,5 @@
 /* What the files of `oomsight dryrun` share. */
-#ifndef OOMSIGHT_CLI_CMD_DRYRUN_H
-#define OOMSIGHT_CLI_CMD_DRYRUN_H
-
+#pragma once
 #include "cli.h"
 
 #include <stdio.h>
@@ -143,5 +141,3 @@ void dryrun_snapshot_tell(const char *path);
 
 /* The folder with the stand-ins for a CUDA major; false when there is none. */
 bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity);
-
-#endif

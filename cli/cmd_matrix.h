@@ -1,7 +1,5 @@
 /* What the files of `oomsight matrix` share. */
-#ifndef OOMSIGHT_CLI_CMD_MATRIX_H
-#define OOMSIGHT_CLI_CMD_MATRIX_H
-
+#pragma once
 #include "cli.h"
 
 #include <stdio.h>
@@ -49,5 +47,3 @@ void matrix_child_end(matrix_child *child, int status, matrix_outcome *ret_outco
 int matrix_pool(matrix_run *run);
 /* matrix_ray.c: handed to Ray. */
 int matrix_ray(matrix_run *run);
-
-#endif

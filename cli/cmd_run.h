@@ -1,7 +1,5 @@
 /* What the files of `oomsight run` share. */
-#ifndef OOMSIGHT_CLI_CMD_RUN_H
-#define OOMSIGHT_CLI_CMD_RUN_H
-
+#pragma once
 #include "cli.h"
 
 #include <sys/types.h>
@@ -71,5 +69,3 @@ typedef struct run_bundle {
 void run_bundle_look(run_bundle *bundle, const cli_options *given, const run_output *output,
                      oomsight_run *run, bool gone);
 void run_bundle_finish(run_bundle *bundle, oomsight_run *run); /* waits, not for ever */
-
-#endif

@@ -1,7 +1,5 @@
 /* What the files of `oomsight top` share. */
-#ifndef OOMSIGHT_CLI_TOP_H
-#define OOMSIGHT_CLI_TOP_H
-
+#pragma once
 #include "cli.h"
 
 /* top_screen.c: keys are taken one by one, and the terminal is as before in the end. */
@@ -10,5 +8,3 @@ bool top_screen_wait(double seconds); /* false: it is to end */
 void top_screen_size(unsigned *ret_rows, unsigned *ret_columns);
 /* Whole lines that fit: each text its first ones, and what is left out is said. */
 void top_screen_put(char *const *texts, size_t count, unsigned rows, unsigned columns);
-
-#endif

@@ -1,8 +1,6 @@
 /* What the command line needs of the library beyond the public header. Nothing here is promised to other programs: it is exported
  * only where the command is linked with the library of the same build (-Dcommand=linked), in a version of its own. */
-#ifndef OOMSIGHT_PRIVATE_H
-#define OOMSIGHT_PRIVATE_H
-
+#pragma once
 #include "oomsight/oomsight.h"
 
 #ifdef __ELF__ /* the linker's map decides what leaves the library */
@@ -429,5 +427,4 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_render(const oomsight_matrix
 
 #ifdef __ELF__
 #pragma GCC visibility pop
-#endif
 #endif

@@ -16,11 +16,11 @@ SAID = re.compile(r"(?i)\b(one start\b(?! ?[.,;:]? ?(phase|is planned))|one sour
 LOOKED_AT = ("src/plan", "src/sizes", "src/facts", "src/engines")
 COUNTED = ("src/sizes", "src/engines", "src/facts/driver.c")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-ASKS = re.compile(r"oos_constant|/constants\.h\"")
+ASKS = re.compile(r"oos_constant")
 LITERAL = re.compile(r"\b\d+ \* OOS_[KMG]IB\b")
 # Sentences of what a file is about, and choices that are no bytes.
-NO_CONSTANT = {"src/engines/vllm/plan.c", "src/engines/vllm/plan.h", "src/plan/plan.h", "src/engines/vllm/setup/setup.h", "src/engines/vllm/solve/solve_points.c",
-               "src/engines/vllm/solve/solve_trial.h", "src/engines/engine.h"}
+NO_CONSTANT = {"src/engines/vllm/plan.c", "src/engines/vllm/vllm.h", "src/plan/plan.h", "src/engines/vllm/setup/setup.h", "src/engines/vllm/solve/solve_points.c",
+               "src/engines/vllm/solve/solve.h", "src/engines/engines.h"}
 
 
 def sources(root, tops):

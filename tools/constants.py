@@ -197,7 +197,7 @@ def c_row(row, place):
 
 
 def write(out, tables):
-    text = '#include "facts/constants.h"\n'
+    text = '#include "facts/facts.h"\n'
     for table, def_path, path in tables:
         found, asked = {one[0]: one for one in load(path)}, ids(def_path)
         for name in sorted(set(found) ^ set(asked)):

@@ -38,7 +38,7 @@ def main():
     root, out, depfile = sys.argv[1:4]
     files = sorted(data_files(root))
     with open(out, "w", encoding="ascii") as c:
-        c.write('#include "facts/data.h"\n\n')
+        c.write('#include "facts/facts.h"\n\n')
         c.write("const oos_data_file oos_data_embedded[] = {\n")
         for path, source in files:
             with open(source, "rb") as f:

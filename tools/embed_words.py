@@ -52,7 +52,7 @@ def main():
         sys.exit("\n".join(wrong))
     order = sorted(book, key=lambda en: (-len(en.replace("{}", "")), en))
     with open(sys.argv[-1], "w", encoding="utf-8") as out:
-        out.write('#include "report/words.h"\n\nconst oos_phrase oos_phrases_zh[] = {\n')
+        out.write('#include "report/report.h"\n\nconst oos_phrase oos_phrases_zh[] = {\n')
         for en in order:
             out.write("    {%s, %s},\n" % (quoted(en), quoted(book[en])))
         out.write("    {0}};\n")

@@ -1,8 +1,6 @@
 /* The accounting device behind every stand-in: bytes, addresses, processes, streams. It knows no CUDA types; results
  * are the codes that the runtime and the driver API share. One copy per process, in liboomsight-device.so. */
-#ifndef OOS_SHIM_DEVICE_H
-#define OOS_SHIM_DEVICE_H
-
+#pragma once
 #include "base/segment.h"
 
 #define OOS_SHARED __attribute__((visibility("default")))
@@ -193,5 +191,3 @@ OOS_SHARED int oos_handle_new(void **ret_handle);
 /* ---- trace.c */
 typedef enum oos_trace_what { OOS_TRACE_TAKE, OOS_TRACE_GIVE, OOS_TRACE_FAIL } oos_trace_what;
 void oos_trace(oos_trace_what what, const oos_charge *charge, uint64_t address);
-
-#endif

@@ -1,7 +1,5 @@
 /* What the files of shim/device share with one another and with nobody else. */
-#ifndef OOS_SHIM_INTERNAL_H
-#define OOS_SHIM_INTERNAL_H
-
+#pragma once
 #include "device/device.h"
 
 #define OOS_GRANULE                                                                                          \
@@ -34,5 +32,3 @@ void oos_denial_over(oos_segment *segment, uint32_t pid);
 
 /* machine.c, under the lock: what host and devices have left together when so much more is taken. Does not return when it is nothing. */
 void oos_machine_look(oos_segment *segment, uint64_t more_bytes);
-
-#endif

@@ -1,7 +1,5 @@
 /* The shapes of forwarders: take, give, pin, unpin. */
-#ifndef OOS_SHIM_FORWARD_H
-#define OOS_SHIM_FORWARD_H
-
+#pragma once
 #include "guard/guard.h"
 
 #include <string.h>
@@ -141,5 +139,3 @@ static inline void device_check(int device, int code)
         oos_guard_leave();                                                                                   \
         return code;                                                                                         \
     }
-
-#endif

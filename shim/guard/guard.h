@@ -12,9 +12,7 @@
  *   peers.c       runs that divide the devices with this one
  *
  * The runtime calls the driver: a forwarder that is reached from inside another one only forwards, so nothing counts twice. */
-#ifndef OOS_SHIM_GUARD_H
-#define OOS_SHIM_GUARD_H
-
+#pragma once
 #include "base/segment.h"
 
 #include <stdbool.h>
@@ -118,5 +116,3 @@ bool oos_guard_mapped_pop(uint64_t at, uint64_t bytes, oos_guard_block *ret_bloc
 /* Any block of a device; false: none is left. */
 bool oos_guard_device_pop(uint32_t device, oos_guard_block *ret_block);
 void oos_guard_blocks_forked(void); /* a child holds nothing */
-
-#endif

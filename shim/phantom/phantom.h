@@ -1,8 +1,6 @@
 /* What every stand-in shares. A function that a table marks TAKE is written as TAKE(type, name, arguments) { body };
  * the exported symbol counts the call and comes here. Handles of the vendor's types are plain pointers. */
-#ifndef OOS_SHIM_PHANTOM_H
-#define OOS_SHIM_PHANTOM_H
-
+#pragma once
 #include "device/device.h"
 
 #include <string.h>
@@ -19,5 +17,3 @@
 typedef struct dim3_args {
     unsigned x, y, z;
 } dim3_args;
-
-#endif

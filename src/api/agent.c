@@ -1,9 +1,7 @@
 /* The public side of following many logs. Here the agent, plan's fixes, the JSON of an incident and the metrics meet. */
-#include "api/explain_handle.h"
+#include "api/api.h"
 #include "base/locale.h"
-#include "follow/agent.h"
-#include "follow/http.h"
-#include "follow/metrics.h"
+#include "follow/follow.h"
 
 #include <errno.h>
 #include <fcntl.h>

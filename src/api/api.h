@@ -1,16 +1,22 @@
-/* What the files of the API layer share: the insides of public handles. */
-#ifndef OOS_API_H
-#define OOS_API_H
-
+#pragma once
 #include "base/params.h"
-#include "engines/engine.h"
-#include "facts/gpu.h"
-#include "ledger/moment.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "dryrun/dryrun.h"
+#include "engines/engines.h"
+#include "explain/explain.h"
+#include "facts/facts.h"
+#include "ledger/ledger.h"
 #include "machine/machine.h"
+#include "matrix/matrix.h"
 #include "model/model.h"
 #include "oomsight_private.h"
-
+#include "plan/plan.h"
+#include "report/report.h"
+#include "run/run.h"
 #include <pthread.h>
+
+/* What the files of the API layer share: the insides of public handles. */
 
 /* The facts of an engine are read when it is first asked for: those who plan one need not wait for the others. The engine that is
  * meant where nothing is said is there from the beginning. */
@@ -61,4 +67,194 @@ size_t oos_api_hold_count(const oos_ledger *ledger);
 /* What is inside a public plan; lives as long as it does. */
 const struct oos_plan *oos_api_plan(const oomsight_plan *plan);
 
-#endif
+/* What check.c and check_plan.c share. */
+
+/* A device of the machine that a file describes, and what commands of the file hold of it. */
+typedef struct oos_check_device {
+    uint32_t shares;   /* of oos_found */
+    const char *token; /* "0", or a name */
+    uint64_t held_bytes;
+    const char *names;
+} oos_check_device;
+
+struct oomsight_check {
+    oos_arena *arena;
+    oos_checked *list;
+    size_t count, room, files;
+    size_t failing;      /* plans so far: the search for what helps costs most, and many alike need it once */
+    const char **looked; /* files that were read */
+    size_t looked_count, looked_room;
+    const char **named; /* files that a kustomization takes as they are */
+    size_t named_count, named_room;
+    oos_check_device *devices; /* of the file that is being read */
+    size_t device_count, device_room;
+    struct oos_check_known *known; /* answers by what was asked */
+};
+
+/* One more of a list that doubles: false when out of memory. */
+bool oos_check_grow(oos_arena *arena, void **list, size_t count, size_t *room, size_t item_bytes);
+
+/* A place in the list; NULL when out of memory. */
+oos_checked *oos_check_next(oomsight_check *check);
+
+/* Plan one command of a file and keep what a report needs of it. `found` need not outlive the call. */
+void oos_check_command(oomsight_check *check, const oomsight_check_params *params, const char *path,
+                       const oos_found *found);
+void oos_check_forget(oomsight_check *check);
+
+/* What the two ways of explaining share: a whole log, and one that grows. */
+
+struct oomsight_explanation {
+    oos_arena *arena;
+    oos_knowledge knowledge;
+    oos_explanation explanation;
+    oos_incident_notes *notes;
+    struct oos_incident_fixes {
+        oomsight_fix *list;
+        size_t count;
+    } * fixes;         /* of each incident; formed once: accessors change nothing */
+    const char *path;  /* the only input, NULL: several or none */
+    const char **lost; /* inputs of which nothing could be read, beside others */
+    size_t lost_count;
+};
+
+/* explain_result.c: what helps each incident, the fixes of its plan or else the advice of its record. */
+oomsight_status oos_api_explain_fixes(oomsight_explanation *e, oomsight_error *reterr);
+
+/* The device that fits, and what plan says of the set-up that the log names. */
+void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                           const oos_incident *incident, oos_incident_notes *notes);
+
+/* What the files of api_matrix*.c share: the inside of a matrix, its threads and its cache. */
+
+/* One model word of the file, opened once and shared by all points and threads. */
+typedef struct oos_matrix_slot {
+    const char *name;      /* as the file has it */
+    const char *place;     /* what was opened: a directory or an id */
+    oomsight_model *model; /* NULL: `problem` */
+    const char *problem;
+    char digest[65]; /* of its files; "": not known, so that nothing of it is cached */
+} oos_matrix_slot;
+
+/* A file of finished points, append-only: what is found in it is never wrong, only missing. */
+typedef struct oos_matrix_cache oos_matrix_cache;
+
+typedef struct oos_matrix_crew oos_matrix_crew;
+
+struct oomsight_matrix {
+    oos_arena *arena;
+    const oomsight_data *data;
+    oos_matrix_file file;
+    oos_matrix_slot *slots;
+    size_t slot_count;
+    const uint32_t **slot_of; /* [block][model] */
+    bool allow_hub, lines, diff;
+    unsigned threads;
+    oos_matrix_cache *cache; /* NULL: none */
+    uint64_t unkept;         /* lines that could not be written to it */
+    oos_sha256 base;         /* what every key begins with */
+    oos_matrix_crew *crew;   /* NULL: not started */
+    oos_matrix_sum *sum;
+    oos_arena *scratch; /* of the point that was given last */
+    oos_text line;
+    oomsight_matrix_point point;
+};
+
+/* Labels and numbers of a point without an answer. The label of its flags may be made in `scratch`. */
+void oos_matrix_point_begin(const oos_matrix_file *file, const oos_matrix_place *place, uint64_t number,
+                            oos_arena *scratch, oomsight_matrix_point *ret_point);
+
+/* Answer a point by planning it; what fails is in the point. Strings go to `scratch`. */
+void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place *place, oos_arena *scratch,
+                           oomsight_matrix_point *point);
+
+/* Answer it from the JSON of a dry run or from a line of the cache: the fields have the same names. */
+bool oos_matrix_point_take(oos_view json, oos_arena *scratch, oomsight_matrix_point *point);
+
+const oos_matrix_slot *oos_matrix_slot_at(const oomsight_matrix *matrix, const oos_matrix_place *place);
+const char *oos_matrix_engine_of(const oos_matrix_file *file, const char *version);
+
+/* api_matrix_run.c: threads that plan ahead of the reader, in order. */
+oomsight_status oos_matrix_crew_next(oomsight_matrix *matrix, const oomsight_matrix_point **ret_point,
+                                     oomsight_error *reterr);
+void oos_matrix_crew_free(oos_matrix_crew *crew);
+
+/* api_matrix_cache.c */
+oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_cache, oomsight_error *reterr);
+void oos_matrix_cache_close(oos_matrix_cache *cache);
+oomsight_status oos_matrix_cache_base(oomsight_matrix *matrix, const oomsight_matrix_params *params,
+                                      oomsight_error *reterr);
+/* False: the point has no key. */
+bool oos_matrix_cache_key(const oomsight_matrix *matrix, const oos_matrix_place *place, char ret_key[65]);
+/* Threads may ask at once. */
+bool oos_matrix_cache_find(const oos_matrix_cache *cache, const char *key, oos_arena *scratch,
+                           oomsight_matrix_point *point);
+/* False: it cannot be written, and no further one is tried; the run goes on. */
+bool oos_matrix_cache_keep(oos_matrix_cache *cache, const char *key, const oomsight_matrix_point *point);
+void oos_matrix_model_digest(oos_arena *arena, oos_matrix_slot *slot);
+
+/* What the files of planning share: the handle, and the steps that plan.c takes one after the other. */
+
+struct oomsight_plan {
+    oos_arena *arena;
+    oomsight_model *own_model; /* NULL when the caller brought one */
+    oomsight_model *draft;
+    const oos_engine *engine;
+    const oos_engine_facts *facts;
+    oos_serve serve;
+    oos_engine_env env;
+    oos_start start;
+    oos_plan plan;
+    oos_translation translation; /* count 0: the command was in this engine's words */
+    const char **fix_flags;      /* of each fix; formed once: accessors change nothing */
+};
+
+/* A plan while it is made: what was asked for, and what was taken where nothing was said. */
+typedef struct oos_plan_ask {
+    const oomsight_plan_params *params;
+    const oos_machine *machine; /* NULL: not looked at */
+    const char *const *words;   /* the command, its environment before it, no shell around it */
+    size_t word_count;
+    const char *gpu_note;     /* which device was taken; NULL: the one that was named */
+    const char *held;         /* who holds memory of it; NULL: nobody */
+    const char *release_from; /* where the release comes from; NULL: it was given */
+    const char *newer;        /* why its rules are those of an older one; NULL: they are its own */
+} oos_plan_ask;
+
+/* plan_words.c: the command in the words of the engine that is planned, and its release. */
+oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
+oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
+
+/* device.c: the device; what others hold of that of this machine, once the command is read. */
+oomsight_status oos_ask_device(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
+void oos_ask_held(oomsight_plan *plan, oos_plan_ask *ask);
+bool oos_ask_is_every_gpu(const oos_plan_ask *ask);
+
+/* plan_notes.c: what was assumed, what is not modelled, what may be mistyped. */
+oomsight_status oos_ask_notes(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);
+
+/* plan_offers.c: what would help, and what is certain of all of it. */
+oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);
+
+/* The whole command of a fix, of these words as they were read; around what a shell runs as one line that shell stays. */
+const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, const char *const *words,
+                               const oos_serve *serve, const oos_fix *fix);
+
+/* plan_checkpoints.c: checkpoints that are known by name, among what the plan needs. */
+oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
+                                    const oos_doubt_facts *doubts, oomsight_error *reterr);
+
+/* A guarded run, to those who tell of it. */
+
+struct oomsight_run {
+    oos_segment *segment;
+    char path[600];       /* of the segment */
+    oos_history *history; /* NULL: nobody watches */
+    oos_dryrun_log log;   /* an engine prints the same on a real device */
+    int alive; /* locked while whoever made the segment lives, in any container; -1: it is not ours */
+    oos_process_family *family; /* NULL: nobody has looked */
+    unsigned told_unseen;       /* how many of those that are not counted were told */
+    oos_serving serving;        /* that it said last; nothing known: not asked, or no answer */
+};
+
+uint64_t oos_run_smallest(const oos_segment *segment); /* device; 0: none is known */

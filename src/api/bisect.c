@@ -1,8 +1,8 @@
 /* The public side of bisect: one command over the releases between two, planned here or answered by dry starts that the caller
  * makes. Plans are cheap, so every release is planned; dry starts are asked for by halves. */
 #include "api/api.h"
-#include "dryrun/report_read.h"
-#include "report/bisect.h"
+#include "dryrun/dryrun.h"
+#include "report/report.h"
 
 enum { STEPS_MAX = 128 };
 

@@ -1,8 +1,8 @@
 /* The public side of check: files and folders read, commands found in them, each given to plan. What is not looked at is told. */
-#include "api/check.h"
+#include "api/api.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "command/found.h"
+#include "command/command.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,14 +1,13 @@
 /* One command of a file: on which device, beside which others, and what becomes of it. The plan itself is let go: of many thousand
  * commands only what a report prints is kept. */
-#include "api/check.h"
+#include "api/api.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/size.h"
 #include "base/table.h"
-#include "facts/instance.h"
-#include "command/serve.h"
-#include "command/wrapped.h"
+#include "facts/facts.h"
+#include "command/command.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,8 @@
 #include "base/secret.h"
 #include "base/shown.h"
 #include "base/text.h"
-#include "model/locate.h"
-#include "report/facts.h"
-#include "report/words.h"
+#include "model/model.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* The device of a plan: the one that is named, the known one of a size, or that of this machine. */
-#include "api/plan_handle.h"
+#include "api/api.h"
 #include "base/shown.h"
 #include "base/text.h"
-#include "facts/device.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

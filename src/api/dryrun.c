@@ -3,9 +3,8 @@
 #include "base/place.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
-#include "facts/device.h"
-#include "report/dryrun_report.h"
-#include "report/html.h"
+#include "facts/facts.h"
+#include "report/report.h"
 
 #include <oomsight/trace.h>
 

@@ -1,12 +1,10 @@
 /* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
  * the fixes are plan's where it reproduces the failure. */
-#include "api/explain_handle.h"
+#include "api/api.h"
 #include "base/text.h"
-#include "explain/command.h"
 #include "explain/explain.h"
-#include "facts/device.h"
-#include "report/explain_report.h"
-#include "report/html.h"
+#include "facts/facts.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* The answers of an explanation, one by one. */
-#include "api/explain_handle.h"
-#include "report/explain_report.h"
-#include "report/plan.h"
+#include "api/api.h"
+#include "report/report.h"
 
 static oomsight_fix advice_fix(oos_arena *arena, const oos_advice *advice)
 {

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "explain/explain.h"
-#include "report/explain_report.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /* The public face of the machine we run on. */
 #include "api/api.h"
-#include "machine/measure.h"
-#include "report/doctor.h"
-#include "report/measure.h"
+#include "machine/machine.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* The public face of a matrix: the file is read, its models are opened once, and points are answered one by one. */
-#include "api/matrix_handle.h"
+#include "api/api.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/shown.h"
-#include "facts/device.h"
+#include "facts/facts.h"
 #include "plan/plan.h"
 #include "base/table.h"
 

@@ -2,11 +2,11 @@
  * them. A process may be killed at any moment: what it was writing is a line without an end, and such a line is not read.
  *
  *     DIR/matrix.ndjson   {"schema": "oomsight.matrix/1", "key": "<64 hex>", ...}\n   one point a line, the last of a key counts */
-#include "api/matrix_handle.h"
+#include "api/api.h"
 #include "base/file.h"
 #include "base/locale.h"
-#include "facts/data.h"
-#include "model/hfcache.h"
+#include "facts/facts.h"
+#include "model/model.h"
 #include "base/table.h"
 
 #include <dirent.h>

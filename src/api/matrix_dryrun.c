@@ -1,7 +1,7 @@
 /* Dry starts of a matrix: which command a point is, and what its report says. Running it is the caller's. */
-#include "api/matrix_handle.h"
-#include "dryrun/report_read.h"
-#include "facts/version.h"
+#include "api/api.h"
+#include "dryrun/dryrun.h"
+#include "facts/facts.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  *
  *     stretch   0   1   2   3   4   5 ...          ring place = stretch % places
  *             read ^   ^-------^ done or under way   ^ waits for the reader */
-#include "api/matrix_handle.h"
+#include "api/api.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,8 @@
 /* The public face of planning: words in, a plan out. */
-#include "api/plan_handle.h"
+#include "api/api.h"
 #include "base/text.h"
-#include "command/wrapped.h"
-#include "report/html.h"
-#include "report/plan.h"
+#include "command/command.h"
+#include "report/report.h"
 
 static oomsight_status models_open(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
 {

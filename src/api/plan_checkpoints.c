@@ -1,7 +1,7 @@
 /* Where the weights are too large: quantised checkpoints of the same model that are built in, each planned in its place. */
-#include "api/plan_handle.h"
+#include "api/api.h"
 #include "base/file.h"
-#include "model/catalogue.h"
+#include "model/model.h"
 
 #include <string.h>
 

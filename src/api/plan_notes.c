@@ -1,5 +1,5 @@
 /* The notes of a plan: what was assumed, what is not modelled, what may be mistyped. */
-#include "api/plan_handle.h"
+#include "api/api.h"
 
 enum { NOTES_MAX = 64, ASSUMED_MAX = 8 };
 

@@ -1,11 +1,10 @@
 /* What a plan offers: fixes with their whole commands, GPUs on which it starts; and how certain each is. */
-#include "api/plan_handle.h"
+#include "api/api.h"
 #include "base/check.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "command/variables.h"
-#include "command/wrapped.h"
-#include "report/plan.h"
+#include "command/command.h"
+#include "report/report.h"
 
 #include <string.h>
 

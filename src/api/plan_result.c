@@ -1,6 +1,6 @@
 /* The answers of a plan, one by one. */
-#include "api/plan_handle.h"
-#include "report/plan.h"
+#include "api/api.h"
+#include "report/report.h"
 
 #include <string.h>
 

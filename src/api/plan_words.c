@@ -1,6 +1,6 @@
 /* The command of a plan: which engine it starts, its words, and the release. */
-#include "api/plan_handle.h"
-#include "command/wrapped.h"
+#include "api/api.h"
+#include "command/command.h"
 
 #include <string.h>
 

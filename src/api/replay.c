@@ -1,10 +1,9 @@
 /* The public side of replay. */
 #include "oomsight_private.h"
 #include "base/params.h"
-#include "trace/open.h"
-#include "replay/analysis.h"
-#include "report/replay.h"
-#include "report/replay_events.h"
+#include "trace/trace.h"
+#include "replay/replay.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

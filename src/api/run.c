@@ -1,7 +1,7 @@
 /* The public face of guarded runs. */
-#include "api/run_handle.h"
+#include "api/api.h"
 #include "base/text.h"
-#include "report/run_report.h"
+#include "report/report.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

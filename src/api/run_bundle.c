@@ -1,11 +1,11 @@
 /* The bundle of a guarded run: the events as a trace, and the page that holds its figures together. The schema is that of the vLLM
  * plugin's bundle (bindings/python/oomsight/_bundle.py), which is written inside the engine. */
-#include "api/run_handle.h"
+#include "api/api.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/place.h"
-#include "report/run_report.h"
+#include "report/report.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Guarded runs that divide devices under one name. */
-#include "api/run_handle.h"
+#include "api/api.h"
 
 #include <stdio.h>
 

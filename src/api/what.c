@@ -4,12 +4,12 @@
 #include "base/ascii.h"
 #include "base/json.h"
 #include "base/stream.h"
-#include "command/found.h"
+#include "command/command.h"
 #include "explain/explain.h"
-#include "facts/engine.h"
-#include "log/lines.h"
-#include "report/what.h"
-#include "trace/open.h"
+#include "facts/facts.h"
+#include "log/log.h"
+#include "report/report.h"
+#include "trace/trace.h"
 
 enum { LOOKED_AT = 16 << 20, TRACE_HEAD = 64 << 10, CONFIG_MAX = 4 << 20, EXPLAINED_MAX = 1 << 20 };
 

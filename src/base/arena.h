@@ -1,9 +1,7 @@
 /* Arenas: memory that is freed all at once. One arena per request; the result handle owns it. Allocation returns NULL
  * when the host is out of memory; nothing allocated here is freed alone. Things that are not memory can be given to
  * the arena's clean-up list and are released with it. */
-#ifndef OOS_BASE_ARENA_H
-#define OOS_BASE_ARENA_H
-
+#pragma once
 #include "base/view.h"
 
 #include <stdarg.h>
@@ -35,5 +33,3 @@ char *oos_arena_vformat(oos_arena *arena, const char *format, va_list args)
 
 #define OOS_NEW(arena, type) ((type *)oos_arena_take((arena), sizeof(type)))
 #define OOS_NEW_ARRAY(arena, type, count) ((type *)oos_arena_take_array((arena), (count), sizeof(type)))
-
-#endif

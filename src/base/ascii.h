@@ -1,8 +1,6 @@
 /* Letters and digits of ASCII. The functions of <ctype.h> and strcasecmp() listen to the locale: a Turkish one does
  * not take `I` for `i`, a Latin-1 one takes bytes of UTF-8 for letters. */
-#ifndef OOS_BASE_ASCII_H
-#define OOS_BASE_ASCII_H
-
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -50,5 +48,3 @@ static inline bool oos_holds(const char *text, const char *part)
         if (oos_same_start(text, part, len)) return true;
     return false;
 }
-
-#endif

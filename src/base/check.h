@@ -1,8 +1,7 @@
 /* Invariants: what must hold if our own code is right, whatever the input was. Checked in debug, test and fuzz builds
  * (-Dchecks=true, sanitizers, fuzzers), free in the others: there a condition is compiled but never run. For what a user or a file
  * can get wrong there are statuses. */
-#ifndef OOS_BASE_CHECK_H
-#define OOS_BASE_CHECK_H
+#pragma once
 
 #ifdef OOS_CHECKS
 #include <assert.h>
@@ -12,6 +11,4 @@
     do {                                                                                                     \
         if (0) (void)(condition);                                                                            \
     } while (0)
-#endif
-
 #endif

@@ -1,7 +1,5 @@
 /* Failing with a reason. Fallible functions return oomsight_status; detail goes to `reterr`, which may be NULL. */
-#ifndef OOS_BASE_ERROR_H
-#define OOS_BASE_ERROR_H
-
+#pragma once
 #include <oomsight/oomsight.h>
 
 /* Fill *reterr with a sentence and give `status` back, so that `return oos_fail(...)` reads well. */
@@ -19,5 +17,3 @@ oomsight_status oos_fail_of(oomsight_error *reterr, oomsight_status status, cons
         oomsight_status const try_status_ = (call);                                                          \
         if (try_status_ != OOMSIGHT_OK) return try_status_;                                                  \
     } while (0)
-
-#endif

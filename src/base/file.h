@@ -1,7 +1,5 @@
 /* Files: whole small ones, read with a limit. */
-#ifndef OOS_BASE_FILE_H
-#define OOS_BASE_FILE_H
-
+#pragma once
 #include "base/arena.h"
 #include "base/error.h"
 
@@ -11,5 +9,3 @@ oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_b
 
 bool oos_file_is_dir(const char *path);
 bool oos_file_exists(const char *path);
-
-#endif

@@ -1,7 +1,5 @@
 /* FNV-1a over bytes: short names of contents that nobody attacks. sha256.h where a collision would matter. */
-#ifndef OOS_BASE_HASH_H
-#define OOS_BASE_HASH_H
-
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,5 +11,3 @@ static inline uint64_t oos_hash_add(uint64_t hash, const void *bytes, size_t len
     for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
     return hash;
 }
-
-#endif

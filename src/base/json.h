@@ -1,9 +1,7 @@
 /* The one edge to Jansson: loading JSON from strangers, and reading typed fields out of it. Getters never fail: they
  * say whether a usable value was there. A number that is negative, not finite, not whole or beyond `OOS_JSON_MAX` is
  * not a usable size. */
-#ifndef OOS_BASE_JSON_H
-#define OOS_BASE_JSON_H
-
+#pragma once
 #include "base/arena.h"
 #include "base/error.h"
 
@@ -33,5 +31,3 @@ bool oos_json_str(const json_t *object, const char *key,
 /* A value rather than a field. */
 bool oos_json_value_u64(const json_t *value, uint64_t *ret_value);
 bool oos_json_value_f64(const json_t *value, double *ret_value);
-
-#endif

@@ -1,8 +1,6 @@
 /* Writing JSON into a text: commas, nesting and escapes are taken care of. One value or one key at a time, in order.
  * `pretty` puts each field of the outer levels on a line of its own; otherwise all is one line. */
-#ifndef OOS_BASE_JSON_WRITE_H
-#define OOS_BASE_JSON_WRITE_H
-
+#pragma once
 #include "base/size.h"
 #include "base/text.h"
 
@@ -40,5 +38,3 @@ void oos_json_field_f64(oos_json_writer *writer, const char *key, double value);
 void oos_json_field_bool(oos_json_writer *writer, const char *key, bool value);
 void oos_json_field_str(oos_json_writer *writer, const char *key, const char *value);
 void oos_json_field_known(oos_json_writer *writer, const char *key, oos_u64 value);
-
-#endif

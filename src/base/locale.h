@@ -2,9 +2,7 @@
  * and a bracket for libraries that listen to the locale themselves. The locale of a thread is changed for the length
  * of one call and put back; that of the process is never touched. tools/check_locale.py sees to it that nobody goes
  * around these. */
-#ifndef OOS_BASE_LOCALE_H
-#define OOS_BASE_LOCALE_H
-
+#pragma once
 #include <locale.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,5 +22,3 @@ double oos_real_read(const char *text, char **ret_end);
 
 /* As strerror(), never translated. */
 const char *oos_errno_text(int number);
-
-#endif

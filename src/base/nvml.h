@@ -1,6 +1,5 @@
 /* Structures of NVML, as its header lays them out: the machine is asked by them, and guard and stand-in answer by them. */
-#ifndef OOS_BASE_NVML_H
-#define OOS_BASE_NVML_H
+#pragma once
 
 typedef struct oos_nvml_memory {
     unsigned long long total, free, used;
@@ -16,5 +15,3 @@ typedef struct oos_nvml_pci_info {
     unsigned domain, bus, device, device_id, subsystem_id;
     char bus_id[32];
 } oos_nvml_pci_info;
-
-#endif

@@ -1,7 +1,5 @@
 /* Structs that cross the public border: sized by their first field, so that either side may be the older one. */
-#ifndef OOS_BASE_PARAMS_H
-#define OOS_BASE_PARAMS_H
-
+#pragma once
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -25,5 +23,3 @@ oomsight_status oos_params_whole(oomsight_status status, uint64_t denied_before,
 
 /* The other way: a struct that the caller gave us to fill, as far as it reaches. Its size stays what it was. */
 void oos_params_give(void *given, const void *ours, size_t our_bytes);
-
-#endif

@@ -6,9 +6,7 @@
  *
  * A whole answer is put beside its place and moved there, so that nobody reads half of it and a full disk costs nothing
  * that was there before; permissions stay those of the old file, those of a new one are the umask's. */
-#ifndef OOS_BASE_PLACE_H
-#define OOS_BASE_PLACE_H
-
+#pragma once
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -21,5 +19,3 @@ oomsight_status oos_place_open(const char *path, bool append, unsigned mode, int
 
 /* All of it or nothing, where it can be: what is not a plain file of ours alone is written over. */
 oomsight_status oos_place_write(const char *path, const char *bytes, size_t len, oomsight_error *reterr);
-
-#endif

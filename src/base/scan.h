@@ -2,9 +2,7 @@
  * table), where a tree of small allocations would cost more than the rest of the program together. base/json.h is for
  * everything else. A scan that meets something malformed is `failed` from then on: every call says "nothing more",
  * so loops end, and the caller asks once, at the end. */
-#ifndef OOS_BASE_SCAN_H
-#define OOS_BASE_SCAN_H
-
+#pragma once
 #include "base/arena.h"
 
 typedef struct oos_scan {
@@ -44,5 +42,3 @@ bool oos_scan_done(oos_scan *scan);
 /* Zero-terminated, escapes resolved. NULL: out of memory. An escape that is no character becomes U+FFFD, and so does
  * \u0000: texts end at a zero. */
 char *oos_scan_text(oos_arena *arena, oos_view raw);
-
-#endif

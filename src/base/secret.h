@@ -5,9 +5,7 @@
  * `$HF_TOKEN` is no secret and stays.
  *
  * Everything that quotes somebody's command, file or log passes through here before it leaves the process. */
-#ifndef OOS_BASE_SECRET_H
-#define OOS_BASE_SECRET_H
-
+#pragma once
 #include "base/arena.h"
 #include "base/text.h"
 
@@ -105,5 +103,3 @@ const char *const *oos_secret_hidden_words(oos_arena *arena, const char *const *
 /* Does a flag, variable or field of this name hold a secret? `--api-key`, `HF_TOKEN`, `clientSecret`; not
  * `max_tokens`, `tokenizer`, `eos_token`, `secretName`. */
 bool oos_secret_name(oos_view name);
-
-#endif

@@ -1,7 +1,5 @@
 /* What the files of the redactor share. */
-#ifndef OOS_BASE_SECRET_PARTS_H
-#define OOS_BASE_SECRET_PARTS_H
-
+#pragma once
 #include "base/ascii.h"
 #include "base/secret.h"
 
@@ -92,5 +90,3 @@ static inline bool oos_secret_in_set(char c, const char *set)
 {
     return c && strchr(set, c) != NULL;
 }
-
-#endif

@@ -7,9 +7,7 @@
  *
  * A process writes only its own slot and, under the lock, the sums of the devices. The sums can always be rebuilt from
  * the slots, so a process that dies at any moment costs nothing but its own bytes, which go back to the device. */
-#ifndef OOS_BASE_SEGMENT_H
-#define OOS_BASE_SEGMENT_H
-
+#pragma once
 #include <oomsight/trace.h>
 
 #include <stdbool.h>
@@ -262,5 +260,3 @@ static inline uint64_t oos_segment_counters_bytes(uint32_t call_count)
 {
     return ((uint64_t)call_count * 8 + OOS_SEGMENT_PAGE - 1) / OOS_SEGMENT_PAGE * OOS_SEGMENT_PAGE;
 }
-
-#endif

@@ -1,7 +1,5 @@
 /* SHA-256 (FIPS 180-4), for names of contents. Not for secrets. */
-#ifndef OOS_BASE_SHA256_H
-#define OOS_BASE_SHA256_H
-
+#pragma once
 #include "base/view.h"
 
 typedef struct oos_sha256 {
@@ -16,5 +14,3 @@ void oos_sha256_add(oos_sha256 *hash, const void *bytes, size_t len);
 void oos_sha256_add_text(oos_sha256 *hash, const char *text);
 void oos_sha256_add_u64(oos_sha256 *hash, uint64_t number);
 void oos_sha256_hex(oos_sha256 *hash, char ret_hex[65]); /* ends the hash */
-
-#endif

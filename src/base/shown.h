@@ -1,9 +1,7 @@
 /* Somebody else's words, made fit to be shown: no secrets (secret.h), and no bytes that a terminal, a job log or a page
  * would obey instead of showing. Control characters of ASCII and C1, marks that turn the direction of a line, and bytes
  * that are not UTF-8 become `\n`, `\x1b`, `\u202e`, `\xff`; a tab stays. */
-#ifndef OOS_BASE_SHOWN_H
-#define OOS_BASE_SHOWN_H
-
+#pragma once
 #include "base/arena.h"
 #include "base/text.h"
 
@@ -38,5 +36,3 @@ oos_view oos_shown_sentence(const char *format, const char *words, oos_text *spa
 
 /* `words` itself when nothing changes, else a copy; one line. */
 const char *oos_shown(oos_arena *arena, const char *words);
-
-#endif

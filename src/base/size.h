@@ -1,7 +1,5 @@
 /* Sizes: checked arithmetic, SIZE words (`23.5GiB`, `24GB`, plain bytes), and how the engine prints bytes. */
-#ifndef OOS_BASE_SIZE_H
-#define OOS_BASE_SIZE_H
-
+#pragma once
 #include "base/view.h"
 
 #define OOS_KIB ((uint64_t)1 << 10)
@@ -90,5 +88,3 @@ bool oos_size_given(oos_view word, uint64_t *ret_bytes);
 
 /* As PyTorch prints sizes: `512 bytes`, `20.00 MiB`, `1.56 GiB`. */
 void oos_size_print(uint64_t bytes, char *ret_text, size_t capacity);
-
-#endif

@@ -1,7 +1,5 @@
 /* The slope of a line of points by Theil and Sen: the median of the slopes of all pairs, which a single jump or a saw does not move. */
-#ifndef OOS_BASE_SLOPE_H
-#define OOS_BASE_SLOPE_H
-
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,5 +17,3 @@ bool oos_slope_of(const double *x, const double *y, size_t count, oos_slope *ret
 /* Growth is a claim: the whole range of the slope lies above zero, and it came to more bytes than the units that PyTorch and the driver
  * take memory in. */
 bool oos_slope_grows(const oos_slope *slope);
-
-#endif

@@ -1,8 +1,6 @@
 /* Bytes from a file, from standard input ("-") or from memory, a chunk at a time; gzip, zstd, xz and bzip2 wrappers are
  * taken off on the way. An edge to libarchive (stream_archive.c); a build without it (stream_plain.c) refuses wrappers. */
-#ifndef OOS_INPUT_STREAM_H
-#define OOS_INPUT_STREAM_H
-
+#pragma once
 #include "base/error.h"
 #include "base/view.h"
 
@@ -57,5 +55,3 @@ static inline int oos_cursor_get(oos_cursor *cursor)
 
 /* Exactly `len` bytes, copied; false when the stream ends first. */
 bool oos_cursor_read(oos_cursor *cursor, void *ret_bytes, size_t len);
-
-#endif

@@ -1,8 +1,6 @@
 /* A growing text. Out of memory is remembered and told once, at the end, so that callers can print without checking
  * each piece. */
-#ifndef OOS_BASE_TEXT_H
-#define OOS_BASE_TEXT_H
-
+#pragma once
 #include "base/view.h"
 
 #include <oomsight/oomsight.h>
@@ -21,5 +19,3 @@ void oos_text_free(oos_text *text);
 
 /* Hand the zero-terminated bytes over to the caller (free with free()). The text is empty afterwards. */
 oomsight_status oos_text_take(oos_text *text, char **ret_bytes, oomsight_error *reterr);
-
-#endif

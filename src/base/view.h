@@ -1,7 +1,5 @@
 /* Views: a pointer and a length into bytes that somebody else owns. Not zero-terminated. */
-#ifndef OOS_BASE_VIEW_H
-#define OOS_BASE_VIEW_H
-
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +45,3 @@ static inline uint64_t oos_load_le64(const char *at)
     for (int i = 7; i >= 0; i--) value = value << 8 | (unsigned char)at[i];
     return value;
 }
-
-#endif

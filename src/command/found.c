@@ -1,11 +1,9 @@
 /* What kind of file it is, whether words start the engine, and what comments declare. Reading each kind is left to the
  * files beside this one. */
-#include "command/found_parts.h"
-#include "facts/engine.h"
+#include "command/command.h"
+#include "facts/facts.h"
 #include "base/ascii.h"
 #include "base/locale.h"
-#include "command/pasted.h"
-#include "command/variables.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

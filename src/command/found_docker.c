@@ -2,7 +2,7 @@
 #include "base/ascii.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "command/found_parts.h"
+#include "command/command.h"
 
 /* One logical line: comments inside a continuation are left out, as Docker does. */
 typedef struct lines {

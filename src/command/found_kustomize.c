@@ -1,7 +1,6 @@
 /* A kustomization: the plain files that it takes are named, for check to read them as any other YAML. Patches, images, bases and whatever
  * else may change a container are Kustomize's to render: such a file is not looked at, and the command that renders it is told. */
-#include "command/found_yaml.h"
-#include "command/serve.h"
+#include "command/command.h"
 
 enum { NAMED_MAX = 256 };
 

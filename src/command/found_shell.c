@@ -2,7 +2,7 @@
  * variables and arrays that the same text sets, `sh -c`. Nothing is run; a substitution stays unknown. */
 #include "base/ascii.h"
 #include "base/text.h"
-#include "command/found_parts.h"
+#include "command/command.h"
 
 typedef struct shell {
     oos_finder *finder;

@@ -1,8 +1,8 @@
 /* Commands in files whose kind nobody knows here: a Makefile, a task of a scheduler, a program. What stands there word for word is
  * taken as a shell would take it. And the device, by the words that cluster files name it with. */
 #include "base/ascii.h"
-#include "command/found_parts.h"
-#include "facts/engine.h"
+#include "command/command.h"
+#include "facts/facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

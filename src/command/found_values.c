@@ -1,8 +1,8 @@
 /* Models in the words of the tools that start them: keys become flags, as the tool itself makes them. What a tool adds of its own is left
  * alone. */
-#include "command/found_yaml.h"
+#include "command/command.h"
 #include "base/ascii.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Containers in YAML: compose services, pods of any Kubernetes object, and models in the values of vLLM's production-stack chart.
  * A container is a mapping with an image and a command, wherever it stands. Templates are no YAML and hold none. */
-#include "command/found_yaml.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/locale.h"
 #include "base/size.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 

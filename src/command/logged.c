@@ -1,5 +1,5 @@
 /* Python's spelling of a dict or of a dataclass, read as far as a command line needs it. */
-#include "command/logged.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/view.h"
 

@@ -1,8 +1,8 @@
 /* Cleaning of pasted text, in one buffer of its length: what is taken off only makes it shorter. Finding commands in it is left to
  * found.c. */
-#include "command/pasted.h"
+#include "command/command.h"
 #include "base/ascii.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 enum {
     PROMPT_MAX = 160,  /* bytes before a command that may be a prompt */

@@ -1,10 +1,9 @@
 /* Reading the serve command, word by word, as the engine's argument parser would. What a value means is left to
  * serve_value.c and serve_json.c, the entry to serve_entry.c, Python keywords to serve_llm.c. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/text.h"
-#include "command/yaml.h"
 
 #include <stdarg.h>
 #include <stdio.h>

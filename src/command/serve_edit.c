@@ -1,5 +1,5 @@
 /* Changing a command that was read, so that it can be planned again. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* How a command starts the engine: which word is its entry, who asks, and what environment stands before it. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/scan.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 

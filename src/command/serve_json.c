@@ -1,5 +1,5 @@
 /* Flags whose value is JSON, or a set of dotted keys that means the same. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/ascii.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Inside a JSON value: keys the release does not have, and values of another kind than it takes. The engine turns the text into
  * a class of its own while it parses the command, and stops at either. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/ascii.h"
 
 /* A number that an integer of 64 bits holds: 1e300 is whole, and no such integer. */

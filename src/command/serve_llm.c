@@ -1,6 +1,6 @@
 /* `LLM(model="x", tensor_parallel_size=4)`: Python keywords as flags. Only literals are understood: text, numbers,
  * True, False, None, lists, tuples and dictionaries of them. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 /* Values of flags: which field of oos_serve a flag fills, and how its text becomes a number. JSON values are left to
  * serve_json.c. */
-#include "command/serve_parts.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/locale.h"
 

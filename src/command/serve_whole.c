@@ -3,8 +3,7 @@
 #include "base/check.h"
 #include "base/secret.h"
 #include "base/shown.h"
-#include "command/variables.h"
-#include "command/serve.h"
+#include "command/command.h"
 
 #include <string.h>
 

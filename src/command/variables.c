@@ -1,11 +1,10 @@
 /* The variables of a command that may be shown, and the command with them. */
-#include "command/variables.h"
+#include "command/command.h"
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/secret.h"
 #include "base/shown.h"
-#include "command/serve.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* Taking an engine's command out of its shell and its container. */
-#include "command/wrapped.h"
-#include "command/found.h"
-#include "facts/engine.h"
+#include "command/command.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 /* YAML by libyaml's document reader, which is a table of nodes: an alias is one more edge to a node, so what a file
  * full of aliases would unfold to is limited here, by bytes and by depth. */
-#include "command/yaml.h"
+#include "command/command.h"
 #include "base/text.h"
-#include "command/yaml_load.h"
 
 enum {
     UNFOLDED_MAX = 1 << 20,
@@ -60,7 +59,7 @@ static scalar_kind scalar_type(const yaml_node_t *node)
     return decimal(text) ? SCALAR_NUMBER : SCALAR_TEXT;
 }
 
-static void json_string(const yaml_node_t *node, oos_text *out)
+static void scalar_json(const yaml_node_t *node, oos_text *out)
 {
     const unsigned char *text = node->data.scalar.value;
     oos_text_put(out, "\"");
@@ -82,7 +81,7 @@ static void json_scalar(const yaml_node_t *node, oos_text *out)
     case SCALAR_FALSE: oos_text_put(out, "false"); break;
     case SCALAR_NULL: oos_text_put(out, "null"); break;
     case SCALAR_NUMBER: oos_text_put(out, (const char *)node->data.scalar.value); break;
-    case SCALAR_TEXT: json_string(node, out); break;
+    case SCALAR_TEXT: scalar_json(node, out); break;
     }
 }
 
@@ -109,7 +108,7 @@ static bool json_node(yaml_document_t *document, const yaml_node_t *node, unsign
             const yaml_node_t *key = yaml_document_get_node(document, pair->key);
             if (!key || key->type != YAML_SCALAR_NODE) return false;
             if (pair > node->data.mapping.pairs.start) oos_text_put(out, ",");
-            json_string(key, out);
+            scalar_json(key, out);
             oos_text_put(out, ":");
             if (!json_node(document, yaml_document_get_node(document, pair->value), depth + 1, out))
                 return false;

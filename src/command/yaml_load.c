@@ -1,5 +1,5 @@
 /* Bounds and errors of every YAML file we read. */
-#include "command/yaml_load.h"
+#include "command/command.h"
 
 enum { BRACKETS_DEPTH_MAX = 64, ANCHORS_MAX = 1000 };
 

@@ -1,15 +1,17 @@
+#pragma once
+#include "base/arena.h"
+#include "base/segment.h"
+#include "base/size.h"
+#include "base/slope.h"
+#include "base/view.h"
+#include "explain/explain.h"
+#include "facts/facts.h"
+#include "ledger/ledger.h"
+#include "oomsight_private.h"
+#include <oomsight/oomsight.h>
+
 /* A dry run: the real engine on devices that are not there. Here: the devices, what the engine's log says, and the
  * ledger per phase, measured by the stand-ins in the shared segment. Starting processes is the caller's part. */
-#ifndef OOS_DRYRUN_DRYRUN_H
-#define OOS_DRYRUN_DRYRUN_H
-
-#include "base/slope.h"
-#include "base/segment.h"
-#include "explain/line.h"
-#include "facts/engine.h"
-#include "facts/gpu.h"
-#include "ledger/moment.h"
-#include "oomsight_private.h"
 
 /* A figure of the engine: GiB with two decimals on paper, to the byte where the dry run's own module was loaded. */
 typedef struct oos_dryrun_figure {
@@ -174,4 +176,17 @@ void oos_dryrun_growth(const oomsight_dryrun_sample *samples, size_t count, unsi
 oomsight_status oos_dryrun_read(oos_arena *arena, const oos_segment *segment, const char *segment_path,
                                 oos_dryrun *run);
 
-#endif
+/* The answer in a report of a dry run that another process made. */
+
+typedef struct oos_dryrun_answer {
+    oomsight_verdict verdict;
+    bool starts;                /* or likely starts */
+    bool killed;                /* from outside: another try may have an answer */
+    const char *engine_version; /* any of these may be NULL */
+    const char *phase, *cause, *why, *unknown_flag, *command;
+    oos_u64 tried_bytes, weights_bytes, kv_tokens, kv_available_bytes;
+    double max_concurrency; /* below 0: not told */
+} oos_dryrun_answer;
+
+/* False: the text is no such report. Strings live as long as the arena. */
+bool oos_dryrun_report_read(oos_arena *arena, oos_view json, oos_dryrun_answer *ret_answer);

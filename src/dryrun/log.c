@@ -2,7 +2,7 @@
  * not known changes nothing. */
 #include "base/locale.h"
 #include "dryrun/dryrun.h"
-#include "explain/number.h"
+#include "explain/explain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

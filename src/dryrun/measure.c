@@ -1,6 +1,6 @@
 /* From the shared segment to ledgers: who held what at the highest point of each phase, and which calls were made. */
 #include "dryrun/dryrun.h"
-#include "facts/driver.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* Reads what another process wrote: a report of a dry run (oomsight.dryrun/1), or a point of a matrix (oomsight.matrix/1), whose fields
  * have the same names. */
-#include "dryrun/report_read.h"
+#include "dryrun/dryrun.h"
 #include "base/json.h"
 
 static oos_u64 number_of(const json_t *object, const char *key)

@@ -1,5 +1,5 @@
 /* The engines there are. */
-#include "engines/engine.h"
+#include "engines/engines.h"
 
 static const oos_engine *const engines[OOS_ENGINE_COUNT] = {
 #define ENGINE(name, ...) &oos_engine_##name,

@@ -1,8 +1,8 @@
 /* A command of one engine, said to another. */
-#include "engines/translate.h"
+#include "engines/engines.h"
 #include "base/check.h"
 #include "base/scan.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

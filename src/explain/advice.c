@@ -1,11 +1,9 @@
 /* Every flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
  * what is missing. Figures are those of the failing moment: asked for, free, total; needed and available for the KV cache. */
-#include "facts/engine.h"
-#include "explain/advice.h"
+#include "facts/facts.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/locale.h"
-#include "explain/facts.h"
-#include "explain/setup.h"
 
 #include <inttypes.h>
 #include <math.h>

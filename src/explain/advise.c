@@ -1,13 +1,9 @@
 /* The order is that of trust: what is known of this signature, then of the other causes that the text allows, then what the ladder says
  * of the phase, rung by rung. What helps is never also said not to. */
-#include "explain/advise.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/json.h"
-#include "explain/advice.h"
-#include "explain/facts.h"
-#include "explain/setup.h"
-#include "facts/data.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

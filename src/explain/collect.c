@@ -1,17 +1,11 @@
 /* Three things are kept: the history since the engine's last start (figures, features, how far it got), the open
  * incident, and nothing else. An incident opens with the first sign of a failure and takes everything up to the next
  * start, or up to the next failure after the engine went on working. */
-#include "explain/collect.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/shown.h"
-#include "explain/grammar.h"
-#include "explain/native.h"
-#include "explain/number.h"
-#include "explain/paste.h"
-#include "log/usertext.h"
-#include "log/window.h"
-#include "log/logline.h"
+#include "log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +166,7 @@ static void report(oos_collector *c, oos_incident *incident)
 static bool has_kind(const oos_collector *c, const oos_signal_set *set, oos_signal_kind kind)
 {
     for (size_t i = 0; i < c->signals->count; i++)
-        if (c->signals->list[i].kind == kind && oos_set_has(set, i)) return true;
+        if (c->signals->list[i].kind == kind && oos_signal_has(set, i)) return true;
     return false;
 }
 
@@ -603,7 +597,7 @@ static void note_logger(oos_collector *c, const item *it)
                                           "serving_completion.py:", "serving_engine.py:"};
     for (size_t i = 0; i < sizeof loggers / sizeof *loggers && c->signals->serving_signal != SIZE_MAX; i++)
         if (memmem(it->text.ptr, it->text.len, loggers[i], strlen(loggers[i])))
-            oos_set_add(&c->open.signals, c->signals->serving_signal);
+            oos_signal_add(&c->open.signals, c->signals->serving_signal);
     oos_traceback_logger(c->signals->frames, &c->open.stack, it->text);
 }
 
@@ -635,7 +629,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
         c->open.stack.closed = true;
         c->closed_line = it->raw->number;
     }
-    oos_set_add(&c->open.signals, index);
+    oos_signal_add(&c->open.signals, index);
     note_logger(c, it);
     add_evidence(c, &c->open, it, signal, true);
     if (signal->repeat)
@@ -682,7 +676,8 @@ static bool names_fault(const oos_collector *c, const item *it)
     oos_match match;
     for (size_t i = 0; i < c->signals->count; i++) {
         const oos_signal *signal = &c->signals->list[i];
-        if (signal->kind != OOS_SIGNAL_FAULT || signal->vague || !oos_set_has(&it->candidates, i)) continue;
+        if (signal->kind != OOS_SIGNAL_FAULT || signal->vague || !oos_signal_has(&it->candidates, i))
+            continue;
         if (signal->pattern ? oos_pattern_find(signal->pattern, it->text, 0, &match)
                             : literal_in(c, it, i, it->log.message))
             return true;
@@ -694,7 +689,7 @@ static bool names_fault(const oos_collector *c, const item *it)
 static bool after_hard_fault(const oos_collector *c)
 {
     for (size_t i = 0; c->is_open && i < c->signals->count; i++)
-        if (c->signals->list[i].hard && oos_set_has(&c->open.signals, i)) return true;
+        if (c->signals->list[i].hard && oos_signal_has(&c->open.signals, i)) return true;
     return false;
 }
 
@@ -710,7 +705,7 @@ static void on_words(oos_collector *c, item *it)
     if (!it->message) on_message(c, it, c->signals->lack_signal, &none);
     for (size_t i = 0; i < OOS_TOPIC_COUNT; i++)
         if (it->topics >> i & 1 && c->signals->topic_signals[i] != SIZE_MAX)
-            oos_set_add(&c->open.signals, c->signals->topic_signals[i]);
+            oos_signal_add(&c->open.signals, c->signals->topic_signals[i]);
 }
 
 /* Ranks print out of turn, and lines are repeated: what was reached stays reached. */
@@ -731,7 +726,7 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
 {
     const oos_signal *signal = &c->signals->list[index];
     below_top(c, it->raw);
-    oos_set_add(&c->history.signals, index);
+    oos_signal_add(&c->history.signals, index);
     take_captures(c, it, match, false);
     if (!signal->quiet && signal->phase != OOS_PHASE_COUNT) {
         c->history.last_marker = signal->phase;
@@ -739,7 +734,7 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
         note_furthest(&c->history, signal->phase);
         if (c->is_open && signal->phase >= OOS_PHASE_RUNTIME_PREFILL &&
             signal->phase <= OOS_PHASE_RUNTIME_OTHER)
-            oos_set_add(&c->open.signals, index);
+            oos_signal_add(&c->open.signals, index);
     }
     if (signal->kind == OOS_SIGNAL_READY) {
         c->went_on = true;
@@ -807,7 +802,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_HOST: on_message(c, it, index, &match); break;
     case OOS_SIGNAL_WORDING: on_words(c, it); break;
     case OOS_SIGNAL_PLACE:
-        if (it->message && literal_in(c, it, index, it->log.message)) oos_set_add(&c->open.signals, index);
+        if (it->message && literal_in(c, it, index, it->log.message)) oos_signal_add(&c->open.signals, index);
         break;
     case OOS_SIGNAL_FAULT:
         /* A line that speaks of memory is no proof of another reason. */
@@ -830,7 +825,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
          * of another traceback. */
         if (signal->kind == OOS_SIGNAL_FRAME && c->open.stack.closed && it->raw->number > c->closed_line)
             break;
-        oos_set_add(&c->open.signals, index);
+        oos_signal_add(&c->open.signals, index);
         add_evidence(c, &c->open, it, signal, signal->kind == OOS_SIGNAL_FAULT);
         break;
     case OOS_SIGNAL_MARKER:
@@ -840,8 +835,8 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_HINT:
     case OOS_SIGNAL_SETUP:
         if (is_start(signal)) take_command(c, it);
-        oos_set_add(&c->history.signals, index);
-        if (c->is_open) oos_set_add(&c->open.signals, index);
+        oos_signal_add(&c->history.signals, index);
+        if (c->is_open) oos_signal_add(&c->open.signals, index);
         take_captures(c, it, &match, false);
         break;
     case OOS_SIGNAL_MUTE: it->muted = true; break;
@@ -873,7 +868,7 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
         for (uint32_t o = s->first[raw->literals[i]]; o < s->first[raw->literals[i] + 1]; o++) {
             size_t const index = s->owners[o];
             const oos_signal *signal = &s->list[index];
-            if (signal->cheap && oos_set_has(&c->history.signals, index)) {
+            if (signal->cheap && oos_signal_has(&c->history.signals, index)) {
                 c->history.last_marker = signal->phase;
                 c->history.last_marker_line = raw->number;
                 note_furthest(&c->history, signal->phase);
@@ -882,8 +877,8 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
             }
             bool const sticky =
                 !signal->pattern && (signal->kind == OOS_SIGNAL_ENGINE || signal->kind == OOS_SIGNAL_HINT);
-            if (sticky && oos_set_has(&c->history.signals, index) && !c->is_open) continue;
-            oos_set_add(ret_candidates, index);
+            if (sticky && oos_signal_has(&c->history.signals, index) && !c->is_open) continue;
+            oos_signal_add(ret_candidates, index);
             any |= signal->kind != OOS_SIGNAL_WORDING || !is_chatter(raw->text);
         }
     return any;
@@ -904,7 +899,7 @@ static void note_shape(oos_incident *incident, const oos_logline *log)
 static bool is_allocator_message(const oos_collector *c, const oos_signal_set *candidates)
 {
     for (size_t i = 0; i < c->signals->count; i++)
-        if (oos_set_has(candidates, i) &&
+        if (oos_signal_has(candidates, i) &&
             (c->signals->list[i].kind == OOS_SIGNAL_OOM || c->signals->list[i].kind == OOS_SIGNAL_PART))
             return true;
     return false;
@@ -913,7 +908,7 @@ static bool is_allocator_message(const oos_collector *c, const oos_signal_set *c
 static void add_parts(const oos_collector *c, oos_signal_set *candidates)
 {
     for (size_t i = 0; i < c->signals->count; i++)
-        if (c->signals->list[i].piece) oos_set_add(candidates, i);
+        if (c->signals->list[i].piece) oos_signal_add(candidates, i);
 }
 
 /* A name in a backtrace says what ran, not what happened. */
@@ -922,7 +917,7 @@ static void drop_sentences(const oos_collector *c, oos_signal_set *candidates)
     for (size_t i = 0; i < c->signals->count; i++) {
         oos_signal_kind const kind = c->signals->list[i].kind;
         if (oos_signal_is_message(kind) || kind == OOS_SIGNAL_WORDING || kind == OOS_SIGNAL_FAULT)
-            oos_set_remove(candidates, i);
+            oos_signal_remove(candidates, i);
     }
 }
 
@@ -940,7 +935,7 @@ static void drop_quotes(const oos_collector *c, const item *it, oos_signal_set *
     for (size_t i = 0; i < c->signals->count; i++) {
         oos_signal_kind const kind = c->signals->list[i].kind;
         if (!oos_signal_is_message(kind) && !(traceback && kind == OOS_SIGNAL_FRAME))
-            oos_set_remove(candidates, i);
+            oos_signal_remove(candidates, i);
     }
 }
 
@@ -995,8 +990,8 @@ static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t l
     c->user_until = lines ? raw->number + lines : c->user_until;
     raw->after = oos_view_slice(raw->after, behind_lines(raw->after, lines), SIZE_MAX);
     for (size_t i = 0; i < c->signals->count; i++)
-        if (oos_set_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
-            oos_set_remove(&it->candidates, i);
+        if (oos_signal_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
+            oos_signal_remove(&it->candidates, i);
 }
 
 void oos_collector_line(void *collector, const oos_hit_line *given)

@@ -1,8 +1,8 @@
 /* `non-default args: {'model': 'x', 'max_model_len': 16384, 'speculative_config': {...}}` is a Python dict: keys become
  * flags, True becomes a switch, a nested dict becomes JSON. A command line is split as a shell would. */
-#include "facts/engine.h"
-#include "explain/command.h"
-#include "command/logged.h"
+#include "facts/facts.h"
+#include "explain/explain.h"
+#include "command/command.h"
 
 typedef struct words {
     oos_arena *arena;

@@ -1,6 +1,5 @@
 /* Names are resolved once, when the data is read. */
-#include "explain/condition.h"
-#include "explain/facts.h"
+#include "explain/explain.h"
 
 static oomsight_status index_of(const oos_signals *signals, const char *id, uint16_t *ret_index,
                                 oomsight_error *reterr)
@@ -47,11 +46,11 @@ oomsight_status oos_condition_read(const oos_signals *signals, const json_t *rul
 bool oos_condition_holds(const oos_condition *when, const oos_signal_set *set)
 {
     for (size_t i = 0; i < when->all_count; i++)
-        if (!oos_set_has(set, when->all[i])) return false;
+        if (!oos_signal_has(set, when->all[i])) return false;
     for (size_t i = 0; i < when->none_count; i++)
-        if (oos_set_has(set, when->none[i])) return false;
+        if (oos_signal_has(set, when->none[i])) return false;
     bool any = when->any_count == 0;
-    for (size_t i = 0; i < when->any_count; i++) any |= oos_set_has(set, when->any[i]);
+    for (size_t i = 0; i < when->any_count; i++) any |= oos_signal_has(set, when->any[i]);
     return any;
 }
 

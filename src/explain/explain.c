@@ -1,9 +1,7 @@
 /* Stream in, incidents out. Equal incidents are counted, not kept. */
 #include "explain/explain.h"
 #include "base/hash.h"
-#include "explain/collect.h"
-#include "explain/holdings.h"
-#include "log/scan.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,8 @@
 /* What the allocator's figures mean (PyTorch, CUDACachingAllocator): "allocated" is live blocks plus free blocks of
  * private pools; "reserved but unallocated" is what the default pool caches; the process figure is NVML's, so it also
  * counts the context, libraries and graphs. */
-#include "explain/facts.h"
+#include "explain/explain.h"
 #include "base/check.h"
-#include "explain/setup.h"
 
 _Static_assert(OOS_FACT_COUNT <= 128, "facts share a set with the signals");
 
@@ -42,7 +41,7 @@ bool oos_facts_others(const oos_incident *incident, uint64_t *ret_bytes)
 
 static void put(oos_signal_set *set, oos_fact fact, bool holds)
 {
-    if (holds) oos_set_add(set, OOS_SIGNALS_MAX + (size_t)fact);
+    if (holds) oos_signal_add(set, OOS_SIGNALS_MAX + (size_t)fact);
 }
 
 uint64_t oos_facts_cached(const oos_incident *incident)

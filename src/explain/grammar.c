@@ -1,10 +1,9 @@
 /* A line is put into small letters with one space between words, and cut into sentences; phrases are looked for as whole
  * words. Only lines that hold one of the words of the signal "words.memory" come here. */
-#include "explain/grammar.h"
+#include "explain/explain.h"
 #include "base/json.h"
 #include "base/size.h"
-#include "explain/native.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 
 enum { TEXT_MAX_BYTES = 1200 };
 

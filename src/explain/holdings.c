@@ -1,8 +1,7 @@
 /* Arithmetic of PyTorch's message: live = allocated - private pools; cached = reserved but unallocated; the process's
  * own rest is context, libraries and graphs; what neither this process nor a listed one explains is unaccounted.
  * Weights and KV cache are taken out of the live bytes where the log gave them and where they exist in that phase. */
-#include "explain/holdings.h"
-#include "explain/facts.h"
+#include "explain/explain.h"
 
 #define NUMBER(name) known_value(&of->numbers[OOS_NUMBER_##name])
 #define KNOWN(name) (of->numbers[OOS_NUMBER_##name].known)

@@ -1,8 +1,6 @@
 /* Reading records and choosing among those that fit: the one with the most conditions says the most. */
-#include "facts/engine.h"
-#include "explain/kb.h"
-#include "explain/facts.h"
-#include "facts/data.h"
+#include "facts/facts.h"
+#include "explain/explain.h"
 
 static oomsight_status strings_read(oos_arena *arena, const json_t *list, const char *const **ret_list,
                                     size_t *ret_count, oomsight_error *reterr)

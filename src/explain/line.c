@@ -1,4 +1,4 @@
-#include "explain/line.h"
+#include "explain/explain.h"
 
 #include <stdlib.h>
 
@@ -50,10 +50,10 @@ void oos_line_read(oos_line_reader *reader, oos_view line,
     const oos_signals *s = &reader->signals;
     for (size_t i = 0; i < count; i++)
         for (uint32_t o = s->first[hits[i].literal]; o < s->first[hits[i].literal + 1]; o++)
-            oos_set_add(&found, s->owners[o]);
+            oos_signal_add(&found, s->owners[o]);
     for (size_t i = 0; count && i < s->count; i++) {
         oos_match match = {0};
-        if (!oos_set_has(&found, i)) continue;
+        if (!oos_signal_has(&found, i)) continue;
         if (!s->list[i].pattern || oos_pattern_find(s->list[i].pattern, line, 0, &match))
             on_signal(context, &s->list[i], &match);
     }

@@ -1,6 +1,6 @@
 /* Units are binary throughout: vLLM prints GiB also where an old message says GB (lifecycle of 0.8.0 to 0.8.3), and
  * PyTorch never prints anything else. */
-#include "explain/number.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/locale.h"
 

@@ -1,10 +1,7 @@
 /* The rules, and the order in which they are asked: is it memory at all, where, why. */
-#include "facts/engine.h"
-#include "explain/reason.h"
+#include "facts/facts.h"
+#include "explain/explain.h"
 #include "base/json.h"
-#include "explain/condition.h"
-#include "explain/facts.h"
-#include "facts/data.h"
 
 enum { PHASES_MAX = 8 };
 /* An exception that names no reason is no proof that it was not memory. */
@@ -164,13 +161,13 @@ oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, con
 static bool has(const oos_signals *signals, const oos_signal_set *set, const char *id)
 {
     size_t const index = oos_signals_find(signals, id);
-    return index != SIZE_MAX && oos_set_has(set, index);
+    return index != SIZE_MAX && oos_signal_has(set, index);
 }
 
 static const oos_signal *first_of(const oos_signals *signals, const oos_signal_set *set, oos_signal_kind kind)
 {
     for (size_t i = 0; i < signals->count; i++)
-        if (signals->list[i].kind == kind && oos_set_has(set, i)) return &signals->list[i];
+        if (signals->list[i].kind == kind && oos_signal_has(set, i)) return &signals->list[i];
     return NULL;
 }
 
@@ -222,7 +219,7 @@ static void narrow(oos_phase_set *stages, bool holds, oos_phase_set to)
 
 static bool has_fact(const oos_signal_set *set, oos_fact fact)
 {
-    return oos_set_has(set, OOS_SIGNALS_MAX + (size_t)fact);
+    return oos_signal_has(set, OOS_SIGNALS_MAX + (size_t)fact);
 }
 
 /* The engine said that it is up, or worked on requests. */
@@ -360,12 +357,12 @@ static bool find_phase(const oos_signals *signals, const oos_cause_rules *rules,
     oos_signal_set with = *found;
     const oos_signal_set *set = &with;
     if (stack && !(stack & SERVING) && incident->stack.forward)
-        oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_start_forward);
+        oos_signal_add(&with, OOS_SIGNALS_MAX + OOS_FACT_start_forward);
     if (stack && !(stack & ~(oos_phase_set)SERVING)) {
         if (incident->stack.forward)
-            oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_forward);
+            oos_signal_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_forward);
         else if (incident->stack.worker && incident->stack.closed)
-            oos_set_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_runner);
+            oos_signal_add(&with, OOS_SIGNALS_MAX + OOS_FACT_served_runner);
     }
     bool const decided = stack && !(stack & (stack - 1));
     for (size_t i = 0; i < rules->phase_count; i++) {
@@ -503,7 +500,7 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
     const char *found = NULL;
     for (size_t i = 0; i < signals->count; i++) {
         const oos_signal *signal = &signals->list[i];
-        if (signal->kind != OOS_SIGNAL_ENGINE || !oos_set_has(set, i) || signal->vague) continue;
+        if (signal->kind != OOS_SIGNAL_ENGINE || !oos_signal_has(set, i) || signal->vague) continue;
         const char *name = signal->id + strlen("engine.");
         bool const library =
             strcmp(name, "transformers") == 0; /* vLLM runs models of it, and not the other way round */
@@ -511,7 +508,7 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
         if (!found || (general && !library) || strcmp(found, "transformers") == 0) found = name;
     }
     for (size_t i = 0; i < signals->count && !found; i++)
-        if (signals->list[i].engine && oos_set_has(set, i)) found = signals->list[i].engine;
+        if (signals->list[i].engine && oos_signal_has(set, i)) found = signals->list[i].engine;
     if (found) return found;
     if (incident->v1) return oos_engine_default->name;
     if (has(signals, set, "engine.pytorch")) return "pytorch";
@@ -535,7 +532,7 @@ static const oos_signal *fault_of(const oos_signals *signals, const oos_signal_s
     const oos_signal *found = NULL;
     for (size_t i = 0; i < signals->count; i++) {
         const oos_signal *signal = &signals->list[i];
-        if (signal->kind != OOS_SIGNAL_FAULT || !oos_set_has(set, i)) continue;
+        if (signal->kind != OOS_SIGNAL_FAULT || !oos_signal_has(set, i)) continue;
         if (!found || (found->vague && !signal->vague)) found = signal;
     }
     return found;
@@ -569,7 +566,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
                 add_also(incident, rules->usual[incident->phase][i], set);
         } else
             incident->phase = OOS_PHASE_NOT_OOM;
-    } else if (oos_set_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
+    } else if (oos_signal_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
         quiet(incident, OOS_PHASE_SLEEP_WAKE, "sleep_wake_competitor", 0.4,
               "what followed: wake-up maps the memory again");
     } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !captured) {
@@ -591,8 +588,8 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
 static void drop_consequences(const oos_signals *signals, oos_signal_set *set)
 {
     for (size_t i = 0; i < signals->count; i++)
-        if (signals->list[i].unless && oos_set_has(set, i) && has(signals, set, signals->list[i].unless))
-            oos_set_remove(set, i);
+        if (signals->list[i].unless && oos_signal_has(set, i) && has(signals, set, signals->list[i].unless))
+            oos_signal_remove(set, i);
 }
 
 static const oos_signal *first_said(const oos_signals *signals, const oos_signal_set *set)
@@ -635,9 +632,9 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     oos_facts_find(incident, &set);
     incident->engine = engine_of(signals, incident, &set);
     if ((incident->engine && oos_engine_is_server(incident->engine)))
-        oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
+        oos_signal_add(&set, OOS_SIGNALS_MAX + OOS_FACT_server);
     incident->program = is_program(signals, &set, incident->engine);
-    if (incident->program) oos_set_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
+    if (incident->program) oos_signal_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->phase_why = incident->cause_why = "";
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";

@@ -1,5 +1,5 @@
 /* One scan per text; the first value that is a number counts. */
-#include "explain/setup.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/locale.h"
 

@@ -1,9 +1,7 @@
 /* Reading data/explain/signals.json and compiling its literals into one set. */
-#include "explain/signals.h"
+#include "explain/explain.h"
 #include "base/json.h"
-#include "explain/grammar.h"
-#include "facts/data.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 #include "base/table.h"
 
 typedef struct literal {

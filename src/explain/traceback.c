@@ -4,13 +4,10 @@
  * first that fits a frame wins: functions before modules, special before general. Where the last two speak, what both allow;
  * what was recorded is added. Lines of the sources that log a traceback are known by their numbers (loggers.json,
  * tools/harvest_loggers.py). */
-#include "facts/engine.h"
-#include "explain/traceback.h"
+#include "facts/facts.h"
+#include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/json.h"
-#include "explain/condition.h"
-
-#include "facts/data.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /* Reading data/engines/<engine>/architectures.json and arguments.json, and looking things up in them by release. */
-#include "facts/arguments.h"
+#include "facts/facts.h"
 #include "base/locale.h"
 #include "base/scan.h"
-#include "facts/data.h"
 
 #include <math.h>
 #include <stdlib.h>

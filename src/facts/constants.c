@@ -1,4 +1,4 @@
-#include "facts/constants.h"
+#include "facts/facts.h"
 #include "base/size.h"
 
 static bool within(const uint32_t span[2], uint64_t value)

@@ -1,5 +1,5 @@
 /* Finding data files, embedded or on disk. */
-#include "facts/data.h"
+#include "facts/facts.h"
 #include "base/file.h"
 
 #include <dirent.h>

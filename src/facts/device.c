@@ -1,5 +1,5 @@
 /* Which device is meant. */
-#include "facts/device.h"
+#include "facts/facts.h"
 #include "base/ascii.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "facts/driver.h"
+#include "facts/facts.h"
 
 /* The families whose boards are made for NVLink; data/gpus says which of them have none. */
 static bool is_linked_family(unsigned capability)

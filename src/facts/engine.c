@@ -1,5 +1,5 @@
 /* Engines by their words. */
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The table of variables is read where it is asked, row by row: most commands have few variables or none. */
-#include "facts/env.h"
+#include "facts/facts.h"
 
 #include "base/ascii.h"
 #include "base/scan.h"

@@ -1,7 +1,7 @@
 /* Keys of a flag whose value is JSON, by release. They are read when such a flag is given and not before: few commands have
  * one, and the keys are half of the table. */
 #include "base/scan.h"
-#include "facts/flags.h"
+#include "facts/facts.h"
 
 typedef struct draft {
     oos_version since, until;

@@ -1,10 +1,9 @@
 /* Reading data/engines/<engine>/flags.json and finding flags in it. The file is read forward and only for the fields
  * we use: it is read at every start, and half of it describes what stands inside JSON values. */
-#include "facts/flags.h"
+#include "facts/facts.h"
 #include "base/check.h"
 #include "base/edits.h"
 #include "base/scan.h"
-#include "facts/data.h"
 
 #include <stdlib.h>
 

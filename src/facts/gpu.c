@@ -1,11 +1,10 @@
 /* Reading data/gpus and finding a device by the word a person would use. All files are read at every start, so they are
  * scanned forward for the fields we use. */
-#include "facts/gpu.h"
+#include "facts/facts.h"
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/edits.h"
 #include "base/scan.h"
-#include "facts/data.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* Reading data/instances.json. */
-#include "facts/instance.h"
+#include "facts/facts.h"
 #include "base/scan.h"
-#include "facts/data.h"
 
 #include <string.h>
 

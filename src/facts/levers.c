@@ -1,7 +1,6 @@
 /* Reading data/engines/<engine>/levers.json. Strict: a word that nobody knows, a lever twice or a rung out of order is an error, so that
  * a slip of the pen in the data is found by its first reader. */
-#include "facts/levers.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 #include "ledger/ledger.h"
 
 #include <string.h>

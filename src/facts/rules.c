@@ -1,10 +1,9 @@
 /* Reading data/engines/<engine>/rules.json. The file is an array, one object per rule:
  *   {"rule": "default_gpu_memory_utilization", "meaning": "...", "steps": [{"since": "0.8.0", "value": 0.9}, ...]}
  * and one object {"versions": [...]} that lists the releases. */
-#include "facts/rules.h"
+#include "facts/facts.h"
 #include "base/check.h"
 #include "base/json.h"
-#include "facts/data.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Reading data/engines/torch.json. */
-#include "facts/torch.h"
+#include "facts/facts.h"
 #include "base/scan.h"
-#include "facts/data.h"
 
 #include <stdio.h>
 

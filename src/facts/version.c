@@ -1,5 +1,5 @@
 /* Reading and printing engine versions. */
-#include "facts/version.h"
+#include "facts/facts.h"
 #include "base/ascii.h"
 
 #include <string.h>

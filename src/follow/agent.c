@@ -1,9 +1,8 @@
 /* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
  * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
-#include "follow/agent.h"
+#include "follow/follow.h"
 #include "base/locale.h"
 #include "base/size.h"
-#include "follow/watch.h"
 #include "base/table.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Signals by their names, numbers by their keys: data files of another version may know more or fewer of them. */
-#include "follow/history.h"
+#include "follow/follow.h"
 #include "base/json.h"
 #include "base/json_write.h"
 
@@ -49,7 +49,7 @@ void oos_history_write(const oos_signals *signals, const oos_incident *history, 
     oos_json_key(w, "signals");
     oos_json_begin_array(w);
     for (size_t i = 0; i < signals->count; i++)
-        if (oos_set_has(&history->signals, i)) oos_json_put_str(w, signals->list[i].id);
+        if (oos_signal_has(&history->signals, i)) oos_json_put_str(w, signals->list[i].id);
     oos_json_end_array(w);
     write_numbers(w, history);
     oos_json_key(w, "evidence");
@@ -144,7 +144,7 @@ bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view tex
         {
             const char *id = json_string_value(item);
             size_t const signal = id ? oos_signals_find(signals, id) : SIZE_MAX;
-            if (signal != SIZE_MAX) oos_set_add(&ret_history->signals, signal);
+            if (signal != SIZE_MAX) oos_signal_add(&ret_history->signals, signal);
         }
         read_numbers(json_object_get(root, "numbers"), ret_history);
         read_evidence(arena, signals, json_object_get(root, "evidence"), ret_history);

@@ -1,8 +1,7 @@
 /* A thread of its own answers from the text that was published last; the lock is held for the time of a copy. Every connection
  * carries one request, has a deadline for the whole of it, and can be given up for a newer one. */
-#include "follow/http.h"
+#include "follow/follow.h"
 #include "base/locale.h"
-#include "follow/request.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Counters of incidents by namespace, phase and cause; figures of each engine as its log told them last. */
-#include "follow/metrics.h"
+#include "follow/follow.h"
 #include "base/size.h"
 #include "base/table.h"
 

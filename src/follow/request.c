@@ -1,5 +1,5 @@
 /* One line is read, "GET /metrics HTTP/1.1"; of the headers behind it only the end matters. */
-#include "follow/request.h"
+#include "follow/follow.h"
 
 #include <string.h>
 

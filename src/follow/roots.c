@@ -1,5 +1,5 @@
 /* openat2() with RESOLVE_BENEATH where the kernel has it (5.6); before that, one component after the other, without links. */
-#include "follow/roots.h"
+#include "follow/follow.h"
 #include "base/size.h"
 #include "base/view.h"
 

@@ -1,9 +1,9 @@
 /* Kubernetes: 0.log.20250101-120000, all but the newest packed; docker and logrotate: x.log.1, x.log.2.gz, or a date. */
-#include "follow/rotated.h"
+#include "follow/follow.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "base/view.h"
-#include "log/logstream.h"
+#include "log/log.h"
 
 #include <dirent.h>
 #include <fcntl.h>

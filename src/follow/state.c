@@ -1,10 +1,9 @@
 /* Written to a new file and moved over the old one: a kill in between leaves the old positions, and text is read again. */
-#include "follow/state.h"
+#include "follow/follow.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/locale.h"
-#include "follow/history.h"
 #include "base/table.h"
 
 #include <dirent.h>

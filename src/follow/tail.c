@@ -1,6 +1,6 @@
 /* Whole lines are read as a rule: what stands behind the last line end is read again later, until nothing has come for a
  * while. Rotation is acted on at the end of the data: what was written to the old file until then has been read. */
-#include "follow/tail.h"
+#include "follow/follow.h"
 #include "base/hash.h"
 #include "base/locale.h"
 #include "base/size.h"

@@ -1,5 +1,5 @@
 /* Folders only: a watch per file would be told of every write. */
-#include "follow/watch.h"
+#include "follow/follow.h"
 #include "base/table.h"
 
 #include <stdalign.h>

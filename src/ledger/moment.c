@@ -1,5 +1,5 @@
 /* Rows of one moment, their error bar, and the comparison with what is there. */
-#include "ledger/moment.h"
+#include "ledger/ledger.h"
 #include "base/check.h"
 
 #include <math.h>

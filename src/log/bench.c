@@ -1,5 +1,5 @@
 /* Memory only; what it is used for is in scan.c and collect.c. Pages that no text ever reached cost nothing. */
-#include "log/bench.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
 /* Line by line, with at most one line held back. */
-#include "log/clean.h"
-#include "log/logline.h"
+#include "log/log.h"
 #include "base/json.h"
 #include "base/size.h"
 

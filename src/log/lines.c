@@ -1,9 +1,6 @@
 /* Lines of logs by their shape. */
-#include "log/lines.h"
+#include "log/log.h"
 #include "base/ascii.h"
-#include "log/clean.h"
-#include "log/logline.h"
-#include "log/logtime.h"
 
 enum { LINE_BYTES = 512 }; /* prefixes stand before that */
 

@@ -1,5 +1,5 @@
 /* Peeling prefixes, from the outside in, until none is left. */
-#include "log/logline.h"
+#include "log/log.h"
 
 static bool is_digit(char c)
 {

@@ -3,12 +3,10 @@
  *
  *     fd -> level 0 (zst) -> level 1 (tar) -> level 2: a file of the tar -> the reader
  */
-#include "log/logstream.h"
+#include "log/log.h"
 #include "base/check.h"
 #include "base/locale.h"
 #include "base/size.h"
-#include "log/readahead.h"
-#include "log/unwrap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Parsing by hand: strptime() knows no fractions, and this runs for every line that is followed. */
-#include "log/logtime.h"
+#include "log/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* A ring of blocks. `filled` and `emptied` count blocks since the start; the difference is what waits:
  *
  *     [ emptied ... filled ) are full, the thread writes block `filled`, the reader reads block `emptied` */
-#include "log/readahead.h"
+#include "log/log.h"
 #include "base/check.h"
 #include "base/size.h"
 

@@ -1,5 +1,5 @@
 /* Nothing is unpacked, so nothing is fetched ahead. */
-#include "log/readahead.h"
+#include "log/log.h"
 
 oos_readahead *oos_readahead_start(ssize_t (*fill)(void *, char *, size_t), void *context)
 {

@@ -3,11 +3,9 @@
  *     | history, for line starts | bytes being scanned | lookahead, for line ends and the lines after |
  *
  * Hits wait until their line and some bytes behind it are in the window; then the window moves on. */
-#include "log/scan.h"
+#include "log/log.h"
 #include "base/check.h"
 #include "base/size.h"
-#include "log/clean.h"
-#include "log/sniff.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Control characters tell bytes from text, a title tells a document from a log. */
-#include "log/sniff.h"
+#include "log/log.h"
 #include "base/ascii.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* Wrappers by libarchive, which reads from a function of ours. */
 #include "base/locale.h"
-#include "log/unwrap.h"
+#include "log/log.h"
 
 #include <archive.h>
 #include <archive_entry.h>

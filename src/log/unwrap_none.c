@@ -1,5 +1,5 @@
 /* Without libarchive: no wrapper is opened. */
-#include "log/unwrap.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 

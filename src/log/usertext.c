@@ -1,7 +1,6 @@
 /* A request is told by its words, a user's text by the key before it, and its end by the quote that nobody escaped. */
-#include "log/usertext.h"
+#include "log/log.h"
 #include "base/ascii.h"
-#include "log/logline.h"
 
 static bool holds(oos_view text, const char *word)
 {

@@ -1,9 +1,8 @@
 /* Deciding whether the next line is the rest of this one. Forum posts and terminals break the allocator's sentence
  * anywhere, also inside a word; what begins like a record, a frame or a heading ends it. */
-#include "log/window.h"
+#include "log/log.h"
 #include "base/check.h"
 #include "base/size.h"
-#include "log/logline.h"
 
 static bool has(oos_view text, const char *word)
 {

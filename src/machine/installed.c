@@ -2,7 +2,7 @@
  * No Python is started. */
 #include "machine/machine.h"
 #include "base/ascii.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "machine/libcuda.h"
+#include "machine/machine.h"
 
 #include <dlfcn.h>
 #include <string.h>

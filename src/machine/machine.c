@@ -1,5 +1,5 @@
 /* The whole machine, read by a child process: a driver that hangs, or a folder on a server that is gone, holds up nobody. */
-#include "facts/engine.h"
+#include "facts/facts.h"
 #include "base/check.h"
 #include "machine/machine.h"
 

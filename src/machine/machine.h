@@ -1,9 +1,56 @@
+#pragma once
+#include "base/size.h"
+#include <stddef.h>
+
+/* The calls of libcuda that a measurement needs, by dlopen. Handles are pointers, results 0 or CUDA's error numbers. */
+
+typedef struct oos_cuda_place {
+    int type, handle_types, location_type,
+        location_id; /* CUmemAllocationProp: pinned, none, device, number */
+    void *rest[2];
+} oos_cuda_place;
+
+/* name, arguments. The first nine are needed for anything, the others for a part. */
+#define OOS_LIBCUDA_MAP(X)                                                                                   \
+    X(cuInit, (unsigned))                                                                                    \
+    X(cuDriverGetVersion, (int *))                                                                           \
+    X(cuDeviceGetCount, (int *))                                                                             \
+    X(cuDeviceGet, (int *, int))                                                                             \
+    X(cuDeviceGetName, (char *, int, int))                                                                   \
+    X(cuDeviceGetAttribute, (int *, int, int))                                                               \
+    X(cuDevicePrimaryCtxRetain, (void **, int))                                                              \
+    X(cuCtxSetCurrent, (void *))                                                                             \
+    X(cuMemGetInfo_v2, (size_t *, size_t *))                                                                 \
+    X(cuDeviceTotalMem_v2, (size_t *, int))                                                                  \
+    X(cuDeviceGetPCIBusId, (char *, int, int))                                                               \
+    X(cuMemGetAllocationGranularity, (size_t *, const oos_cuda_place *, int))                                \
+    X(cuMemAlloc_v2, (unsigned long long *, size_t))                                                         \
+    X(cuMemFree_v2, (unsigned long long))                                                                    \
+    X(cuModuleLoadData, (void **, const void *))                                                             \
+    X(cuModuleGetFunction, (void **, void *, const char *))                                                  \
+    X(cuLaunchKernel, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, \
+                       void **, void **))                                                                    \
+    X(cuStreamCreate, (void **, unsigned))                                                                   \
+    X(cuStreamSynchronize, (void *))                                                                         \
+    X(cuStreamBeginCapture_v2, (void *, int))                                                                \
+    X(cuStreamEndCapture, (void *, void **))                                                                 \
+    X(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long))                                    \
+    X(cuGraphLaunch, (void *, void *))
+enum { OOS_LIBCUDA_NEEDED = 9 };
+
+typedef struct oos_libcuda {
+#define OOS_LIBCUDA_POINTER(name, arguments) int(*name) arguments;
+    OOS_LIBCUDA_MAP(OOS_LIBCUDA_POINTER)
+#undef OOS_LIBCUDA_POINTER
+} oos_libcuda;
+
+extern const char *const oos_libcuda_names[]; /* NULL at the end */
+
+/* False: there is no libcuda. A call that it lacks is NULL. It stays loaded: its threads cannot be ended. */
+int oos_libcuda_open(oos_libcuda *ret_cuda);
+
 /* The machine we run on: its driver and devices, its memory, the engine that is installed here. Files and NVML are read; no code of
  * others runs but NVML's own. Everything is plain bytes, so that a process of its own can fill it and be given up when it hangs. */
-#ifndef OOS_MACHINE_MACHINE_H
-#define OOS_MACHINE_MACHINE_H
-
-#include "base/size.h"
 
 enum {
     OOS_MACHINE_DEVICES = 64,
@@ -111,4 +158,71 @@ uint64_t oos_machine_ram(const oos_machine *machine);
 /* What others hold of it, without what the driver keeps: `shown_bytes` is what CUDA shows of the device. */
 uint64_t oos_machine_held(const oos_machine_device *device, uint64_t shown_bytes);
 
-#endif
+/* What a device costs before anybody allocates: totals by every API, the context, the granule, CUDA graphs, communicators. Asked of
+ * libcuda and NVML by dlopen, in processes of their own: the caller never holds a context, and a driver that hangs is given up. */
+
+enum { OOS_MEASURE_MISSING = 16 };
+
+/* What was being done; the last one stands when it did not come back. */
+#define OOS_MEASURE_STAGE_MAP(X)                                                                             \
+    X(BEGIN, "begin")                                                                                        \
+    X(LOAD, "loading libcuda.so.1")                                                                          \
+    X(INIT, "cuInit")                                                                                        \
+    X(NVML, "NVML")                                                                                          \
+    X(CONTEXT, "making a context")                                                                           \
+    X(ALLOCATE, "allocations")                                                                               \
+    X(KERNEL, "the first kernel")                                                                            \
+    X(GRAPHS, "CUDA graphs")                                                                                 \
+    X(RANKS, "communicators")                                                                                \
+    X(DONE, "done")
+typedef enum oos_measure_stage {
+#define OOS_MEASURE_ENUM(name, word) OOS_MEASURE_##name,
+    OOS_MEASURE_STAGE_MAP(OOS_MEASURE_ENUM)
+#undef OOS_MEASURE_ENUM
+} oos_measure_stage;
+
+const char *oos_measure_stage_word(oos_measure_stage stage);
+
+/* Plain bytes: filled by other processes. What was not measured is not known, and `error` or `missing` says why. */
+typedef struct oos_measure {
+    oos_measure_stage stage;
+    bool timed_out;
+    bool stand_in; /* under `oomsight dryrun`: the figures are of a model, no record for anybody */
+    char error[160], graph_error[96], rank_error[160];
+    char missing[OOS_MEASURE_MISSING][40]; /* calls that this libcuda does not have */
+    unsigned missing_count;
+
+    unsigned device_index, device_count;
+    char name[96], driver[80], bus_id[32];
+    unsigned cuda, capability, sms;
+    oos_flag unified;
+
+    oos_u64 total_info, total_device, total_nvml; /* cuMemGetInfo, cuDeviceTotalMem, NVML */
+    oos_u64 nvml_reserved;
+    oos_u64 absent_bytes;  /* total less free with a context and nothing else; others' are in it */
+    oos_u64 context_bytes; /* what NVML's used grew by */
+    bool others_seen;      /* somebody held memory before the context was made */
+    oos_u64 granule_bytes, small_bytes; /* as told for cuMemCreate; what one byte of cuMemAlloc takes */
+    oos_u64 kernel_bytes;               /* first launch of a kernel */
+    oos_u64 graph_bytes, node_bytes, graph_launch_bytes;
+    oos_u64 control_seen,
+        control_expected;      /* a third set of graphs that the two figures were not made from */
+    uint64_t resolution_bytes; /* of a node: granule over nodes */
+    oos_u64 collective_bytes;
+    unsigned nccl_version;
+} oos_measure;
+
+/* Device `index` as CUDA counts. `packages`: a site-packages folder in which NCCL may lie, may be NULL. False: no memory or no process. */
+bool oos_measure_device(unsigned index, const char *packages, unsigned timeout_ms, oos_measure *ret_measure);
+
+/* The parts that run in those processes. */
+void oos_measure_driver(oos_measure *m);
+typedef struct oos_measure_ranks {
+    char id[128];
+    uint32_t id_ready, failed;
+    uint64_t before_bytes, after_bytes; /* free on the first device */
+    unsigned version;
+    char error[160];
+    bool done;
+} oos_measure_ranks;
+void oos_measure_rank(oos_measure_ranks *ranks, int rank, const char *packages);

@@ -1,5 +1,5 @@
 /* A measurement from outside: processes are made, waited for, and given up; the figures arrive in memory that is shared with them. */
-#include "machine/measure.h"
+#include "machine/machine.h"
 #include "base/segment.h"
 
 #include <poll.h>

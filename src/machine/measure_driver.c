@@ -1,6 +1,5 @@
 /* One device, measured in this process by free memory around each thing that takes some. */
-#include "machine/libcuda.h"
-#include "machine/measure.h"
+#include "machine/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Two ranks in two processes make a communicator, as the workers of an engine do; the first tells what its device lost. */
-#include "machine/libcuda.h"
-#include "machine/measure.h"
+#include "machine/machine.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* The one edge to PCRE2. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "match/capture.h"
-#include "match/names.h"
+#include "match/match.h"
 
 #include <pcre2.h>
 

@@ -1,5 +1,5 @@
 /* Shell globs over whole names. */
-#include "match/names.h"
+#include "match/match.h"
 
 static const char *glob_class(const char *glob, char c, bool *ret_in)
 {

@@ -12,7 +12,7 @@
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/size.h"
-#include "match/literals.h"
+#include "match/match.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #include "base/secret.h"
 #include "base/shown.h"
 #include "base/text.h"
-#include "matrix/parts.h"
-#include "match/names.h"
+#include "matrix/matrix.h"
+#include "match/match.h"
 
 static bool blank(char c)
 {

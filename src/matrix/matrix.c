@@ -3,7 +3,7 @@
 #include "base/locale.h"
 #include "base/shown.h"
 #include "base/size.h"
-#include "matrix/parts.h"
+#include "matrix/matrix.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* Reading data/catalogue.json: the file is scanned forward for one id, what stands there is read as a config.json is. */
-#include "model/catalogue.h"
+#include "model/model.h"
 #include "base/ascii.h"
 #include "base/scan.h"
 #include "base/text.h"
-#include "facts/data.h"
-#include "model/override.h"
-#include "model/safetensors.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

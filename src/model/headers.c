@@ -1,6 +1,6 @@
 /* What the headers of the weight files say a model weighs, by part: the decoder, its head, its towers, its drafter.
  * Names are judged by the words checkpoints use; who is asked for what is plan/'s. */
-#include "model/safetensors.h"
+#include "model/model.h"
 
 /* Kept in the files, never made by the engine as a parameter. */
 static bool is_left_out(const char *name)

@@ -1,5 +1,5 @@
 /* Finding models in the local Hugging Face cache. Nothing is written to it. */
-#include "model/hfcache.h"
+#include "model/model.h"
 #include "base/file.h"
 
 #include <dirent.h>

@@ -1,9 +1,6 @@
 /* What to ask the hub for, and what its answers mean. The transfers are hub_fetch's. */
-#include "model/hub.h"
+#include "model/model.h"
 #include "base/ascii.h"
-#include "model/hub_fetch.h"
-#include "model/override.h"
-#include "model/safetensors.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Transfers with libcurl's multi interface. Redirects are followed here and not by libcurl, because a redirect to
  * another host (weights live on one) must not take the token along, whatever version of libcurl is found. */
-#include "model/hub_fetch.h"
+#include "model/model.h"
 #include "base/ascii.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions we look up */

@@ -1,5 +1,5 @@
 /* A build that does not talk to the hub (-Dhub=false). */
-#include "model/hub_fetch.h"
+#include "model/model.h"
 
 oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options, oos_fetch *list,
                               size_t count, oomsight_error *reterr)

@@ -1,10 +1,8 @@
 /* Where a model is. What comes first wins, as in the engine: a directory, then the cache, then the hub. Where the hub gives no
  * answer, models in common use are known here. */
-#include "model/locate.h"
+#include "model/model.h"
 #include "base/ascii.h"
 #include "base/file.h"
-#include "model/catalogue.h"
-#include "model/hub.h"
 
 static bool ends_with(const char *word, const char *tail)
 {

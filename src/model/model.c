@@ -5,8 +5,6 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "model/arch/arch.h"
-#include "model/override.h"
-#include "model/safetensors.h"
 
 #include <stdio.h>
 

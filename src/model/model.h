@@ -1,12 +1,13 @@
+#pragma once
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/size.h"
+#include "match/match.h"
+
 /* A model as an engine would build it: its layers, its weight matrices before any sharding, its attention and state
  * geometry, its quantisation. Read from config.json (and hf_quant_config.json); weight file headers, when there, are
  * kept beside it. How a matrix is cut over ranks is said here as a role; the arithmetic of it is plan/'s. */
-#ifndef OOS_INPUT_MODEL_H
-#define OOS_INPUT_MODEL_H
-
-#include "base/arena.h"
-#include "base/error.h"
-#include "base/size.h"
 
 typedef enum oos_dtype {
     OOS_DTYPE_UNKNOWN,
@@ -267,4 +268,272 @@ bool oos_model_in_four_bits(const oos_model *model);
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,
                                    const char *overrides, oos_model *ret_model, oomsight_error *reterr);
 
-#endif
+/* Models in common use, known by their id: data/catalogue.json. For when neither the cache nor the hub has an answer. */
+
+/* NOT_FOUND: it is not listed; MALFORMED: what stands there is no model. The texts of its config.json and hf_quant_config.json
+ * (empty: none) live in the arena or in the binary. */
+oomsight_status oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id,
+                                   oos_view *ret_config, oos_view *ret_quant, oomsight_error *reterr);
+
+/* Quantised checkpoints of the model that `id` is, or is a checkpoint of; not `id` itself. In the order of the file; the first have
+ * the owner of the model. */
+enum { OOS_CHECKPOINTS_MAX = 32 };
+typedef struct oos_checkpoint {
+    const char *id;
+    oos_view config, quant; /* as of oos_catalogue_find() */
+} oos_checkpoint;
+oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir, const char *id,
+                                          const oos_checkpoint **ret_list, size_t *ret_count,
+                                          oomsight_error *reterr);
+
+/* The id that is listed and ends like `name`, a model without its owner; NULL: none. Capitals do not matter. */
+const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name);
+
+/* The model of an id that is listed; its `from_catalogue` is set. */
+oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,
+                                   oos_view quant, const char *overrides, oos_model *ret_model,
+                                   oomsight_error *reterr);
+
+/* The local Hugging Face cache: which directory holds a model that was downloaded before.
+ *
+ *     <cache>/models--org--name/refs/main             a commit, as text
+ *     <cache>/models--org--name/snapshots/<commit>/   its files
+ *
+ * <cache> is HF_HUB_CACHE, or HUGGINGFACE_HUB_CACHE, or HF_HOME/hub, or XDG_CACHE_HOME/huggingface/hub, or
+ * ~/.cache/huggingface/hub. */
+
+/* A model as people name it: "org/name", "org/name@revision". */
+typedef struct oos_hub_id {
+    const char *name;     /* "org/name" */
+    const char *revision; /* "main" when none was given */
+} oos_hub_id;
+
+/* False when the word cannot be the name of a model on the hub, or memory is out. */
+bool oos_hub_id_parse(oos_arena *arena, const char *word, oos_hub_id *ret_id);
+
+/* The folder where the cache is, or would be. NULL: no home is known, or memory is out. */
+const char *oos_hfcache_folder(oos_arena *arena);
+
+/* The directory of a cached model with a config.json; NULL: not there. */
+const char *oos_hfcache_find(oos_arena *arena, const oos_hub_id *id);
+
+/* A model from the hub: its config files and the headers of its weight files, by ranged reads. Never the weights, and
+ * nothing is written to disk. HF_ENDPOINT names the hub, HF_TOKEN opens what is gated (not over http:// to
+ * another machine, unless OOMSIGHT_INSECURE=1), HF_HUB_OFFLINE=1 forbids it, HF_HUB_DOWNLOAD_TIMEOUT is the patience with a silent
+ * server; the whole takes three of it at most. */
+
+bool oos_hub_offline(void); /* the environment forbids it */
+
+oomsight_status oos_hub_open(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
+                             const char *overrides, oos_model *ret_model, oomsight_error *reterr);
+
+/* HTTP transfers, several at a time. The one edge to libcurl, which is loaded when the first transfer is asked for:
+ * linking it costs 5 ms at every start (33 libraries), and most plans never leave the machine. */
+
+/* One file, or the first bytes of one. */
+typedef struct oos_fetch {
+    const char *url;
+    size_t
+        first_bytes; /* 0: the whole file; else a ranged read of so many bytes, of which there may be fewer */
+    size_t limit_bytes; /* a whole file longer than this is refused */
+    /* answer */
+    long http;            /* 200, 206, 404, ...; 0: no answer came */
+    oos_view bytes;       /* the arena's */
+    uint64_t total_bytes; /* of the whole file, 0: not told */
+} oos_fetch;
+
+typedef struct oos_fetch_options {
+    const char *endpoint; /* "https://huggingface.co": the token goes to this host and to no other */
+    const char *token;    /* NULL: none */
+    long timeout_s;       /* to connect, and with less than a kilobyte a second */
+    int64_t deadline_ms;  /* of CLOCK_MONOTONIC: what has not come by then does not come; 0: none */
+} oos_fetch_options;
+
+/* Every answer of the server is success here, 404 too: see `http`. Failure is NETWORK (no answer, a body cut short, a
+ * redirect without end, too late), MALFORMED (too long), UNSUPPORTED (no libcurl) or NOMEM; then some answers may be empty. */
+oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options, oos_fetch *list,
+                              size_t count, oomsight_error *reterr);
+
+/* From the MODEL word of a command to a model: a directory, a model in the local cache, or one on the hub. */
+
+/* `data_dir` has the families, NULL: the embedded ones. `overrides` is the JSON of --hf-overrides, NULL for none. Failure says what was tried and what to do. */
+oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *word, bool allow_hub,
+                           const char *overrides, oos_model *ret_model, oomsight_error *reterr);
+
+/* --hf-overrides: fields of config.json that the command sets otherwise. */
+
+/* The config as the engine would see it, as text in the arena. `overrides` NULL: the config itself. */
+oomsight_status oos_config_override(oos_arena *arena, oos_view config, const char *overrides,
+                                    oos_view *ret_config, oomsight_error *reterr);
+
+/* Quantisation configs: which scheme each module of a model gets. Follows the engine's own reading of quantization_config
+ * (config.json) and hf_quant_config.json: method, groups, ignore lists, per-module rules. */
+
+/* What a module is to the quantiser. */
+typedef enum oos_quant_role { OOS_QUANT_LINEAR, OOS_QUANT_EXPERTS, OOS_QUANT_LM_HEAD } oos_quant_role;
+
+/* Checkpoint names that the engine's classes call differently; applied to the lists of the config. A NULL `to` drops
+ * the name. */
+typedef struct oos_rename {
+    enum { OOS_RENAME_END, OOS_RENAME_PREFIX, OOS_RENAME_INSIDE } where;
+    const char *from, *to;
+} oos_rename;
+
+typedef struct oos_quantizer oos_quantizer;
+
+/* *ret_quantizer is NULL when nothing is quantised. `root` is config.json, `text` its text part, `legacy` is
+ * hf_quant_config.json or NULL. `renames` may be NULL. */
+oomsight_status oos_quantizer_read(oos_arena *arena, const json_t *root, const json_t *text,
+                                   const json_t *legacy, const oos_rename *renames,
+                                   oos_quantizer **ret_quantizer, oomsight_error *reterr);
+
+/* The config names an algorithm, but no method that the engine would recognise by itself. */
+bool oos_quantizer_unknown(const oos_quantizer *q); /* its method is not known here */
+bool oos_quantizer_by_flag(const oos_quantizer *quantizer);
+const char *oos_quantizer_method(const oos_quantizer *quantizer);
+
+/* ModelOpt's own word for the scheme, NULL: none; and whether the file says so by its producer. */
+const char *oos_quantizer_algo(const oos_quantizer *quantizer, bool *ret_produced);
+oos_dtype oos_quantizer_kv_dtype(const oos_quantizer *quantizer); /* UNKNOWN: as the model */
+const char *oos_quantizer_note(const oos_quantizer *quantizer);   /* what was not understood, or NULL */
+
+/* Parameters the method adds to each attention layer: fp32 scales, and zero points in the model's dtype. */
+void oos_quantizer_kv_parameters(const oos_quantizer *quantizer, bool latent, uint64_t *ret_floats,
+                                 uint64_t *ret_zeros);
+
+/* The scheme of the module `prefix` + `name` ("model.layers.3." + "self_attn.qkv_proj"). `layer` is the number inside
+ * the prefix, UINT64_MAX when there is none. */
+oos_quant oos_quantizer_scheme(oos_quantizer *quantizer, const char *prefix, const char *name, uint64_t layer,
+                               oos_quant_role role);
+
+/* The text the engine's own name has after the renames, in the arena; NULL: dropped. */
+const char *oos_rename_apply(oos_arena *arena, const oos_rename *renames, const char *name);
+
+/* Lists of module names as quantisation configs write them, searched by layer: configs name every module of every
+ * layer, and a plan must not compare each with each. Used by quant.c only. */
+
+typedef struct oos_name {
+    const char *text;
+    const oos_regex *pattern; /* `re:` and regular keys; NULL: a plain name or glob */
+    uint64_t layer;           /* the N of "layers.N.", UINT64_MAX: any */
+    uint32_t value;           /* what the caller keeps with it */
+    uint32_t order;           /* place in the config */
+} oos_name;
+
+typedef struct oos_names {
+    oos_name *list; /* sorted by layer, in the order given within a layer */
+    size_t count, room;
+    bool sorted;
+} oos_names;
+
+bool oos_names_add(oos_arena *arena, oos_names *names, const char *text, bool regular, uint32_t value);
+void oos_names_sort(oos_names *names);
+
+/* Entries that may concern `layer`: its own and those of any layer. UINT64_MAX: all. Visit until `visit` says true. */
+typedef bool oos_name_visit(const oos_name *name, void *context);
+const oos_name *oos_names_find(const oos_names *names, uint64_t layer, oos_name_visit *visit, void *context);
+
+/* True when no entry of any layer names a digit: what they say of a module is the same in all layers. */
+bool oos_names_layerless(const oos_names *names);
+
+/* A quantiser from the inside: what quant.c reads and quant_match.c looks names up in. */
+
+typedef enum oos_quant_method {
+    OOS_METHOD_AWQ,
+    OOS_METHOD_GPTQ,
+    OOS_METHOD_FP8,
+    OOS_METHOD_COMPRESSED,
+    OOS_METHOD_MODELOPT,
+    OOS_METHOD_MIXED,
+    OOS_METHOD_MXFP4,
+    OOS_METHOD_AUTOROUND,
+    OOS_METHOD_BNB,
+    OOS_METHOD_FBGEMM,
+    OOS_METHOD_EXPERTS_ONLY, /* DeepSeek V4: experts in FP4 beside FP8 blocks */
+    OOS_METHOD_UNKNOWN
+} oos_quant_method;
+
+enum { OOS_SCHEMES_MAX = 64, OOS_MEMORY_MAX = 256, OOS_NAME_BYTES = 512 };
+
+/* What was found for a name, where it is the same in all layers. */
+typedef struct oos_quant_memory {
+    const char *prefix, *name;
+    oos_quant_role role;
+    oos_quant scheme;
+} oos_quant_memory;
+
+struct oos_quantizer {
+    oos_arena *arena;
+    oos_quant_method method;
+    const char *word;
+    oos_quant base, experts;
+    oos_names ignore;  /* modules left alone */
+    oos_names targets; /* modules with a scheme of their own: value is its number */
+    oos_quant schemes[OOS_SCHEMES_MAX];
+    size_t scheme_count;
+    bool by_flag;
+    const char *algo;         /* ModelOpt: "NVFP4"; NULL: none said */
+    bool produced;            /* ... in the form that names its producer */
+    bool lm_head, has_linear; /* compressed-tensors: a group targets every Linear */
+    oos_quant linear;         /* its scheme */
+    const char **blocks;      /* AutoRound: only modules under these; NULL: all */
+    size_t block_count;
+    oos_dtype kv_dtype;
+    const char *note;
+    bool layerless;
+    oos_quant_memory memories[OOS_MEMORY_MAX];
+    size_t memory_count;
+};
+
+/* Headers of safetensors files: names, dtypes, shapes. The weights behind them are never touched. */
+
+typedef struct oos_tensor {
+    const char *name;
+    oos_dtype dtype;
+    uint8_t rank;
+    uint64_t shape[8];
+    uint64_t bytes;
+} oos_tensor;
+
+typedef struct oos_tensor_table {
+    const oos_tensor *list;
+    size_t count;
+    uint64_t total_bytes;
+    uint64_t
+        largest_file_bytes; /* largest single weight file, for loaders that stage whole files; 0: unknown */
+    const char *note;       /* why there are no headers although there should be; NULL */
+} oos_tensor_table;
+
+/* `file` begins with the header; what follows it may be missing (ranged reads). */
+oomsight_status oos_safetensors_read(oos_arena *arena, oos_view file, oos_tensor_table *ret_table,
+                                     oomsight_error *reterr);
+
+/* All weight files of a directory, by model.safetensors.index.json or by name. *ret_table->count is 0 when it has none,
+ * or not all that the index names: half a model would be planned as a smaller one. */
+oomsight_status oos_safetensors_open_dir(oos_arena *arena, const char *dir, oos_tensor_table *ret_table,
+                                         oomsight_error *reterr);
+
+/* Headers to the model they belong to; the note, if there is one, to its notes. `table` must live as long. */
+oomsight_status oos_tensors_attach(oos_arena *arena, const oos_tensor_table *table, oos_model *model,
+                                   oomsight_error *reterr);
+
+/* Sums of a table by part of the model, into model->headers. Called by oos_tensors_attach(). */
+void oos_headers_weigh(const oos_tensor_table *table, oos_model *model);
+
+/* ---- for those who fetch the bytes themselves ------------------------------------------------------------------ */
+
+/* The length that the first 8 bytes give; refused when no honest file has it. */
+oomsight_status oos_safetensors_length(const char first[8], uint64_t *ret_header_bytes,
+                                       oomsight_error *reterr);
+
+/* A table that grows file by file. It belongs to the arena. */
+typedef struct oos_tensor_builder oos_tensor_builder;
+oos_tensor_builder *oos_tensor_builder_create(oos_arena *arena); /* NULL: out of memory */
+/* `header` is the JSON behind the length; `file_bytes` 0: unknown. Failure leaves the table as it was. */
+oomsight_status oos_tensor_builder_add(oos_tensor_builder *builder, oos_view header, uint64_t file_bytes,
+                                       oomsight_error *reterr);
+oos_tensor_table oos_tensor_builder_table(const oos_tensor_builder *builder);
+
+/* The distinct files of an index, in the order they are first named. A name that leaves the directory is refused. */
+oomsight_status oos_safetensors_index_read(oos_arena *arena, oos_view index, const char *const **ret_files,
+                                           size_t *ret_count, oomsight_error *reterr);

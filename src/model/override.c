@@ -1,6 +1,6 @@
 /* Laying overrides over a config, the way the engine does (vLLM 0.32, ModelConfig._apply_dict_overrides): a part that is
  * a config of its own is updated field by field, everything else is replaced. */
-#include "model/override.h"
+#include "model/model.h"
 #include "base/json.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Reading quantisation configs: one function per method, as the engine reads them (vLLM 0.32, from_config() and
  * override_quantization_method() of model_executor/layers/quantization). Names are looked up in quant_match.c. */
-#include "model/quant_parts.h"
+#include "model/model.h"
 #include "base/ascii.h"
 
 static const oos_quant unquantised = {.kind = OOS_QUANT_NONE};

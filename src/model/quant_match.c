@@ -1,6 +1,6 @@
 /* Which scheme a module gets. Each method of the engine has its own way of matching names; they are kept apart here as
  * they are there (vLLM 0.32, model_executor/layers/quantization). */
-#include "model/quant_parts.h"
+#include "model/model.h"
 
 #include <stdio.h>
 

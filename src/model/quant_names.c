@@ -1,5 +1,5 @@
 /* Module names, by layer. */
-#include "model/quant_names.h"
+#include "model/model.h"
 
 #include <stdlib.h>
 

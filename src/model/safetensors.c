@@ -6,7 +6,7 @@
  *
  * Files and directories are left to safetensors_dir.c. A large model has 37,000 tensors and 5 MB of headers, read at
  * every start: base/scan goes through them once, where a tree of JSON values took twenty times as long (260 ms to 13). */
-#include "model/safetensors.h"
+#include "model/model.h"
 #include "base/error.h"
 #include "base/scan.h"
 

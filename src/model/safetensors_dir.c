@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/locale.h"
-#include "model/safetensors.h"
+#include "model/model.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* Doubts of a plan, the gravest first. */
-#include "plan/doubt.h"
+#include "plan/plan.h"
 #include "base/check.h"
 #include "base/locale.h"
-#include "plan/moment.h"
 
 #include <math.h>
 #include <stdlib.h>

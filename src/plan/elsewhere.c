@@ -1,5 +1,5 @@
 /* The list of GPUs, by class, and the order in which they are tried. */
-#include "plan/elsewhere.h"
+#include "plan/plan.h"
 #include "base/check.h"
 
 /* What people rent and buy, by class and by memory of one card: a choice of ours, without prices. A device that is not here can still

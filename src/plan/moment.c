@@ -1,7 +1,7 @@
 /* What every phase of a plan holds, and the device it is compared with. */
-#include "plan/moment.h"
+#include "plan/plan.h"
 #include "base/check.h"
-#include "facts/constants.h"
+#include "facts/facts.h"
 
 /* What the host itself holds of a memory it shares; on a card nothing is assumed. */
 oos_amount oos_moment_others(const oos_plan *plan)

@@ -1,14 +1,44 @@
-/* A plan: the start-up of an engine foreseen, phase by phase, with the first phase that fails and what would help. */
-#ifndef OOS_PLAN_PLAN_H
-#define OOS_PLAN_PLAN_H
+#pragma once
+#include "base/size.h"
+#include "command/command.h"
+#include "facts/facts.h"
+#include "ledger/ledger.h"
+#include "sizes/sizes.h"
 
-#include "facts/engine.h"
-#include "facts/levers.h"
-#include "ledger/moment.h"
-#include "plan/kv.h"
-#include "sizes/device.h"
-#include "sizes/forward.h"
-#include "sizes/weights.h"
+/* The KV cache of a plan: its layout, and what fits into the memory that is left. */
+
+/* Layers that share tensors. */
+typedef struct oos_kv_set {
+    const char *kind; /* "full_attention", "sliding_window", "mamba", ... */
+    uint64_t layers, block_tokens, page_bytes;
+    uint64_t request_blocks; /* that one request of the longest length claims */
+} oos_kv_set;
+
+typedef struct oos_kv_layout {
+    double bytes_per_token; /* of full attention on one GPU: for people */
+    uint64_t block_tokens, page_bytes, block_bytes, tensor_count;
+    uint64_t padding_layers;
+    bool estimated;    /* an architecture we do not know: from the common fields */
+    bool blocks_given; /* the command says how many, whatever memory there is */
+    const oos_kv_set *groups;
+    size_t group_count;
+} oos_kv_layout;
+
+/* The cache filled into an amount of memory. Blocks and tokens are set even when the engine refuses. */
+typedef struct oos_kv_fill {
+    uint64_t available_bytes;
+    uint64_t blocks, tokens; /* as the engine prints them */
+    double max_concurrency;
+    uint64_t needed_bytes; /* for one request of max_model_len */
+    uint64_t
+        insisted_bytes; /* ... and what else the engine insists on: the null block, a state for each request */
+    bool refused;       /* the engine says no */
+    const char *refusal;       /* its sentence, with the same figures */
+    oos_u64 estimated_max_len; /* the length the refusal names, or what auto-fit chose */
+    oos_u64 capture_cap;       /* graphs are captured for so many requests at most, by the blocks of states */
+} oos_kv_fill;
+
+/* A plan: the start-up of an engine foreseen, phase by phase, with the first phase that fails and what would help. */
 
 /* One change that may mend a refused command: leave a flag out, or give it a number, a word or nothing. */
 typedef struct oos_mend {
@@ -146,7 +176,7 @@ typedef struct oos_own_setting {
     double value;
 } oos_own_setting;
 
-/* What the doubts of a plan are found by (plan/doubt.h), as far as engines differ. */
+/* What the doubts of a plan are found by (plan/doubt.c), as far as engines differ. */
 typedef struct oos_doubtful {
     uint64_t torch_minor;   /* of the PyTorch that the release pins */
     const char *share_flag; /* says which share of the device is the engine's */
@@ -238,7 +268,7 @@ typedef struct oos_plan {
     oos_moment phases[OOS_PHASE_COUNT];
     size_t phase_count;
     oos_refusal refusal;                /* sentence NULL: the arguments are taken */
-    const char *const *doubts;          /* why a start that fits is not certain (plan/doubt.h) */
+    const char *const *doubts;          /* why a start that fits is not certain (plan/doubt.c) */
     size_t doubt_count, lasting_doubts; /* the second: of them, those that no change of a value takes away */
     size_t release_doubts;              /* ... and of those, the ones that another release takes away */
     const char *unseen;         /* one of them: a combination that no measured start had; NULL: none */
@@ -290,4 +320,58 @@ oomsight_status oos_parts_tell(oos_arena *arena, const oos_activation *activatio
 
 bool oos_plan_is_sound(const oos_plan *plan); /* for oos_assert: false is our own mistake */
 
-#endif
+/* What keeps a start that fits from being certain: something in the command that is not modelled, a release that nobody has run,
+ * a PyTorch without code for the GPU, memory that the host shares. Each is a sentence that a reader sees first. */
+
+/* What the plan itself does not know of the release. */
+typedef struct oos_doubt_facts {
+    const oos_serve *serve;    /* the flags that were given */
+    const oos_engine_env *env; /* ... and variables */
+    const oos_torch_builds *torch;
+    const char *title, *release; /* "vLLM", "0.24.0" */
+    bool measured;               /* starts of this release were set beside its rules */
+    const char *newer;           /* a sentence: it is newer than any known here, or may be; NULL: it is not */
+} oos_doubt_facts;
+
+/* Fills doubts of the plan, and leaves its verdict as it is. */
+oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, oos_plan *plan,
+                                oomsight_error *reterr);
+
+/* A start that fits and has doubts likely starts; where no PyTorch has code for the GPU nobody can tell. So do its fixes. */
+void oos_doubts_apply(oos_plan *plan, oos_fix *fixes);
+
+/* The same command on other GPUs: which are looked at, and in which order. How a command is cut and whether it starts there is the
+ * engine's to say. */
+
+typedef struct oos_elsewhere {
+    const oos_gpus *gpus;
+    const oos_plan *plan; /* that fails, or that asks which GPU it takes */
+    uint64_t ranks;       /* GPUs that the plan is for; each holds its `weights` */
+    /* Does it start on `count` of a GPU? `fewer`: with fewer requests at once, too. The need is filled if it does. */
+    bool (*starts)(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, oos_need_gpu *ret_need);
+    void *of;
+} oos_elsewhere;
+
+/* More of the GPU that is asked about, then others of its class; where nothing there is enough, those of a data centre. */
+void oos_elsewhere_needs(const oos_elsewhere *e, oos_needs *needs);
+
+/* Every known GPU on which it starts, each with the fewest cards that are enough, the least memory first. `fixed`: the command says
+ * how many. False when memory runs out. */
+bool oos_elsewhere_choices(oos_arena *arena, const oos_elsewhere *e, bool fixed,
+                           const oos_need_gpu **ret_list, size_t *ret_count);
+
+/* GPUs of one name and several sizes: the name that means this one. */
+const char *oos_elsewhere_name(const oos_gpus *gpus, const oos_gpu *gpu);
+
+/* The moments of a plan: what each opens with, and the device. */
+
+/* Open the next phase of the plan with what every phase holds: other processes, the context, communicators. */
+oos_amount oos_moment_others(const oos_plan *plan); /* held by others on the device */
+oos_moment *oos_moment_open(oos_arena *arena, oos_plan *plan, oos_phase phase);
+
+/* ... with the rows of another phase. */
+oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase, const oos_ledger *rows);
+
+/* The device. `share` is how much of a byte more on it this phase has to itself: all of it while loading, what the budget
+ * leaves once the cache grows with the device. */
+oos_limit oos_limit_device(const oos_plan *plan, double share);

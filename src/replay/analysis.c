@@ -1,8 +1,8 @@
 /* The run itself with its timeline, and the order of the other questions. */
-#include "replay/analysis.h"
+#include "replay/replay.h"
 
 #include "base/check.h"
-#include "trace/snapshot.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 

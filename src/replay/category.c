@@ -1,5 +1,5 @@
 /* What the frames of a stack point to: names people know, from words in function and file names. */
-#include "replay/analysis.h"
+#include "replay/replay.h"
 
 /* A category that the ledger knows is called as it is there. */
 static const struct {

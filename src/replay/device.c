@@ -1,5 +1,5 @@
 /* Counting bytes and handing out addresses. */
-#include "replay/device.h"
+#include "replay/replay.h"
 
 #include "base/check.h"
 #include "base/size.h"

@@ -1,7 +1,7 @@
 /* Robin Hood probing with Fibonacci hashing, as torch's flat hash map does it (c10/util/flat_hash_map.h, the same from
  * 2.5 to 2.15): at most half full, at most log2(slots) but never fewer than 4 probes, twice the slots when either runs
  * out, and on a removal what follows moves up. Items whose hashes ask for the same slot stay in the order they came. */
-#include "replay/id_table.h"
+#include "replay/replay.h"
 #include "base/check.h"
 
 #include <stdlib.h>

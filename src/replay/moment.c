@@ -1,6 +1,6 @@
 /* Two moments of a run, looked at closely: the peak of allocated bytes (who held them), and the moment of strain (what
  * lay free, and what kept it from being given back). The run is repeated up to the moment. */
-#include "replay/analysis.h"
+#include "replay/replay.h"
 #include "base/check.h"
 
 #include <stdlib.h>

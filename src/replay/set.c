@@ -5,7 +5,7 @@
  *
  * A question to a short row compares the key with all four places, filled or not, and moving items moves all four: no
  * branch depends on the keys, because a wrong guess of the processor costs more than the work it would save. */
-#include "replay/set.h"
+#include "replay/replay.h"
 #include "base/check.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A tokenizer and the keys. Words are separated by , : [ ] and blanks do not count. */
-#include "replay/settings.h"
+#include "replay/replay.h"
 #include "base/locale.h"
 
 #include "base/size.h"

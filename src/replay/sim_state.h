@@ -1,12 +1,8 @@
 /* The inside of the simulator, shared by the files sim_*.c only. Everything is linked by index: block 0, home 0 and use 0
  * stand for "none", and are harmless to write to when host memory has run out. */
-#ifndef OOS_REPLAY_SIM_STATE_H
-#define OOS_REPLAY_SIM_STATE_H
-
+#pragma once
 #include "base/size.h"
-#include "replay/id_table.h"
-#include "replay/set.h"
-#include "replay/sim.h"
+#include "replay/replay.h"
 
 /* c10/cuda/CUDACachingAllocator.h, unchanged from torch 2.1 to 2.15. */
 #define MIN_BLOCK ((uint64_t)512)
@@ -237,5 +233,3 @@ uint64_t oos_range_bytes(const oos_sim *sim);
 /* sim_pool.c: private pools */
 uint32_t oos_owner_find(const oos_sim *sim, oos_pool_id id); /* NO_OWNER when unknown */
 uint32_t oos_route(const oos_sim *sim, bool small);          /* pool of a request */
-
-#endif

@@ -1,5 +1,5 @@
 /* One more run, with the allocator's own events listened to. */
-#include "replay/spans.h"
+#include "replay/replay.h"
 #include "base/check.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Version -> rules. Each boundary was seen on the unmodified library of the releases on both sides of it. */
-#include "replay/torch_rules.h"
+#include "replay/replay.h"
 
 static oos_hint hint_of(oos_version torch)
 {

@@ -1,5 +1,5 @@
 /* One pass per setting over the same events, and the search for the smallest device. */
-#include "replay/analysis.h"
+#include "replay/replay.h"
 #include "base/check.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* What `oomsight bisect` prints: the release, what the releases around it say, and the settings that moved there. */
-#include "report/bisect.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/locale.h"
-#include "report/style.h"
 
 bool oos_bisect_apart(uint64_t one, uint64_t other, double ratio)
 {

@@ -1,8 +1,7 @@
 /* A check for people and for programs. */
-#include "report/check.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/size.h"
-#include "report/plan.h"
 
 const char *oos_check_level_word(oos_level level)
 {

@@ -1,6 +1,5 @@
 /* A check where nobody reads a terminal: annotations for a GitHub job, SARIF for scanners. What starts is not mentioned. */
-#include "report/check.h"
-#include "report/ci.h"
+#include "report/report.h"
 
 static const char *title(const oos_checked *checked)
 {

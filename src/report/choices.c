@@ -1,7 +1,6 @@
 /* Which GPU does it take: cards of one size in one row, the least memory first. */
 #include "base/json_write.h"
-#include "report/plan.h"
-#include "report/style.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <string.h>

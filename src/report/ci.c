@@ -1,5 +1,5 @@
 /* Escapes of workflow commands, and the frame of a SARIF 2.1.0 log. */
-#include "report/ci.h"
+#include "report/report.h"
 #include "base/shown.h"
 
 void oos_ci_escaped(oos_text *text, const char *words, bool property)

@@ -1,10 +1,9 @@
 /* This machine as text and JSON. What others named is shown through base/shown.h: no secrets, no control characters. */
 #include "base/ascii.h"
-#include "report/doctor.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/shown.h"
-#include "facts/engine.h"
-#include "report/style.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* A dry run as JSON, schema oomsight.dryrun/1 (docs/reference/formats/dryrun.md). */
-#include "report/dryrun_report.h"
-#include "report/ledger.h"
-#include "report/plan.h"
+#include "report/report.h"
 
 static void put_phase(oos_json_writer *w, const oos_moment *moment)
 {

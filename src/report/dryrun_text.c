@@ -1,7 +1,6 @@
 /* A dry run for a terminal: the verdict, the engine's own words, the phases as bars, the rows of the one that decides. */
 #include "base/locale.h"
-#include "report/dryrun_report.h"
-#include "report/ledger.h"
+#include "report/report.h"
 
 #include <signal.h>
 

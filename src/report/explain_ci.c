@@ -1,7 +1,5 @@
 /* Explanations where nobody reads a terminal: Markdown for an issue, annotations for a GitHub job, SARIF for scanners. */
-#include "report/ci.h"
-#include "report/explain_report.h"
-#include "report/ledger.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 

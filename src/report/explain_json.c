@@ -1,7 +1,5 @@
 /* Schema oomsight.incident/1. Unknown is null; bytes are integers. */
-#include "report/explain_report.h"
-#include "report/ledger.h"
-#include "report/plan.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,11 +2,8 @@
  * change, and how sure all this is. 24 lines; --explain has all of it. */
 #include "base/locale.h"
 #include "base/shown.h"
-#include "log/logline.h"
-#include "report/explain_report.h"
-#include "report/ledger.h"
-#include "report/screen.h"
-#include "report/titles.h"
+#include "log/log.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

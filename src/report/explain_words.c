@@ -1,6 +1,6 @@
 /* Sentences that the formats share. */
-#include "report/explain_report.h"
-#include "log/scan.h"
+#include "report/report.h"
+#include "log/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* GPUs and engine versions as a table or JSON. */
-#include "report/facts.h"
+#include "report/report.h"
 #include "base/json_write.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 #include "ledger/ledger.h"
-#include "report/style.h"
 
 static void gpus_json(oos_text *text, const oos_gpus *gpus)
 {

@@ -1,10 +1,7 @@
 /* The page of a plan, an explanation or a dry run. Nothing is computed here: the documents are those of the JSON reports,
  * the text for readers without scripts is the text report. */
-#include "report/html.h"
+#include "report/report.h"
 #include "base/json_write.h"
-#include "report/dryrun_report.h"
-#include "report/plan.h"
-#include "report/titles.h"
 
 /* web/report.html and web/words.js, made by tools/embed_text.py */
 extern const char oos_report_page[], oos_words_script[];

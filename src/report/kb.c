@@ -1,6 +1,6 @@
 /* The knowledge base as a table, and one record as a page. */
 #include "base/json_write.h"
-#include "report/explain_report.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

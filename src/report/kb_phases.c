@@ -1,8 +1,6 @@
 /* Which flag for which phase: the ladders of levers, phase by phase in the order of a start, as text or JSON. */
 #include "base/json_write.h"
-#include "report/explain_report.h"
-#include "report/titles.h"
-#include "report/words.h"
+#include "report/report.h"
 
 #include <string.h>
 

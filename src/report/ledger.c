@@ -1,6 +1,5 @@
 /* Moments on paper: JSON, terminal, Markdown. */
-#include "report/ledger.h"
-#include "report/titles.h"
+#include "report/report.h"
 
 void oos_report_amount_json(oos_json_writer *w, const char *owner, const oos_amount *amount)
 {

@@ -1,6 +1,5 @@
 /* The heat map: web/matrix.html with the summary put into it. The page computes nothing; without scripts it is the text. */
-#include "report/html.h"
-#include "report/matrix_report.h"
+#include "report/report.h"
 
 extern const char oos_matrix_page[]; /* web/matrix.html, made by tools/embed_text.py */
 

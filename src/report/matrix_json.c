@@ -1,7 +1,7 @@
 /* A matrix as JSON: a line for each point (oomsight.matrix/1), and the sums as one document (oomsight.matrix-summary/1), which
  * is also what the page shows. docs/reference/formats/matrix.md */
 #include "base/json_write.h"
-#include "report/matrix_report.h"
+#include "report/report.h"
 
 static void put_known(oos_json_writer *w, const char *key, uint64_t value)
 {

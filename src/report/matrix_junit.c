@@ -1,7 +1,7 @@
 /* A matrix as JUnit XML, which every CI system shows: a suite per version and a case per cell of the grid; or, for two versions,
  * a case per change. A cell that sums several points fails when one of them does. */
-#include "facts/engine.h"
-#include "report/matrix_report.h"
+#include "facts/facts.h"
+#include "report/report.h"
 #include "base/shown.h"
 
 /* Text as it may stand in XML 1.0: control characters have no place there, and bytes must be UTF-8. */

@@ -3,7 +3,7 @@
  *     rows models, columns (GPU, flags)     as long as that is small
  *     rows (model, flags), columns GPUs     when models have flags of their own, which would leave most of the former empty
  *     rows models, columns GPUs             else: flags are summed over, and models beyond the last row as well */
-#include "report/matrix_report.h"
+#include "report/report.h"
 #include "base/table.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* A matrix for people: what came out in one sentence, then a table with a row per configuration and a column per version. */
-#include "facts/engine.h"
-#include "report/matrix_report.h"
-#include "report/words.h"
+#include "facts/facts.h"
+#include "report/report.h"
 
 #include <stdio.h>
 

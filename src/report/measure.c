@@ -1,9 +1,8 @@
 /* A measured device as text and JSON. The record has the keys of data/gpus in their order, as far as a device can tell them. */
-#include "report/measure.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/locale.h"
 #include "dryrun/dryrun.h"
-#include "report/style.h"
 
 #include <stdio.h>
 #include <string.h>

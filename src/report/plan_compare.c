@@ -1,8 +1,7 @@
 /* Several plans of one command side by side: what an upgrade changes, and which engine leaves more. */
-#include "report/plan.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/locale.h"
-#include "report/style.h"
 
 #include <stdio.h>
 

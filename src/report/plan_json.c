@@ -1,6 +1,5 @@
 /* A plan as JSON, schema oomsight.plan/1 (CONTRACT). */
-#include "report/plan.h"
-#include "report/ledger.h"
+#include "report/report.h"
 
 static void put_device(oos_json_writer *w, const oos_device_facts *device)
 {

@@ -1,7 +1,5 @@
 /* A plan as Markdown, to be pasted into an issue or a pull request. */
-#include "report/plan.h"
-#include "report/style.h"
-#include "report/titles.h"
+#include "report/report.h"
 
 void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsight_render_params *params)
 {

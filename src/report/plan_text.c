@@ -1,10 +1,7 @@
 /* A plan for a terminal: will it start, why, the figures with their ranges, the suggested command with its trade-off, at most two others.
  * 24 lines; --explain has the phases as bars, what they hold, and everything that was left out. */
-#include "report/plan.h"
+#include "report/report.h"
 #include "base/locale.h"
-#include "report/ledger.h"
-#include "report/screen.h"
-#include "report/titles.h"
 
 #include <stdarg.h>
 #include <stdio.h>

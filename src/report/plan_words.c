@@ -1,11 +1,9 @@
 /* Words that every form of a plan uses. */
-#include "report/plan.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "base/locale.h"
-#include "report/style.h"
-#include "report/titles.h"
 
-#include "command/serve.h"
+#include "command/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>

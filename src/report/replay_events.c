@@ -1,5 +1,5 @@
 /* One line per operation: what was asked, what the simulator answered, and the allocator's own events. */
-#include "report/replay_events.h"
+#include "report/report.h"
 
 #include "base/json_write.h"
 

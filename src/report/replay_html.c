@@ -1,9 +1,8 @@
 /* The replay report as one page without network: web/replay.html with the data put into it. Figures are JSON; the long
  * tables of segments and blocks are little-endian arrays in base64, so that a million events stay a few megabytes. */
 #include "base/json_write.h"
-#include "replay/spans.h"
-#include "report/html.h"
-#include "report/replay.h"
+#include "replay/replay.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
 /* The replay report for programs: schema oomsight.replay/1 (data/schema/replay.schema.json). */
-#include "report/ledger.h"
-#include "report/replay.h"
+#include "report/report.h"
 
 static void put_settings(oos_json_writer *w, const oos_analysis *a, const oos_scenario *scenario,
                          const char *settings)

@@ -1,6 +1,5 @@
 /* The replay report for an issue or a pull request. */
-#include "report/replay.h"
-#include "report/style.h"
+#include "report/report.h"
 
 static void put_what_ifs(const oos_analysis *a, const oos_style *style)
 {

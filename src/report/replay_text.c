@@ -1,6 +1,5 @@
 /* The replay report for a terminal. */
-#include "report/replay.h"
-#include "report/style.h"
+#include "report/report.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* The first lines of the replay report: what happened, and the line to paste that would have prevented it. */
-#include "report/replay.h"
-#include "report/style.h"
+#include "report/report.h"
 
 /* A change of settings, not of a policy that torch does not have. */
 static bool is_setting(const oos_analysis *a, const oos_what_if *w)

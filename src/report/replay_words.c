@@ -1,5 +1,5 @@
 /* Words and numbers that the forms of the replay report share. */
-#include "report/replay.h"
+#include "report/report.h"
 
 #include <stdio.h>
 

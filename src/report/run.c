@@ -1,10 +1,8 @@
 /* A guarded run: per device the highest use by call against its budget, and what was refused. JSON: oomsight.run/1
  * (docs/reference/formats/run.md). */
-#include "report/titles.h"
-#include "report/run_report.h"
+#include "report/report.h"
 #include "base/json_write.h"
 #include "ledger/ledger.h"
-#include "report/style.h"
 
 _Static_assert((int)OOS_SEGMENT_PHASES == (int)OOS_PHASE_COUNT, "the segment has a row per phase");
 _Static_assert((int)OOS_SEGMENT_OWNERS == (int)OOS_OWNER_COUNT, "... and per owner");

@@ -1,6 +1,6 @@
 /* Guarded runs for Prometheus: a family of samples after the other, as its text format wants them. */
 #include "ledger/ledger.h"
-#include "report/run_report.h"
+#include "report/report.h"
 #include "oomsight_private.h"
 
 #include <inttypes.h>

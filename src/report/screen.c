@@ -1,5 +1,5 @@
 /* Parts of a report, and which of them fit. */
-#include "report/screen.h"
+#include "report/report.h"
 
 oos_style oos_screen_part(oos_screen *screen, const oos_style *style, unsigned rank)
 {

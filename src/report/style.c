@@ -1,9 +1,8 @@
 /* Printing for people. */
-#include "report/style.h"
+#include "report/report.h"
 #include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
-#include "report/words.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

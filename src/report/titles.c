@@ -1,7 +1,6 @@
 /* What people read for the words of the JSON reports: phases, components, sources, trade-offs. */
-#include "report/titles.h"
+#include "report/report.h"
 #include "base/ascii.h"
-#include "report/style.h"
 
 const char *oos_report_owner_title(oos_owner owner)
 {

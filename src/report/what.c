@@ -1,5 +1,5 @@
 /* What a text is, for people and for programs. */
-#include "report/what.h"
+#include "report/report.h"
 #include "base/json_write.h"
 
 static void put_json(const oos_what *what, oos_text *text)

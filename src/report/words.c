@@ -1,6 +1,6 @@
 /* Finding sentences in the catalogue. Patterns are compared from left to right without going back, so that a hostile name
  * inside a sentence costs no more than its length. */
-#include "report/words.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "run/growth.h"
+#include "run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

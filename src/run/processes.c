@@ -1,5 +1,5 @@
 /* Processes of a run that the guard does not see: found in /proc, because they cannot tell. */
-#include "run/processes.h"
+#include "run/run.h"
 #include "base/check.h"
 
 #include <dirent.h>

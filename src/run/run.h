@@ -1,11 +1,12 @@
-/* A guarded run: the segment that `oomsight run` makes for the guard (shim/guard), and what stands in it. */
-#ifndef OOS_RUN_RUN_H
-#define OOS_RUN_RUN_H
-
+#pragma once
 #include "base/segment.h"
+#include "base/slope.h"
+#include "base/view.h"
 #include "oomsight_private.h"
-
 #include <oomsight/oomsight.h>
+#include <stdint.h>
+
+/* A guarded run: the segment that `oomsight run` makes for the guard (shim/guard), and what stands in it. */
 
 typedef struct oos_run_device {
     const char *bus_id;
@@ -64,4 +65,66 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state);
 size_t oos_run_events(const oos_segment *segment, oomsight_trace_header *ret_header,
                       oomsight_trace_record *ret_events);
 
-#endif
+/* What grows while an engine serves: figures of a run taken down over time, thinned out as they become many, and the slope of each
+ * by Theil and Sen, which a single jump or a saw does not move. */
+
+enum { OOS_HISTORY_MAX = OOS_SLOPE_POINTS_MAX };
+#define OOS_GROWTH_HOURS_MIN (5.0 / 60) /* of the later half, which is judged */
+
+typedef enum oos_growth_what {
+    OOS_GROWTH_CALLS,   /* of a device, by calls: PyTorch's reserved memory for the most part */
+    OOS_GROWTH_OUTSIDE, /* of a device, by no call */
+    OOS_GROWTH_PINNED,  /* of the host, over all processes */
+    OOS_GROWTH_HOST,    /* resident, over all processes that are on a device */
+    OOS_GROWTH_COUNT
+} oos_growth_what;
+
+const char *oos_growth_word(oos_growth_what what);
+
+typedef struct oos_growth {
+    oos_growth_what what;
+    const char *bus_id; /* NULL: of the host */
+    unsigned
+        owner; /* of a device, by calls: whose part grows most; OOS_SEGMENT_OWNERS: nobody's does alone */
+    oos_slope slope;       /* bytes, by hours */
+    double hours_to_limit; /* at this slope; 0: there is no limit */
+} oos_growth;
+
+typedef struct oos_history oos_history;
+
+oos_history *oos_history_create(void); /* NULL: no memory */
+void oos_history_free(oos_history *history);
+
+/* `hours` since the start, never going back. Calls that come sooner than a sample is wanted change nothing. */
+void oos_history_add(oos_history *history, double hours, const oos_run_state *state, uint64_t host_bytes);
+
+/* Only what surely grows: the range of its slope is above zero, and it came to more than the units that memory is taken in. */
+size_t oos_history_growth(const oos_history *history, const oos_run_state *state, oos_growth *ret_list,
+                          size_t most);
+
+/* Resident bytes of the processes of a run, from /proc. */
+uint64_t oos_run_host_bytes(const oos_run_state *state);
+
+/* The processes below a command. Those that use CUDA and that the guard does not see are written into the segment, with the reason, when
+ * two looks in a row say the same: what is read of a process that starts or ends meanwhile is not whole. A process that ends between two
+ * looks is not found. */
+
+typedef struct oos_process_family oos_process_family;
+
+/* `root`: where /proc is; "" for this machine's. It must outlive the family. NULL: no memory. */
+oos_process_family *oos_family_create(const char *root);
+void oos_family_free(oos_process_family *family);
+
+/* `pid`: the process that was started. True: there is somebody to look at again soon. */
+bool oos_family_look(oos_process_family *family, oos_segment *segment, uint32_t pid);
+
+/* What an engine says of itself while it serves: a few figures of its answer to GET /metrics, which may be anything. */
+
+typedef struct oos_serving {
+    uint64_t running, waiting; /* requests, over all of its engines */
+    double kv_used;            /* the fullest KV cache, 0 to 1 */
+    bool requests_known, kv_known;
+} oos_serving;
+
+/* False: there is no such figure in it. */
+bool oos_serving_read(oos_view metrics, oos_serving *ret_serving);

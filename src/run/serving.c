@@ -1,6 +1,6 @@
-#include "run/serving.h"
+#include "run/run.h"
 #include "base/locale.h"
-#include "facts/engine.h"
+#include "facts/facts.h"
 
 #include <string.h>
 

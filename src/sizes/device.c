@@ -1,5 +1,5 @@
 /* A device as its table describes it. */
-#include "sizes/device.h"
+#include "sizes/sizes.h"
 
 enum { CAPABILITY_ASSUMED = 80 };
 

@@ -1,6 +1,6 @@
 /* What a LoRA slot takes (vLLM 0.32, lora/layers): per fused matrix A of rank x input and B of output x rank. A
  * column-parallel layer divides B, a row-parallel one A; the other is a full copy, unless the slots are fully sharded. */
-#include "sizes/lora.h"
+#include "sizes/sizes.h"
 
 /* Embedding and head have slots in the classes that name them as embedding modules: A and B over the whole
  * vocabulary. */

@@ -1,5 +1,5 @@
 /* How a model is cut into stages. */
-#include "sizes/shard.h"
+#include "sizes/sizes.h"
 #include "base/check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What each quantisation stores (vLLM 0.32, the create_weights() and process_weights_after_loading() of
  * model_executor/layers/quantization). */
-#include "sizes/tensors.h"
+#include "sizes/sizes.h"
 #include "base/check.h"
 
 enum { VOCAB_PADDING = 64 }; /* DEFAULT_VOCAB_PADDING_SIZE, vocab_parallel_embedding.py */

@@ -1,10 +1,9 @@
 /* Modules make their parameters in the order in which they are written down: towers, embedding, layer by layer, head. The
  * caching allocator asks CUDA for segments: 2 MiB for tensors up to 1 MiB, 20 MiB for those below 10 MiB, whole 2 MiB for
  * larger ones (PyTorch c10/cuda, get_allocation_size). */
-#include "sizes/torch_segments.h"
+#include "sizes/sizes.h"
 
 #include "base/check.h"
-#include "sizes/tensors.h"
 
 enum { RESTS_MOST = 64 };
 

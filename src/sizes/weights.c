@@ -1,11 +1,9 @@
 /* Weights of one rank: the matrices of its layers and of its end of the pipeline, summed as they are created and as
  * they stay. */
-#include "sizes/weights.h"
+#include "sizes/sizes.h"
 
 #include "base/check.h"
-#include "sizes/lora.h"
-#include "sizes/tensors.h"
-#include "facts/constants.h"
+#include "facts/facts.h"
 
 #define PERCENT(name)                                                                                        \
     ((double)oos_constant_of(&oos_device_constants, OOS_DEVICE_##name, &(oos_constant_where){0}) / 100)

@@ -1,5 +1,5 @@
 /* Tokens of JSON with a stack of open brackets. */
-#include "trace/json_pull.h"
+#include "trace/trace.h"
 #include "base/check.h"
 #include "base/locale.h"
 

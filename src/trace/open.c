@@ -1,8 +1,6 @@
 /* Telling the forms apart by their first bytes: a pickle begins with PROTO, our records with their magic, JSON with a
  * brace, and everything else is a trace written by hand. */
-#include "trace/open.h"
-
-#include "trace/snapshot.h"
+#include "trace/trace.h"
 
 #include <oomsight/trace.h>
 

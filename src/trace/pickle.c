@@ -1,6 +1,6 @@
 /* Pickle without Python: the opcodes that memory snapshots consist of, and no other. Nothing here can import a name,
  * call a function or build an object; an opcode that could is refused by its name and offset. */
-#include "trace/values.h"
+#include "trace/trace.h"
 #include "base/check.h"
 
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static oomsight_status read_long(machine *m, size_t length_bytes)
     }
     bool const fits = len <= 8 || (len == 9 && last == 0);
     if (len && len < 8 && last & 0x80) number |= ~(uint64_t)0 << 8 * len;
-    oos_values_push(m->values, (oos_value){fits ? OOS_KIND_INT : OOS_KIND_NONE, fits ? number : 0});
+    oos_values_push(m->values, (oos_snapshot_value){fits ? OOS_KIND_INT : OOS_KIND_NONE, fits ? number : 0});
     return OOMSIGHT_OK;
 }
 
@@ -138,7 +138,7 @@ static oomsight_status read_int(machine *m, size_t len, bool is_signed)
     uint64_t number;
     if (!little_endian(m, len, &number)) return fail(m, "the pickle ends inside a number");
     if (is_signed) number = (uint64_t)(int64_t)(int32_t)(uint32_t)number;
-    oos_values_push(m->values, (oos_value){OOS_KIND_INT, number});
+    oos_values_push(m->values, (oos_snapshot_value){OOS_KIND_INT, number});
     return OOMSIGHT_OK;
 }
 
@@ -146,7 +146,7 @@ static oomsight_status read_float(machine *m)
 {
     uint64_t number;
     if (!little_endian(m, 8, &number)) return fail(m, "the pickle ends inside a number");
-    oos_values_push(m->values, (oos_value){OOS_KIND_REAL, __builtin_bswap64(number)});
+    oos_values_push(m->values, (oos_snapshot_value){OOS_KIND_REAL, __builtin_bswap64(number)});
     return OOMSIGHT_OK;
 }
 
@@ -202,9 +202,9 @@ static oomsight_status step(machine *m, int code)
     case 0x8a: return read_long(m, 1);
     case 0x8b: return read_long(m, 4);
     case 'G': return read_float(m);
-    case 'N': oos_values_push(v, (oos_value){OOS_KIND_NONE, 0}); return OOMSIGHT_OK;
-    case 0x88: oos_values_push(v, (oos_value){OOS_KIND_BOOL, 1}); return OOMSIGHT_OK;
-    case 0x89: oos_values_push(v, (oos_value){OOS_KIND_BOOL, 0}); return OOMSIGHT_OK;
+    case 'N': oos_values_push(v, (oos_snapshot_value){OOS_KIND_NONE, 0}); return OOMSIGHT_OK;
+    case 0x88: oos_values_push(v, (oos_snapshot_value){OOS_KIND_BOOL, 1}); return OOMSIGHT_OK;
+    case 0x89: oos_values_push(v, (oos_snapshot_value){OOS_KIND_BOOL, 0}); return OOMSIGHT_OK;
     default: return refuse(m, code);
     }
 }

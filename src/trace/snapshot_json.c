@@ -1,6 +1,5 @@
 /* The same snapshot as JSON (`json.dump` of the dictionary): tokens to values. */
-#include "trace/json_pull.h"
-#include "trace/values.h"
+#include "trace/trace.h"
 
 #include <stdlib.h>
 
@@ -16,18 +15,18 @@ static bool take_token(oos_values *v, const oos_pull *p)
     case OOS_TOKEN_STRING: oos_values_push_string(v, (oos_view){p->text, p->len}); return true;
     case OOS_TOKEN_INTEGER:
         bits = p->negative ? 0 - p->integer : p->integer;
-        oos_values_push(v, (oos_value){OOS_KIND_INT, bits});
+        oos_values_push(v, (oos_snapshot_value){OOS_KIND_INT, bits});
         return true;
     case OOS_TOKEN_REAL:
         memcpy(&bits, &p->real, sizeof bits);
-        oos_values_push(v, (oos_value){OOS_KIND_REAL, bits});
+        oos_values_push(v, (oos_snapshot_value){OOS_KIND_REAL, bits});
         return true;
     case OOS_TOKEN_TRUE:
     case OOS_TOKEN_FALSE:
-        oos_values_push(v, (oos_value){OOS_KIND_BOOL, p->token == OOS_TOKEN_TRUE});
+        oos_values_push(v, (oos_snapshot_value){OOS_KIND_BOOL, p->token == OOS_TOKEN_TRUE});
         return true;
     case OOS_TOKEN_NULL:
-    case OOS_TOKEN_END: oos_values_push(v, (oos_value){OOS_KIND_NONE, 0}); return true;
+    case OOS_TOKEN_END: oos_values_push(v, (oos_snapshot_value){OOS_KIND_NONE, 0}); return true;
     }
     return false;
 }

@@ -10,7 +10,7 @@
  *   sticky back-end  an `oom` that reports less free memory than the same call had just given back
  *   what was before  a history that begins in mid-life frees blocks it never allocated: they are allocated first
  *   pool             entries of torch 2.11 and before do not tell it: the segment that holds the address at the end does */
-#include "trace/snapshot.h"
+#include "trace/trace.h"
 #include "base/check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* A trace as JSON lines: a "meta" line that describes the device, then one operation per line. Only what was asked is
  * read; what a recorded run answered (addresses, texts, layouts) is skipped. */
-#include "trace/json_pull.h"
 #include "trace/trace.h"
 
 #include <stdlib.h>

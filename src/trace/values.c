@@ -1,5 +1,5 @@
 /* Values by index, a stack, a memo; and the moment a dictionary turns out to be an entry, a block or a frame. */
-#include "trace/values_state.h"
+#include "trace/trace.h"
 #include "base/check.h"
 
 #include <stdlib.h>
@@ -53,32 +53,32 @@ bool oos_values_failed(const oos_values *v)
     return v->failed;
 }
 
-void oos_values_push(oos_values *v, oos_value value)
+void oos_values_push(oos_values *v, oos_snapshot_value value)
 {
-    if (GROW(v, v->stack)) v->stack.list[v->stack.count++] = value;
+    if (GROW_VALUES(v, v->stack)) v->stack.list[v->stack.count++] = value;
 }
 
 void oos_values_push_string(oos_values *v, oos_view text)
 {
     uint32_t const index = oos_trace_string(v->snapshot->builder, text);
     if (index > MAX_INDEX) v->failed = true;
-    oos_values_push(v, (oos_value){OOS_KIND_STRING, index});
+    oos_values_push(v, (oos_snapshot_value){OOS_KIND_STRING, index});
 }
 
 bool oos_values_mark(oos_values *v)
 {
-    if (!GROW(v, v->marks)) return false;
+    if (!GROW_VALUES(v, v->marks)) return false;
     v->marks.list[v->marks.count++] = v->stack.count;
     return true;
 }
 
 /* Numbers are kept beside; everything else is its own index. */
-uint32_t oos_values_store(oos_values *v, oos_value value)
+uint32_t oos_values_store(oos_values *v, oos_snapshot_value value)
 {
     _Static_assert(OOS_KIND_POOL < 16 && MAX_INDEX == UINT32_MAX >> 4, "four bits of kind above the index");
     uint64_t index = value.bits;
     if (value.kind == OOS_KIND_INT || value.kind == OOS_KIND_REAL) {
-        if (!GROW(v, v->numbers)) return 0;
+        if (!GROW_VALUES(v, v->numbers)) return 0;
         index = v->numbers.count;
         v->numbers.list[v->numbers.count++] = value.bits;
     }
@@ -89,9 +89,9 @@ uint32_t oos_values_store(oos_values *v, oos_value value)
     return (uint32_t)value.kind << 28 | (uint32_t)index;
 }
 
-oos_value oos_values_load(const oos_values *v, uint32_t ref)
+oos_snapshot_value oos_values_load(const oos_values *v, uint32_t ref)
 {
-    oos_value value = {(oos_kind)(ref >> 28), ref & MAX_INDEX};
+    oos_snapshot_value value = {(oos_kind)(ref >> 28), ref & MAX_INDEX};
     oos_assert(value.kind <= OOS_KIND_POOL);
     if (value.kind == OOS_KIND_INT || value.kind == OOS_KIND_REAL) value.bits = v->numbers.list[value.bits];
     return value;
@@ -108,24 +108,24 @@ static bool take_mark(oos_values *v, size_t *ret_first)
 /* A new list of the values from `first` on, which leave the stack. */
 static void list_of(oos_values *v, size_t first)
 {
-    if (!GROW(v, v->lists)) return;
+    if (!GROW_VALUES(v, v->lists)) return;
     uint32_t const index = (uint32_t)v->lists.count++;
     v->lists.list[index] = (value_list){0};
     oos_values_list_add(v, index, first);
     v->stack.count = first;
-    oos_values_push(v, (oos_value){OOS_KIND_LIST, index});
+    oos_values_push(v, (oos_snapshot_value){OOS_KIND_LIST, index});
 }
 
 void oos_values_list_add(oos_values *v, uint32_t index, size_t first)
 {
     oos_assert(first <= v->stack.count && index < v->lists.count);
     size_t const count = v->stack.count - first;
-    if (count == 0 || !GROW(v, v->chunks)) return;
+    if (count == 0 || !GROW_VALUES(v, v->chunks)) return;
     uint32_t const chunk = (uint32_t)v->chunks.count++;
     v->chunks.list[chunk] = (value_chunk){(uint32_t)v->items.count, (uint32_t)count, 0};
     for (size_t i = 0; i < count; i++) {
         uint32_t const ref = oos_values_store(v, v->stack.list[first + i]);
-        if (!GROW(v, v->items)) return;
+        if (!GROW_VALUES(v, v->items)) return;
         v->items.list[v->items.count++] = ref;
     }
     value_list *list = &v->lists.list[index];
@@ -142,13 +142,13 @@ static bool pair_to_pool(oos_values *v, size_t first)
 {
     enum { MANY = 60000 };
     if (v->stack.count - first != 2) return false;
-    oos_value const a = v->stack.list[first], b = v->stack.list[first + 1];
+    oos_snapshot_value const a = v->stack.list[first], b = v->stack.list[first + 1];
     if (a.kind != OOS_KIND_INT || b.kind != OOS_KIND_INT) return false;
     if (oos_trace_builder_trace(v->snapshot->builder)->pool_count >= MANY) return false;
     uint32_t const index = oos_trace_pool(v->snapshot->builder, (oos_pool_id){a.bits, b.bits});
     if (index > MANY) return false;
     v->stack.count = first;
-    oos_values_push(v, (oos_value){OOS_KIND_POOL, index});
+    oos_values_push(v, (oos_snapshot_value){OOS_KIND_POOL, index});
     return true;
 }
 
@@ -170,9 +170,9 @@ bool oos_values_push_list(oos_values *v, bool of_mark)
 
 void oos_values_push_dict(oos_values *v)
 {
-    if (!GROW(v, v->dicts)) return;
+    if (!GROW_VALUES(v, v->dicts)) return;
     v->dicts.list[v->dicts.count] = (value_dict){DICT_EMPTY, 0};
-    oos_values_push(v, (oos_value){OOS_KIND_DICT, v->dicts.count++});
+    oos_values_push(v, (oos_snapshot_value){OOS_KIND_DICT, v->dicts.count++});
 }
 
 bool oos_values_append(oos_values *v, bool of_mark)
@@ -202,7 +202,7 @@ bool oos_values_memo_put(oos_values *v, uint32_t at)
     if (at == UINT32_MAX) at = (uint32_t)v->memo.count;
     if (at > v->memo.count) return false;
     if (at == v->memo.count) {
-        if (!GROW(v, v->memo)) return false;
+        if (!GROW_VALUES(v, v->memo)) return false;
         v->memo.count++;
     }
     v->memo.list[at] = oos_values_store(v, v->stack.list[v->stack.count - 1]);

@@ -1,11 +1,11 @@
 /* From values to a snapshot: entries, blocks and frames as soon as their dictionary is filled, the rest at the end. */
-#include "trace/values_state.h"
+#include "trace/trace.h"
 #include "base/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *string_of(const oos_values *v, oos_value value)
+static const char *string_of(const oos_values *v, oos_snapshot_value value)
 {
     oos_assert(value.kind != OOS_KIND_STRING ||
                value.bits < oos_trace_builder_trace(v->snapshot->builder)->string_count);
@@ -13,13 +13,13 @@ static const char *string_of(const oos_values *v, oos_value value)
                                          : "";
 }
 
-static uint64_t number_of(oos_value value)
+static uint64_t number_of(oos_snapshot_value value)
 {
     return value.kind == OOS_KIND_INT ? value.bits : 0;
 }
 
 /* A list of frames, innermost first, as a stack. Shared lists are walked once. */
-static uint32_t stack_of(oos_values *v, oos_value value)
+static uint32_t stack_of(oos_values *v, oos_snapshot_value value)
 {
     enum { DEEPEST = 512 };
     uint32_t frames[DEEPEST], depth = 0;
@@ -29,7 +29,7 @@ static uint32_t stack_of(oos_values *v, oos_value value)
     for (uint32_t c = list->first, left = list->count; left && depth < DEEPEST; c = v->chunks.list[c].next) {
         value_chunk const chunk = v->chunks.list[c];
         for (uint32_t i = 0; i < chunk.count && depth < DEEPEST; i++) {
-            oos_value const item = oos_values_load(v, v->items.list[chunk.start + i]);
+            oos_snapshot_value const item = oos_values_load(v, v->items.list[chunk.start + i]);
             if (item.kind != OOS_KIND_DICT) continue;
             value_dict const dict = v->dicts.list[item.bits];
             if (dict.type == DICT_FRAME)
@@ -53,7 +53,7 @@ static uint8_t action_of(const char *name)
     return OOS_SNAPSHOT_OTHER;
 }
 
-static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oos_value value)
+static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oos_snapshot_value value)
 {
     if (strcmp(key, "action") == 0)
         e->action = (unsigned)action_of(string_of(v, value)) & 0x7fu;
@@ -74,7 +74,7 @@ static void fill_entry(oos_values *v, oos_snapshot_entry *e, const char *key, oo
         v->snapshot->has_metadata = true;
 }
 
-static void fill_block(oos_values *v, oos_snapshot_block *b, const char *key, oos_value value)
+static void fill_block(oos_values *v, oos_snapshot_block *b, const char *key, oos_snapshot_value value)
 {
     if (strcmp(key, "address") == 0)
         b->address = number_of(value);
@@ -90,7 +90,7 @@ static void fill_block(oos_values *v, oos_snapshot_block *b, const char *key, oo
     }
 }
 
-static void fill_frame(oos_frame *f, const char *key, oos_value value)
+static void fill_frame(oos_frame *f, const char *key, oos_snapshot_value value)
 {
     if (strcmp(key, "name") == 0 && value.kind == OOS_KIND_STRING)
         f->name = (uint32_t)value.bits;
@@ -117,22 +117,22 @@ static void become(oos_values *v, value_dict *dict, dict_type type)
     size_t index = 0;
     switch (type) {
     case DICT_ENTRY:
-        if (!GROW(v, v->entries)) return;
+        if (!GROW_VALUES(v, v->entries)) return;
         index = v->entries.count++;
         v->entries.list[index] = (oos_snapshot_entry){.action = OOS_SNAPSHOT_OTHER};
         break;
     case DICT_BLOCK:
-        if (!GROW(v, v->blocks)) return;
+        if (!GROW_VALUES(v, v->blocks)) return;
         index = v->blocks.count++;
         v->blocks.list[index] = (oos_snapshot_block){.state = 2};
         break;
     case DICT_FRAME:
-        if (!GROW(v, v->frames)) return;
+        if (!GROW_VALUES(v, v->frames)) return;
         index = v->frames.count++;
         v->frames.list[index] = (oos_frame){0};
         break;
     case DICT_PAIRS:
-        if (!GROW(v, v->lists)) return;
+        if (!GROW_VALUES(v, v->lists)) return;
         index = v->lists.count++;
         v->lists.list[index] = (value_list){0};
         break;
@@ -153,7 +153,7 @@ void oos_values_dict_add(oos_values *v, uint32_t index, size_t first)
     }
     for (size_t i = first; i + 1 < v->stack.count; i += 2) {
         const char *key = string_of(v, v->stack.list[i]);
-        oos_value const value = v->stack.list[i + 1];
+        oos_snapshot_value const value = v->stack.list[i + 1];
         if (dict->type == DICT_ENTRY)
             fill_entry(v, &v->entries.list[dict->index], key, value);
         else if (dict->type == DICT_BLOCK)
@@ -170,20 +170,20 @@ typedef struct walk {
     uint32_t chunk, at, left;
 } walk;
 
-static walk walk_list(const oos_values *v, oos_value value)
+static walk walk_list(const oos_values *v, oos_snapshot_value value)
 {
     if (value.kind != OOS_KIND_LIST) return (walk){.v = v};
     const value_list *list = &v->lists.list[value.bits];
     return (walk){v, list->first, 0, list->count};
 }
 
-static walk walk_pairs(const oos_values *v, oos_value value)
+static walk walk_pairs(const oos_values *v, oos_snapshot_value value)
 {
     if (value.kind != OOS_KIND_DICT || v->dicts.list[value.bits].type != DICT_PAIRS) return (walk){.v = v};
-    return walk_list(v, (oos_value){OOS_KIND_LIST, v->dicts.list[value.bits].index});
+    return walk_list(v, (oos_snapshot_value){OOS_KIND_LIST, v->dicts.list[value.bits].index});
 }
 
-static bool walk_next(walk *w, oos_value *ret_value)
+static bool walk_next(walk *w, oos_snapshot_value *ret_value)
 {
     if (w->left == 0) return false;
     const value_chunk *chunk = &w->v->chunks.list[w->chunk];
@@ -200,10 +200,10 @@ static bool walk_next(walk *w, oos_value *ret_value)
 
 /* ---- the snapshot ---------------------------------------------------------------------------------------------- */
 
-static void take_blocks(oos_values *v, oos_value list, oos_snapshot_segment *segment)
+static void take_blocks(oos_values *v, oos_snapshot_value list, oos_snapshot_segment *segment)
 {
     oos_snapshot *s = v->snapshot;
-    oos_value item;
+    oos_snapshot_value item;
     segment->first_block = s->block_count;
     for (walk w = walk_list(v, list); walk_next(&w, &item);) {
         if (item.kind != OOS_KIND_DICT || v->dicts.list[item.bits].type != DICT_BLOCK) continue;
@@ -220,9 +220,9 @@ static void take_blocks(oos_values *v, oos_value list, oos_snapshot_segment *seg
     segment->block_count = s->block_count - segment->first_block;
 }
 
-static void take_segment(oos_values *v, oos_value dict, oos_snapshot_segment *segment)
+static void take_segment(oos_values *v, oos_snapshot_value dict, oos_snapshot_segment *segment)
 {
-    oos_value key, value;
+    oos_snapshot_value key, value;
     for (walk w = walk_pairs(v, dict); walk_next(&w, &key) && walk_next(&w, &value);) {
         const char *name = string_of(v, key);
         if (strcmp(name, "address") == 0)
@@ -244,10 +244,10 @@ static void take_segment(oos_values *v, oos_value dict, oos_snapshot_segment *se
     }
 }
 
-static void take_segments(oos_values *v, oos_value list)
+static void take_segments(oos_values *v, oos_snapshot_value list)
 {
     oos_snapshot *s = v->snapshot;
-    oos_value item;
+    oos_snapshot_value item;
     size_t const count = list.kind == OOS_KIND_LIST ? v->lists.list[list.bits].count : 0;
     if (s->segments || !count) return;
     s->segments = calloc(count, sizeof *s->segments);
@@ -260,10 +260,10 @@ static void take_segments(oos_values *v, oos_value list)
 }
 
 /* The entries of one device become a contiguous run. They nearly always are one already. */
-static void take_history(oos_values *v, oos_value list, oos_snapshot_history *history)
+static void take_history(oos_values *v, oos_snapshot_value list, oos_snapshot_history *history)
 {
     oos_snapshot *s = v->snapshot;
-    oos_value item;
+    oos_snapshot_value item;
     history->first = s->entry_count;
     for (walk w = walk_list(v, list); walk_next(&w, &item);) {
         if (item.kind != OOS_KIND_DICT || v->dicts.list[item.bits].type != DICT_ENTRY) continue;
@@ -279,10 +279,10 @@ static void take_history(oos_values *v, oos_value list, oos_snapshot_history *hi
     history->count = s->entry_count - history->first;
 }
 
-static void take_histories(oos_values *v, oos_value list)
+static void take_histories(oos_values *v, oos_snapshot_value list)
 {
     oos_snapshot *s = v->snapshot;
-    oos_value item;
+    oos_snapshot_value item;
     size_t const count = list.kind == OOS_KIND_LIST ? v->lists.list[list.bits].count : 0;
     if (s->histories || !count || count > 64) return;
     s->histories = calloc(count, sizeof *s->histories);
@@ -310,9 +310,9 @@ static void drop_word(char *list, const char *word)
     memmove(at, at + len, strlen(at + len) + 1);
 }
 
-static void take_settings(oos_values *v, oos_value dict)
+static void take_settings(oos_values *v, oos_snapshot_value dict)
 {
-    oos_value key, value;
+    oos_snapshot_value key, value;
     for (walk w = walk_pairs(v, dict); walk_next(&w, &key) && walk_next(&w, &value);)
         if (strcmp(string_of(v, key), "PYTORCH_CUDA_ALLOC_CONF") == 0) {
             oos_view const text =
@@ -323,7 +323,7 @@ static void take_settings(oos_values *v, oos_value dict)
 }
 
 /* "TOTAL BASE" in bytes: what a dry run knows of its device. */
-static void take_device(oos_values *v, oos_value value)
+static void take_device(oos_values *v, oos_snapshot_value value)
 {
     unsigned long long total, base;
     if (value.kind != OOS_KIND_STRING || sscanf(string_of(v, value), "%llu %llu", &total, &base) != 2 ||
@@ -338,7 +338,7 @@ oomsight_status oos_values_to_snapshot(oos_values *v, oos_snapshot **ret_snapsho
     if (v->failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the snapshot");
     if (v->stack.count != 1 || v->stack.list[0].kind != OOS_KIND_DICT)
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a snapshot is one dictionary; this is something else");
-    oos_value key, value;
+    oos_snapshot_value key, value;
     bool has_segments = false;
     for (walk w = walk_pairs(v, v->stack.list[0]); walk_next(&w, &key) && walk_next(&w, &value);) {
         const char *name = string_of(v, key);

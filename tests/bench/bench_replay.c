@@ -1,6 +1,6 @@
 /* Events a second of the allocator simulator: random churn of 512 B to 8 MiB, log-uniform, with N blocks live. The same
  * sequence is given to the real allocator by tests/oracle/driver.cpp ("bench"), so the two can be compared in one run. */
-#include "replay/sim.h"
+#include "replay/replay.h"
 
 #include <math.h>
 #include <stdio.h>

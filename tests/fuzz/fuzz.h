@@ -1,7 +1,5 @@
 /* What the fuzz targets share. A target survives any bytes; FUZZ_REQUIRE is for what it promises of those it takes. */
-#ifndef OOS_TESTS_FUZZ_H
-#define OOS_TESTS_FUZZ_H
-
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,5 +15,3 @@
     } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
-
-#endif

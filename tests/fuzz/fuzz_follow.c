@@ -3,8 +3,7 @@
 #include "fuzz.h"
 
 #include "explain/explain.h"
-#include "follow/history.h"
-#include "explain/origin.h"
+#include "follow/follow.h"
 
 static oos_knowledge knowledge;
 static oos_arena *results;

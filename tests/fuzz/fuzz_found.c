@@ -1,7 +1,7 @@
 /* Any bytes as a deployment file; the first one says of which kind, or that it is pasted. */
 #include "fuzz.h"
 
-#include "command/found.h"
+#include "command/command.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

@@ -1,7 +1,7 @@
 /* Any bytes as the head of a request, come in two parts: what the second part decides, the first did not contradict. */
 #include "fuzz.h"
 
-#include "follow/request.h"
+#include "follow/follow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

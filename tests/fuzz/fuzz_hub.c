@@ -2,9 +2,7 @@
  * of the input. The first byte chooses id and overrides; an answer is a byte (what it is), two of length, and the body. */
 #include "support.h"
 
-#include "model/hub.h"
-#include "model/hub_fetch.h"
-#include "model/safetensors.h"
+#include "model/model.h"
 
 enum { HEAD = 3, WITH_LENGTH = 128, CUT = 64 };
 

@@ -1,6 +1,6 @@
 /* Any bytes as a ladder of levers; then the quick reader of JSON and Jansson over the same bytes: what the quick one takes, Jansson takes, and both make the same of it. */
 #include "base/json.h"
-#include "facts/levers.h"
+#include "facts/facts.h"
 #include "fuzz.h"
 
 static void ladder(oos_view text)

@@ -1,8 +1,7 @@
 /* The matcher and PCRE2 over the same bytes. The first byte says how long the blocks are, the lines up to an empty one are the
  * words, the rest is the text; without an empty line the words are those of explain. */
 #include "compare.h"
-#include "explain/kb.h"
-#include "explain/signals.h"
+#include "explain/explain.h"
 #include "fuzz.h"
 
 enum { WORDS_MAX = 24 };

@@ -1,9 +1,7 @@
 /* Any bytes as a wrapped log: unpacked, and cleaned in every way whatever the sniffing says. The number of lines is kept. */
 #include "fuzz.h"
 
-#include "log/clean.h"
-#include "log/logline.h"
-#include "log/logstream.h"
+#include "log/log.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as a weight file; behind a first byte 'i', as an index; behind 'h', as a header whose length is right. */
 #include "fuzz.h"
 
-#include "model/safetensors.h"
+#include "model/model.h"
 
 static void table_check(const oos_tensor_table *table)
 {

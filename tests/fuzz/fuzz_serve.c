@@ -1,7 +1,7 @@
 /* Any bytes as a serve command: the first one chooses the engine's version, the rest are words between line ends. */
 #include "fuzz.h"
 
-#include "command/serve.h"
+#include "command/command.h"
 #include "engines/vllm/vllm.h"
 
 enum { WORDS_MAX = 128 };

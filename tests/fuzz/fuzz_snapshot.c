@@ -2,7 +2,7 @@
  * whose numbers all lie in its tables; running traces is fuzz_trace's part. */
 #include "fuzz.h"
 
-#include "trace/snapshot.h"
+#include "trace/trace.h"
 
 static void check(const oos_trace *trace)
 {

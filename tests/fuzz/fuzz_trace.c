@@ -1,7 +1,7 @@
 /* Any bytes as a trace: records by their magic, JSON lines by their brace, text otherwise. A short trace is run. */
 #include "fuzz.h"
 
-#include "trace/open.h"
+#include "trace/trace.h"
 #include "replay/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

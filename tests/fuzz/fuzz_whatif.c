@@ -2,9 +2,8 @@
  * it is printed; the first line is settings to try. */
 #include "support.h"
 
-#include "trace/open.h"
-#include "report/replay.h"
-#include "report/replay_events.h"
+#include "trace/trace.h"
+#include "report/report.h"
 
 enum { HEAD = 2, EVENTS_MAX = 600, EVENTS_SEARCHED = 60 };
 

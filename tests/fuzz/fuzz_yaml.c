@@ -1,7 +1,7 @@
 /* Any bytes as a --config file. */
 #include "fuzz.h"
 
-#include "command/yaml.h"
+#include "command/command.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {

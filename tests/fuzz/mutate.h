@@ -1,8 +1,6 @@
 /* Mutators that know the form of an input: a config stays JSON, a command stays words, a log stays lines. libFuzzer's own take turns
  * with them, so that broken forms are tried too. Each works on a stretch of the input and leaves the rest as it is. */
-#ifndef OOS_TESTS_FUZZ_MUTATE_H
-#define OOS_TESTS_FUZZ_MUTATE_H
-
+#pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +32,3 @@ void fuzz_mutate_json(fuzz_input *input, fuzz_part *part);
 void fuzz_mutate_lines(fuzz_input *input, fuzz_part *part); /* moved, repeated, cut, joined */
 void fuzz_mutate_log(fuzz_input *input, fuzz_part *part);   /* and wrapped, and sentences of engines put in */
 void fuzz_mutate_words(fuzz_input *input, fuzz_part *part); /* of a serve command, one a line */
-
-#endif

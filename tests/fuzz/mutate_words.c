@@ -1,7 +1,7 @@
 /* The words of a serve command, one a line: flags of the engine's own table with values that fit their kind, or do not. */
 #include "mutate.h"
 
-#include "facts/flags.h"
+#include "facts/facts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* What targets over whole commands share: the data, a folder of their own, and reports looked at. */
-#ifndef OOS_TESTS_FUZZ_SUPPORT_H
-#define OOS_TESTS_FUZZ_SUPPORT_H
-
+#pragma once
 #include "fuzz.h"
 
 #include "oomsight_private.h"
@@ -19,5 +17,3 @@ size_t fuzz_split(char *text, const char **words, size_t most);
 
 /* A report as the library gave it: there, and JSON where it should be (`lines`: an object a line). Frees it. */
 void fuzz_look(oomsight_status status, char *text, oomsight_format format, int lines);
-
-#endif

@@ -2,8 +2,7 @@
  * and noise between them; the matcher and PCRE2 must find the same in each. With files, those are scanned too. */
 #include "base/file.h"
 #include "compare.h"
-#include "explain/kb.h"
-#include "explain/signals.h"
+#include "explain/explain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

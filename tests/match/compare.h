@@ -1,8 +1,6 @@
 /* The matcher against PCRE2, which looks for one word after the other in the whole text. */
-#ifndef OOS_TESTS_COMPARE_H
-#define OOS_TESTS_COMPARE_H
-
-#include "match/literals.h"
+#pragma once
+#include "match/match.h"
 
 typedef struct comparison comparison;
 
@@ -12,5 +10,3 @@ comparison *comparison_create(oos_arena *arena, const char *const *words, size_t
 /* Scan `text` in blocks whose lengths come from `seed` (0: in one); false, with a line on stderr, when the hits differ.
  * *ret_hits may be NULL. */
 bool comparison_run(comparison *both, oos_view text, uint32_t seed, size_t *ret_hits);
-
-#endif

@@ -1,7 +1,7 @@
 /* Commands on standard input, one a line: a version, then the words, each behind a tab. What oos_serve_read() made of
  * each is printed as one line of JSON: the fields that are known, or the error. For serve_oracle.py. */
 #include "base/json.h"
-#include "command/serve.h"
+#include "command/command.h"
 #include "engines/vllm/vllm.h"
 
 #include <stdio.h>

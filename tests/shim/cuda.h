@@ -1,7 +1,5 @@
 /* The few prototypes that the tests call, in our own types. */
-#ifndef OOS_TEST_CUDA_H
-#define OOS_TEST_CUDA_H
-
+#pragma once
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,5 +65,3 @@ int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, 
 int ncclSend(const void *from, size_t count, int type, int peer, void *comm, void *stream);
 int ncclRecv(void *to, size_t count, int type, int peer, void *comm, void *stream);
 int ncclRedOpCreatePreMulSum(int *op, void *scalar, int type, int residence, void *comm);
-
-#endif

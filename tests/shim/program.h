@@ -1,7 +1,5 @@
 /* A run for one test: a segment of its own, and a child process to use it in, because a process joins one run for life. */
-#ifndef OOS_TEST_PROGRAM_H
-#define OOS_TEST_PROGRAM_H
-
+#pragma once
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,5 +82,3 @@ static inline void run_remove(oos_segment *segment, const char *path)
     for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
     globfree(&found);
 }
-
-#endif

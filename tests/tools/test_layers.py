@@ -74,7 +74,7 @@ class Layers(unittest.TestCase):
     def test_an_include_against_the_arrows_fails(self):
         self.planted("src/base/planted.c", '#include "plan/plan.h"\n', "src/base may not include plan/plan.h")
         for layer in ("plan", "sizes", "report", "explain", "command"):
-            self.planted("src/%s/planted.c" % layer, '#include "engines/engine.h"\n', "src/%s may not include engines/engine.h" % layer)
+            self.planted("src/%s/planted.c" % layer, '#include "engines/engines.h"\n', "src/%s may not include engines/engines.h" % layer)
 
     def test_an_include_of_the_library_from_the_command_fails(self):
         self.planted("cli/planted.c", '#include "plan/plan.h"\n', "may not include plan/plan.h")
@@ -141,7 +141,7 @@ class Layers(unittest.TestCase):
         self.planted("src/plan/planted.h", "int x;\n" * 20000, "assertions per thousand lines of src, at least: ")
 
     def test_an_assertion_that_was_taken_out_is_missed(self):
-        path = os.path.join(self.root, "src/trace/snapshot.h")
+        path = os.path.join(self.root, "src/trace/trace.h")
         with open(path, encoding="utf-8") as f:
             was = f.read()
         self.assertIn("_Static_assert(", was)
@@ -163,7 +163,7 @@ class Layers(unittest.TestCase):
     def test_an_engine_that_knows_another_fails(self):
         for path, header in (("src/engines/vllm/kv/planted.h", "sglang/sglang.h"), ("src/engines/sglang/planted.c", "vllm/plan.h")):
             self.planted(path, '#include "engines/%s"\n' % header, "includes from one engine into another: ")
-        self.unharmed("src/engines/vllm/planted.c", '#include "engines/vllm/vllm.h"\n#include "engines/engine.h"\n', "includes from one engine into another: ")
+        self.unharmed("src/engines/vllm/planted.c", '#include "engines/vllm/vllm.h"\n#include "engines/engines.h"\n', "includes from one engine into another: ")
 
     def test_a_flag_of_an_engine_outside_of_it_fails(self):
         for text in ('"--mem-fraction-static"', '"--max-num-seqs"', '"-tp"', '"lower --max-model-len first"', "'\"', \"--page-size\""):

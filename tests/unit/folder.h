@@ -1,7 +1,5 @@
 /* A temporary folder of a test group, for setup and teardown. */
-#ifndef OOS_TESTS_FOLDER_H
-#define OOS_TESTS_FOLDER_H
-
+#pragma once
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,5 +20,3 @@ static int folder_remove(void **state)
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
 }
-
-#endif

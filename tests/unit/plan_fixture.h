@@ -1,7 +1,5 @@
 /* A plan's inputs built by hand: a model of a few attentions, a device, flags, the rules of a version. */
-#ifndef OOS_TESTS_PLAN_FIXTURE_H
-#define OOS_TESTS_PLAN_FIXTURE_H
-
+#pragma once
 #include "unit.h"
 
 #include "engines/vllm/kv/kv.h"
@@ -82,5 +80,3 @@ static inline const oos_setup *fixture_setup(fixture *f)
                      OOMSIGHT_OK);
     return &f->setup;
 }
-
-#endif

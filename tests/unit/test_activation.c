@@ -2,8 +2,7 @@
  * to the byte, and figures move the way the engine's do. */
 #include "unit.h"
 
-#include "engines/vllm/forward.h"
-#include "engines/vllm/graphs.h"
+#include "engines/vllm/vllm.h"
 
 /* One start on a device of compute capability 9.0, eager, all defaults given by hand. */
 typedef struct start {

@@ -1,7 +1,6 @@
 /* What the engine refuses before it looks at memory: each case was put to the real engine. */
 #include "plan_fixture.h"
 
-#include "engines/vllm/plan.h"
 #include "engines/vllm/vllm.h"
 
 #include <stdio.h>

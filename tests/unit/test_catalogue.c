@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "folder.h"
-#include "model/catalogue.h"
+#include "model/model.h"
 
 static oos_arena *arena;
 static oomsight_error error;

@@ -1,7 +1,7 @@
 /* Which release knows which environment variable, and what it means for memory. */
 #include "unit.h"
 
-#include "command/serve.h"
+#include "command/command.h"
 #include "engines/vllm/vllm.h"
 
 static oos_arena *arena;

@@ -2,8 +2,7 @@
 #include "unit.h"
 
 #include "explain/explain.h"
-#include "explain/native.h"
-#include "log/usertext.h"
+#include "log/log.h"
 
 static oos_arena *arena;
 static oos_knowledge knowledge;

@@ -1,9 +1,6 @@
 #include "unit.h"
 
-#include "facts/constants.h"
-#include "facts/driver.h"
-#include "facts/device.h"
-#include "facts/version.h"
+#include "facts/facts.h"
 
 static oos_version version(const char *text)
 {

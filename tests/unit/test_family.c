@@ -1,6 +1,6 @@
 /* Processes of a run that the guard does not see, by a /proc of our own: what is told, and that half a list tells nothing. */
 #include "folder.h"
-#include "run/processes.h"
+#include "run/run.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -2,8 +2,7 @@
  * moved, a limit that is shifted or a case that is forgotten changes a number here. */
 #include "plan_fixture.h"
 
-#include "engines/vllm/graphs.h"
-#include "engines/vllm/forward.h"
+#include "engines/vllm/vllm.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "facts/flags.h"
+#include "facts/facts.h"
 #include "base/scan.h"
 
 #include <stdio.h>

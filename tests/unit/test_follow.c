@@ -2,9 +2,7 @@
 #include "unit.h"
 
 #include "explain/explain.h"
-#include "follow/history.h"
-#include "explain/origin.h"
-#include "follow/rotated.h"
+#include "follow/follow.h"
 
 #include <fcntl.h>
 #include <stdio.h>

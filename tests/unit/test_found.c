@@ -1,7 +1,7 @@
 /* Commands found in deployment files. */
 #include "unit.h"
 
-#include "command/found.h"
+#include "command/command.h"
 
 static oos_arena *arena;
 static const oos_found *list;

@@ -1,8 +1,7 @@
 /* Sentences that nobody listed, and stacks that nobody saw. */
 #include "unit.h"
 
-#include "explain/grammar.h"
-#include "explain/traceback.h"
+#include "explain/explain.h"
 
 static oos_arena *arena;
 static const oos_grammar *grammar;

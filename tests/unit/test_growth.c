@@ -1,5 +1,5 @@
 /* Slopes of memory over hours, in compressed time: what surely grows is named, and nothing else. */
-#include "run/growth.h"
+#include "run/run.h"
 #include "unit.h"
 
 #include <math.h>

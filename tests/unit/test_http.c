@@ -1,7 +1,6 @@
 #include "unit.h"
 
-#include "follow/http.h"
-#include "follow/request.h"
+#include "follow/follow.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 /* Run by hub_server.py, which is the hub and sets the environment. */
 #include "unit.h"
 
-#include "model/hub.h"
-#include "model/locate.h"
-#include "model/safetensors.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

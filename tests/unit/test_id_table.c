@@ -1,7 +1,7 @@
 /* The order in which torch walks its pools; the orders here are those of its own flat hash map. */
 #include "unit.h"
 
-#include "replay/id_table.h"
+#include "replay/replay.h"
 
 #include <string.h>
 

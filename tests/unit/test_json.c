@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_write.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 
 static json_t *load(oos_arena *arena, const char *text)
 {

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "ledger/moment.h"
+#include "ledger/ledger.h"
 
 static void a_sum_past_64_bits_is_refused_and_changes_nothing(void **state)
 {

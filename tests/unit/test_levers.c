@@ -1,8 +1,7 @@
 /* The ladder of levers as it is, and with faults planted in it: each is found by the reader. */
 #include "unit.h"
 
-#include "facts/data.h"
-#include "facts/levers.h"
+#include "facts/facts.h"
 #include "ledger/ledger.h"
 
 #include <stdio.h>

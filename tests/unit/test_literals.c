@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "compare.h"
-#include "explain/signals.h"
+#include "explain/explain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 #include "unit.h"
 
-#include "model/hfcache.h"
-#include "model/locate.h"
-#include "model/override.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

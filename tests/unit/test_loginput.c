@@ -1,7 +1,6 @@
 #include "unit.h"
 
-#include "log/clean.h"
-#include "log/logline.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "match/names.h"
+#include "match/match.h"
 
 static const oos_regex *compiled(oos_arena *arena, const char *text)
 {

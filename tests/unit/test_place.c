@@ -1,9 +1,9 @@
 #include "unit.h"
 
 #include "folder.h"
-#include "api/matrix_handle.h"
+#include "api/api.h"
 #include "base/place.h"
-#include "follow/state.h"
+#include "follow/follow.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "unit.h"
 
 #include "base/stream.h"
-#include "log/logstream.h"
+#include "log/log.h"
 
 #include <stdlib.h>
 #include <string.h>

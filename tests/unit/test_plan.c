@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "api/api.h"
-#include "engines/vllm/plan.h"
+#include "engines/vllm/vllm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,9 @@
 /* From signals and figures to a conclusion, one rule at a time. */
 #include "unit.h"
 
-#include "explain/condition.h"
 #include "explain/explain.h"
-#include "follow/history.h"
-#include "explain/holdings.h"
-#include "explain/number.h"
-#include "log/window.h"
+#include "follow/follow.h"
+#include "log/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -325,7 +322,7 @@ static void a_condition_is_all_of_any_of_and_none_of(void **state)
                  {{1, 2, 2, 2}, false}, {{1, 2, 3, 5}, false}, {{2, 3, 4, 4}, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         oos_signal_set set = {0};
-        for (size_t k = 0; k < 4; k++) oos_set_add(&set, cases[i].ids[k]);
+        for (size_t k = 0; k < 4; k++) oos_signal_add(&set, cases[i].ids[k]);
         assert_true(oos_condition_holds(&when, &set) == cases[i].holds);
     }
 }

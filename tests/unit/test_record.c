@@ -1,7 +1,7 @@
 #include "unit.h"
 
-#include "facts/data.h"
-#include "model/arch/record.h"
+#include "facts/facts.h"
+#include "model/arch/arch.h"
 
 #define CONFIG                                                                                               \
     "{\"num_hidden_layers\":4,\"hidden_size\":64,\"num_attention_heads\":4,\"num_key_value_heads\":2,"       \

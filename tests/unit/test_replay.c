@@ -2,8 +2,8 @@
  * byte-exact proof over recorded runs is tools/score_replay.py. */
 #include "unit.h"
 
-#include "trace/open.h"
-#include "replay/analysis.h"
+#include "trace/trace.h"
+#include "replay/replay.h"
 #include "replay/sim_state.h"
 
 /* One pass over a trace in text. */

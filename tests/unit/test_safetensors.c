@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "model/safetensors.h"
+#include "model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

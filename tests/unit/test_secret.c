@@ -1,7 +1,7 @@
 /* What is a secret and what is not, and what may be shown of others' words. */
 #include "base/secret.h"
 #include "base/shown.h"
-#include "command/variables.h"
+#include "command/command.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "command/serve.h"
+#include "command/command.h"
 #include "engines/vllm/vllm.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What an engine says of itself is read with care: it may be anything. */
-#include "run/serving.h"
+#include "run/run.h"
 #include "unit.h"
 
 #include <stdlib.h>

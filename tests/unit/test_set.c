@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/size.h"
-#include "replay/set.h"
+#include "replay/replay.h"
 
 #include <stdlib.h>
 

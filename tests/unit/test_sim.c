@@ -1,7 +1,7 @@
 /* The allocator simulator: rules that can be told in a sentence. The byte-exact proof is tools/score_replay.py. */
 #include "unit.h"
 
-#include "replay/sim.h"
+#include "replay/replay.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* Snapshots: what the pickle reader takes, what it refuses, and that a history runs to its own end. */
 #include "unit.h"
 
-#include "trace/open.h"
-#include "replay/analysis.h"
+#include "trace/trace.h"
+#include "replay/replay.h"
 
 #include <string.h>
 

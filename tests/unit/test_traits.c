@@ -4,8 +4,7 @@
 
 #include "base/json.h"
 #include "base/locale.h"
-#include "facts/arguments.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 #include "model/model.h"
 
 static const struct {

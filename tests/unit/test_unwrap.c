@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "log/logstream.h"
+#include "log/log.h"
 
 #include <archive.h>
 #include <archive_entry.h>

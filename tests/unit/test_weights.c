@@ -1,8 +1,8 @@
 #include "unit.h"
 
-#include "model/safetensors.h"
+#include "model/model.h"
 #include "engines/vllm/setup/setup.h"
-#include "sizes/weights.h"
+#include "sizes/sizes.h"
 
 /* Parameter bytes below are those of the engine's own model classes (0.32.0), built without a device. */
 

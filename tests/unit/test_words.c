@@ -1,6 +1,5 @@
 /* The catalogue of sentences, and lines of characters that take two columns. */
-#include "report/style.h"
-#include "report/words.h"
+#include "report/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* cmocka wants these first, in this order. */
-#ifndef OOS_TESTS_UNIT_H
-#define OOS_TESTS_UNIT_H
-
+#pragma once
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,5 +26,3 @@ static inline bool clocks_decide(void)
 {
     return !OOS_SANITIZED && getenv("OOMSIGHT_CLOCKS");
 }
-
-#endif

@@ -1,7 +1,5 @@
 /* What a compiled kernel image (cubin, an ELF file) says of itself: its kernels and its variables. */
-#ifndef OOS_SHIM_CUBIN_H
-#define OOS_SHIM_CUBIN_H
-
+#pragma once
 #include "phantom/phantom.h"
 
 typedef struct cubin {
@@ -16,5 +14,3 @@ bool cubin_read(const char *path, cubin *ret_cubin);
 const char *cubin_kernel(const cubin *c, unsigned index);
 /* Bytes of a variable; 0 when there is none of that name. */
 size_t cubin_variable(const cubin *c, const char *name);
-
-#endif

@@ -1,7 +1,5 @@
 /* What the files of the NCCL stand-in share. */
-#ifndef OOS_SHIM_NCCL_H
-#define OOS_SHIM_NCCL_H
-
+#pragma once
 #include "phantom/phantom.h"
 
 enum {
@@ -63,5 +61,3 @@ bool nccl_reduces(int type, int op);
 /* `sums` has a place of 8 bytes for each element; `first`: it holds nothing yet. */
 void nccl_reduce_add(uint64_t *sums, const void *values, uint64_t count, int type, int op, bool first);
 void nccl_reduce_end(const uint64_t *sums, void *ret_values, uint64_t count, int type, int op, int ranks);
-
-#endif

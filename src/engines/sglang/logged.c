@@ -1,13 +1,13 @@
 /* `server_args={...}` and `server_args=ServerArgs(...)` of a log: every field, most of them defaults. Those that move memory and are no
  * default are the command. The engine prints what it has resolved, so its fraction and its chunk are given here. */
 #include "base/json.h"
-#include "command/logged.h"
+#include "command/command.h"
 #include "engines/sglang/sglang.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { WORDS_MAX = 128, FIELDS_MISSING_MAX = 8 };
+enum { LOGGED_WORDS_MAX = 128, FIELDS_MISSING_MAX = 8 };
 
 typedef struct reading {
     oos_arena *arena;
@@ -21,7 +21,7 @@ typedef struct reading {
 
 static void add(reading *r, const char *word)
 {
-    const char *copy = r->count < WORDS_MAX ? oos_arena_copy(r->arena, oos_view_of(word)) : NULL;
+    const char *copy = r->count < LOGGED_WORDS_MAX ? oos_arena_copy(r->arena, oos_view_of(word)) : NULL;
     if (copy)
         r->words[r->count++] = copy;
     else
@@ -138,7 +138,7 @@ bool sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *te
     reading r = {.arena = arena,
                  .flags = flags,
                  .printed = OOS_NEW_ARRAY(arena, bool, flags->count ? flags->count : 1),
-                 .words = OOS_NEW_ARRAY(arena, const char *, WORDS_MAX)};
+                 .words = OOS_NEW_ARRAY(arena, const char *, LOGGED_WORDS_MAX)};
     bool const configured = strstr(text, "cuda_graph_config'") != NULL;
     oos_logged list;
     if (!r.printed || !r.words) return false;

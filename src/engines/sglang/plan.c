@@ -2,9 +2,9 @@
  * first full chunk of prefill, for which the engine has only guessed. */
 #include "engines/sglang/sglang.h"
 #include "base/check.h"
-#include "plan/moment.h"
-#include "sizes/torch_segments.h"
-#include "facts/constants.h"
+#include "plan/plan.h"
+#include "sizes/sizes.h"
+#include "facts/facts.h"
 
 enum {
 #define CONSTANT(name) SGLANG_##name,

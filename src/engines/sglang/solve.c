@@ -1,6 +1,6 @@
 /* What would help, by the rungs of the ladder: a rung is gone down to only where nothing above it starts. Within one the fewest flags
  * are tried first. Everything that is offered was planned again. */
-#include "engines/sglang/solve.h"
+#include "engines/sglang/sglang.h"
 /* ---- down the ladder ---- */
 
 #define LAST(...)                                                                                            \

@@ -1,5 +1,5 @@
 /* The same command with another release, and on other GPUs. */
-#include "engines/sglang/solve.h"
+#include "engines/sglang/sglang.h"
 
 #include <inttypes.h>
 

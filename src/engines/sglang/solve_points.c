@@ -1,5 +1,5 @@
 /* Levers, the points among them, and the share that each point takes. */
-#include "engines/sglang/solve.h"
+#include "engines/sglang/sglang.h"
 
 const sglang_lever_name sglang_levers[LEVERS] = {
     {"chunk", "--chunked-prefill-size"},   {"capture", "--cuda-graph-max-bs-decode"},

@@ -1,5 +1,5 @@
 /* An answer in words: flags, what is lost, how long requests may be. */
-#include "engines/sglang/solve.h"
+#include "engines/sglang/sglang.h"
 
 #include <inttypes.h>
 

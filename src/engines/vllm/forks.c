@@ -1,5 +1,5 @@
 /* Each open fork is closed the other way and planned again. What the plan itself takes is the larger of the two. */
-#include "engines/vllm/forks.h"
+#include "engines/vllm/vllm.h"
 
 typedef struct way {
     const char *meant, *other; /* names of what the plan takes, and of the other way */

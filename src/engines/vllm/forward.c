@@ -1,6 +1,5 @@
 /* What a start of vLLM makes of a forward step, by release: the profiling batch, its kernels, its sampler, its images, its compiler. */
-#include "engines/vllm/forward.h"
-#include "engines/vllm/constants.h"
+#include "engines/vllm/vllm.h"
 
 #define VALUE(name) vllm_value(setup, VLLM_##name)
 #define FITTED(name) vllm_constant_of(setup, VLLM_##name)

@@ -2,9 +2,7 @@
  * before it sizes the cache, and what it prints afterwards. The counts are exact; the bytes of a graph, a node and a
  * captured collective are fitted on measured starts (data/constants.json and constants.json of the engine; docs/evidence/accuracy.md says how
  * well). */
-#include "engines/vllm/graphs.h"
-#include "engines/vllm/forward.h"
-#include "engines/vllm/constants.h"
+#include "engines/vllm/vllm.h"
 
 #define VALUE(name) vllm_value(setup, VLLM_##name)
 #define END(name) vllm_end(setup, VLLM_##name, end) /* value, low or high end: whichever is computed with */

@@ -1,12 +1,10 @@
 /* One start, phase by phase, in the order of the engine. What each phase holds is computed elsewhere; here it is put
  * together, compared with the device, and the first phase that fails is named. */
 #include "base/check.h"
-#include "engines/engine.h"
-#include "engines/vllm/plan.h"
-#include "plan/moment.h"
+#include "engines/engines.h"
+#include "engines/vllm/vllm.h"
+#include "plan/plan.h"
 #include "engines/vllm/phases/phases.h"
-#include "engines/vllm/pool.h"
-#include "engines/vllm/forward.h"
 
 #include <math.h>
 

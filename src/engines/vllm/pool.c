@@ -3,7 +3,7 @@
  * (PyTorch, get_free_block). Outside a MemPool the retry before an OOM returns such segments; inside one it does not,
  * and vLLM's pool keeps its first error besides. So each layer whose repack clones its experts one by one
  * (0.21 to 0.23, unquantised, TRT-LLM kernel on compute capability 10.x) leaves its segments behind. */
-#include "engines/vllm/pool.h"
+#include "engines/vllm/vllm.h"
 
 enum {
     SEGMENT_MIB = 20,

@@ -1,5 +1,5 @@
 /* What reports show of a start of vLLM, in the words of its log and of its flags. */
-#include "engines/vllm/plan.h"
+#include "engines/vllm/vllm.h"
 #include "base/check.h"
 
 #include <stdio.h>

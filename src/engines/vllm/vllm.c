@@ -1,6 +1,5 @@
 /* vLLM behind the seam. How its command is read is in command/serve*.c. */
 #include "engines/vllm/vllm.h"
-#include "engines/vllm/forks.h"
 #include "engines/vllm/solve/solve.h"
 
 static const oos_rule_place places[] = {

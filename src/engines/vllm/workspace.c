@@ -1,5 +1,5 @@
 /* Who asks for workspace beside the experts (their share is in activation_experts.c): sparse attention. */
-#include "engines/vllm/forward.h"
+#include "engines/vllm/vllm.h"
 
 static const oos_attention *sparse_attention(const oos_model *model)
 {

@@ -1,6 +1,6 @@
 /* What the code of a class does that its layers do not tell: "code" of a record of data/models, of its tower and of its class, or, for a
  * class that no record names, what common.json says of its model_type. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
 enum { TYPES_MAX = 64 };
 

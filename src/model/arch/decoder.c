@@ -1,5 +1,5 @@
 /* A decoder of attention and an MLP or experts in every layer, as its record describes it. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
 #define AT(field) offsetof(oos_model, field)
 static const oos_quantity quantities[] = {

@@ -1,7 +1,7 @@
 /* Which engine class is described by which record, and what a record may name of what is written in C. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
-#include "facts/data.h"
+#include "facts/facts.h"
 
 #define WRAPPED "language_model.model."
 

@@ -1,8 +1,8 @@
 /* Records of data/models: found by the class they describe, laid over the record they are like, read key by key. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
 #include "base/locale.h"
-#include "facts/data.h"
+#include "facts/facts.h"
 
 enum { RECORD_BYTES_MAX = 64 << 10, LIKES_MAX = 4 };
 

@@ -1,6 +1,6 @@
 /* Vision and audio towers as their records describe them. One matrix stands for all blocks: `count` is the depth, and block 0 speaks
  * for all to the quantiser. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
 #define AT(field) offsetof(oos_model, vision.field)
 static const oos_quantity quantities[] = {

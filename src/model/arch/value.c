@@ -1,7 +1,7 @@
 /* What stands in a record of data/models: sizes and conditions over the fields of a config. A size is a sum of products of whole
  * numbers, names and fields; a field, `text.num_experts|8`, may say what counts where it is missing. Nothing loops, and
  * nothing is deeper than the record itself, which the parser limits. */
-#include "model/arch/record.h"
+#include "model/arch/arch.h"
 
 #include "base/ascii.h"
 

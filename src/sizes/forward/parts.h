@@ -1,8 +1,6 @@
 /* The moments of a step, a file each. A column is one value for every token of the step. */
-#ifndef OOS_SIZES_FORWARD_PARTS_H
-#define OOS_SIZES_FORWARD_PARTS_H
-
-#include "sizes/forward.h"
+#pragma once
+#include "sizes/sizes.h"
 
 #include <string.h>
 
@@ -37,5 +35,3 @@ uint64_t oos_forward_sampling(const oos_forward *step, uint64_t *ret_low);
 uint64_t oos_forward_sampler_warmup(const oos_forward *step);
 void oos_forward_encoder(const oos_forward *step, uint64_t *ret_run_bytes, uint64_t *ret_output_bytes,
                          uint64_t *ret_input_bytes);
-
-#endif

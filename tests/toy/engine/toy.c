@@ -1,7 +1,7 @@
 /* An engine for tests: it loads the weights, and its cache takes a share of the device less what they take. */
 #include "base/locale.h"
-#include "engines/engine.h"
-#include "plan/moment.h"
+#include "engines/engines.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

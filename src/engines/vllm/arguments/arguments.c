@@ -1,5 +1,5 @@
 /* The order in which the engine checks its arguments, and the checks that any flag may fail. */
-#include "engines/vllm/arguments/arguments_parts.h"
+#include "engines/vllm/arguments/arguments.h"
 
 #include "base/check.h"
 #include "base/locale.h"

@@ -1,6 +1,6 @@
 /* How ranks are launched and requests are scheduled: options that exclude one another. Sources: vllm/engine/arg_utils.py
  * (create_engine_config), vllm/config/parallel.py, vllm/config/vllm.py. */
-#include "engines/vllm/arguments/arguments_parts.h"
+#include "engines/vllm/arguments/arguments.h"
 
 typedef unsigned long long ull;
 

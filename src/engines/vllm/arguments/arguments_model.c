@@ -1,6 +1,6 @@
 /* What the engine's model configuration refuses: the architecture, the length, the type, the quantisation. Sources:
  * vllm/config/model.py, vllm/config/vllm.py. */
-#include "engines/vllm/arguments/arguments_parts.h"
+#include "engines/vllm/arguments/arguments.h"
 
 static bool check_architecture(oos_check *c)
 {

@@ -1,6 +1,6 @@
 /* Ranks, batches, adapters, drafts: what the engine refuses of them. Sources: vllm/config/parallel.py, scheduler.py, lora.py,
  * speculative.py, model.py (verify_with_parallel_config). */
-#include "engines/vllm/arguments/arguments_parts.h"
+#include "engines/vllm/arguments/arguments.h"
 
 typedef unsigned long long ull;
 

@@ -2,7 +2,7 @@
  * the preferred one was passed over. What each can serve is in backend_fit.c, what it holds in backend_space.c.
  *
  * Sources: vllm/platforms/cuda.py, get_attn_backend_cls() to 0.11.0 and _get_backend_priorities() since 0.11.1. */
-#include "engines/vllm/backend/backend_parts.h"
+#include "engines/vllm/backend/backend.h"
 #include "base/ascii.h"
 #include "base/check.h"
 

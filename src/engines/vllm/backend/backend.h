@@ -1,8 +1,7 @@
-/* Which attention backend the engine chooses, and why the ones before it were not. */
-#ifndef OOS_PLAN_BACKEND_H
-#define OOS_PLAN_BACKEND_H
-
+#pragma once
 #include "engines/vllm/setup/setup.h"
+
+/* Which attention backend the engine chooses, and why the ones before it were not. */
 
 typedef struct oos_backend_choice {
     const char *name; /* "FLASH_ATTN", "FLEX_ATTENTION", ... as the engine prints it; NULL when it refuses */
@@ -26,4 +25,69 @@ oomsight_status oos_backend_choose(oos_arena *arena, const oos_setup *setup, con
 /* The same without words and workspace: name, block sizes and stored type only. For use inside loops. */
 void oos_backend_pick(const oos_setup *setup, const oos_attention *attention, oos_backend_choice *ret_choice);
 
-#endif
+/* Between the files of the backend choice: what the engine asks about one attention, and what a backend answers. */
+
+typedef enum oos_attention_backend {
+    OOS_BACKEND_FLASH_ATTN,
+    OOS_BACKEND_FLASHINFER,
+    OOS_BACKEND_TRITON_ATTN,
+    OOS_BACKEND_FLEX_ATTENTION,
+    OOS_BACKEND_TURBOQUANT,
+    OOS_BACKEND_TRITON_FLASH_ATTN, /* Triton for image masks, FlashAttention for the rest */
+    OOS_BACKEND_TRITON_FLASHINFER,
+    OOS_BACKEND_FLASH_ATTN_DIFFKV, /* K and V of different head sizes */
+    OOS_BACKEND_TRITON_ATTN_DIFFKV,
+    OOS_BACKEND_FLASH_ATTN_MLA,
+    OOS_BACKEND_FLASHMLA,
+    OOS_BACKEND_FLASHINFER_MLA,
+    OOS_BACKEND_TOKENSPEED_MLA,
+    OOS_BACKEND_CUTLASS_MLA,
+    OOS_BACKEND_TRITON_MLA,
+    OOS_BACKEND_FLASHMLA_SPARSE,
+    OOS_BACKEND_FLASHINFER_MLA_SPARSE,
+    OOS_BACKEND_FLASH_ATTN_MLA_SPARSE,
+    OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM90,
+    OOS_BACKEND_FLASHINFER_MLA_SPARSE_SM120,
+    OOS_BACKEND_FLASHMLA_SPARSE_DSV4,
+    OOS_BACKEND_FLASHINFER_MLA_SPARSE_DSV4,
+    OOS_BACKEND_XFORMERS,
+    OOS_BACKEND_COUNT
+} oos_attention_backend;
+
+/* Why a backend does not serve an attention (vLLM, AttentionBackend.validate_configuration). */
+typedef enum oos_objection {
+    OOS_OBJECTION_NONE,
+    OOS_OBJECTION_HEAD_SIZE,
+    OOS_OBJECTION_DTYPE,
+    OOS_OBJECTION_KV_DTYPE,
+    OOS_OBJECTION_BLOCK_SIZE,
+    OOS_OBJECTION_MM_PREFIX,
+    OOS_OBJECTION_MLA,
+    OOS_OBJECTION_SINKS,
+    OOS_OBJECTION_SPARSE,
+    OOS_OBJECTION_CAPABILITY,
+    OOS_OBJECTION_SLIDING_WINDOW,
+    OOS_OBJECTION_LATENT_SHAPE, /* the kernel wants other MLA dimensions */
+    OOS_OBJECTION_DCP,
+    OOS_OBJECTION_ABSENT /* not in this version */
+} oos_objection;
+
+typedef struct oos_backend_question {
+    const oos_setup *setup;
+    const oos_attention *attention;
+    uint64_t head;   /* head size as the engine asks for it; MLA: latent + rope */
+    unsigned major;  /* of the compute capability */
+    oos_kv_dtype kv; /* as asked; model dtype for auto */
+    bool e5m2;       /* fp8_e5m2 */
+    bool mla, sparse, sliding, sinks, mm_prefix;
+    bool gemma4_mixed; /* Gemma 4 with two head sizes: the engine treats it apart */
+} oos_backend_question;
+
+/* FlashAttention generation that would run for these sizes: 2, 3, 4; 0: none. `head` 0: any. */
+unsigned oos_backend_flash_version(const oos_backend_question *question, uint64_t head);
+
+oos_objection oos_backend_objection(const oos_backend_question *question, oos_attention_backend backend);
+
+/* Bytes a backend holds beside weights and KV cache. */
+uint64_t oos_backend_workspace(const oos_backend_question *question, oos_attention_backend backend,
+                               uint64_t block_tokens);

@@ -1,7 +1,7 @@
 /* What each attention backend can serve, by engine version. Sources: vllm/v1/attention/backends (and mla/) of every release
  * since 0.11.1, class methods supports_*; fa_utils.py for the generations of FlashAttention. The order in which the
  * engine tries them is backend.c's. */
-#include "engines/vllm/backend/backend_parts.h"
+#include "engines/vllm/backend/backend.h"
 
 static bool is_16_bit(oos_dtype dtype)
 {

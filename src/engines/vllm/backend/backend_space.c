@@ -1,6 +1,6 @@
 /* Workspaces: device memory that an attention backend holds beside weights and KV cache. Allocated when its metadata
  * builder is made or at the first step, so the engine's memory profile sees none of it. */
-#include "engines/vllm/backend/backend_parts.h"
+#include "engines/vllm/backend/backend.h"
 
 static uint64_t local_heads(const oos_backend_question *q)
 {

@@ -1,7 +1,7 @@
 /* KV cache geometry, put together: layer specs (kv_spec.c, or given as JSON), groups (kv_group.c). Filling memory with
  * blocks is kv_fill.c's. */
 #include "base/check.h"
-#include "engines/vllm/kv/kv_parts.h"
+#include "engines/vllm/kv/kv.h"
 
 #include "base/json.h"
 

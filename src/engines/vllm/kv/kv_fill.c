@@ -3,7 +3,7 @@
  *
  * Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_configs(), _check_enough_kv_cache_memory(), by version. */
 #include "base/check.h"
-#include "engines/vllm/kv/kv_parts.h"
+#include "engines/vllm/kv/kv.h"
 #include "base/locale.h"
 
 #include <inttypes.h>

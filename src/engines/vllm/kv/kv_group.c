@@ -2,7 +2,7 @@
  * a block is as large in each: pages are made equal and groups equally deep. Work is by kind of layer, not by layer.
  *
  * Source: vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups() and what it calls, 0.8 to 0.32. */
-#include "engines/vllm/kv/kv_parts.h"
+#include "engines/vllm/kv/kv.h"
 #include "base/check.h"
 
 /* The specs while they are being made equal. `of[i]` is the spec that raw spec i became. */

@@ -4,7 +4,7 @@
  *
  * Source: vllm/v1/core/kv_cache_utils.py, _get_kv_cache_groups_uniform_groups() 0.20 to 0.28 and
  * _get_packed_kv_cache_groups() since 0.29. */
-#include "engines/vllm/kv/kv_parts.h"
+#include "engines/vllm/kv/kv.h"
 #include "base/check.h"
 
 /* Specs that need as many token slots: one class is one group, or is split into several. */

@@ -3,7 +3,7 @@
  *
  * Sources: vllm/v1/kv_cache_interface.py (pages), model_executor/layers/mamba/mamba_utils.py (state shapes),
  * model_executor/models/config.py HybridAttentionMambaModelConfig to 0.19, platforms/interface.py since 0.20. */
-#include "engines/vllm/kv/kv_parts.h"
+#include "engines/vllm/kv/kv.h"
 #include "base/check.h"
 
 static uint64_t default_block(void)

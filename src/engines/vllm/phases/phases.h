@@ -1,8 +1,6 @@
 /* The phases of a start in four stretches: until the weights are loaded, the profile run, the size of the cache, and after it. */
-#ifndef OOS_PLAN_PHASES_H
-#define OOS_PLAN_PHASES_H
-
-#include "engines/vllm/plan.h"
+#pragma once
+#include "engines/vllm/vllm.h"
 
 oomsight_status oos_phases_load(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 oomsight_status oos_phases_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
@@ -11,5 +9,3 @@ oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_e
 
 /* Cause and mechanism of the phase that decided, in words. */
 oomsight_status oos_phases_explain(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
-
-#endif

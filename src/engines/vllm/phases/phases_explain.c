@@ -1,5 +1,5 @@
 /* Words for the phase that decided: the cause (a word of the corpus) and the mechanism with its numbers. */
-#include "plan/moment.h"
+#include "plan/plan.h"
 #include "engines/vllm/phases/phases.h"
 
 static const oos_moment *deciding(const oos_plan *plan)

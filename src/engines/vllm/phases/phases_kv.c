@@ -1,8 +1,8 @@
 /* Sizing the cache: what the engine counts as not KV, what is left, and whether it is content with that. */
-#include "plan/moment.h"
+#include "plan/plan.h"
 #include "base/check.h"
 #include "engines/vllm/phases/phases.h"
-#include "engines/vllm/constants.h"
+#include "engines/vllm/vllm.h"
 
 #define VALUE(name) vllm_value(vllm_setup(plan), VLLM_##name)
 

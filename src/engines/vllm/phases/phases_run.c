@@ -1,5 +1,5 @@
 /* After the cache is sized: its allocation, capture, the sampler, and serving. */
-#include "plan/moment.h"
+#include "plan/plan.h"
 #include "engines/vllm/phases/phases.h"
 
 /* What the engine measured before it sized the cache: had it been more, the cache would be smaller by as much. Not where

@@ -1,7 +1,7 @@
 /* From the first look at the device to the trial capture of graphs: everything before the cache is sized. */
-#include "plan/moment.h"
+#include "plan/plan.h"
 #include "engines/vllm/phases/phases.h"
-#include "sizes/torch_segments.h"
+#include "sizes/sizes.h"
 
 /* What is there for this engine: the device less what others hold is compared row by row, so the limit is the device. */
 static uint64_t device_limit(const oos_plan *plan)

@@ -1,7 +1,6 @@
 /* Resolving the engine's configuration: every default, in the order in which the engine sets it. Capture sizes and the
  * graph mode are in setup_graphs.c, batch limits in setup_batch.c. */
 #include "engines/vllm/setup/setup.h"
-#include "engines/vllm/setup/setup_parts.h"
 
 /* vLLM, ModelConfig: `auto` takes the checkpoint's type; float32 is cast down, and bfloat16 becomes float16 where the
  * device has none. */

@@ -1,13 +1,11 @@
+#pragma once
+#include "command/command.h"
+#include "facts/facts.h"
+#include "model/model.h"
+#include "sizes/sizes.h"
+
 /* The engine's own configuration of one start: every default resolved, as `create_engine_config` would. All parts of the
  * plan read this and none reads the user's flags again. */
-#ifndef OOS_PLAN_SETUP_H
-#define OOS_PLAN_SETUP_H
-
-#include "facts/rules.h"
-#include "model/model.h"
-#include "command/serve.h"
-#include "sizes/device.h"
-#include "sizes/shard.h"
 
 /* What changed from release to release: data/engines/vllm/rules.json. */
 typedef struct vllm_rules {
@@ -147,4 +145,13 @@ static inline double oos_setup_offload_gib(const oos_setup *setup)
                                                              : 0;
 }
 
-#endif
+/* Parts of resolving a setup that have files of their own. */
+
+/* Types and state caching that the engine sets for particular architectures. Needs types and speculation. */
+void oos_setup_for_architecture(oos_setup *setup);
+
+/* max_num_seqs and max_num_batched_tokens. Needs lengths and chunked prefill. */
+void oos_setup_batch_limits(oos_setup *setup);
+
+/* Graph mode, capture sizes, whether the graph estimate is charged. Needs batch limits and speculation. */
+void oos_setup_graphs(oos_setup *setup);

@@ -1,6 +1,6 @@
 /* max_num_seqs and max_num_batched_tokens when the user gave none: they depend on the size of the card (as NVML tells
  * it, so a slice of a big card counts as big), on who asks, and on the version. */
-#include "engines/vllm/setup/setup_parts.h"
+#include "engines/vllm/setup/setup.h"
 #include "base/ascii.h"
 
 /* NVML has no total of a memory shared with the host (GB10, Thor): the engine takes the error for a small card. */

@@ -1,5 +1,5 @@
 /* CUDA graphs: the mode, the list of batch sizes that are captured, and whether their memory is budgeted. */
-#include "engines/vllm/setup/setup_parts.h"
+#include "engines/vllm/setup/setup.h"
 #include "base/ascii.h"
 #include "base/check.h"
 

@@ -1,6 +1,6 @@
 /* What the engine sets for particular architectures before anything is sized: types of the KV cache and of recurrent
  * state, and what prefix caching does with that state. Source: vllm/model_executor/models/config.py, by version. */
-#include "engines/vllm/setup/setup_parts.h"
+#include "engines/vllm/setup/setup.h"
 
 /* DeepSeek V3.2 stored fp8 in its own layout, in 0.11.0 even when nothing was asked; GLM-5 stores fp8 on SM100. */
 static void set_kv_dtype(oos_setup *setup)

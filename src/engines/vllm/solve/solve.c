@@ -2,8 +2,6 @@
  * offered. When nothing fits well, what starts with little to spare is offered and says so. */
 #include "engines/vllm/solve/solve.h"
 
-#include "engines/vllm/solve/solve_parts.h"
-
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 
 enum { PUSHES_MAX = 4 };

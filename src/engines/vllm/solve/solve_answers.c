@@ -1,9 +1,7 @@
 /* Answers by the rungs of the ladder: a rung is gone down to only where nothing above it starts. Within one the least change has the
  * fewest flags; with every lever at its strongest the longest length is known, and each is let go as far as that length allows, the
  * dearest first. */
-#include "engines/vllm/solve/solve_parts.h"
-#include "engines/vllm/solve/solve_budget.h"
-#include "engines/vllm/solve/solve_points.h"
+#include "engines/vllm/solve/solve.h"
 
 /* The dearest first; the length and the budget are found by themselves. */
 static const oos_lever let_go[] = {OOS_LEVER_TEXT,    OOS_LEVER_MEDIA,   OOS_LEVER_GRAPHS, OOS_LEVER_KV,

@@ -1,5 +1,5 @@
 /* Halving the span of shares, led by the phase that a share fails in. */
-#include "engines/vllm/solve/solve_budget.h"
+#include "engines/vllm/solve/solve.h"
 
 enum {
     STEP = 10,     /* thousandths */

@@ -1,7 +1,6 @@
 /* The levers, from what costs the user least to what costs most. Each is tried by planning again. */
-#include "engines/vllm/solve/solve_parts.h"
+#include "engines/vllm/solve/solve.h"
 #include "base/locale.h"
-#include "engines/vllm/solve/solve_budget.h"
 #include <stdio.h>
 
 /* A number people would choose: the largest power of two not above it. */

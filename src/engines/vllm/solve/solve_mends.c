@@ -1,6 +1,6 @@
 /* The first refusal is mended and the command planned again, until the engine takes it. Then it starts, or memory decides, and what
  * helps against that is looked for from there. */
-#include "engines/vllm/solve/solve_parts.h"
+#include "engines/vllm/solve/solve.h"
 
 #include "base/shown.h"
 #include "engines/vllm/arguments/arguments.h"

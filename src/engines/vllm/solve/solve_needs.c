@@ -1,7 +1,6 @@
 /* Looking beyond the command: the same model in 4 bits, and the same command on other devices. */
-#include "engines/vllm/solve/solve_parts.h"
-#include "engines/vllm/solve/solve_budget.h"
-#include "plan/elsewhere.h"
+#include "engines/vllm/solve/solve.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Which values of each flag are worth trying, what they are called, and what they cost the user. */
-#include "engines/vllm/solve/solve_points.h"
+#include "engines/vllm/solve/solve.h"
 #include "base/locale.h"
 
 #include <stdio.h>

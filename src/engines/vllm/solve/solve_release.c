@@ -1,7 +1,7 @@
 /* The same command with another release of the engine. Defaults that differ between releases are held as they are: a flag is the smaller
  * change where one of them is the reason. */
-#include "engines/vllm/forks.h"
-#include "engines/vllm/solve/solve_parts.h"
+#include "engines/vllm/vllm.h"
+#include "engines/vllm/solve/solve.h"
 
 enum { NEWER_MAX = 8, OLDER_MAX = 3 }; /* what an upgrade mended, and what was broken lately */
 

@@ -1,8 +1,8 @@
 /* Planning a changed command, finding the largest number that fits, and keeping what does. Which changes are worth trying
  * is said in solve_levers.c. */
 #include "base/json.h"
-#include "engines/vllm/forks.h"
-#include "engines/vllm/solve/solve_trial.h"
+#include "engines/vllm/vllm.h"
+#include "engines/vllm/solve/solve.h"
 
 #include <stdio.h>
 #include <stdlib.h>

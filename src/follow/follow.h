@@ -1,0 +1,282 @@
+#pragma once
+#include "base/error.h"
+#include "base/text.h"
+#include "explain/explain.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* The places that the user pointed at, and the log files in them. Nothing outside of them is opened: below a folder, links
+ * are followed only as far as they stay inside one of the folders that were given. */
+
+enum { OOS_ROOTS_MAX = 1024, OOS_ROOT_DEPTH_MAX = 8, OOS_ROOT_PATH_BYTES = 4096 };
+
+typedef enum oos_root_kind {
+    OOS_ROOT_FILE, /* a file by its name, also one that is not there yet; a link is followed, since it was asked for */
+    OOS_ROOT_FOLDER,  /* every *.log below it */
+    OOS_ROOT_PATTERN, /* what matches, below the folder before the first wildcard */
+    OOS_ROOT_STREAM   /* "-": standard input */
+} oos_root_kind;
+
+typedef struct oos_root {
+    oos_root_kind kind;
+    char *path;    /* of the file or the folder */
+    char *real;    /* the folder without links in its name; NULL: it is not there yet */
+    char *pattern; /* relative to the folder */
+    int fd;        /* the folder, -1: not there yet */
+} oos_root;
+
+typedef struct oos_roots {
+    oos_root *list;
+    size_t count;
+} oos_roots;
+
+oomsight_status oos_roots_open(const char *const *paths, size_t count, oos_roots *ret_roots,
+                               oomsight_error *reterr);
+void oos_roots_close(oos_roots *roots);
+
+/* What a search finds. Any of them may be NULL. `relative` is "" for the folder itself. */
+typedef struct oos_root_finder {
+    void *context;
+    void (*on_file)(void *context, size_t root, const char *relative);
+    void (*on_folder)(void *context, size_t root, const char *relative, int fd);
+    size_t entries_left; /* how many names are still looked at: a bound for hostile folders */
+} oos_root_finder;
+
+/* The files of root `at` below its folder `relative`, with as many levels as are allowed. A folder that is not there is empty. */
+void oos_roots_find(oos_roots *roots, size_t at, const char *relative, oos_root_finder *finder);
+
+/* Open a plain file for reading, or (`folder`) the folder it lies in. -1 with errno: not there, or not inside. */
+int oos_roots_open_file(const oos_roots *roots, size_t at, const char *relative);
+int oos_roots_open_folder(const oos_roots *roots, size_t at, const char *relative);
+/* What the name leads to now; links inside are followed, nothing is opened. */
+bool oos_roots_stat(const oos_roots *roots, size_t at, const char *relative, struct stat *ret_stat);
+
+/* The path as the user would write it. */
+char *oos_roots_path(const oos_roots *roots, size_t at, const char *relative);
+
+/* Files that a log was moved into: which file is which, and in what order they were written. */
+
+/* The same file, also under another name and after a restart. Inodes are used again; a first line that bears a time is not. */
+typedef struct oos_file_id {
+    uint64_t device, inode;
+    uint64_t print; /* of the first line; 0: it is not complete yet */
+} oos_file_id;
+
+/* Of an open file: *ret_size is its length. False: it cannot be told, or it is no plain file. */
+bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size);
+uint64_t oos_file_print(const char *bytes, size_t len); /* of a text that begins like this */
+bool oos_file_same(const oos_file_id *a, const oos_file_id *b);
+
+enum { OOS_ROTATED_MAX = 64, OOS_ROTATED_NAME_BYTES = 256 };
+
+typedef struct oos_rotated {
+    char name[OOS_ROTATED_NAME_BYTES]; /* in the folder of the log */
+    oos_file_id id;
+    bool packed;     /* .gz and the like; then the print is not known yet */
+    int64_t written; /* when last, in nanoseconds since 1970 */
+} oos_rotated;
+
+/* Plain files in `folder` (a descriptor) called `name` and a suffix, oldest first. No link is followed. Returns their
+ * number. */
+size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX]);
+
+/* Of the text inside a packed one. 0: it cannot be read. */
+uint64_t oos_rotated_print(int folder, const oos_rotated *file);
+
+/* One text that grows and is rotated: the file under a name, and the files that were moved away from it before they were
+ * read to the end. Nothing here waits. */
+
+typedef struct oos_tail oos_tail;
+
+/* What all tails share. */
+typedef struct oos_tails {
+    oos_roots *roots;
+    const oos_knowledge *knowledge;
+    oos_bench *bench;
+    oos_arena *results; /* of the incident that is being told */
+    oos_explanation found;
+    void *context;
+    void (*on_incident)(void *context, oos_tail *tail, const oos_incident *incident);
+    uint64_t bytes, lines; /* read so far */
+} oos_tails;
+
+/* A place to go on from: everything before it has been told, or tells nothing. */
+typedef struct oos_tail_point {
+    oos_file_id id;
+    uint64_t prior;       /* print of the file before this one, 0: not known */
+    uint64_t byte, lines; /* lines: before it */
+    int64_t time;         /* when this was so */
+    const oos_incident *history;
+    uint64_t version; /* of the history */
+    bool told;
+} oos_tail_point;
+
+/* `from` NULL: from the beginning of the file as it is. The file may not exist yet. */
+oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
+                              const oos_tail_point *from, oos_tail **ret_tail, oomsight_error *reterr);
+void oos_tail_close(oos_tail *tail); /* NULL is fine */
+
+typedef enum oos_tail_state {
+    OOS_TAIL_QUIET, /* everything that is there has been read */
+    OOS_TAIL_BUSY,  /* there is more */
+    OOS_TAIL_GONE   /* the name leads nowhere any more, and everything was read: to be closed */
+} oos_tail_state;
+
+/* Read at most `most_bytes`; tell what has ended. `now` is a clock that only goes forward, in milliseconds. */
+oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, oos_tail_state *ret_state,
+                              oomsight_error *reterr);
+void oos_tail_check_soon(oos_tail *tail); /* something happened in its folder */
+oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr); /* tell what is open: the end */
+
+bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point); /* false: nothing was read yet */
+const char *oos_tail_path(const oos_tail *tail);
+const oos_origin *oos_tail_origin(const oos_tail *tail);
+const oos_incident *
+oos_tail_history(const oos_tail *tail);              /* figures since the engine's last start; NULL: none */
+uint64_t oos_tail_behind(const oos_tail *tail);      /* bytes not read when last looked */
+int64_t oos_tail_behind_since(const oos_tail *tail); /* when all had been read last */
+/* 16 hex digits' worth: the same for the same incident at the same place. */
+uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident);
+const char *
+oos_tail_error(oos_tail *tail); /* why the file cannot be read, once; NULL: it can, or it was told */
+
+/* Where reading stands in each file, kept in a folder over restarts. Two kinds of files: `positions`, replaced as a whole, and
+ * `history-<hash>`, what is known of an engine since its start, written when it changes. */
+
+typedef struct oos_state oos_state;
+
+/* Makes the folder when it is not there, and takes it for this process alone. What is damaged is read as far as it goes. */
+oomsight_status oos_state_open(const char *folder, const oos_signals *signals, oos_state **ret_state,
+                               oomsight_error *reterr);
+void oos_state_close(oos_state *state); /* NULL is fine */
+
+/* What was saved for a path. The history lives until the next call. False: nothing. */
+bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point);
+
+/* Writing is a round: begin, one put per file, end. Files that are not put are forgotten, but for those that were never found
+ * in this run: they are kept for a day. False with errno: not written, and what was there before stays. */
+void oos_state_begin(oos_state *state);
+void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point);
+bool oos_state_end(oos_state *state, bool to_disk, int64_t now);
+
+/* Many growing logs at once: finds them, follows each, keeps positions, counts. The caller waits between two steps, gets
+ * incidents one by one, and says when they are safe with whoever takes them. */
+
+typedef struct oos_agent oos_agent;
+
+typedef struct oos_agent_params {
+    const char *const *paths; /* files, folders, patterns, "-" */
+    size_t path_count;
+    const char *state_folder; /* NULL: begin anew each time */
+    size_t most_files;        /* followed at once */
+    void *context;
+    void (*on_incident)(void *context, oos_tail *tail, const oos_incident *incident);
+    bool (*is_full)(void *context); /* enough was told: the rest of the round comes with the next step */
+    void (*on_trouble)(void *context, const char *path, const char *sentence); /* worth a line on stderr */
+} oos_agent_params;
+
+oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_params *params,
+                               oos_agent **ret_agent, oomsight_error *reterr);
+void oos_agent_close(oos_agent *agent); /* NULL is fine */
+
+/* Look for files, read, tell. *ret_busy: there is more to read, do not wait. */
+oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr);
+/* Wait until something may have happened, at most so long. */
+void oos_agent_wait(oos_agent *agent, int milliseconds);
+/* Everything told so far has been delivered: positions may be written, at once when incidents were among it. */
+void oos_agent_delivered(oos_agent *agent, bool incidents);
+/* Tell what is open: this is the end. */
+oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr);
+bool oos_agent_ended(const oos_agent *agent); /* only standard input was followed, and it is over */
+
+typedef struct oos_agent_figures {
+    uint64_t files, bytes, lines;
+    uint64_t behind_bytes;
+    double behind_seconds; /* age of the oldest text that was not read */
+    uint64_t state_errors;
+} oos_agent_figures;
+
+oos_agent_figures oos_agent_look(const oos_agent *agent);
+/* Every file that is followed. */
+void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
+                    void *context);
+
+/* What a log told since the engine's start, as JSON and back: so that an incident after a restart of this program is judged as
+ * it would have been before. */
+
+void oos_history_write(const oos_signals *signals, const oos_incident *history, oos_text *text);
+
+/* Strings are copied into the arena. False: not a history. What this version does not know is left out. */
+bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view text, oos_incident *ret_history);
+
+/* Two texts over HTTP, for whoever asks: /metrics and /healthz. GET only, one thread, few connections; nothing of a request
+ * but its path is looked at. Who asks much or slowly loses connections of his own, not those of others. */
+
+/* Connections that are kept: a new one beyond that takes the place of the oldest that waits, of its own address first. */
+enum { OOS_HTTP_CONNECTIONS_MAX = 32, OOS_HTTP_PER_ADDRESS_MAX = 8 };
+
+typedef struct oos_http oos_http;
+
+/* `address`: "PORT" (then 127.0.0.1), "ADDRESS:PORT" or "[ADDRESS]:PORT". Port 0: any. */
+oomsight_status oos_http_open(const char *address, oos_http **ret_http, oomsight_error *reterr);
+void oos_http_close(oos_http *http); /* NULL is fine */
+unsigned oos_http_port(const oos_http *http);
+
+/* What /metrics answers from now on; /healthz is well as long as this is called at least every 30 seconds. Takes the text,
+ * which comes from malloc(). */
+void oos_http_publish(oos_http *http, char *text);
+
+/* What an agent counts, in the text format of Prometheus (docs/reference/formats/agent.md). Labels are our own words and names that
+ * keep the rules of Kubernetes: nothing of a log's text gets here. The number of series is bounded. */
+
+typedef struct oos_metrics oos_metrics;
+
+oos_metrics *oos_metrics_create(void);       /* NULL: no memory */
+void oos_metrics_free(oos_metrics *metrics); /* NULL is fine */
+
+/* One more; `now` in nanoseconds since 1970. */
+void oos_metrics_incident(oos_metrics *metrics, const oos_origin *origin, const oos_incident *incident,
+                          int64_t now);
+void oos_metrics_write_error(oos_metrics *metrics);
+
+/* All of it. Keeps in mind what the engines of the agent's files told last. */
+void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *text);
+
+/* The head of an HTTP request, as far as this responder wants to know it: which of two texts, or why not. */
+
+enum { OOS_HTTP_HEAD_MAX = 8 << 10 };
+
+typedef enum oos_http_wish {
+    OOS_HTTP_PARTIAL, /* the head has not ended yet */
+    OOS_HTTP_METRICS,
+    OOS_HTTP_HEALTH,
+    OOS_HTTP_ELSEWHERE, /* a path that is not there */
+    OOS_HTTP_METHOD,    /* not GET, not HEAD */
+    OOS_HTTP_GARBAGE,   /* no HTTP/1 */
+    OOS_HTTP_TOO_LONG   /* OOS_HTTP_HEAD_MAX bytes, and no end */
+} oos_http_wish;
+
+typedef struct oos_http_request {
+    oos_http_wish wish;
+    bool head_only; /* HEAD: the answer's body stays away */
+} oos_http_request;
+
+/* Looks at all bytes that have come so far. What cannot become a request is told at its first byte. */
+oos_http_request oos_http_request_read(const char *bytes, size_t len);
+
+/* Being told of files that come and go, by inotify. An aid: whoever uses it also looks for himself now and then. */
+
+typedef struct oos_watch oos_watch;
+
+oos_watch *oos_watch_open(void);        /* NULL: the system has none to give */
+void oos_watch_close(oos_watch *watch); /* NULL is fine */
+
+/* A folder; again is fine. It goes by itself when the folder does. */
+void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *relative);
+
+/* Each folder in which a name appeared, moved or vanished since the last call, once. False: not everything is watched, or
+ * something was missed. */
+bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
+                    void *context);
