@@ -2,12 +2,12 @@
 """Scores plans against measured starts (truth/*.jsonl, one JSON object a line): weights, available KV memory, tokens,
 graph memory, activation peak, outcome and phase, failures foreseen, and how often the truth lies in the printed ranges.
 
-    tools/score_truth.py BINARY STARTS.jsonl... [--models DIR] [--json] [--all] [--only ID] [--set SET] [--folds] [--unfair]
+    tools/score_truth.py BINARY STARTS.jsonl... [--models DIR] [--json] [--all] [--only ID] [--set SET] [--folds]
 
 tests/evidence/starts.jsonl has facts of public starts; their `set` says when they were collected, and JSON has the figures of each.
 Every record is planned through the command line from what its `flags`, `resolved` and `gpu` say. Records of an effective
 engine version before 0.8, without one, or without a model config are left out; so are the fields a record lists as
-`unfair`, for which its source lacks an input (--unfair counts them too). Numbers that an engine printed with two decimals
+`unfair`, for which its source lacks an input. Numbers that an engine printed with two decimals
 are taken as rounded: half of the last digit is forgiven. Small figures (graphs, activation, outside torch) are right
 within 0.05 GiB whatever their share. Tokens are also planned with the logged available memory (--kv-cache-memory-bytes),
 over all the values that print as that figure.
@@ -316,8 +316,8 @@ def foresees_failure(plan):
 
 
 class Score:
-    def __init__(self, planner, devices, models, unfair=False, told=True):
-        self.planner, self.devices, self.models, self.unfair, self.told = planner, devices, models, unfair, told
+    def __init__(self, planner, devices, models, told=True):
+        self.planner, self.devices, self.models, self.told = planner, devices, models, told
         names = ("weights", KV, "available KV", "tokens, memory given", "tokens", "graphs", "graph estimate", "activation",
                  "outside torch")
         self.fields = {name: scorelib.Field(name) for name in names}
@@ -330,9 +330,6 @@ class Score:
         self.sources = {}
         self.planned = {}  # id -> (record, plan)
         self.refused = []  # (id, why): refused before memory though it ran
-
-    def fair(self, record, field):
-        return self.unfair or is_fair(record, field)
 
     def measure(self, record):
         version = version_of(record)
@@ -376,7 +373,7 @@ class Score:
         texts = []
 
         def add(field, planned, key, scale=None, rounding=0.005, small=0.0):
-            if planned is None or measured.get(key) is None or not self.fair(record, field):
+            if planned is None or measured.get(key) is None or not is_fair(record, field):
                 return
             value = measured[key]
             off = abs(planned - value)
@@ -386,7 +383,7 @@ class Score:
             texts.append(f"{field} {text}")
 
         def add_range(name, field, rows, key, kept=0):
-            if not rows or measured.get(key) is None or not self.fair(record, field):
+            if not rows or measured.get(key) is None or not is_fair(record, field):
                 return
             low = sum(row.get("low", row["bytes"]) for row in rows) - kept
             high = sum(row.get("high", row["bytes"]) for row in rows) - kept
@@ -400,7 +397,7 @@ class Score:
             add(KV, available / GIB, "available_kv_gib", total)
             add("available KV", available / GIB, "available_kv_gib")
             non_kv = part(plan, "non_kv")
-            if non_kv and measured.get("available_kv_gib") is not None and self.fair(record, KV):
+            if non_kv and measured.get("available_kv_gib") is not None and is_fair(record, KV):
                 budget = plan["budget_bytes"]
                 self.ranges["available KV"].add((budget - non_kv["high"]) / GIB, (budget - non_kv["low"]) / GIB,
                                                 measured["available_kv_gib"], total, who)
@@ -444,7 +441,7 @@ class Score:
         measured, who = record["measured"], record["id"]
         key = "kv_cache_tokens" if measured.get("kv_cache_tokens") else "gpu_blocks"
         value = measured.get(key)
-        if not value or not self.fair(record, "tokens"):
+        if not value or not is_fair(record, "tokens"):
             return
         field = "tokens" if key == "kv_cache_tokens" else "blocks"
 
@@ -476,7 +473,7 @@ class Score:
             texts.append(f"tokens given {best[1]} / {value}")
 
     def outcome(self, record, plan, texts):
-        if not self.fair(record, "outcome"):
+        if not is_fair(record, "outcome"):
             return
         verdict, phase, wanted = plan["verdict"], plan.get("phase"), record["outcome"]
         foreseen = foresees_failure(plan)
@@ -484,7 +481,7 @@ class Score:
             right = not foreseen and verdict != "unknown"
         else:
             named = phase in PHASES.get(wanted, {wanted, "init_" + wanted})
-            right = verdict != "fits" and (named or not self.fair(record, "phase"))
+            right = verdict != "fits" and (named or not is_fair(record, "phase"))
         text = f"{verdict}{' (likely fails)' if verdict == 'tight' and foreseen else ''}{' ' + phase if phase else ''} / {wanted}"
         self.outcomes.append((right, record["id"], text, wanted != "ok", foreseen))
         if plan.get("probability") is not None:
@@ -686,19 +683,18 @@ def main():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--all", action="store_true", help="every record, not only the misses")
     parser.add_argument("--folds", action="store_true", help="fitted constants on sources they were not fitted on")
-    parser.add_argument("--unfair", action="store_true", help="count fields whose source lacks an input, too")
     args = parser.parse_args()
 
     planner = scorelib.Planner(args.binary)
     devices = Devices(planner)
     models = os.pathsep.join(dict.fromkeys(scorelib.models_beside(path, args.models) for path in args.data))
-    score, sets = Score(planner, devices, models, args.unfair), {}
+    score, sets = Score(planner, devices, models), {}
     for record in (record for path in args.data for record in scorelib.read_lines(path)):
         if args.only and args.only not in record["id"] or args.set and args.set != record.get("set"):
             continue
         score.measure(record)
         if record.get("set"):
-            sets.setdefault(record["set"], Score(planner, devices, models, args.unfair)).measure(record)
+            sets.setdefault(record["set"], Score(planner, devices, models)).measure(record)
 
     goals = goals_of(score)
     ok = all(met for _, _, met in goals.values())
