@@ -62,12 +62,9 @@ def main():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--general", action="store_true")
     parser.add_argument("--floors")
-    parser.add_argument("--engine", help="reports of this engine alone, each, whatever is sure about them")
     parser.add_argument("--data", help="another data folder for the command")
     args = parser.parse_args()
     samples = explainlib.read_samples(args.binary, args.directory, ["--data", args.data] if args.data else [])
-    if args.engine:
-        return report_engine([sample for sample in samples if sample.label["engine"] == args.engine])
     tally, confusion, misses, classes = Tally(), collections.Counter(), [], collections.defaultdict(Tally)
 
     for sample in samples:
@@ -130,26 +127,6 @@ def main():
     if args.floors:
         return check_floors(args.floors, tally, general)
     return 0 if all(goals.values()) else 1
-
-
-def report_engine(samples):
-    """Every report, beside the expert reader of the same text."""
-    counts = collections.Counter()
-    for sample in samples:
-        label, truth, reader = sample.label, sample.truth, sample.label.get("reader") or {}
-        ours = sample.right("phase"), sample.right("cause")
-        theirs = reader.get("phase") == truth["phase"], bool(reader) and bool(causes(reader) & causes(truth))
-        groups = ["all", "explicit" if sample.explicit else "frames only"]
-        for group in groups:
-            for name, right in zip(("phase", "cause", "expert's phase", "expert's cause"), (*ours, *theirs)):
-                counts[group, name] += right
-            counts[group, "of"] += 1
-        print(f"{label['id']:<14} {label['evidence']:<12} {truth['phase']}, {truth['cause']}: answered {sample.got['phase']}, {sample.got['cause']}; "
-              f"expert {reader.get('phase')}, {reader.get('cause')}")
-    for group in ("explicit", "frames only", "all"):
-        print("%-12s of %d: phase %d (expert %d), cause %d (expert %d)" % (
-            group, *(counts[group, name] for name in ("of", "phase", "expert's phase", "cause", "expert's cause"))))
-    return 0
 
 
 def measure_general(samples, binary):

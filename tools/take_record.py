@@ -2,13 +2,11 @@
 """A record that somebody sent into data/gpus: tools/take_record.py FILE...   (FILE: what `oomsight doctor --measure [--json]` printed; - is stdin)
 
 The file of that name takes the measured figures; a total widens the range of the known ones, and what only people can say (aliases, class,
-notes, the state of ECC that the product ships in) stays. Of a device that is not there the record is printed with what is to be filled in.
---logs BINARY LOG...: what `explain` reads of the same constants in engines' logs, beside those in data/gpus. Total and free memory at the start are
-printed to 0.01 GiB, and what others held is in their difference: a reading, no record. --check FOLDER: exit 1 when a file of it would not be written back as it stands. Then tools/check_data.py && tools/gpu_table.py."""
+notes, the state of ECC that the product ships in) stays. Of a device that is not there the record is printed with what is to be filled in. Then
+tools/check_data.py && tools/gpu_table.py."""
 
 import json
 import os
-import subprocess
 import sys
 
 import check_data
@@ -66,56 +64,10 @@ def take(record):
     return 1
 
 
-def known(name):
-    for file_name in sorted(os.listdir(GPUS)):
-        with open(os.path.join(GPUS, file_name), encoding="utf-8") as file:
-            gpu = json.load(file)
-        if gpu["name"] == name:
-            return gpu
-    return None
-
-
-def reading(incident):
-    """{what: (read, known)} in MiB of one incident; empty when its log prints none of it."""
-    numbers, gpu = incident["numbers"], known((incident.get("gpu") or {}).get("name"))
-    total, free = numbers.get("total_bytes"), numbers.get("startup_free_bytes")
-    if not gpu or not total or not free:
-        return {}
-    found = {"total": (total, gpu["total_bytes"]), "total less free": (total - free, gpu["context_bytes"])}
-    if numbers.get("cudagraph_bytes"):
-        found["graphs, printed"] = (numbers["cudagraph_bytes"], None)
-    return {what: tuple(value and round(value / check_data.MIB) for value in pair) for what, pair in found.items()}
-
-
-def of_logs(binary, paths):
-    for path in paths:
-        done = subprocess.run([binary, "explain", "--json", path], capture_output=True, text=True, check=False)
-        for line in done.stdout.splitlines():
-            incident = json.loads(line)
-            for what, (read, has) in reading(incident).items():
-                print(f"{path}: {incident['gpu']['name']}: {what} {read} MiB" + (f", data/gpus {has}" if has else ""))
-    return 0
-
-
-def check(folder):
-    bad = 0
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            text = file.read()
-        if written(json.loads(text)) != text:
-            print(f"{name} would be written another way")
-            bad = 1
-    return bad
-
-
 def main():
     if len(sys.argv) < 2:
         print(__doc__)
         return 2
-    if sys.argv[1] == "--check":
-        return check(sys.argv[2])
-    if sys.argv[1] == "--logs":
-        return of_logs(sys.argv[2], sys.argv[3:])
     code = 0
     for path in sys.argv[1:]:
         with sys.stdin if path == "-" else open(path, encoding="utf-8") as file:
