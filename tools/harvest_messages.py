@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Sentences about lacking memory, taken from sources: harvest_messages.py NAME[@VERSION]=FOLDER... [--binary NAME=FILE...] [--environment FOLDER...] [--out FILE]
+"""Sentences about lacking memory, taken from sources: harvest_messages.py [NAME[@VERSION]=FOLDER...] [--environment FOLDER...] [--against FILE]
 
-A folder that is a git repository is read at the tag VERSION. Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is
-lacking. What is constant stays, what is filled in becomes {}. Several folders of one NAME are its versions: the first and the
-last that have a sentence are kept. Of a compiled library the strings of its read-only data are taken; an environment of an engine
-stands for those libraries in it that print something about memory (LIBRARIES). The result is data: one line a sentence, with where
-it is from. Standard library only."""
+Walks each folder and takes every format string that is raised, or logged at warning and above, and that says that memory is lacking. What is
+constant stays, what is filled in becomes {}. An environment of an engine stands for those compiled libraries in it that print something about memory
+(LIBRARIES): the strings of their read-only data are taken. Prints one line of JSON a sentence, with where it is from; --against prints those alone
+that no format of FILE holds (tests/explain/messages.json), and exits 1 when there are any. Standard library only."""
 
 import argparse
 import ast
@@ -15,7 +14,6 @@ import mmap
 import os
 import re
 import struct
-import subprocess
 import sys
 
 # What may be lacking, and how one says that it is. Both lists are read by people in data/explain/words.json.
@@ -69,15 +67,8 @@ def template(node):
 
 class Visitor(ast.NodeVisitor):
     def __init__(self):
-        self.found, self.function = [], [""]
+        self.found = []
         self.named = {}  # msg = "..." before raise ValueError(msg)
-
-    def visit_FunctionDef(self, node):
-        self.function.append(node.name)
-        self.generic_visit(node)
-        self.function.pop()
-
-    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Assign(self, node):
         text = template(node.value)
@@ -88,7 +79,7 @@ class Visitor(ast.NodeVisitor):
     def take(self, node):
         text = self.named.get(node.id) if isinstance(node, ast.Name) else template(node)
         if text:
-            self.found.append((self.function[-1], text))
+            self.found.append(text)
 
     def visit_Raise(self, node):
         if isinstance(node.exc, ast.Call):
@@ -133,7 +124,7 @@ def from_brackets(text):
         statement = statement[:end] if end > 0 else statement
         parts = LITERAL.findall(statement)
         if parts:
-            found.append(("", re.sub(r'PRI[du]64|\\"', "", " ".join(parts) if "<<" not in statement and "," not in statement else "{}".join(parts))))
+            found.append(re.sub(r'PRI[du]64|\\"', "", " ".join(parts) if "<<" not in statement and "," not in statement else "{}".join(parts)))
     return found
 
 
@@ -169,7 +160,7 @@ def from_binary(path):
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for start, end in constants(data):
             for line in re.findall(rb"[\t\n\x20-\x7e]{12,}", data[start:end]):
-                found += [("", part) for part in re.split(r"\n(?=[A-Z])", line.decode("ascii")) if len(part) < 300 and " " in part]
+                found += [part for part in re.split(r"\n(?=[A-Z])", line.decode("ascii")) if len(part) < 300 and " " in part]
     return found
 
 
@@ -181,41 +172,8 @@ def wanted(path):
     return os.path.splitext(path)[1] in READERS and not LEFT_OUT.search(os.path.dirname(path)) and not os.path.basename(path).startswith("test_")
 
 
-_blobs = {}  # (hash, ending) -> sentences: most files are the same in the next tag
-
-
-def walk_tag(folder, tag):
-    listed = subprocess.run(["git", "-C", folder, "ls-tree", "-r", tag], capture_output=True, check=True, text=True).stdout
-    files = [(line.split()[2], line.split("\t", 1)[1]) for line in listed.splitlines()]
-    speak = subprocess.run(["git", "-C", folder, "grep", "-l", "-i", "-E", "memory|alloc|oom", tag], capture_output=True, check=False, text=True).stdout
-    speak = {line.partition(":")[2] for line in speak.splitlines()}
-    files = [(blob, path) for blob, path in files if path in speak and wanted(path)]
-    fresh = sorted({blob for blob, path in files if (blob, os.path.splitext(path)[1]) not in _blobs})
-    told = subprocess.run(["git", "-C", folder, "cat-file", "--batch"], input="\n".join(fresh).encode(), capture_output=True, check=False).stdout
-    texts, at = {}, 0
-    while at < len(told):
-        end = told.index(b"\n", at)
-        head = told[at:end].split()
-        at = end + 1
-        if len(head) == 3 and head[2].isdigit():
-            texts[head[0].decode()] = told[at:at + int(head[2])].decode("utf-8", "replace")
-            at += int(head[2]) + 1
-    for blob, path in files:
-        ending = os.path.splitext(path)[1]
-        if (blob, ending) not in _blobs:
-            text = texts.get(blob, "")
-            _blobs[blob, ending] = [s for s in READERS[ending](text) if useful(s[1])] if LACK.search(text) else []
-        for function, sentence in _blobs[blob, ending]:
-            yield path, function, sentence
-
-
-def walk(folder, version=""):
-    """A repository is read at a tag, whatever its work tree holds."""
-    git = version and (os.path.exists(os.path.join(folder, "HEAD")) or os.path.exists(os.path.join(folder, ".git")))
-    yield from walk_tag(folder, version) if git else walk_files(folder)
-
-
-def walk_files(folder):
+def walk(folder):
+    """(file, format string) of a folder of sources."""
     for base, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
         relative = os.path.relpath(base, folder)
@@ -229,8 +187,8 @@ def walk_files(folder):
                 text = file.read()
             if not LACK.search(text):
                 continue
-            for function, sentence in reader(text):
-                yield os.path.normpath(os.path.join(relative, name)), function, sentence
+            for sentence in reader(text):
+                yield os.path.normpath(os.path.join(relative, name)), sentence
 
 
 def new_against(path, rows):
@@ -242,51 +200,37 @@ def new_against(path, rows):
     known = [words(row["format"]) for row in data["messages"] + data["exceptions"]]
     new = [row for row in rows if not any(words(row["text"]) in have for have in known)]
     for row in new:
-        print("%s %s: %s" % (row["source"], row["until"], row["text"]))
+        print("%s %s: %s" % (row["source"], row["version"], row["text"]))
     print("harvest_messages: %d of %d sentences are in no format" % (len(new), len(rows)))
     return 1 if new else 0
-
-
-def version_key(version):
-    return [int(p) for p in re.findall(r"\d+", version)]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", metavar="NAME[@VERSION]=FOLDER")
-    parser.add_argument("--binary", action="append", default=[], metavar="NAME[@VERSION]=FILE")
     parser.add_argument("--environment", action="append", default=[], metavar="FOLDER", help="of an engine, with its PyTorch")
-    parser.add_argument("--out")
-    parser.add_argument("--against", metavar="FILE", help="print what no format of tests/explain/messages.json holds, and fail")
+    parser.add_argument("--against", metavar="FILE")
     args = parser.parse_args()
-    for folder in args.environment:
-        args.binary += ["%s@%s=%s" % one for one in of_environment(folder)]
-    table = {}
-    for source, binary in [(s, False) for s in args.sources] + [(s, True) for s in args.binary]:
-        who, _, place = source.partition("=")
+    places = []  # (name, version, file and sentence)
+    for source in args.sources:
+        who, _, folder = source.partition("=")
         name, _, version = who.partition("@")
-        sentences = [(os.path.basename(place), f, t) for f, t in from_binary(place)] if binary else walk(place, version)
-        for path, function, sentence in sentences:
-            text = tidy(sentence)
-            if not useful(sentence):
-                continue
-            text = text.split(". ")[0] if len(text) > 160 else text
-            row = table.setdefault((name, text), {"source": name, "text": text, "file": path, "function": function, "versions": set()})
-            row["versions"].add(version)
-            row["file"], row["function"] = path, function
-    rows = []
-    for row in sorted(table.values(), key=lambda r: (r["source"], r["file"], r["text"])):
-        versions = sorted(filter(None, row.pop("versions")), key=version_key)
-        rows.append({**row, "since": versions[0] if versions else "", "until": versions[-1] if versions else ""})
+        places.append((name, version, walk(folder)))
+    for name, version, path in (one for folder in args.environment for one in of_environment(folder)):
+        places.append((name, version, [(os.path.basename(path), text) for text in from_binary(path)]))
+    table = {}
+    for name, version, sentences in places:
+        for path, sentence in sentences:
+            if useful(sentence):
+                text = tidy(sentence)
+                text = text.split(". ")[0] if len(text) > 160 else text
+                versions = {version, table.get((name, text), {"version": ""})["version"]}
+                table[name, text] = {"source": name, "text": text, "file": path, "version": max(versions, key=lambda v: [int(p) for p in re.findall(r"\d+", v)])}
+    rows = sorted(table.values(), key=lambda r: (r["source"], r["file"], r["text"]))
     if args.against:
         return new_against(args.against, rows)
-    text = "[\n" + ",\n".join("  " + json.dumps(r, ensure_ascii=False) for r in rows) + "\n]\n"
-    if args.out:
-        with open(args.out, "w", encoding="utf-8") as file:
-            file.write(text)
-    else:
-        sys.stdout.write(text)
-    print(f"harvest_messages: {len(rows)} sentences from {len(args.sources) + len(args.binary)} sources", file=sys.stderr)
+    print("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    return 0
 
 
 if __name__ == "__main__":
