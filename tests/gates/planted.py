@@ -175,9 +175,19 @@ class Defects(Gate):
         self.change("tests/floors.json", None, lambda floors: floors["check_defects.py"]["open"].update(at_most=0))
         self.fails(self.row("open"), "1 defects are open, at most 0")
 
-    def test_an_id_without_a_row_fails(self):
+    def test_an_id_without_a_row_fails_when_asked_for_all(self):
         self.put("tests/defects/ids.txt", "P6-P8\n")
         self.fails(self.row("open"), "P7 P8")
+        self.passes(self.tool("check_defects.py", self.root))
+
+    def test_a_row_that_cannot_be_read_fails(self):
+        case = "tests/unit/test_arguments.c:a_switch_with_a_value_is_refused_and_its_meaning_kept"
+        for row, words in (("P6\ttests/unit/test_b.c\tit is not there", "no file"), ("P6\t%s\ta part of a name" % case[:-1], "has no a_switch_with_a_value"),
+                           ("P6\tsrc/engines/vllm/plan.c\ta file that tests nothing", "is no test"), ("P6\ttests/unit/../../tools/x\ta path that leaves", "is no test"),
+                           ("P6\ttests/unit/test_arguments.c\tthe whole file shows it", "which of its cases"), ("P6\t%s\t" % case, "no sentence"),
+                           ("P6\t-\tit was never a defect", "without a measurement"), ("P9\t%s\tan id nobody knows" % case, "no defect P9"), ("P6 %s spaces" % case, "1 fields")):
+            self.put("tests/defects/one.tsv", row + "\n")
+            self.fails(self.tool("check_defects.py", self.root), words)
 
 
 class Floors(Gate):
