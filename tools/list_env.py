@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the names of every environment variable that a release reads as JSON, from its source and without running it.
 
-    list_env.py OUTPUT ENGINE VERSION SOURCE     SOURCE: the unpacked release, a source archive or a wheel
+    list_env.py OUTPUT ENGINE VERSION SOURCE     SOURCE: the unpacked release
 
 `names` are those of the engine's own table (vLLM: environment_variables of vllm/envs.py; SGLang: class Envs of
 sglang/srt/environ.py). `elsewhere` are quoted in some other file: they may be read without being in the table.
@@ -13,8 +13,6 @@ import json
 import os
 import re
 import sys
-import tarfile
-import zipfile
 
 TABLES = {"vllm": "vllm/envs.py", "sglang": "sglang/srt/environ.py"}
 QUOTED = {"vllm": r"""["'](VLLM_[A-Z0-9_]+)["']""", "sglang": r"""["'](SGL(?:ANG)?_[A-Z0-9_]+)["']"""}
@@ -24,23 +22,10 @@ SOURCES = (".py", ".cu", ".cuh", ".cpp", ".h", ".rs")
 
 def files_of(source):
     """(path, text) of every source file."""
-    if os.path.isdir(source):
-        for folder, _, names in os.walk(source):
-            for name in names:
-                if name.endswith(SOURCES):
-                    path = os.path.join(folder, name)
-                    with open(path, encoding="utf-8", errors="replace") as file:
-                        yield os.path.relpath(path, source), file.read()
-    elif source.endswith(".whl"):
-        with zipfile.ZipFile(source) as archive:
-            for name in archive.namelist():
-                if name.endswith(SOURCES):
-                    yield name, archive.read(name).decode("utf-8", "replace")
-    else:
-        with tarfile.open(source) as archive:
-            for member in archive:
-                if member.isfile() and member.name.endswith(SOURCES):
-                    yield member.name, archive.extractfile(member).read().decode("utf-8", "replace")
+    for folder, _, names in os.walk(source):
+        for path in (os.path.join(folder, name) for name in names if name.endswith(SOURCES)):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                yield os.path.relpath(path, source), file.read()
 
 
 def target_of(node):

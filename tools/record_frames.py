@@ -15,7 +15,6 @@ FORWARD = {"profile_run", "mm_profile", "cudagraph_profile", "compile", "cudagra
 SAMPLING = {"profile_run", "sampler_warmup", "runtime_sampler"}
 SERVED = {"compile", "sampler_warmup", "runtime_prefill", "runtime_sampler", "runtime_other"}
 PACKAGES = ("vllm/", "flashinfer/")
-GENERIC = {"<module>", "<lambda>", "__call__", "wrapper", "inner", "__enter__", "__exit__", "__init__", "forward", "run", "step", "generate"}
 # What never tells a stage: wrappers between the engine and its worker.
 EVERYWHERE = ("vllm/utils", "vllm/tracing", "vllm/logger", "vllm/v1/serial_utils", "vllm/entrypoints", "vllm/v1/executor", "vllm/v1/engine",
               "vllm/worker/worker_base", "vllm/v1/worker/worker_base", "vllm/env_override")
