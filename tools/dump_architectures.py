@@ -33,13 +33,45 @@ def key_of(version):
     return tuple(map(int, version.split(".")))
 
 
-def from_git(folder):
-    tags = subprocess.run(["git", "-C", folder, "tag"], capture_output=True, text=True, check=True).stdout.split()
-    for tag in tags:
-        if re.fullmatch(r"v0\.\d+\.\d+", tag) and key_of(tag[1:]) >= (0, 8, 0):
-            shown = subprocess.run(["git", "-C", folder, "show", f"{tag}:vllm/{PATH}"], capture_output=True, text=True, check=False)
-            if shown.returncode == 0:
-                yield tag[1:], architectures(shown.stdout)
+class Release:
+    """The files of one release, from a tag or from a folder."""
+
+    def __init__(self, folder, tag=None):
+        self.folder, self.tag, self.trees = folder, tag, {}
+
+    def read(self, path):
+        if not self.tag:
+            name = os.path.join(self.folder, path)
+            return open(name, encoding="utf-8").read() if os.path.isfile(name) else None
+        shown = subprocess.run(["git", "-C", self.folder, "show", f"{self.tag}:vllm/{path}"], capture_output=True, text=True, check=False)
+        return shown.stdout if shown.returncode == 0 else None
+
+    def names(self, folder):
+        if not self.tag:
+            full = os.path.join(self.folder, folder)
+            return sorted(os.listdir(full)) if os.path.isdir(full) else []
+        shown = subprocess.run(["git", "-C", self.folder, "ls-tree", "--name-only", f"{self.tag}:vllm/{folder}"], capture_output=True,
+                               text=True, check=False)
+        return shown.stdout.split() if shown.returncode == 0 else []
+
+    def tree(self, path):
+        if path not in self.trees:
+            source = self.read(path)
+            self.trees[path] = ast.parse(source) if source else None
+        return self.trees[path]
+
+
+def releases(arguments):
+    while arguments:
+        word = arguments.pop(0)
+        if word != "--git":
+            version, _, folder = word.partition("=")
+            yield version, Release(folder)
+            continue
+        folder = arguments.pop(0)
+        for tag in subprocess.run(["git", "-C", folder, "tag"], capture_output=True, text=True, check=True).stdout.split():
+            if re.fullmatch(r"v0\.\d+\.\d+", tag) and key_of(tag[1:]) >= (0, 8, 0):
+                yield tag[1:], Release(folder, tag)
 
 
 def stretches(versions, present):
@@ -83,16 +115,18 @@ def main():
     out, arguments, found, pythons, served, kept = sys.argv[1], sys.argv[2:], {}, [], [], {}
     while arguments:
         word = arguments.pop(0)
-        if word == "--git":
-            found.update(from_git(arguments.pop(0)))
-        elif word == "--transformers":
+        if word == "--transformers":
             pythons.append(arguments.pop(0))
         elif word == "--table":
             found, served, kept = from_table(arguments.pop(0))
         else:
-            version, _, folder = word.partition("=")
-            with open(os.path.join(folder, PATH), encoding="utf-8") as file:
-                found[version] = architectures(file.read())
+            given = [word, *([arguments.pop(0)] if word == "--git" else [])]
+            for version, release in releases(given):
+                source = release.read(PATH)
+                if source:
+                    found[version] = architectures(source)
+                elif not release.tag:
+                    sys.exit(f"dump_architectures: no {PATH} in {release.folder}")
     versions = sorted(found, key=key_of)
     names = sorted(set().union(*found.values()))
     went = [name for name in names if name not in found[versions[-1]]]

@@ -11,11 +11,9 @@ run; only names and numbers are kept.
 import ast
 import json
 import os
-import re
-import subprocess
 import sys
 
-from dump_architectures import key_of
+from dump_architectures import key_of, releases
 
 # The order in which create_engine_config() builds its parts.
 PARTS = ["ModelConfig", "MultiModalConfig", "CacheConfig", "ParallelConfig", "EPLBConfig", "SchedulerConfig",
@@ -24,34 +22,6 @@ PARTS = ["ModelConfig", "MultiModalConfig", "CacheConfig", "ParallelConfig", "EP
 FLAG_OF = {("SchedulerConfig", "policy"): "scheduling_policy"}
 BACKEND_FILES = ["v1/attention/backends/registry.py", "attention/backends/registry.py", "platforms/interface.py"]
 QUANTISATION = "model_executor/layers/quantization"
-
-
-class Release:
-    """The files of one release, from a tag or from a folder."""
-
-    def __init__(self, folder, tag=None):
-        self.folder, self.tag, self.trees = folder, tag, {}
-
-    def read(self, path):
-        if not self.tag:
-            name = os.path.join(self.folder, path)
-            return open(name, encoding="utf-8").read() if os.path.isfile(name) else None
-        shown = subprocess.run(["git", "-C", self.folder, "show", f"{self.tag}:vllm/{path}"], capture_output=True, text=True, check=False)
-        return shown.stdout if shown.returncode == 0 else None
-
-    def names(self, folder):
-        if not self.tag:
-            full = os.path.join(self.folder, folder)
-            return sorted(os.listdir(full)) if os.path.isdir(full) else []
-        shown = subprocess.run(["git", "-C", self.folder, "ls-tree", "--name-only", f"{self.tag}:vllm/{folder}"], capture_output=True,
-                               text=True, check=False)
-        return shown.stdout.split() if shown.returncode == 0 else []
-
-    def tree(self, path):
-        if path not in self.trees:
-            source = self.read(path)
-            self.trees[path] = ast.parse(source) if source else None
-        return self.trees[path]
 
 
 def number(node):
@@ -257,19 +227,6 @@ def series(read, kind):
                 now = record
         out[name] = steps
     return out
-
-
-def releases(arguments):
-    while arguments:
-        word = arguments.pop(0)
-        if word != "--git":
-            version, _, folder = word.partition("=")
-            yield version, Release(folder)
-            continue
-        folder = arguments.pop(0)
-        for tag in subprocess.run(["git", "-C", folder, "tag"], capture_output=True, text=True, check=True).stdout.split():
-            if re.fullmatch(r"v0\.\d+\.\d+", tag) and key_of(tag[1:]) >= (0, 8, 0):
-                yield tag[1:], Release(folder, tag)
 
 
 def main():
