@@ -20,7 +20,7 @@ PAGE = os.path.join("docs", "contributing", "architecture.md")
 BEGIN, END = "<!-- ratchets: tools/ratchets.py --write -->", "<!-- end -->"
 HEAD = "| what | today | limit | raised for |\n| --- | --: | --: | --- |\n"
 TOKEN = re.compile(r"""/\*.*?\*/|//[^\n]*|"((?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)+'""", re.S)  # a comment, a string, a character
-HASH_COMMENT = re.compile(r"^\s*#.*$", re.M)
+HASH_COMMENT = re.compile(r"^[ \t]*#.*$", re.M)
 
 
 def files(root, tops, ends):
@@ -38,7 +38,7 @@ def code_of(path, _time, _size):
     """A comment leaves its lines, all else is as it was."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    if path.endswith(".py"):
+    if path.endswith((".py", ".sh")):
         return HASH_COMMENT.sub("", text)
     return TOKEN.sub(lambda found: "\n" * found.group().count("\n") if found.group().startswith("/") else found.group(), text)
 
@@ -197,6 +197,7 @@ def counts(root):
         "functions per thousand lines of src": (math.ceil(1000 * functions / max(1, whole)), "%d in %d lines" % (functions, whole)),
         "headers in src": (sum(path.endswith(".h") for path, _ in code), "put one into another of its folder"),
         "lines of src": (whole, "take lines out"),
+        "lines of tools": (sum(text.count("\n") for _, text in files(root, ["tools"], (".py", ".sh"))), "take lines out"),
         **{"lines of " + tree: (count, "take lines out") for tree, count in sorted(of_tree.items())},
     }
     shares = lines(root, (".c", ".h", ".def"))

@@ -176,6 +176,7 @@ class Layers(unittest.TestCase):
         self.planted("src/base/planted.c", "int x;\n", "lines of src/base: ")
         self.planted("src/engines/sglang/planted.c", "int x;\n", "lines of src/engines/sglang: ")
         self.planted("src/engines/sglang/planted.c", "int x;\n", "lines of src: ")
+        self.planted("tools/planted.sh", "echo\n", "lines of tools: ")
         self.planted("src/base/planted.c", "static int f(void)\n{\n    return 1;\n}\n\n" * 2000, "functions per thousand lines of src: ")
 
     def test_rules_without_a_source_and_constants_of_few_fail(self):
