@@ -315,6 +315,32 @@ typedef struct oos_serve_entry {
 } oos_serve_entry;
 
 struct oos_engine_env;
+struct oos_serve_reader;
+
+/* What becomes of a flag that enters the plan. */
+typedef enum oos_field_kind {
+    OOS_FIELD_U64,
+    OOS_FIELD_F64,
+    OOS_FIELD_YES,
+    OOS_FIELD_STR,
+    OOS_FIELD_JSON, /* read when all words are */
+    OOS_FIELD_OWN   /* by the engine's own reader */
+} oos_field_kind;
+
+typedef struct oos_flag_field {
+    const char *flag;
+    oos_field_kind kind;
+    uint16_t offset, size; /* in oos_serve: what it fills, and what is forgotten with it */
+    bool number;           /* an oos_u64 is what it fills first */
+    /* of JSON: values that are no object are taken, pairs `image=4,video=0` are, a text is when it is an object */
+    bool any, pairs, braced;
+    oomsight_status (*read)(struct oos_serve_reader *in, const json_t *value);
+} oos_flag_field;
+
+typedef struct oos_serve_cursor {
+    const char *const *words;
+    size_t count, at;
+} oos_serve_cursor;
 
 /* How the command of one engine is read: its entry, and what becomes of its flags. */
 typedef struct oos_dialect {
@@ -326,10 +352,25 @@ typedef struct oos_dialect {
     const char *image;    /* in the name of an image that starts it; NULL: none does */
     /* Takes a variable into account; false: it does not. The value is copied. NULL: none but PyTorch's are. */
     bool (*variable_set)(oos_arena *arena, struct oos_engine_env *env, oos_view name, const char *value);
-    bool typed; /* its flags are the fields of oos_serve, JSON and keywords included */
-    /* of one that is not: its flag for the model, and flags that its plan looks up by oos_serve_given(); NULL behind the last */
     const char *model_flag;
-    const char *const *modelled;
+    const char *config_flag; /* its value is a file of options; NULL: none */
+    bool keywords;           /* `model=x n=4`, as of LLM(...), is a command of its own */
+    const oos_flag_field *fields;
+    size_t field_count;
+    /* The hooks of its own reader. */
+    oomsight_status (*take)(struct oos_serve_reader *in, oos_flag_hit hit,
+                            const char *text); /* OOS_FIELD_OWN */
+    oomsight_status (*look)(struct oos_serve_reader *in, oos_flag_hit hit,
+                            const json_t *value);                         /* any JSON; NULL: none */
+    oomsight_status (*finish)(struct oos_serve_reader *in, bool latency); /* when all words are read; NULL */
+    char first_letter; /* of words that it looks for before any flag, -O; 0: none */
+    oomsight_status (*first_take)(struct oos_serve_reader *in, oos_serve_cursor *c, const char *word);
+    /* Flags; NULL behind the last, or for none. */
+    const char *const *modelled; /* that its plan looks up by oos_serve_given() */
+    const char *const
+        *harmless; /* marked as moving memory, and the bytes of a device do not depend on them */
+    const char *const
+        *made_later; /* objects that become a class later: what is in them stops the start all the same */
 } oos_dialect;
 
 /* The words behind the entry, kept so that the command can be read again with other ones. */
@@ -347,61 +388,17 @@ typedef struct oos_serve {
     const char *model;   /* NULL: none given */
     const char *program; /* the words before the flags, to be printed again in fixes: "vllm serve MODEL" */
 
-/* name, kind, flag */
-#define OOS_SERVE_MAP(U64, F64, YES, STR)                                                                    \
-    U64(tensor_parallel_size, "--tensor-parallel-size")                                                      \
-    U64(pipeline_parallel_size, "--pipeline-parallel-size")                                                  \
-    U64(data_parallel_size, "--data-parallel-size")                                                          \
-    U64(decode_context_parallel_size, "--decode-context-parallel-size")                                      \
-    YES(enable_expert_parallel, "--enable-expert-parallel")                                                  \
-    F64(gpu_memory_utilization, "--gpu-memory-utilization")                                                  \
-    STR(max_model_len_word, "--max-model-len") /* as given: "16k", "auto", "-1"; see max_model_len */        \
-    U64(max_num_seqs, "--max-num-seqs")                                                                      \
-    U64(max_num_batched_tokens, "--max-num-batched-tokens")                                                  \
-    U64(block_size, "--block-size")                                                                          \
-    STR(kv_cache_dtype, "--kv-cache-dtype")                                                                  \
-    U64(kv_cache_memory_bytes, "--kv-cache-memory-bytes")                                                    \
-    U64(num_gpu_blocks_override, "--num-gpu-blocks-override")                                                \
-    STR(dtype, "--dtype")                                                                                    \
-    STR(quantization, "--quantization")                                                                      \
-    STR(load_format, "--load-format")                                                                        \
-    YES(enforce_eager, "--enforce-eager")                                                                    \
-    F64(cpu_offload_gb, "--cpu-offload-gb")                                                                  \
-    F64(swap_space, "--swap-space")                                                                          \
-    YES(enable_sleep_mode, "--enable-sleep-mode")                                                            \
-    YES(enable_cumem_allocator, "--enable-cumem-allocator")                                                  \
-    YES(enable_lora, "--enable-lora")                                                                        \
-    U64(max_loras, "--max-loras")                                                                            \
-    U64(max_lora_rank, "--max-lora-rank")                                                                    \
-    YES(fully_sharded_loras, "--fully-sharded-loras")                                                        \
-    YES(enable_prefix_caching, "--enable-prefix-caching")                                                    \
-    YES(enable_chunked_prefill, "--enable-chunked-prefill")                                                  \
-    YES(async_scheduling, "--async-scheduling")                                                              \
-    YES(language_model_only, "--language-model-only")                                                        \
-    YES(skip_mm_profiling, "--skip-mm-profiling")                                                            \
-    YES(disable_hybrid_kv_cache_manager, "--disable-hybrid-kv-cache-manager")                                \
-    STR(mamba_cache_dtype, "--mamba-cache-dtype")                                                            \
-    STR(mamba_ssm_cache_dtype, "--mamba-ssm-cache-dtype")                                                    \
-    U64(mamba_block_size, "--mamba-block-size")                                                              \
-    STR(mamba_cache_mode, "--mamba-cache-mode")                                                              \
-    STR(attention_backend, "--attention-backend")                                                            \
-    STR(moe_backend, "--moe-backend")                                                                        \
-    STR(performance_mode, "--performance-mode")                                                              \
-    YES(disable_custom_all_reduce, "--disable-custom-all-reduce")                                            \
-    U64(max_logprobs, "--max-logprobs")                                                                      \
-    STR(runner, "--runner")                                                                                  \
-    STR(revision, "--revision")
-
-#define U64(name, flag) oos_u64 name;
-#define F64(name, flag) oos_f64 name;
-#define YES(name, flag) oos_flag name;
-#define STR(name, flag) const char *name;
-    OOS_SERVE_MAP(U64, F64, YES, STR)
-#undef U64
-#undef F64
-#undef YES
-#undef STR
-
+    /* What flags fill: see oos_flag_field. */
+    oos_u64 tensor_parallel_size, pipeline_parallel_size, data_parallel_size, decode_context_parallel_size,
+        max_num_seqs, max_num_batched_tokens, block_size, kv_cache_memory_bytes, num_gpu_blocks_override,
+        max_loras, max_lora_rank, mamba_block_size, max_logprobs;
+    oos_f64 gpu_memory_utilization, cpu_offload_gb, swap_space;
+    oos_flag enable_expert_parallel, enforce_eager, enable_sleep_mode, enable_cumem_allocator, enable_lora,
+        fully_sharded_loras, enable_prefix_caching, enable_chunked_prefill, async_scheduling,
+        language_model_only, skip_mm_profiling, disable_hybrid_kv_cache_manager, disable_custom_all_reduce;
+    const char *kv_cache_dtype, *dtype, *quantization, *load_format, *mamba_cache_dtype,
+        *mamba_ssm_cache_dtype, *mamba_cache_mode, *attention_backend, *moe_backend, *performance_mode,
+        *runner, *revision;
     oos_u64 max_model_len;   /* unset when not given or "auto" */
     bool max_model_len_auto; /* "auto" or -1 */
     oos_compilation compilation;
@@ -515,10 +512,10 @@ typedef struct oos_serve_reader {
     size_t flag_count, flag_capacity;
     const char *positional, *model_option;
     oos_serve_pending *pending;
-    json_t *rope;   /* --rope-scaling and --rope-theta, which are overrides of the config; NULL: none */
-    bool bench;     /* flags we do not know may be the benchmark's own */
-    bool python;    /* LLM(...) */
-    bool ambiguous; /* a beginning of several flags was met */
+    json_t *overrides;            /* of the model's config, by flags of their own; NULL: none */
+    bool bench;                   /* flags we do not know may be the benchmark's own */
+    bool python;                  /* LLM(...) */
+    bool ambiguous;               /* a beginning of several flags was met */
     const char *stray_of, *stray; /* a switch that was given a value, and the value; NULL: none */
     const char *stray_meant;      /* the switch that says it; NULL: nothing does */
     size_t first_word; /* flags are noted with their place among the words of the command, from this one on */
@@ -571,8 +568,18 @@ oomsight_status oos_serve_finish_json(oos_serve_reader *in);
 oos_serve_pending *oos_serve_pend(oos_serve_reader *in,
                                   const oos_flag_record *record); /* NULL: out of memory */
 
-json_t *
-oos_serve_rope(oos_serve_reader *in); /* in->rope, made when it is first asked for; NULL: out of memory */
+/* NULL: the flag does not enter the plan, or is looked up. */
+const oos_flag_field *oos_serve_field(const oos_dialect *dialect, oos_view flag);
+bool oos_serve_listed(const char *const *list, const char *flag);
+
+/* A value that is none of its kind is refused. `form` may be NULL: a flag that also takes nothing at all is read by another function,
+ * which says it otherwise. */
+oomsight_status oos_serve_u64(oos_serve_reader *in, oos_flag_hit hit, const char *text, oos_u64 *ret_number);
+oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *record,
+                                const oos_flag_form *form, const char *wanted, const char *given);
+
+/* A flag that nobody knows: what is closest is said, and reading goes on. */
+oomsight_status oos_serve_unknown(oos_serve_reader *in, oos_serve_cursor *c, oos_view key, const char *value);
 
 /* `LLM(model="x", n=4)` or `model=x n=4`. */
 oomsight_status oos_serve_take_keywords(oos_serve_reader *in, const char *text);

@@ -83,13 +83,8 @@ static bool flag_like(const char *word)
     return word[strcspn(word, " =")] != ' ';
 }
 
-typedef struct cursor {
-    const char *const *words;
-    size_t count, at;
-} cursor;
-
 /* The engine takes `-0.1` for dotted keys of a flag `-0`, with the next word as their value. */
-static oomsight_status dotted_number(oos_serve_reader *in, cursor *c, const oos_flag_record *record,
+static oomsight_status dotted_number(oos_serve_reader *in, oos_serve_cursor *c, const oos_flag_record *record,
                                      const char **ret_value)
 {
     const char *number = *ret_value;
@@ -119,7 +114,7 @@ static oomsight_status dotted_number(oos_serve_reader *in, cursor *c, const oos_
 }
 
 /* The words that belong to a flag, joined by spaces. NULL with least 0: none. */
-static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_flag_record *record,
+static oomsight_status values_take(oos_serve_reader *in, oos_serve_cursor *c, const oos_flag_record *record,
                                    unsigned least, unsigned most, const char **ret_value)
 {
     size_t count = 0, bytes = 0;
@@ -156,7 +151,7 @@ static oomsight_status values_take(oos_serve_reader *in, cursor *c, const oos_fl
 
 /* A flag nobody knows: say what is closest, and go on. Whether the next word is its value cannot be known; it is taken
  * for one, unless a model is still missing when all words are read. */
-static oomsight_status unknown_take(oos_serve_reader *in, cursor *c, oos_view key, const char *value)
+oomsight_status oos_serve_unknown(oos_serve_reader *in, oos_serve_cursor *c, oos_view key, const char *value)
 {
     const char *nearest = oos_flags_nearest(in->table, key, in->version);
     const char *name = oos_arena_copy(in->arena, key);
@@ -171,53 +166,6 @@ static oomsight_status unknown_take(oos_serve_reader *in, cursor *c, oos_view ke
     }
     oos_serve_note(in, flag);
     return OOMSIGHT_OK;
-}
-
-/* Releases with --optimization-level: whatever is glued to -O is the level, and a number from 0 to 3 behind it; else nobody knows -O. */
-static oomsight_status level_of(oos_serve_reader *in, cursor *c, const char *word, oos_flag_hit level)
-{
-    const char *rest = word + 2;
-    oos_compilation *graphs = &in->serve->compilation;
-    if (*rest == '.' && strchr(rest, '=')) { /* taken for a level, and meant otherwise */
-        size_t const len = strcspn(rest, "=");
-        graphs->optimization_level = oos_u64_of(UINT64_MAX);
-        graphs->level_flag = oos_arena_format(in->arena, "--compilation-config%.*s", (int)len, rest);
-        graphs->level_value = rest + len + 1;
-        if (!graphs->level_flag) return nomem(in);
-        oos_serve_note(in, (oos_given_flag){.name = graphs->level_flag, .value = graphs->level_value});
-        return OOMSIGHT_OK;
-    }
-    if (*rest) return oos_serve_take(in, level, *rest == '=' ? rest + 1 : rest);
-    const char *next = c->at < c->count ? c->words[c->at] : "";
-    if (*next < '0' || *next > '3' || next[1]) return unknown_take(in, c, oos_view_of(word), NULL);
-    c->at++;
-    return oos_serve_take(in, level, next);
-}
-
-/* -O3, -O=3, -O 3, -O.level=3: the level of compilation, or from the version that has --optimization-level, that. */
-static oomsight_status level_take(oos_serve_reader *in, cursor *c, const char *word)
-{
-    oos_flag_hit const config = oos_flags_find(in->table, oos_view_of("--compilation-config"), in->version);
-    oos_flag_hit const level = oos_flags_find(in->table, oos_view_of("--optimization-level"), in->version);
-    oos_flag_hit const alias = oos_flags_find(in->table, oos_view_of("-O"), in->version);
-    const char *rest = word + 2;
-    if (!config.record) return unknown_take(in, c, (oos_view){word, 2}, *rest ? rest : NULL);
-    if (!(alias.record && alias.here) && level.record && level.here) return level_of(in, c, word, level);
-    if (*rest == '.') {
-        const char *equals = strchr(rest, '=');
-        char *keys = oos_arena_copy(in->arena, (oos_view){rest + 1, strcspn(rest + 1, "=")});
-        if (!keys) return nomem(in);
-        if (!equals && c->at == c->count)
-            return oos_serve_refuse(in, word, NULL, "argument %s: expected one argument", word);
-        return oos_serve_take_dotted(in, config, keys, equals ? equals + 1 : c->words[c->at++]);
-    }
-    if (*rest == '=') rest++;
-    if (!*rest) {
-        if (c->at == c->count) return oos_serve_refuse(in, "-O", NULL, "argument -O: expected one argument");
-        rest = c->words[c->at++];
-    }
-    if (*rest == '{') return oos_serve_take(in, config, rest);
-    return oos_serve_take_dotted(in, config, "level", rest);
 }
 
 /* -n4: one letter with its value behind it. */
@@ -261,10 +209,11 @@ static const char *beginnings(oos_serve_reader *in, oos_view key)
 }
 
 /* argparse looks at all words for this before it reads any of them. */
-static oomsight_status ambiguous_refuse(oos_serve_reader *in, cursor *c, oos_view key, const char *value)
+static oomsight_status ambiguous_refuse(oos_serve_reader *in, oos_serve_cursor *c, oos_view key,
+                                        const char *value)
 {
     const char *word = c->words[c->at - 1];
-    OOS_TRY(unknown_take(in, c, key, value));
+    OOS_TRY(oos_serve_unknown(in, c, key, value));
     oos_version below, above;
     oos_flags_neighbours(in->table, in->version, &below, &above);
     if (in->ambiguous || below != in->version) return OOMSIGHT_OK; /* its own parser was not read */
@@ -274,10 +223,16 @@ static oomsight_status ambiguous_refuse(oos_serve_reader *in, cursor *c, oos_vie
                             "ambiguous option: %.80s could match %s", word, beginnings(in, key));
 }
 
-static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
+/* `-O 3` as one word: the engine looks for it before argparse does. */
+static bool is_first(const oos_serve_reader *in, const char *word)
+{
+    return in->dialect->first_letter && word[0] == '-' && word[1] == in->dialect->first_letter;
+}
+
+static oomsight_status flag_take(oos_serve_reader *in, oos_serve_cursor *c)
 {
     const char *word = c->words[c->at++];
-    if (word[1] == 'O' && in->dialect->typed) return level_take(in, c, word);
+    if (is_first(in, word)) return in->dialect->first_take(in, c, word);
     size_t len = 0, dot = 0;
     for (; word[len] && word[len] != '='; len++)
         if (word[len] == '.' && !dot) dot = len;
@@ -289,7 +244,8 @@ static oomsight_status flag_take(oos_serve_reader *in, cursor *c)
                                  : oos_flags_find_start(in->table, base, in->version, &several);
     if (several) return ambiguous_refuse(in, c, key, value);
     if (!hit.record && !value) hit = find_glued(in, base, &value);
-    if (!hit.record || (dot && hit.form->kind != OOS_FLAG_KIND_JSON)) return unknown_take(in, c, key, value);
+    if (!hit.record || (dot && hit.form->kind != OOS_FLAG_KIND_JSON))
+        return oos_serve_unknown(in, c, key, value);
     if (dot) {
         char *keys = oos_arena_copy(in->arena, (oos_view){word + dot + 1, len - dot - 1});
         if (!keys) return nomem(in);
@@ -319,20 +275,14 @@ static void place_keep(oos_serve_reader *in, size_t first_flag, bool refused, si
     if (!refused && r->sentence) r->first_word = (uint32_t)from, r->word_count = count;
 }
 
-/* `-O 3` as one word: the engine looks for -O before argparse does. */
-static bool is_level(const oos_serve_reader *in, const char *word)
-{
-    return in->dialect->typed && word[0] == '-' && word[1] == 'O';
-}
-
 static oomsight_status words_read(oos_serve_reader *in, const char *const *words, size_t from, size_t count)
 {
-    cursor c = {words, count, from};
+    oos_serve_cursor c = {words, count, from};
     while (c.at < c.count) {
         const char *word = c.words[c.at];
         size_t const start = c.at, flags = in->flag_count;
         bool const refused = in->serve->refusal.sentence != NULL;
-        if (flag_like(word) || is_level(in, word)) {
+        if (flag_like(word) || is_first(in, word)) {
             if (word[1] == '-' && word[2] == '\0')
                 c.at++;
             else
@@ -402,8 +352,8 @@ static oomsight_status config_read(oos_serve_reader *in, const char *path, const
 {
     const char *dot = strrchr(path, '.');
     if (!dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
-        return oos_fail(in->reterr, OOMSIGHT_USAGE, "--config takes a .yaml or .yml file, not `%.200s`",
-                        path);
+        return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s takes a .yaml or .yml file, not `%.200s`",
+                        in->dialect->config_flag, path);
     oos_view bytes;
     OOS_TRY(oos_file_read(in->arena, path, CONFIG_FILE_MAX, &bytes, in->reterr));
     const oos_yaml_option *options;
@@ -418,11 +368,11 @@ static oomsight_status config_read(oos_serve_reader *in, const char *path, const
 static oomsight_status config_find(oos_serve_reader *in, const char *const *words, size_t count,
                                    const char ***ret_words, size_t *ret_count)
 {
-    const char *path = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (words[i][0] != '-' || strcmp(words[i], "--config") != 0) continue;
-        if (path) return oos_fail(in->reterr, OOMSIGHT_USAGE, "more than one --config");
-        if (i + 1 == count) return oos_fail(in->reterr, OOMSIGHT_USAGE, "--config needs a file");
+    const char *path = NULL, *flag = in->dialect->config_flag;
+    for (size_t i = 0; flag && i < count; i++) {
+        if (words[i][0] != '-' || strcmp(words[i], flag) != 0) continue;
+        if (path) return oos_fail(in->reterr, OOMSIGHT_USAGE, "more than one %s", flag);
+        if (i + 1 == count) return oos_fail(in->reterr, OOMSIGHT_USAGE, "%s needs a file", flag);
         path = words[i + 1];
     }
     return path ? config_read(in, path, ret_words, ret_count) : OOMSIGHT_OK;
@@ -488,7 +438,7 @@ static const char *program_of(oos_serve_reader *in, const char *const *words, si
     }
     if (model) {
         if (!in->positional) {
-            out = word_put(out, in->dialect->model_flag ? in->dialect->model_flag : "--model");
+            out = word_put(out, in->dialect->model_flag);
             *out++ = ' ';
         }
         out = word_put(out, model);
@@ -537,9 +487,7 @@ static void model_settle(oos_serve_reader *in)
 static oomsight_status command_finish(oos_serve_reader *in, bool latency)
 {
     OOS_TRY(oos_serve_finish_json(in));
-    /* vLLM's latency benchmark turns prefix caching off unless it is asked for (0.8 to 0.32, benchmarks/latency.py) */
-    if (latency && !in->serve->enable_prefix_caching.known)
-        in->serve->enable_prefix_caching = (oos_flag){true, false};
+    if (in->dialect->finish) OOS_TRY(in->dialect->finish(in, latency));
     model_settle(in);
     OOS_TRY(unrecognized_end(in));
     in->serve->flags = in->flags;
@@ -607,7 +555,7 @@ oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, 
                                   size_t word_count, const oos_flag_table *table, oos_version version,
                                   oos_serve *ret_serve, oos_engine_env *ret_env, oomsight_error *reterr)
 {
-    oos_serve serve = {0};
+    oos_serve serve = {.words.dialect = dialect};
     oos_engine_env env = {0};
     oos_serve_entry entry;
     size_t bytes = 0;

@@ -5,25 +5,8 @@
 
 static void field_clear(oos_serve *serve, const char *flag)
 {
-#define CLEAR_IF(name_, flag_, none_)                                                                        \
-    if (strcmp(flag, flag_) == 0) serve->name_ = none_;
-#define U64(name, flag_) CLEAR_IF(name, flag_, (oos_u64){0})
-#define F64(name, flag_) CLEAR_IF(name, flag_, (oos_f64){0})
-#define YES(name, flag_) CLEAR_IF(name, flag_, (oos_flag){0})
-#define STR(name, flag_) CLEAR_IF(name, flag_, NULL)
-    OOS_SERVE_MAP(U64, F64, YES, STR)
-#undef CLEAR_IF
-#undef U64
-#undef F64
-#undef YES
-#undef STR
-    if (strcmp(flag, "--max-model-len") == 0) {
-        serve->max_model_len = (oos_u64){0};
-        serve->max_model_len_auto = false;
-    }
-    if (strcmp(flag, "--speculative-config") == 0) serve->speculative = (oos_speculative){0};
-    if (strcmp(flag, "--compilation-config") == 0) serve->compilation = (oos_compilation){0};
-    if (strcmp(flag, "--hf-overrides") == 0) serve->hf_overrides_json = NULL;
+    const oos_flag_field *f = oos_serve_field(serve->words.dialect, oos_view_of(flag));
+    if (f) memset((char *)serve + f->offset, 0, f->size);
 }
 
 /* `--no-x` is the same switch as `--x`, and `--x.key` a part of it. */
@@ -96,18 +79,10 @@ bool oos_serve_leave_out(oos_arena *arena, oos_serve *serve, const char *flag)
 
 static bool field_set_u64(oos_serve *serve, const char *flag, uint64_t value)
 {
-#define U64(name, flag_)                                                                                     \
-    if (strcmp(flag, flag_) == 0) {                                                                          \
-        serve->name = oos_u64_of(value);                                                                     \
-        return true;                                                                                         \
-    }
-#define NOT(name, flag_)
-    OOS_SERVE_MAP(U64, NOT, NOT, NOT)
-#undef U64
-#undef NOT
-    if (strcmp(flag, "--max-model-len") != 0) return false;
-    serve->max_model_len = oos_u64_of(value);
-    serve->max_model_len_auto = false;
+    const oos_flag_field *f = oos_serve_field(serve->words.dialect, oos_view_of(flag));
+    if (!f || !f->number) return false;
+    field_clear(serve, flag);
+    *(oos_u64 *)((char *)serve + f->offset) = oos_u64_of(value);
     return true;
 }
 
@@ -135,8 +110,7 @@ bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uin
 
 static bool is_model_flag(const oos_serve_words *read, const char *name)
 {
-    return strcmp(name, "--model") == 0 ||
-           (read->dialect->model_flag && strcmp(name, read->dialect->model_flag) == 0);
+    return strcmp(name, read->dialect->model_flag) == 0;
 }
 
 /* A value of another flag, such as the name that is served. `at` counts as oos_serve_words does. */

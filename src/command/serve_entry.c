@@ -110,7 +110,7 @@ oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, 
     }
     OOS_TRY(variables_take(in, words, at, env));
     /* model=x tensor_parallel_size=4; only when nothing else is there, for an environment may have such names too */
-    for (at = 0; dialect->typed && at < count && !found; at++)
+    for (at = 0; dialect->keywords && at < count && !found; at++)
         if (lower_name(words[at])) {
             entry = (oos_serve_entry){.usage = OOS_USAGE_LLM_CLASS, .keywords = true, .first = at};
             found = true;

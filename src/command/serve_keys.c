@@ -47,11 +47,10 @@ static const char *wrong_kind(const oos_flag_key *key, const json_t *value)
 static oomsight_status check_word(oos_serve_reader *in, const char *flag, const oos_flag_key *key,
                                   const char *name, const json_t *value)
 {
-    static const char *const own[] = {"--compilation-config", "--speculative-config", "--attention-config"};
     const char *word = json_string_value(value);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(flag, own[i]) == 0) return OOMSIGHT_OK;
-    if (!word || oos_serve_newer(in) || oos_flag_key_takes(key, oos_view_of(word))) return OOMSIGHT_OK;
+    if (!word || oos_serve_field(in->dialect, oos_view_of(flag)) || oos_serve_newer(in) ||
+        oos_flag_key_takes(key, oos_view_of(word)))
+        return OOMSIGHT_OK;
     return oos_serve_refuse(in, flag, NULL, "argument %s: %s: Input should be one of %.*s", flag, name,
                             (int)(key->choices.len < 200 ? key->choices.len : 200), key->choices.ptr);
 }
@@ -77,12 +76,6 @@ static oomsight_status check_nested(oos_serve_reader *in, oos_flag_hit hit, cons
     return OOMSIGHT_OK;
 }
 
-/* Read as a plain object and turned into a class later: what is in it stops the start all the same. */
-static bool made_later(const char *flag)
-{
-    return strcmp(flag, "--diffusion-config") == 0 || strcmp(flag, "--watermark-config") == 0;
-}
-
 /* A flag that has a class is given to it as text by the releases that came after the first with dotted keys (before, it took a
  * number too); that it knows all its keys came later. */
 bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit)
@@ -91,35 +84,13 @@ bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit)
     return hit.record->forms[hit.record->form_count - 1].strict && in->version > in->table->dotted_since;
 }
 
-/* KVTransferConfig, when it is made: the same in every release */
-static oomsight_status check_roles(oos_serve_reader *in, const char *flag, const json_t *value)
-{
-    static const char roles[] = "'kv_producer', 'kv_both', 'kv_consumer'";
-    const json_t *connector = json_object_get(value, "kv_connector"),
-                 *role = json_object_get(value, "kv_role");
-    const char *word = json_string_value(role);
-    if (word && strcmp(word, "kv_producer") != 0 && strcmp(word, "kv_both") != 0 &&
-        strcmp(word, "kv_consumer") != 0)
-        return oos_serve_refuse(in, flag, NULL, "argument %s: kv_role: Input should be %s", flag, roles);
-    if (!connector || json_is_null(connector) || (role && !json_is_null(role))) return OOMSIGHT_OK;
-    return oos_serve_refuse(
-        in, flag, NULL,
-        "argument %s: Value error, Please specify kv_role when kv_connector is set, supported roles are %s",
-        flag, roles);
-}
-
 oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, const json_t *value)
 {
     const char *flag = hit.record->name, *name, *wrong;
     json_t *item;
     oos_flag_key key;
-    bool const every = hit.form->strict || made_later(flag);
-    const json_t *spare = json_object_get(value, "num_redundant_experts");
-    if (hit.here && strcmp(flag, "--eplb-config") == 0 && json_is_integer(spare) &&
-        json_integer_value(spare) >= 0)
-        in->serve->redundant_experts = oos_u64_of((uint64_t)json_integer_value(spare));
-    if (hit.here && !in->python && strcmp(flag, "--kv-transfer-config") == 0)
-        OOS_TRY(check_roles(in, flag, value));
+    bool const every = hit.form->strict || oos_serve_listed(in->dialect->made_later, flag);
+    if (in->dialect->look) OOS_TRY(in->dialect->look(in, hit, value));
     if ((!every && !oos_serve_has_class(in, hit)) || !hit.here || in->python) return OOMSIGHT_OK;
     if (!json_is_object(value))
         return oos_serve_refuse(in, flag, NULL, "argument %s: Input should be an object", flag);

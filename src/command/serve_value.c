@@ -1,5 +1,4 @@
-/* Values of flags: which field of oos_serve a flag fills, and how its text becomes a number. JSON values are left to
- * serve_json.c. */
+/* Values of flags: how a text becomes a number, a word or a switch of oos_serve. JSON values are left to serve_json.c. */
 #include "command/command.h"
 #include "base/ascii.h"
 #include "base/locale.h"
@@ -7,63 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef enum field_kind {
-    FIELD_U64,
-    FIELD_F64,
-    FIELD_YES,
-    FIELD_STR,
-    FIELD_JSON,   /* pending until all words are read */
-    FIELD_SPECIAL /* below, one by one */
-} field_kind;
-
-typedef struct field {
-    const char *name;
-    uint8_t len;
-    uint8_t kind;
-    uint16_t offset;
-} field;
-
-#define FIELD(kind_, name_, flag) {flag, sizeof(flag) - 1, kind_, offsetof(oos_serve, name_)},
-#define U64(name, flag) FIELD(FIELD_U64, name, flag)
-#define F64(name, flag) FIELD(FIELD_F64, name, flag)
-#define YES(name, flag) FIELD(FIELD_YES, name, flag)
-#define STR(name, flag) FIELD(FIELD_STR, name, flag)
-#define OTHER(kind_, flag) {flag, sizeof(flag) - 1, kind_, 0},
-static const field fields[] = {
-    OOS_SERVE_MAP(U64, F64, YES, STR) OTHER(FIELD_JSON, "--compilation-config")
-        OTHER(FIELD_JSON, "--speculative-config") OTHER(FIELD_JSON, "--limit-mm-per-prompt")
-            OTHER(FIELD_JSON, "--mm-processor-kwargs") OTHER(FIELD_JSON, "--hf-overrides")
-                OTHER(FIELD_JSON, "--attention-config") OTHER(FIELD_JSON, "--rope-scaling")
-                    OTHER(FIELD_SPECIAL, "--rope-theta") OTHER(FIELD_SPECIAL, "--model")
-                        OTHER(FIELD_SPECIAL, "--task") OTHER(FIELD_SPECIAL, "--optimization-level")
-                            OTHER(FIELD_SPECIAL, "--cuda-graph-sizes") OTHER(FIELD_SPECIAL,
-                                                                             "--cudagraph-capture-sizes")
-                                OTHER(FIELD_SPECIAL, "--max-cudagraph-capture-size")
-                                    OTHER(FIELD_SPECIAL, "--speculative-model")
-                                        OTHER(FIELD_SPECIAL, "--num-speculative-tokens")
-                                            OTHER(FIELD_SPECIAL, "--speculative-draft-tensor-parallel-size")
-                                                OTHER(FIELD_SPECIAL, "--spec-method")
-                                                    OTHER(FIELD_SPECIAL, "--spec-model")
-                                                        OTHER(FIELD_SPECIAL, "--spec-tokens")};
-#undef FIELD
-#undef U64
-#undef F64
-#undef YES
-#undef STR
-#undef OTHER
-
-/* Marked as moving memory in the table because they can decide whether a model is built at all, or where processes
- * live; the bytes of a device do not depend on them. */
-static const char *const harmless[] = {
-    "--trust-remote-code", "--distributed-executor-backend", "--code-revision", "--api-server-count",
-    "--config-format",
-};
-
-static const field *field_find(const oos_flag_record *record)
+const oos_flag_field *oos_serve_field(const oos_dialect *dialect, oos_view flag)
 {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].len == record->name_len && memcmp(fields[i].name, record->name, record->name_len) == 0)
-            return &fields[i];
+    for (size_t i = 0; i < dialect->field_count; i++)
+        if (oos_view_is(flag, dialect->fields[i].flag)) return &dialect->fields[i];
     return NULL;
 }
 
@@ -215,9 +161,8 @@ const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record
     return all ? all : record->name;
 }
 
-/* `form` may be NULL. A flag that also takes nothing at all is read by another function, which says it otherwise. */
-static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const oos_flag_form *form,
-                             const char *wanted, const char *given)
+oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *record,
+                                const oos_flag_form *form, const char *wanted, const char *given)
 {
     if (strcmp(wanted, "int") == 0 && binary_fraction(given)) {
         char const suffix = given[strlen(given) - 1];
@@ -269,9 +214,9 @@ static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, cons
     if (hit.form->nullable && (strcmp(value, "None") == 0 || *value == '\0')) return OOMSIGHT_OK;
     if (hit.form->kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
         !(hit.form->takes_auto && strcmp(value, "auto") == 0))
-        return wrong(in, hit.record, hit.form, "int", value);
+        return oos_serve_wrong(in, hit.record, hit.form, "int", value);
     if (hit.form->kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
-        return wrong(in, hit.record, hit.form, "float", value);
+        return oos_serve_wrong(in, hit.record, hit.form, "float", value);
     return OOMSIGHT_OK;
 }
 
@@ -323,104 +268,13 @@ const char *oos_serve_switch_meant(oos_flag_hit hit, const char *value)
 
 /* ---- setting --------------------------------------------------------------------------------------------------- */
 
-static oomsight_status u64_read(oos_serve_reader *in, oos_flag_hit hit, const char *text, oos_u64 *ret_number)
+oomsight_status oos_serve_u64(oos_serve_reader *in, oos_flag_hit hit, const char *text, oos_u64 *ret_number)
 {
     bool negative;
     uint64_t value;
     if (!oos_serve_int(hit.form, text, &negative, &value))
-        return wrong(in, hit.record, hit.form, "int", text);
-    if (negative && value == 1 && strcmp(hit.record->name, "--max-logprobs") == 0) {
-        *ret_number = (oos_u64){0}; /* -1: as many as asked for */
-        return OOMSIGHT_OK;
-    }
+        return oos_serve_wrong(in, hit.record, hit.form, "int", text);
     *ret_number = negative ? (oos_u64){0} : oos_u64_of(value); /* below its bounds: told by the plan */
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status max_model_len_read(oos_serve_reader *in, oos_flag_hit hit, const char *text)
-{
-    bool negative = false;
-    uint64_t value = 0;
-    oos_serve *serve = in->serve;
-    bool const is_auto = strcmp(text, "auto") == 0;
-    if (is_auto && hit.here && !hit.form->takes_auto && !in->python)
-        return oos_serve_refuse(in, hit.record->name, text,
-                                "argument %s: invalid human_readable_int value: '%s'", hit.record->name,
-                                text);
-    if (!is_auto && !oos_serve_int(hit.form, text, &negative, &value))
-        return wrong(in, hit.record, hit.form, "int", text);
-    serve->max_model_len_auto = is_auto || (negative && value == 1);
-    serve->max_model_len = (oos_u64){0};
-    if (serve->max_model_len_auto) return OOMSIGHT_OK;
-    if (!negative) serve->max_model_len = oos_u64_of(value);
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status graph_sizes_read(oos_serve_reader *in, const oos_flag_record *record, const char *text)
-{
-    oos_compilation *compilation = &in->serve->compilation;
-    const uint64_t *list;
-    size_t count;
-    if (!oos_serve_ints(in->arena, text, &list, &count)) return wrong(in, record, NULL, "int", text);
-    /* vLLM 0.9 to 0.11, --cuda-graph-sizes: one number is the largest size, several are the sizes */
-    if (count == 1 && strcmp(record->name, "--cuda-graph-sizes") == 0) {
-        compilation->max_capture_size = oos_u64_of(list[0]);
-        return OOMSIGHT_OK;
-    }
-    compilation->capture_sizes = list;
-    compilation->capture_size_count = count;
-    compilation->capture_sizes_given = true;
-    return OOMSIGHT_OK;
-}
-
-/* --task of the versions before --runner: everything but text comes from a pooling model. */
-static const char *runner_of_task(const char *task)
-{
-    static const char *const pooling[] = {"embed", "embedding", "classify", "reward", "score"};
-    for (size_t i = 0; i < sizeof pooling / sizeof *pooling; i++)
-        if (strcmp(task, pooling[i]) == 0) return "pooling";
-    return strcmp(task, "auto") == 0 ? NULL : "generate";
-}
-
-static oomsight_status special_read(oos_serve_reader *in, oos_flag_hit hit, const char *text)
-{
-    const char *name = hit.record->name;
-    oos_serve *serve = in->serve;
-    oos_speculative *draft = &serve->speculative;
-    if (strcmp(name, "--model") == 0) {
-        in->model_option = text;
-    } else if (strcmp(name, "--task") == 0) {
-        serve->runner = runner_of_task(text);
-    } else if (strcmp(name, "--optimization-level") == 0) {
-        bool negative;
-        uint64_t level;
-        bool const number = oos_serve_int(NULL, *text == 'O' ? text + 1 : text, &negative, &level);
-        serve->compilation.optimization_level = oos_u64_of(number && !negative ? level : UINT64_MAX);
-    } else if (strcmp(name, "--max-cudagraph-capture-size") == 0) {
-        return u64_read(in, hit, text, &serve->compilation.max_capture_size);
-    } else if (strstr(name, "-sizes")) {
-        return graph_sizes_read(in, hit.record, text);
-    } else if (strcmp(name, "--spec-method") == 0) {
-        draft->present = true;
-        draft->method = text;
-    } else if (strcmp(name, "--num-speculative-tokens") == 0 || strcmp(name, "--spec-tokens") == 0) {
-        draft->present = true;
-        return u64_read(in, hit, text, &draft->tokens);
-    } else if (strcmp(name, "--speculative-draft-tensor-parallel-size") == 0) {
-        return u64_read(in, hit, text, &draft->draft_tensor_parallel_size);
-    } else if (strstr(name, "-model")) { /* --speculative-model, --spec-model */
-        draft->present = true;
-        if (strcmp(text, "[ngram]") == 0)
-            draft->method = "ngram";
-        else
-            draft->model = text;
-    } else if (strcmp(name, "--rope-theta") == 0) {
-        double theta;
-        if (!oos_serve_float(text, &theta)) return wrong(in, hit.record, hit.form, "float", text);
-        json_t *rope = oos_serve_rope(in);
-        if (!rope) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for --rope-theta");
-        json_object_set_new(rope, "rope_theta", json_real(theta));
-    }
     return OOMSIGHT_OK;
 }
 
@@ -432,37 +286,33 @@ static oomsight_status pend(oos_serve_reader *in, oos_flag_hit hit, const char *
     return OOMSIGHT_OK;
 }
 
-static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const field *f, const char *text,
-                                 const char **ret_note)
+static oomsight_status value_set(oos_serve_reader *in, oos_flag_hit hit, const oos_flag_field *f,
+                                 const char *text, const char **ret_note)
 {
     char *at = (char *)in->serve + f->offset;
     bool const none = hit.form->nullable && (strcmp(text, "None") == 0 || *text == '\0');
-    switch ((field_kind)f->kind) {
-    case FIELD_U64:
+    switch (f->kind) {
+    case OOS_FIELD_U64:
         if (none) {
             *(oos_u64 *)at = (oos_u64){0};
             return OOMSIGHT_OK;
         }
-        return u64_read(in, hit, text, (oos_u64 *)at);
-    case FIELD_F64: {
+        return oos_serve_u64(in, hit, text, (oos_u64 *)at);
+    case OOS_FIELD_F64: {
         double value;
-        if (!oos_serve_float(text, &value)) return wrong(in, hit.record, hit.form, "float", text);
+        if (!oos_serve_float(text, &value)) return oos_serve_wrong(in, hit.record, hit.form, "float", text);
         *(oos_f64 *)at = (oos_f64){true, value};
         return OOMSIGHT_OK;
     }
-    case FIELD_STR:
-        if (strcmp(hit.record->name, "--max-model-len") == 0 && !none)
-            OOS_TRY(max_model_len_read(in, hit, text));
-        *(const char **)at = none ? NULL : text;
-        return OOMSIGHT_OK;
-    case FIELD_YES: break; /* set by the caller: a switch has no text */
-    case FIELD_JSON:
+    case OOS_FIELD_STR: *(const char **)at = none ? NULL : text; return OOMSIGHT_OK;
+    case OOS_FIELD_YES: break; /* set by the caller: a switch has no text */
+    case OOS_FIELD_JSON:
         if (none) return OOMSIGHT_OK;
         OOS_TRY(oos_serve_check_json(in, hit, text));
         if (*text != '{' && !hit.form->pairs && strchr(text, '=') && !*ret_note)
             *ret_note = "this version takes JSON here: '{\"image\": 2}'";
         return pend(in, hit, text);
-    case FIELD_SPECIAL: return none ? OOMSIGHT_OK : special_read(in, hit, text);
+    case OOS_FIELD_OWN: return none ? OOMSIGHT_OK : in->dialect->take(in, hit, text);
     }
     return OOMSIGHT_OK;
 }
@@ -482,30 +332,35 @@ static const char *version_note(oos_serve_reader *in, oos_flag_hit hit)
     return oos_arena_format(in->arena, "not in %s, last in %s", here, there);
 }
 
-/* The engine's own plan looks at it. */
-static bool looked_up(const oos_dialect *dialect, const char *flag)
+bool oos_serve_listed(const char *const *list, const char *flag)
 {
-    for (const char *const *at = dialect->modelled; at && *at; at++)
-        if (strcmp(*at, flag) == 0) return true;
+    for (; list && *list; list++)
+        if (strcmp(*list, flag) == 0) return true;
     return false;
 }
 
-static oos_flag_effect effect_of(const oos_serve_reader *in, oos_flag_hit hit, const field *f,
+static bool is_model(const oos_serve_reader *in, oos_flag_hit hit)
+{
+    return strcmp(hit.record->name, in->dialect->model_flag) == 0;
+}
+
+static oos_flag_effect effect_of(const oos_serve_reader *in, oos_flag_hit hit, const oos_flag_field *f,
                                  const char *value)
 {
-    if (f || looked_up(in->dialect, hit.record->name)) return OOS_FLAG_MODELLED;
-    if (!hit.record->memory) return OOS_FLAG_NO_MEMORY;
+    if (f || is_model(in, hit) || oos_serve_listed(in->dialect->modelled, hit.record->name))
+        return OOS_FLAG_MODELLED;
+    if (!hit.record->memory || oos_serve_listed(in->dialect->harmless, hit.record->name))
+        return OOS_FLAG_NO_MEMORY;
     if (value && hit.form->preset && strcmp(value, hit.form->preset) == 0) return OOS_FLAG_NO_MEMORY;
     if (!value && hit.form->preset && strcmp(hit.form->preset, hit.negated ? "false" : "true") == 0)
         return OOS_FLAG_NO_MEMORY;
-    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-        if (strcmp(hit.record->name, harmless[i]) == 0) return OOS_FLAG_NO_MEMORY;
     return OOS_FLAG_UNMODELLED;
 }
 
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
-    const field *f = in->dialect->typed ? field_find(hit.record) : NULL;
+    const oos_flag_field *f =
+        oos_serve_field(in->dialect, (oos_view){hit.record->name, hit.record->name_len});
     oos_serve_refusal const before = in->serve->refusal;
     const char *note = version_note(in, hit);
     bool on = !hit.negated;
@@ -513,7 +368,8 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
         bool said;
         if (!oos_serve_truth(value, &said)) {
             said = true;
-            OOS_TRY(wrong(in, hit.record, hit.form, "bool", value)); /* unless it was refused as a value */
+            OOS_TRY(oos_serve_wrong(in, hit.record, hit.form, "bool",
+                                    value)); /* unless it was refused as a value */
         }
         on = said == on;
         if (hit.form->most_values == 0 && !in->python && !in->stray_of) {
@@ -524,11 +380,10 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     } else if (value) {
         OOS_TRY(choice_check(in, hit, value));
     }
-    if (in->dialect->model_flag && strcmp(hit.record->name, in->dialect->model_flag) == 0)
-        in->model_option = value;
+    if (is_model(in, hit)) in->model_option = value;
     if (!f && value) OOS_TRY(number_check(in, hit, value));
     if (!f && value && hit.form->kind == OOS_FLAG_KIND_JSON) OOS_TRY(oos_serve_check_json(in, hit, value));
-    if (f && f->kind == FIELD_YES)
+    if (f && f->kind == OOS_FIELD_YES)
         *(oos_flag *)((char *)in->serve + f->offset) = (oos_flag){true, on};
     else if (f && value)
         OOS_TRY(value_set(in, hit, f, value, &note));

@@ -106,9 +106,7 @@ oomsight_status oos_translate(oos_arena *arena, const char *data_dir, const oos_
     if (serve->model) words[count++] = serve->model;
     for (size_t i = 0; i < serve->flag_count; i++) {
         const oos_given_flag *given = &serve->flags[i];
-        if (strcmp(given->name, "--model") == 0 ||
-            (from->dialect->model_flag && strcmp(given->name, from->dialect->model_flag) == 0))
-            continue;
+        if (strcmp(given->name, from->dialect->model_flag) == 0) continue;
         if (given->value && strcmp(given->value, "false") == 0) continue; /* a switch that is off */
         meaning const m = meaning_find(arena, table, given, from->words->name, to->words->name);
         if (m.flag.len && !m.apart.len && m.said) {

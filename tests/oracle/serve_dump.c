@@ -55,12 +55,11 @@ static json_t *command(const oos_serve *serve)
 #define YES(name, flag)                                                                                      \
     if (serve->name.known) json_object_set_new(out, #name, json_boolean(serve->name.value));
 #define STR(name, flag) put_str(out, #name, serve->name);
-    OOS_SERVE_MAP(U64, F64, YES, STR)
+#include "engines/vllm/flags.def"
 #undef U64
 #undef F64
 #undef YES
 #undef STR
-    json_object_del(out, "max_model_len_word");
     put_u64(out, "max_model_len", serve->max_model_len);
     if (serve->max_model_len_auto) json_object_set_new(out, "max_model_len", json_integer(-1));
     json_object_set_new(out, "compilation", compilation(&serve->compilation));

@@ -15,8 +15,7 @@ static bool entry_at(const char *const *words, size_t count, size_t at, oos_serv
     return true;
 }
 
-static const char *const modelled[] = {"--model-path",
-                                       "--tp-size",
+static const char *const modelled[] = {"--tp-size",
                                        "--pp-size",
                                        "--dp-size",
                                        "--ep-size",
@@ -54,6 +53,7 @@ const oos_dialect sglang_dialect = {
     .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
                 "MODEL ...`",
     .model_flag = "--model-path",
+    .config_flag = "--config",
     .modelled = modelled,
 };
 

@@ -11,7 +11,7 @@ static oos_flag switch_of(const char *value)
     return (oos_flag){true, !off};
 }
 
-static bool variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
+bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
 {
     bool taken = false;
     static const struct {
@@ -77,7 +77,7 @@ static bool sub_command(const char *word, const char *next, size_t *ret_words, o
 }
 
 /* An entry at words[i], or not. */
-static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
+bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
 {
     const char *word = words[i], *next = i + 1 < count ? words[i + 1] : NULL;
     size_t more;
@@ -108,21 +108,10 @@ static bool entry_at(const char *const *words, size_t count, size_t i, oos_serve
     /* `docker run vllm/vllm-openai vllm serve m` and `... serve m` name the command once more */
     if (strstr(word, "vllm-openai") && next) {
         oos_serve_entry again = {0};
-        if (entry_at(words, count, i + 1, &again))
+        if (vllm_entry_at(words, count, i + 1, &again))
             *entry = again;
         else if (strcmp(next, "serve") == 0)
             entry->first = i + 2;
     }
     return true;
 }
-
-const oos_dialect vllm_dialect = {
-    .entry_at = entry_at,
-    .expected = "vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
-                "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
-    .start = "vllm serve MODEL ...",
-    .client = "`vllm bench serve` is a client and starts no engine: plan the `vllm serve` that it talks to",
-    .image = "vllm-openai",
-    .typed = true,
-    .variable_set = variable_set,
-};

@@ -1,4 +1,4 @@
-/* vLLM behind the seam. How its command is read is in command/serve*.c. */
+/* vLLM behind the seam. */
 #include "engines/vllm/vllm.h"
 #include "engines/vllm/solve/solve.h"
 

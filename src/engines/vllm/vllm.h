@@ -124,3 +124,5 @@ uint64_t oos_pool_strand(const oos_setup *setup, uint64_t stage);
 /* What the files of this engine share. */
 
 extern const oos_dialect vllm_dialect;
+bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry);
+bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value);
