@@ -657,6 +657,59 @@ static void a_number_set_is_the_last_word(void **state)
     assert_false(serve.max_num_seqs.known);
 }
 
+static size_t fields_set(void)
+{
+    size_t count = 0;
+#define KNOWN(name, flag) count += serve.name.known;
+#define U64 KNOWN
+#define F64 KNOWN
+#define YES KNOWN
+#define STR(name, flag) count += serve.name != NULL;
+#include "engines/vllm/flags.def"
+#undef KNOWN
+#undef U64
+#undef F64
+#undef YES
+#undef STR
+    return count;
+}
+
+/* The flag as a keyword alone: its own field is filled, and no other. */
+static void fill(const char *name, const char *flag, const char *value)
+{
+    char words[128], spelling[96];
+    snprintf(spelling, sizeof spelling, "--%s", name);
+    for (char *at = spelling; *at; at++)
+        if (*at == '_') *at = '-';
+    assert_string_equal(flag, spelling);
+    assert_non_null(oos_flags_find(&table, oos_view_of(flag), newest).record);
+    snprintf(words, sizeof words, "LLM(model='m', %s=%s)", name, value);
+    READ(newest, words);
+    assert_int_equal(fields_set(), 1);
+}
+
+static void every_flag_of_the_table_fills_the_field_of_its_name(void **state)
+{
+    (void)state;
+    READ(newest, "LLM(model='m')");
+    assert_int_equal(fields_set(), 0);
+#define FILL(name, flag, value, holds)                                                                       \
+    fill(#name, flag, value);                                                                                \
+    assert_true(holds);                                                                                      \
+    assert_true(oos_serve_leave_out(arena, &serve, flag));                                                   \
+    assert_int_equal(fields_set(), 0);
+#define U64(name, flag) FILL(name, flag, "3", serve.name.value == 3)
+#define F64(name, flag) FILL(name, flag, "0.5", serve.name.value == 0.5)
+#define YES(name, flag) FILL(name, flag, "True", serve.name.value)
+#define STR(name, flag) FILL(name, flag, "'word'", strcmp(serve.name, "word") == 0)
+#include "engines/vllm/flags.def"
+#undef FILL
+#undef U64
+#undef F64
+#undef YES
+#undef STR
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -687,6 +740,7 @@ int main(void)
         CASE(the_program_can_be_pasted_back_into_a_shell),
         CASE(a_flag_left_out_is_as_if_it_had_never_been_written),
         CASE(a_number_set_is_the_last_word),
+        CASE(every_flag_of_the_table_fills_the_field_of_its_name),
         CASE(ten_flags_are_read_in_a_few_microseconds),
     };
     return cmocka_run_group_tests(tests, load, unload);
