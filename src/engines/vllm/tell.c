@@ -104,16 +104,15 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
 {
     const oos_setup *setup = vllm_setup(plan);
     const oos_backend_choice *backend = &vllm_of(plan)->backend;
-    const char **notes = OOS_NEW_ARRAY(arena, const char *, setup->note_count + 2);
+    const char **notes = OOS_NEW_ARRAY(arena, const char *, 2);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     size_t count = 0;
-    for (size_t i = 0; i < setup->note_count; i++) notes[count++] = setup->notes[i];
     if (backend->reason && !backend->forced && !backend->refused)
         notes[count++] = oos_arena_format(arena, "attention backend %s: %s", backend->name, backend->reason);
     if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
         notes[count++] =
             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader";
-    oos_assert(count <= setup->note_count + 2);
+    oos_assert(count <= 2);
     plan->told.resolved = notes;
     plan->told.resolved_count = count;
     return OOMSIGHT_OK;

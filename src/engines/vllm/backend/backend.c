@@ -256,8 +256,7 @@ static pick pick_before_lists(const oos_backend_question *q)
 /* The name given by flag or environment; spellings of older releases end in _VLLM_V1. */
 static bool forced_backend(const oos_setup *setup, oos_attention_backend *ret_backend)
 {
-    const char *word =
-        setup->serve->attention_backend ? setup->serve->attention_backend : setup->env->attention_backend;
+    const char *word = setup->attention_backend;
     if (!word || !*word || oos_same(word, "auto")) return false;
     size_t length = strlen(word);
     static const char suffix[] = "_VLLM_V1";

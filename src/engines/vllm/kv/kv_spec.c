@@ -109,7 +109,7 @@ static uint64_t state_bytes(const oos_setup *setup, const oos_attention *a)
     case OOS_MIXER_KDA: /* the state stays in float32 whatever the model's type */
         if (rules->kda_conv_speculation) rows += spec;
         state = oos_mul(oos_mul(a->value_heads / tp, oos_mul(a->value_dim_state, a->value_dim_state)),
-                        setup->serve->mamba_ssm_cache_dtype && rules->kda_state_dtype_flag ? ssm_bytes : 4);
+                        setup->ssm_dtype_given && rules->kda_state_dtype_flag ? ssm_bytes : 4);
         break;
     case OOS_MIXER_MAMBA1: state = oos_mul(oos_mul(channels, a->state_size), ssm_bytes); break;
     case OOS_MIXER_MAMBA2: {
@@ -237,7 +237,7 @@ static void align_hybrid(const oos_setup *setup, blocks *b)
     uint64_t block = oos_mul(step, oos_cdiv(state, oos_mul(step, per_token)));
     if (by_chunk) {
         /* states are kept at multiples of the kernel's chunk; 256 is the common mamba_chunk_size */
-        uint64_t const chunk = lcm(oos_u64_or(setup->serve->mamba_block_size, 256), step);
+        uint64_t const chunk = lcm(setup->mamba_block, step);
         block = oos_mul(chunk, oos_cdiv(oos_cdiv(state, per_token), oos_max(1, chunk)));
         b->state_tokens = block;
     }
@@ -392,10 +392,8 @@ static oomsight_status add_drafter(const oos_setup *setup, const blocks *b, uint
     OOS_TRY(add_stretch(setup, setup->model, setup->model->mtp_layers, own, b, setup->tp, last, counts, order,
                         layers, reterr));
     if (!setup->draft) return OOMSIGHT_OK;
-    uint64_t const tp =
-        oos_max(1, oos_u64_or(setup->serve->speculative.draft_tensor_parallel_size, setup->tp));
-    return add_stretch(setup, setup->draft, setup->draft->layers, setup->draft->layer_count, b, tp, last,
-                       counts, order, layers, reterr);
+    return add_stretch(setup, setup->draft, setup->draft->layers, setup->draft->layer_count, b,
+                       setup->draft_tp, last, counts, order, layers, reterr);
 }
 
 oomsight_status oos_kv_layers_of(oos_arena *arena, const oos_setup *setup, oos_kv_layers *ret_layers,

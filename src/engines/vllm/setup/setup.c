@@ -86,6 +86,8 @@ static void resolve_state(oos_setup *setup)
     for (size_t i = 0; i < setup->model->attention_count; i++)
         if (setup->model->attentions[i].state_dtype != OOS_DTYPE_UNKNOWN)
             from_config = setup->model->attentions[i].state_dtype;
+    setup->ssm_dtype_given = serve->mamba_ssm_cache_dtype != NULL;
+    setup->mamba_block = oos_u64_or(serve->mamba_block_size, 256);
     setup->mamba_conv_dtype = state_dtype(serve->mamba_cache_dtype, setup->dtype);
     setup->mamba_ssm_dtype =
         state_dtype(serve->mamba_ssm_cache_dtype,
@@ -205,6 +207,8 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     setup->device = *device;
     resolve_parallel(setup);
     limit_parallel(setup);
+    setup->draft_tp = oos_max(1, oos_u64_or(serve->speculative.draft_tensor_parallel_size, setup->tp));
+    setup->attention_backend = serve->attention_backend ? serve->attention_backend : env->attention_backend;
     setup->dtype = resolve_dtype(setup);
     resolve_kv_dtype(setup);
     resolve_lengths(setup);

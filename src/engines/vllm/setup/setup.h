@@ -70,8 +70,10 @@ typedef struct oos_setup {
     const char *kv_dtype_word; /* as the engine names it: "auto", "fp8_e5m2" */
     oos_dtype mamba_conv_dtype, mamba_ssm_dtype;
     oos_mamba_mode mamba_mode;
+    uint64_t mamba_block, draft_tp; /* tokens between states that are kept; ranks of the draft model */
+    const char *attention_backend;  /* asked for by flag or variable; NULL: neither */
     uint64_t max_model_len, max_num_seqs, max_num_batched_tokens, max_in_flight_tokens;
-    bool auto_model_len;
+    bool auto_model_len, ssm_dtype_given;
     uint64_t speculative_tokens; /* 0: none */
     uint64_t mtp_layers;         /* layers of the model's own drafter that join the cache */
     bool
@@ -92,8 +94,6 @@ typedef struct oos_setup {
 
     bool multimodal; /* encoder is built and profiled */
     uint64_t loras, lora_rank;
-    const char *const *notes; /* what was assumed or downgraded, in words */
-    size_t note_count;
 } oos_setup;
 
 /* Everything the engine resolves before it touches the device. `draft` may be NULL. */
