@@ -375,3 +375,216 @@ oos_moment *oos_moment_open_as(oos_arena *arena, oos_plan *plan, oos_phase phase
 /* The device. `share` is how much of a byte more on it this phase has to itself: all of it while loading, what the budget
  * leaves once the cache grows with the device. */
 oos_limit oos_limit_device(const oos_plan *plan, double share);
+
+/* The search for flags that help, which is the same for every engine (plan/search.c). A lever has values from "as it is" (0) to the
+ * strongest; at a point each stands at one of them. An engine says which levers there are and plans a point. */
+
+/* What a value does: too small a one leaves no cache, too large a one nothing for what lies outside of it. */
+typedef enum oos_side { OOS_SIDE_FITS, OOS_SIDE_SMALL, OOS_SIDE_LARGE, OOS_SIDE_NEITHER } oos_side;
+
+/* The share of the device that is the engine's, in thousandths. What starts is a span of it. */
+typedef struct oos_share {
+    oos_side (*at)(void *of, uint64_t share); /* planned with it; 0: with the command's own */
+    void *of;
+    uint64_t own, lowest, highest;
+} oos_share;
+
+/* Some share that fits: the command's own if it does (0), then `hint` (0: none), then any. The second: any. */
+bool oos_share_find(const oos_share *s, uint64_t hint, uint64_t *ret_share);
+bool oos_share_any(const oos_share *s, uint64_t *ret_share);
+
+/* From one that fits towards another, as far as it does. The one that is nearest to the command's own (0: that one), and the largest. */
+uint64_t oos_share_towards(const oos_share *s, uint64_t good, uint64_t to);
+uint64_t oos_share_nearest(const oos_share *s, uint64_t share);
+uint64_t oos_share_highest(const oos_share *s, uint64_t share);
+
+/* The largest value in [low, high] on the grid of `step` that fits, 0: none does. Asked last is the one that is returned. */
+typedef bool (*oos_fits)(void *of, uint64_t value);
+uint64_t oos_largest(oos_fits fits, void *of, uint64_t low, uint64_t high, uint64_t step);
+
+/* The same where fitting is not monotone: `most` may fit though less does not. `good` is a value that fits, 0: none is known, and `least`
+ * is the smallest that is worth it. */
+uint64_t oos_longest(oos_fits fits, void *of, uint64_t good, uint64_t least, uint64_t most, uint64_t step);
+
+/* What a search may ask besides the plan. */
+typedef struct oos_search_facts {
+    const oos_flag_table *flags; /* which release has which flag */
+    const oos_ladder *ladder;    /* what each lever costs */
+    const oos_torch_builds *torch;
+    const oos_gpus *gpus;       /* NULL: no other devices are looked at */
+    bool flags_alone;           /* the least change of flags, if any is enough, and nothing beside it */
+    const oos_rule_book *rules; /* NULL: no other releases are looked at */
+    const char *kv_layers_json;
+} oos_search_facts;
+
+enum { OOS_PLAN_FIXES_MAX = 12, OOS_ANSWERS_MAX = 3, OOS_TRIAL_WORDS_MAX = 24 };
+enum {
+    OOS_USUAL_TOKENS = 8192,
+    OOS_LEAST_TOKENS = 2048
+}; /* of a request: one that a server is expected to take, and the least; chosen */
+
+/* One attempt: a changed command, planned again. */
+typedef struct oos_trial {
+    oos_serve serve;                        /* the changed command, of an engine that reads it anew */
+    const char *words[OOS_TRIAL_WORDS_MAX]; /* what to paste */
+    size_t word_count;
+    const char *keeps, *gives_up;
+    oos_rung rung; /* of what it gives up */
+    oomsight_verdict verdict;
+    oos_phase phase;
+    double probability;
+    bool starts;                           /* nothing fails where every estimate is right */
+    oos_phase first_short, first_doubtful; /* fails by the estimates; may fail; OOS_PHASE_COUNT: none */
+    uint64_t kv_tokens,
+        length;   /* of the cache, and of the longest request (set where `by_tokens`, and of a release) */
+    bool reached; /* the phase that decides the user's command is there; what it is then: */
+    bool phase_ok, phase_tight;
+    uint64_t need_bytes, limit_bytes;
+} oos_trial;
+
+/* What made the engine take the command before the search began; part of every fix. */
+enum { OOS_MENDED_MAX = 8, OOS_LATER_MAX = 8 };
+typedef struct oos_mended {
+    const char *leave_out[OOS_MENDED_MAX], *words[2 * OOS_MENDED_MAX]; /* pairs; NULL behind a switch */
+    size_t leave_out_count, word_count;
+    const char *gives_up; /* NULL: nothing was mended */
+} oos_mended;
+
+struct oos_lever_table;
+typedef struct oos_search {
+    oos_arena *arena, *scratch;
+    const oos_plan *plan;
+    const struct oos_lever_table *table;
+    void *of; /* the engine's own */
+    const oos_search_facts *facts;
+    const oos_serve *serve; /* of the plan */
+    oos_version version;
+    oos_fix *fixes;
+    size_t count;
+    bool tight_too;                         /* the second round */
+    bool as_it_is;                          /* a point that moves nothing is an answer, too */
+    const char *later_flags[OOS_LATER_MAX]; /* of the first answer, and the phases that fail without them */
+    oos_phase later_phases[OOS_LATER_MAX];
+    size_t later_count;
+    oos_u64 parallel;  /* the cut over idle GPUs, once it was looked for, as a value of its lever; 0: none */
+    oos_rung most;     /* of single levers that are offered beside the answers */
+    oos_mended mended; /* of a refused command: the plan is that of the mended one */
+} oos_search;
+
+enum { OOS_LEVERS_MAX = 12, OOS_LEVER_VALUES_MAX = 24 };
+
+/* How far down the ladder the search may go: levers up to a rung, and of the last ones those that are named. */
+typedef struct oos_stage {
+    oos_rung rung;
+    uint64_t tokens; /* of a request that has to go */
+    bool parallel, text, eager;
+    unsigned way; /* in which weights are made smaller, by the engine; 0: they are not */
+    bool chosen;  /* ... of its values the weakest that takes a usual request is chosen first */
+    bool last;    /* comes behind what the plan needs: no graphs, weights in host memory */
+} oos_stage;
+
+/* What may be moved at a stage, and how far. */
+typedef struct oos_levers {
+    oos_stage stage;
+    uint64_t values[OOS_LEVERS_MAX][OOS_LEVER_VALUES_MAX]; /* [0] is as it is */
+    uint64_t steps[OOS_LEVERS_MAX];                        /* between two of them, 0: none */
+    size_t counts[OOS_LEVERS_MAX];                         /* up to 1: there is nothing to move */
+    uint64_t least, most;          /* tokens of a request, where its length is looked for */
+    uint64_t need;                 /* tokens that the cache has to hold; 0: the engine insists itself */
+    uint64_t own, lowest, highest; /* share of the device, thousandths */
+    bool share_moves;              /* whatever else is moved */
+    bool share_given;              /* ... and the least change of it is asked for */
+} oos_levers;
+
+typedef struct oos_point {
+    uint8_t at[OOS_LEVERS_MAX];
+    uint64_t exact[OOS_LEVERS_MAX]; /* a value between those of the list; 0: the one of the list */
+    uint64_t share;                 /* thousandths, 0: as it is */
+    uint64_t length;                /* 0: as it is */
+} oos_point;
+
+typedef struct oos_answer {
+    const char *name;
+    oos_point point;
+    unsigned flags, price;
+    oos_rung rung;
+    uint64_t length, likely_length, requests; /* likely_length is set before it is offered */
+    bool found;
+} oos_answer;
+
+/* What an engine brings to the search. The order of levers is the order in which they are tried, and of two that are as good the first
+ * one stays. A lever is a number below OOS_LEVERS_MAX; OOS_LEVERS_MAX: there is none. */
+typedef struct oos_lever_table {
+    const oos_stage *stages;
+    const size_t *groups; /* ends of stages between which it is not worth while to be certain */
+    size_t group_count;
+    const uint8_t *let_go; /* the dearest first */
+    size_t let_go_count;
+    uint8_t share, length;  /* have no list of values: they are found by themselves */
+    uint8_t forced;         /* stands wherever it may be moved */
+    uint8_t cache;          /* brings another backend: what gives more is looked for without it, too */
+    uint8_t context;        /* a length with a list of values */
+    uint8_t eager;          /* a stage is the last one only where it is moved */
+    uint8_t step, requests; /* a step has a token of each request */
+    uint8_t kept[2];        /* most requests: kept as they are where it starts so */
+    unsigned sizes_max;     /* levers that are moved together; beyond that all of them, let go */
+    bool first_of_size;     /* of as few flags the first one found; else by rung, price and length */
+    bool upwards;           /* masks are tried from none to all */
+    bool
+        by_tokens; /* the share is found anew at each point, and beside its own it is the one with nearly most tokens */
+    bool (*levers_of)(oos_search *s, const oos_stage *stage, oos_levers *ret_levers); /* false: not here */
+    oos_side (*plan)(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *ret_trial);
+    oos_rung (*rung)(const oos_search *s, const oos_levers *levers, const oos_point *point);
+    unsigned (*price)(const oos_levers *levers,
+                      const oos_point *point); /* decides between changes of a rung */
+    /* In words, as the next of the fixes. False when memory runs out. */
+    bool (*offer)(oos_search *s, const oos_levers *levers, const oos_answer *answer);
+    bool (*is_given)(const oos_serve *serve, const char *flag);
+    /* The same command with another release, with its defaults and with those of this one: a flag is the smaller change where one of them
+     * is the reason. */
+    bool (*starts_with)(oos_search *s, oos_version version, oos_trial *ret_trial);
+    bool unmeasured; /* such a fix says where no start of that release was measured */
+} oos_lever_table;
+
+/* The rung of a lever for this command: dearer where the command has its flag; OOS_RUNG_COUNT: not in this release. */
+oos_rung oos_trial_rung(const oos_search *s, const char *id);
+uint64_t oos_trial_step(const oos_search *s, const char *id); /* between two of its numbers */
+const char *oos_trial_cost(const oos_search *s, const char *id);
+
+/* A fix in the making (plan/offer.c): what to paste, and what is lost, one thing after the other. */
+typedef struct oos_saying {
+    oos_search *s;
+    oos_trial *t; /* its words, and gives_up (NULL: nothing yet) */
+    bool failed;
+} oos_saying;
+void oos_say_word(oos_saying *w, const char *text); /* NULL: no memory */
+void oos_say_number(oos_saying *w, uint64_t value);
+void oos_say_lost(oos_saying *w, const char *text);
+
+typedef struct oos_lever_words {
+    const char *id, *flag,
+        *word; /* of the ladder; to paste, with this value; NULL: with the number, "": a switch */
+    const char *most, *of_what; /* lost with the number between them; NULL: the ladder's cost */
+    uint64_t mild, strong;      /* values from which on it is the first and the second of the prices */
+    unsigned price
+        [3]; /* decides between changes of a rung with as many flags; chosen by judgement, not measured */
+} oos_lever_words;
+void oos_say_lever(oos_saying *w, const oos_lever_words *lever, uint64_t value);
+
+/* What was not touched: the whole length, all requests, graphs in these words ("": none). NULL: no memory. */
+const char *oos_say_kept(const oos_search *s, bool length, bool requests, const char *graphs);
+
+/* As the next of the fixes. A release with which the same command starts, as well. False when memory runs out. */
+bool oos_trial_offer(oos_search *s, const oos_trial *t);
+bool oos_release_find(oos_search *s);
+
+/* What is worth pasting: least change, longest context, most requests, at most three, the next of the fixes. *ret_last: they come behind
+ * what the plan needs. False when memory runs out. */
+bool oos_answers_find(oos_search *s, bool *ret_last);
+
+/* The least change at a stage; false: nothing starts there. */
+bool oos_answers_least(oos_search *s, oos_levers *levers, oos_answer *ret_answer);
+
+/* At some share, if `free`; the point is left at it. */
+bool oos_point_place(oos_search *s, oos_levers *levers, oos_point *point, bool free, oos_trial *ret_trial);
+uint64_t oos_point_value(const oos_levers *levers, const oos_point *point, unsigned lever);

@@ -58,10 +58,10 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     return oos_plan_tell(arena, ret_plan, reterr);
 }
 
-static oos_solve_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,
+static oos_search_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,
                                    const oos_gpus *gpus)
 {
-    return (oos_solve_facts){.flags = &facts->flags,
+    return (oos_search_facts){.flags = &facts->flags,
                              .ladder = facts->ladder,
                              .torch = &facts->torch,
                              .gpus = gpus,
@@ -73,7 +73,7 @@ static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_sta
                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                              oomsight_error *reterr)
 {
-    oos_solve_facts asked = solve_facts(start, facts, gpus);
+    oos_search_facts asked = solve_facts(start, facts, gpus);
     asked.flags_alone = gpus == NULL;
     return oos_plan_solve(arena, scratch, plan, &asked, reterr);
 }
@@ -82,7 +82,7 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
                               const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                               oomsight_error *reterr)
 {
-    oos_solve_facts const asked = solve_facts(start, facts, gpus);
+    oos_search_facts const asked = solve_facts(start, facts, gpus);
     return oos_plan_choose(arena, scratch, plan, &asked, reterr);
 }
 

@@ -161,7 +161,6 @@ static bool says_something(const oos_needs *needs)
 /* Another release, then flags by the ladder; where none are enough, what the command itself forbids, and what it takes beside flags. */
 static bool search(oos_search *s, oos_plan *plan)
 {
-    size_t count = 0;
     bool last = false;
     if (oos_mends_limits(plan)) { /* its own limit of the cache: without it nothing is lost */
         bool const too_small = plan->answer.phase == OOS_PHASE_KV_SIZING;
@@ -171,7 +170,7 @@ static bool search(oos_search *s, oos_plan *plan)
     }
     if (!oos_release_find(s)) return false;
     size_t const release = s->count;
-    if (!oos_answers_find(s, &count, &last) || !oos_mends_cheaper(s, release, &last)) return false;
+    if (!oos_answers_find(s, &last) || !oos_mends_cheaper(s, release, &last)) return false;
     plan->help.fixes = s->fixes;
     plan->help.answer_count = oos_min(s->count, OOS_ANSWERS_MAX);
     if (plan->help.answer_count == 0) /* what likely starts needs nothing else */
@@ -190,18 +189,18 @@ static bool search(oos_search *s, oos_plan *plan)
 }
 
 oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
-                               const oos_solve_facts *facts, oomsight_error *reterr)
+                               const oos_search_facts *facts, oomsight_error *reterr)
 {
     if (plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return OOMSIGHT_OK;
-    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
-    s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_FIXES_MAX);
+    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .table = &vllm_levers, .facts = facts};
+    s.serve = vllm_setup(plan)->serve;
+    s.version = vllm_setup(plan)->rules->version;
+    s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_PLAN_FIXES_MAX);
     if (!s.fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     if (facts->flags_alone) {
-        size_t count;
         bool last;
-        if (!oos_answers_find(&s, &count, &last))
-            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+        if (!oos_answers_find(&s, &last)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
         plan->help.fixes = s.fixes;
         plan->help.fix_count = plan->help.answer_count = s.count;
         return OOMSIGHT_OK;
@@ -215,7 +214,7 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
 }
 
 oomsight_status oos_plan_choose(oos_arena *arena, oos_arena *scratch, oos_plan *plan,
-                                const oos_solve_facts *facts, oomsight_error *reterr)
+                                const oos_search_facts *facts, oomsight_error *reterr)
 {
     oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .facts = facts};
     if (oos_choices_find(&s, &plan->help.choices, &plan->help.choice_count)) return OOMSIGHT_OK;

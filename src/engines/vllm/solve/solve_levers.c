@@ -113,7 +113,7 @@ static bool try_length(oos_search *s)
     if (!may(s, "model_len")) return true;
     const oos_setup *setup = vllm_setup(s->plan);
     oos_trial t = oos_trial_start(s);
-    uint64_t const best = oos_trial_longest(s, &t, 0, setup->max_model_len - 1);
+    uint64_t const best = oos_trial_longest(s, &t, setup->max_model_len - 1);
     if (best == 0) return true;
     char number[NUMBER_BYTES];
     say(&t, "--max-model-len", whole(number, best), setup->eager ? "sequences" : "CUDA graphs, sequences",
@@ -139,12 +139,13 @@ static bool try_budget(oos_search *s)
 {
     const oos_setup *setup = vllm_setup(s->plan);
     oos_trial t = oos_trial_start(s);
-    oos_budget b = oos_budget_of(s, &t, NULL);
+    oos_budget b = {s, &t, NULL};
+    oos_share const line = oos_budget_of(&b);
     uint64_t share;
-    if (!oos_budget_find(&b, 0, &share) || share == 0) return true;
-    share = oos_budget_nearest(&b, share);
-    bool const higher = share > b.own;
-    if (!oos_budget_fits(&b, share)) return true;
+    if (!oos_share_find(&line, 0, &share) || share == 0) return true;
+    share = oos_share_nearest(&line, share);
+    bool const higher = share > line.own;
+    if (line.at(&b, share) != OOS_SIDE_FITS) return true;
     char number[NUMBER_BYTES];
     say(&t, "--gpu-memory-utilization", fraction(number, share),
         setup->eager ? "context length" : "CUDA graphs, context length",

@@ -192,9 +192,9 @@ static bool solve_memory(oos_search *s, oos_plan *plan, const repair *r)
     oos_search inner = *s;
     bool last = false;
     inner.plan = r->plan;
+    inner.serve = vllm_setup(r->plan)->serve;
     inner.mended = r->said;
-    size_t count;
-    if (!oos_answers_find(&inner, &count, &last)) return false;
+    if (!oos_answers_find(&inner, &last)) return false;
     s->count = inner.count;
     plan->help.answer_count = oos_min(inner.count, OOS_ANSWERS_MAX);
     return (plan->help.answer_count && !last) || oos_needs_find(&inner, &plan->help.needs);
@@ -252,16 +252,16 @@ bool oos_mends_cheaper(oos_search *s, size_t from, bool *ret_last)
     size_t const count = s->count - from;
     oos_search inner = *s;
     repair r;
-    size_t found;
     bool last = false;
     if (count > OOS_ANSWERS_MAX || (count && s->fixes[from].rung == OOS_RUNG_NOTHING) || !drop_limits(s, &r))
         return true;
     memcpy(kept, s->fixes + from, count * sizeof *kept);
     inner.plan = r.plan;
+    inner.serve = vllm_setup(r.plan)->serve;
     inner.mended = r.said;
     inner.count = from;
-    if (!oos_answers_find(&inner, &found, &last)) return false;
-    if (found && (!count || is_cheaper(&inner.fixes[from], kept))) {
+    if (!oos_answers_find(&inner, &last)) return false;
+    if (inner.count > from && (!count || is_cheaper(&inner.fixes[from], kept))) {
         s->count = inner.count;
         *ret_last = last;
     } else {

@@ -102,13 +102,15 @@ static bool starts_with(oos_search *s, cell *c, uint64_t length)
     c->t = (oos_trial){.serve = c->serve};
     if (c->seqs) oos_set_seqs(&c->t.serve, c->seqs);
     if (length) oos_set_length(&c->t.serve, length);
-    oos_budget b = oos_budget_of(s, &c->t, &c->device);
+    oos_budget b = {s, &c->t, &c->device};
+    oos_share line = oos_budget_of(&b);
     uint64_t share;
     double const usual = vllm_setup(s->plan)->rules->default_gpu_memory_utilization;
-    b.highest = oos_max(b.own, (uint64_t)(usual * 1000 + 0.5)) / 10 * 10; /* not by its last hundredths */
-    if (!oos_budget_find(&b, c->share, &share)) return false;
-    share = oos_budget_nearest(&b, share);
-    if (!oos_budget_fits(&b, share) || !likely(&c->t)) return false;
+    line.highest =
+        oos_max(line.own, (uint64_t)(usual * 1000 + 0.5)) / 10 * 10; /* not by its last hundredths */
+    if (!oos_share_find(&line, c->share, &share)) return false;
+    share = oos_share_nearest(&line, share);
+    if (line.at(&b, share) != OOS_SIDE_FITS || !likely(&c->t)) return false;
     c->share = share;
     c->length = length;
     return true;

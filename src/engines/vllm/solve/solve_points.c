@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 enum {
-    EAGER = 0,          /* a value of the graphs' lever; any other is the largest size that is captured */
-    LEAST_SEQS = 4,     /* fewer requests at once are no service */
-    LEAST_TOKENS = 512, /* smaller pieces of a prompt cost more than they save */
+    LEAST_SEQS = 4,           /* fewer requests at once are no service */
+    LEAST_TOKENS = 512,       /* smaller pieces of a prompt cost more than they save */
     OFFLOAD_DEFAULT_GIB = 64, /* host memory where nobody has told */
     HOST_TENTHS = 19 /* ... of which weights there take 1.9 times their size, in tenths (vllm#56410) */
 };
@@ -37,7 +36,7 @@ static void add_powers(oos_levers *levers, oos_lever lever, uint64_t now, uint64
 static const char *graph_lever(const oos_search *s, uint64_t size)
 {
     const oos_setup *setup = vllm_setup(s->plan);
-    if (size == EAGER) return "eager";
+    if (size == OOS_EAGER) return "eager";
     return size >= setup->max_num_seqs && !setup->serve->speculative.present ? "capture_unused" : "capture";
 }
 
@@ -53,7 +52,7 @@ static void add_graphs(oos_levers *levers, const oos_search *s, const oos_stage 
     for (size_t i = 0; listed && i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] < setup->capture_top && oos_trial_rung(s, graph_lever(s, sizes[i])) <= stage->rung)
             add(levers, OOS_LEVER_GRAPHS, sizes[i]);
-    if (stage->eager && oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, EAGER);
+    if (stage->eager && oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, OOS_EAGER);
 }
 
 /* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
@@ -89,16 +88,17 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
 {
     const oos_setup *setup = vllm_setup(s->plan);
     oos_rung const most = stage->rung;
-    uint64_t const floor = stage->usable ? OOS_USUAL_TOKENS : oos_trial_least_length(s);
-    uint64_t const own = (uint64_t)(setup->gpu_memory_utilization * 1000 + 0.5);
-    oos_levers levers = {.least = oos_min(floor, setup->max_model_len), .most = setup->max_model_len};
+    oos_levers levers = {.least = oos_min(stage->tokens, setup->max_model_len), .most = setup->max_model_len};
     bool const up = oos_trial_rung(s, "utilization_up") <= most;
-    for (size_t i = 0; i < OOS_LEVER_COUNT; i++) levers.counts[i] = 1;
+    for (size_t i = 0; i < OOS_LEVERS_MAX; i++) levers.counts[i] = 1;
+    levers.values[OOS_LEVER_SEQS][0] = setup->max_num_seqs;
     levers.steps[OOS_LEVER_TOKENS] = oos_trial_step(s, "batched_tokens");
     levers.steps[OOS_LEVER_SEQS] = oos_trial_step(s, "num_seqs");
     levers.steps[OOS_LEVER_GRAPHS] = oos_trial_step(s, "capture");
+    levers.steps[OOS_LEVER_LENGTH] = oos_trial_step(s, "model_len");
     if (up) levers.counts[OOS_LEVER_BUDGET] = 2;
-    levers.lowest = oos_trial_rung(s, "utilization_down") <= most ? 50 : oos_round_up(own, 10);
+    oos_budget_bounds(s, &levers.own, &levers.lowest, &levers.highest);
+    if (oos_trial_rung(s, "utilization_down") > most) levers.lowest = oos_round_up(levers.own, 10);
     if (stage->parallel) {
         if (!s->parallel.known) s->parallel = oos_u64_of(idle_cut(s));
         if (s->parallel.value) add(&levers, OOS_LEVER_PARALLEL, s->parallel.value);
@@ -117,7 +117,7 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
     if (stage->text && oos_may_drop_media(s)) add(&levers, OOS_LEVER_TEXT, 1);
     if (oos_trial_rung(s, "model_len") <= most && levers.least < levers.most)
         levers.counts[OOS_LEVER_LENGTH] = 2;
-    if (!levers_weights(s, &levers, stage->way)) return false;
+    if (!levers_weights(s, &levers, (oos_weights_way)stage->way)) return false;
     *ret_levers = levers;
     return true;
 }
@@ -171,36 +171,19 @@ static bool levers_weights(const oos_search *s, oos_levers *levers, oos_weights_
     return true;
 }
 
-static uint64_t value_at(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
-{
-    return point->at[lever] && point->exact[lever] ? point->exact[lever]
-                                                   : levers->values[lever][point->at[lever]];
-}
-
-uint64_t oos_point_value(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
-{
-    return value_at(levers, point, lever);
-}
-
-uint64_t oos_point_step(const oos_levers *levers, const oos_lever_point *point, oos_lever lever)
-{
-    if (!point->at[lever] || (lever == OOS_LEVER_GRAPHS && value_at(levers, point, lever) == EAGER)) return 0;
-    return levers->steps[lever];
-}
-
-static oos_weights_way way_at(const oos_levers *levers, const oos_lever_point *point)
+static oos_weights_way way_at(const oos_levers *levers, const oos_point *point)
 {
     return point->at[OOS_LEVER_WEIGHTS] ? (oos_weights_way)levers->values[OOS_LEVER_WEIGHTS][0]
                                         : OOS_WEIGHTS_AS_THEY_ARE;
 }
 
-static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_lever_point *point)
+static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_point *point)
 {
     switch (way_at(levers, point)) {
     case OOS_WEIGHTS_FP8: serve->quantization = "fp8"; break;
     case OOS_WEIGHTS_BNB: serve->quantization = "bitsandbytes"; break;
     case OOS_WEIGHTS_OFFLOAD:
-        serve->cpu_offload_gb = (oos_f64){true, (double)value_at(levers, point, OOS_LEVER_WEIGHTS)};
+        serve->cpu_offload_gb = (oos_f64){true, (double)oos_point_value(levers, point, OOS_LEVER_WEIGHTS)};
         break;
     case OOS_WEIGHTS_AS_THEY_ARE: break;
     }
@@ -208,30 +191,30 @@ static void set_weights(oos_serve *serve, const oos_levers *levers, const oos_le
 
 static void set_graphs(oos_serve *serve, uint64_t value)
 {
-    if (value == EAGER)
+    if (value == OOS_EAGER)
         serve->enforce_eager = (oos_flag){true, true};
     else
         oos_set_capture(serve, value);
 }
 
-oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const oos_point *point)
 {
     oos_trial t = oos_trial_start(s);
     oos_serve *serve = &t.serve;
-    if (point->budget) oos_set_gmu_thousandths(serve, point->budget);
+    if (point->share) oos_set_gmu_thousandths(serve, point->share);
     if (point->at[OOS_LEVER_PARALLEL]) {
-        serve->tensor_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) / 100);
-        serve->pipeline_parallel_size = oos_u64_of(value_at(levers, point, OOS_LEVER_PARALLEL) % 100);
+        serve->tensor_parallel_size = oos_u64_of(oos_point_value(levers, point, OOS_LEVER_PARALLEL) / 100);
+        serve->pipeline_parallel_size = oos_u64_of(oos_point_value(levers, point, OOS_LEVER_PARALLEL) % 100);
     }
     if (point->at[OOS_LEVER_SLEEP]) {
         serve->enable_sleep_mode = (oos_flag){true, false};
         serve->enable_cumem_allocator = (oos_flag){true, false};
     }
     if (point->at[OOS_LEVER_BACKEND]) serve->attention_backend = "TRITON_ATTN";
-    if (point->at[OOS_LEVER_TOKENS]) oos_set_tokens(serve, value_at(levers, point, OOS_LEVER_TOKENS));
-    if (point->at[OOS_LEVER_SEQS]) oos_set_seqs(serve, value_at(levers, point, OOS_LEVER_SEQS));
+    if (point->at[OOS_LEVER_TOKENS]) oos_set_tokens(serve, oos_point_value(levers, point, OOS_LEVER_TOKENS));
+    if (point->at[OOS_LEVER_SEQS]) oos_set_seqs(serve, oos_point_value(levers, point, OOS_LEVER_SEQS));
     if (point->at[OOS_LEVER_KV]) serve->kv_cache_dtype = "fp8";
-    if (point->at[OOS_LEVER_GRAPHS]) set_graphs(serve, value_at(levers, point, OOS_LEVER_GRAPHS));
+    if (point->at[OOS_LEVER_GRAPHS]) set_graphs(serve, oos_point_value(levers, point, OOS_LEVER_GRAPHS));
     if (point->at[OOS_LEVER_MEDIA]) {
         serve->mm_limits_given = true;
         serve->mm_images = oos_u64_of(1);
@@ -243,11 +226,22 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
     return t;
 }
 
-uint64_t oos_point_seqs(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
-{
-    return point->at[OOS_LEVER_SEQS] ? value_at(levers, point, OOS_LEVER_SEQS)
-                                     : vllm_setup(s->plan)->max_num_seqs;
-}
+/* What moves by itself, in the order in which it is said; without a flag it has words of its own. */
+static const struct {
+    oos_lever lever;
+    oos_lever_words words;
+} records[] = {
+    {OOS_LEVER_PARALLEL, {.id = "parallel", .price = {1}}},
+    {OOS_LEVER_BACKEND, {.price = {1}}},
+    {OOS_LEVER_KV, {.id = "kv_fp8", .flag = "--kv-cache-dtype", .word = "fp8", .price = {3}}},
+    {OOS_LEVER_GRAPHS, {.mild = 32, .strong = 1, .price = {2, 3, 5}}},
+    {OOS_LEVER_SEQS,
+     {"num_seqs", "--max-num-seqs", NULL, "at most", "concurrent requests", 64, 16, {2, 3, 5}}},
+    {OOS_LEVER_TOKENS, {"batched_tokens", "--max-num-batched-tokens", .mild = 2048, .price = {2, 3}}},
+    {OOS_LEVER_MEDIA, {"mm_limit", "--limit-mm-per-prompt", "{\"image\":1,\"video\":0}", .price = {2}}},
+    {OOS_LEVER_TEXT, {"text_only", "--language-model-only", "", .price = {6}}},
+    {OOS_LEVER_SLEEP, {"sleep_off", "--no-enable-sleep-mode", "", .price = {2}}}};
+enum { RECORDS = sizeof records / sizeof *records };
 
 /* ---- what it costs ------------------------------------------------------------------------------------------------ */
 
@@ -262,212 +256,143 @@ static oos_rung dearer(oos_rung a, oos_rung b)
     return a > b ? a : b;
 }
 
-oos_rung oos_point_rung(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+oos_rung oos_point_rung(const oos_search *s, const oos_levers *levers, const oos_point *point)
 {
-    static const struct {
-        oos_lever lever;
-        const char *id;
-    } plain[] = {{OOS_LEVER_PARALLEL, "parallel"},
-                 {OOS_LEVER_SLEEP, "sleep_off"},
-                 {OOS_LEVER_TOKENS, "batched_tokens"},
-                 {OOS_LEVER_SEQS, "num_seqs"},
-                 {OOS_LEVER_KV, "kv_fp8"},
-                 {OOS_LEVER_MEDIA, "mm_limit"},
-                 {OOS_LEVER_TEXT, "text_only"}};
     double const own = vllm_setup(s->plan)->gpu_memory_utilization;
     oos_rung rung = OOS_RUNG_NOTHING;
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (point->at[plain[i].lever]) rung = dearer(rung, oos_trial_rung(s, plain[i].id));
-    if (point->budget) {
-        bool const up = (double)point->budget / 1000 > own;
+    for (size_t i = 0; i < RECORDS; i++)
+        if (point->at[records[i].lever] && records[i].words.id)
+            rung = dearer(rung, oos_trial_rung(s, records[i].words.id));
+    if (point->share) {
+        bool const up = (double)point->share / 1000 > own;
         rung = dearer(rung, oos_trial_rung(s, up ? "utilization_up" : "utilization_down"));
     }
     if (point->at[OOS_LEVER_BACKEND]) rung = dearer(rung, OOS_RUNG_LITTLE);
     if (point->at[OOS_LEVER_GRAPHS])
-        rung = dearer(rung, oos_trial_rung(s, graph_lever(s, value_at(levers, point, OOS_LEVER_GRAPHS))));
+        rung =
+            dearer(rung, oos_trial_rung(s, graph_lever(s, oos_point_value(levers, point, OOS_LEVER_GRAPHS))));
     if (point->length && point->length < levers->most) rung = dearer(rung, oos_trial_rung(s, "model_len"));
     return point->at[OOS_LEVER_WEIGHTS] ? OOS_RUNG_ELSEWHERE : rung;
 }
 
 /* What people would rather not do is dearer. Chosen by judgement, not measured: it decides between changes with as many flags. */
-unsigned oos_point_price(const oos_levers *levers, const oos_lever_point *point)
+unsigned oos_point_price(const oos_levers *levers, const oos_point *point)
 {
     unsigned price = length_price(levers, point->length);
-    if (point->budget) price += point->budget > 950 ? 2 : 1;
-    if (point->at[OOS_LEVER_PARALLEL]) price += 1;
-    if (point->at[OOS_LEVER_SLEEP]) price += 2;
-    if (point->at[OOS_LEVER_BACKEND]) price += 1;
-    if (point->at[OOS_LEVER_TOKENS]) price += value_at(levers, point, OOS_LEVER_TOKENS) >= 2048 ? 2 : 3;
-    if (point->at[OOS_LEVER_SEQS]) {
-        uint64_t const seqs = value_at(levers, point, OOS_LEVER_SEQS);
-        price += seqs >= 64 ? 2 : seqs >= 16 ? 3 : 5;
+    if (point->share) price += point->share > 950 ? 2 : 1;
+    for (size_t i = 0; i < RECORDS; i++) {
+        const oos_lever_words *words = &records[i].words;
+        uint64_t const value = oos_point_value(levers, point, records[i].lever);
+        if (point->at[records[i].lever])
+            price += words->price[value >= words->mild ? 0 : value >= words->strong ? 1 : 2];
     }
-    if (point->at[OOS_LEVER_KV]) price += 3;
-    if (point->at[OOS_LEVER_GRAPHS]) {
-        uint64_t const size = value_at(levers, point, OOS_LEVER_GRAPHS);
-        price += size == EAGER ? 5 : size >= 32 ? 2 : 3;
-    }
-    if (point->at[OOS_LEVER_MEDIA]) price += 2;
-    if (point->at[OOS_LEVER_TEXT]) price += 6;
     return price;
 }
 
 /* ---- what it is called ---------------------------------------------------------------------------------------------- */
 
-/* Words and prices as they are put together. */
-typedef struct saying {
-    oos_search *s;
-    oos_trial *t;
-    const char *gives_up; /* NULL: nothing yet */
-    bool failed;
-} saying;
-
-static void word(saying *w, const char *text)
-{
-    if (!text || w->t->word_count == OOS_TRIAL_WORDS_MAX)
-        w->failed = true;
-    else
-        w->t->words[w->t->word_count++] = text;
-}
-
-static void number(saying *w, uint64_t value)
-{
-    word(w, oos_arena_format(w->s->arena, "%llu", (unsigned long long)value));
-}
-
-static void price(saying *w, const char *text)
-{
-    w->gives_up = w->gives_up && text ? oos_arena_format(w->s->arena, "%s; %s", w->gives_up, text) : text;
-    w->failed |= !w->gives_up;
-}
-
-static void say_graphs(saying *w, uint64_t size)
+static void say_graphs(oos_saying *w, uint64_t size)
 {
     const char *given;
-    if (size == EAGER) {
-        word(w, "--enforce-eager");
-        price(w, oos_trial_cost(w->s, "eager"));
+    if (size == OOS_EAGER) {
+        oos_say_word(w, "--enforce-eager");
+        oos_say_lost(w, oos_trial_cost(w->s, "eager"));
         return;
     }
     (void)oos_compilation_look(vllm_setup(w->s->plan)->serve, &given);
     bool const own = given != NULL;
-    word(w, own ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size");
+    oos_say_word(w, own ? "--compilation-config" : "--compilation-config.max_cudagraph_capture_size");
     if (own)
-        word(w, oos_compilation_merged(w->s->arena, given, size));
+        oos_say_word(w, oos_compilation_merged(w->s->arena, given, size));
     else
-        number(w, size);
-    price(w, oos_arena_format(w->s->arena, "no CUDA graphs for more than %llu concurrent requests",
-                              (unsigned long long)size));
+        oos_say_number(w, size);
+    oos_say_lost(w, oos_arena_format(w->s->arena, "no CUDA graphs for more than %llu concurrent requests",
+                                     (unsigned long long)size));
 }
 
-static void say_parallel(saying *w, uint64_t value)
+static void say_parallel(oos_saying *w, uint64_t value)
 {
     const oos_setup *setup = vllm_setup(w->s->plan);
-    if (value / 100 != setup->tp) word(w, "--tensor-parallel-size"), number(w, value / 100);
-    if (value % 100 != setup->pp) word(w, "--pipeline-parallel-size"), number(w, value % 100);
+    if (value / 100 != setup->tp) oos_say_word(w, "--tensor-parallel-size"), oos_say_number(w, value / 100);
+    if (value % 100 != setup->pp) oos_say_word(w, "--pipeline-parallel-size"), oos_say_number(w, value % 100);
 }
 
-static void say_backend(saying *w)
+static void say_backend(oos_saying *w)
 {
     if (oos_trial_has_flag(w->s, "--attention-backend")) {
-        word(w, "--attention-backend");
-        word(w, "TRITON_ATTN");
+        oos_say_word(w, "--attention-backend");
+        oos_say_word(w, "TRITON_ATTN");
     } else {
-        word(w, "VLLM_ATTENTION_BACKEND=TRITON_ATTN");
+        oos_say_word(w, "VLLM_ATTENTION_BACKEND=TRITON_ATTN");
     }
 }
 
-static void say_weights(saying *w, const oos_levers *levers, const oos_lever_point *point)
+static void say_weights(oos_saying *w, const oos_levers *levers, const oos_point *point)
 {
     const oos_setup *setup = vllm_setup(w->s->plan);
     oos_weights_way const way = way_at(levers, point);
     if (way == OOS_WEIGHTS_FP8 || way == OOS_WEIGHTS_BNB) {
-        word(w, "--quantization");
-        word(w, way == OOS_WEIGHTS_FP8 ? "fp8" : "bitsandbytes");
-        price(w, oos_trial_cost(w->s, way == OOS_WEIGHTS_FP8 ? "weights_fp8" : "weights_bnb"));
+        oos_say_word(w, "--quantization");
+        oos_say_word(w, way == OOS_WEIGHTS_FP8 ? "fp8" : "bitsandbytes");
+        oos_say_lost(w, oos_trial_cost(w->s, way == OOS_WEIGHTS_FP8 ? "weights_fp8" : "weights_bnb"));
     } else if (way == OOS_WEIGHTS_OFFLOAD) {
-        uint64_t const gib = value_at(levers, point, OOS_LEVER_WEIGHTS);
-        word(w, "--cpu-offload-gb");
-        number(w, gib);
-        price(w, oos_trial_cost(w->s, "offload"));
+        uint64_t const gib = oos_point_value(levers, point, OOS_LEVER_WEIGHTS);
+        oos_say_word(w, "--cpu-offload-gb");
+        oos_say_number(w, gib);
+        oos_say_lost(w, oos_trial_cost(w->s, "offload"));
         if (!setup->device.host_bytes)
-            price(w, oos_arena_format(
-                         w->s->arena, "needs %llu GiB of free host memory (--host-ram)",
-                         (unsigned long long)((gib * setup->tp * setup->pp * setup->dp * HOST_TENTHS + 9) /
-                                              10)));
+            oos_say_lost(
+                w,
+                oos_arena_format(
+                    w->s->arena, "needs %llu GiB of free host memory (--host-ram)",
+                    (unsigned long long)((gib * setup->tp * setup->pp * setup->dp * HOST_TENTHS + 9) / 10)));
     }
 }
 
 /* A cache of the model's own kind, the whole length, all graphs, all requests: what was not touched. */
-static const char *kept(const oos_search *s, const oos_levers *levers, const oos_lever_point *point)
+static const char *kept(const oos_search *s, const oos_levers *levers, const oos_point *point)
 {
     bool const length = !point->length || point->length >= levers->most, seqs = !point->at[OOS_LEVER_SEQS];
-    uint64_t const captured = point->at[OOS_LEVER_GRAPHS] ? value_at(levers, point, OOS_LEVER_GRAPHS) : 0;
+    uint64_t const captured =
+        point->at[OOS_LEVER_GRAPHS] ? oos_point_value(levers, point, OOS_LEVER_GRAPHS) : 0;
     const char *graphs = vllm_setup(s->plan)->eager ? "" : "CUDA graphs";
     if (point->at[OOS_LEVER_GRAPHS])
-        graphs = captured == EAGER
+        graphs = captured == OOS_EAGER
                      ? ""
                      : oos_arena_format(s->arena, "CUDA graphs for up to %llu concurrent requests",
                                         (unsigned long long)captured);
-    const char *const all[] = {length ? "context length" : "", seqs ? "concurrent requests" : "", graphs};
-    char *text = NULL;
-    for (size_t i = 0; graphs && i < sizeof all / sizeof *all; i++)
-        if (all[i][0])
-            text = text ? oos_arena_format(s->arena, "%s, %s", text, all[i])
-                        : oos_arena_format(s->arena, "%s", all[i]);
-    return text ? text : "the model";
+    return oos_say_kept(s, length, seqs, graphs);
 }
 
-bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_lever_point *point, oos_trial *t)
+bool oos_point_say(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *t)
 {
-    saying w = {.s = s, .t = t};
+    oos_saying w = {.s = s, .t = t};
     const oos_setup *setup = vllm_setup(s->plan);
-    if (point->at[OOS_LEVER_PARALLEL]) say_parallel(&w, value_at(levers, point, OOS_LEVER_PARALLEL));
+    if (point->at[OOS_LEVER_PARALLEL]) say_parallel(&w, oos_point_value(levers, point, OOS_LEVER_PARALLEL));
     say_weights(&w, levers, point);
     if (point->at[OOS_LEVER_BACKEND]) say_backend(&w);
-    if (point->budget) {
+    if (point->share) {
         char text[32];
-        oos_format(text, sizeof text, "%.2f", (double)point->budget / 1000);
-        word(&w, "--gpu-memory-utilization");
-        word(&w, oos_arena_copy(s->arena, oos_view_of(text)));
-        bool const higher = (double)point->budget / 1000 > setup->gpu_memory_utilization;
+        oos_format(text, sizeof text, "%.2f", (double)point->share / 1000);
+        oos_say_word(&w, "--gpu-memory-utilization");
+        oos_say_word(&w, oos_arena_copy(s->arena, oos_view_of(text)));
+        bool const higher = (double)point->share / 1000 > setup->gpu_memory_utilization;
         if (higher || !setup->kv_cache_memory_bytes.known)
-            price(&w, oos_trial_cost(s, higher ? "utilization_up" : "utilization_down"));
+            oos_say_lost(&w, oos_trial_cost(s, higher ? "utilization_up" : "utilization_down"));
     }
-    if (point->at[OOS_LEVER_KV]) {
-        word(&w, "--kv-cache-dtype"), word(&w, "fp8");
-        price(&w, oos_trial_cost(s, "kv_fp8"));
-    }
-    if (point->at[OOS_LEVER_GRAPHS]) say_graphs(&w, value_at(levers, point, OOS_LEVER_GRAPHS));
-    if (point->at[OOS_LEVER_SEQS]) {
-        uint64_t const value = value_at(levers, point, OOS_LEVER_SEQS);
-        word(&w, "--max-num-seqs"), number(&w, value);
-        price(&w, oos_arena_format(s->arena, "at most %llu concurrent requests", (unsigned long long)value));
-    }
-    if (point->at[OOS_LEVER_TOKENS]) {
-        word(&w, "--max-num-batched-tokens");
-        number(&w, value_at(levers, point, OOS_LEVER_TOKENS));
-        price(&w, oos_trial_cost(s, "batched_tokens"));
-    }
-    if (point->at[OOS_LEVER_MEDIA]) {
-        word(&w, "--limit-mm-per-prompt"), word(&w, "{\"image\":1,\"video\":0}");
-        price(&w, oos_trial_cost(s, "mm_limit"));
-    }
-    if (point->at[OOS_LEVER_TEXT]) {
-        word(&w, "--language-model-only");
-        price(&w, oos_trial_cost(s, "text_only"));
-    }
-    if (point->at[OOS_LEVER_SLEEP]) {
-        word(&w, "--no-enable-sleep-mode");
-        price(&w, oos_trial_cost(s, "sleep_off"));
+    for (size_t i = 0; i < RECORDS; i++) {
+        uint64_t const value = oos_point_value(levers, point, records[i].lever);
+        if (!point->at[records[i].lever]) continue;
+        if (records[i].lever == OOS_LEVER_GRAPHS) say_graphs(&w, value);
+        if (records[i].words.flag) oos_say_lever(&w, &records[i].words, value);
     }
     if (point->length && point->length < levers->most) {
-        word(&w, "--max-model-len"), number(&w, point->length);
-        price(&w, oos_arena_format(s->arena, "no requests longer than %llu tokens",
-                                   (unsigned long long)point->length));
+        oos_say_word(&w, "--max-model-len"), oos_say_number(&w, point->length);
+        oos_say_lost(&w, oos_arena_format(s->arena, "no requests longer than %llu tokens",
+                                          (unsigned long long)point->length));
     }
     t->rung = oos_point_rung(s, levers, point);
     t->keeps = kept(s, levers, point);
-    t->gives_up = w.gives_up ? w.gives_up : "none";
+    if (!t->gives_up) t->gives_up = "none";
     return !w.failed && t->word_count > 0;
 }

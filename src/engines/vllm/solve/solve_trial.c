@@ -94,100 +94,11 @@ bool oos_trial_has_flag(const oos_search *s, const char *flag)
     return oos_flags_find(s->facts->flags, oos_view_of(flag), vllm_setup(s->plan)->rules->version).here;
 }
 
-/* The engine takes the last of two: only that one is said. */
-static bool said_later(const char *const *words, size_t count, size_t at)
-{
-    for (size_t i = at + 1; i < count; i++)
-        if (strcmp(words[i], words[at]) == 0) return true;
-    return false;
-}
-
-static bool is_flag(const char *word)
-{
-    return strncmp(word, "--", 2) == 0;
-}
-
-/* What was mended, then what the trial changes; no flag twice. */
-static bool change_words(oos_search *s, const oos_trial *t, oos_fix *fix)
-{
-    const oos_mended *m = &s->mended;
-    size_t const most = m->word_count + t->word_count;
-    const char **all = OOS_NEW_ARRAY(s->arena, const char *, most + 1);
-    const char **words = OOS_NEW_ARRAY(s->arena, const char *, most + 1);
-    if (!all || !words) return false;
-    size_t count = 0;
-    for (size_t i = 0; i < m->word_count; i++)
-        if (m->words[i]) all[count++] = m->words[i]; /* behind a switch there is none */
-    for (size_t i = 0; i < t->word_count; i++) all[count++] = t->words[i];
-    for (size_t i = 0; i < count; i++) {
-        if (is_flag(all[i]) && said_later(all, count, i)) {
-            while (i + 1 < count && !is_flag(all[i + 1])) i++;
-            continue;
-        }
-        words[fix->change_count] = oos_arena_copy(s->arena, oos_view_of(all[i]));
-        if (!words[fix->change_count++]) return false;
-    }
-    fix->change = words;
-    return true;
-}
-
-static bool leave_out_words(oos_search *s, oos_fix *fix)
-{
-    const oos_mended *m = &s->mended;
-    const char **flags = OOS_NEW_ARRAY(s->arena, const char *, m->leave_out_count + 1);
-    if (!flags) return false;
-    for (size_t i = 0; i < m->leave_out_count; i++) {
-        flags[i] = m->leave_out[i];
-        fix->without = i ? oos_arena_format(s->arena, "%s %s", fix->without, flags[i]) : flags[i];
-        if (!fix->without) return false;
-    }
-    fix->leave_out = flags;
-    fix->leave_out_count = m->leave_out_count;
-    return true;
-}
-
-bool oos_trial_offer(oos_search *s, const oos_trial *t)
-{
-    if (s->count == OOS_FIXES_MAX) return true;
-    const char *mended = s->mended.gives_up, *gives_up = t->gives_up ? t->gives_up : mended;
-    if (mended && t->gives_up) gives_up = oos_arena_format(s->arena, "%s; %s", mended, t->gives_up);
-    oos_fix fix = {.verdict = t->verdict,
-                   .probability = t->probability,
-                   .phase = t->phase,
-                   .kv_tokens = t->kv_tokens,
-                   .keeps = t->keeps,
-                   .rung = t->rung,
-                   .gives_up = gives_up};
-    if (!gives_up || !change_words(s, t, &fix) || !leave_out_words(s, &fix)) return false;
-    s->fixes[s->count++] = fix;
-    return true;
-}
-
-static bool is_given(const oos_serve *serve, const char *flag)
+bool vllm_is_given(const oos_serve *serve, const char *flag)
 {
     if (strcmp(flag, "--compilation-config") == 0)
         return serve->compilation.max_capture_size.known || serve->compilation.capture_sizes_given;
     return oos_serve_given(serve, flag);
-}
-
-oos_rung oos_trial_rung(const oos_search *s, const char *id)
-{
-    const oos_setup *setup = vllm_setup(s->plan);
-    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
-    if (!lever || !oos_lever_here(lever, setup->rules->version)) return OOS_RUNG_COUNT;
-    return lever->flag && is_given(setup->serve, lever->flag) ? lever->given : lever->rung;
-}
-
-uint64_t oos_trial_step(const oos_search *s, const char *id)
-{
-    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
-    return lever && lever->step ? lever->step : 1;
-}
-
-const char *oos_trial_cost(const oos_search *s, const char *id)
-{
-    const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
-    return lever ? lever->cost.en : NULL;
 }
 
 oos_trial oos_trial_start(const oos_search *s)
@@ -262,27 +173,25 @@ void oos_set_kv_mib(oos_serve *serve, uint64_t value)
     serve->kv_cache_memory_bytes = oos_u64_of(value * OOS_MIB);
 }
 
-/* The largest value in [low, high] on the grid of `step` that fits, 0 when none does. Fitting is monotone in these. */
+/* A trial with one value after another. */
+typedef struct changing {
+    oos_search *s;
+    oos_trial *t;
+    oos_set_value set;
+} changing;
+
+static bool fits_with(void *of, uint64_t value)
+{
+    changing *c = of;
+    c->set(&c->t->serve, value);
+    return oos_trial_plan(c->s, c->t) && oos_trial_fits(c->s, c->t);
+}
+
 uint64_t oos_trial_largest(oos_search *s, oos_trial *t, oos_set_value set, uint64_t low, uint64_t high,
                            uint64_t step)
 {
-    uint64_t best = 0, from = oos_cdiv(low, step), to = high / step;
-    while (from <= to && to > 0) {
-        uint64_t const middle = from + (to - from) / 2;
-        set(&t->serve, middle * step);
-        if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) {
-            best = middle * step;
-            from = middle + 1;
-        } else {
-            if (middle == 0) break;
-            to = middle - 1;
-        }
-    }
-    if (best) {
-        set(&t->serve, best);
-        if (!oos_trial_plan(s, t)) return 0;
-    }
-    return best;
+    changing c = {s, t, set};
+    return oos_largest(fits_with, &c, low, high, step);
 }
 
 /* The same for a failure before the cache is sized: the lever is found at a short length, so that it answers that failure
@@ -305,19 +214,10 @@ uint64_t oos_trial_least_length(const oos_search *s)
     return oos_min(2048, vllm_setup(s->plan)->max_model_len);
 }
 
-uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t good, uint64_t most)
+uint64_t oos_trial_longest(oos_search *s, oos_trial *t, uint64_t most)
 {
-    uint64_t const least = good ? good : oos_trial_least_length(s);
-    if (most < least) return 0;
-    oos_set_length(&t->serve, most);
-    if (oos_trial_plan(s, t) && oos_trial_fits(s, t)) return most;
-    oos_set_length(&t->serve, least);
-    if (!good && (!oos_trial_plan(s, t) || !oos_trial_fits(s, t))) return 0;
-    uint64_t const longest =
-        oos_trial_largest(s, t, oos_set_length, least, most, oos_trial_step(s, "model_len"));
-    if (longest) return longest;
-    oos_set_length(&t->serve, least); /* asked for, if no whole block */
-    return oos_trial_plan(s, t) ? least : 0;
+    changing c = {s, t, oos_set_length};
+    return oos_longest(fits_with, &c, 0, oos_trial_least_length(s), most, oos_trial_step(s, "model_len"));
 }
 
 /* A lever's promise without the length it can no longer keep. */
@@ -340,7 +240,7 @@ static bool offer_with_length(oos_search *s, oos_trial *t)
     if (t->phase != OOS_PHASE_KV_SIZING || s->plan->answer.phase == OOS_PHASE_KV_SIZING ||
         t->word_count + 2 > OOS_TRIAL_WORDS_MAX)
         return true;
-    uint64_t const length = oos_trial_longest(s, t, 0, length_now - 1);
+    uint64_t const length = oos_trial_longest(s, t, length_now - 1);
     if (length == 0) return true;
     char number[32];
     snprintf(number, sizeof number, "%llu", (unsigned long long)length);
