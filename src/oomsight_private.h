@@ -2,6 +2,7 @@
  * only where the command is linked with the library of the same build (-Dcommand=linked), in a version of its own. */
 #pragma once
 #include "oomsight/oomsight.h"
+#include <stdbool.h>
 
 #ifdef __ELF__ /* the linker's map decides what leaves the library */
 #pragma GCC visibility push(default)
@@ -41,6 +42,42 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_write(const char *path, cons
  * file has the permissions of the umask, and nothing for others when it is appended to: that is how logs are kept. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd,
                                                          oomsight_error *reterr);
+
+/* ---- engines --------------------------------------------------------------------------------------------------------- */
+
+/* What an engine is called, how it is started, what it prints and serves: src/engines/NAME/words.c. What is NULL is not there;
+ * names, module and server are. */
+typedef struct oomsight_engine_words {
+    const char *name; /* of the program, the Python package, the folders and the word of --engine */
+    const char *title, *config_title;
+    /* how it is started: `NAME serve MODEL`, or `python -m` and a module */
+    const char *module;           /* what the name of a module that starts it begins with */
+    const char *server;           /* the whole module */
+    const char *family, *serving; /* each module that serves is FAMILY.[...]SERVING[...] */
+    const char *image;            /* in the name of its published image */
+    bool image_serves;            /* without being told to */
+    const char *model_flags[2], *tokenizer_flag, *no_tokenizer_flag;
+    const char *dummy_flag, *dummy_value; /* no weights are read */
+    const char *port_flag;
+    unsigned port; /* without the flag */
+    /* what it prints and serves */
+    const char *ready;                       /* when it takes requests */
+    const char *running, *waiting, *kv_used; /* metrics: requests; the share of its KV cache, 0 to 1 */
+    /* what it leaves behind, and where its code is */
+    const char *cache_variable, *cache_below; /* what it compiles is below the variable's folder */
+    const char *wrapper;     /* in a stack, files of it stand between a caller and what it calls */
+    const char *computes[2]; /* ... and those of it are parts of a model */
+    /* a dry run of it: NAME=value, set where the user has not */
+    const char *dry_variable;
+    const char *draft_flags[2], *draft_variable; /* with a word that begins so */
+} oomsight_engine_words;
+
+/* In their order; the first is meant where nothing is said. NULL: no more. */
+const oomsight_engine_words *oomsight_engine_at(size_t index);
+/* The one that a command starts, or whose image it runs; NULL: none is named. */
+const oomsight_engine_words *oomsight_engine_of(const char *const *words, size_t count);
+/* "0.32.0" and "sglang=0.5.23" as people call them: "vLLM 0.32.0". Cut to fit; returns `buffer`. */
+const char *oomsight_engine_release(const char *label, char *buffer, size_t size);
 
 /* ---- this machine ---------------------------------------------------------------------------------------------------- */
 

@@ -51,7 +51,7 @@ oomsight_status oos_api_facts(const oomsight_data *shared, const oos_engine *eng
                               const oos_engine_facts **ret_facts, oomsight_error *reterr)
 {
     oomsight_data *data = (oomsight_data *)shared; /* what is read late is behind the lock */
-    size_t const at = (size_t)(engine->words - oos_engine_list);
+    size_t const at = oos_engine_place(engine->words);
     oomsight_status status = OOMSIGHT_OK;
     pthread_mutex_lock(&data->lock);
     if (!data->known[at])
@@ -102,7 +102,7 @@ static oomsight_status engines_render(const oomsight_data *data, const oomsight_
     const oos_rule_book *books[OOS_ENGINE_COUNT];
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
         const oos_engine_facts *facts;
-        OOS_TRY(oos_api_facts(data, oos_engine_find(&oos_engine_list[i]), &facts, reterr));
+        OOS_TRY(oos_api_facts(data, oos_engine_find(oos_engine_list[i]), &facts, reterr));
         books[i] = facts->rules;
     }
     oos_report_engines(text, books, params);

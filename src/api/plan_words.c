@@ -105,7 +105,7 @@ static oomsight_status spoken_find(const oomsight_plan *plan, const oomsight_pla
     if (named) return oos_api_facts(params->data, *ret_engine, ret_facts, reterr);
     if (knows_flags(&plan->facts->flags, newest(plan->facts->rules), words, word_count)) return OOMSIGHT_OK;
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        const oos_engine *other = oos_engine_find(&oos_engine_list[i]);
+        const oos_engine *other = oos_engine_find(oos_engine_list[i]);
         const oos_engine_facts *facts;
         OOS_TRY(oos_api_facts(params->data, other, &facts, reterr));
         if (!knows_flags(&facts->flags, newest(facts->rules), words, word_count)) continue;

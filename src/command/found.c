@@ -210,7 +210,7 @@ static const char *start_inside(const oos_word_list *words, bool *ret_other)
         const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
         if (oos_engine_words_at(word, next)) return oos_engine_words_at(word, next)->title;
         for (size_t k = 0; k < OOS_ENGINE_COUNT; k++) {
-            const oos_engine_words *engine = &oos_engine_list[k];
+            const oos_engine_words *engine = oos_engine_list[k];
             const char *at = strstr(word, engine->name);
             bool const serves_it = at && strncmp(at + strlen(engine->name), " serve ", 7) == 0;
             if (serves_it || strstr(word, engine->module)) return engine->title;
@@ -589,8 +589,8 @@ static const char *mention(oos_view bytes, uint32_t *ret_line)
                                  (first + 1 < text.len && memcmp(text.ptr + first, "//", 2) == 0));
         *ret_line = line;
         for (size_t i = 0; !comment && i < OOS_ENGINE_COUNT; i++)
-            if (memmem(text.ptr, text.len, oos_engine_list[i].name, strlen(oos_engine_list[i].name)))
-                return oos_engine_list[i].title;
+            if (memmem(text.ptr, text.len, oos_engine_list[i]->name, strlen(oos_engine_list[i]->name)))
+                return oos_engine_list[i]->title;
         for (size_t i = 0; !comment && i < sizeof words / sizeof *words; i++)
             if (memmem(text.ptr, text.len, words[i], strlen(words[i]))) return "settings of an engine";
         at += text.len + 1;

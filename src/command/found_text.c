@@ -152,7 +152,7 @@ void oos_finder_anywhere(oos_finder *finder, oos_view text)
 {
     static const char *const pythons[] = {"python", "python3"};
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        const oos_engine_words *engine = &oos_engine_list[i];
+        const oos_engine_words *engine = oos_engine_list[i];
         char mark[64];
         snprintf(mark, sizeof mark, "%s serve ", engine->name);
         take_text(finder, text, mark);

@@ -332,10 +332,10 @@ static void embedded_script(oos_tree *t, const yaml_node_t *node, const char *ke
     bool script = lines, names = false;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) script |= strcmp(key, keys[i]) == 0;
     for (size_t i = 0; script && i < OOS_ENGINE_COUNT; i++) {
-        const char *at = strstr(text, oos_engine_list[i].name);
-        for (; at && !names; at = strstr(at + 1, oos_engine_list[i].name))
-            names = strncmp(at + strlen(oos_engine_list[i].name), " serve ", 7) == 0;
-        names |= strstr(text, oos_engine_list[i].module) != NULL;
+        const char *at = strstr(text, oos_engine_list[i]->name);
+        for (; at && !names; at = strstr(at + 1, oos_engine_list[i]->name))
+            names = strncmp(at + strlen(oos_engine_list[i]->name), " serve ", 7) == 0;
+        names |= strstr(text, oos_engine_list[i]->module) != NULL;
     }
     if (!names) return;
     const char *copy = oos_tree_text(t, node), *kind = t->finder->kind;

@@ -124,7 +124,7 @@ static bool starts_command(oos_view line)
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (strcmp(program, programs[i]) == 0) return true;
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (strcmp(program, oos_engine_list[i].name) == 0) return true;
+        if (strcmp(program, oos_engine_list[i]->name) == 0) return true;
     return len && oos_engine_other(program) != NULL;
 }
 

@@ -25,8 +25,8 @@ static bool is_assignment(const char *word)
 static bool is_of_an_engine(oos_view name)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        size_t const len = strlen(oos_engine_list[i].name);
-        if (name.len > len && name.ptr[len] == '_' && oos_same_start(name.ptr, oos_engine_list[i].name, len))
+        size_t const len = strlen(oos_engine_list[i]->name);
+        if (name.len > len && name.ptr[len] == '_' && oos_same_start(name.ptr, oos_engine_list[i]->name, len))
             return true;
     }
     return false;

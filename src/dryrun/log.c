@@ -238,7 +238,7 @@ bool oos_dryrun_log_line(oos_dryrun_log *log, oos_view line)
     if (log->phase == OOS_PHASE_RUNTIME_PREFILL &&
         find(line, "oomsight dryrun: out of memory in the sampler"))
         log->phase = OOS_PHASE_RUNTIME_SAMPLER;
-    if (find(line, log->ready_line)) {
+    if (log->ready_line && find(line, log->ready_line)) {
         log->ready = true;
         log->recovered = log->ran_out;
     }

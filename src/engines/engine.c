@@ -2,7 +2,7 @@
 #include "engines/engines.h"
 
 static const oos_engine *const engines[OOS_ENGINE_COUNT] = {
-#define ENGINE(name, ...) &oos_engine_##name,
+#define ENGINE(name) &oos_engine_##name,
 #include "facts/engine.def"
 #undef ENGINE
 };

@@ -6,7 +6,7 @@
 /* The seam between the product and the engines it plans: what an engine brings with it. The rest of the product knows a command, a
  * plan and the ledger in it; how the one becomes the other is the engine's. An engine is a folder here and one of data/engines.
  *
- *   words      what it is called                       facts/engine.def
+ *   words      what it is called, prints and serves    oomsight_engine_words of oomsight_private.h; NAME/words.c
  *   dialect    how its command is read                 command/command.h; its flags are data/engines/NAME/flags.json
  *   book_load  its releases and their rules            data/engines/NAME/rules.json
  *   plan       defaults, phases, budget and pool       into an oos_plan, with what of plan/ and sizes/ it can use
@@ -64,7 +64,7 @@ typedef struct oos_engine {
                    oos_logged_command *ret_command);
 } oos_engine;
 
-#define ENGINE(name, ...) extern const oos_engine oos_engine_##name;
+#define ENGINE(name) extern const oos_engine oos_engine_##name;
 #include "facts/engine.def"
 #undef ENGINE
 

@@ -97,7 +97,8 @@ oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const 
     json_t *root;
     *ret_advisers = (oos_advisers){0};
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        OOS_TRY(oos_ladder_load(arena, data_dir, oos_engine_list[i].name, &ret_advisers->ladders[i], reterr));
+        OOS_TRY(
+            oos_ladder_load(arena, data_dir, oos_engine_list[i]->name, &ret_advisers->ladders[i], reterr));
     OOS_TRY(oos_data_read(arena, data_dir, "explain/advice.json", &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
     OOS_TRY(tried_read(arena, json_object_get(root, "tried"), ret_advisers, reterr));
@@ -565,8 +566,7 @@ static void take_records(adviser *a, const oos_kb *kb, const char *cause, turn n
 static const oos_engine_words *engine_of(const char *name, bool guessed)
 {
     for (size_t i = 0; name && !guessed && i < OOS_ENGINE_COUNT; i++)
-        if (strncmp(name, oos_engine_list[i].name, strlen(oos_engine_list[i].name)) == 0)
-            return &oos_engine_list[i];
+        if (oos_engine_is(oos_engine_list[i], name)) return oos_engine_list[i];
     return guessed ? oos_engine_default : NULL;
 }
 
@@ -580,7 +580,7 @@ void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb
     if (!incident->is_oom && !may_be_memory(incident)) return;
     a.guessed = !incident->program && (!incident->engine || strcmp(incident->engine, "pytorch") == 0);
     a.engine = engine_of(incident->engine, a.guessed);
-    a.ladder = a.engine ? advisers->ladders[a.engine - oos_engine_list] : NULL;
+    a.ladder = a.engine ? advisers->ladders[oos_engine_place(a.engine)] : NULL;
     a.shown = incident->signals;
     oos_facts_find(incident, &a.shown);
     find_release(&a);

@@ -211,8 +211,8 @@ size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacit
     }
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
         char starts[2][64];
-        snprintf(starts[0], sizeof starts[0], "%s serve ", oos_engine_list[i].name);
-        snprintf(starts[1], sizeof starts[1], "-m %s", oos_engine_list[i].module);
+        snprintf(starts[0], sizeof starts[0], "%s serve ", oos_engine_list[i]->name);
+        snprintf(starts[1], sizeof starts[1], "-m %s", oos_engine_list[i]->module);
         for (size_t k = 0; k < 2; k++) {
             const char *at = find(line, starts[k]);
             if (!at) continue;

@@ -135,7 +135,7 @@ static oomsight_status extend_by_engines(oos_arena *arena, const char *data_dir,
                                          oomsight_error *reterr)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        const char *path = oos_arena_format(arena, "engines/%s/signals.json", oos_engine_list[i].name);
+        const char *path = oos_arena_format(arena, "engines/%s/signals.json", oos_engine_list[i]->name);
         oos_view bytes;
         json_t *root;
         if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the signals");

@@ -284,7 +284,7 @@ static bool is_engines(oos_view path)
 #include "facts/engine_other.def"
     };
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (find(path, oos_engine_list[i].name)) return true;
+        if (find(path, oos_engine_list[i]->name)) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (find(path, words[i])) return true;
     return path.len == 0;
@@ -297,7 +297,7 @@ static bool is_model(oos_view path, oos_view function)
     if (oos_view_is(function, "__init__")) return false;
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
         for (size_t k = 0; k < 2; k++)
-            if (oos_engine_list[i].computes[k] && find(path, oos_engine_list[i].computes[k])) return true;
+            if (oos_engine_list[i]->computes[k] && find(path, oos_engine_list[i]->computes[k])) return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (find(path, words[i])) return true;
     return false;
@@ -358,7 +358,7 @@ static oos_view underscored(oos_view function)
 static bool is_wrapper(oos_view path)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (oos_engine_list[i].wrapper && find(path, oos_engine_list[i].wrapper)) return true;
+        if (oos_engine_list[i]->wrapper && find(path, oos_engine_list[i]->wrapper)) return true;
     return false;
 }
 

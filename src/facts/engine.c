@@ -1,15 +1,23 @@
 /* Engines by their words. */
 #include "facts/facts.h"
+#include "base/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT] = {
-#define ENGINE(name, title, ...) {#name, title, title " config", __VA_ARGS__},
+const oos_engine_words *const oos_engine_list[OOS_ENGINE_COUNT] = {
+#define ENGINE(name) &oos_words_##name,
 #include "facts/engine.def"
 #undef ENGINE
 };
-const oos_engine_words *const oos_engine_default = &oos_engine_list[0];
+
+size_t oos_engine_place(const oos_engine_words *engine)
+{
+    size_t at = 0;
+    while (at + 1 < OOS_ENGINE_COUNT && oos_engine_list[at] != engine) at++;
+    oos_assert(oos_engine_list[at] == engine);
+    return at;
+}
 
 bool oos_engine_is(const oos_engine_words *engine, const char *name)
 {
@@ -23,7 +31,7 @@ bool oos_engine_is_server(const char *name)
 #include "facts/engine_other.def"
     };
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (oos_engine_is(&oos_engine_list[i], name)) return true;
+        if (oos_engine_is(oos_engine_list[i], name)) return true;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(name, others[i]) == 0) return true;
     return false;
@@ -32,7 +40,7 @@ bool oos_engine_is_server(const char *name)
 const oos_engine_words *oos_engine_words_find(const char *name)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (strcmp(name, oos_engine_list[i].name) == 0) return &oos_engine_list[i];
+        if (strcmp(name, oos_engine_list[i]->name) == 0) return oos_engine_list[i];
     return NULL;
 }
 
@@ -45,7 +53,7 @@ static bool is_program(const char *word, const char *name)
 const oos_engine_words *oos_engine_words_of_image(const char *image)
 {
     for (size_t i = 0; image && i < OOS_ENGINE_COUNT; i++)
-        if (strstr(image, oos_engine_list[i].image)) return &oos_engine_list[i];
+        if (oos_engine_list[i]->image && strstr(image, oos_engine_list[i]->image)) return oos_engine_list[i];
     return NULL;
 }
 
@@ -53,7 +61,7 @@ const oos_engine_words *oos_engine_words_at(const char *word, const char *next)
 {
     bool const runs = strcmp(next, "serve") == 0 || strcmp(next, "bench") == 0;
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        const oos_engine_words *engine = &oos_engine_list[i];
+        const oos_engine_words *engine = oos_engine_list[i];
         if (runs && is_program(word, engine->name)) return engine;
         if (strcmp(word, "-m") == 0 && strncmp(next, engine->module, strlen(engine->module)) == 0)
             return engine;
@@ -72,11 +80,11 @@ const oos_engine_words *oos_engine_words_of(const char *const *words, size_t cou
 
 const char *oos_engine_release(const char *label, char *buffer, size_t size)
 {
-    const oos_engine_words *engine = oos_engine_list;
+    const oos_engine_words *engine = oos_engine_default;
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        size_t const len = strlen(oos_engine_list[i].name);
-        if (strncmp(label, oos_engine_list[i].name, len) != 0 || label[len] != '=') continue;
-        engine = &oos_engine_list[i];
+        size_t const len = strlen(oos_engine_list[i]->name);
+        if (strncmp(label, oos_engine_list[i]->name, len) != 0 || label[len] != '=') continue;
+        engine = oos_engine_list[i];
         label += len + 1;
     }
     snprintf(buffer, size, "%s %s", engine->title, label);
@@ -139,19 +147,34 @@ const char *oos_engine_other_of(const char *const *words, size_t count)
     return other;
 }
 
-const char *oos_engine_titles(void)
+oos_titles oos_titles_join(void)
 {
-    static const char titles[] =
-#define ENGINE(name, title, ...) ", " title
-#include "facts/engine.def"
-#undef ENGINE
-        ;
-    return titles + 2;
+    oos_titles titles = {""};
+    size_t const size = sizeof titles.text;
+    for (size_t i = 0, len = 0; i < OOS_ENGINE_COUNT && len < size; i++)
+        len +=
+            (size_t)snprintf(titles.text + len, size - len, "%s%s", i ? ", " : "", oos_engine_list[i]->title);
+    return titles;
 }
 
 bool oos_engine_named(const char *text)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (strstr(text, oos_engine_list[i].name)) return true;
+        if (strstr(text, oos_engine_list[i]->name)) return true;
     return false;
+}
+
+const oomsight_engine_words *oomsight_engine_at(size_t index)
+{
+    return index < OOS_ENGINE_COUNT ? oos_engine_list[index] : NULL;
+}
+
+const oomsight_engine_words *oomsight_engine_of(const char *const *words, size_t count)
+{
+    return oos_engine_words_of(words, count);
+}
+
+const char *oomsight_engine_release(const char *label, char *buffer, size_t size)
+{
+    return oos_engine_release(label, buffer, size);
 }

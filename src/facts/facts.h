@@ -4,6 +4,7 @@
 #include "base/scan.h"
 #include "base/size.h"
 #include "base/view.h"
+#include "oomsight_private.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -271,26 +272,25 @@ typedef struct oos_driver {
 /* `seen` is what is known of the device; `torch_minor` 0: the newest. */
 oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint64_t torch_minor);
 
-/* The engines by their words: what a command, an image, a folder of data and a report call each. What an engine does is in
- * engines/. */
+/* The engines by their words: what a command, an image, a folder of data and a report call each. The words of an engine stand in its folder
+ * of engines/, as oos_words_NAME. */
 
-typedef struct oos_engine_words {
-    const char *name, *title, *config_title, *module, *server, *image;
-    bool image_serves;
-    const char *ready;
-    const char *running, *waiting, *kv_used;  /* metrics */
-    const char *cache_variable, *cache_below; /* NULL: it keeps nothing that it compiles */
-    const char *wrapper, *computes[2];        /* parts of paths of its files; NULL: none */
-} oos_engine_words;
+typedef oomsight_engine_words oos_engine_words;
 
 enum {
-#define ENGINE(name, ...) OOS_ENGINE_##name,
+#define ENGINE(name) OOS_ENGINE_##name,
 #include "facts/engine.def"
 #undef ENGINE
     OOS_ENGINE_COUNT
 };
-extern const oos_engine_words oos_engine_list[OOS_ENGINE_COUNT];
-extern const oos_engine_words *const oos_engine_default; /* meant where nothing is said */
+#define ENGINE(name) extern const oos_engine_words oos_words_##name;
+#include "facts/engine.def"
+#undef ENGINE
+extern const oos_engine_words *const oos_engine_list[OOS_ENGINE_COUNT];
+enum { OOS_ENGINE_DEFAULT = 0 }; /* its place: meant where nothing is said */
+#define oos_engine_default (oos_engine_list[OOS_ENGINE_DEFAULT])
+
+size_t oos_engine_place(const oos_engine_words *engine); /* in the list */
 
 const oos_engine_words *oos_engine_words_find(const char *name); /* NULL: no such engine */
 
@@ -319,8 +319,12 @@ bool oos_engine_is(const oos_engine_words *engine, const char *name);
 /* Whether a server of models has this name in logs, planned or not. */
 bool oos_engine_is_server(const char *name);
 
-/* Every engine that is planned: "vLLM, SGLang". */
-const char *oos_engine_titles(void);
+/* Every engine that is planned: "vLLM, SGLang". Cut to fit. */
+typedef struct oos_titles {
+    char text[256];
+} oos_titles;
+oos_titles oos_titles_join(void);
+#define oos_engine_titles() (oos_titles_join().text) /* for the expression in which it stands */
 
 /* Whether any engine's name stands in the text. */
 bool oos_engine_named(const char *text);

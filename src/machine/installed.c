@@ -28,7 +28,7 @@ _Static_assert(OOS_ENGINE_COUNT + LISTED <= OOS_MACHINE_PACKAGES, "room for each
 
 static const char *package_name(size_t at)
 {
-    return at < OOS_ENGINE_COUNT ? oos_engine_list[at].name : listed[at - OOS_ENGINE_COUNT];
+    return at < OOS_ENGINE_COUNT ? oos_engine_list[at]->name : listed[at - OOS_ENGINE_COUNT];
 }
 
 /* Names of packages are equal when case and the kind of dash do not count. */
@@ -68,7 +68,7 @@ static int by_name(const void *a, const void *b)
 static bool has_engine(const oos_installed *installed)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
-        if (oos_installed_version(installed, oos_engine_list[i].name)) return true;
+        if (oos_installed_version(installed, oos_engine_list[i]->name)) return true;
     return false;
 }
 
@@ -153,7 +153,7 @@ void oos_installed_find(const char *program, const char *path, const char *besid
     if (program && strchr(program, '/') && access(program, X_OK) == 0 && around(program, ret_installed))
         return;
     for (size_t i = 0; i < OOS_ENGINE_COUNT + PYTHONS; i++) {
-        const char *name = i < OOS_ENGINE_COUNT ? oos_engine_list[i].name : pythons[i - OOS_ENGINE_COUNT];
+        const char *name = i < OOS_ENGINE_COUNT ? oos_engine_list[i]->name : pythons[i - OOS_ENGINE_COUNT];
         if (on_path(path, name, place, sizeof place) && around(place, ret_installed)) return;
     }
     if (beside) around(beside, ret_installed);

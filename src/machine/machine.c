@@ -35,7 +35,7 @@ static void caches_read(oos_machine *machine)
                *face = getenv("HF_HOME");
     snprintf(root, sizeof root, "%s%s", xdg && *xdg ? xdg : home ? home : "", xdg && *xdg ? "" : "/.cache");
     for (size_t i = 0; i < OOS_ENGINE_COUNT && machine->cache_count + 2 < OOS_MACHINE_CACHES; i++) {
-        const oos_engine_words *engine = &oos_engine_list[i];
+        const oos_engine_words *engine = oos_engine_list[i];
         const char *given = engine->cache_variable ? getenv(engine->cache_variable) : NULL;
         char title[48];
         if (!engine->cache_variable) continue;

@@ -17,8 +17,8 @@ static bool is_told(const char *entry)
                                         "FLASHINFER_", "TRITON_",  "NVIDIA_",  "HF_",    "OMP_",
                                         "RAY_",        "OOMSIGHT_"};
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) { /* NAME_ in capitals */
-        size_t const len = strlen(oos_engine_list[i].name);
-        if (oos_same_start(entry, oos_engine_list[i].name, len) && entry[len] == '_')
+        size_t const len = strlen(oos_engine_list[i]->name);
+        if (oos_same_start(entry, oos_engine_list[i]->name, len) && entry[len] == '_')
             return strchr(entry, '=') != NULL;
     }
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)

@@ -90,7 +90,7 @@ void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
                         const oomsight_render_params *params)
 {
     if (params->format != OOMSIGHT_FORMAT_JSON) {
-        for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_text(text, &oos_engine_list[i], books[i]);
+        for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_text(text, oos_engine_list[i], books[i]);
         return;
     }
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
@@ -98,7 +98,7 @@ void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
     oos_json_field_str(w, "schema", "oomsight.engines/1");
     oos_json_key(w, "engines");
     oos_json_begin_array(w);
-    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_json(w, &oos_engine_list[i], books[i]);
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_json(w, oos_engine_list[i], books[i]);
     oos_json_end_array(w);
     oos_json_end_object(w);
     oos_text_put(text, "\n");

@@ -86,7 +86,7 @@ static void put_spent(const view *v, const oos_lever_record *lever, oos_text *te
     for (size_t i = 0; i < v->advisers->spent_count; i++) {
         const oos_spent *one = &v->advisers->spent[i];
         if (strcmp(one->lever, lever->id) != 0 || !(one->phases >> v->phase & 1) ||
-            strcmp(one->engine, oos_engine_list[v->engine].name) != 0)
+            strcmp(one->engine, oos_engine_list[v->engine]->name) != 0)
             continue;
         oos_text_put(text, text->len ? in_language(v, "; ", "；") : "");
         oos_text_put(text, in_language(v, one->why.en, one->why.zh));
@@ -135,12 +135,12 @@ static void put_releases(const view *v, const oos_lever_record *lever, oos_text 
     if (lever->since) {
         oos_version_print(lever->since, version, sizeof version);
         oos_text_printf(text, in_language(v, " Since %s %s.", "自 %s %s 起。"),
-                        oos_engine_list[v->engine].title, version);
+                        oos_engine_list[v->engine]->title, version);
     }
     if (lever->until != UINT64_MAX) {
         oos_version_print(lever->until, version, sizeof version);
         oos_text_printf(text, in_language(v, " Until %s %s.", "到 %s %s 为止。"),
-                        oos_engine_list[v->engine].title, version);
+                        oos_engine_list[v->engine]->title, version);
     }
 }
 
@@ -191,7 +191,7 @@ static void put_inert(const view *v, const oos_lever_record *lever)
 static void engine_text(const view *v)
 {
     const oos_ladder *ladder = v->advisers->ladders[v->engine];
-    const char *title = oos_engine_list[v->engine].title;
+    const char *title = oos_engine_list[v->engine]->title;
     if (count_of(v, helps)) oos_style_ink(v->style, OOS_INK_BOLD, "%s: what to change\n", title);
     for (size_t i = 0; i < ladder->count; i++)
         if (helps(v, &ladder->list[i])) put_helping(v, &ladder->list[i]);
@@ -259,7 +259,7 @@ static void engine_json(const view *v)
 {
     const oos_ladder *ladder = v->advisers->ladders[v->engine];
     oos_json_begin_object(v->json);
-    oos_json_field_str(v->json, "engine", oos_engine_list[v->engine].name);
+    oos_json_field_str(v->json, "engine", oos_engine_list[v->engine]->name);
     oos_json_key(v->json, "helps");
     oos_json_begin_array(v->json);
     for (size_t i = 0; i < ladder->count; i++)
@@ -289,7 +289,7 @@ static void put_phase(view *v, const oos_engine_words *engine)
         oos_style_ink(v->style, OOS_INK_BOLD, in_language(v, "Failure %s  [%s]\n", "%s失败  [%s]\n"),
                       filled(v, &where), oos_phase_word(v->phase));
     for (v->engine = 0; v->engine < OOS_ENGINE_COUNT; v->engine++)
-        if (!engine || engine == &oos_engine_list[v->engine]) {
+        if (!engine || engine == oos_engine_list[v->engine]) {
             if (!engine && v->engine && !v->json) oos_text_put(v->style->text, "\n");
             (v->json ? engine_json : engine_text)(v);
         }
@@ -306,7 +306,7 @@ static bool is_known(view *v, const oos_engine_words *engine)
 {
     bool known = false;
     for (v->engine = 0; v->engine < OOS_ENGINE_COUNT; v->engine++)
-        if (!engine || engine == &oos_engine_list[v->engine]) known |= count_of(v, helps) > 0;
+        if (!engine || engine == oos_engine_list[v->engine]) known |= count_of(v, helps) > 0;
     return known;
 }
 

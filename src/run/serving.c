@@ -47,12 +47,12 @@ static bool is_named(oos_view line, const char *name)
 static void line_read(oos_view line, oos_serving *serving)
 {
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
-        const oos_engine_words *engine = &oos_engine_list[i];
+        const oos_engine_words *engine = oos_engine_list[i];
         const char *const names[] = {
             [RUNNING] = engine->running, [WAITING] = engine->waiting, [KV_USED] = engine->kv_used};
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
             double value;
-            if (!is_named(line, names[k])) continue;
+            if (!names[k] || !is_named(line, names[k])) continue;
             if (value_of(line, strlen(names[k]), &value)) take((figure)k, value, serving);
             return;
         }

@@ -90,7 +90,7 @@ static void plan_one(const uint8_t *head, char *text, oos_view config, oos_view 
     params.command_count = 3 + fuzz_split(text, words + 3, WORDS_MAX - 3);
     params.engine_version = version;
     if (head[2] & 128) { /* the other engine, its own command or one that is said in its words */
-        params.engine = oos_engine_list[1].name;
+        params.engine = oos_engine_list[1]->name;
         params.engine_version = NULL;
         if (head[0] & 2) words[0] = params.engine;
     }

@@ -56,7 +56,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
 }
 
 const oos_engine oos_engine_sglang = {
-    .words = &oos_engine_list[OOS_ENGINE_sglang],
+    .words = &oos_words_sglang,
     .dialect = &sglang_dialect,
     .book_load = book_load,
     .ranks = ranks,

@@ -87,7 +87,7 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
 }
 
 const oos_engine oos_engine_vllm = {
-    .words = &oos_engine_list[OOS_ENGINE_vllm],
+    .words = &oos_words_vllm,
     .dialect = &vllm_dialect,
     .book_load = vllm_book_load,
     .torch_minor = torch_minor,

@@ -14,10 +14,29 @@ typedef struct toy_rules {
 static const oos_rule_place places[] = {{"torch_minor", offsetof(toy_rules, torch_minor), OOS_RULE_WHOLE},
                                         {"share", offsetof(toy_rules, share), OOS_RULE_REAL}};
 
+const oos_engine_words oos_words_toy = {
+    .name = "toy",
+    .title = "Toy",
+    .config_title = "Toy config",
+    .module = "toy.server",
+    .server = "toy.server",
+    .family = "toy",
+    .serving = "server",
+    .image = "example/toy",
+    .image_serves = true,
+    .model_flags = {"--model"},
+    .port_flag = "--listen",
+    .port = 9100,
+    .ready = "Toy is ready",
+    .running = "toy:running",
+    .waiting = "toy:waiting",
+    .kv_used = "toy:kv_used",
+    .dry_variable = "TOY_COLOUR=none",
+};
+
 static bool entry_at(const char *const *words, size_t count, size_t at, oos_serve_entry *ret_entry)
 {
-    if (at + 1 >= count || oos_engine_words_at(words[at], words[at + 1]) != oos_engine_toy.words)
-        return false;
+    if (at + 1 >= count || oos_engine_words_at(words[at], words[at + 1]) != &oos_words_toy) return false;
     ret_entry->first = at + 2;
     return true;
 }
@@ -33,8 +52,15 @@ static const oos_dialect dialect = {.entry_at = entry_at,
 static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
                                  oomsight_error *reterr)
 {
-    return oos_rule_book_load(arena, data_dir, oos_engine_toy.words->name, places,
-                              sizeof places / sizeof *places, 0, ret_book, reterr);
+    return oos_rule_book_load(arena, data_dir, oos_words_toy.name, places, sizeof places / sizeof *places, 0,
+                              ret_book, reterr);
+}
+
+static uint64_t torch_minor(const oos_rule_book *book, oos_version version)
+{
+    toy_rules rules;
+    bool beyond;
+    return oos_rules_fill(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
 }
 
 static uint64_t ranks(const oos_serve *serve)
@@ -75,7 +101,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     oos_driver const driver = oos_device_driver(&start->device, rules.torch_minor);
     oos_plan *plan = ret_plan;
     *plan =
-        (oos_plan){.engine = oos_engine_toy.words,
+        (oos_plan){.engine = &oos_words_toy,
                    .model = start->model,
                    .device = start->device,
                    .serving.tp = 1,
@@ -118,9 +144,10 @@ static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     return OOMSIGHT_OK;
 }
 
-const oos_engine oos_engine_toy = {.words = &oos_engine_list[OOS_ENGINE_toy],
+const oos_engine oos_engine_toy = {.words = &oos_words_toy,
                                    .dialect = &dialect,
                                    .book_load = book_load,
+                                   .torch_minor = torch_minor,
                                    .ranks = ranks,
                                    .plan = plan_start,
                                    .solve = solve};
