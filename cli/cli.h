@@ -107,6 +107,12 @@ const option_row *option_next(const command *which, const option_row *before);
 /* The one that a word names, which may carry a value behind `=`; NULL: none of this command. */
 const option_row *option_find(const command *which, const char *word);
 
+/* The engine that the words start; the first where they name none. */
+const oomsight_engine_words *engine_of(const cli_options *given);
+/* A text of options.def: {engine} and {title} are the first engine's, {engines} and {titles} "vllm or sglang" of all. Cut to fit. */
+enum { HELP_BYTES = 4096 };
+const char *engines_fill(const char *text, char ret_text[HELP_BYTES]);
+
 /* Read the words behind the command's name. -1: go on; else the exit code, help or a complaint is given. */
 int options_read(const command *which, int argc, char **argv, cli_options *ret_given);
 const command *command_find(const char *name);  /* NULL: no such command, told */

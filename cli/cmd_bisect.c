@@ -86,7 +86,8 @@ static int start(const bisect_options *options, oomsight_bisect *bisect, const c
     matrix_child child = {0};
     matrix_outcome outcome = {0};
     int status = 0;
-    fprintf(stderr, "oomsight bisect: starting vLLM %s\n", version);
+    const char *const title = engine_of(options->given)->title;
+    fprintf(stderr, "oomsight bisect: starting %s %s\n", title, version);
     if (!matrix_child_start(options->given, &task, 0, &child)) {
         fputs("oomsight bisect: no process for a dry run\n", stderr);
         return EXIT_OUR_FAULT;
@@ -96,7 +97,8 @@ static int start(const bisect_options *options, oomsight_bisect *bisect, const c
     oomsight_error error = {0};
     oomsight_status const taken = oomsight_bisect_answer(bisect, version, outcome.report,
                                                          outcome.problem[0] ? outcome.problem : NULL, &error);
-    if (!outcome.report) complain("oomsight bisect: vLLM %s gave no answer: %s", version, outcome.problem);
+    if (!outcome.report)
+        complain("oomsight bisect: %s %s gave no answer: %s", title, version, outcome.problem);
     free(outcome.report);
     return taken == OOMSIGHT_OK ? 0 : fail_with(&error);
 }

@@ -30,7 +30,7 @@ int cmd_check(cli_options *given)
     params.gpu_used_bytes = given->gpu_used.bytes;
     params.gpu_used_known = given->gpu_used.text != NULL;
     params.compute_capability = given->gpu_cc;
-    params.engine_version = LAST(given, vllm);
+    params.engine_version = LAST(given, release);
     params.models_dir = given->models;
     oomsight_status const status = oomsight_check_create(&params, &check, &error);
     int const code = status == OOMSIGHT_OK ? answer(given, check) : fail_with(&error);

@@ -34,7 +34,10 @@ static void offer_known(const cli_options *given, const char *what, const char *
 
 static void offer_values(const cli_options *given, const option_row *row, const char *typed)
 {
-    if (strcmp(row->word, "--gpu") == 0)
+    const oomsight_engine_words *engine;
+    if (strncmp(row->value, "NAME", 4) == 0 && strcmp(row->word, "--engine") == 0)
+        for (size_t i = 0; (engine = oomsight_engine_at(i)); i++) offer(engine->name, " ", typed);
+    else if (strcmp(row->word, "--gpu") == 0)
         offer_known(given, "gpu words", typed);
     else if (strcmp(row->value, "VERSION") == 0 || row->kind == OPTION_PAIR)
         offer_known(given, "version words", typed);

@@ -51,7 +51,7 @@ static bool take_options(const cli_options *given, dryrun_options *options)
     params->outside_known = given->outside.text != NULL;
     params->trace_path = given->trace;
     params->until = given->until;
-    params->engine_version = LAST(given, vllm);
+    params->engine_version = LAST(given, release);
     options->cuda_major = (unsigned)given->cuda.number;
     for (size_t i = 0; i < given->load_count; i++)
         if (!dryrun_mix_read(given->load[i], &options->loads[options->load_count++])) return false;
@@ -138,7 +138,7 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     else if (result->timed_out)
         fprintf(stderr, "oomsight dryrun: stopped after %.0f seconds (--timeout)\n", DRYRUN_SECONDS(options));
     for (unsigned i = 0; i < options->load_count; i++) put_load(&options->loads[i], &result->loads[i]);
-    if (options->given->snapshot) dryrun_snapshot_tell(options->given->snapshot);
+    if (options->given->snapshot) dryrun_snapshot_tell(options->given);
     oomsight_dryrun_result found = {.size = sizeof found};
     oomsight_dryrun_result_get(dryrun, &found);
     return exit_code(options, result, found.verdict);

@@ -137,7 +137,7 @@ bool dryrun_snapshot_begin(const char *path);
 /* Ask the processes for it and wait until they have written, or too long. */
 void dryrun_snapshot_take(const char *segment_path);
 /* Say where it is, and what to do with it. */
-void dryrun_snapshot_tell(const char *path);
+void dryrun_snapshot_tell(const cli_options *given);
 
 /* The folder with the stand-ins for a CUDA major; false when there is none. */
 bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity);

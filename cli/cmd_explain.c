@@ -72,7 +72,7 @@ int cmd_explain(cli_options *given)
     params.allow_hub = given->hub && !given->offline;
     params.gpu = given->gpu;
     params.model = given->model;
-    params.engine_version = LAST(given, vllm);
+    params.engine_version = LAST(given, release);
     oomsight_status const status = oomsight_explain_create(&params, &explanation, &error);
     int code = status == OOMSIGHT_OK ? answer(given, explanation) : fail_with(&error);
     bool unread = params.path_count < wanted;

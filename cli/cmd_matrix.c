@@ -24,9 +24,11 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
         if (files[i]) fflush(files[i]);
     if (run->given->quiet) return;
     static const char *const words[] = {"starts", "tight", "fails", "refused", "unknown"};
-    fprintf(stderr, "[%llu/%llu] %s on %s, %s, vLLM %s: %s", (unsigned long long)run->done,
+    char release[64];
+    fprintf(stderr, "[%llu/%llu] %s on %s, %s, %s: %s", (unsigned long long)run->done,
             (unsigned long long)oomsight_matrix_points(run->matrix), point->model, point->gpu, point->flags,
-            point->version, point->readable ? words[point->verdict] : "no answer");
+            oomsight_engine_release(point->version, release, sizeof release),
+            point->readable ? words[point->verdict] : "no answer");
     if (point->phase) fprintf(stderr, " in %s", point->phase);
     if ((!point->readable || point->verdict == OOMSIGHT_VERDICT_UNKNOWN) && point->why)
         fprintf(stderr, ": %s", point->why);

@@ -44,8 +44,9 @@ static bool take_engines(plan_options *plan)
                            given->engine[i] + len + (given->engine[i][len] != 0)))
             return false;
     }
-    for (size_t i = 0; i < given->vllm_count; i++)
-        if (!engines_asked(plan, "vllm", strlen("vllm"), given->vllm[i])) return false;
+    const char *const first = oomsight_engine_at(0)->name;
+    for (size_t i = 0; i < given->release_count; i++)
+        if (!engines_asked(plan, first, strlen(first), given->release[i])) return false;
     return true;
 }
 

@@ -57,11 +57,45 @@ static bool preload_list(const char *folder, char *ret_list, size_t capacity)
     return len > 0;
 }
 
-static bool drafts(const dryrun_engine *engine)
+static bool drafts(const oomsight_engine_words *spoken, const dryrun_engine *engine)
 {
     for (char **word = engine->command; *word; word++)
-        if (strncmp(*word, "--speculative", 13) == 0 || strncmp(*word, "-sc", 3) == 0) return true;
+        for (size_t i = 0; i < ARRAY_COUNT(spoken->draft_flags) && spoken->draft_flags[i]; i++)
+            if (strncmp(*word, spoken->draft_flags[i], strlen(spoken->draft_flags[i])) == 0) return true;
     return false;
+}
+
+/* The next variable that an engine needs with a draft model, and that the user has not set, from *at on; NULL: no more. */
+static const char *draft_variable(const dryrun_engine *engine, size_t *at)
+{
+    for (const oomsight_engine_words *spoken; (spoken = oomsight_engine_at(*at));) {
+        char name[128];
+        ++*at;
+        if (!spoken->draft_variable || !drafts(spoken, engine)) continue;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(spoken->draft_variable, "="),
+                 spoken->draft_variable);
+        if (!getenv(name)) return spoken->draft_variable;
+    }
+    return NULL;
+}
+
+/* NAME=value */
+static void variable_offer(const char *assignment)
+{
+    char name[128];
+    size_t const len = strcspn(assignment, "=");
+    snprintf(name, sizeof name, "%.*s", (int)len, assignment);
+    setenv(name, assignment + len + 1, 0);
+}
+
+/* Of every engine: a script may start any. */
+static void variables_offer(const dryrun_engine *engine)
+{
+    const oomsight_engine_words *spoken;
+    const char *assignment;
+    for (size_t i = 0; (spoken = oomsight_engine_at(i)); i++)
+        if (spoken->dry_variable) variable_offer(spoken->dry_variable);
+    for (size_t at = 0; (assignment = draft_variable(engine, &at));) variable_offer(assignment);
 }
 
 static void environment_set(const dryrun_engine *engine, const char *segment_path, const char *folder)
@@ -76,11 +110,9 @@ static void environment_set(const dryrun_engine *engine, const char *segment_pat
     /* also when the command is no Python: a script or `oomsight run` may start one */
     if (access(python, R_OK) == 0) environment_put_front("PYTHONPATH", python);
     setenv("PYTHONUNBUFFERED", "1", 0);
-    setenv("VLLM_NO_USAGE_STATS", "1", 0);
+    variables_offer(engine);
     setenv("EP_SUPPRESS_NCCL_CHECK", "1",
            0); /* DeepEP compares the file of NCCL with the one it was built for */
-    /* with a drafter the V2 runner has a kernel tell how many tokens were accepted; the older one counts them on the host */
-    if (drafts(engine)) setenv("VLLM_USE_V2_MODEL_RUNNER", "0", 0);
 }
 
 static bool map_write(const char *path, const char *text)
@@ -180,7 +212,7 @@ static int pump_wait(pump *p, int *fd)
     return some;
 }
 
-/* Ask first: vLLM removes its shared memory when asked. */
+/* Ask first: an engine removes its shared memory when asked. */
 static void group_end(pid_t pid, int *fd, pump *p)
 {
     double const until = dryrun_now() + GRACE_SECONDS;
@@ -382,8 +414,9 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
             fprintf(stderr, " %s", engine->command[i]);
         fputc('\n', stderr);
     }
-    if (drafts(engine) && !getenv("VLLM_USE_V2_MODEL_RUNNER") && !options->given->quiet)
-        fputs("oomsight dryrun: with VLLM_USE_V2_MODEL_RUNNER=0, for the draft model\n", stderr);
+    const char *drafted;
+    for (size_t at = 0; !options->given->quiet && (drafted = draft_variable(engine, &at));)
+        fprintf(stderr, "oomsight dryrun: with %s, for the draft model\n", drafted);
     pid_t const pid = child_start(engine, segment_path, folder, options->params.machine_bytes != 0, ends[1]);
     close(ends[1]);
     if (pid < 0) {

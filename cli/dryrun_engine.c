@@ -1,4 +1,4 @@
-/* Which engine a command starts: its interpreter, its torch and vLLM, and the words it needs to start from a directory
+/* Which engine a command starts: its interpreter, its torch and its release, and the words it needs to start from a directory
  * that has neither weights nor tokenizer. Nothing of the engine is imported for that. */
 #include "cmd_dryrun.h"
 
@@ -24,16 +24,6 @@
 #endif
 
 enum { ASK_SECONDS = 60 };
-
-/* What the commands of an engine look like: its server is `NAME serve MODEL` or `python -m MODULE...`. */
-typedef struct dialect {
-    const char *name, *module, *server; /* `server`: in the module's name when it serves */
-    const char *model[2], *tokenizer;   /* options */
-} dialect;
-static const dialect dialects[] = {
-    {"vllm", "vllm.entrypoints.", "api_server", {"--model"}, "--tokenizer"},
-    {"sglang", "sglang.", "launch_server", {"--model-path", "--model"}, "--tokenizer-path"},
-};
 
 /* Prints "cuda 13.0", "torch 2.13.0" and "engine 0.32.0"; a missing package prints nothing. */
 static const char probe[] =
@@ -122,7 +112,7 @@ static void ask_interpreter(dryrun_engine *engine)
         dup2(ends[1], STDOUT_FILENO);
         if (!freopen("/dev/null", "w", stderr)) _exit(126);
         execl(engine->interpreter, engine->interpreter, "-c", probe,
-              engine->name ? engine->name : dialects[0].name, (char *)NULL);
+              engine->name ? engine->name : oomsight_engine_at(0)->name, (char *)NULL);
         _exit(127);
     }
     close(ends[1]);
@@ -141,10 +131,11 @@ static void ask_interpreter(dryrun_engine *engine)
     engine->cuda_major = (unsigned)strtoul(engine->cuda_version, NULL, 10);
 }
 
+/* NULL: it is not given, or there is no such flag (`name` NULL). */
 static const char *word_value(const dryrun_options *options, const char *name)
 {
-    size_t const len = strlen(name);
-    for (int i = 0; i < options->given->word_count; i++) {
+    size_t const len = name ? strlen(name) : 0;
+    for (int i = 0; name && i < options->given->word_count; i++) {
         const char *word = options->given->words[i];
         if (strncmp(word, name, len) != 0) continue;
         if (word[len] == '=') return word + len + 1;
@@ -153,27 +144,33 @@ static const char *word_value(const dryrun_options *options, const char *name)
     return NULL;
 }
 
-/* A server goes on until it is stopped; the rest ends by itself. Returns how the command is written. */
-static const dialect *look_at_words(const dryrun_options *options, dryrun_engine *engine)
+/* A module that serves: FAMILY.[...]SERVING[...] */
+static bool is_serving_module(const oomsight_engine_words *engine, const char *word)
 {
-    const dialect *spoken = NULL;
+    size_t const len = engine->family && engine->serving ? strlen(engine->family) : 0;
+    return len && strncmp(word, engine->family, len) == 0 && word[len] == '.' &&
+           strstr(word + len, engine->serving);
+}
+
+/* A server goes on until it is stopped; the rest ends by itself. Returns the engine whose flags the command has. */
+static const oomsight_engine_words *look_at_words(const dryrun_options *options, dryrun_engine *engine)
+{
+    const oomsight_engine_words *spoken = NULL, *at;
     for (int i = 1; i < options->given->word_count; i++) {
         const char *word = options->given->words[i], *before = base_name(options->given->words[i - 1]);
-        for (size_t d = 0; d < ARRAY_COUNT(dialects); d++) {
-            const dialect *at = &dialects[d];
+        for (size_t e = 0; (at = oomsight_engine_at(e)); e++) {
             bool const program = strcmp(word, "serve") == 0 && strcmp(before, at->name) == 0;
-            bool const module = strncmp(word, at->module, strlen(at->module)) == 0;
-            if (!program && !(module && strstr(word, at->server))) continue;
+            if (!program && !is_serving_module(at, word)) continue;
             spoken = at;
             engine->serves = true;
             if (program && i + 1 < options->given->word_count && options->given->words[i + 1][0] != '-')
                 engine->model = options->given->words[i + 1];
         }
     }
-    const dialect *which = spoken ? spoken : dialects;
+    const oomsight_engine_words *which = spoken ? spoken : oomsight_engine_at(0);
     engine->name = spoken ? spoken->name : NULL;
-    for (size_t i = 0; i < ARRAY_COUNT(which->model); i++) {
-        const char *model = which->model[i] ? word_value(options, which->model[i]) : NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(which->model_flags); i++) {
+        const char *model = word_value(options, which->model_flags[i]);
         if (model) engine->model = model;
     }
     return which;
@@ -243,6 +240,7 @@ static bool write_tokenizer(const char *scratch, const char *model, char *ret_di
     return fclose(file) == 0 && written;
 }
 
+/* 0: none is given out */
 static unsigned free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -251,10 +249,10 @@ static unsigned free_port(void)
     bool const bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, len) == 0 &&
                        getsockname(fd, (struct sockaddr *)&address, &len) == 0;
     if (fd >= 0) close(fd);
-    return bound ? ntohs(address.sin_port) : 8000;
+    return bound ? ntohs(address.sin_port) : 0;
 }
 
-static int add_words(const dryrun_options *options, const dialect *spoken, const char *scratch,
+static int add_words(const dryrun_options *options, const oomsight_engine_words *spoken, const char *scratch,
                      dryrun_engine *engine)
 {
     static char tokenizer[600], port[16]; /* live as long as the command */
@@ -265,27 +263,30 @@ static int add_words(const dryrun_options *options, const dialect *spoken, const
     memcpy(engine->command, options->given->words, (size_t)count * sizeof *engine->command);
     bool weights = true, has_tokenizer = true;
     if (engine->model) look_at_model(engine->model, &weights, &has_tokenizer);
-    if (!weights && !word_value(options, "--load-format")) {
-        engine->command[count++] = (char *)"--load-format";
-        engine->command[count++] = (char *)"dummy";
+    if (!weights && spoken->dummy_flag && !word_value(options, spoken->dummy_flag)) {
+        engine->command[count++] = (char *)spoken->dummy_flag;
+        engine->command[count++] = (char *)spoken->dummy_value;
     }
-    if (!has_tokenizer && !word_value(options, spoken->tokenizer) &&
-        !word_value(options, "--skip-tokenizer-init")) {
+    if (!has_tokenizer && spoken->tokenizer_flag && !word_value(options, spoken->tokenizer_flag) &&
+        !word_value(options, spoken->no_tokenizer_flag)) {
         if (!write_tokenizer(scratch, engine->model, tokenizer, sizeof tokenizer)) {
             fprintf(stderr, "oomsight dryrun: %s: the stub tokenizer cannot be written: %s\n", scratch,
                     strerror(errno));
             return EXIT_INPUT;
         }
-        engine->command[count++] = (char *)spoken->tokenizer;
+        engine->command[count++] = (char *)spoken->tokenizer_flag;
         engine->command[count++] = tokenizer;
     }
-    const char *given = word_value(options, "--port");
+    const char *given = word_value(options, spoken->port_flag);
     engine->port = given ? (unsigned)strtoul(given, NULL, 10) : 0;
     if (engine->serves && !given) {
-        engine->port = free_port();
-        snprintf(port, sizeof port, "%u", engine->port);
-        engine->command[count++] = (char *)"--port";
-        engine->command[count++] = port;
+        unsigned const found = spoken->port_flag ? free_port() : 0;
+        engine->port = found ? found : spoken->port;
+        if (spoken->port_flag) {
+            snprintf(port, sizeof port, "%u", engine->port);
+            engine->command[count++] = (char *)spoken->port_flag;
+            engine->command[count++] = port;
+        }
     }
     engine->added = count - options->given->word_count;
     return 0;
@@ -334,7 +335,7 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
         complain("oomsight dryrun: '%s' is not found", options->given->words[0]);
         return EXIT_INPUT;
     }
-    const dialect *spoken = look_at_words(options, engine);
+    const oomsight_engine_words *spoken = look_at_words(options, engine);
     if (find_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
         ask_interpreter(engine);
     if (options->cuda_major) {

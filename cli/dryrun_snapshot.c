@@ -51,8 +51,9 @@ void dryrun_snapshot_take(const char *segment_path)
         nanosleep(&pause, NULL);
 }
 
-void dryrun_snapshot_tell(const char *path)
+void dryrun_snapshot_tell(const cli_options *given)
 {
+    const char *path = given->snapshot;
     size_t const ranks = matches("%s.rank*", path);
     if (access(path, R_OK) == 0)
         complain("oomsight dryrun: the snapshot is written; next: oomsight replay %s", path);
@@ -60,5 +61,5 @@ void dryrun_snapshot_tell(const char *path)
         complain("oomsight dryrun: snapshots of %zu ranks are written; next: oomsight replay %s.rank0", ranks,
                  path);
     else
-        complain("oomsight dryrun: no snapshot: no worker of vLLM had a device");
+        complain("oomsight dryrun: no snapshot: no worker of %s had a device", engine_of(given)->title);
 }

@@ -7,10 +7,10 @@
 /* What most people come for, each with one line to try. */
 static const struct {
     const char *name, *example;
-} first[] = {{"plan", "oomsight plan --gpu 4090 -- vllm serve Qwen/Qwen3-8B"},
-             {"explain", "docker logs vllm 2>&1 | oomsight explain"},
-             {"dryrun", "oomsight dryrun --gpu A30x4 -- vllm serve ./model --tensor-parallel-size 4"},
-             {"run", "oomsight run --budget 20GiB -- vllm serve ./model"},
+} first[] = {{"plan", "oomsight plan --gpu 4090 -- {engine} serve Qwen/Qwen3-8B"},
+             {"explain", "docker logs {engine} 2>&1 | oomsight explain"},
+             {"dryrun", "oomsight dryrun --gpu A30x4 -- {engine} serve ./model --tensor-parallel-size 4"},
+             {"run", "oomsight run --budget 20GiB -- {engine} serve ./model"},
              {"check", "oomsight check --gpu l4 deploy/"}};
 
 static const char *example_of(const char *name)
@@ -22,13 +22,14 @@ static const char *example_of(const char *name)
 
 static int print_help(FILE *out)
 {
+    char text[HELP_BYTES];
     fputs("oomsight predicts, explains, reproduces and prevents GPU out-of-memory in LLM serving.\n\n"
           "usage: oomsight COMMAND [options] [-- the command you already have]\n\n",
           out);
     for (size_t i = 0; i < command_count; i++)
         if (example_of(commands[i].name))
             fprintf(out, "  %-10s %s\n             %s\n", commands[i].name, commands[i].summary,
-                    example_of(commands[i].name));
+                    engines_fill(example_of(commands[i].name), text));
     fputs("\nmore\n", out);
     for (size_t i = 0; i < command_count; i++)
         if (!example_of(commands[i].name))

@@ -88,6 +88,63 @@ const option_row *option_next(const command *which, const option_row *before)
     return NULL;
 }
 
+/* ---- engines ---- */
+
+const oomsight_engine_words *engine_of(const cli_options *given)
+{
+    const oomsight_engine_words *found =
+        oomsight_engine_of((const char *const *)given->words, (size_t)given->word_count);
+    return found ? found : oomsight_engine_at(0);
+}
+
+typedef struct filled {
+    char *text; /* of HELP_BYTES */
+    size_t len;
+} filled;
+
+static void fill_put(filled *to, const char *words, size_t len)
+{
+    size_t const room = HELP_BYTES - 1 - to->len;
+    if (len > room) len = room;
+    memcpy(to->text + to->len, words, len);
+    to->len += len;
+}
+
+static void fill_engines(filled *to, bool titles)
+{
+    const oomsight_engine_words *engine;
+    for (size_t i = 0; (engine = oomsight_engine_at(i)); i++) {
+        const char *between = !i                          ? ""
+                              : oomsight_engine_at(i + 1) ? ", "
+                                                          : " or ",
+                   *name = titles ? engine->title : engine->name;
+        fill_put(to, between, strlen(between));
+        fill_put(to, name, strlen(name));
+    }
+}
+
+const char *engines_fill(const char *text, char ret_text[HELP_BYTES])
+{
+    static const char *const marks[] = {"{engine}", "{title}", "{engines}", "{titles}"};
+    const char *const of_first[] = {oomsight_engine_at(0)->name, oomsight_engine_at(0)->title};
+    filled to = {ret_text, 0};
+    while (*text) {
+        size_t which = 0;
+        while (which < ARRAY_COUNT(marks) && strncmp(text, marks[which], strlen(marks[which])) != 0) which++;
+        if (which == ARRAY_COUNT(marks)) {
+            fill_put(&to, text++, 1);
+            continue;
+        }
+        if (which < ARRAY_COUNT(of_first))
+            fill_put(&to, of_first[which], strlen(of_first[which]));
+        else
+            fill_engines(&to, which == 3);
+        text += strlen(marks[which]);
+    }
+    ret_text[to.len] = '\0';
+    return ret_text;
+}
+
 /* ---- typos ---- */
 
 /* Letters to change, add or leave out to come from one word to the other. */
@@ -285,7 +342,8 @@ static void settle(cli_options *given)
 
 void command_missing(const cli_options *given)
 {
-    fprintf(stderr, "oomsight %s: %s\n", given->command->name, given->command->missing);
+    char text[HELP_BYTES];
+    fprintf(stderr, "oomsight %s: %s\n", given->command->name, engines_fill(given->command->missing, text));
 }
 
 static void print_help(const command *which);
@@ -351,15 +409,16 @@ static void put_wrapped(const char *text, int at, int indent, char gap)
 
 static void print_help(const command *which)
 {
-    printf("usage: oomsight %s %s\n\n", which->name, which->usage);
-    put_wrapped(which->about, 0, 0, ' ');
+    char text[HELP_BYTES];
+    printf("usage: oomsight %s %s\n\n", which->name, engines_fill(which->usage, text));
+    put_wrapped(engines_fill(which->about, text), 0, 0, ' ');
     fputs("\n\n", stdout);
     for (const option_row *row = NULL; (row = option_next(which, row));) {
         if (!row->help || !*row->help) continue;
         int at = printf("  %s%s%s", row->word, row->value ? " " : "", row->value ? row->value : "");
         if (at >= HELP_INDENT) at = 0, putchar('\n');
         printf("%*s", HELP_INDENT - at, "");
-        put_wrapped(row->help, HELP_INDENT, HELP_INDENT, ' ');
+        put_wrapped(engines_fill(row->help, text), HELP_INDENT, HELP_INDENT, ' ');
         putchar('\n');
     }
     char last[1024] = "";
@@ -372,6 +431,6 @@ static void print_help(const command *which)
     putchar('\n');
     if (!*which->exits) return;
     fputs("\nExit: ", stdout);
-    put_wrapped(which->exits, 6, 0, ' ');
+    put_wrapped(engines_fill(which->exits, text), 6, 0, ' ');
     putchar('\n');
 }

@@ -20,25 +20,38 @@ static unsigned port_read(const char *word)
     return *end == '\0' && number > 0 && number < 65536 ? (unsigned)number : 0;
 }
 
-/* Of `vllm serve` and SGLang's servers; 0: no such words. */
+/* `before` and `word` start a server of the engine, or `word` has one of its modules or its folder in it. */
+static bool starts(const oomsight_engine_words *engine, const char *before, const char *word)
+{
+    const char *slash = strrchr(before, '/');
+    if (strcmp(word, "serve") == 0) return strcmp(slash ? slash + 1 : before, engine->name) == 0;
+    return engine->family && strstr(word, engine->family);
+}
+
+/* Of an engine's server; 0: no such words. */
 static unsigned port_of(int pid)
 {
     static char words[WORDS_BYTES];
-    unsigned port = 0, usual = 0;
-    bool inside = false; /* behind the words of `oomsight run` */
+    const oomsight_engine_words *serving = NULL, *engine;
     size_t const len = top_words(pid, words, sizeof words);
-    for (const char *word = words, *before = ""; word < words + len;
-         before = word, word += strlen(word) + 1) {
-        if (!inside) {
-            inside = strcmp(word, "--") == 0;
-            continue;
-        }
-        if (strcmp(word, "serve") == 0 || strstr(word, "vllm.entrypoints")) usual = 8000;
-        if (strstr(word, "sglang")) usual = 30000;
-        if (strncmp(word, "--port=", 7) == 0) port = port_read(word + 7);
-        if (strcmp(before, "--port") == 0) port = port_read(word);
+    const char *word = words, *const end = words + len;
+    while (word < end && strcmp(word, "--") != 0) word += strlen(word) + 1; /* those of `oomsight run` */
+    const char *const first = word < end ? word + strlen(word) + 1 : end;
+    word = first;
+    for (const char *before = ""; word < end; before = word, word += strlen(word) + 1) {
+        if (strcmp(word, "serve") == 0) serving = oomsight_engine_at(0);
+        for (size_t i = 0; (engine = oomsight_engine_at(i)); i++)
+            if (starts(engine, before, word)) serving = engine;
     }
-    return usual && port ? port : usual;
+    unsigned port = 0;
+    size_t const flag = serving && serving->port_flag ? strlen(serving->port_flag) : 0;
+    word = first;
+    for (const char *before = ""; flag && word < end; before = word, word += strlen(word) + 1) {
+        if (strncmp(word, serving->port_flag, flag) == 0 && word[flag] == '=')
+            port = port_read(word + flag + 1);
+        if (strcmp(before, serving->port_flag) == 0) port = port_read(word);
+    }
+    return port ? port : serving ? serving->port : 0;
 }
 
 static bool ready(int fd, short event, double until)

@@ -78,18 +78,16 @@ static bool is_program(const oomsight_dryrun_params *params)
 static uint64_t torch_minor_of(const oomsight_dryrun_params *params)
 {
     oos_version version;
-    const oos_engine_facts *first;
-    const oos_engine *engine = oos_engine_find(oos_engine_default);
-    if (is_program(params)) /* its version is that of PyTorch */
-        return params->engine_version && oos_version_parse(oos_view_of(params->engine_version), &version) &&
-                       version >> 32 == 2
-                   ? version >> 16 & 0xffff
-                   : 0;
-    if (params->engine && oos_engine_words_find(params->engine) != oos_engine_default) return 0;
-    if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version) ||
-        !engine->torch_minor || oos_api_first_facts(params->data, &first, NULL) != OOMSIGHT_OK)
+    const oos_engine_facts *facts;
+    const oos_engine *engine =
+        oos_engine_find(params->engine ? oos_engine_words_find(params->engine) : oos_engine_default);
+    if (!params->engine_version || !oos_version_parse(oos_view_of(params->engine_version), &version))
         return 0;
-    return engine->torch_minor(first->rules, version);
+    if (is_program(params)) /* its version is that of PyTorch */
+        return version >> 32 == 2 ? version >> 16 & 0xffff : 0;
+    if (!engine || !engine->torch_minor || oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK)
+        return 0;
+    return engine->torch_minor(facts->rules, version);
 }
 
 /* What the machine has left, for the stand-ins to write and for the launcher to put in the place of /proc/meminfo. */
