@@ -73,7 +73,7 @@ def stand_ins(build, elf):
         for path in sorted(glob.glob(os.path.join(build, "shim", major, "lib*.so*"))):
             if os.path.isfile(path) and (re.search(r"\.so\.\d+$", path) or (path.endswith(".so") and not os.path.islink(path))):
                 files["oomsight/stand-ins/%s/%s" % (major, os.path.basename(path))] = (elf(path), True)
-    for name in ("sitecustomize.py", "oomsight_aid.py", "oomsight_phases.py", "oomsight_sglang.py", "oomsight_stacks.py", "oomsight_values.py"):
+    for name in sorted(map(os.path.basename, glob.glob(os.path.join(ROOT, "shim", "python", "*.py")))):
         files["oomsight/stand-ins/python/" + name] = (read(ROOT, "shim", "python", name), False)
     return files
 

@@ -12,6 +12,7 @@ the dry run to read (src/dryrun/log.c). Phases are oomsight_phases.py's.
 Loaded by sitecustomize.py when torch is imported; nothing here runs in a process that does not use torch."""
 import contextlib
 import ctypes
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -282,33 +283,6 @@ class _Steps:
 _steps = _Steps()
 
 
-def watch_steps(module):
-    """vLLM's model runners, V1 and V2."""
-    import torch
-    execute = module.GPUModelRunner.execute_model
-
-    def executed(self, scheduler_output, *args, **kwargs):
-        _steps.begin(scheduler_output)
-        if _steps.kind is None:
-            return execute(self, scheduler_output, *args, **kwargs)
-        try:
-            return execute(self, scheduler_output, *args, **kwargs)
-        except torch.cuda.OutOfMemoryError:
-            tell("out of memory in %s, step %d: %d requests, %d tokens" % ((_steps.kind,) + _steps.shape))
-            raise
-        finally:
-            _steps.end(_steps.kind)
-    module.GPUModelRunner.execute_model = executed
-    listed = getattr(module.GPUModelRunner, "_to_list", None)
-
-    def as_list(self, sampled_token_ids):
-        """Without asynchronous scheduling the V1 runner copies 32 bits into 64: a kernel converts them on the device, and none computed."""
-        listed(self, sampled_token_ids)
-        return _host(sampled_token_ids).tolist()
-    if listed:
-        module.GPUModelRunner._to_list = as_list
-
-
 class _Snapshot:
     """PyTorch's own memory history of a worker, for `oomsight replay`: from the moment it has its device until the launcher asks
     for it, an allocation fails or the process ends. Events carry no stack and live blocks a short one, so that a million fit."""
@@ -360,7 +334,7 @@ class _Snapshot:
             tell("no snapshot: %r" % (error,))
 
     def fail(self):
-        """The state at the failure is kept, with the settings of that moment: vLLM changes them while it loads."""
+        """The state at the failure is kept, with the settings of that moment: an engine may change them while it loads."""
         if not self.failed:
             self.failed = True
             self.write()
@@ -383,96 +357,6 @@ def write(tensor, values):
         _host(tensor).copy_(values)
 
 
-def sample(module):
-    """vLLM's V1 sampler: what was sampled is read back and must be a token."""
-    import torch
-    forward = module.Sampler.forward
-
-    def sampled(self, logits, *args, **kwargs):
-        try:
-            output = _steps.part("sampler", lambda: forward(self, logits, *args, **kwargs))
-        except torch.cuda.OutOfMemoryError:
-            tell("out of memory in the sampler")
-            raise
-        ids = output.sampled_token_ids
-        drawn = _tokens.draw(ids.shape, logits.shape[-1])
-        _tokens.obey(drawn)
-        write(ids, drawn)
-        _tokens.rank(getattr(output, "logprobs_tensors", None), drawn)
-        return output
-    module.Sampler.forward = sampled
-
-
-def _through(batch, count):
-    """Of the first requests of a batch of the V2 runner, those whose prompt this step brings to its end."""
-    torch = sys.modules["torch"]
-    return batch.seq_lens_cpu_upper_bound[:count] >= torch.from_numpy(batch.prefill_len_np[:count])
-
-
-def sample_v2(module):
-    """The sampler of vLLM's V2 runner: a kernel tells how many tokens each request got. One, but none while its prompt is
-    not through; the host knows the lengths as well."""
-    import torch
-    call = module.Sampler.__call__
-
-    def sampled(self, logits, input_batch, *args, **kwargs):
-        try:
-            output = _steps.part("sampler", lambda: call(self, logits, input_batch, *args, **kwargs))
-        except torch.cuda.OutOfMemoryError:
-            tell("out of memory in the sampler")
-            raise
-        ids = output.sampled_token_ids
-        drawn = _tokens.draw(ids.shape, logits.shape[-1])
-        _tokens.obey(drawn)
-        write(ids, drawn)
-        _tokens.rank(getattr(output, "logprobs_tensors", None), drawn)
-        if len(ids) == input_batch.num_reqs:  # no draft: a row of logits for each request
-            write(output.num_sampled, _through(input_batch, len(ids)))
-            write(output.num_rejected, torch.zeros(len(ids), dtype=torch.int32, device="cpu"))
-        return output
-    module.Sampler.__call__ = sampled
-
-
-def accept(module):
-    """vLLM's V1 rejection sampler: how many drafted tokens were taken, by the seed; the places behind are -1."""
-    import torch
-    forward = module.RejectionSampler.forward
-
-    def accepted(self, metadata, *args, **kwargs):
-        output = forward(self, metadata, *args, **kwargs)
-        ids = output if isinstance(output, torch.Tensor) else output.sampled_token_ids
-        drawn = _tokens.draw(ids.shape, _Tokens.WORDS)
-        _tokens.allowed = {}
-        for row, drafted in enumerate(metadata.num_draft_tokens):
-            taken = int(_tokens.draw((1,), _Tokens.WORDS)) % (drafted + 1)
-            drawn[row, taken + 1:] = -1
-        write(ids, drawn)
-        _tokens.rank(getattr(output, "logprobs_tensors", None))
-        return output
-    module.RejectionSampler.forward = accepted
-
-
-def accept_v2(module):
-    """The rejection sampler of the V2 runner: of a request's rows of logits the last is no draft's. A prompt that is not through
-    gets nothing and has nothing rejected, as in the kernel that counts them."""
-    import torch
-    call = module.RejectionSampler.__call__
-
-    def accepted(self, logits, input_batch, *args, **kwargs):
-        output = _steps.part("sampler", lambda: call(self, logits, input_batch, *args, **kwargs))
-        ids = output.sampled_token_ids
-        write(ids, _tokens.draw(ids.shape, logits.shape[-1]))
-        _tokens.allowed = {}
-        rows = torch.from_numpy(input_batch.cu_num_logits_np[1:len(ids) + 1] - input_batch.cu_num_logits_np[:len(ids)]).to(torch.int32)
-        taken = 1 + _tokens.draw(rows.shape, _Tokens.WORDS).to(torch.int32) % rows
-        through = _through(input_batch, len(ids))
-        write(output.num_sampled, taken * through)
-        write(output.num_rejected, (rows - taken) * through)
-        _tokens.rank(getattr(output, "logprobs_tensors", None))
-        return output
-    module.RejectionSampler.__call__ = accepted
-
-
 def obey_grammar(module):
     """xgrammar hands the bits of the tokens it allows to a kernel."""
     apply = module.apply_token_bitmask_inplace
@@ -489,95 +373,6 @@ def obey_grammar(module):
     module.apply_token_bitmask_inplace = applied
 
 
-def obey_grammar_v2(module):
-    worker = module.StructuredOutputsWorker
-    apply = worker.apply_grammar_bitmask
-
-    def applied(self, logits, input_batch, grammar_req_ids, grammar_bitmask, *args, **kwargs):
-        row_of = {name: row for row, name in enumerate(input_batch.req_ids)}
-        _tokens.allow(grammar_bitmask, [row_of[name] for name in grammar_req_ids])
-        return apply(self, logits, input_batch, grammar_req_ids, grammar_bitmask, *args, **kwargs)
-    worker.apply_grammar_bitmask = applied
-
-
-def exact_figures(module):
-    """vLLM's GPU worker: weights, torch peak and memory for the KV cache, to the byte."""
-    profiling, load = module.memory_profiling, module.Worker.load_model
-    determine, init = module.Worker.determine_available_memory, module.Worker.init_device
-    results = []
-
-    @contextlib.contextmanager
-    def profile(*args, **kwargs):
-        with profiling(*args, **kwargs) as result:
-            results.append(result)
-            yield result
-
-    def init_device(self, *args, **kwargs):
-        """The device is chosen, then what is free is looked at, then the first tensor is made: the history begins in between."""
-        look = module.MemorySnapshot
-
-        def looked(*words, **more):
-            module.MemorySnapshot = look
-            _snapshot.begin(self.rank, self.parallel_config.world_size)
-            return look(*words, **more)
-        if os.environ.get("OOMSIGHT_SNAPSHOT"):
-            module.MemorySnapshot = looked
-        return init(self, *args, **kwargs)
-
-    def load_model(self, *args, **kwargs):
-        done = load(self, *args, **kwargs)
-        tell("measured weights %d bytes" % self.model_runner.model_memory_usage)
-        return done
-
-    def determine_available_memory(self):
-        available = determine(self)
-        for result in results:  # 0.18 to 0.20 correct it after profiling
-            tell("measured peak %d bytes" % result.torch_peak_increase)
-        tell("measured available %d bytes" % available)
-        return available
-
-    module.memory_profiling = profile
-    module.Worker.init_device = init_device
-    module.Worker.load_model = load_model
-    module.Worker.determine_available_memory = determine_available_memory
-
-
-def name_repack(module):
-    """vLLM's loaders: with dummy weights no line says that loading is done and repacking begins."""
-    process = module.process_weights_after_loading
-
-    def named(*args, **kwargs):
-        tell("weights are repacked")
-        return process(*args, **kwargs)
-    module.process_weights_after_loading = named
-
-
-def gptq_whole(module):
-    """vLLM's GPTQ configs read from the weight files which layers are quantised. Without files that would be none, so a
-    directory with a config alone would load in half precision; here it is all of them, as in nearly every checkpoint."""
-    for cls in list(vars(module).values()):
-        if not (isinstance(cls, type) and "maybe_update_config" in vars(cls) and "GPTQ" in cls.__name__):
-            continue
-
-        def update(self, *args, _inner=cls.maybe_update_config, **kwargs):
-            _inner(self, *args, **kwargs)
-            if not self.modules_in_block_to_quantize:
-                self.modules_in_block_to_quantize = ["."]  # part of every layer's name
-                tell("no weight files: every linear layer of the GPTQ model is taken as quantised")
-        cls.maybe_update_config = update
-
-
-def one_runtime(module):
-    """vLLM calls a few functions of the CUDA runtime by hand, sleep's copies among them, in the first library of that name that is mapped.
-    PyTorch maps the real one too, by its path, though nothing calls it: the stand-in is the one."""
-    find = module.find_loaded_library
-
-    def found(name):
-        preloaded = os.environ.get("LD_PRELOAD", "").replace(" ", ":").split(":")
-        return next((path for path in preloaded if os.path.basename(path).startswith(name + ".so")), None) or find(name)
-    module.find_loaded_library = found
-
-
 class _Silent:
     """Kernels that would do nothing here anyway."""
 
@@ -592,13 +387,16 @@ class _Silent:
         return [0] * 16
 
 
+UNBUILT = []  # of each engine that needs none of FlashInfer's kernels: whether it is here
+
+
 def sampling_unbuilt(module):
     """FlashInfer compiles its sampling kernels on first use, minutes of nvcc. They only fill tensors that its Python side
     has allocated (0.3.1 to 0.7.0), so in a dry run they need not be there, and neither need a compiler. An engine may say that for all."""
     build = module.JitSpec.build_and_load
 
     def build_and_load(self, *args, **kwargs):
-        return _Silent() if self.name == "sampling" or oomsight_sglang.is_here() else build(self, *args, **kwargs)
+        return _Silent() if self.name == "sampling" or any(unbuilt() for unbuilt in UNBUILT) else build(self, *args, **kwargs)
     module.JitSpec.build_and_load = build_and_load
 
 
@@ -634,19 +432,17 @@ def training_tensors(module):
     module.register_optimizer_step_post_hook(looked)
 
 
-HOOKS = {"torch": install, "torch.optim.optimizer": training_tensors, "flashinfer.jit.core": sampling_unbuilt, "vllm.v1.sample.sampler": sample,
-         "vllm.v1.sample.rejection_sampler": accept, "vllm.v1.worker.gpu.sample.sampler": sample_v2,
-         "vllm.v1.worker.gpu.spec_decode.rejection_sampler": accept_v2, "xgrammar": obey_grammar,
-         "vllm.v1.worker.gpu.structured_outputs": obey_grammar_v2,
-         "vllm.v1.worker.gpu_model_runner": watch_steps, "vllm.v1.worker.gpu.model_runner": watch_steps,
-         "vllm.v1.worker.gpu_worker": exact_figures, "vllm.model_executor.model_loader.utils": name_repack,
-         "vllm.distributed.device_communicators.cuda_wrapper": one_runtime,
-         "vllm.model_executor.layers.quantization.gptq": gptq_whole,
-         "vllm.model_executor.layers.quantization.gptq_marlin": gptq_whole,
-         "vllm.model_executor.layers.quantization.auto_gptq": gptq_whole}
+HOOKS = {"torch": install, "torch.optim.optimizer": training_tensors, "flashinfer.jit.core": sampling_unbuilt, "xgrammar": obey_grammar}
 
 
-import oomsight_sglang  # noqa: E402: it uses what is above, and adds its hooks to those of oomsight_phases
+def engines():
+    """What is of one engine is in a module of its own beside this one, which adds its hooks to those here and of oomsight_phases."""
+    for name in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
+        if name.startswith("oomsight_engine_") and name.endswith(".py"):
+            importlib.import_module(name[:-3])
+
+
+engines()
 
 
 class _Loader(importlib.abc.Loader):
@@ -663,7 +459,7 @@ class _Loader(importlib.abc.Loader):
             try:
                 if module.__name__ in hooks:
                     hooks[module.__name__](module)
-            except Exception as error:  # a new torch or vLLM: say so, and let it run without
+            except Exception as error:  # a new torch or engine: say so, and let it run without
                 tell("no aid for %s: %r" % (module.__name__, error))
 
     def __getattr__(self, name):

@@ -1,5 +1,5 @@
 """Loaded into the Python processes of a dry run, and of nothing else. Passes on to the sitecustomize that would have been
-loaded otherwise, then waits for torch and vLLM to be imported (oomsight_aid)."""
+loaded otherwise, then waits for torch and an engine to be imported (oomsight_aid)."""
 import importlib.machinery
 import importlib.util
 import os

@@ -6,6 +6,7 @@ import sys
 import types
 
 import oomsight_aid as aid
+import oomsight_engine_vllm as vllm
 import torch
 
 VOCAB = 50272
@@ -50,7 +51,7 @@ class RejectionSamplerV2:
 
 
 def tokens():
-    aid.sample(types.SimpleNamespace(Sampler=Sampler))
+    vllm.sample(types.SimpleNamespace(Sampler=Sampler))
     logits = device(4, VOCAB, dtype=torch.float16)
     ids = Sampler().forward(logits=logits).sampled_token_ids
     check("sampled tokens have the type of the engine's tensor", ids.dtype == torch.int32, ids.dtype)
@@ -74,7 +75,7 @@ def tokens():
 
 
 def runner_v2():
-    aid.sample_v2(types.SimpleNamespace(Sampler=SamplerV2))
+    vllm.sample_v2(types.SimpleNamespace(Sampler=SamplerV2))
     import numpy
     batch = types.SimpleNamespace(num_reqs=4, seq_lens_cpu_upper_bound=torch.tensor([5, 10, 3, 9], dtype=torch.int32),
                                   prefill_len_np=numpy.array([5, 12, 3, 4], dtype=numpy.int32))
@@ -114,7 +115,7 @@ class Runner:
 
 
 def listed():
-    aid.watch_steps(types.SimpleNamespace(GPUModelRunner=Runner))
+    vllm.watch_steps(types.SimpleNamespace(GPUModelRunner=Runner))
     ids = device(3, 1)
     aid.write(ids, torch.tensor([[7], [8], [9]], dtype=torch.int32, device="cpu"))
     seen = Runner()._to_list(ids)
@@ -130,7 +131,7 @@ def waking():
     blocks = {1: types.SimpleNamespace(tag="weights"), 2: types.SimpleNamespace(tag="kv_cache"), 3: types.SimpleNamespace(tag="other")}
     allocator = types.SimpleNamespace(get_instance=lambda: types.SimpleNamespace(pointer_to_data=blocks))
     module = types.SimpleNamespace(CuMemAllocator=allocator, create_and_map=lambda handle: None)
-    phases.waking(module)
+    vllm.waking(module)
     for pointer in blocks:
         module.create_and_map((0, 4096, pointer, 0))
     check("what wakes belongs to whom it belonged", told == ["weights", "activations", "KV cache", "activations"], told)
@@ -138,7 +139,7 @@ def waking():
 
 
 def drafts():
-    aid.accept(types.SimpleNamespace(RejectionSampler=RejectionSampler))
+    vllm.accept(types.SimpleNamespace(RejectionSampler=RejectionSampler))
     rows = []
     for _ in range(20):
         rows += RejectionSampler().forward(types.SimpleNamespace(num_draft_tokens=[0, 3, 2]), None, None, None).cpu().tolist()
@@ -148,7 +149,7 @@ def drafts():
 
 
 def drafts_v2():
-    aid.accept_v2(types.SimpleNamespace(RejectionSampler=RejectionSamplerV2))
+    vllm.accept_v2(types.SimpleNamespace(RejectionSampler=RejectionSamplerV2))
     import numpy
     batch = types.SimpleNamespace(num_reqs=3, seq_lens_cpu_upper_bound=torch.tensor([9, 10, 4], dtype=torch.int32),
                                   prefill_len_np=numpy.array([5, 12, 4], dtype=numpy.int32), cu_num_logits_np=numpy.array([0, 4, 5, 6], dtype=numpy.int32))
@@ -198,7 +199,7 @@ def growth():
 
 def runtime():
     module = types.SimpleNamespace(find_loaded_library=lambda name: "/somewhere/%s.so" % name)
-    aid.one_runtime(module)
+    vllm.one_runtime(module)
     path = module.find_loaded_library("libcudart")
     check("the runtime that an engine calls by hand is the stand-in", path in os.environ["LD_PRELOAD"] and "/libcudart.so." in path, path)
     check("other libraries are where they are", module.find_loaded_library("cumem_allocator") == "/somewhere/cumem_allocator.so")

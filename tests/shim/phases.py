@@ -79,11 +79,14 @@ loader = types.SimpleNamespace(process_weights_after_loading=lambda: None)
 
 
 def main():
-    sys.modules["oomsight_aid"] = types.ModuleType("oomsight_aid")
+    sys.modules["oomsight_aid"] = aid = types.ModuleType("oomsight_aid")
+    aid.HOOKS, aid.UNBUILT = {}, []
+    import oomsight_engine_sglang
+    import oomsight_engine_vllm
     phases.enter = note
-    phases.worker(module)
-    phases.runner(types.SimpleNamespace(GPUModelRunner=GPUModelRunner))
-    phases.loader(loader)
+    oomsight_engine_vllm.worker(module)
+    oomsight_engine_vllm.runner(types.SimpleNamespace(GPUModelRunner=GPUModelRunner))
+    oomsight_engine_vllm.loader(loader)
     worker = Worker()
     for step in ("init_device", "load_model", "determine_available_memory", "initialize_from_config", "compile_or_warm_up_model"):
         getattr(worker, step)()
@@ -97,7 +100,7 @@ def main():
     if told != want:
         print("told %s\nwant %s" % (told, want))
         return 1
-    source = open(phases.__file__, encoding="utf-8").read()
+    source = "".join(open(part.__file__, encoding="utf-8").read() for part in (oomsight_engine_vllm, oomsight_engine_sglang))
     known = words("phase") | words("owner")
     strange = [w for pair in re.findall(r'(?:always|takes)\("([^"]+)"(?:, "([^"]+)")?\)', source) for w in pair if w and w not in known]
     if strange:
@@ -116,9 +119,8 @@ def main():
         print("an eager start compiles nothing: %s" % told)
         return 1
     os.environ["OOMSIGHT_SEGMENT"] = "/folder/of/the/run/segment"
-    import oomsight_sglang
     slots = types.SimpleNamespace(shm_path_for=lambda name: "/dev/shm/sglang_loads_%s.shm" % name)
-    oomsight_sglang.snapshots(slots)
+    oomsight_engine_sglang.snapshots(slots)
     if slots.shm_path_for("x") != "/folder/of/the/run/segment.sglang_loads_x.shm":
         print("a file is left behind: %s" % slots.shm_path_for("x"))
         return 1

@@ -158,3 +158,4 @@ HOOKS = {"sglang.srt.distributed.bootstrap": groups, "sglang.srt.model_executor.
          "sglang.srt.model_executor.runner.prefill_cuda_graph_runner": graphs, "sglang.srt.model_executor.cuda_graph_runner": graphs,
          "sglang.srt.model_executor.piecewise_cuda_graph_runner": graphs}
 oomsight_phases.HOOKS.update(HOOKS)
+oomsight_aid.UNBUILT.append(is_here)
