@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """An engine is one folder of code, one of data and its line in facts/engine.def: the tree is copied, the engine of this folder put there in
-that way, and plan, explain, check, engines and Python know it. toy.py SOURCE. Exit 77 without meson and ninja. Standard library only."""
+that way, and every command that asks for engines knows it: one test each, listed in docs/contributing/extend.md. toy.py SOURCE. Exit 77 without meson and ninja. Standard library only."""
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PLACES = {"src/engines/toy": "engine", "data/engines/toy": "data"}
 LINE_IN = "src/facts/engine.def"
+
+
+SERVER = """
+import socket, sys
+place = socket.create_server(("127.0.0.1", int(sys.argv[sys.argv.index("--listen") + 1])))
+print("listening", flush=True)
+while True:
+    one, _ = place.accept()
+    one.recv(4096)
+    one.sendall(b"HTTP/1.0 200 OK\\r\\n\\r\\ntoy:running 3.0\\ntoy:waiting 12.0\\ntoy:kv_used 0.421\\n")
+    one.close()
+"""
 
 
 def left_out(folder, names):
@@ -42,10 +55,13 @@ class Toy(unittest.TestCase):
             to.write(f.read())
         cls.after = files(cls.root)
         cls.build = os.path.join(cls.root, "build")
-        for words in (["meson", "setup", cls.build, cls.root, "-Dbuildtype=debug"], ["ninja", "-C", cls.build, "cli/oomsight", "src/liboomsight.so.0"]):
+        for words in (["meson", "setup", cls.build, cls.root, "-Dbuildtype=debug"],
+                      ["ninja", "-C", cls.build, "cli/oomsight", "src/liboomsight.so.0", "shim/liboomsight-guard.so"]):
             done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
             if done.returncode:
                 raise AssertionError("%s: %s" % (" ".join(words), done.stdout[-4000:]))
+        for major in ("cuda12", "cuda13"):  # what is started here uses no CUDA: empty folders in the place of the stub libraries
+            os.makedirs(os.path.join(cls.build, "shim", major), exist_ok=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -56,6 +72,15 @@ class Toy(unittest.TestCase):
                               universal_newlines=True, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
+
+    def program(self, text):
+        """A program that is called toy, in a folder of its own."""
+        folder = tempfile.mkdtemp(dir=self.held.name)
+        path = os.path.join(folder, "toy")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+        return path
 
     def test_nothing_is_touched_but_two_folders_and_one_line(self):
         changed = {path for path in self.after if self.before.get(path) != self.after[path]}
@@ -101,6 +126,58 @@ class Toy(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.split(), ["toy", "fits"])
+
+    def test_matrix_plans_it(self):
+        path = os.path.join(self.held.name, "fleet.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("models: [Qwen/Qwen3-8B]\ngpus: [h100]\nversions: [toy=1.0.0]\n")
+        point = json.loads(self.ask("matrix", "--offline", "--json", "--quiet", path).splitlines()[0])
+        self.assertEqual((point["version"], point["verdict"]), ("toy=1.0.0", "fits"))
+
+    def test_its_levers_are_listed(self):
+        self.assertIn("put the other toys away", self.ask("kb", "phases", "--engine", "toy"))
+        self.assertIn("收好别的玩具", self.ask("kb", "phases", "--engine", "toy", "--lang", "zh"))
+
+    def test_help_errors_and_completions_name_it(self):
+        self.assertIn("vllm, sglang or toy", " ".join(self.ask("plan", "--help").split()))
+        self.assertIn("vLLM, SGLang or Toy", " ".join(self.ask("check", "--help").split()))
+        self.assertIn("toy", self.ask("completion", "words", "plan", "--engine", "").splitlines())
+        done = subprocess.run([os.path.join(self.build, "cli/oomsight"), "plan", "--engine", "none", "--", "toy", "serve", "x"], stderr=subprocess.PIPE,
+                              stdout=subprocess.PIPE, universal_newlines=True, check=False)
+        self.assertIn("vLLM, SGLang, Toy are planned", done.stderr)
+
+    def dry(self, says, *words):
+        """(text, report, the words it was started with) of a server that goes on for a while."""
+        path = self.program("#!/bin/sh\necho $TOY_COLOUR \"$@\" > \"$0.seen\"\necho '%s'\nexec sleep 2\n" % says)
+        text = self.ask("dryrun", "--quiet", "--gpu", "A30", "--cuda", "13", "--report", path + ".json", "--", path, *words)
+        with open(path + ".seen", encoding="utf-8") as seen, open(path + ".json", encoding="utf-8") as report:
+            return text, json.load(report), seen.read().split()
+
+    def test_dryrun_waits_for_its_ready_line(self):
+        model = os.path.join(ROOT, "tests/fixtures/models/small-llama")  # without weights and tokenizer, for which it has no flags
+        for words in (("serve", model), ("-m", "toy.server", "--model", model)):
+            text, report, seen = self.dry("Toy is ready", *words)
+            self.assertTrue(text.startswith("STARTED"), text)
+            self.assertEqual(report["engine"]["name"], "toy")
+            self.assertEqual(seen[:-1], ["none", *words, "--listen"])
+            self.assertGreater(int(seen[-1]), 0)
+        text = self.dry("Application startup complete", "serve", model)[0]  # another engine's line
+        self.assertTrue(text.startswith("RAN"), text)
+
+    def test_top_asks_its_port_for_its_metrics(self):
+        with socket.create_server(("127.0.0.1", 0)) as place:
+            port = place.getsockname()[1]
+        server = self.program("#!%s\n" % sys.executable + SERVER)
+        run = subprocess.Popen([os.path.join(self.build, "cli/oomsight"), "run", "--quiet", "--", server, "serve", "x", "--listen", str(port)],
+                               stdout=subprocess.PIPE, universal_newlines=True)
+        try:
+            self.assertEqual(run.stdout.readline(), "listening\n")
+            found = [one["run"] for one in json.loads(self.ask("top", "--once", "--json")) if one["pid"] == run.pid]
+            self.assertEqual([one["serving"] for one in found], [{"running": 3, "waiting": 12, "kv_used_permille": 421}])
+        finally:
+            run.terminate()
+            run.wait(60)
+            run.stdout.close()
 
 
 if __name__ == "__main__":

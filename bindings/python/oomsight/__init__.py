@@ -47,7 +47,7 @@ def _served(command: CommandOrModel, engine: Optional[str] = None) -> List[str]:
 
 
 def _engine(engine: Optional[str], version: Optional[str]) -> Tuple[Optional[str], Optional[str]]:
-    """"sglang", "sglang=0.5.23" or "=0.32.0" as name and version; a version that was given apart goes first."""
+    """"NAME", "NAME=VERSION" or "=VERSION" as name and version; a version that was given apart goes first."""
     name, _, told = (engine or "").partition("=")
     if version and told and version != told:
         raise UsageError(7, "engine=%r and vllm=%r are two versions" % (engine, version))
@@ -61,7 +61,7 @@ def plan(command: CommandOrModel, *, gpu: Optional[str] = None, gpu_total: Optio
     """Will `command` (``vllm serve MODEL ...``, or a model alone) start, and how much is left? The result is true when it starts.
 
     gpu: "A30x4", "5090", ... as `oomsight gpus` lists them; gpu_total: what the device or slice really shows (bytes or
-    "23.5GiB"); gpu_used: held by others; engine: "sglang" or "sglang=0.5.23", the one that the command starts when None; vllm: its version
+    "23.5GiB"); gpu_used: held by others; engine: "NAME" or "NAME=VERSION", the one that the command starts when None; vllm: its version
     alone, the newest known when None; env: variables the engine would
     see; host_ram: of the machine, for weights kept there (64 GiB are assumed); fixes: search for flags that fit; hub: an unknown MODEL may be fetched (config and headers only)."""
     name, version = _engine(engine, vllm)
