@@ -106,6 +106,30 @@ static void a_record_that_is_not_understood_names_its_file_and_key(void **state)
         {WITH("\"names\":[{\"prefix\":1}]"), "prefix"},
         {WITH("\"drafter\":\"eagle\""), "drafter"},
         {WITH("\"attention\":{\"window\":{\"list\":\"config.x\"}}"), "list"},
+        {WITH("\"build\":\"deepseek\""), "build"},
+        {WITH("\"attention\":{\"window\":\"wide\"}"), "window"},
+        {WITH("\"attention\":{\"kind\":\"psychic\"}"), "kind"},
+        {WITH("\"attention\":{\"sizes\":{\"heads\":1}}"), "'heads'"},
+        {WITH("\"attention\":{\"sizes\":3}"), "sizes"},
+        {WITH("\"mixer\":{\"kind\":\"gdn\",\"state_dtype\":\"f3\"}"), "state_dtype"},
+        {WITH("\"mixer\":{\"sort\":\"gdn\"}"), "mixer"},
+        {WITH("\"mixer\":{\"when\":{\"below\":[1]}}"), "when"},
+        {WITH("\"mixer\":{\"when\":{\"above\":[1,2]}}"), "when"},
+        {WITH("\"mixer\":{\"when\":{\"equal\":[1,true]}}"), "when"},
+        {WITH("\"mixer\":{\"when\":{\"holds\":[\"lists\",1]}}"), "when"},
+        {WITH("\"mixer\":{\"when\":{\"holds\":[1,1]}}"), "when"},
+        {WITH("\"mixer\":{\"when\":[[[[[[[true]]]]]]]}"), "when"},
+        {WITH("\"each\":[]"), "each"},
+        {WITH("\"each\":{\"a\":\"1-\"}"), "'1-'"},
+        {WITH("\"each\":{\"a\":\"1%%2\"}"), "'1%%2'"},
+        {WITH("\"order\":{}"), "order"},
+        {WITH("\"order\":[\"head\"]"), "order"},
+        {WITH("\"order\":[3]"), "order"},
+        {WITH("\"order\":[\"attention\"],\"attention\":{\"order\":[\"attention\"]}"), "order"},
+        {WITH("\"experts\":{\"when\":true,\"order\":[\"mlp\"]}"), "order"},
+        {WITH("\"drafter\":{\"layers\":\"many\"}"), "layers"},
+        {WITH("\"drafter\":{\"depth\":1}"), "depth"},
+        {WITH("\"ends\":{\"vocab\":\"words\"}"), "vocab"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         reading r;
@@ -175,6 +199,85 @@ static void sizes_are_sums_of_products_of_numbers_names_and_fields(void **state)
         first_extra("{\"if\":{\"all\":[\"text.list?\",\"text.no?\"]},\"then\":1,\"else\":2}", config), 2);
 }
 
+/* What an entry of a list, a letter of a text or the number of a layer says; nothing where the config is shorter than the model. */
+static void sizes_may_differ_by_layer(void **state)
+{
+    (void)state;
+    const char *config =
+        "{\"num_hidden_layers\":4,\"list\":[7,9],\"words\":[\"a\",\"b\"],\"word\":\"b\",\"letters\":\"x*\","
+        "\"text\":\"0,2 13\",\"blocks\":[{\"n\":5}]}";
+    static const struct {
+        const char *size;
+        uint64_t by_layer[4];
+    } rows[] = {
+        {"\"layer+1\"", {1, 2, 3, 4}},
+        {"\"layer-1+1\"", {1, 1, 2, 3}},
+        {"\"layer%2+1\"", {1, 2, 1, 2}},
+        {"\"layer%text.none+1\"", {1, 1, 1, 1}},
+        {"\"text.list.layer|3\"", {7, 9, 3, 3}},
+        {"\"text.list.count+text.letters.count\"", {4, 4, 4, 4}},
+        {"\"text.blocks.layer.n|2\"", {5, 2, 2, 2}},
+        {"\"text.list.nobody|2\"", {2, 2, 2, 2}},
+        {"{\"if\":\"text.letters.layer=x\",\"then\":1,\"else\":2}", {1, 2, 2, 2}},
+        {"{\"if\":\"text.letters.layer=*\",\"then\":1,\"else\":2}", {2, 1, 2, 2}},
+        {"{\"if\":\"text.words.layer=text.word\",\"then\":1,\"else\":2}", {2, 1, 2, 2}},
+        {"{\"if\":{\"holds\":[\"text.text\",\"layer\"]},\"then\":1,\"else\":2}", {1, 2, 1, 2}},
+        {"{\"if\":{\"holds\":[\"text.list\",\"layer+7\"]},\"then\":1,\"else\":2}", {1, 2, 1, 2}},
+        {"{\"if\":{\"below\":[\"layer\",2]},\"then\":1,\"else\":2}", {1, 1, 2, 2}},
+        {"{\"if\":{\"equal\":[\"layer\",\"n\"]},\"then\":1,\"else\":2}", {2, 2, 2, 1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        reading r;
+        char record[400];
+        (void)snprintf(
+            record, sizeof record,
+            WITH("\"let\":{\"n\":3},\"each\":{\"e\":%s},\"order\":[{\"name\":\"x\",\"out\":\"e\"}]"),
+            rows[i].size);
+        read_with(&r, record, config);
+        if (r.a.status != OOMSIGHT_OK) print_error("%s: %s\n", rows[i].size, r.error.text);
+        assert_int_equal(r.a.status, OOMSIGHT_OK);
+        for (size_t layer = 0; layer < 4; layer++) {
+            assert_int_equal(r.model.layers[layer].matrix_count, 1);
+            assert_int_equal(r.a.matrices[r.model.layers[layer].first_matrix].out, rows[i].by_layer[layer]);
+        }
+        oos_arena_free(r.arena);
+    }
+}
+
+/* Order, drafter and both mixers in one record; each part only where it is said to be. */
+static void layers_have_the_parts_that_their_record_orders(void **state)
+{
+    (void)state;
+    reading r;
+    read_with(&r,
+              WITH("\"mixer\":{\"when\":{\"equal\":[\"layer%2\",1]},\"kind\":\"conv\",\"sizes\":{\"conv_"
+                   "dim\":8},\"state_"
+                   "dtype\":\"text.kept\","
+                   "\"projections\":[{\"name\":\"c\",\"out\":8}]},\"attention\":{\"when\":\"!drafts\","
+                   "\"kind\":\"chunked\","
+                   "\"window\":\"layer\"},\"mlp\":{\"when\":\"drafts\"},\"norms\":[\"n\"],\"order\":[\"mlp\","
+                   "\"attention\",\"first_norm\"],"
+                   "\"ends\":{\"vocab\":32},\"drafter\":{\"layers\":1,\"prefix\":\"mtp.\",\"matrices\":[{"
+                   "\"name\":\"fc\",\"out\":2}]}"),
+              "{\"num_hidden_layers\":4,\"kept\":\"float32\"}");
+    assert_int_equal(r.a.status, OOMSIGHT_OK);
+    static const oos_mixer kinds[] = {OOS_MIXER_FULL, OOS_MIXER_CONV, OOS_MIXER_CHUNKED, OOS_MIXER_CONV};
+    for (size_t i = 0; i < 4; i++) {
+        const oos_layer *layer = &r.model.layers[i];
+        assert_int_equal(r.a.attentions[layer->attention].mixer, kinds[i]);
+        assert_string_equal(r.a.matrices[layer->first_matrix].name, i % 2 ? "c" : "self_attn.qkv_proj");
+        assert_string_equal(r.a.matrices[layer->first_matrix + layer->matrix_count - 1].name, "n");
+    }
+    assert_int_equal(r.a.attentions[r.model.layers[1].attention].state_dtype, OOS_DTYPE_F32);
+    const oos_layer *drafter = &r.model.mtp_layers[0];
+    assert_int_equal(r.model.mtp_layer_count, 1);
+    assert_int_equal(r.a.attentions[drafter->attention].mixer, OOS_MIXER_NONE);
+    assert_int_equal(drafter->matrix_count, 2);
+    assert_int_equal(r.model.mtp_matrices[1], 1);
+    assert_int_equal(r.a.matrices[r.model.last_stage[0] + 1].out, 32);
+    oos_arena_free(r.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +285,8 @@ int main(void)
         cmocka_unit_test(a_record_that_is_not_understood_names_its_file_and_key),
         cmocka_unit_test(a_record_that_is_like_nothing_or_itself_is_refused),
         cmocka_unit_test(sizes_are_sums_of_products_of_numbers_names_and_fields),
+        cmocka_unit_test(sizes_may_differ_by_layer),
+        cmocka_unit_test(layers_have_the_parts_that_their_record_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,11 +55,19 @@ bool oos_arch_item_is(const json_t *list, uint64_t i, const char *word)
     return json_is_string(item) && strcmp(json_string_value(item), word) == 0;
 }
 
+/* A list of numbers, or a text of them, "3,4,5". */
 bool oos_arch_list_holds(const json_t *list, uint64_t number)
 {
     uint64_t value;
     for (size_t i = 0; i < json_array_size(list); i++)
         if (oos_json_value_u64(json_array_get(list, i), &value) && value == number) return true;
+    for (const char *at = json_string_value(list); at && *at;) {
+        size_t digits = 0;
+        for (value = 0; *at >= '0' && *at <= '9' && digits < 9; at++, digits++)
+            value = value * 10 + (uint64_t)(*at - '0');
+        if (digits > 0 && value == number) return true;
+        while (*at && !(*at >= '0' && *at <= '9')) at++;
+    }
     return false;
 }
 

@@ -15,7 +15,7 @@ typedef struct oos_arch {
     const json_t *root, *text, *vision, *audio; /* vision, audio: NULL when there is none */
     const struct oos_family *family;            /* NULL: not known */
     const struct oos_family *inside;            /* the decoder in a wrapper that takes any */
-    const struct oos_scope *scope;              /* of the record that is being read */
+    struct oos_scope *scope;                    /* of the record that is being read */
     oos_model *model;
     oos_quantizer *quantizer;
     const char
@@ -128,24 +128,10 @@ void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t h
 
 /* The scales and zero points that quantisation methods attach to an attention layer's cache. */
 void oos_put_kv_scales(oos_arch *a);
-/* Latent attention; `fused`: the two down projections are one matrix. */
-oos_attention oos_arch_latent(const oos_arch *a);
-/* ... from the compressed streams on: up projections and output. */
-void oos_put_latent_up(oos_arch *a, const oos_attention *t);
-void oos_put_latent(oos_arch *a, const oos_attention *t, bool fused);
-
-/* A Mamba 2 mixer, with its record of attention. */
-typedef struct oos_mamba2 {
-    uint64_t heads, head_dim, groups, state, kernel;
-    bool bias, conv_bias, norm;
-} oos_mamba2;
-void oos_put_mamba2(oos_arch *a, const oos_mamba2 *t);
 
 /* Embedding on the first stage; final norm (of `norm_vectors`: 2 with a bias) and head on the last; nothing for the head when it is
  * tied. */
-void oos_put_ends(oos_arch *a, uint64_t norm_vectors);
-/* What the record of a family that is built in C has more in every layer. */
-void oos_put_also(oos_arch *a);
+void oos_put_ends(oos_arch *a, uint64_t norm_vectors, uint64_t head_rows);
 /* A drafter of num_nextn_predict_layers layers. */
 void oos_put_nextn(oos_arch *a, void (*layer)(oos_arch *a, uint64_t i));
 
@@ -196,24 +182,6 @@ void oos_tower_record(oos_arch *a, const oos_record *record);
 void oos_build_unknown(oos_arch *a); /* common fields, experts too */
 void oos_build_inside(oos_arch *a);  /* the decoder that the wrapper's text part names */
 void oos_rope_inside(oos_arch *a);
-void oos_build_bamba(oos_arch *a);
-void oos_build_deci(oos_arch *a);
-void oos_build_deepseek(oos_arch *a);
-void oos_build_deepseek_v4(oos_arch *a);
-void oos_build_eagle3(oos_arch *a);
-void oos_build_falcon_h1(oos_arch *a);
-void oos_build_gemma4(oos_arch *a);
-void oos_build_jamba(oos_arch *a);
-void oos_build_kimi_linear(oos_arch *a);
-void oos_build_lfm2(oos_arch *a);
-void oos_build_llama4(oos_arch *a);
-void oos_build_mamba(oos_arch *a);
-void oos_build_mamba2(oos_arch *a);
-void oos_build_minimax_m3(oos_arch *a);
-void oos_build_mllama(oos_arch *a);
-void oos_build_nemotron_h(oos_arch *a);
-void oos_build_qwen3_next(oos_arch *a);
-void oos_build_step3(oos_arch *a);
 
 /* A record of data/models: one model family or one tower, in words of a closed vocabulary (docs/reference/formats/models.md). Records come
  * from strangers as configs do: what is not understood is an error that names the file and the key. */
@@ -229,7 +197,7 @@ typedef struct oos_quantity {
     size_t offset; /* of a uint64_t in oos_model */
 } oos_quantity;
 
-enum { OOS_LETS_MAX = 24, OOS_MATRICES_MAX = 64 };
+enum { OOS_LETS_MAX = 32, OOS_MATRICES_MAX = 64 };
 
 /* Where names are looked up while a record is read. */
 typedef struct oos_scope {
@@ -241,6 +209,8 @@ typedef struct oos_scope {
         uint64_t value;
     } lets[OOS_LETS_MAX];
     size_t let_count;
+    bool understood; /* a layer was read: what does not decide is passed over in those behind it */
+    const json_t *attention, *mixer, *mlp, *experts; /* sections of a decoder, looked up once */
 } oos_scope;
 
 void oos_record_fail(const oos_scope *scope, const char *key, const char *format, ...)
@@ -249,6 +219,8 @@ void oos_record_fail(const oos_scope *scope, const char *key, const char *format
 /* Values of `object`; a key that is not there is its fallback, one that is not understood a failure of the model. */
 uint64_t oos_record_size(const oos_scope *scope, const json_t *object, const char *key, uint64_t fallback);
 bool oos_record_yes(const oos_scope *scope, const json_t *object, const char *key, bool fallback);
+uint64_t oos_record_size_of(const oos_scope *scope, const char *key, const json_t *value);
+bool oos_record_yes_of(const oos_scope *scope, const char *key, const json_t *value);
 const char *oos_record_word(const oos_scope *scope, const json_t *object, const char *key,
                             const char *fallback);
 /* The place in the config that the key names, "text.mlp_only_layers"; NULL: nothing is there. */
@@ -260,7 +232,7 @@ size_t oos_record_choice(const oos_scope *scope, const json_t *object, const cha
 void oos_record_keys(const oos_scope *scope, const json_t *object, const char *where,
                      const char *const *keys);
 void oos_record_let(oos_scope *scope, const char *name, uint64_t value);
-void oos_record_lets(oos_scope *scope); /* the record's own names, in their order */
+void oos_record_lets(oos_scope *scope, const char *key); /* the record's own names, in their order */
 
 /* One matrix, or a list of them; `stage` NULL: all, else those of that stage. */
 void oos_record_matrix(const oos_scope *scope, const json_t *matrix, const oos_matrix *usual,

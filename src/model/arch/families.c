@@ -8,32 +8,10 @@
 static const struct {
     const char *name;
     void (*build)(oos_arch *a);
-} builders[] =
-    {
-        {"bamba", oos_build_bamba},
-        {"deci", oos_build_deci},
-        {"deepseek", oos_build_deepseek},
-        {"deepseek_v4", oos_build_deepseek_v4},
-        {"eagle3", oos_build_eagle3},
-        {"falcon_h1", oos_build_falcon_h1},
-        {"gemma4", oos_build_gemma4},
-        {"inside", oos_build_inside},
-        {"jamba", oos_build_jamba},
-        {"kimi_linear", oos_build_kimi_linear},
-        {"lfm2", oos_build_lfm2},
-        {"llama4", oos_build_llama4},
-        {"mamba", oos_build_mamba},
-        {"mamba2", oos_build_mamba2},
-        {"minimax_m3", oos_build_minimax_m3},
-        {"mllama", oos_build_mllama},
-        {"nemotron_h", oos_build_nemotron_h},
-        {"qwen3_next", oos_build_qwen3_next},
-        {"step3", oos_build_step3},
-},
-  ropes[] = {
-      {"usual", oos_rope_usual},     {"none", oos_rope_none},       {"inside", oos_rope_inside},
-      {"fp32", oos_rope_fp32},       {"gemma3", oos_rope_gemma3},   {"gemma4", oos_rope_gemma4},
-      {"indexer", oos_rope_indexer}, {"mimo_v2", oos_rope_mimo_v2}, {"mrope4", oos_rope_mrope4},
+} ropes[] = {
+    {"usual", oos_rope_usual},     {"none", oos_rope_none},       {"inside", oos_rope_inside},
+    {"fp32", oos_rope_fp32},       {"gemma3", oos_rope_gemma3},   {"gemma4", oos_rope_gemma4},
+    {"indexer", oos_rope_indexer}, {"mimo_v2", oos_rope_mimo_v2}, {"mrope4", oos_rope_mrope4},
 };
 
 /* ---- names that composite checkpoints and the engine's wrappers spell differently ---- */
@@ -75,12 +53,11 @@ static void read_family(const oos_scope *s, oos_family *f)
     f->prefix = oos_record_word(s, body, "prefix", NULL);
     f->lora_embeddings = oos_record_yes(s, body, "lora_embeddings", false);
     f->renames = read_names(s);
-    f->build = build ? NULL : oos_build_record;
-    for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
-        if (build && strcmp(builders[i].name, build) == 0) f->build = builders[i].build;
+    f->build = build ? oos_build_inside : oos_build_record;
     for (size_t i = 0; i < sizeof ropes / sizeof *ropes; i++)
         if (strcmp(ropes[i].name, rope) == 0) f->rope = ropes[i].build;
-    if (!f->build) oos_record_fail(s, "build", "'%.40s' is not a word of the vocabulary", build);
+    if (build && strcmp(build, "inside") != 0)
+        oos_record_fail(s, "build", "'%.40s' is not a word of the vocabulary", build);
     if (!f->rope) oos_record_fail(s, "rope", "'%.40s' is not a word of the vocabulary", rope);
 }
 

@@ -111,7 +111,7 @@ static const char *head_prefix(const oos_arch *a)
     return prefix ? prefix : "";
 }
 
-void oos_put_ends(oos_arch *a, uint64_t norm_vectors)
+void oos_put_ends(oos_arch *a, uint64_t norm_vectors, uint64_t head_rows)
 {
     oos_model *m = a->model;
     oos_range_open(a, a->prefix);
@@ -123,7 +123,7 @@ void oos_put_ends(oos_arch *a, uint64_t norm_vectors)
     if (!m->tied)
         oos_put(a, OOS_MODULE_LM_HEAD,
                 (oos_matrix){.name = "lm_head",
-                             .out = m->vocab,
+                             .out = head_rows,
                              .in = m->hidden,
                              .split = OOS_SPLIT_VOCAB,
                              .linear = true});

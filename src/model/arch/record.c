@@ -50,7 +50,7 @@ size_t oos_record_choice(const oos_scope *scope, const json_t *object, const cha
 void oos_record_let(oos_scope *scope, const char *name, uint64_t value)
 {
     size_t i = 0;
-    while (i < scope->let_count && strcmp(scope->lets[i].name, name) != 0) i++;
+    while (i < scope->let_count && scope->lets[i].name != name && strcmp(scope->lets[i].name, name) != 0) i++;
     if (i == OOS_LETS_MAX) {
         oos_record_fail(scope, "let", "has more than %d names", OOS_LETS_MAX);
         return;
@@ -60,24 +60,19 @@ void oos_record_let(oos_scope *scope, const char *name, uint64_t value)
     if (i == scope->let_count) scope->let_count++;
 }
 
-void oos_record_lets(oos_scope *scope)
+void oos_record_lets(oos_scope *scope, const char *key)
 {
     const char *name;
     json_t *value;
-    json_t *let = json_object_get(scope->record->body, "let");
-    if (let && !json_is_object(let)) oos_record_fail(scope, "let", "is not an object");
+    json_t *let = json_object_get(scope->record->body, key);
+    if (let && !json_is_object(let)) oos_record_fail(scope, key, "is not an object");
     json_object_foreach(let, name, value)
     {
-        (void)value;
-        oos_record_let(scope, name, oos_record_size(scope, let, name, 0));
+        oos_record_let(scope, name, oos_record_size_of(scope, name, value));
     }
 }
 
 /* ---- matrices ---- */
-
-static const char *const matrix_keys[] = {"name",   "out",   "in",     "count",  "as",       "bias",
-                                          "module", "dtype", "shards", "kv_out", "kv_heads", "unit",
-                                          "when",   "stage", "part",   NULL};
 
 /* What the engine's layer classes do to a matrix. */
 static const struct {
@@ -92,55 +87,103 @@ static const struct {
     {"vocab", OOS_SPLIT_VOCAB, false},   {"head", OOS_SPLIT_VOCAB, true},
 };
 
-static void read_way(const oos_scope *scope, const json_t *object, oos_matrix *m)
+static void read_way(const oos_scope *scope, const char *word, oos_matrix *m)
 {
-    const char *word = oos_record_word(scope, object, "as", NULL);
-    for (size_t i = 0; word && i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(ways[i].word, word) != 0) continue;
         m->split = ways[i].split;
         m->linear = ways[i].linear;
         return;
     }
-    if (word) oos_record_fail(scope, "as", "'%.40s' is not a word of the vocabulary", word);
+    oos_record_fail(scope, "as", "'%.40s' is not a word of the vocabulary", word);
 }
 
-static oos_module read_module(const oos_scope *scope, const json_t *object, oos_module usual)
+static oos_module read_module(const oos_scope *scope, const char *word)
 {
-    const char *word = oos_record_word(scope, object, "module", NULL);
-    for (size_t i = 0; word && i < OOS_MODULE_COUNT; i++)
+    for (size_t i = 0; i < OOS_MODULE_COUNT; i++)
         if (strcmp(oos_module_words[i], word) == 0) return (oos_module)i;
-    if (word) oos_record_fail(scope, "module", "'%.40s' is not a word of the vocabulary", word);
-    return usual;
+    oos_record_fail(scope, "module", "'%.40s' is not a word of the vocabulary", word);
+    return OOS_MODULE_OTHER;
 }
 
-static oos_dtype read_dtype(const oos_scope *scope, const json_t *object, oos_dtype usual)
+static oos_dtype read_dtype(const oos_scope *scope, const char *word)
 {
-    const char *word = oos_record_word(scope, object, "dtype", NULL);
-    oos_dtype const dtype = word ? oos_dtype_find(word) : usual;
-    if (word && dtype == OOS_DTYPE_UNKNOWN && strcmp(word, "model") != 0)
+    oos_dtype const dtype = oos_dtype_find(word);
+    if (dtype == OOS_DTYPE_UNKNOWN && strcmp(word, "model") != 0)
         oos_record_fail(scope, "dtype", "'%.40s' is not a word of the vocabulary", word);
     return dtype;
+}
+
+/* A matrix has few of the keys: those it has are gone through, for every layer. */
+static const struct {
+    const char *key;
+    enum { WORD, SIZE, YES } kind;
+    size_t offset; /* of a size or a condition in oos_matrix */
+} matrix_keys[] = {
+    {"name", WORD, offsetof(oos_matrix, name)},
+    {"as", WORD, 0},
+    {"module", WORD, 0},
+    {"dtype", WORD, 0},
+    {"stage", WORD, 0},
+    {"part", WORD, 0},
+    {"out", SIZE, offsetof(oos_matrix, out)},
+    {"in", SIZE, offsetof(oos_matrix, in)},
+    {"count", SIZE, offsetof(oos_matrix, count)},
+    {"unit", SIZE, offsetof(oos_matrix, unit)},
+    {"kv_out", SIZE, offsetof(oos_matrix, kv_out)},
+    {"kv_heads", SIZE, offsetof(oos_matrix, kv_heads)},
+    {"shards", SIZE, 0},
+    {"bias", YES, offsetof(oos_matrix, bias)},
+    {"unfolds", YES, offsetof(oos_matrix, unfolds)},
+    {"when", YES, 0},
+};
+enum { MATRIX_KEYS = sizeof matrix_keys / sizeof *matrix_keys };
+
+static void read_word(const oos_scope *scope, const char *key, const char *word, oos_matrix *m,
+                      oos_module *module)
+{
+    switch (key[0]) {
+    case 'n': m->name = word; break;
+    case 'a': read_way(scope, word, m); break;
+    case 'm': *module = read_module(scope, word); break;
+    case 'd': m->dtype = read_dtype(scope, word); break;
+    default: break; /* the list looked at it */
+    }
 }
 
 void oos_record_matrix(const oos_scope *scope, const json_t *object, const oos_matrix *usual,
                        oos_module module)
 {
     oos_matrix m = *usual;
-    oos_record_keys(scope, object, "matrix", matrix_keys);
-    m.name = oos_record_word(scope, object, "name", m.name);
+    bool wanted = true;
+    const char *key;
+    json_t *value;
+    m.count = m.unit = 1;
+    if (object && !json_is_object(object)) oos_record_fail(scope, "matrix", "is not an object");
+    json_object_foreach((json_t *)object, key, value)
+    {
+        size_t k = 0;
+        while (k < MATRIX_KEYS && (matrix_keys[k].key[0] != key[0] || strcmp(matrix_keys[k].key, key) != 0))
+            k++;
+        if (k == MATRIX_KEYS) {
+            oos_record_fail(scope, "matrix", "'%.40s' is not a key of the vocabulary", key);
+        } else if (matrix_keys[k].kind == SIZE) {
+            uint64_t const size = oos_record_size_of(scope, key, value);
+            if (matrix_keys[k].offset)
+                memcpy((char *)&m + matrix_keys[k].offset, &size, sizeof size);
+            else
+                m.shards = (uint8_t)oos_min(size, 8);
+        } else if (matrix_keys[k].kind == YES) {
+            bool const yes = oos_record_yes_of(scope, key, value);
+            memcpy(matrix_keys[k].offset ? (char *)&m + matrix_keys[k].offset : (char *)&wanted, &yes,
+                   sizeof yes);
+        } else if (json_is_string(value) && json_string_length(value) > 0) {
+            read_word(scope, key, json_string_value(value), &m, &module);
+        } else {
+            oos_record_fail(scope, key, "is not a word");
+        }
+    }
     if (!m.name) oos_record_fail(scope, "name", "is missing");
-    m.out = oos_record_size(scope, object, "out", m.out);
-    m.in = oos_record_size(scope, object, "in", m.in);
-    m.count = oos_record_size(scope, object, "count", 1);
-    m.unit = oos_record_size(scope, object, "unit", 1);
-    m.kv_out = oos_record_size(scope, object, "kv_out", 0);
-    m.kv_heads = oos_record_size(scope, object, "kv_heads", 0);
-    m.bias = oos_record_yes(scope, object, "bias", m.bias);
-    m.dtype = read_dtype(scope, object, m.dtype);
-    m.shards = (uint8_t)oos_min(oos_record_size(scope, object, "shards", m.shards), 8);
-    read_way(scope, object, &m);
-    module = read_module(scope, object, module);
-    bool const wanted = oos_record_yes(scope, object, "when", true);
     if (wanted && m.count > 0 && scope->arch->status == OOMSIGHT_OK) oos_put(scope->arch, module, m);
 }
 
@@ -156,13 +199,15 @@ void oos_record_matrices(const oos_scope *scope, const json_t *object, const cha
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *matrix = json_array_get(list, i);
-        const char *part = oos_record_word(scope, matrix, "part", "vision");
+        bool const tower = module == OOS_MODULE_VISION;
+        const char *part = tower ? oos_record_word(scope, matrix, "part", "vision") : "";
         bool const hears = strcmp(part, "audio") == 0;
-        if (!hears && strcmp(part, "vision") != 0) oos_record_fail(scope, "part", "is vision or audio");
+        if (tower && !hears && strcmp(part, "vision") != 0)
+            oos_record_fail(scope, "part", "is vision or audio");
         if (stage && strcmp(stages[oos_record_choice(scope, matrix, "stage", stages, 0)], stage) != 0)
             continue;
         bool const there = hears ? scope->arch->audio != NULL : scope->arch->model->vision.present;
-        if (module == OOS_MODULE_VISION && !there) continue;
+        if (tower && !there) continue;
         oos_record_matrix(scope, matrix, &(oos_matrix){.in = 1}, hears ? OOS_MODULE_AUDIO : module);
     }
 }

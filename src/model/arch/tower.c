@@ -108,7 +108,7 @@ void oos_tower_record(oos_arch *a, const oos_record *record)
         if (v->depth == 0 || v->hidden == 0 || v->depth > OOS_LAYERS_MAX) return;
     }
     oos_record_let(&scope, "used", depth_used(&scope));
-    oos_record_lets(&scope);
+    oos_record_lets(&scope, "let");
     oos_range_open(a, oos_record_word(&scope, record->body, "at", ""));
     oos_record_matrices(&scope, record->body, "matrices", OOS_MODULE_VISION, NULL);
     oos_range_close(a, a->model->vision_matrices);
