@@ -106,11 +106,10 @@ extern const char *const oos_module_words[OOS_MODULE_COUNT];
 /* Any matrix. `linear` ones are given to the quantiser by their name below the current prefix. */
 void oos_put(oos_arch *a, oos_module module, oos_matrix matrix);
 
-/* Linear layers: rows divided, input divided, or a copy on every rank. `shards`: matrices fused into this one. */
+/* Linear layers: rows divided, or input divided. `shards`: matrices fused into this one. */
 void oos_put_column(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias,
                     uint8_t shards);
 void oos_put_row(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
-void oos_put_copy(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias);
 
 /* Parameters that are never quantised: a copy on every rank, or divided. */
 void oos_put_plain(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
@@ -121,8 +120,6 @@ void oos_put_norm(oos_arch *a, const char *name, uint64_t size);
 
 /* Fused queries, keys and values of an attention; `query_factor` 2: an output gate rides along with the queries. */
 void oos_put_qkv(oos_arch *a, const char *name, const oos_attention *t, uint64_t query_factor, bool bias);
-void oos_put_gated_mlp(oos_arch *a, oos_module module, const char *up, const char *down, uint64_t hidden,
-                       uint64_t inner, bool bias);
 void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t hidden, uint64_t inner,
                      bool gated, bool bias);
 

@@ -22,13 +22,6 @@ void oos_put_row(oos_arch *a, oos_module module, const char *name, uint64_t out,
                 .name = name, .out = out, .in = in, .split = OOS_SPLIT_IN, .bias = bias, .linear = true});
 }
 
-void oos_put_copy(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in, bool bias)
-{
-    oos_put(a, module,
-            (oos_matrix){
-                .name = name, .out = out, .in = in, .split = OOS_SPLIT_NONE, .bias = bias, .linear = true});
-}
-
 void oos_put_plain(oos_arch *a, oos_module module, const char *name, uint64_t out, uint64_t in,
                    oos_dtype dtype)
 {
@@ -62,13 +55,6 @@ void oos_put_qkv(oos_arch *a, const char *name, const oos_attention *t, uint64_t
                          .bias = bias,
                          .linear = true,
                          .shards = 3});
-}
-
-void oos_put_gated_mlp(oos_arch *a, oos_module module, const char *up, const char *down, uint64_t hidden,
-                       uint64_t inner, bool bias)
-{
-    oos_put_column(a, module, up, oos_mul(2, inner), hidden, bias, 2);
-    oos_put_row(a, module, down, hidden, inner, bias);
 }
 
 void oos_put_experts(oos_arch *a, const char *name, uint64_t experts, uint64_t hidden, uint64_t inner,
