@@ -51,11 +51,25 @@ TOGETHER = {
                --max-model-len 4096|--max-model-len 1k|--no-enable-chunked-prefill|--max-num-seqs 512|--long-prefill-token-threshold 9000
                --enable-lora|--max-loras 4|--max-lora-rank 7|--max-lora-rank 64|--max-cpu-loras 2|--mamba-cache-mode align|--enable-prefix-caching
                --gpu-memory-utilization 1.5|--async-scheduling|--pipeline-parallel-size 2|--max-num-batched-tokens 1.5k|--enable-dbo
-               --all2all-backend naive|--attention-backend NONE|--kv-cache-dtype fp8|--quantization awq|--dtype float16|--nnodes 2""",
+               --all2all-backend naive|--attention-backend NONE|--kv-cache-dtype fp8|--quantization awq|--dtype float16|--nnodes 2
+               --data-parallel-rank 0|--data-parallel-rank 5|--data-parallel-external-lb|--data-parallel-hybrid-lb|--data-parallel-size-local 3
+               --data-parallel-size-local 1|--enable-fault-tolerance|--ubatch-size 2|--all2all-backend deepep_low_latency|--kv-cache-dtype nvfp4
+               --distributed-executor-backend uni|--distributed-executor-backend a.b|--distributed-executor-backend ray|--max-long-partial-prefills 2
+               --max-cudagraph-capture-size 0|--max-cudagraph-capture-size 8|--cudagraph-capture-sizes 1 2 4|--max-model-len 0
+               --compilation-config {"cudagraph_capture_sizes":[]}|--compilation-config {"max_cudagraph_capture_size":16}|-O7
+               --compilation-config {"cudagraph_capture_sizes":[1,2],"max_cudagraph_capture_size":16}|--enforce-eager|--offload-backend prefetch
+               --offload-group-size 2|--offload-num-in-group 3|--mamba-ssu-algorithm x|--mamba-backend flashinfer|--reasoning-parser none-such
+               --reasoning-parser-plugin x|--speculative-config {"method":"ngram","num_speculative_tokens":2}|--cpu-offload-gb -1
+               --speculative-config {"method":"mtp","num_speculative_tokens":0}|--speculative-config {"num_speculative_tokens":2}
+               --speculative-config {"method":"mtp"}|--speculative-config {"method":"none-such"}|--speculative-config {"none-such":1}
+               --limit-mm-per-prompt {"image":-1}|--media-io-kwargs {"image":1}|--max-model-len 99999999""",
     "sglang": """--enable-dp-attention|--dp-size 2|--dp-size 3|--tp-size 2|--tp-size 3|--ep-size 2|--pp-size 2|--served-model-name a:b|--page-size 64
                  --chunked-prefill-size 100|--mem-fraction-static 1.5|--speculative-algorithm EAGLE|--speculative-num-steps 3|--quantization awq
                  --kv-cache-dtype fp8_e4m3|--attention-backend flashinfer|--attention-backend fa3|--enable-lora|--max-lora-rank 64
-                 --max-running-requests 0|--context-length 99999999|--moe-a2a-backend deepep|--enable-two-batch-overlap|--dtype float16""",
+                 --max-running-requests 0|--context-length 99999999|--moe-a2a-backend deepep|--enable-two-batch-overlap|--dtype float16
+                 --speculative-algorithm NGRAM|--speculative-eagle-topk 1|--enable-hierarchical-cache|--disable-radix-cache|--swa-full-tokens-ratio 0
+                 --swa-full-tokens-ratio 1.5|--disaggregation-mode decode|--disaggregation-decode-enable-radix-cache|--lora-paths a
+                 --lora-target-modules q_proj|--tokenizer-worker-num 0|--tokenizer-worker-num -1|--schedule-conservativeness -1|--quantization fp8""",
 }
 VALUES = {"int": ["0", "-1", "1", "3", "100000", "x"], "float": ["0", "-0.5", "1.5", "x"]}
 
