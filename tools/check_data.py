@@ -264,6 +264,21 @@ def check_levers(check, directory):
                 check.fail(path, f"{lever['id']}: not every release that is said has {lever['flag']}")
 
 
+def check_refusals(check, directory):
+    """Every flag that a condition, a sentence's place or a correction names is one of the engine."""
+    for engine in sorted(os.listdir(directory)):
+        path = os.path.join(directory, engine, "refusals.json")
+        if not os.path.exists(path):
+            continue
+        table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
+        known = {name for flag in table["flags"] for name in flag["names"]}
+        for step in check.load(path) or []:
+            for text in [*step.get("when", []), *re.findall(r"\{(--[^}:]*)", step.get("says", "")), *(one.replace("---", "--") for one in step.get("fix", []))]:
+                for flag in re.findall(r"(?:^|[ !])(--[\w-]+)", text):
+                    if flag not in known:
+                        check.fail(path, f"{engine} has no flag {flag}")
+
+
 def check_behaviour(check, directory, source):
     """What an engine does for some architectures alone is a number above 0 beside a word that the engine's code asks for."""
     for engine in sorted(os.listdir(directory)):
@@ -327,6 +342,7 @@ def main(argv):
         check_meanings(check, os.path.join(root, "engines"))
         check_behaviour(check, os.path.join(root, "engines"), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src", "engines"))
         check_levers(check, os.path.join(root, "engines"))
+        check_refusals(check, os.path.join(root, "engines"))
     model_dir = os.path.join(root, "models")
     class_count = check_models(check, model_dir) if os.path.isdir(model_dir) else 0
 

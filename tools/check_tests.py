@@ -410,7 +410,7 @@ def problems(root):
 # ---- refusals ----
 
 REFUSAL = re.compile(r'\b\w*refuse\(\s*\w+,\s*((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+)?\s*)+)')
-VALUE = re.compile(r"%[-+0-9.*]*(?:ll|l|z|h)?[a-zA-Z%]")
+VALUE = re.compile(r"%[-+0-9.*]*(?:ll|l|z|h)?[a-zA-Z%]|\{[^{}]*\}")
 WORDS = 3
 
 
@@ -420,19 +420,24 @@ def grams(text):
 
 
 def unasked(root):
-    """(place, sentence) of each refusal in src/engines of which no unit test and no expected output has three words in a row."""
+    """(place, sentence) of each refusal in src/engines and in refusals.json of which no unit test and no expected output has three words in a row."""
     joined = lambda text: re.sub(r'"\s*\n?\s*"', "", text)
     known = set()
     for pattern in ("tests/unit/*.c", "tests/cli/*.stdout", "tests/golden/*/report.json"):
         for path in glob.glob(os.path.join(root, pattern)):
             with open(path, encoding="utf-8", errors="replace") as f:
                 known |= grams(joined(plain(f.read())) if path.endswith(".c") else f.read())
+    found = []
     for path in sorted(glob.glob(os.path.join(root, "src/engines/**/*.c"), recursive=True)):
         with open(path, encoding="utf-8") as f:
-            for match in REFUSAL.finditer(joined(plain(f.read()))):
-                own = set().union(*(grams(part) for part in VALUE.split(match.group(1))))
-                if own and not own & known:
-                    yield os.path.relpath(path, root), match.group(1).strip().strip('"')
+            found += [(path, match.group(1)) for match in REFUSAL.finditer(joined(plain(f.read())))]
+    for path in sorted(glob.glob(os.path.join(root, "data/engines/*/refusals.json"))):
+        with open(path, encoding="utf-8") as f:
+            found += [(path, step["says"]) for step in json.load(f) if "says" in step]
+    for path, sentence in found:
+        own = set().union(*(grams(part) for part in VALUE.split(sentence)))
+        if own and not own & known:
+            yield os.path.relpath(path, root), sentence.strip().strip('"')
 
 
 def main():

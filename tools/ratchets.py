@@ -141,6 +141,14 @@ def model_classes(root):
     return [path for path, code in files(root, KNOWS_MODELS, (".c", ".h", ".def")) for text in strings(code) if text in known]
 
 
+# What an engine refuses is a row of its refusals.json.
+REFUSES = re.compile(r"\breturn oos_check_refuse\(")
+
+
+def refusals(root):
+    return [path for path, code in files(root, ["src/engines"], (".c",)) for _ in range(times(REFUSES, code))]
+
+
 # One function each: a line that begins a definition, up to its brace.
 FUNCTION = re.compile(r"^[A-Za-z_][^;={}#]*\)\n\{", re.M)
 ASSERTION = re.compile(r"\b(?:oos_assert|_Static_assert)\(")
@@ -188,6 +196,7 @@ def counts(root):
         "engine lines in bindings": told(engine_lines(root, ["bindings"])),
         "engine lines in shim/python": told(engine_lines(root, ["shim/python"])),
         "releases named": told(releases(root)),
+        "refusals written in C": told(refusals(root)),
         "model names": told(model_names(root)),
         "model classes in src/model and src/facts": told(model_classes(root)),
         **{"unverified rules of " + engine: (len(rule_table.unverified(root, engine)[0]), "tests/rules/%s.tsv" % engine) for engine in sorted(rule_table.PACKAGE)},

@@ -4,6 +4,7 @@
 #include "base/scan.h"
 #include "base/size.h"
 #include "base/view.h"
+#include "ledger/ledger.h"
 #include "oomsight_private.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ void oos_version_print(oos_version version, char *ret_text, size_t capacity);
 
 /* What each release says of its own arguments: architectures it knows, bounds of numbers, quantisation methods, attention
  * backends. Read out of the releases by tools/dump_architectures.py and tools/dump_arguments.py into
- * data/engines/<engine>/. What is code in the engine is code here too, in plan/arguments*.c. */
+ * data/engines/<engine>/. What they refuse beside these is in refusals.json. */
 
 typedef struct oos_argument_facts oos_argument_facts;
 
@@ -566,6 +567,77 @@ bool oos_rule_book_measured(const oos_rule_book *book, oos_version version);
 
 /* Releases the book names, oldest first. */
 size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions);
+
+/* What an engine refuses before it looks at memory, in the order in which it looks: data/engines/<engine>/refusals.json, whose fields
+ * docs/reference/formats/refusals.md describes. A step is a sentence with its conditions, the bounds of a part of the configuration, or a
+ * check that is code of the engine. */
+
+enum { OOS_WHEN_MAX = 8, OOS_PLACES_MAX = 6, OOS_CORRECTIONS_MAX = 4 };
+
+typedef enum oos_term_kind { OOS_TERM_NUMBER, OOS_TERM_FLAG, OOS_TERM_FIELD, OOS_TERM_RULE } oos_term_kind;
+typedef struct oos_term {
+    oos_term_kind kind;
+    char shown; /* in a sentence: 'd' a number, 'f' one with a decimal; 0: as it is */
+    size_t id;  /* the number, or the place of a field or a rule */
+    const char *name;
+} oos_term;
+
+typedef enum oos_sign {
+    OOS_SIGN_NONE, /* given, or not 0 */
+    OOS_SIGN_IS,
+    OOS_SIGN_NOT,
+    OOS_SIGN_BELOW,
+    OOS_SIGN_AT_MOST,
+    OOS_SIGN_ABOVE,
+    OOS_SIGN_AT_LEAST,
+    OOS_SIGN_REMAINS, /* the right one does not divide the left one */
+    OOS_SIGN_IN       /* a word of the list that is the name of the right one */
+} oos_sign;
+typedef struct oos_when {
+    bool negated;
+    oos_sign sign;
+    oos_term left, right;
+} oos_when;
+
+typedef struct oos_correction {
+    const char *flag;
+    bool leave_out;
+    oos_term value;
+} oos_correction;
+
+typedef struct oos_refusal_step {
+    const char *says, *bounds; /* NULL: it is none of these */
+    size_t check;              /* SIZE_MAX: nor that */
+    oos_phase phase;
+    oos_when when[OOS_WHEN_MAX]; /* all hold */
+    oos_term places[OOS_PLACES_MAX];  /* of the sentence */
+    oos_correction fix[OOS_CORRECTIONS_MAX];
+    size_t when_count, place_count, fix_count;
+    struct oos_refusal_step *next;
+} oos_refusal_step;
+
+typedef struct oos_refusals {
+    oos_refusal_step *first;
+    size_t count;
+    const oos_rule_place *rules;
+    size_t rule_count;
+} oos_refusals;
+
+/* What an engine has for the steps. */
+typedef struct oos_refusal_names {
+    const char *const *fields, *const *checks;
+    size_t field_count, check_count;
+} oos_refusal_names;
+
+oomsight_status oos_refusals_read(oos_arena *arena, oos_view bytes, const oos_refusal_names *names,
+                                  const oos_rule_place *rules, size_t rule_count,
+                                  const oos_refusals **ret_refusals, oomsight_error *reterr);
+
+/* Reads them into the book, whose rules they may name. */
+oomsight_status oos_rule_book_refuse(oos_arena *arena, const char *data_dir, const char *engine,
+                                     const oos_refusal_names *names, oos_rule_book *book,
+                                     oomsight_error *reterr);
+const oos_refusals *oos_rule_book_refusals(const oos_rule_book *book);
 
 /* Which GPUs a PyTorch release has code for, by the builds that are published: data/engines/torch.json. */
 

@@ -28,6 +28,7 @@ struct oos_rule_book {
     oos_version *measured;
     size_t measured_count;
     oos_argument_facts *facts;
+    const oos_refusals *refusals;
     size_t size;
     _Atomic(void *) *filled; /* of each release, when it was first asked for; NULL: nothing is kept */
 };
@@ -215,6 +216,24 @@ oomsight_status oos_rule_book_architectures(oos_arena *arena, const char *data_d
 const oos_argument_facts *oos_rule_book_facts(const oos_rule_book *book)
 {
     return book->facts;
+}
+
+oomsight_status oos_rule_book_refuse(oos_arena *arena, const char *data_dir, const char *engine,
+                                     const oos_refusal_names *names, oos_rule_book *book,
+                                     oomsight_error *reterr)
+{
+    char *path = oos_arena_format(arena, "engines/%s/refusals.json", engine);
+    oos_view bytes;
+    if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
+    oomsight_status const status =
+        oos_refusals_read(arena, bytes, names, book->places, book->rule_count, &book->refusals, reterr);
+    return status == OOMSIGHT_OK ? status : oos_fail_in(reterr, status, path);
+}
+
+const oos_refusals *oos_rule_book_refusals(const oos_rule_book *book)
+{
+    return book->refusals;
 }
 
 size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret_versions)

@@ -58,6 +58,48 @@ typedef struct oos_refusal {
     size_t mend_count;
 } oos_refusal;
 
+/* A command while it is checked, see plan/refusals.c. */
+typedef struct oos_term_value {
+    const char *word; /* NULL: it is none */
+    double real;
+    uint64_t number;
+    bool numbered, whole; /* has a number; which is not negative and has no fraction */
+} oos_term_value;
+
+static inline oos_term_value oos_number_value(uint64_t number)
+{
+    return (oos_term_value){.number = number, .real = (double)number, .numbered = true, .whole = true};
+}
+
+typedef struct oos_check {
+    oos_arena *arena;
+    const oos_serve *serve;
+    const oos_argument_facts *facts;
+    oos_version version;
+    const oos_refusals *refusals;
+    const void *rules; /* the struct that the engine's rules lie in */
+    const void *of;    /* the start, as the engine's code knows it */
+    oos_term_value (*field)(const struct oos_check *c, size_t id);
+    bool (*const *checks)(struct oos_check *c); /* each returns true when it refused */
+    oos_refusal *refusal;
+    uint64_t given; /* a bit for each flag of the command: most questions are about flags that it has not */
+    const oos_bounds **bounds; /* of each flag, NULL: it has none, or no value; looked up once */
+    bool nomem;
+} oos_check;
+
+/* The first refusal of the command, if there is one. */
+oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr);
+
+/* Refuse with a sentence; only the first counts. Always true, so that a check can return it. */
+bool oos_check_refuse(oos_check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void oos_check_mend(oos_check *c, const char *flag, uint64_t value);
+void oos_check_mend_without(oos_check *c, const char *flag);
+
+/* The text a flag was last given with; NULL: not given, or a switch. */
+const char *oos_check_given(const oos_check *c, const char *flag);
+bool oos_check_number(const oos_check *c, const char *flag, uint64_t *ret_value); /* whole, not negative */
+bool oos_check_has(const oos_check *c, const char *flag);
+
 /* A change of the command, planned again. The first of a plan's fixes may be answers: they have a name. */
 typedef struct oos_fix {
     const char *const *change; /* words to add to the command */

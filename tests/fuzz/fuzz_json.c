@@ -1,4 +1,4 @@
-/* Any bytes as a ladder of levers; then the quick reader of JSON and Jansson over the same bytes: what the quick one takes, Jansson takes, and both make the same of it. */
+/* Any bytes as a ladder of levers and as refusals; then the quick reader of JSON and Jansson over the same bytes: what the quick one takes, Jansson takes, and both make the same of it. */
 #include "base/json.h"
 #include "facts/facts.h"
 #include "fuzz.h"
@@ -14,10 +14,24 @@ static void ladder(oos_view text)
     oos_arena_free(arena);
 }
 
+static void refusals(oos_view text)
+{
+    static const char *const words[] = {"tp", "dp"};
+    static const oos_refusal_names names = {words, words, 2, 2};
+    oos_arena *arena = oos_arena_create(4096);
+    const oos_refusals *read = NULL;
+    if (arena && oos_refusals_read(arena, text, &names, NULL, 0, &read, NULL) == OOMSIGHT_OK)
+        for (const oos_refusal_step *step = read->first; step; step = step->next)
+            FUZZ_REQUIRE(!!step->says + !!step->bounds + (step->check < 2) == 1 &&
+                         step->when_count <= OOS_WHEN_MAX);
+    oos_arena_free(arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     oos_view const text = {(const char *)bytes, len};
     ladder(text);
+    refusals(text);
     json_t *quick = oos_json_parse_plain(text);
     if (!quick) return 0;
     json_t *whole = oos_json_parse(text, JSON_DECODE_ANY);

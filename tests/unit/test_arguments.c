@@ -541,6 +541,8 @@ static void flags_that_need_another_are_refused_in_the_engines_words(void **stat
         {"--enable-log-outputs", "Error: --enable-log-outputs requires --enable-log-requests"},
         {"--enable-eplb", "enable_expert_parallel must be True to use EPLB."},
         {"--reasoning-parser|nobody", "Reasoning parser 'nobody' not found. Available parsers: deepseek_r1"},
+        {"--tensor-parallel-size|8|--decode-context-parallel-size|8",
+         "requires `--tensor-parallel-size` (8) to be greater than the model's total number of KV heads (8)"},
         {"--speculative-config|{\"method\":\"eagle\",\"num_speculative_tokens\":2}",
          "num_speculative_tokens was provided but without speculative model."},
         {"--max-cudagraph-capture-size|64|--compilation-config|{\"max_cudagraph_capture_size\":64}",
@@ -551,6 +553,12 @@ static void flags_that_need_another_are_refused_in_the_engines_words(void **stat
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         is_refused(NEWEST(cases[i].words), cases[i].sentence);
+    is_refused(said("0.19.1", 90, 8, "Qwen3ForCausalLM",
+                    "--data-parallel-size|2|--data-parallel-rank|0|--data-parallel-size-local|2"),
+               "an external data-parallel rank requires `--data-parallel-size-local 1`; got 2.");
+    is_refused(said("0.32.0", 90, 16, "Qwen3ForCausalLM", "-tp|16|--decode-context-parallel-size|4"),
+               "(4) exceeds the maximum supported value (2) for `--tensor-parallel-size` (16) and 8 model KV "
+               "heads.");
 }
 
 int main(void)

@@ -18,7 +18,8 @@ oomsight_status vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_
     const char *name = oos_engine_vllm.words->name;
     OOS_TRY(oos_rule_book_load(arena, data_dir, name, places, sizeof places / sizeof *places,
                                sizeof(vllm_rules), ret_book, reterr));
-    return oos_rule_book_arguments(arena, data_dir, name, *ret_book, reterr);
+    OOS_TRY(oos_rule_book_arguments(arena, data_dir, name, *ret_book, reterr));
+    return oos_rule_book_refuse(arena, data_dir, name, &vllm_refusal_names, *ret_book, reterr);
 }
 
 oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
@@ -26,6 +27,7 @@ oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vl
 {
     *ret_rules = (vllm_rules){.version = version,
                               .facts = oos_rule_book_facts(book),
+                              .refusals = oos_rule_book_refusals(book),
                               .measured = oos_rule_book_measured(book, version)};
     return oos_rules_fill(book, version, ret_rules, ret_beyond, reterr);
 }

@@ -2,9 +2,9 @@
  * vllm/config/model.py, vllm/config/vllm.py. */
 #include "engines/vllm/arguments/arguments.h"
 
-static bool check_architecture(oos_check *c)
+bool oos_check_architecture(oos_check *c)
 {
-    const oos_setup *setup = c->setup;
+    const oos_setup *setup = c->of;
     char other[32];
     oos_version at = 0;
     const char *name = setup->model->architecture;
@@ -23,35 +23,6 @@ static bool check_architecture(oos_check *c)
     case OOS_ARCHITECTURE_UNHEARD: break;
     }
     return false;
-}
-
-/* _get_and_verify_max_len() */
-static bool check_length(oos_check *c)
-{
-    const oos_setup *setup = c->setup;
-    uint64_t const derived = oos_setup_derived_length(setup);
-    if (setup->model->max_position_assumed || !setup->serve->max_model_len.known ||
-        setup->max_model_len <= derived)
-        return false;
-    if (oos_flag_or(setup->env->allow_long_length, false)) return false;
-    oos_check_mend(c, "--max-model-len", derived);
-    return oos_check_refuse(
-        c,
-        "User-specified max_model_len (%llu) is greater than the derived max_model_len "
-        "(max_position_embeddings=%llu) in model's config.json. To allow overriding this maximum, set "
-        "the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.",
-        (unsigned long long)setup->max_model_len, (unsigned long long)derived);
-}
-
-/* _FLOAT16_NOT_SUPPORTED_MODELS */
-static bool check_dtype(oos_check *c)
-{
-    const oos_model *model = c->setup->model;
-    if (c->setup->dtype != OOS_DTYPE_F16 || !c->setup->rules->float16_refused ||
-        !oos_setup_unstable_in_float16(c->setup))
-        return false;
-    oos_check_mend_without(c, "--dtype");
-    return oos_check_refuse(c, "The model type '%s' does not support float16.", model->model_type);
 }
 
 /* Methods that stand for one another, by what the checkpoint says: the engine takes the better kernel by itself, or the one
@@ -79,7 +50,7 @@ static bool same_family(const char *checkpoint, const char *asked)
 /* A method by the name it has in the release: AutoRound became a part of INC. */
 static const char *name_here(const oos_check *c, const char *name)
 {
-    const vllm_rules *rules = c->setup->rules;
+    const vllm_rules *rules = setup_of(c)->rules;
     bool const round = strcmp(name, "auto-round") == 0 || strcmp(name, "auto_round") == 0;
     oos_quant_limits method;
     return round && !oos_quant_method_find(rules->facts, name, rules->version, &method) ? "inc" : name;
@@ -88,7 +59,7 @@ static const char *name_here(const oos_check *c, const char *name)
 static bool method_here(const oos_check *c, const char *name)
 {
     oos_quant_limits method;
-    return oos_quant_method_find(c->setup->rules->facts, name, c->setup->rules->version, &method);
+    return oos_quant_method_find(setup_of(c)->rules->facts, name, setup_of(c)->rules->version, &method);
 }
 
 /* What a release makes of a checkpoint's own method before it looks at the flag. */
@@ -100,7 +71,7 @@ typedef struct own_method {
 
 static own_method modelopt_method(const oos_check *c, const char *has)
 {
-    const oos_model *model = c->setup->model;
+    const oos_model *model = setup_of(c)->model;
     const char *algo = model->modelopt_algo;
     own_method own = {.name = has};
     if (!algo) return own;
@@ -114,7 +85,7 @@ static own_method modelopt_method(const oos_check *c, const char *has)
         else
             own.unknown = true;
     }
-    if (own.unknown || (strcmp(own.name, "modelopt") != 0 && !c->setup->rules->modelopt_by_prefix))
+    if (own.unknown || (strcmp(own.name, "modelopt") != 0 && !setup_of(c)->rules->modelopt_by_prefix))
         return own;
     const char *other = fp8                                    ? "modelopt"
                         : strstr(algo, "MXFP8")                ? "modelopt_mxfp8"
@@ -127,12 +98,12 @@ static own_method modelopt_method(const oos_check *c, const char *has)
 
 static own_method own_method_of(const oos_check *c)
 {
-    const oos_model *model = c->setup->model;
+    const oos_model *model = setup_of(c)->model;
     const char *has = model->quant_by_flag ? NULL : model->quant_method;
     if (!has) return (own_method){0};
     if (strncmp(has, "modelopt", 8) == 0) return modelopt_method(c, has);
     bool const oss = strcmp(has, "mxfp4") == 0 && method_here(c, "gpt_oss_mxfp4");
-    bool const its_own = oos_setup_says(c->setup, "own_quantization") > 0;
+    bool const its_own = oos_setup_says(c->of, "own_quantization") > 0;
     const char *name = name_here(c, has);
     return (own_method){.name = name, .wins = oss || its_own || strcmp(name, has) != 0};
 }
@@ -145,9 +116,9 @@ static bool by_flag(const char *asked)
 }
 
 /* ModelConfig._verify_quantization() */
-static bool check_quantization(oos_check *c)
+bool oos_check_quantization(oos_check *c)
 {
-    const oos_setup *setup = c->setup;
+    const oos_setup *setup = c->of;
     const char *asked = setup->serve->quantization;
     own_method const own = own_method_of(c);
     const char *has = own.name, *name = asked ? asked : has;
@@ -190,27 +161,10 @@ static bool check_quantization(oos_check *c)
     return false;
 }
 
-/* ModelConfig.validate_model_config_after() */
-static bool check_zero_length(oos_check *c)
-{
-    const oos_setup *setup = c->setup;
-    if (!setup->rules->zero_length_refused || !setup->serve->max_model_len.known ||
-        setup->serve->max_model_len.value > 0)
-        return false;
-    oos_check_mend_without(c, "--max-model-len");
-    return oos_check_refuse(c, "max_model_len must be a positive integer, got int: 0.");
-}
-
-bool oos_check_model(oos_check *c)
-{
-    return check_architecture(c) || check_dtype(c) || check_length(c) || check_quantization(c) ||
-           check_zero_length(c);
-}
-
 /* get_quant_config(): a checkpoint without settings of its own, and a method that needs some. */
 static bool check_settings(oos_check *c, const char *name)
 {
-    const vllm_rules *rules = c->setup->rules;
+    const vllm_rules *rules = setup_of(c)->rules;
     oos_quant_limits method;
     if (!oos_quant_method_find(rules->facts, name, rules->version, &method)) return false;
     if (!method.file && !method.settings) return false;
@@ -223,7 +177,7 @@ static bool check_settings(oos_check *c, const char *name)
  * override_quantization_method); it takes types that the plain one does not. */
 static const char *kernel_of(const oos_check *c, const char *name)
 {
-    const oos_setup *setup = c->setup;
+    const oos_setup *setup = c->of;
     const char *marlin = strcmp(name, "awq") == 0    ? "awq_marlin"
                          : strcmp(name, "gptq") == 0 ? "gptq_marlin"
                                                      : NULL;
@@ -236,7 +190,7 @@ static const char *kernel_of(const oos_check *c, const char *name)
 /* VllmConfig._get_quantization_config(): the capability and the type a method needs, and its settings in the checkpoint. */
 bool oos_check_quantization_late(oos_check *c)
 {
-    const oos_setup *setup = c->setup;
+    const oos_setup *setup = c->of;
     own_method const own = own_method_of(c);
     const char *has = own.name;
     const char *name = setup->serve->quantization && !own.wins ? setup->serve->quantization : has;
