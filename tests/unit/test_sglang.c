@@ -351,10 +351,13 @@ static void what_the_engine_refuses_is_refused_in_its_words(void **state)
     REFUSES("cannot contain a colon", llama, "--served-model-name", "org/model:latest");
     REFUSES("When no initial", llama, "--enable-lora");
     REFUSES("must be non-negative", llama, "--schedule-conservativeness", "-1");
-    REFUSES("worker num", llama, "--tokenizer-worker-num", "0");
+    REFUSES("Tokenizer worker num must >= 1", llama, "--tokenizer-worker-num", "0");
     REFUSES("assert cfg.tp_size % cfg.attn_dp_size", llama, "--tp", "4", "--dp", "8",
             "--enable-dp-attention");
-    REFUSES("page_size(16)", llama, "--speculative-algorithm", "NGRAM", "--page-size", "16");
+    REFUSES("page_size(16) > 1 is unstable and produces", llama, "--speculative-algorithm", "NGRAM",
+            "--page-size", "16");
+    REFUSES("ngram speculative decoding does not support dp attention", llama, "--tp", "2", "--dp", "2",
+            "--enable-dp-attention", "--speculative-algorithm", "NGRAM");
     TAKES("sglang", "serve", llama, "--context-length", "8192");
     TAKES("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1", "sglang", "serve", llama, "--context-length",
           "10000000");

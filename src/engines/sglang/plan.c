@@ -685,9 +685,11 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
                            .serving.dp = setup->dp,
                            .serving.attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    const char *refusal = start->serve->refusal.sentence ? start->serve->refusal.sentence
-                                                         : sglang_refusal_of(arena, start, request, sglang);
-    if (refusal) ret_plan->refusal = (oos_refusal){.sentence = refusal, .phase = OOS_PHASE_ARGUMENTS};
+    if (start->serve->refusal.sentence)
+        ret_plan->refusal =
+            (oos_refusal){.sentence = start->serve->refusal.sentence, .phase = OOS_PHASE_ARGUMENTS};
+    else
+        OOS_TRY(sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
     OOS_TRY(sizes_fill(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);

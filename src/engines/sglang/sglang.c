@@ -18,7 +18,8 @@ static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rul
     const char *name = oos_engine_sglang.words->name;
     OOS_TRY(oos_rule_book_load(arena, data_dir, name, sglang_rule_places, sglang_rule_place_count, 0,
                                ret_book, reterr));
-    return oos_rule_book_architectures(arena, data_dir, name, *ret_book, reterr);
+    OOS_TRY(oos_rule_book_architectures(arena, data_dir, name, *ret_book, reterr));
+    return oos_rule_book_refuse(arena, data_dir, name, &sglang_refusal_names, *ret_book, reterr);
 }
 
 static uint64_t ranks(const oos_serve *serve)
@@ -50,6 +51,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
     rules->version = start->version;
     rules->facts = oos_rule_book_facts(facts->rules);
+    rules->refusals = oos_rule_book_refusals(facts->rules);
     sglang_request_read(arena, start->serve, request);
     request->release_unread = !is_listed(facts->rules, start->version);
     return sglang_plan(arena, start, rules, request, ret_plan, reterr);

@@ -8,6 +8,7 @@
 typedef struct sglang_rules {
     oos_version version;
     const oos_argument_facts *facts;
+    const oos_refusals *refusals;
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
@@ -97,9 +98,10 @@ sglang_pool sglang_pool_of(const sglang_request *request, const sglang_start *se
 uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);
 uint64_t sglang_prefill_sizes(uint64_t most);
 
-/* The engine's sentence when it refuses the command before it looks at memory; NULL: it does not. */
-const char *sglang_refusal_of(oos_arena *arena, const oos_start *start, const sglang_request *request,
-                              const sglang_setup *setup);
+/* The engine's sentence when it refuses the command before it looks at memory. */
+extern const oos_refusal_names sglang_refusal_names;
+oomsight_status sglang_refuse(oos_arena *arena, const oos_start *start, const sglang_request *request,
+                              const sglang_setup *setup, oos_refusal *ret_refusal, oomsight_error *reterr);
 
 oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
                             const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr);

@@ -138,6 +138,7 @@ static oomsight_status begin(oos_arena *arena, oos_arena *scratch, const oos_sta
     OOS_TRY(oos_rules_fill(facts->rules, start->version, rules, &beyond, reterr));
     rules->version = start->version;
     rules->facts = oos_rule_book_facts(facts->rules);
+    rules->refusals = oos_rule_book_refusals(facts->rules);
     sglang_request_read(arena, start->serve, &ret_search->request);
     return OOMSIGHT_OK;
 }

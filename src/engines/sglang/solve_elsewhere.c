@@ -18,6 +18,7 @@ bool sglang_starts_with(oos_search *search, oos_version version, oos_trial *ret_
     if (oos_rules_fill(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
     rules.version = version;
     rules.facts = oos_rule_book_facts(s->facts->rules);
+    rules.refusals = oos_rule_book_refusals(s->facts->rules);
     oos_torch_support const support =
         oos_torch_supports(oos_torch_find(&s->facts->torch, rules.torch_minor), start.device.capability);
     if (support == OOS_TORCH_NONE || support == OOS_TORCH_OTHER) return false;
