@@ -62,7 +62,8 @@ _Static_assert((int)OOS_BENCH_JOINED_BYTES >= (int)OOS_JOINED_MAX_BYTES, "a mess
 /* One line, prepared. */
 typedef struct item {
     const oos_hit_line *raw;
-    oos_view text; /* without colour */
+    oos_view text;  /* without colour, and without what is masked */
+    oos_view shown; /* as it is quoted */
     oos_logline log;
     oos_view joined; /* empty until needed */
     oos_signal_set candidates;
@@ -153,7 +154,7 @@ static void add_evidence(oos_collector *c, oos_incident *to, const item *it, con
     oos_arena *strings = to == &c->history ? c->history_strings : c->open_strings;
     oos_assert(to->evidence_count < most && most <= OOS_EVIDENCE_MAX);
     to->evidence[to->evidence_count++] =
-        (oos_evidence){it->raw->number, keep_quote(strings, it->text), signal->id, decides, signal->whole};
+        (oos_evidence){it->raw->number, keep_quote(strings, it->shown), signal->id, decides, signal->whole};
 }
 
 static void report(oos_collector *c, oos_incident *incident)
@@ -641,6 +642,12 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     take_rank(c, it, match);
 }
 
+static oos_view trimmed(oos_view text)
+{
+    while (text.len && text.ptr[text.len - 1] == ' ') text.len--;
+    return text;
+}
+
 /* A line that ends in the middle of a word: nobody prints that, somebody cut it. */
 static bool ends_within(oos_view text, const char *word, size_t len)
 {
@@ -653,7 +660,7 @@ static size_t cut_message(const oos_collector *c, oos_view text)
 {
     const oos_signals *s = c->signals;
     oos_view const whole = text;
-    while (text.len && text.ptr[text.len - 1] == ' ') text.len--;
+    text = trimmed(text);
     for (size_t i = 0; i < s->literal_count; i++) {
         const oos_signal *signal = &s->list[s->owners[s->first[i]]];
         if (!oos_signal_is_message(signal->kind) || (signal->pattern && !signal->cuttable)) continue;
@@ -665,7 +672,7 @@ static size_t cut_message(const oos_collector *c, oos_view text)
     }
     for (size_t i = 0; i < s->count; i++)
         if (oos_signal_is_message(s->list[i].kind) && s->list[i].pattern && s->list[i].cuttable &&
-            oos_pattern_begins(s->list[i].pattern, whole, CUT_LEAST_BYTES))
+            oos_pattern_begins(s->list[i].pattern, text, CUT_LEAST_BYTES))
             return i;
     return SIZE_MAX;
 }
@@ -790,7 +797,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
         /* A line that ends in the middle of a known sentence says it all the same. */
         if (!oos_pattern_find(signal->pattern, subject, 0, &match) &&
             (!message || !signal->cuttable ||
-             !oos_pattern_begins(signal->pattern, it->log.message, CUT_LEAST_BYTES)))
+             !oos_pattern_begins(signal->pattern, trimmed(it->log.message), CUT_LEAST_BYTES)))
             return;
     } else if (traceback && !literal_in(c, it, index, it->log.message)) {
         return;
@@ -840,6 +847,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
         take_captures(c, it, &match, false);
         break;
     case OOS_SIGNAL_MUTE: it->muted = true; break;
+    case OOS_SIGNAL_DENY: break; /* masked */
     }
 }
 
@@ -879,7 +887,8 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
                 !signal->pattern && (signal->kind == OOS_SIGNAL_ENGINE || signal->kind == OOS_SIGNAL_HINT);
             if (sticky && oos_signal_has(&c->history.signals, index) && !c->is_open) continue;
             oos_signal_add(ret_candidates, index);
-            any |= signal->kind != OOS_SIGNAL_WORDING || !is_chatter(raw->text);
+            any |= signal->kind != OOS_SIGNAL_DENY &&
+                   (signal->kind != OOS_SIGNAL_WORDING || !is_chatter(raw->text));
         }
     return any;
 }
@@ -980,6 +989,14 @@ static size_t behind_lines(oos_view text, size_t lines)
     return at;
 }
 
+/* What is no longer in the line is no signal of it. */
+static void drop_masked(const oos_collector *c, item *it)
+{
+    for (size_t i = 0; i < c->signals->count; i++)
+        if (oos_signal_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
+            oos_signal_remove(&it->candidates, i);
+}
+
 /* What a user wrote is taken out of the line, and with it the signals that only it held. */
 static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t len)
 {
@@ -989,9 +1006,30 @@ static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t l
     c->user_line = raw->number;
     c->user_until = lines ? raw->number + lines : c->user_until;
     raw->after = oos_view_slice(raw->after, behind_lines(raw->after, lines), SIZE_MAX);
-    for (size_t i = 0; i < c->signals->count; i++)
-        if (oos_signal_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
-            oos_signal_remove(&it->candidates, i);
+    drop_masked(c, it);
+}
+
+/* "OOMKilled": false, oom_kill 0, 0 out-of-memory errors, an address or the name of a test with such words: they are masked, and the rest
+ * of the line says what it says. */
+static void mask_denied(oos_collector *c, item *it)
+{
+    bool masked = false;
+    it->shown = it->text;
+    for (size_t i = 0; i < c->signals->count; i++) {
+        const oos_signal *signal = &c->signals->list[i];
+        oos_match match;
+        if (signal->kind != OOS_SIGNAL_DENY || !signal->pattern || !oos_signal_has(&it->candidates, i))
+            continue;
+        for (size_t at = 0; oos_pattern_find(signal->pattern, it->text, at, &match) && match.end > at;
+             at = match.end) {
+            if (!masked)
+                it->shown = (oos_view){memcpy(c->bench->shown, it->text.ptr, it->text.len), it->text.len};
+            memset(c->bench->line + (it->text.ptr - c->bench->line) + match.start, ' ',
+                   match.end - match.start);
+            masked = true;
+        }
+    }
+    if (masked) drop_masked(c, it);
 }
 
 void oos_collector_line(void *collector, const oos_hit_line *given)
@@ -1007,6 +1045,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     size_t const len = oos_logline_uncolour(line, c->bench->line);
     it.text = unquoted((oos_view){c->bench->line, len});
     if (request) take_request(c, &it, raw, len);
+    mask_denied(c, &it);
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     note_shape(&c->history, &it.log);

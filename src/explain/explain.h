@@ -67,12 +67,13 @@ enum { OOS_SIGNALS_MAX = 448 };
     X(HOST, "host")       /* host memory, shared memory, kills */                                            \
     X(WORDING, "words")   /* words that speak of memory: the sentence decides (grammar.c) */                 \
     X(PLACE, "place")     /* where in its source a sentence about memory stands: stage and cause */          \
-    X(FAULT, "fault")     /* a failure that is not about memory */                                           \
-    X(MUTE, "mute")       /* harmless sentence that holds the words of a failure */                          \
-    X(FRAME, "frame")     /* a line of a traceback */                                                        \
-    X(MARKER, "marker")   /* progress: from here on, this phase is under way */                              \
-    X(START, "start")     /* an engine starts */                                                             \
-    X(READY, "ready")     /* an engine has started */                                                        \
+    X(DENY, "deny")     /* words of a failure in a line that denies it, or only names them: not looked at */ \
+    X(FAULT, "fault")   /* a failure that is not about memory */                                             \
+    X(MUTE, "mute")     /* harmless sentence that holds the words of a failure */                            \
+    X(FRAME, "frame")   /* a line of a traceback */                                                          \
+    X(MARKER, "marker") /* progress: from here on, this phase is under way */                                \
+    X(START, "start")   /* an engine starts */                                                               \
+    X(READY, "ready")   /* an engine has started */                                                          \
     X(WRAPPER, "wrapper") /* somebody passes a failure on; never the cause */                                \
     X(ENGINE, "engine")   /* who speaks */                                                                   \
     X(HINT, "hint")       /* a feature that is on */                                                         \
@@ -99,6 +100,8 @@ typedef struct oos_signal {
     oos_phase phase; /* OOS_PHASE_COUNT: none of its own */
     const char *cause;
     const char *engine; /* whose sentence it is; NULL: anybody's */
+    const char *why,
+        *ask;           /* of a failure that may be about memory or not: what is known, and what would tell */
     bool repeat;        /* every match of a line counts, not only the first */
     bool cheap;         /* so frequent that nothing but its presence is noted */
     bool quiet;         /* figures only: does not move the phase */

@@ -99,14 +99,18 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A number and a unit of memory: "31.27 gib", "20971520 bytes", "559243264 b". */
+/* A number and a unit of memory: "31.27 gib", "20971520 bytes", "559243264 b". "8 b" of "Qwen3-8B" are parameters. */
 static bool unit_follows(const char *at)
 {
     static const char *const units[] = {"b",   "kb",  "mb",  "gb",    "tb",  "kib",
                                         "mib", "gib", "tib", "bytes", "byte"};
+    enum { BYTES_LEAST_DIGITS = 5 };
+    const char *const number = at;
     while (is_digit(*at) || *at == '.') at++;
+    bool const few = at - number < BYTES_LEAST_DIGITS;
     if (*at == ' ') at++;
     size_t const len = strcspn(at, " ");
+    if (few && len == 1) return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strlen(units[i]) == len && strncmp(at, units[i], len) == 0) return true;
     return false;

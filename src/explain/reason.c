@@ -555,8 +555,13 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
     if (fault) {
         incident->verdict_rule = fault->id;
         quiet(incident, OOS_PHASE_NOT_OOM, fault->cause ? fault->cause : "insufficient_info",
-              fault->vague ? VAGUE_SURE : NAMED_SURE, NULL);
+              fault->vague ? VAGUE_SURE : NAMED_SURE, fault->ask);
         incident->phase_why = "the failure named in the log is not about memory";
+        if (fault->why) {
+            incident->phase_why = "the text does not show whether memory is the reason";
+            incident->cause_why = fault->why;
+            incident->phase_sure = incident->cause_sure = 0.3;
+        }
     } else if (incident->failed) {
         quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.3,
               "the last lines of the traceback, which name the error");

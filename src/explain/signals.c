@@ -40,6 +40,8 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     oos_json_str(object, "cause", &signal.cause);
     oos_json_str(object, "engine", &signal.engine);
     oos_json_str(object, "unless", &signal.unless);
+    oos_json_str(object, "why", &signal.why);
+    oos_json_str(object, "ask", &signal.ask);
     if (oos_json_str(object, "regex", &signal.regex)) {
         signal.pattern = oos_pattern_create(arena, signal.regex, oos_signal_is_message(signal.kind));
         if (!signal.pattern) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a pattern");

@@ -11,9 +11,11 @@ oomsight_status oos_bench_create(const oos_literals *literals, oos_bench **ret_b
         bench->raw = malloc(OOS_BENCH_READ_BYTES);
         bench->hits = malloc(OOS_BENCH_HITS_MAX * sizeof *bench->hits);
         bench->line = malloc(OOS_LINE_MAX_BYTES * 2);
+        bench->shown = malloc(OOS_LINE_MAX_BYTES * 2);
         bench->joined = malloc(OOS_BENCH_JOINED_BYTES);
     }
-    if (!bench || !bench->window || !bench->raw || !bench->hits || !bench->line || !bench->joined) {
+    if (!bench || !bench->window || !bench->raw || !bench->hits || !bench->line || !bench->shown ||
+        !bench->joined) {
         oos_bench_free(bench);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     }
@@ -35,6 +37,7 @@ void oos_bench_free(oos_bench *bench)
     free(bench->hits);
     free(bench->places.list);
     free(bench->line);
+    free(bench->shown);
     free(bench->joined);
     free(bench);
 }

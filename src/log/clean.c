@@ -41,6 +41,7 @@ static bool looks_json(oos_view line)
     line = trim_end(line);
     /* A document of many records, of which the first bytes may show the beginning only. */
     oos_view const start = oos_view_slice(line, 0, 256);
+    if (has(start, "\"role\"")) return false; /* a chat that somebody sent */
     if (oos_view_starts(line, "[{\"") ||
         (oos_view_starts(line, "{\"") && (has(start, "[{\"") || has(start, "[[\""))))
         return true;

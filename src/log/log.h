@@ -41,7 +41,8 @@ typedef struct oos_bench {
     oos_hit *hits;
     oos_places places; /* of the holder's lines */
     oos_text clean;
-    char *line, *joined; /* the collector's: one line without colour, one message put together */
+    char *line, *shown,
+        *joined; /* the collector's: one line without colour, the same as it is quoted, one message put together */
 } oos_bench;
 
 oomsight_status oos_bench_create(const oos_literals *literals, oos_bench **ret_bench, oomsight_error *reterr);

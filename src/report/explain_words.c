@@ -41,6 +41,7 @@ const char *oos_report_incident_title(const oos_explain_page *page, const oos_in
 {
     if (incident->record) return page->chinese ? incident->record->title.zh : incident->record->title.en;
     if (incident->is_oom) return incident->cause_why;
+    if (incident->failed && *incident->cause_why) return incident->cause_why;
     if (incident->failed) return "a failure, but the log does not say that memory is the reason";
     if (incident->binary) return "this is a binary file, not a log";
     if (incident->last_line == 0) return "the file is empty";
