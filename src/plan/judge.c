@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* Of 21 measured starts between the two certain answers as many started as their chance says, within what so few can tell
- * (tools/reliability.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
+ * (tools/figures.py, docs/evidence/accuracy.md). What lies outside the model moves both ends. */
 double oos_plan_probability(double chance)
 {
     oos_assert(chance >= 0 && chance <= 1);

@@ -320,7 +320,7 @@ typedef struct oos_plan {
     size_t assumed_count;
 } oos_plan;
 
-/* How often starts with such an answer started: docs/evidence/accuracy.md, by tools/reliability.py. */
+/* How often starts with such an answer started: docs/evidence/accuracy.md, by tools/figures.py. */
 #define OOS_PROBABILITY_FITS 0.97
 #define OOS_PROBABILITY_FAILS 0.02
 #define OOS_PROBABILITY_DOUBTED 0.9
