@@ -609,8 +609,8 @@ typedef struct oos_refusal_step {
     const char *says, *bounds; /* NULL: it is none of these */
     size_t check;              /* SIZE_MAX: nor that */
     oos_phase phase;
-    oos_when when[OOS_WHEN_MAX]; /* all hold */
-    oos_term places[OOS_PLACES_MAX];  /* of the sentence */
+    oos_when when[OOS_WHEN_MAX];     /* all hold */
+    oos_term places[OOS_PLACES_MAX]; /* of the sentence */
     oos_correction fix[OOS_CORRECTIONS_MAX];
     size_t when_count, place_count, fix_count;
     struct oos_refusal_step *next;

@@ -61,14 +61,14 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
 }
 
 static oos_search_facts solve_facts(const oos_start *start, const oos_engine_facts *facts,
-                                   const oos_gpus *gpus)
+                                    const oos_gpus *gpus)
 {
     return (oos_search_facts){.flags = &facts->flags,
-                             .ladder = facts->ladder,
-                             .torch = &facts->torch,
-                             .gpus = gpus,
-                             .rules = facts->rules,
-                             .kv_layers_json = start->kv_layers_json};
+                              .ladder = facts->ladder,
+                              .torch = &facts->torch,
+                              .gpus = gpus,
+                              .rules = facts->rules,
+                              .kv_layers_json = start->kv_layers_json};
 }
 
 static oomsight_status solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,

@@ -12,7 +12,7 @@ typedef struct vllm_rules {
     oos_version version;
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
-    bool measured;                   /* starts of this release were compared with its rules */
+    bool measured; /* starts of this release were compared with its rules */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
