@@ -116,6 +116,23 @@ static void a_kernel_of_attention_is_a_served_batch(void **state)
     assert_int_equal(incident->phase, OOS_PHASE_RUNTIME_PREFILL);
 }
 
+/* ggml names a buffer by its backend: CPU, CPU_*, *_Host and *_Mapped are the host's. */
+static void a_buffer_of_the_host_is_host_memory(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"CPU", "CPU_REPACK", "CPU_Mapped", "CUDA_Host", "SYCL_Host"};
+    char text[256];
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        snprintf(text, sizeof text, "llama_model_load: error loading model: unable to allocate %s buffer\n",
+                 hosts[i]);
+        const oos_incident *incident = only(text);
+        assert_int_equal(incident->phase, OOS_PHASE_HOST_MEMORY);
+        assert_string_equal(incident->cause, "host_ram");
+    }
+    assert_int_equal(only("llama_model_load: error loading model: unable to allocate CUDA0 buffer\n")->phase,
+                     OOS_PHASE_WEIGHT_LOAD);
+}
+
 static void a_request_above_the_card_is_no_weight_and_no_headroom(void **state)
 {
     (void)state;
@@ -308,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_cache_below_zero_bytes_is_refused),
         cmocka_unit_test(an_engine_that_is_up_serves),
         cmocka_unit_test(a_kernel_of_attention_is_a_served_batch),
+        cmocka_unit_test(a_buffer_of_the_host_is_host_memory),
         cmocka_unit_test(a_request_above_the_card_is_no_weight_and_no_headroom),
         cmocka_unit_test(nothing_is_too_long_where_as_much_is_free),
         cmocka_unit_test(an_empty_device_below_one_request_is_another_device),
