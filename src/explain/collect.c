@@ -1009,12 +1009,24 @@ static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t l
     drop_masked(c, it);
 }
 
+/* The line may be called a failure: only then is it looked at whether it denies one. */
+static bool may_fail(const oos_collector *c, item *it)
+{
+    bool words = false;
+    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)
+        for (uint64_t bits = it->candidates.words[w]; bits; bits &= bits - 1) {
+            oos_signal_kind const kind = c->signals->list[w * 64 + (size_t)__builtin_ctzll(bits)].kind;
+            if (oos_signal_is_message(kind)) return true;
+            words |= kind == OOS_SIGNAL_WORDING;
+        }
+    return words && says(c, it) == OOS_SAYS_LACK;
+}
+
 /* "OOMKilled": false, oom_kill 0, 0 out-of-memory errors, an address or the name of a test with such words: they are masked, and the rest
  * of the line says what it says. */
 static void mask_denied(oos_collector *c, item *it)
 {
     bool masked = false;
-    it->shown = it->text;
     for (size_t i = 0; i < c->signals->count; i++) {
         const oos_signal *signal = &c->signals->list[i];
         oos_match match;
@@ -1029,7 +1041,10 @@ static void mask_denied(oos_collector *c, item *it)
             masked = true;
         }
     }
-    if (masked) drop_masked(c, it);
+    if (!masked) return;
+    drop_masked(c, it);
+    it->read = false;
+    it->topics = 0;
 }
 
 void oos_collector_line(void *collector, const oos_hit_line *given)
@@ -1045,9 +1060,10 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     size_t const len = oos_logline_uncolour(line, c->bench->line);
     it.text = unquoted((oos_view){c->bench->line, len});
     if (request) take_request(c, &it, raw, len);
-    mask_denied(c, &it);
+    it.shown = it.text;
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
+    if (may_fail(c, &it)) mask_denied(c, &it);
     note_shape(&c->history, &it.log);
     if (c->is_open) note_shape(&c->open, &it.log);
 

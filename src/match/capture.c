@@ -6,6 +6,8 @@
 
 /* A log line is matched in a few hundred steps; a hundred thousand are some milliseconds at most. */
 enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 1000, HEAP_LIMIT_KIB = 1024 };
+/* Machine code for a pattern costs as much as some dozens of matches, and most logs ask less of most patterns. */
+enum { JIT_AT_USES = 32 };
 
 struct oos_pattern {
     oos_arena *arena;
@@ -14,6 +16,7 @@ struct oos_pattern {
     pcre2_match_data *data;
     pcre2_match_context *context;
     bool tried, caseless;
+    unsigned uses; /* up to JIT_AT_USES */
 };
 
 static void release(void *thing)
@@ -56,10 +59,16 @@ oomsight_status oos_pattern_check(oos_pattern *pattern, oomsight_error *reterr)
     pcre2_set_match_limit(pattern->context, MATCH_LIMIT);
     pcre2_set_depth_limit(pattern->context, DEPTH_LIMIT);
     pcre2_set_heap_limit(pattern->context, HEAP_LIMIT_KIB);
-    pcre2_jit_compile(pattern->code,
-                      PCRE2_JIT_COMPLETE |
-                          PCRE2_JIT_PARTIAL_SOFT); /* without JIT it is slower, not different */
     return OOMSIGHT_OK;
+}
+
+/* Without JIT it is slower, not different. */
+static bool is_ready(oos_pattern *pattern)
+{
+    if (!pattern->code && (pattern->tried || oos_pattern_check(pattern, NULL) != OOMSIGHT_OK)) return false;
+    if (pattern->uses < JIT_AT_USES && ++pattern->uses == JIT_AT_USES)
+        pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_SOFT);
+    return true;
 }
 
 static void take_captures(const oos_pattern *pattern, oos_view subject, oos_match *match)
@@ -83,7 +92,7 @@ static void take_captures(const oos_pattern *pattern, oos_view subject, oos_matc
 
 bool oos_pattern_begins(oos_pattern *pattern, oos_view subject, size_t least)
 {
-    if (!pattern->code && (pattern->tried || oos_pattern_check(pattern, NULL) != OOMSIGHT_OK)) return false;
+    if (!is_ready(pattern)) return false;
     int const found = pcre2_match(pattern->code, (PCRE2_SPTR)subject.ptr, subject.len, 0, PCRE2_PARTIAL_SOFT,
                                   pattern->data, pattern->context);
     const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(pattern->data);
@@ -92,8 +101,7 @@ bool oos_pattern_begins(oos_pattern *pattern, oos_view subject, size_t least)
 
 bool oos_pattern_find(oos_pattern *pattern, oos_view subject, size_t start, oos_match *ret_match)
 {
-    if (!pattern->code && (pattern->tried || oos_pattern_check(pattern, NULL) != OOMSIGHT_OK)) return false;
-    if (start > subject.len) return false;
+    if (start > subject.len || !is_ready(pattern)) return false;
     int const found = pcre2_match(pattern->code, (PCRE2_SPTR)subject.ptr, subject.len, start, 0,
                                   pattern->data, pattern->context);
     if (found < 0) return false;
