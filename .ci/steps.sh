@@ -22,8 +22,9 @@ joined() {
 
 take() {
     local name=$1 start=$SECONDS code TIMEFORMAT='%U %S'; shift
-    { time "$@" >"$logs/$name.log" 2>&1; } 2>"$logs/$name.time"; code=$?
-    echo "$code $((SECONDS - start)) $(awk 'END {printf "%.0f", $1 + $2}' "$logs/$name.time")" >"$logs/$name.end"
+    # In a shell of its own: a lane that ends meanwhile is a child of this one, and its time would be counted here.
+    ( time "$@" >"$logs/$name.log" 2>&1 ) 2>"$logs/$name.time"; code=$?
+    echo "$code $((SECONDS - start)) $(awk '{printf "%.0f", $1 + $2}' "$logs/$name.time")" >"$logs/$name.end"
 }
 # What failed by name first, then the end: a suite's last lines alone may be of tests that passed.
 told() { grep -E ' (FAIL|TIMEOUT|ERROR) |error:|^not ok|AssertionError' "$1" | head -n 15; tail -n 25 "$1"; }
