@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzz one target: fuzz.sh BUILD TARGET [RUNS]. BUILD has -Dfuzz=true. FUZZ_SECONDS ends it by time instead: a search, which must make more new
-# inputs than it was given. The seed is a new one, and printed; FUZZ_SEED repeats a run. FUZZ_SAMPLE: so many inputs to begin with, drawn by the
+# Fuzz one target: fuzz.sh BUILD TARGET [RUNS]. BUILD has -Dfuzz=true. FUZZ_SECONDS ends it by time instead. It must make more new inputs than it
+# was given. The seed is a new one, and printed; FUZZ_SEED repeats a run. FUZZ_SAMPLE: so many inputs to begin with, drawn by the
 # seed, for a target that is slow. FUZZ_FOUND keeps what is found in a folder: findings (crash-*, timeout-*, oom-*), which end with 1
 # (libFuzzer's own 77 would read as skipped), and new inputs in FUZZ_FOUND/corpus (FUZZ_CORPUS: elsewhere). FUZZ_TIMEOUT seconds for one
 # input. FUZZ_MORE: a folder of more inputs. Inputs may become as long as real files are: configs and logs 64 KB, memory snapshots 256 KB
@@ -42,8 +42,8 @@ if [ "$code" -ne 0 ]; then
     exit 1
 fi
 done_=$(sed -n 's/^stat::number_of_executed_units: *//p' "$made/log" | tail -n 1)
-if [ -n "${FUZZ_SECONDS:-}" ] && [ "${done_:-0}" -lt $((2 * inputs)) ]; then
-    echo "only $done_ executions of $inputs inputs in $FUZZ_SECONDS s: a replay, no search; give it fewer to begin with (FUZZ_SAMPLE)"
+if [ "${done_:-0}" -lt $((2 * inputs)) ]; then
+    echo "only $done_ executions of $inputs inputs: a replay, no search; give it fewer to begin with (FUZZ_SAMPLE)"
     exit 1
 fi
 echo "fuzz $target: $done_ executions, nothing found; new inputs are in $corpus: cp the shortest of them to tests/fuzz/corpus/$target/"
