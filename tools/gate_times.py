@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -48,16 +49,15 @@ def main():
     asked = parser.parse_args()
     rows = sorted(steps(), key=lambda row: -row[2])
     print("%-24s %10s %10s" % ("step", "processor", "seconds"))
-    for name, seconds, processor in rows:
-        print("%-24s %8d s %8d s" % (name, processor, seconds))
+    print("".join("%-24s %8d s %8d s\n" % (name, processor, seconds) for name, seconds, processor in rows), end="")
     print("%-24s %8d s" % ("all", sum(row[2] for row in rows)))
     if asked.tests:
         times = sorted(((spent(test), test["name"]) for test in gate_tests(os.path.abspath(asked.build))), reverse=True)
         print("\n%d tests take %.0f s of the processor; most of all:" % (len(times), sum(time for time, _ in times)))
-        for time, name in times[:asked.most]:
-            print("%8.1f s  %s" % (time, name))
+        print("\n".join("%8.1f s  %s" % row for row in times[:asked.most]))
     return 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())
