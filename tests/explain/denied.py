@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Words of a failure that a line denies, counts as none, or only names; and the same words where they say it: denied.py BINARY
 
-Each sentence is made from a part list and shown in the dresses of logs. A text that denies must not be called out of memory (exit 0 or, for
-a kill that nobody explains, with the question for OOMKilled); a text that says it must be (exit 1). Standard library only."""
+Each sentence is made from lists of parts and shown as logs show it. A text that denies must not be called out of memory (exit 0), and of
+a kill that nobody explains OOMKilled must be requested; a text that says it must be called so (exit 1). Standard library only."""
 import concurrent.futures
 import itertools
 import subprocess
