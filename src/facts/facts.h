@@ -572,7 +572,7 @@ size_t oos_rule_book_versions(const oos_rule_book *book, const oos_version **ret
  * docs/reference/formats/refusals.md describes. A step is a sentence with its conditions, the bounds of a part of the configuration, or a
  * check that is code of the engine. */
 
-enum { OOS_WHEN_MAX = 8, OOS_PLACES_MAX = 6, OOS_CORRECTIONS_MAX = 4 };
+enum { OOS_REFUSAL_MAX = 600, OOS_WHEN_MAX = 8, OOS_PLACES_MAX = 6, OOS_CORRECTIONS_MAX = 4 };
 
 typedef enum oos_term_kind { OOS_TERM_NUMBER, OOS_TERM_FLAG, OOS_TERM_FIELD, OOS_TERM_RULE } oos_term_kind;
 typedef struct oos_term {

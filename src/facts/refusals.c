@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { STEPS_MAX = 512, TEXT_MAX = 600 };
+enum { STEPS_MAX = 512 };
 
 typedef struct reading {
     oos_arena *arena;
@@ -27,7 +27,7 @@ static char *text_read(reading *r)
     static char none[1];
     oos_view raw;
     if (!oos_scan_string(&r->scan, &raw)) return none;
-    if (raw.len == 0 || raw.len > TEXT_MAX) object_to(r, "a text is empty or too long");
+    if (raw.len == 0 || raw.len > OOS_REFUSAL_MAX) object_to(r, "a text is empty or too long");
     char *copy = oos_scan_text(r->arena, raw);
     if (!copy) r->no_memory = r->scan.failed = true;
     return copy ? copy : none;

