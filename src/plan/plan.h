@@ -161,6 +161,7 @@ typedef struct oos_fork {
     const char *meant, *other, *closed_by;
     uint64_t kv_bytes, kv_tokens, other_kv_bytes, other_kv_tokens;
     oomsight_verdict verdict, other_verdict;
+    oos_phase phase, other_phase; /* OOS_PHASE_COUNT: none fails */
 } oos_fork;
 
 /* A flag of which no value, alone, gets past the phase that decides. */
@@ -242,6 +243,8 @@ typedef struct oos_plan_answer {
     oos_cause cause;
     const char *why; /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
+    const char *const *
+        parted; /* it starts one way of a fork and not the other: in a sentence, as a heading; NULL: both ways alike */
 } oos_plan_answer;
 
 /* What it serves then. */

@@ -156,6 +156,8 @@ static void put_way(oos_json_writer *w, const oos_fork *fork, bool meant)
     oos_json_field_u64(w, "kv_bytes", meant ? fork->kv_bytes : fork->other_kv_bytes);
     oos_json_field_u64(w, "kv_tokens", meant ? fork->kv_tokens : fork->other_kv_tokens);
     oos_json_field_str(w, "verdict", oos_report_verdict_word(meant ? fork->verdict : fork->other_verdict));
+    oos_phase const phase = meant ? fork->phase : fork->other_phase;
+    oos_json_field_str(w, "phase", phase == OOS_PHASE_COUNT ? NULL : oos_phase_word(phase));
     oos_json_field_bool(w, "meant", meant);
     oos_json_end_object(w);
 }

@@ -41,12 +41,12 @@ static size_t answer_of(const oos_plan *plan)
 
 const char *oos_report_answer_word(const oos_plan *plan)
 {
-    return answers[answer_of(plan)][0];
+    return plan->answer.parted ? plan->answer.parted[0] : answers[answer_of(plan)][0];
 }
 
 const char *oos_report_answer_heading(const oos_plan *plan)
 {
-    return answers[answer_of(plan)][1];
+    return plan->answer.parted ? plan->answer.parted[1] : answers[answer_of(plan)][1];
 }
 
 /* Why it does not start in few words, by the phase that decides; where it will probably start, what is tightest. */
@@ -63,7 +63,7 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
         snprintf(ret_words, size, "not enough host memory");
     if (*ret_words || plan->answer.phase == OOS_PHASE_COUNT || plan->answer.verdict == OOMSIGHT_VERDICT_FITS)
         return;
-    if (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan) && !plan->answer.parted) {
         snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->answer.phase));
         return;
     }
@@ -89,7 +89,7 @@ bool oos_report_chance(const oos_plan *plan, char *ret_words, size_t size)
     ret_words[0] = '\0';
     /* about one in two says nothing */
     if (plan->answer.verdict != OOMSIGHT_VERDICT_TIGHT || plan->answer.phase == OOS_PHASE_COUNT ||
-        (tenths > 3 && tenths < 7))
+        plan->answer.parted || (tenths > 3 && tenths < 7))
         return false;
     snprintf(ret_words, size, "(%u %% chance)", 10 * tenths);
     return true;

@@ -2,10 +2,22 @@
 #include "engines/vllm/vllm.h"
 
 typedef struct way {
-    const char *meant, *other; /* names of what the plan takes, and of the other way */
-    const char *closed_by;
-    oos_engine_env env; /* in which the other way is taken */
+    const char *meant, *other;       /* names of what the plan takes, and of the other way */
+    const char *closed_by, *kept_by; /* the second: keeps it as planned */
+    const char *const *only;         /* starts as planned alone: in a sentence, as a heading */
+    const char *const *only_other;   /* ... the other way alone */
+    oos_engine_env env;              /* in which the other way is taken */
 } way;
+
+static const char *const cold_only[] = {"will start with a cold torch.compile cache, not with a warm one",
+                                        "WILL START WITH A COLD torch.compile CACHE, NOT WITH A WARM ONE"};
+static const char *const warm_only[] = {
+    "will not start with a cold torch.compile cache, only with a warm one",
+    "WILL NOT START WITH A COLD torch.compile CACHE, ONLY WITH A WARM ONE"};
+static const char *const sorting_only[] = {"will start without FlashInfer's sampler, not with it",
+                                           "WILL START WITHOUT FLASHINFER'S SAMPLER, NOT WITH IT"};
+static const char *const flashinfer_only[] = {"will not start without FlashInfer's sampler, only with it",
+                                              "WILL NOT START WITHOUT FLASHINFER'S SAMPLER, ONLY WITH IT"};
 
 static size_t ways_of(const oos_setup *setup, way *ret_ways)
 {
@@ -16,6 +28,9 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
                    .other = "warm torch.compile cache",
                    .closed_by =
                        "keep VLLM_CACHE_ROOT on a persistent volume, or set VLLM_DISABLE_COMPILE_CACHE=1",
+                   .kept_by = "VLLM_DISABLE_COMPILE_CACHE=1 keeps it cold",
+                   .only = cold_only,
+                   .only_other = warm_only,
                    .env = *setup->env};
         w->env.cold_compile = (oos_flag){true, false};
     }
@@ -24,27 +39,41 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
         *w = (way){.meant = "sampler that sorts",
                    .other = "FlashInfer sampler",
                    .closed_by = "set VLLM_USE_FLASHINFER_SAMPLER=1 (needs FlashInfer) or 0",
+                   .kept_by = "VLLM_USE_FLASHINFER_SAMPLER=0 keeps it off",
+                   .only = sorting_only,
+                   .only_other = flashinfer_only,
                    .env = *setup->env};
         w->env.flashinfer_sampler = (oos_flag){true, true};
     }
     return count;
 }
 
-/* A start that fails the other way does not fit; one that is only less certain there is told by the fork itself. */
-static void doubt(oos_plan *plan, const oos_plan *other)
+static bool fails(oomsight_verdict verdict)
 {
-    if (plan->answer.verdict != OOMSIGHT_VERDICT_FITS || oos_plan_likely(other)) return;
+    return verdict == OOMSIGHT_VERDICT_FAILS || verdict == OOMSIGHT_VERDICT_REFUSED;
+}
+
+/* A start that likely fails the other way does not fit, and nobody knows which way it goes; the figures stay those of what is planned. */
+static bool doubt(oos_arena *arena, oos_plan *plan, const oos_plan *other, const way *w)
+{
+    oomsight_verdict const own = plan->answer.verdict, there = other->answer.verdict;
+    if (fails(own) && there == OOMSIGHT_VERDICT_FITS) plan->answer.parted = w->only_other;
+    if (own != OOMSIGHT_VERDICT_FITS || there == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(other))
+        return true;
+    if (fails(there)) plan->answer.parted = w->only;
     plan->answer.verdict = OOMSIGHT_VERDICT_TIGHT;
     plan->answer.phase = other->answer.phase;
     plan->answer.phase_probability = other->answer.phase_probability;
-    plan->answer.chance = other->answer.chance;
-    plan->answer.probability = other->answer.probability;
-    plan->answer.why = other->answer.why;
+    plan->answer.chance = 0.5;
+    plan->answer.probability = 0.5;
+    plan->answer.why =
+        oos_arena_format(arena, "%s This is with a %s; %s.", other->answer.why, w->other, w->kept_by);
     for (size_t i = 0; i < plan->phase_count; i++) {
         if (plan->phases[i].phase != other->answer.phase) continue;
         plan->phases[i].tight = true;
-        plan->phases[i].chance = other->answer.chance;
+        plan->phases[i].chance = 0.5;
     }
+    return plan->answer.why != NULL;
 }
 
 oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -60,6 +89,7 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error 
         setup.env = &ways[i].env;
         OOS_TRY(oos_plan_other_way(arena, plan, &setup, &others[i], reterr));
     }
+    oos_plan_answer const own = plan->answer;
     for (size_t i = 0; i < count; i++) {
         const oos_plan *other = &others[i];
         forks[i] = (oos_fork){.meant = ways[i].meant,
@@ -68,10 +98,13 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error 
                               .kv_bytes = plan->kv.available_bytes,
                               .kv_tokens = plan->kv.tokens,
                               .other_kv_bytes = other->kv.available_bytes,
-                              .verdict = plan->answer.verdict,
+                              .verdict = own.verdict,
+                              .phase = own.phase,
                               .other_kv_tokens = other->kv.tokens,
-                              .other_verdict = other->answer.verdict};
-        doubt(plan, other);
+                              .other_verdict = other->answer.verdict,
+                              .other_phase = other->answer.phase};
+        if (!doubt(arena, plan, other, &ways[i]))
+            return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");
     }
     plan->help.forks = forks;
     plan->help.fork_count = count;

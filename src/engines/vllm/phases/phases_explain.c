@@ -50,6 +50,14 @@ static const char *explain_load(oos_arena *arena, oos_plan *plan)
             arena, "Weights need %.2f GiB of %.2f GiB per GPU, and %.2f GiB more while they are loaded.",
             gib(plan->sizes.weights.loaded_bytes), gib(vllm_setup(plan)->device.total_bytes),
             gib(plan->sizes.weights.load_transient_bytes));
+    const oos_moment *moment = deciding(plan);
+    uint64_t const others = oos_sub(moment->peak_bytes, plan->sizes.weights.loaded_bytes);
+    if (plan->sizes.weights.loaded_bytes < vllm_setup(plan)->device.total_bytes && others)
+        return oos_arena_format(arena,
+                                "Weights need %.2f GiB per GPU, and %.2f GiB are in use before they are "
+                                "loaded; the GPU has %.2f GiB.",
+                                gib(plan->sizes.weights.loaded_bytes), gib(others),
+                                gib(vllm_setup(plan)->device.total_bytes));
     return oos_arena_format(arena, "Weights need %.2f GiB per GPU; the GPU has %.2f GiB.",
                             gib(plan->sizes.weights.loaded_bytes), gib(vllm_setup(plan)->device.total_bytes));
 }
