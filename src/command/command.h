@@ -425,7 +425,8 @@ typedef struct oos_given_variable {
     bool listed;     /* in the release's own table of variables */
     bool logged;     /* of one that is absent: the engine logs it as unknown */
     const char *why; /* what it moves, for one that is not modelled; NULL: nobody has looked */
-    oos_flag on;     /* of a value that says yes or no */
+    const char *value;
+    oos_flag on; /* of a value that says yes or no */
 } oos_given_variable;
 
 enum { OOS_VARIABLES_MAX = 4096 };

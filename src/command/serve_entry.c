@@ -62,7 +62,8 @@ static bool variable_take(oos_serve_reader *in, oos_engine_env *env, oos_given_v
     oos_given_variable given = {
         .effect = hit.effect, .own = hit.own, .listed = hit.listed, .logged = hit.logged};
     given.name = oos_arena_copy(in->arena, name);
-    given.on = yes_or_no(word + name.len + 1);
+    given.value = word + name.len + 1;
+    given.on = yes_or_no(given.value);
     if (hit.why.len) given.why = oos_scan_text(in->arena, hit.why);
     if (!given.name || (hit.why.len && !given.why)) return false;
     const char *value = word + name.len + 1;

@@ -422,6 +422,12 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
         (needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN) ||
         (needs->checkpoint_count && needs->checkpoints[0].fix.verdict == OOMSIGHT_VERDICT_UNKNOWN);
     oos_text_put(style->text, "\n");
+    if (needs->no_release && !needs->checkpoint_count && !needs->checkpoint_bytes) {
+        oos_style_paragraph(
+            style, 0,
+            "No supported release takes this: change what the error names, or use another checkpoint.");
+        return;
+    }
     oos_style_ink(style, OOS_INK_BOLD,
                   untold ? "No flag is enough. The weights fit on (whether it starts is unknown)\n"
                   : plan->help.answer_count && needs->checkpoint_count ? "It also fits on\n"
@@ -437,8 +443,6 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
                    oos_gib(needs->checkpoint_bytes), tokens);
         oos_style_paragraph(style, 4, line);
     }
-    if (needs->no_release)
-        oos_style_paragraph(style, 4, "no supported release: use another checkpoint or other arguments");
     if (needs->no_device)
         oos_style_paragraph(style, 4, "no known GPU, not even sixteen: use a smaller model");
     if (needs->release) oos_style_put(style, "    %s %s\n", plan->engine->title, needs->release);

@@ -2,13 +2,21 @@
 #include "base/ascii.h"
 #include "engines/vllm/vllm.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* bool(int(os.environ[...])), as vLLM reads its switches; a word is taken for what it says. */
-static oos_flag switch_of(const char *value)
+/* As vLLM reads its switches: bool(int(...)), but for one; a word where it wants a number is refused (arguments.c). */
+static oos_flag switch_of(oos_view name, const char *value)
 {
-    bool const off = strcmp(value, "0") == 0 || oos_same(value, "false") || *value == '\0';
-    return (oos_flag){true, !off};
+    bool negative;
+    uint64_t number = 0;
+    bool on = oos_serve_int(NULL, value, &negative, &number) && number;
+    if (oos_view_is(name, "VLLM_ALLOW_LONG_MAX_MODEL_LEN")) {
+        char word[8] = "";
+        sscanf(value, " %7s", word);
+        on = strcmp(word, "1") == 0 || oos_same(word, "true");
+    }
+    return (oos_flag){true, on};
 }
 
 bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
@@ -32,7 +40,7 @@ bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, con
       };
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (oos_view_is(name, switches[i].name)) {
-            *(oos_flag *)((char *)env + switches[i].offset) = switch_of(value);
+            *(oos_flag *)((char *)env + switches[i].offset) = switch_of(name, value);
             taken = true;
         }
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -42,7 +50,7 @@ bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, con
         }
     static const char *const cache[] = {"VLLM_DISABLE_COMPILE_CACHE", "VLLM_CACHE_ROOT"};
     bool const disabled = oos_view_is(name, cache[0]), root = oos_view_is(name, cache[1]);
-    if (disabled && switch_of(value).value) env->cold_compile = (oos_flag){true, true};
+    if (disabled && switch_of(name, value).value) env->cold_compile = (oos_flag){true, true};
     if (root && !env->cold_compile.known) env->cold_compile = (oos_flag){true, false};
     bool negative;
     uint64_t bytes;

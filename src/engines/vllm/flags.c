@@ -207,6 +207,10 @@ static oomsight_status compilation_read(oos_serve_reader *in, const json_t *valu
             return oos_serve_refuse(in, "--compilation-config", NULL,
                                     "argument --compilation-config: mode: Input should be 0, 1, 2 or 3");
         c->level = oos_u64_of(number);
+    } else if (modes && json_is_string(json_object_get(value, "mode"))) {
+        return oos_serve_refuse(in, "--compilation-config", NULL,
+                                "argument --compilation-config: Invalid compilation mode: %.40s",
+                                json_string_value(json_object_get(value, "mode")));
     }
     /* vLLM before 0.11: two switches say what the mode says later */
     if (oos_json_bool(value, "use_cudagraph", &yes) && !yes) c->cudagraph_mode = "NONE";
@@ -400,6 +404,9 @@ static oomsight_status finish(oos_serve_reader *in, bool latency)
     /* the latency benchmark turns prefix caching off unless it is asked for (0.8 to 0.32, benchmarks/latency.py) */
     if (latency && !in->serve->enable_prefix_caching.known)
         in->serve->enable_prefix_caching = (oos_flag){true, false};
+    if (in->positional && *in->positional && in->model_option &&
+        !in->bench) /* --model is moved to its place */
+        return oos_serve_refuse(in, in->positional, NULL, "unrecognized arguments: %.80s", in->positional);
     return OOMSIGHT_OK;
 }
 

@@ -79,6 +79,26 @@ static bool is_unknown(const oos_check *c, const char *name,
     return name && *name && !known(c->facts, name, c->version);
 }
 
+/* The value of a switch of this release that is no number, as Python shows it; NULL: none. */
+static const char *switch_unread(const oos_check *c)
+{
+    static const char *const numbers[] = {"VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS",
+                                          "VLLM_USE_V2_MODEL_RUNNER",
+                                          "VLLM_USE_FLASHINFER_SAMPLER",
+                                          "VLLM_USE_V1",
+                                          "VLLM_USE_RUST_FRONTEND",
+                                          "VLLM_DISABLE_COMPILE_CACHE"};
+    const oos_engine_env *env = setup_of(c)->env;
+    bool negative;
+    uint64_t number;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && env->variable_count; i++) {
+        const oos_given_variable *given = oos_engine_env_given(env, numbers[i]);
+        if (given && given->listed && !oos_serve_int(NULL, given->value, &negative, &number))
+            return oos_arena_format(c->arena, "'%.80s'", given->value);
+    }
+    return NULL;
+}
+
 /* In the letters of the engine's list. */
 static const char *upper(const char *name, char *text, size_t capacity)
 {
