@@ -265,9 +265,9 @@ static void text_take(oos_redactor *r, oos_view text, oos_text *to)
         line_take(r, oos_view_slice(text, lines, text.len), true, to); /* need not be copied */
 }
 
-bool oos_secret_inside(oos_view text)
+bool oos_secret_inside_deep(oos_view text, unsigned depth)
 {
-    oos_redactor r = {0};
+    oos_redactor r = {.state.depth = depth};
     text_take(&r, text, NULL);
     if (r.line.len)
         line_take(&r, (oos_view){r.line.ptr, r.line.len}, true, NULL);
@@ -276,6 +276,11 @@ bool oos_secret_inside(oos_view text)
     bool const found = r.found;
     oos_redactor_free(&r);
     return found;
+}
+
+bool oos_secret_inside(oos_view text)
+{
+    return oos_secret_inside_deep(text, 0);
 }
 
 void oos_secret_hide(oos_text *to, oos_view text)

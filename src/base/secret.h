@@ -12,10 +12,11 @@
 /* How much a name says of the value behind it. */
 typedef enum oos_name_kind {
     OOS_NAME_PLAIN,
-    OOS_NAME_RANDOM,     /* hidden when it is long and of letters and digits: ANY_KEY */
+    OOS_NAME_RANDOM,     /* hidden when it is long and of letters and digits: auth */
     OOS_NAME_WEAK,       /* ... or quoted and no number: token */
     OOS_NAME_NUMBERLESS, /* anything but a number: access_token, as engines count tokens */
-    OOS_NAME_LONG,       /* anything but a number of fewer than eight digits: API_KEY, HF_TOKEN */
+    OOS_NAME_PATHLESS,   /* anything but a path or a number of fewer than eight digits: ANY_KEY */
+    OOS_NAME_LONG,       /* anything but such a number: API_KEY, HF_TOKEN */
     OOS_NAME_SURE        /* anything: password */
 } oos_name_kind;
 
@@ -64,7 +65,12 @@ typedef struct oos_secret_state {
     } key;
     unsigned programs;    /* words of this command line that give `-u` or `-p` a meaning */
     unsigned netrc_lines; /* behind `machine` */
-    unsigned wrapped;     /* bytes of a token that the end of the line cut off */
+    struct {
+        unsigned missing; /* bytes of a token that the end of the line cut off; 0: not known */
+        size_t width;     /* of that line; 0: nothing was cut */
+        unsigned marks;   /* bytes beside letters and digits that it had, as bits */
+    } cut;
+    unsigned depth;       /* of text in base64 */
     unsigned since_login; /* words since `login` */
     char before;          /* the last byte of the piece before; 0: a line begins */
 } oos_secret_state;

@@ -121,6 +121,22 @@ static void content_hide(oos_secret_scan *scan)
     oos_secret_mark(scan, oos_secret_skip_blanks(scan->text, 0), content_end(scan->text));
 }
 
+/* Words of letters, digits and few signs, and no field of their own; ` #` begins a comment. */
+size_t oos_secret_phrase_end(oos_view text, size_t at)
+{
+    size_t end = at;
+    while (at < text.len) {
+        size_t const word = oos_secret_skip_blanks(text, at);
+        size_t stop = word;
+        while (stop < text.len && (oos_is_alnum(text.ptr[stop]) || (unsigned char)text.ptr[stop] >= 0x80 ||
+                                   oos_secret_in_set(text.ptr[stop], "'_-!?")))
+            stop++;
+        if (stop == word || (stop < text.len && text.ptr[stop] != ' ' && text.ptr[stop] != '\t')) return end;
+        end = at = stop;
+    }
+    return end;
+}
+
 /* ---- private keys ---- */
 
 static bool is_base64(char c)
@@ -219,6 +235,11 @@ static size_t block_line(oos_secret_scan *scan)
         state->block.form = OOS_BLOCK_NONE;
         return 0;
     }
+    if (oos_secret_phrase_end(text, at) < content_end(text) &&
+        oos_secret_value_at(scan, at, false).rest < content_end(text)) {
+        state->block.form = OOS_BLOCK_NONE; /* a line of a log, and no value */
+        return 0;
+    }
     value_hide(scan, at, state->block.kind);
     return SIZE_MAX;
 }
@@ -249,27 +270,8 @@ static size_t pair_line(oos_secret_scan *scan)
 /* Is it text in base64? `kubectl get -o yaml` prints `data` before `kind`, and ConfigMaps have data too. */
 static bool holds_text(oos_view value)
 {
-    unsigned bits = 0, count = 0;
-    if (value.len < 8 || value.len % 4 != 0) return false;
-    for (size_t i = 0; i < value.len && i < OOS_SECRET_LOOK; i++) {
-        char const c = value.ptr[i];
-        if (c == '=') return i + 2 >= value.len;
-        unsigned const six = c >= 'A' && c <= 'Z'   ? (unsigned)(c - 'A')
-                             : c >= 'a' && c <= 'z' ? (unsigned)(c - 'a') + 26
-                             : oos_is_digit(c)      ? (unsigned)(c - '0') + 52
-                             : c == '+'             ? 62
-                             : c == '/'             ? 63
-                                                    : 64;
-        if (six == 64) return false;
-        bits = bits << 6 | six;
-        count += 6;
-        if (count < 8) continue;
-        count -= 8;
-        unsigned const byte = bits >> count & 0xff;
-        if (byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r') return false;
-        if (byte >= 0x7f) return false;
-    }
-    return true;
+    return value.len >= 8 && value.len % 4 == 0 &&
+           oos_secret_decode(oos_view_slice(value, 0, OOS_SECRET_LOOK), NULL);
 }
 
 static size_t data_line(oos_secret_scan *scan)
@@ -297,8 +299,8 @@ static size_t data_line(oos_secret_scan *scan)
     return SIZE_MAX;
 }
 
-/* `{"kind":"Secret","data":{"a":"b"}}` in one line, in any order, quoted or not. */
-static void flow_hide(oos_secret_scan *scan, size_t at)
+/* `{"kind":"Secret","data":{"a":"b"}}` in one line, in any order, quoted or not: where it ends. */
+static size_t flow_hide(oos_secret_scan *scan, size_t at)
 {
     oos_view const text = scan->text;
     for (bool value = false; at < text.len && text.ptr[at] != '}'; at++) {
@@ -310,6 +312,7 @@ static void flow_hide(oos_secret_scan *scan, size_t at)
             at = to > at ? to - 1 : at;
         }
     }
+    return at;
 }
 
 static size_t skip_marks(oos_view text, size_t at)
@@ -344,7 +347,7 @@ static void flow_look(oos_secret_scan *scan)
             if (!found) break;
             at = (size_t)(found - text.ptr) + strlen(maps[i]);
             size_t const open = skip_marks(text, at);
-            if (open > at && open < text.len && text.ptr[open] == '{') flow_hide(scan, open + 1);
+            if (open > at && open < text.len && text.ptr[open] == '{') at = flow_hide(scan, open + 1);
         }
 }
 
@@ -380,23 +383,12 @@ static void document_look(oos_secret_scan *scan)
 
 /* ---- a line ---- */
 
-static size_t rest_of_token(oos_secret_scan *scan)
-{
-    size_t const wanted = scan->state->wrapped;
-    size_t len = 0;
-    scan->state->wrapped = 0;
-    while (len <= wanted && len < scan->text.len && oos_is_alnum(scan->text.ptr[len])) len++;
-    if (len != wanted || !oos_secret_looks_random(oos_view_slice(scan->text, 0, len), 2)) return 0;
-    oos_secret_mark(scan, 0, len);
-    return len;
-}
-
 size_t oos_secret_line_begin(oos_secret_scan *scan)
 {
     oos_secret_state *state = scan->state;
     size_t from = oos_secret_open_rest(scan);
     if (from || state->before) return from;
-    if (state->wrapped) from = rest_of_token(scan);
+    if (state->cut.width) from = oos_secret_cut_rest(scan);
     if (!from && state->key.ppk_lines) {
         state->key.ppk_lines--;
         content_hide(scan);

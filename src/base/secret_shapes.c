@@ -2,14 +2,20 @@
 #include "base/secret_parts.h"
 #include "base/check.h"
 
-enum { SHAPE_LOOK = 64 }; /* bytes behind a prefix that decide */
+enum {
+    SHAPE_LOOK = 64, /* bytes behind a prefix that decide */
+    CODED_DEPTH = 2,
+    CODED_LEAST = 16,
+    CUT_LEAST = 6
+};
 
 /* What must be among those bytes, as some prefixes are words. */
 typedef enum need {
     ANY,
     MIXED,  /* a digit or a capital */
     STRONG, /* a digit, a capital and a small letter */
-    HEX     /* nothing but hexadecimal digits, and no more than `least` */
+    DRAWN,  /* twelve letters and digits without a dash between */
+    HEX     /* nothing but hexadecimal digits and `more`, and no more than `least` */
 } need;
 
 typedef struct shape {
@@ -23,7 +29,7 @@ typedef struct shape {
 /* clang-format off */
 static const shape shapes[] = {
     {"hf_oauth_", "", 16, ANY, 0},     {"hf_jwt_", "-_.", 16, ANY, 0},    {"hf_", "", 16, ANY, 34},
-    {"api_org_", "", 16, ANY, 34},     {"sk-", "-_", 16, MIXED, 0},       {"sk_live_", "", 12, ANY, 0},
+    {"api_org_", "", 16, ANY, 34},     {"sk-", "-_", 16, DRAWN, 0},       {"sk_live_", "", 12, ANY, 0},
     {"sk_test_", "", 12, ANY, 0},      {"rk_live_", "", 12, ANY, 0},      {"rk_test_", "", 12, ANY, 0},
     {"ghp_", "", 16, ANY, 36},         {"gho_", "", 16, ANY, 36},         {"ghu_", "", 16, ANY, 36},
     {"ghs_", "", 16, ANY, 36},         {"ghr_", "", 16, ANY, 36},         {"github_pat_", "_", 16, ANY, 0},
@@ -40,7 +46,7 @@ static const shape shapes[] = {
     {"r8_", "", 30, ANY, 0},           {"gsk_", "", 20, ANY, 0},          {"tgp_v1_", "-_", 16, ANY, 0},
     {"SG.", "-_.", 32, MIXED, 0},      {"hvs.", "-_", 20, MIXED, 0},      {"hvb.", "-_", 20, MIXED, 0},
     {"hvr.", "-_", 20, MIXED, 0},      {"xai-", "", 20, MIXED, 0},        {"pplx-", "", 20, MIXED, 0},
-    {"AGE-SECRET-KEY-", "", 20, ANY, 0}, {"ms-", "-", 32, MIXED, 0},      {"wandb_v1_", "_", 16, ANY, 0},
+    {"AGE-SECRET-KEY-", "", 20, ANY, 0}, {"ms-", "-", 36, HEX, 0},        {"wandb_v1_", "_", 16, ANY, 0},
     {"lsv2_", "_", 16, ANY, 0},        {"csk-", "", 20, MIXED, 0},        {"fw_", "", 20, STRONG, 0},
     {"whsec_", "+/=", 16, MIXED, 0},   {"SK", "", 32, HEX, 0},            {"lin_api_", "", 20, ANY, 0},
     {"fm2_", "+/=_-", 30, MIXED, 0},   {"fm1_", "+/=_-", 30, MIXED, 0},   {"fo1_", "-_", 30, MIXED, 0},
@@ -50,10 +56,6 @@ static const shape shapes[] = {
     {"tskey-", "-", 16, ANY, 0},       {"tvly-", "-", 20, ANY, 0},
     {"pcsk_", "_", 20, ANY, 0},        {"xkeysib-", "-", 20, ANY, 0},     {"sbp_", "", 30, ANY, 0},
     {"e2b_", "", 20, ANY, 0},
-    /* the same in base64: hf_, sk-, ghp_, github_pat_, AKIA, nvapi-, -----BEGIN */
-    {"aGZf", "+/=", 20, STRONG, 0},    {"c2st", "+/=", 20, STRONG, 0},    {"Z2hwX", "+/=", 20, STRONG, 0},
-    {"Z2l0aHViX3BhdF", "+/=", 20, STRONG, 0}, {"QUtJQ", "+/=", 20, STRONG, 0}, {"bnZhcGkt", "+/=", 20, STRONG, 0},
-    {"LS0tLS1CRUdJTi", "+/=", 20, ANY, 0},
 };
 /* clang-format on */
 
@@ -85,13 +87,14 @@ static bool is_run(oos_view text, size_t at, const shape *s)
         digit |= oos_is_digit(c);
         capital |= c >= 'A' && c <= 'Z';
         small |= c >= 'a' && c <= 'z';
-        hex &= oos_is_digit(c) || (c >= 'a' && c <= 'f') || (len >= s->least && c == '-');
+        hex &= oos_is_digit(c) || (c >= 'a' && c <= 'f') || c == '-';
     }
     if (len < s->least) return false;
     switch (s->need) {
     case ANY: return true;
     case MIXED: return digit || capital;
     case STRONG: return digit && capital && small;
+    case DRAWN: return digit && oos_secret_has_drawn_part(oos_view_slice(text, at, len), "-");
     case HEX: return hex && (len == s->least || text.ptr[at + s->least] == '-');
     }
     return false;
@@ -123,8 +126,7 @@ static size_t pair_take(oos_secret_scan *scan, size_t at)
 static size_t shape_take(oos_secret_scan *scan, size_t from, const shape *s)
 {
     size_t const to = run_take(scan, from, s->more);
-    bool const cut = s->whole && scan->whole && to == scan->text.len && to - from < s->whole;
-    if (cut) scan->state->wrapped = s->whole - (unsigned)(to - from);
+    if (s->whole && scan->whole && to == scan->text.len) oos_secret_note_cut(scan, from - strlen(s->prefix));
     return strcmp(s->prefix + 1, "KIA") == 0 || strcmp(s->prefix + 1, "SIA") == 0 ? pair_take(scan, to) : to;
 }
 
@@ -184,10 +186,10 @@ static size_t key_at(oos_secret_scan *scan, size_t at)
 
 static size_t hook_at(oos_secret_scan *scan, size_t at)
 {
-    static const char *const places[] = {"hooks.slack.com/services/",    "discord.com/api/webhooks/",
-                                         "discordapp.com/api/webhooks/", "webhook.office.com/webhookb2/",
-                                         "outlook.office.com/webhook/",  "hooks.zapier.com/hooks/catch/",
-                                         "api.telegram.org/bot",         NULL};
+    static const char *const places[] = {
+        "hooks.slack.com/services/",     "discord.com/api/webhooks/",   "discordapp.com/api/webhooks/",
+        "webhook.office.com/webhookb2/", "outlook.office.com/webhook/", "hooks.zapier.com/hooks/catch/",
+        "open-apis/bot/v2/hook/",        "api.telegram.org/bot",        NULL};
     for (size_t i = 0; places[i]; i++) {
         size_t const from = at + strlen(places[i]);
         if (places[i][0] == scan->text.ptr[at] && oos_secret_starts_at(scan->text, at, places[i]) &&
@@ -197,7 +199,57 @@ static size_t hook_at(oos_secret_scan *scan, size_t at)
     return 0;
 }
 
-size_t oos_secret_shape_at(oos_secret_scan *scan, size_t at)
+/* ---- base64 ---- */
+
+/* The six bits of a letter, in either alphabet; 64: it has none. */
+static unsigned six_bits(char c)
+{
+    return c >= 'A' && c <= 'Z'   ? (unsigned)(c - 'A')
+           : c >= 'a' && c <= 'z' ? (unsigned)(c - 'a') + 26
+           : oos_is_digit(c)      ? (unsigned)(c - '0') + 52
+           : c == '+' || c == '-' ? 62
+           : c == '/' || c == '_' ? 63
+                                  : 64;
+}
+
+bool oos_secret_decode(oos_view coded, oos_text *to)
+{
+    unsigned bits = 0, count = 0;
+    for (size_t i = 0; i < coded.len && coded.ptr[i] != '='; i++) {
+        unsigned const six = six_bits(coded.ptr[i]);
+        if (six == 64) return false;
+        bits = bits << 6 | six;
+        count += 6;
+        if (count < 8) continue;
+        count -= 8;
+        unsigned const code = bits >> count & 0xff;
+        char const byte = (char)code;
+        if ((code < 0x20 || code >= 0x7f) && !oos_secret_in_set(byte, "\n\r\t")) return false;
+        if (to) oos_text_add(to, (oos_view){&byte, 1});
+    }
+    return true;
+}
+
+/* Text in base64 with a secret in it. */
+static size_t coded_at(oos_secret_scan *scan, size_t at, char before)
+{
+    oos_view const text = scan->text;
+    if (scan->state->depth >= CODED_DEPTH || oos_secret_in_set(before, "+/-_.") || scan->coded_end > at ||
+        !oos_secret_decode(oos_view_slice(text, at, 8), NULL))
+        return 0;
+    size_t const end = scan->coded_end = run_end(text, at, "+/=-_");
+    oos_text plain = {0};
+    bool const found = end - at >= CODED_LEAST &&
+                       oos_secret_decode(oos_secret_between(text, at, end), &plain) && !plain.failed &&
+                       oos_secret_inside_deep((oos_view){plain.ptr, plain.len}, scan->state->depth + 1);
+    oos_text_free(&plain);
+    if (!found) return 0;
+    size_t const to = run_take(scan, at, "+/=-_");
+    if (to == text.len && scan->whole) oos_secret_note_cut(scan, at);
+    return to;
+}
+
+static size_t prefix_at(oos_secret_scan *scan, size_t at)
 {
     static const char first_letters[] = "hasrgAxnydpteSLmwlcfGFNPTjZQbo-";
     if (!oos_secret_in_set(scan->text.ptr[at], first_letters)) return 0;
@@ -210,6 +262,80 @@ size_t oos_secret_shape_at(oos_secret_scan *scan, size_t at)
     size_t to = jwt_at(scan, at);
     if (!to) to = key_at(scan, at);
     return to ? to : hook_at(scan, at);
+}
+
+size_t oos_secret_shape_at(oos_secret_scan *scan, size_t at, char before)
+{
+    size_t const to = prefix_at(scan, at);
+    return to ? to : coded_at(scan, at, before);
+}
+
+/* ---- cut by a terminal ---- */
+
+/* Bytes of a secret beside letters and digits, as bits; one more for all others. */
+static const char known_marks[] = "-_.+/=:~";
+enum { OTHER_MARK = 1 << (sizeof known_marks - 1) };
+
+static unsigned marks_of(oos_view text)
+{
+    unsigned marks = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (oos_is_alnum(text.ptr[i])) continue;
+        const char *mark = text.ptr[i] ? strchr(known_marks, text.ptr[i]) : NULL;
+        marks |= mark ? 1u << (mark - known_marks) : (unsigned)OTHER_MARK;
+    }
+    return marks;
+}
+
+void oos_secret_note_cut(oos_secret_scan *scan, size_t from)
+{
+    oos_view const value = oos_secret_between(scan->text, from, scan->text.len);
+    if (value.len < CUT_LEAST) return;
+    scan->state->cut.width = scan->text.len;
+    scan->state->cut.marks = marks_of(value);
+    scan->state->cut.missing = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        size_t const prefix = strlen(shapes[i].prefix), len = value.len - prefix;
+        if (!shapes[i].whole || !oos_view_starts(value, shapes[i].prefix)) continue;
+        if (len < shapes[i].whole) scan->state->cut.missing = shapes[i].whole - (unsigned)len;
+        if (len == shapes[i].whole) scan->state->cut.width = 0;
+        return;
+    }
+}
+
+/* Letters and digits mixed, or capitals and small letters in no order of a word. */
+static bool looks_drawn(oos_view text, size_t least)
+{
+    size_t turns = 0;
+    for (size_t i = 1; i < text.len && i < OOS_SECRET_LOOK; i++)
+        turns += oos_is_alpha(text.ptr[i]) && oos_is_alpha(text.ptr[i - 1]) &&
+                 (text.ptr[i] < 'a') != (text.ptr[i - 1] < 'a');
+    return turns >= 4 || oos_secret_looks_random(text, least);
+}
+
+/* Does the line look like the rest of it: one word, no longer than the line before, of the same bytes, and drawn? */
+static bool is_rest(oos_view line, const oos_secret_state *state)
+{
+    if (line.len < CUT_LEAST || line.len > state->cut.width || !looks_drawn(line, CUT_LEAST)) return false;
+    unsigned const marks = marks_of(line);
+    return !(marks & ~state->cut.marks) ||
+           (marks < OTHER_MARK && oos_secret_has_drawn_part(line, known_marks));
+}
+
+size_t oos_secret_cut_rest(oos_secret_scan *scan)
+{
+    oos_secret_state *state = scan->state;
+    size_t const missing = state->cut.missing, width = state->cut.width;
+    size_t const len = run_end(oos_view_slice(scan->text, 0, missing + 1), 0, "");
+    size_t rest = 0;
+    if (missing && len == missing && looks_drawn(oos_view_slice(scan->text, 0, len), 2))
+        rest = missing;
+    else if (!missing && scan->whole && is_rest(scan->text, state))
+        rest = scan->text.len;
+    memset(&state->cut, 0, sizeof state->cut);
+    oos_secret_mark(scan, 0, rest);
+    if (rest == width) oos_secret_note_cut(scan, 0);
+    return rest;
 }
 
 /* `tokenhf_...`: only where no word could go on like that. */
