@@ -244,7 +244,7 @@ def check_meanings(check, directory):
 
 
 def check_levers(check, directory):
-    """Every flag of a ladder of levers is one of the engine, in the releases that are said."""
+    """Every flag of a ladder of levers is one of the engine, in the releases that are said, and has one role."""
     for engine in sorted(os.listdir(directory)):
         path = os.path.join(directory, engine, "levers.json")
         if not os.path.exists(path):
@@ -252,9 +252,12 @@ def check_levers(check, directory):
         table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
         flags = {name: flag for flag in table["flags"] for name in flag["names"]}
         order = [tuple(map(int, version.split(".")[:3])) for version in table.get("versions", ["0.0.0"])]
+        roles = {}
         for lever in (check.load(path) or {}).get("levers", []):
             if "flag" not in lever:
                 continue
+            if roles.setdefault(lever["flag"], lever.get("role")) != lever.get("role"):
+                check.fail(path, f"{lever['id']}: another lever of {lever['flag']} has another role")
             if lever["flag"] not in flags:
                 check.fail(path, f"{engine} has no flag {lever['flag']}")
                 continue

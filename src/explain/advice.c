@@ -1,4 +1,4 @@
-/* Every flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
+/* Every role of a flag with a value has a function here that knows the current value (from a figure or from the printed set-up) and
  * what is missing. Figures are those of the failing moment: asked for, free, total; needed and available for the KV cache. */
 #include "facts/facts.h"
 #include "explain/explain.h"
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NUMBER(name) oos_value(incident, OOS_NUMBER_##name)
-#define KNOWN(name) oos_known(incident, OOS_NUMBER_##name)
+#define NUMBER(name) oos_value(c->incident, OOS_NUMBER_##name)
+#define KNOWN(name) oos_known(c->incident, OOS_NUMBER_##name)
 
 /* vLLM 0.8.0 to 0.32.0 has the one or the other as its default: whichever makes the change the larger. */
 #define LOW_DEFAULT_SHARE 0.9
@@ -33,23 +33,48 @@ static double gib(uint64_t bytes)
     return (double)bytes / 0x1p30;
 }
 
-typedef oos_advice_fate settle(const oos_incident *incident, const char *word, oos_settled *to);
+/* One incident, and the flag in question, of the engine that has this ladder. */
+typedef struct scene {
+    const oos_incident *incident;
+    const oos_advisers *of;
+    const oos_ladder *ladder;
+    const char *flag;
+} scene;
 
-static bool printed(const oos_incident *incident, const char *key, double *ret_value)
+typedef oos_advice_fate settle(const scene *c, const char *word, oos_settled *to);
+
+static bool printed(const scene *c, const char *flag, double *ret_value)
 {
-    return oos_setup_value(&incident->setup, key, ret_value);
+    return oos_setup_value(&c->incident->setup, flag, ret_value);
 }
 
-static bool current_share(const oos_incident *incident, double otherwise, double *ret_share)
+/* The engine's flag of that role, or the one that is usual; "": neither has one. */
+static const char *flag_of(const scene *c, oos_role role)
+{
+    const oos_ladder *of[] = {c->ladder, c->of->ladders[OOS_ENGINE_DEFAULT]};
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+        for (size_t i = 0; of[k] && i < of[k]->count; i++)
+            if (of[k]->list[i].role == role && of[k]->list[i].flag) return of[k]->list[i].flag;
+    return "";
+}
+
+static uint64_t ranks_of(const scene *c)
+{
+    double now = 0;
+    bool const told = printed(c, flag_of(c, OOS_ROLE_ranks), &now) && now >= 1;
+    return told ? oos_u64_from(now) : c->incident->rank_count;
+}
+
+static bool current_share(const scene *c, double otherwise, double *ret_share)
 {
     if (KNOWN(gmu)) {
         *ret_share = (double)NUMBER(gmu) / 1e6;
         return *ret_share <= 1; /* a log may say anything */
     }
-    if (printed(incident, "gpu_memory_utilization", ret_share)) return *ret_share > 0 && *ret_share <= 1;
+    if (printed(c, c->flag, ret_share)) return *ret_share > 0 && *ret_share <= 1;
     /* What the engine prints as not default, or a whole command, does not have it: the default holds. */
     *ret_share = otherwise;
-    return incident->setup.args || incident->setup.command;
+    return c->incident->setup.args || c->incident->setup.command;
 }
 
 static oos_advice_fate fill_share(oos_settled *to, double share)
@@ -79,27 +104,27 @@ static oos_advice_fate fill_step(oos_settled *to, const char *way, double step)
 }
 
 /* What the request lacked, and a quarter GiB, as a share of the card; 0: not known. */
-static double missing_share(const oos_incident *incident)
+static double missing_share(const scene *c)
 {
     if (!KNOWN(tried) || !KNOWN(total) || !NUMBER(total)) return 0;
     double const lack = (double)oos_sub(NUMBER(tried), NUMBER(free)) + (double)OOS_GIB / 4;
     return ceil(lack / (double)NUMBER(total) * 100) / 100;
 }
 
-static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to)
+static oos_advice_fate lower_share(const scene *c, oos_settled *to)
 {
     double now;
     double const total = (double)NUMBER(total);
-    if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free) && total > 0) {
+    if (c->incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK && KNOWN(startup_free) && total > 0) {
         double const printed_to = 0.005 * 0x1p30; /* GiB with two digits */
         double const fits = floor(((double)NUMBER(startup_free) - printed_to) / total * 100) / 100;
         return fits >= 0.1 ? fill_share(to, fits)
                            : REFUTED(to, "only %.2f GiB of the device are free", "设备只剩 %.2f GiB 空闲",
                                      gib(NUMBER(startup_free)));
     }
-    double const missing = missing_share(incident);
+    double const missing = missing_share(c);
     double const step = missing > 0.02 ? missing : 0.05;
-    if (!current_share(incident, LOW_DEFAULT_SHARE, &now))
+    if (!current_share(c, LOW_DEFAULT_SHARE, &now))
         return missing > 0 ? fill_step(to, OOS_ADVICE_LOWER, step) : fill_word(to, OOS_ADVICE_LOWER);
     double const then = now - step;
     if (then >= 0.2) return fill_share(to, then);
@@ -108,7 +133,7 @@ static oos_advice_fate lower_share(const oos_incident *incident, oos_settled *to
 }
 
 /* The cache that one request of the longest length needs: as printed, or in proportion to the tokens that fit. 0: not known. */
-static double kv_needed(const oos_incident *incident)
+static double kv_needed(const scene *c)
 {
     if (KNOWN(kv_needed)) return (double)NUMBER(kv_needed);
     if (!KNOWN(kv_available) || !NUMBER(kv_tokens) || !NUMBER(max_seq_len)) return 0;
@@ -116,21 +141,21 @@ static double kv_needed(const oos_incident *incident)
 }
 
 /* What the KV cache lacks as a share of the card; negative: not known. */
-static double kv_missing_share(const oos_incident *incident)
+static double kv_missing_share(const scene *c)
 {
-    const oos_number *available = &incident->numbers[OOS_NUMBER_kv_available];
+    const oos_number *available = &c->incident->numbers[OOS_NUMBER_kv_available];
     if (!KNOWN(total) || !NUMBER(total) || !available->known) return -1;
     double const have = available->negative ? -(double)available->value : (double)available->value;
-    double const one = kv_needed(incident), need = one > 0 ? one : (double)OOS_GIB / 4;
+    double const one = kv_needed(c), need = one > 0 ? one : (double)OOS_GIB / 4;
     return need > have ? (need - have) / (double)NUMBER(total) : 0;
 }
 
-static oos_advice_fate higher_share(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate higher_share(const scene *c, const char *word, oos_settled *to)
 {
     enum { HIGHEST = 97 };
     double now, most = HIGHEST / 100.0;
-    bool const known = current_share(incident, HIGH_DEFAULT_SHARE, &now);
-    double const missing = kv_missing_share(incident);
+    bool const known = current_share(c, HIGH_DEFAULT_SHARE, &now);
+    double const missing = kv_missing_share(c);
     if (known && missing >= 0) most = ceil((now + missing) * 100 + 0.5) / 100;
     /* Of a card that is not known, the few hundredths that may be left are a few GiB at most. */
     bool const far = KNOWN(kv_needed) && KNOWN(kv_available) &&
@@ -143,7 +168,7 @@ static oos_advice_fate higher_share(const oos_incident *incident, const char *wo
     if (!known)
         return missing > 0.1 || (missing < 0 && far) ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     /* A GiB of a card that is not known is no share of it. */
-    if (missing < 0 && kv_needed(incident) > 0 && now < 0.95)
+    if (missing < 0 && kv_needed(c) > 0 && now < 0.95)
         return far ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
     if (missing < 0) most = now + 0.03;
     if (most <= HIGHEST / 100.0 + 1e-9 && most > now) return fill_share(to, most);
@@ -154,27 +179,27 @@ static oos_advice_fate higher_share(const oos_incident *incident, const char *wo
 }
 
 /* A cache whose size was given by hand knows no budget. */
-static bool is_given(const oos_incident *incident)
+static bool is_given(const scene *c)
 {
     double bytes;
-    return oos_setup_bytes(&incident->setup, "kv_cache_memory_bytes", &bytes);
+    return oos_setup_bytes(&c->incident->setup, flag_of(c, OOS_ROLE_cache_bytes), &bytes);
 }
 
-static oos_advice_fate settle_share(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_share(const scene *c, const char *word, oos_settled *to)
 {
-    if (is_given(incident) && incident->phase != OOS_PHASE_INIT_FREE_MEMORY_CHECK) return OOS_ADVICE_DROPPED;
+    if (is_given(c) && c->incident->phase != OOS_PHASE_INIT_FREE_MEMORY_CHECK) return OOS_ADVICE_DROPPED;
     bool const raise = strcmp(word, "0.95") == 0 || strcmp(word, OOS_ADVICE_HIGHER) == 0;
-    return raise ? higher_share(incident, word, to) : lower_share(incident, to);
+    return raise ? higher_share(c, word, to) : lower_share(c, to);
 }
 
 /* Of an engine whose weights and pool share a fraction of what is free: "{least}" is the engine's own word for it, in hundredths. */
-static oos_advice_fate settle_static(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_static(const scene *c, const char *word, oos_settled *to)
 {
     double now = 0;
     if (KNOWN(static_fraction))
         now = (double)NUMBER(static_fraction) / 1e6;
     else
-        printed(incident, "mem_fraction_static", &now);
+        printed(c, c->flag, &now);
     double const least = ceil((double)NUMBER(least_fraction) / 1e4 - 1e-6) / 100;
     if (word[0] == '{')
         return KNOWN(least_fraction) && least <= 0.97 ? fill_share(to, least) : OOS_ADVICE_DROPPED;
@@ -184,22 +209,22 @@ static oos_advice_fate settle_static(const oos_incident *incident, const char *w
                                    : REFUTED(to, "it is %.2f already: graphs and activations need the rest",
                                              "已经是 %.2f：其余的要留给图和激活", now);
     }
-    double const missing = missing_share(incident), step = missing > 0.02 ? missing : 0.05, then = now - step;
+    double const missing = missing_share(c), step = missing > 0.02 ? missing : 0.05, then = now - step;
     if (!(now > 0 && now <= 1))
         return missing > 0 ? fill_step(to, OOS_ADVICE_LOWER, step) : fill_word(to, OOS_ADVICE_LOWER);
     return then >= 0.2 ? fill_share(to, then) : OOS_ADVICE_DROPPED;
 }
 
 /* The length that fits what there is: the engine's own word, else in proportion. */
-static oos_advice_fate settle_length(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_length(const scene *c, const char *word, oos_settled *to)
 {
     enum { STEP = 16 };
     if (strcmp(word, "auto") == 0) return OOS_ADVICE_AS_IT_IS;
-    if (incident->phase != OOS_PHASE_KV_SIZING && strcmp(word, OOS_ADVICE_LOWER) == 0)
+    if (c->incident->phase != OOS_PHASE_KV_SIZING && strcmp(word, OOS_ADVICE_LOWER) == 0)
         return OOS_ADVICE_AS_IT_IS; /* what the cache holds says nothing of what a step needs */
     double printed_length = 0;
     uint64_t const now = KNOWN(max_seq_len) ? NUMBER(max_seq_len)
-                         : printed(incident, "max_model_len", &printed_length) && printed_length > 0
+                         : printed(c, c->flag, &printed_length) && printed_length > 0
                              ? (uint64_t)printed_length
                              : 0;
     uint64_t fits = NUMBER(est_max_model_len) ? NUMBER(est_max_model_len) : NUMBER(kv_tokens);
@@ -222,11 +247,11 @@ static oos_advice_fate below(uint64_t now, const char *word, oos_settled *to)
     return now >= 2 ? fill_count(to, now / 2) : OOS_ADVICE_DROPPED;
 }
 
-static oos_advice_fate settle_requests(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_requests(const scene *c, const char *word, oos_settled *to)
 {
     double given = 0;
     uint64_t now = NUMBER(dummy_requests) ? NUMBER(dummy_requests) : NUMBER(max_num_seqs);
-    if (!now && printed(incident, "max_num_seqs", &given) && given >= 1) now = (uint64_t)given;
+    if (!now && printed(c, c->flag, &given) && given >= 1) now = (uint64_t)given;
     /* By default fewer on smaller cards, from vLLM 0.8.4. */
     if (!now && KNOWN(total) && NUMBER(total) < LARGE_CARD) now = SMALL_CARD_SEQS;
     if (word[0] == '{') { /* as many as there are state blocks */
@@ -237,25 +262,23 @@ static oos_advice_fate settle_requests(const oos_incident *incident, const char 
     return below(now, word, to);
 }
 
-static oos_advice_fate settle_batch(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_step(const scene *c, const char *word, oos_settled *to)
 {
     double now = 0;
-    return printed(incident, "max_num_batched_tokens", &now) && now >= 1 ? below((uint64_t)now, word, to)
-                                                                         : OOS_ADVICE_AS_IT_IS;
+    return printed(c, c->flag, &now) && now >= 1 ? below((uint64_t)now, word, to) : OOS_ADVICE_AS_IT_IS;
 }
 
-static oos_advice_fate settle_ranks(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_ranks(const scene *c, const char *word, oos_settled *to)
 {
-    double now = 0;
     (void)word;
-    if (!printed(incident, "tensor_parallel_size", &now) || now < 1) now = (double)incident->rank_count;
-    return now >= 2 ? fill_count(to, (uint64_t)now * 2) : OOS_ADVICE_AS_IT_IS;
+    uint64_t const now = ranks_of(c);
+    return now >= 2 ? fill_count(to, oos_mul(now, 2)) : OOS_ADVICE_AS_IT_IS;
 }
 
-static oos_advice_fate settle_cache_type(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_cache_type(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
-    double const half = kv_needed(incident) / 2;
+    double const half = kv_needed(c) / 2;
     if (!KNOWN(kv_available) || half <= (double)NUMBER(kv_available)) return OOS_ADVICE_AS_IT_IS;
     return REFUTED(to, "one request still needs %.2f GiB then, and %.2f are there",
                    "那样一个请求仍需 %.2f GiB，而只有 %.2f", half / 0x1p30, gib(NUMBER(kv_available)));
@@ -263,76 +286,60 @@ static oos_advice_fate settle_cache_type(const oos_incident *incident, const cha
 
 /* The cache that was made, less what the request lacked; before one was made, what weights and a GiB for the rest leave of
  * 85 % of the card. */
-static oos_advice_fate settle_cache_bytes(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_cache_bytes(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
     uint64_t const lack = oos_add(oos_sub(NUMBER(tried), NUMBER(free)), OOS_GIB / 4);
     uint64_t fits = KNOWN(kv_available) && KNOWN(tried) ? oos_sub(NUMBER(kv_available), lack) : 0;
-    bool const anew = !KNOWN(kv_available) || is_given(incident);
+    bool const anew = !KNOWN(kv_available) || is_given(c);
     if (anew && KNOWN(total) && (KNOWN(weights) || KNOWN(torch_allocated)))
         fits = oos_sub(NUMBER(total) / 100 * 85,
                        oos_add(KNOWN(weights) ? NUMBER(weights) : NUMBER(torch_allocated), OOS_GIB));
     return fits >= OOS_GIB / 4 ? fill_count(to, fits / OOS_MIB * OOS_MIB) : OOS_ADVICE_DROPPED;
 }
 
-static oos_advice_fate settle_eager(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_eager(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
     (void)to;
-    const char *texts[] = {incident->setup.args, incident->setup.config, incident->setup.command};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i] && (strstr(texts[i], "enforce_eager': True") || strstr(texts[i], "enforce_eager=True") ||
-                         strstr(texts[i], "--enforce-eager")))
-            return OOS_ADVICE_DROPPED;
-    return OOS_ADVICE_AS_IT_IS;
+    return oos_setup_on(&c->incident->setup, c->flag) ? OOS_ADVICE_DROPPED : OOS_ADVICE_AS_IT_IS;
 }
 
 /* Weights of four bits are what the advice would bring. */
-static oos_advice_fate settle_quantised(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_quantised(const scene *c, const char *word, oos_settled *to)
 {
-    static const char *const four_bits[] = {"awq",   "gptq",  "int4", "4bit", "4-bit", "nvfp4",
-                                            "mxfp4", "w4a16", "q4_k", "q4_0", "gguf"};
-    static const char *const settings[] = {"quantization=awq",  "quantization=gptq",  "quantization=mxfp4",
-                                           "quantization=gguf", "--quantization awq", "--quantization gptq"};
+    const oos_setup_text *setup = &c->incident->setup;
+    const oos_named *named = oos_advice_named(c->of, OOS_ROLE_checkpoint);
     (void)word;
     (void)to;
-    for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++)
-        if (oos_holds(incident->setup.model, four_bits[i])) return OOS_ADVICE_DROPPED;
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (oos_holds(incident->setup.config, settings[i]) || oos_holds(incident->setup.command, settings[i]))
+    for (size_t i = 0; i < named->value_count; i++)
+        if (oos_holds(setup->model, named->values[i]) ||
+            oos_setup_begins(setup->config, named->flag, named->values[i]) ||
+            oos_setup_begins(setup->command, named->flag, named->values[i]))
             return OOS_ADVICE_DROPPED;
     return OOS_ADVICE_AS_IT_IS;
-}
-
-static bool says(const oos_incident *incident, const char *word)
-{
-    return oos_holds(incident->setup.args, word) || oos_holds(incident->setup.config, word) ||
-           oos_holds(incident->setup.command, word);
 }
 
 /* Segments that grow help where enough is cached in pieces. Buffers of the custom all-reduce cannot lie in them: capture ends in a crash
  * (vllm#43923), so of several ranks only those without it. */
-static oos_advice_fate settle_segments(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_segments(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
-    double ranks = 0;
-    uint64_t const cached = oos_facts_cached(incident);
+    uint64_t const ranks = ranks_of(c);
+    const char *flag = oos_advice_named(c->of, OOS_ROLE_segments)->flag;
+    uint64_t const cached = oos_facts_cached(c->incident);
     bool const known = KNOWN(tried) && (KNOWN(reserved_unallocated) || KNOWN(reserved_total));
     if (!known) return OOS_ADVICE_DROPPED;
     if (cached < NUMBER(tried))
         return REFUTED(to, "%.2f GiB are reserved but unallocated, and %.2f are requested",
                        "已保留而未分配的只有 %.2f GiB，而请求的是 %.2f", gib(cached), gib(NUMBER(tried)));
-    if (!printed(incident, "tensor_parallel_size", &ranks) || ranks < 1) ranks = (double)incident->rank_count;
-    bool const without = says(incident, "disable_custom_all_reduce=True") ||
-                         says(incident, "disable_custom_all_reduce': True") ||
-                         says(incident, "--disable-custom-all-reduce");
-    if (ranks < 2 || without) return OOS_ADVICE_AS_IT_IS;
-    return REFUTED(to, "with custom all-reduce over %.0f ranks it ends in a crash at capture",
-                   "%.0f 个 rank 使用 custom all-reduce 时会在捕获时崩溃", ranks);
+    if (ranks < 2 || oos_setup_on(&c->incident->setup, flag)) return OOS_ADVICE_AS_IT_IS;
+    return REFUTED(to, "with custom all-reduce over %" PRIu64 " ranks it ends in a crash at capture",
+                   "%" PRIu64 " 个 rank 使用 custom all-reduce 时会在捕获时崩溃", ranks);
 }
 
 /* A quarter more than the limit that was reached, or than the process held. */
-static oos_advice_fate settle_limit(const oos_incident *incident, const char *word, oos_settled *to)
+static oos_advice_fate settle_limit(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
     uint64_t const now = oos_max(NUMBER(host_limit), NUMBER(host_used));
@@ -341,28 +348,25 @@ static oos_advice_fate settle_limit(const oos_incident *incident, const char *wo
     return OOS_ADVICE_FILLED;
 }
 
-static const struct {
-    const char *flag;
-    settle *how;
-} flags[] = {{"--gpu-memory-utilization", settle_share},
-             {"--max-model-len", settle_length},
-             {"--max-num-seqs", settle_requests},
-             {"--max-num-batched-tokens", settle_batch},
-             {"--tensor-parallel-size", settle_ranks},
-             {"--kv-cache-dtype", settle_cache_type},
-             {"--enforce-eager", settle_eager},
-             {"--kv-cache-memory-bytes", settle_cache_bytes},
-             {"a quantised checkpoint", settle_quantised},
-             {"--mem-fraction-static", settle_static},
-             {"resources.limits.memory", settle_limit},
-             {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", settle_segments}};
+static settle *const by_role[OOS_ROLE_COUNT] = {[OOS_ROLE_share] = settle_share,
+                                                [OOS_ROLE_static_share] = settle_static,
+                                                [OOS_ROLE_length] = settle_length,
+                                                [OOS_ROLE_requests] = settle_requests,
+                                                [OOS_ROLE_step] = settle_step,
+                                                [OOS_ROLE_ranks] = settle_ranks,
+                                                [OOS_ROLE_cache_type] = settle_cache_type,
+                                                [OOS_ROLE_cache_bytes] = settle_cache_bytes,
+                                                [OOS_ROLE_eager] = settle_eager,
+                                                [OOS_ROLE_checkpoint] = settle_quantised,
+                                                [OOS_ROLE_segments] = settle_segments,
+                                                [OOS_ROLE_host_limit] = settle_limit};
 
-oos_settled oos_advice_settle(const oos_advice *advice, const oos_incident *incident)
+oos_settled oos_advice_settle(const oos_advisers *advisers, const oos_ladder *ladder,
+                              const oos_advice *advice, const oos_incident *incident)
 {
     oos_settled settled = {.fate = OOS_ADVICE_AS_IT_IS};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (strcmp(advice->change[0], flags[i].flag) == 0)
-            settled.fate =
-                flags[i].how(incident, advice->change_count > 1 ? advice->change[1] : "", &settled);
+    settle *how = by_role[oos_advice_role(advisers, ladder, advice->change[0])];
+    scene const c = {incident, advisers, ladder, advice->change[0]};
+    if (how) settled.fate = how(&c, advice->change_count > 1 ? advice->change[1] : "", &settled);
     return settled;
 }

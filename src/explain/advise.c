@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define CHECKPOINT "a quantised checkpoint"
-
 enum { LIST_MAX = OOS_FIXES_MAX > OOS_DEAD_ENDS_MAX ? OOS_FIXES_MAX : OOS_DEAD_ENDS_MAX };
 
 typedef struct advice_list {
@@ -90,6 +88,32 @@ static oomsight_status spent_read(oos_arena *arena, const json_t *rows, const oo
     return OOMSIGHT_OK;
 }
 
+static oomsight_status named_read(oos_arena *arena, const json_t *rows, oos_advisers *advisers,
+                                  oomsight_error *reterr)
+{
+    const char *role;
+    for (size_t i = 0; i < json_array_size(rows) && i < OOS_NAMED_MAX; i++) {
+        const json_t *row = json_array_get(rows, i), *values = json_object_get(row, "values");
+        const char **list = OOS_NEW_ARRAY(arena, const char *, json_array_size(values) + 1);
+        oos_named *named = &advisers->named[advisers->named_count++];
+        *named = (oos_named){.values = list, .value_count = json_array_size(values)};
+        if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the words of advice");
+        if (!oos_json_str(row, "change", &named->change) || !oos_json_str(row, "role", &role))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: words and what they are");
+        for (size_t k = 1; k < OOS_ROLE_COUNT; k++)
+            if (strcmp(role, oos_role_words[k]) == 0) named->role = (oos_role)k;
+        oos_json_str(row, "flag", &named->flag);
+        for (size_t k = 0; k < named->value_count; k++)
+            if (!(list[k] = json_string_value(json_array_get(values, k))))
+                return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: a value is a word");
+    }
+    const oos_named *checkpoint = oos_advice_named(advisers, OOS_ROLE_checkpoint),
+                    *segments = oos_advice_named(advisers, OOS_ROLE_segments);
+    if (!checkpoint || !checkpoint->flag || !segments || !segments->flag)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: a checkpoint and segments, with their flags");
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                   oos_advisers *ret_advisers, oomsight_error *reterr)
 {
@@ -101,6 +125,7 @@ oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const 
             oos_ladder_load(arena, data_dir, oos_engine_list[i]->name, &ret_advisers->ladders[i], reterr));
     OOS_TRY(oos_data_read(arena, data_dir, "explain/advice.json", &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(named_read(arena, json_object_get(root, "named"), ret_advisers, reterr));
     OOS_TRY(tried_read(arena, json_object_get(root, "tried"), ret_advisers, reterr));
     return spent_read(arena, json_object_get(root, "spent"), signals, ret_advisers, reterr);
 }
@@ -140,30 +165,55 @@ static size_t name_length(const char *word)
     return word[0] == '-' || word[len] == '=' ? len : strlen(word);
 }
 
-static bool is_share(const char *flag)
+const oos_named *oos_advice_named(const oos_advisers *advisers, oos_role role)
 {
-    return strncmp(flag, "--gpu-memory-utilization", 24) == 0 ||
-           strncmp(flag, "--mem-fraction-static", 21) == 0;
+    for (size_t i = 0; i < advisers->named_count; i++)
+        if (advisers->named[i].role == role) return &advisers->named[i];
+    return NULL;
+}
+
+oos_role oos_advice_role(const oos_advisers *advisers, const oos_ladder *ladder, const char *change)
+{
+    size_t const len = name_length(change);
+    for (size_t i = 0; ladder && i < ladder->count; i++) {
+        const char *flag = ladder->list[i].flag;
+        if (ladder->list[i].role && flag && strlen(flag) == len && memcmp(flag, change, len) == 0)
+            return ladder->list[i].role;
+    }
+    for (size_t i = 0; i < advisers->named_count; i++)
+        if (strcmp(advisers->named[i].change, change) == 0) return advisers->named[i].role;
+    return OOS_ROLE_NONE;
+}
+
+static oos_role role_of(const adviser *a, const char *change)
+{
+    return oos_advice_role(a->of, a->ladder, change);
+}
+
+static bool is_share(oos_role role)
+{
+    return role == OOS_ROLE_share || role == OOS_ROLE_static_share;
 }
 
 /* Both as they stand in the data, before a value is filled in. */
-static bool same(const oos_advice *a, const oos_advice *b)
+static bool same(const adviser *a, const oos_advice *one, const oos_advice *other)
 {
-    const char *first = a->change[0], *second = b->change[0];
+    const char *first = one->change[0], *second = other->change[0];
     size_t const len = name_length(first);
     if (len != name_length(second) || memcmp(first, second, len) != 0) return false;
-    if (is_share(first)) return way_of(a) & way_of(b);
-    if (a->change_count < 2 || b->change_count < 2) return true;
+    oos_role const role = role_of(a, first);
+    if (is_share(role)) return way_of(one) & way_of(other);
+    if (one->change_count < 2 || other->change_count < 2) return true;
     /* One flag that holds many settings, and one that the engine may fill in. */
-    bool const many = strcmp(first, "--compilation-config") == 0 || strcmp(a->change[1], "auto") == 0 ||
-                      strcmp(b->change[1], "auto") == 0;
-    return !many || strcmp(a->change[1], b->change[1]) == 0;
+    bool const many = role == OOS_ROLE_settings || strcmp(one->change[1], "auto") == 0 ||
+                      strcmp(other->change[1], "auto") == 0;
+    return !many || strcmp(one->change[1], other->change[1]) == 0;
 }
 
-static bool holds(const advice_list *list, const oos_advice *advice)
+static bool holds(const adviser *a, const advice_list *list, const oos_advice *advice)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (same(&list->meant[i], advice)) return true;
+        if (same(a, &list->meant[i], advice)) return true;
     return false;
 }
 
@@ -235,8 +285,8 @@ static void put(const adviser *a, advice_list *list, const oos_advice *meant, co
 /* What is of no use; `why` NULL: as the advice itself says. */
 static void add_dead_end(adviser *a, const oos_advice *advice, const char *of, const oos_sentence *why)
 {
-    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(&a->fixes, advice) ||
-        holds(&a->dead_ends, advice))
+    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(a, &a->fixes, advice) ||
+        holds(a, &a->dead_ends, advice))
         return;
     oos_advice shown = *advice;
     if (why) shown.why = *why;
@@ -250,7 +300,7 @@ static void refute(adviser *a, const oos_advice *advice, const char *of, const o
     oos_sentence const why = {oos_arena_format(a->arena, "%s", settled->why),
                               oos_arena_format(a->arena, "%s", settled->why_zh)};
     const char *flag = advice->change[0];
-    if (is_share(flag))
+    if (is_share(role_of(a, flag)))
         flag = oos_arena_format(a->arena, "%s (%s)", flag, way_of(advice) == UP ? "higher" : "lower");
     const char **words = OOS_NEW_ARRAY(a->arena, const char *, 1);
     if (!why.en || !why.zh || !flag || !words) return;
@@ -265,18 +315,18 @@ static void refute(adviser *a, const oos_advice *advice, const char *of, const o
 /* The one that everybody tries: named as useless wherever the figures say so. */
 static void refute_segments(adviser *a)
 {
-    static const char *const words[] = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"};
-    oos_advice const advice = {.change = words, .change_count = 1};
-    oos_settled const settled = oos_advice_settle(&advice, a->incident);
+    oos_advice const advice = {.change = &oos_advice_named(a->of, OOS_ROLE_segments)->change,
+                               .change_count = 1};
+    oos_settled const settled = oos_advice_settle(a->of, a->ladder, &advice, a->incident);
     if (settled.fate == OOS_ADVICE_DROPPED && *settled.why) refute(a, &advice, "pytorch", &settled);
 }
 
 static void add_fix(adviser *a, const oos_advice *advice, const char *of)
 {
-    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(&a->fixes, advice) ||
-        holds(&a->dead_ends, advice))
+    if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(a, &a->fixes, advice) ||
+        holds(a, &a->dead_ends, advice))
         return;
-    oos_settled const settled = oos_advice_settle(advice, a->incident);
+    oos_settled const settled = oos_advice_settle(a->of, a->ladder, advice, a->incident);
     if (settled.fate == OOS_ADVICE_DROPPED) {
         if (*settled.why) refute(a, advice, of, &settled);
         return;
@@ -323,21 +373,17 @@ static const char *first_value(const oos_lever_record *lever)
 /* Only where the log has what it changes; images only where they are in question. */
 static bool is_relevant(const adviser *a, const oos_lever_record *lever)
 {
-    static const char *const images[] = {"--limit-mm-per-prompt", "--language-model-only"};
-    static const char *const unasked[] = {"--attention-backend", "--enable-sleep-mode"};
-    static const char *const checkpoint[] = {CHECKPOINT};
+    oos_advice const checkpoint = {.change = &oos_advice_named(a->of, OOS_ROLE_checkpoint)->change,
+                                   .change_count = 1};
     if (lever->move == OOS_MOVE_DO) return strcmp(lever->id, "checkpoint") == 0;
     if (lever->variable) return true;
     bool const named = oos_setup_names(&a->incident->setup, lever->flag);
-    for (size_t i = 0; i < sizeof unasked / sizeof *unasked; i++)
-        if (strcmp(lever->flag, unasked[i]) == 0) return named;
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++)
-        if (strcmp(lever->flag, images[i]) == 0)
-            return a->incident->phase == OOS_PHASE_MM_PROFILE || is_possible(a->incident, "mm_encoder_peak");
-    if (strcmp(lever->flag, "--quantization") == 0)
+    if (lever->role == OOS_ROLE_asked) return named;
+    if (lever->role == OOS_ROLE_images)
+        return a->incident->phase == OOS_PHASE_MM_PROFILE || is_possible(a->incident, "mm_encoder_peak");
+    if (lever->role == OOS_ROLE_weights)
         return !named &&
-               oos_advice_settle(&(oos_advice){.change = checkpoint, .change_count = 1}, a->incident).fate !=
-                   OOS_ADVICE_DROPPED;
+               oos_advice_settle(a->of, a->ladder, &checkpoint, a->incident).fate != OOS_ADVICE_DROPPED;
     return lever->move != OOS_MOVE_DROP || named;
 }
 
@@ -352,7 +398,7 @@ static bool advice_of(const adviser *a, const oos_lever_record *lever, oos_advic
                                .cost = {lever->cost.en, lever->cost.zh},
                                .evidence = "the ladder of levers"};
     if (lever->move == OOS_MOVE_DO)
-        words[0] = CHECKPOINT;
+        words[0] = oos_advice_named(a->of, OOS_ROLE_checkpoint)->change;
     else if (lever->variable)
         words[0] = oos_arena_format(a->arena, "%s=%s", lever->variable, lever->value ? lever->value : "");
     else if (lever->move == OOS_MOVE_DROP)
@@ -444,7 +490,7 @@ static bool is_last_resort(const adviser *a, const oos_advice *advice)
         const oos_lever_record *lever = &a->ladder->list[i];
         if (lever->flag && strcmp(first, lever->flag) == 0) return lever->rung == OOS_RUNG_ELSEWHERE;
     }
-    return strcmp(first, CHECKPOINT) == 0;
+    return role_of(a, first) == OOS_ROLE_checkpoint;
 }
 
 /* Refuted for the cause that was found: no other cause that is possible brings it back. */
@@ -455,7 +501,7 @@ static bool is_refuted(const adviser *a, const oos_advice *advice)
         const oos_lever_record *lever = &a->ladder->list[i];
         if (!lever->flag || strcmp(first, lever->flag) != 0 || !is_useless(lever, a->incident)) continue;
         unsigned const way = lever->move == OOS_MOVE_RAISE ? UP : DOWN;
-        if (!is_share(first) || way_of(advice) == way) return true;
+        if (!is_share(lever->role) || way_of(advice) == way) return true;
     }
     return false;
 }
@@ -501,7 +547,7 @@ static void warn(adviser *a)
             before ? before->why : (oos_sentence){lever->useless_why.en, lever->useless_why.zh};
         const char **words = OOS_NEW_ARRAY(a->arena, const char *, 1);
         if (!words) return;
-        words[0] = !is_share(lever->flag)
+        words[0] = !is_share(lever->role)
                        ? lever->flag
                        : oos_arena_format(a->arena, "%s (%s)", lever->flag,
                                           lever->move == OOS_MOVE_RAISE ? "higher" : "lower");

@@ -404,8 +404,6 @@ typedef struct oos_settled {
         why_zh[160]; /* of what is dropped: what the figures say against it, "" where they say nothing */
 } oos_settled;
 
-oos_settled oos_advice_settle(const oos_advice *advice, const oos_incident *incident);
-
 /* What to change and what not to, for one incident: the advice of its record, of the causes that are possible beside it, and of the
  * engine's ladder of levers for the phase, put through the figures of the log. */
 
@@ -427,8 +425,20 @@ typedef struct oos_spent {
     oos_sentence why;
 } oos_spent;
 
+/* Advice that is no engine's flag and whose use the log decides. */
+typedef struct oos_named {
+    const char *change;
+    oos_role role;
+    const char *flag;          /* tells the type of weights; or several ranks crash without it */
+    const char *const *values; /* of the flag, or in the model's name: no smaller weights are to be had */
+    size_t value_count;
+} oos_named;
+
+enum { OOS_NAMED_MAX = 8 };
 typedef struct oos_advisers {
     const oos_ladder *ladders[OOS_ENGINE_COUNT]; /* by the engine's place in oos_engine_list */
+    oos_named named[OOS_NAMED_MAX];
+    size_t named_count;
     const oos_tried *tried;
     const oos_spent *spent;
     size_t tried_count, spent_count;
@@ -436,6 +446,13 @@ typedef struct oos_advisers {
 
 oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                   oos_advisers *ret_advisers, oomsight_error *reterr);
+
+/* What the flag is to the engine of the ladder (NULL: none has one), or the words are to any. Of a flag only its name counts. */
+oos_role oos_advice_role(const oos_advisers *advisers, const oos_ladder *ladder, const char *change);
+const oos_named *oos_advice_named(const oos_advisers *advisers, oos_role role); /* NULL: none */
+
+oos_settled oos_advice_settle(const oos_advisers *advisers, const oos_ladder *ladder,
+                              const oos_advice *advice, const oos_incident *incident);
 
 /* Sets `fixes` and `dead_ends` of a concluded incident; without memory there are none. */
 void oos_advise(oos_arena *arena, const oos_advisers *advisers, const oos_kb *kb, oos_incident *incident);
@@ -728,11 +745,16 @@ size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacit
 
 /* Values of the engine's set-up as a log prints them: `key=0.8`, `'key': 0.8`, `--key 0.8`. */
 
-/* Of the command, the arguments or the configuration, in this order. The key is written with underscores. */
-bool oos_setup_value(const oos_setup_text *setup, const char *key, double *ret_value);
+/* Of the command, the arguments or the configuration, in this order. */
+bool oos_setup_value(const oos_setup_text *setup, const char *flag, double *ret_value);
 
 /* The same with a unit behind it: 60G is 60 x 2^30, 60g is 60 x 10^9, as the engines read them. */
-bool oos_setup_bytes(const oos_setup_text *setup, const char *key, double *ret_bytes);
+bool oos_setup_bytes(const oos_setup_text *setup, const char *flag, double *ret_bytes);
+
+bool oos_setup_on(const oos_setup_text *setup, const char *flag); /* a switch */
+
+/* Whether a value of the flag in one of the texts begins so, whatever the case of its letters. */
+bool oos_setup_begins(const char *text, const char *flag, const char *value);
 
 /* Whether the command or the arguments that differ from the defaults have this flag. */
 bool oos_setup_names(const oos_setup_text *setup, const char *flag);

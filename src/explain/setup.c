@@ -6,40 +6,51 @@
 #include <math.h>
 #include <string.h>
 
-/* What stands behind the value is left in *ret_end. */
-static bool read_after(const char *text, const char *key, double *ret_value, const char **ret_end)
+#define SEPARATORS "=:'\" " /* between a name and its value */
+
+/* What stands behind the next place of the flag, without its dashes, words joined by the one or the other; NULL: there is none. */
+static const char *behind(const char *text, const char *flag)
 {
+    const char *key = flag + strspn(flag, "-");
     size_t const len = strlen(key);
-    for (const char *at = text; at && *at; at++) {
+    for (const char *at = text; len && at && *at; at++) {
         size_t i = 0;
-        while (i < len && (at[i] == key[i] || (key[i] == '_' && at[i] == '-'))) i++;
-        if (i < len) continue;
-        at += len;
-        while (*at && strchr("=:'\" ", *at)) at++;
-        char *end;
-        double const value = oos_real_read(at, &end);
-        if (end == at || !isfinite(value)) return false;
-        *ret_value = value;
-        *ret_end = end;
-        return true;
+        while (i < len &&
+               (at[i] == key[i] || (at[i] == '_' && key[i] == '-') || (at[i] == '-' && key[i] == '_')))
+            i++;
+        if (i == len) return at + len;
     }
-    return false;
+    return NULL;
 }
 
-static bool read_first(const oos_setup_text *setup, const char *key, double *ret_value, const char **ret_end)
+/* What stands behind the value is left in *ret_end. */
+static bool read_after(const char *text, const char *flag, double *ret_value, const char **ret_end)
 {
-    return read_after(setup->command, key, ret_value, ret_end) ||
-           read_after(setup->args, key, ret_value, ret_end) ||
-           read_after(setup->config, key, ret_value, ret_end);
+    const char *at = behind(text, flag);
+    if (!at) return false;
+    char *end;
+    at += strspn(at, SEPARATORS);
+    double const value = oos_real_read(at, &end);
+    if (end == at || !isfinite(value)) return false;
+    *ret_value = value;
+    *ret_end = end;
+    return true;
 }
 
-bool oos_setup_value(const oos_setup_text *setup, const char *key, double *ret_value)
+static bool read_first(const oos_setup_text *setup, const char *flag, double *ret_value, const char **ret_end)
+{
+    return read_after(setup->command, flag, ret_value, ret_end) ||
+           read_after(setup->args, flag, ret_value, ret_end) ||
+           read_after(setup->config, flag, ret_value, ret_end);
+}
+
+bool oos_setup_value(const oos_setup_text *setup, const char *flag, double *ret_value)
 {
     const char *end;
-    return read_first(setup, key, ret_value, &end);
+    return read_first(setup, flag, ret_value, &end);
 }
 
-bool oos_setup_bytes(const oos_setup_text *setup, const char *key, double *ret_bytes)
+bool oos_setup_bytes(const oos_setup_text *setup, const char *flag, double *ret_bytes)
 {
     static const struct {
         char letter;
@@ -48,26 +59,39 @@ bool oos_setup_bytes(const oos_setup_text *setup, const char *key, double *ret_b
                  {'k', 1e3},    {'m', 1e6},    {'g', 1e9},    {'t', 1e12}};
     const char *end;
     double value;
-    if (!read_first(setup, key, &value, &end) || value <= 0) return false;
+    if (!read_first(setup, flag, &value, &end) || value <= 0) return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (*end == units[i].letter) value *= units[i].factor;
     *ret_bytes = value;
     return true;
 }
 
-/* The same name, words joined by the one or the other. */
-static bool names(const char *text, const char *name)
+bool oos_setup_on(const oos_setup_text *setup, const char *flag)
 {
-    size_t const len = strlen(name);
-    for (const char *at = text; at && *at; at++) {
-        size_t i = 0;
-        while (i < len && (at[i] == name[i] || (name[i] == '-' && at[i] == '_'))) i++;
-        if (i == len && !oos_is_alnum(at[len]) && at[len] != '-' && at[len] != '_') return true;
+    const char *texts[] = {setup->args, setup->config, setup->command};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i] && strstr(texts[i], flag)) return true;
+        for (const char *at = behind(texts[i], flag); at; at = behind(at, flag))
+            if (strncmp(at, "=True", 5) == 0 || strncmp(at, "': True", 7) == 0) return true;
     }
+    return false;
+}
+
+bool oos_setup_begins(const char *text, const char *flag, const char *value)
+{
+    for (const char *at = behind(text, flag); at; at = behind(at, flag))
+        if (oos_same_start(at + strspn(at, SEPARATORS), value, strlen(value))) return true;
     return false;
 }
 
 bool oos_setup_names(const oos_setup_text *setup, const char *flag)
 {
-    return names(setup->command, flag) || names(setup->args, flag + strspn(flag, "-"));
+    const char *texts[] = {setup->command, setup->args}; /* the latter without dashes */
+    ptrdiff_t const len = (ptrdiff_t)strlen(flag);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *at = behind(texts[i], flag); at; at = behind(at, flag))
+            if (!oos_is_alnum(*at) && *at != '-' && *at != '_' &&
+                (i || (at - texts[i] >= len && at[-len] == '-')))
+                return true;
+    return false;
 }

@@ -487,6 +487,21 @@ typedef enum oos_move {
     OOS_MOVE_DO,   /* no flag: something outside of the command */
 } oos_move;
 
+/* What a setting is, whatever an engine calls it: a value of it is found by that. `settings` are many in one flag, `asked` is of interest
+ * where the command has it; the last three are no flags. */
+#define OOS_ROLE_MAP(X)                                                                                      \
+    X(share)                                                                                                 \
+    X(static_share) X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) X(images)   \
+        X(weights) X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
+typedef enum oos_role {
+    OOS_ROLE_NONE,
+#define OOS_ROLE_ENUM(name) OOS_ROLE_##name,
+    OOS_ROLE_MAP(OOS_ROLE_ENUM)
+#undef OOS_ROLE_ENUM
+        OOS_ROLE_COUNT
+} oos_role;
+extern const char *const oos_role_words[OOS_ROLE_COUNT]; /* the first is NULL */
+
 typedef struct oos_said {
     const char *en, *zh;
 } oos_said;
@@ -498,6 +513,7 @@ typedef struct oos_lever_record {
     const char *value; /* of `set` the word; of `lower` the least that is worth trying; NULL: none */
     const char *begin; /* the value to begin with where no figure decides; NULL: the direction alone */
     oos_move move;
+    oos_role role;
     uint64_t step;            /* of a number: how finely it is looked for; 0: not said */
     oos_rung rung, given;     /* `given`: where the command itself has the flag */
     oos_version since, until; /* releases that have it; until UINT64_MAX: still there */

@@ -10,6 +10,12 @@ enum { WORD_MAX = 64, SENTENCE_MAX = 256 };
 static const char *const rung_words[] = {"a", "b", "c", "d", "e"};
 static const char *const move_words[] = {"raise", "lower", "set", "drop", "do"};
 
+const char *const oos_role_words[OOS_ROLE_COUNT] = {NULL,
+#define OOS_ROLE_WORD(name) #name,
+                                                    OOS_ROLE_MAP(OOS_ROLE_WORD)
+#undef OOS_ROLE_WORD
+};
+
 #define COUNT_OF(list) (sizeof(list) / sizeof *(list))
 _Static_assert(OOS_PHASE_COUNT <= 64 && OOS_OWNER_COUNT <= 64 && OOS_CAUSE_COUNT <= 64,
                "a set of them is a number of 64 bits");
@@ -123,7 +129,8 @@ enum {
     SEEN_USELESS = 8192,
     SEEN_BEGIN = 16384,
     SEEN_WHY = 32768,
-    SEEN_STEP = 65536
+    SEEN_STEP = 65536,
+    SEEN_ROLE = 131072
 };
 static const struct {
     const char *key;
@@ -133,7 +140,7 @@ static const struct {
               {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE}, {"action", SEEN_ACTION},
               {"given", SEEN_GIVEN}, {"value", SEEN_VALUE},       {"since", SEEN_SINCE},
               {"until", SEEN_UNTIL}, {"useless", SEEN_USELESS},   {"begin", SEEN_BEGIN},
-              {"why", SEEN_WHY},     {"step", SEEN_STEP}};
+              {"why", SEEN_WHY},     {"step", SEEN_STEP},         {"role", SEEN_ROLE}};
 
 static unsigned field_of(oos_view key)
 {
@@ -161,6 +168,7 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
         if (oos_scan_u64(&r->scan, &lever->step) && lever->step == 0)
             object_to(r, "a lever has a step of nothing");
         break;
+    case SEEN_ROLE: lever->role = (oos_role)one_of(r, oos_role_words, OOS_ROLE_COUNT); break;
     case SEEN_WHY: lever->why = said(r); break;
     case SEEN_SINCE: lever->since = version(r); break;
     case SEEN_UNTIL: lever->until = version(r); break;

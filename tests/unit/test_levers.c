@@ -44,6 +44,7 @@ static void a_length_that_was_given_is_dearer_than_one_that_was_not(void **state
     assert_int_equal(oos_rung_letter(length->rung), 'b');
     assert_int_equal(oos_rung_letter(length->given), 'd');
     assert_int_equal(length->move, OOS_MOVE_LOWER);
+    assert_int_equal(length->role, OOS_ROLE_length);
     assert_true(length->phases & (uint64_t)1 << OOS_PHASE_KV_SIZING);
     assert_true(length->owners == (uint64_t)1 << OOS_OWNER_ONE_REQUEST);
     assert_true(length->useless_phases & (uint64_t)1 << OOS_PHASE_CUDAGRAPH_CAPTURE);
@@ -99,6 +100,7 @@ static void each_planted_fault_is_found(void **state)
         {"\"flag\":\"--x\"", "\"flag\":\"--x\",\"flag\":\"--y\"", "twice"},
         {"\"flag\":\"--x\"", "\"flags\":\"--x\"", "an unknown field"},
         {"\"move\":\"lower\"", "\"move\":\"lower\",\"step\":0", "a step of nothing"},
+        {"\"move\":\"lower\"", "\"move\":\"lower\",\"role\":\"lengths\"", "none of those"},
         {"\"move\":\"lower\"", "\"move\":\"lower\",\"step\":\"16\"", "JSON"},
         {"\"0.10.0\"", "\"0.8.0\"", "ends before"},
         {"\"0.10.0\"", "\"latest\"", "release"},
