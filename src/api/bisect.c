@@ -186,8 +186,11 @@ oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params, oom
     OOS_TAKE_PARAMS(oomsight_bisect_params, params);
     if (!params->good || !params->bad || !params->plan || !params->plan->data)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a plan and two releases are needed");
-    const oos_engine_facts *first;
-    OOS_TRY(oos_api_first_facts(params->plan->data, &first, reterr));
+    const oomsight_plan_params *plan = params->plan;
+    const oos_engine_words *named = plan->engine ? oos_engine_words_find(plan->engine)
+                                                 : oos_engine_words_of(plan->command, plan->command_count);
+    const oos_engine_facts *facts;
+    OOS_TRY(oos_api_facts(plan->data, oos_engine_find(named ? named : oos_engine_default), &facts, reterr));
     oos_arena *arena = oos_arena_create(16 << 10);
     oomsight_bisect *bisect = arena ? OOS_NEW(arena, oomsight_bisect) : NULL;
     if (!bisect) {
@@ -195,7 +198,7 @@ oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params, oom
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the releases");
     }
     bisect->arena = arena;
-    bisect->known_count = oos_rule_book_versions(first->rules, &bisect->known);
+    bisect->known_count = oos_rule_book_versions(facts->rules, &bisect->known);
     bisect->result.by_dryrun = params->by_report != 0;
     bisect->result.moved_ratio = params->moved_ratio > 0 ? params->moved_ratio : 0.02;
     bisect->result.good = oos_arena_copy(arena, oos_view_of(params->good));

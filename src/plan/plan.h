@@ -243,8 +243,7 @@ typedef struct oos_plan_answer {
     oos_cause cause;
     const char *why; /* the mechanism in one or two sentences, NULL when it fits */
     oos_u64 tried_bytes;
-    const char *const *
-        parted; /* it starts one way of a fork and not the other: in a sentence, as a heading; NULL: both ways alike */
+    const char *parted; /* what it does each way of a fork; NULL: both ways end alike, or nobody can tell */
 } oos_plan_answer;
 
 /* What it serves then. */

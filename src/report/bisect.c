@@ -35,7 +35,7 @@ static void put_steps(const oos_style *style, const oos_bisect_result *result)
     char tokens[32], need[32];
     size_t left_out = 0;
     oos_style_cell(style, 10, "release");
-    oos_style_cell(style, 15, "answer");
+    oos_style_cell(style, 25, "answer");
     oos_style_cell(style, 20, "phase");
     oos_style_cell(style, -12, "needs GiB");
     oos_style_cell(style, -12, "KV tokens");
@@ -48,7 +48,7 @@ static void put_steps(const oos_style *style, const oos_bisect_result *result)
         }
         oos_style_count(tokens, sizeof tokens, step->kv_tokens);
         oos_style_ink(style, OOS_INK_PLAIN, "%-10s", step->version);
-        oos_style_cell(style, 15, step->answer);
+        oos_style_cell(style, 25, step->answer);
         oos_style_ink(style, OOS_INK_PLAIN, "%-20s", step->phase ? step->phase : "-");
         oos_format(need, sizeof need, "%.2f", oos_gib(step->need_bytes));
         oos_style_ink(style, OOS_INK_PLAIN, "%12s", step->need_bytes ? need : "-");

@@ -41,12 +41,12 @@ static size_t answer_of(const oos_plan *plan)
 
 const char *oos_report_answer_word(const oos_plan *plan)
 {
-    return plan->answer.parted ? plan->answer.parted[0] : answers[answer_of(plan)][0];
+    return answers[answer_of(plan)][0];
 }
 
 const char *oos_report_answer_heading(const oos_plan *plan)
 {
-    return plan->answer.parted ? plan->answer.parted[1] : answers[answer_of(plan)][1];
+    return answers[answer_of(plan)][1];
 }
 
 /* Why it does not start in few words, by the phase that decides; where it will probably start, what is tightest. */
@@ -61,9 +61,11 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
                  why + sizeof unknown - 1);
     if (plan->host_short && plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && !oos_plan_likely(plan))
         snprintf(ret_words, size, "not enough host memory");
+    else if (plan->answer.parted && !plan->refusal.sentence)
+        snprintf(ret_words, size, "%s", plan->answer.parted);
     if (*ret_words || plan->answer.phase == OOS_PHASE_COUNT || plan->answer.verdict == OOMSIGHT_VERDICT_FITS)
         return;
-    if (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan) && !plan->answer.parted) {
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && oos_plan_likely(plan)) {
         snprintf(ret_words, size, "the tightest point is %s", oos_report_point(plan->answer.phase));
         return;
     }

@@ -23,6 +23,8 @@ echo "-- a flag that the older release does not know; tokens alone; nothing"
 try --good 0.32.0 --bad 0.9.2 --gpu 4090 -- vllm serve ../fixtures/models/small-llama --kv-cache-memory-bytes 8G; shape | sed -n 1,2p; echo "exit $code"
 try --good 0.9.0 --bad 0.9.2 --moved 1 --gpu 4090 -- vllm serve ../fixtures/models/small-llama; shape | sed -n 1p; echo "exit $code"
 try --good 0.32.0 --bad 0.31.0 --moved 50 --gpu 4090 -- vllm serve ../fixtures/models/small-llama; shape | sed -n 1,2p; echo "exit $code"
+echo "-- another engine has releases of its own"
+try --good 0.5.18 --bad 0.5.23 --gpu 4090 -- sglang serve ../fixtures/models/small-llama; shape | sed -n 1p; echo "exit $code"
 echo "-- what is wrong is said in one line"
 wrong() { "$OOMSIGHT" bisect "$@" 2>&1; echo "exit $?"; }
 wrong --good 0.19.1 -- vllm serve m

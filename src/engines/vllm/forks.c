@@ -4,20 +4,9 @@
 typedef struct way {
     const char *meant, *other;       /* names of what the plan takes, and of the other way */
     const char *closed_by, *kept_by; /* the second: keeps it as planned */
-    const char *const *only;         /* starts as planned alone: in a sentence, as a heading */
-    const char *const *only_other;   /* ... the other way alone */
+    const char *only, *only_other;   /* starts as planned alone, and the other way alone */
     oos_engine_env env;              /* in which the other way is taken */
 } way;
-
-static const char *const cold_only[] = {"will start with a cold torch.compile cache, not with a warm one",
-                                        "WILL START WITH A COLD torch.compile CACHE, NOT WITH A WARM ONE"};
-static const char *const warm_only[] = {
-    "will not start with a cold torch.compile cache, only with a warm one",
-    "WILL NOT START WITH A COLD torch.compile CACHE, ONLY WITH A WARM ONE"};
-static const char *const sorting_only[] = {"will start without FlashInfer's sampler, not with it",
-                                           "WILL START WITHOUT FLASHINFER'S SAMPLER, NOT WITH IT"};
-static const char *const flashinfer_only[] = {"will not start without FlashInfer's sampler, only with it",
-                                              "WILL NOT START WITHOUT FLASHINFER'S SAMPLER, ONLY WITH IT"};
 
 static size_t ways_of(const oos_setup *setup, way *ret_ways)
 {
@@ -29,8 +18,8 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
                    .closed_by =
                        "keep VLLM_CACHE_ROOT on a persistent volume, or set VLLM_DISABLE_COMPILE_CACHE=1",
                    .kept_by = "VLLM_DISABLE_COMPILE_CACHE=1 keeps it cold",
-                   .only = cold_only,
-                   .only_other = warm_only,
+                   .only = "starts with a cold torch.compile cache, fails with a warm one",
+                   .only_other = "fails with a cold torch.compile cache, starts with a warm one",
                    .env = *setup->env};
         w->env.cold_compile = (oos_flag){true, false};
     }
@@ -40,8 +29,8 @@ static size_t ways_of(const oos_setup *setup, way *ret_ways)
                    .other = "FlashInfer sampler",
                    .closed_by = "set VLLM_USE_FLASHINFER_SAMPLER=1 (needs FlashInfer) or 0",
                    .kept_by = "VLLM_USE_FLASHINFER_SAMPLER=0 keeps it off",
-                   .only = sorting_only,
-                   .only_other = flashinfer_only,
+                   .only = "starts without FlashInfer's sampler, fails with it",
+                   .only_other = "fails without FlashInfer's sampler, starts with it",
                    .env = *setup->env};
         w->env.flashinfer_sampler = (oos_flag){true, true};
     }
