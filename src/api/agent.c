@@ -1,5 +1,6 @@
 /* The public side of following many logs. Here the agent, plan's fixes, the JSON of an incident and the metrics meet. */
 #include "api/api.h"
+#include "base/file.h"
 #include "base/locale.h"
 #include "follow/follow.h"
 
@@ -8,7 +9,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, PUBLISH_MS = 1000, FILE_MS = 5000 };
@@ -32,13 +32,6 @@ struct oomsight_agent {
     void (*on_trouble)(void *context, const char *path, const char *sentence);
     void *trouble_context;
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void on_incident(void *context, oos_tail *tail, const oos_incident *incident)
 {
@@ -172,7 +165,7 @@ static void write_file(oomsight_agent *a, const char *text)
 
 static void publish(oomsight_agent *a, bool last)
 {
-    int64_t const now = clock_ms();
+    int64_t const now = oos_clock_ms();
     bool const file = a->metrics_file && (last || !a->filed_at || now - a->filed_at >= FILE_MS);
     bool const serve = a->http && (!a->published_at || now - a->published_at >= PUBLISH_MS);
     char *text;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_bytes, oos_view *ret_bytes,
@@ -62,4 +63,23 @@ bool oos_file_exists(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0;
+}
+
+bool oos_write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t const some = write(fd, bytes, len);
+        if (some < 0 && errno == EINTR) continue;
+        if (some <= 0) return false;
+        bytes += some;
+        len -= (size_t)some;
+    }
+    return true;
+}
+
+int64_t oos_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

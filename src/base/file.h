@@ -1,4 +1,4 @@
-/* Files: whole small ones, read with a limit. */
+/* What the system is asked for: whole small files, read with a limit; the last part of a path; the clock. */
 #pragma once
 #include "base/arena.h"
 #include "base/error.h"
@@ -9,3 +9,12 @@ oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_b
 
 bool oos_file_is_dir(const char *path);
 bool oos_file_exists(const char *path);
+bool oos_write_all(int fd, const char *bytes, size_t len); /* false: errno says why */
+
+static inline const char *oos_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int64_t oos_clock_ms(void); /* of CLOCK_MONOTONIC */

@@ -1,6 +1,7 @@
 /* Where a path leads, and writing there. What may be followed is said in place.h. */
 #include "base/place.h"
 #include "base/check.h"
+#include "base/file.h"
 #include "base/locale.h"
 
 #include <errno.h>
@@ -126,18 +127,6 @@ oomsight_status oos_place_open(const char *path, bool append, unsigned mode, int
     return open_found(&p, path, append, mode, ret_fd, reterr);
 }
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t const some = write(fd, bytes, len);
-        if (some < 0 && errno == EINTR) continue;
-        if (some <= 0) return false;
-        bytes += some;
-        len -= (size_t)some;
-    }
-    return true;
-}
-
 /* A file of its own beside the place. -1: there can be none, or the name is too long for it. */
 static int fresh_open(const place *p, char ret_path[PATH_MAX])
 {
@@ -162,7 +151,7 @@ static bool replace(const place *p, const char *bytes, size_t len, bool *ret_ful
     char fresh[PATH_MAX];
     int const fd = fresh_open(p, fresh);
     if (fd < 0) return false;
-    bool done = write_all(fd, bytes, len);
+    bool done = oos_write_all(fd, bytes, len);
     done = close(fd) == 0 && done;
     *ret_full = !done;
     if (done && rename(fresh, p->path) == 0) return true; /* fails where a single file is mounted */
@@ -184,7 +173,7 @@ oomsight_status oos_place_write(const char *path, const char *bytes, size_t len,
         if (full) return wrong(reterr, path);
     }
     OOS_TRY(open_found(&p, path, false, 0666, &fd, reterr));
-    bool done = write_all(fd, bytes, len);
+    bool done = oos_write_all(fd, bytes, len);
     int const why = errno;
     done = close(fd) == 0 && done;
     if (done) return OOMSIGHT_OK;

@@ -63,6 +63,8 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
 /* The name of a model with flags behind it, and no command? */
 bool oos_found_is_model(const oos_found *found);
 
+bool oos_is_among(const char *word, const char *const *list); /* NULL ends it */
+
 /* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; NULL: the tag is no release. */
 const char *oos_image_version(oos_arena *arena, const char *image);
 

@@ -3,6 +3,7 @@
 #include "command/command.h"
 #include "facts/facts.h"
 #include "base/ascii.h"
+#include "base/file.h"
 #include "base/locale.h"
 
 #include <stdarg.h>
@@ -75,13 +76,7 @@ bool oos_finder_spend(oos_finder *finder, uint32_t line, size_t bytes)
 
 /* ---- does it start the engine? --------------------------------------------------------------------------------- */
 
-static const char *base_name(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-    return slash ? slash + 1 : word;
-}
-
-static bool is_among(const char *word, const char *const *list)
+bool oos_is_among(const char *word, const char *const *list)
 {
     for (; *list; list++)
         if (strcmp(word, *list) == 0) return true;
@@ -111,7 +106,7 @@ static bool is_wrapper(const char *word)
         "conda",   "oomsight", "then",    "do",       "else",    "if",   "dumb-init", "!",      "{",
         "python",  "python3",  "command", "nsys",     "profile", "chrt", "while",     "srun",   "mpirun",
         "--",      "until",    "&&",      "torchrun", NULL};
-    return is_among(base_name(word), names) || strncmp(base_name(word), "python3.", 8) == 0;
+    return oos_is_among(oos_base_name(word), names) || strncmp(oos_base_name(word), "python3.", 8) == 0;
 }
 
 /* The image starts the server by itself. */
@@ -133,13 +128,13 @@ static size_t program_index(const oos_word_list *words)
 static const char *program_of(const oos_word_list *words)
 {
     size_t const at = program_index(words);
-    return at < words->count ? base_name(words->list[at]) : "";
+    return at < words->count ? oos_base_name(words->list[at]) : "";
 }
 
 static bool is_container(const oos_word_list *words)
 {
     static const char *const containers[] = {"docker", "podman", "nerdctl", NULL};
-    return is_among(program_of(words), containers);
+    return oos_is_among(program_of(words), containers);
 }
 
 /* `docker run`, not `docker pull`: the verb is the first word behind it that is no option, or `container run`. */
@@ -149,7 +144,7 @@ static bool starts_container(const oos_word_list *words)
     for (size_t i = program_index(words) + 1; i < words->count; i++) {
         const char *word = words->list[i];
         if (word[0] == '-' || strcmp(word, "container") == 0) continue;
-        if (is_among(word, verbs)) return true;
+        if (oos_is_among(word, verbs)) return true;
         if (words->list[i - 1][0] != '-') return false; /* else the value of an option */
     }
     return false;
@@ -171,7 +166,8 @@ static purpose words_purpose(const oos_word_list *words, size_t *ret_entry)
         const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
         *ret_entry = i;
         if (oos_engine_words_at(word, next)) return PURPOSE_START;
-        if (strcmp(base_name(word), "oomsight") == 0 && strcmp(next, "run") != 0) return PURPOSE_ASKS_ONLY;
+        if (strcmp(oos_base_name(word), "oomsight") == 0 && strcmp(next, "run") != 0)
+            return PURPOSE_ASKS_ONLY;
         if (container) {
             if (serves(oos_engine_words_of_image(word)) && i > 0 && word[0] != '-') return PURPOSE_START;
             continue; /* options of `docker run` may be anything */
@@ -205,7 +201,7 @@ static const char *start_inside(const oos_word_list *words, bool *ret_other)
         "awk",  "which",  "type", "test",  "[",   "[[",    "log",   "info", "warn", "error",   "die", "pip",
         "pip3", "git",    "curl", "case",  "for", "in",    "read",  "set",  "trap", "alias",   NULL};
     const char *program = program_of(words);
-    if (is_among(program, speakers)) return NULL;
+    if (oos_is_among(program, speakers)) return NULL;
     for (size_t i = 0; i < words->count; i++) {
         const char *word = words->list[i], *next = i + 1 < words->count ? words->list[i + 1] : "";
         if (oos_engine_words_at(word, next)) return oos_engine_words_at(word, next)->title;
@@ -304,10 +300,11 @@ bool oos_finder_offer(oos_finder *finder, const oos_word_list *words, const oos_
     if (what == PURPOSE_OTHER && finder->pasted && is_image_alone(words, &entry)) what = PURPOSE_START;
     finder->asks |= what == PURPOSE_ASKS_ONLY;
     if (what == PURPOSE_ASKS_ONLY) return true;
-    bool const by_image =
-        what == PURPOSE_OTHER && place->arguments && serves(oos_engine_words_of_image(place->image)) &&
-        words->count && has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
-        strcmp(base_name(words->list[0]), "sh") != 0 && strcmp(base_name(words->list[0]), "bash") != 0;
+    bool const by_image = what == PURPOSE_OTHER && place->arguments &&
+                          serves(oos_engine_words_of_image(place->image)) && words->count &&
+                          has_model(words) && !is_wrapper(words->list[0]) && !strchr(words->list[0], ' ') &&
+                          strcmp(oos_base_name(words->list[0]), "sh") != 0 &&
+                          strcmp(oos_base_name(words->list[0]), "bash") != 0;
     if (what == PURPOSE_OTHER && !by_image) {
         bool other = false;
         const char *title = words->count ? start_inside(words, &other) : NULL;
@@ -358,7 +355,7 @@ void oos_finder_container(oos_finder *finder, const oos_word_list *words, const 
     const oos_engine_words *engine = oos_engine_words_of_image(place->image);
     const char *other = engine ? NULL : oos_engine_other(place->image);
     const char *name = place->name ? place->name : "without a name";
-    if (words && words->count && !engine && !other) other = oos_engine_other(base_name(words->list[0]));
+    if (words && words->count && !engine && !other) other = oos_engine_other(oos_base_name(words->list[0]));
     if (finder->count + finder->skip_count > before) return;
     if (other) finder->other = other;
     if (engine)
@@ -548,7 +545,7 @@ static bool is_manifest(oos_view bytes)
 
 static reader *reader_for(const char *path, oos_view bytes, const char **ret_kind)
 {
-    const char *name = base_name(path);
+    const char *name = oos_base_name(path);
     oos_view const first = first_line(bytes);
     bool const script = oos_view_starts(first, "#!") && memmem(first.ptr, first.len, "sh", 2);
     *ret_kind = "Dockerfile";

@@ -1,14 +1,9 @@
 /* Taking an engine's command out of its shell and its container. */
+#include "base/file.h"
 #include "command/command.h"
 #include "facts/facts.h"
 
 #include <string.h>
-
-static const char *last_part(const char *word)
-{
-    const char *slash = strrchr(word, '/');
-    return slash ? slash + 1 : word;
-}
 
 /* ---- a shell ---------------------------------------------------------------------------------------------------- */
 
@@ -74,7 +69,7 @@ static bool line_split(oos_arena *arena, const char *line, const char ***ret_wor
 
 static bool is_shell(const char *word)
 {
-    const char *name = last_part(word);
+    const char *name = oos_base_name(word);
     return strcmp(name, "bash") == 0 || strcmp(name, "sh") == 0;
 }
 
@@ -131,7 +126,7 @@ bool oos_wrapped_container(const char *const *words, size_t count)
     static const char *const programs[] = {"docker", "podman",  "nerdctl", "apptainer", "singularity",
                                            "enroot", "kubectl", "ctr",     "lxc",       "ssh"};
     for (size_t i = 0; i < count && words[i][0] != '-'; i++) {
-        const char *word = last_part(words[i]);
+        const char *word = oos_base_name(words[i]);
         for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
             if (word[0] == programs[k][0] && strcmp(word, programs[k]) == 0) return true;
     }

@@ -13,13 +13,6 @@ enum {
 
 typedef enum scalar_kind { SCALAR_TEXT, SCALAR_TRUE, SCALAR_FALSE, SCALAR_NULL, SCALAR_NUMBER } scalar_kind;
 
-static bool among(const char *word, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcmp(word, *list) == 0) return true;
-    return false;
-}
-
 static bool decimal(const char *text) /* a JSON number */
 {
     size_t len = 0;
@@ -53,9 +46,9 @@ static scalar_kind scalar_type(const yaml_node_t *node)
     const char *text = (const char *)node->data.scalar.value;
     if (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) return SCALAR_TEXT;
     if (strlen(text) != node->data.scalar.length) return SCALAR_TEXT;
-    if (among(text, yes)) return SCALAR_TRUE;
-    if (among(text, no)) return SCALAR_FALSE;
-    if (among(text, null)) return SCALAR_NULL;
+    if (oos_is_among(text, yes)) return SCALAR_TRUE;
+    if (oos_is_among(text, no)) return SCALAR_FALSE;
+    if (oos_is_among(text, null)) return SCALAR_NULL;
     return decimal(text) ? SCALAR_NUMBER : SCALAR_TEXT;
 }
 

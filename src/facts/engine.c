@@ -1,6 +1,7 @@
 /* Engines by their words. */
 #include "facts/facts.h"
 #include "base/check.h"
+#include "base/file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,12 +105,6 @@ const char *oos_engine_other(const char *word)
     return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "org/name" with nothing but flags behind it is a model; "bin/name serve" and "/usr/bin/name" are programs. */
 static bool is_model_id(const char *word, const char *next)
 {
@@ -137,7 +132,7 @@ const char *oos_engine_other_of(const char *const *words, size_t count)
     size_t at = 0;
     while (at < count && strchr(words[at], '=')) at++;
     if (at == count) return NULL;
-    const char *next = at + 1 < count ? words[at + 1] : NULL, *program = base_name(words[at]);
+    const char *next = at + 1 < count ? words[at + 1] : NULL, *program = oos_base_name(words[at]);
     if (is_model_id(words[at], next)) return NULL;
     const char *other = oos_engine_other(program);
     bool const container = next && (strcmp(next, "run") == 0 || strcmp(next, "create") == 0);

@@ -1,6 +1,7 @@
 /* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
  * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
 #include "follow/follow.h"
+#include "base/file.h"
 #include "base/locale.h"
 #include "base/size.h"
 #include "base/table.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,13 +47,6 @@ struct oos_agent {
     bool interrupted; /* the round goes on with the next step */
     bool stream_over; /* standard input has ended */
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void trouble(const oos_agent *agent, const char *path, const char *sentence)
 {
@@ -201,14 +194,14 @@ static void search(oos_agent *agent, int64_t now)
     if (agent->searched_at && now - agent->searched_at < pause) return;
     for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "");
     agent->searched_at = now;
-    agent->search_took = clock_ms() - now;
+    agent->search_took = oos_clock_ms() - now;
 }
 
 /* ---- a round ---- */
 
 oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr)
 {
-    int64_t const now = clock_ms();
+    int64_t const now = oos_clock_ms();
     *ret_busy = false;
     if (!agent->interrupted) {
         search(agent, now);
@@ -274,7 +267,7 @@ static void save(oos_agent *agent, int64_t now)
 
 void oos_agent_delivered(oos_agent *agent, bool incidents)
 {
-    int64_t const now = clock_ms();
+    int64_t const now = oos_clock_ms();
     if (agent->state && agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS))
         save(agent, now);
     agent->undelivered = false;

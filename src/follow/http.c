@@ -1,6 +1,7 @@
 /* A thread of its own answers from the text that was published last; the lock is held for the time of a copy. Every connection
  * carries one request, has a deadline for the whole of it, and can be given up for a newer one. */
 #include "follow/follow.h"
+#include "base/file.h"
 #include "base/locale.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -60,13 +60,6 @@ struct oos_http {
     int64_t paused_until_ms;
     connection connections[OOS_HTTP_CONNECTIONS_MAX];
 };
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- answers ---- */
 
@@ -135,7 +128,7 @@ static void begin_draining(connection *c)
     free(c->answer);
     c->answer = NULL;
     c->state = STATE_DRAINING;
-    c->deadline_ms = clock_ms() + DRAIN_MS;
+    c->deadline_ms = oos_clock_ms() + DRAIN_MS;
     if (shutdown(c->fd, SHUT_WR) != 0) give_up(c);
 }
 
@@ -159,7 +152,7 @@ static void write_answer(connection *c)
 static void begin_answer(oos_http *http, connection *c, oos_http_request request)
 {
     pthread_mutex_lock(&http->lock);
-    bool const fresh = http->text && clock_ms() - http->published_ms <= FRESH_MS;
+    bool const fresh = http->text && oos_clock_ms() - http->published_ms <= FRESH_MS;
     reply const r = reply_to(request.wish, http->text, fresh);
     c->answer = format_answer(&r, request.head_only, &c->answer_len);
     pthread_mutex_unlock(&http->lock);
@@ -169,7 +162,7 @@ static void begin_answer(oos_http *http, connection *c, oos_http_request request
     }
     c->sent = 0;
     c->state = STATE_WRITING;
-    c->deadline_ms = clock_ms() + ANSWER_MS;
+    c->deadline_ms = oos_clock_ms() + ANSWER_MS;
     write_answer(c);
 }
 
@@ -255,7 +248,7 @@ static bool accept_one(oos_http *http)
     int const fd = accept4(http->listener, (void *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
         /* Without a free descriptor the listener stays readable: looking again at once would be a loop. */
-        if (!may_wait() && errno != ECONNABORTED) http->paused_until_ms = clock_ms() + PAUSE_MS;
+        if (!may_wait() && errno != ECONNABORTED) http->paused_until_ms = oos_clock_ms() + PAUSE_MS;
         return errno == ECONNABORTED;
     }
     peer const p = peer_of(&from);
@@ -264,7 +257,7 @@ static bool accept_one(oos_http *http)
     c->fd = fd;
     c->peer = p;
     c->number = ++http->arrivals;
-    c->deadline_ms = clock_ms() + REQUEST_MS;
+    c->deadline_ms = oos_clock_ms() + REQUEST_MS;
     c->len = 0;
     read_request(http, c); /* mostly it is there already */
     return true;
@@ -287,7 +280,7 @@ static int wait_ms(const oos_http *http, int64_t now)
 static bool turn(oos_http *http)
 {
     struct pollfd fds[2 + OOS_HTTP_CONNECTIONS_MAX];
-    int64_t now = clock_ms();
+    int64_t now = oos_clock_ms();
     fds[0] = (struct pollfd){.fd = http->wake, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = http->paused_until_ms > now ? -1 : http->listener, .events = POLLIN};
     for (size_t i = 0; i < OOS_HTTP_CONNECTIONS_MAX; i++) {
@@ -297,7 +290,7 @@ static bool turn(oos_http *http)
     }
     if (poll(fds, sizeof fds / sizeof *fds, wait_ms(http, now)) < 0 && errno != EINTR) return false;
     if (fds[0].revents) return false;
-    now = clock_ms();
+    now = oos_clock_ms();
     for (size_t i = 0; i < OOS_HTTP_CONNECTIONS_MAX; i++) {
         connection *c = &http->connections[i];
         if (fds[2 + i].fd >= 0 && fds[2 + i].revents) serve(http, c);
@@ -430,7 +423,7 @@ void oos_http_publish(oos_http *http, char *text)
     pthread_mutex_lock(&http->lock);
     char *old = http->text;
     http->text = text;
-    http->published_ms = clock_ms();
+    http->published_ms = oos_clock_ms();
     pthread_mutex_unlock(&http->lock);
     free(old);
 }

@@ -1,5 +1,6 @@
 /* Written to a new file and moved over the old one: a kill in between leaves the old positions, and text is read again. */
 #include "follow/follow.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/json_write.h"
@@ -74,18 +75,6 @@ static char *read_all(int folder, const char *name, size_t most, size_t *ret_len
     return bytes;
 }
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t const count = write(fd, bytes, len);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return false;
-        bytes += count;
-        len -= (size_t)count;
-    }
-    return true;
-}
-
 /* errno is kept for the caller. */
 static bool replace_file(int folder, const char *name, const char *bytes, size_t len, bool to_disk)
 {
@@ -93,7 +82,7 @@ static bool replace_file(int folder, const char *name, const char *bytes, size_t
     unlinkat(folder, fresh, 0); /* of a process that was killed; a link in its place is not written through */
     int const fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return false;
-    bool done = write_all(fd, bytes, len) && (!to_disk || fdatasync(fd) == 0);
+    bool done = oos_write_all(fd, bytes, len) && (!to_disk || fdatasync(fd) == 0);
     int const why = errno;
     done = close(fd) == 0 && done;
     if (done) return renameat(folder, fresh, folder, name) == 0;

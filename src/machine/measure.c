@@ -1,5 +1,6 @@
 /* A measurement from outside: processes are made, waited for, and given up; the figures arrive in memory that is shared with them. */
 #include "machine/machine.h"
+#include "base/file.h"
 #include "base/segment.h"
 
 #include <poll.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct shared {
@@ -30,9 +30,7 @@ const char *oos_measure_stage_word(oos_measure_stage stage)
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return (uint64_t)oos_clock_ms();
 }
 
 typedef enum ending { ENDED, HUNG, KILLED, NO_PROCESS } ending;

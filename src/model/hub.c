@@ -1,10 +1,10 @@
 /* What to ask the hub for, and what its answers mean. The transfers are hub_fetch's. */
 #include "model/model.h"
 #include "base/ascii.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     CONFIG_MAX = 16 << 20,
@@ -81,13 +81,6 @@ static oomsight_status token_read(hub *h)
     if (h->withheld) return OOMSIGHT_OK;
     h->options.token = oos_arena_copy(h->arena, token);
     return h->options.token ? OOMSIGHT_OK : nomem(h);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static long timeout_read(void)
@@ -292,7 +285,7 @@ oomsight_status oos_hub_open(oos_arena *arena, const char *data_dir, const oos_h
     if (!h.revision) return nomem(&h);
     h.options.endpoint = h.endpoint;
     h.options.timeout_s = timeout_read();
-    h.options.deadline_ms = now_ms() + DEADLINE_TIMEOUTS * 1000 * h.options.timeout_s;
+    h.options.deadline_ms = oos_clock_ms() + DEADLINE_TIMEOUTS * 1000 * h.options.timeout_s;
 
     oos_fetch texts[3];
     OOS_TRY(texts_fetch(&h, texts));

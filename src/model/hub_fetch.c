@@ -2,6 +2,7 @@
  * another host (weights live on one) must not take the token along, whatever version of libcurl is found. */
 #include "model/model.h"
 #include "base/ascii.h"
+#include "base/file.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions we look up */
 #include <curl/curl.h>
@@ -10,7 +11,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { AT_ONCE = 8, REDIRECTS_MAX = 5, POLL_MS = 1000, SLOWEST = 1000 /* bytes a second */ };
 
@@ -297,10 +297,8 @@ static oomsight_status finished(session *s, CURLMsg *message, oomsight_error *re
 /* Milliseconds to sleep at most; -1: it is too late. */
 static int patience(const oos_fetch_options *options)
 {
-    struct timespec now;
     if (!options->deadline_ms) return POLL_MS;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t const left = options->deadline_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    int64_t const left = options->deadline_ms - oos_clock_ms();
     return left <= 0 ? -1 : left < POLL_MS ? (int)left : POLL_MS;
 }
 

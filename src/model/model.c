@@ -210,7 +210,7 @@ static uint64_t derived_length(const oos_arch *a)
     return least == UINT64_MAX ? 0 : least;
 }
 
-static uint64_t scaled(uint64_t length, double factor)
+uint64_t oos_arch_scaled(uint64_t length, double factor)
 {
     double const product = (double)length * factor;
     if (!(product >= 1)) return length;
@@ -233,12 +233,12 @@ static void length_with_rope(oos_arch *a, const json_t *rope)
         return;
     }
     if (strcmp(type, "yarn") == 0 || strncmp(type, "deepseek_", 9) == 0) {
-        if (has_original && scaled(original, factor) != m->max_position)
-            m->max_position_yarn = scaled(original, factor);
+        if (has_original && oos_arch_scaled(original, factor) != m->max_position)
+            m->max_position_yarn = oos_arch_scaled(original, factor);
         return;
     }
     if (strcmp(type, "llama3") == 0 || strcmp(type, "mrope") == 0 || strcmp(type, "default") == 0) return;
-    m->max_position = scaled(m->max_position, factor);
+    m->max_position = oos_arch_scaled(m->max_position, factor);
 }
 
 /* SGLang 0.5.23, get_context_length(): the first of these keys, times a factor that is not already in it. */
@@ -254,7 +254,7 @@ static uint64_t stated_length(const oos_arch *a)
                                   strcmp(type, "llama3") == 0);
     if (rope && !counted) (void)oos_json_f64(rope, "factor", &factor);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (oos_json_u64(a->text, keys[i], &length)) return scaled(length, factor);
+        if (oos_json_u64(a->text, keys[i], &length)) return oos_arch_scaled(length, factor);
     return 2048;
 }
 

@@ -41,6 +41,7 @@ typedef struct oos_arch {
 } oos_arch;
 
 /* ---- fields of the text config ---- */
+uint64_t oos_arch_scaled(uint64_t length, double factor); /* by a rope setting */
 uint64_t oos_arch_u64(const oos_arch *a, const char *key, uint64_t fallback);
 double oos_arch_f64(const oos_arch *a, const char *key, double fallback);
 bool oos_arch_yes(const oos_arch *a, const char *key, bool fallback);

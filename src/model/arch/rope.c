@@ -16,13 +16,6 @@ const char *oos_rope_type(const json_t *rope)
     return word;
 }
 
-static uint64_t scaled(uint64_t rows, double factor)
-{
-    double const product = (double)rows * factor;
-    if (!(product >= 1)) return rows;
-    return product > (double)OOS_JSON_MAX ? OOS_JSON_MAX : (uint64_t)product;
-}
-
 /* YaRN counts from the original length; linear, dynamic and NTK lengthen the stated one; LongRoPE keeps a short and a
  * long table in one. */
 static uint64_t rows_of(const oos_arch *a, const json_t *rope, uint64_t positions)
@@ -33,10 +26,11 @@ static uint64_t rows_of(const oos_arch *a, const json_t *rope, uint64_t position
     (void)oos_json_f64(rope, "factor", &factor);
     if (!oos_json_u64(rope, "original_max_position_embeddings", &original))
         (void)oos_json_u64(a->text, "original_max_position_embeddings", &original);
-    if (strcmp(type, "yarn") == 0 || strncmp(type, "deepseek_", 9) == 0) return scaled(original, factor);
+    if (strcmp(type, "yarn") == 0 || strncmp(type, "deepseek_", 9) == 0)
+        return oos_arch_scaled(original, factor);
     if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) return oos_add(original, positions);
     if (strcmp(type, "linear") == 0 || strcmp(type, "dynamic") == 0 || strcmp(type, "ntk") == 0)
-        return scaled(positions, factor);
+        return oos_arch_scaled(positions, factor);
     return positions;
 }
 

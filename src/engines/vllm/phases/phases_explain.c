@@ -2,7 +2,7 @@
 #include "plan/plan.h"
 #include "engines/vllm/phases/phases.h"
 
-static const oos_moment *deciding(const oos_plan *plan)
+const oos_moment *oos_phases_deciding(const oos_plan *plan)
 {
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase == plan->answer.phase) return &plan->phases[i];
@@ -50,7 +50,7 @@ static const char *explain_load(oos_arena *arena, oos_plan *plan)
             arena, "Weights need %.2f GiB of %.2f GiB per GPU, and %.2f GiB more while they are loaded.",
             gib(plan->sizes.weights.loaded_bytes), gib(vllm_setup(plan)->device.total_bytes),
             gib(plan->sizes.weights.load_transient_bytes));
-    const oos_moment *moment = deciding(plan);
+    const oos_moment *moment = oos_phases_deciding(plan);
     uint64_t const others = oos_sub(moment->peak_bytes, plan->sizes.weights.loaded_bytes);
     if (plan->sizes.weights.loaded_bytes < vllm_setup(plan)->device.total_bytes && others)
         return oos_arena_format(arena,
@@ -220,7 +220,7 @@ static const char *words(oos_arena *arena, oos_plan *plan, const oos_moment *mom
 
 oomsight_status oos_phases_explain(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    const oos_moment *moment = deciding(plan);
+    const oos_moment *moment = oos_phases_deciding(plan);
     if (!moment) return OOMSIGHT_OK;
     plan->answer.why = words(arena, plan, moment);
     return plan->answer.why ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the explanation");

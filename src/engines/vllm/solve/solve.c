@@ -1,6 +1,7 @@
 /* Searching for flags that fit. A lever changes the serve command, the start is planned again, and only what then fits is
  * offered. When nothing fits well, what starts with little to spare is offered and says so. */
 #include "engines/vllm/solve/solve.h"
+#include "engines/vllm/phases/phases.h"
 
 /* ---- inert flags ------------------------------------------------------------------------------------------------ */
 
@@ -24,13 +25,6 @@ static void set_eager(oos_serve *serve, uint64_t value)
     serve->enforce_eager = (oos_flag){true, value != 0};
 }
 
-static const oos_moment *deciding(const oos_plan *plan)
-{
-    for (size_t i = 0; i < plan->phase_count; i++)
-        if (plan->phases[i].phase == plan->answer.phase) return &plan->phases[i];
-    return NULL;
-}
-
 static bool moves_room(const oos_moment *now, const oos_trial *t)
 {
     double const missing = (double)now->peak_bytes - (double)now->limit_bytes;
@@ -40,7 +34,7 @@ static bool moves_room(const oos_moment *now, const oos_trial *t)
 
 static bool moves_nothing(oos_search *s, const push *p)
 {
-    const oos_moment *now = deciding(s->plan);
+    const oos_moment *now = oos_phases_deciding(s->plan);
     for (size_t i = 0; now && i < p->count; i++) {
         oos_trial t = oos_trial_start(s);
         p->set(&t.serve, p->values[i]);
@@ -56,7 +50,7 @@ static bool moves_nothing(oos_search *s, const push *p)
 static bool helps_nowhere(oos_search *s, const push *p)
 {
     if (!moves_nothing(s, p)) return false;
-    const oos_moment *named = deciding(s->plan);
+    const oos_moment *named = oos_phases_deciding(s->plan);
     for (size_t i = 0; named->tight && i < s->plan->phase_count; i++) {
         const oos_moment *moment = &s->plan->phases[i];
         if (moment->ok || moment->tight) continue;
