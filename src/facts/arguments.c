@@ -35,11 +35,12 @@ typedef struct table {
 typedef struct saying {
     oos_view pattern, word;
     uint64_t value;
+    uint8_t before; /* of the same first letter, as in sayings.last */
 } saying;
 enum { SAYINGS_MAX = 128 };
 typedef struct sayings {
-    saying list[SAYINGS_MAX];
-    size_t count;
+    saying list[SAYINGS_MAX + 1]; /* from 1 on */
+    uint8_t count, last[256];     /* of each first letter; 0: none */
 } sayings;
 
 struct oos_argument_facts {
@@ -245,7 +246,6 @@ static void parts_read(loader *in)
 static void sayings_read(loader *in, sayings *ret_all)
 {
     saying one;
-    ret_all->count = 0;
     if (!oos_scan_open(&in->scan, '{')) return;
     while (!in->bad && oos_scan_key(&in->scan, &one.pattern)) {
         if (!oos_scan_open(&in->scan, '{')) return;
@@ -254,8 +254,12 @@ static void sayings_read(loader *in, sayings *ret_all)
                 in->bad = "a word of a class is a number";
             else if (ret_all->count == SAYINGS_MAX)
                 in->bad = "too many words of classes";
-            else
-                ret_all->list[ret_all->count++] = one;
+            else {
+                uint8_t *last = &ret_all->last[(unsigned char)*one.pattern.ptr];
+                one.before = *last;
+                *last = ++ret_all->count;
+                ret_all->list[*last] = one;
+            }
         }
     }
 }
@@ -341,11 +345,10 @@ static uint64_t said(const sayings *all, const char *name, const char *word)
 {
     uint64_t result = 0;
     if (!name) return 0;
-    oos_view const whole = oos_view_of(name);
-    for (size_t i = 0; i < all->count; i++) {
+    oos_view const whole = oos_view_of(name), wanted = oos_view_of(word);
+    for (size_t i = all->last[(unsigned char)*name]; i; i = all->list[i].before) {
         const saying *one = &all->list[i];
-        if (one->value > result && one->pattern.ptr[0] == *name && name_fits(one->pattern, whole) &&
-            oos_view_is(one->word, word))
+        if (one->value > result && oos_view_equal(one->word, wanted) && name_fits(one->pattern, whole))
             result = one->value;
     }
     return result;
