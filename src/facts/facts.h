@@ -629,7 +629,8 @@ typedef struct oos_refusal_step {
     oos_term places[OOS_PLACES_MAX]; /* of the sentence */
     oos_correction fix[OOS_CORRECTIONS_MAX];
     size_t when_count, place_count, fix_count;
-    struct oos_refusal_step *next;
+    uint64_t flags;                        /* that `when` wants given, as oos_flag_bit */
+    struct oos_refusal_step *next, *other; /* the second: that does not begin with the same condition */
 } oos_refusal_step;
 
 typedef struct oos_refusals {
@@ -638,6 +639,13 @@ typedef struct oos_refusals {
     const oos_rule_place *rules;
     size_t rule_count;
 } oos_refusals;
+
+/* By two letters of "--max-num-seqs"; every bit for what is too short to have them. */
+static inline uint64_t oos_flag_bit(const char *flag)
+{
+    if (flag[0] != '-' || flag[1] != '-' || !flag[2]) return UINT64_MAX;
+    return (uint64_t)1 << ((unsigned char)flag[2] * 7 + (unsigned char)flag[3]) % 64;
+}
 
 /* What an engine has for the steps. */
 typedef struct oos_refusal_names {

@@ -11,7 +11,8 @@ typedef struct reading {
     oos_scan scan;
     const oos_refusal_names *names;
     oos_refusals *to;
-    const char *problem; /* NULL: none yet */
+    oos_view raw, begins; /* the text that was read last, and the first condition of a step */
+    const char *problem;  /* NULL: none yet */
     bool no_memory;
 } reading;
 
@@ -25,10 +26,9 @@ static void object_to(reading *r, const char *problem)
 static char *text_read(reading *r)
 {
     static char none[1];
-    oos_view raw;
-    if (!oos_scan_string(&r->scan, &raw)) return none;
-    if (raw.len == 0 || raw.len > OOS_REFUSAL_MAX) object_to(r, "a text is empty or too long");
-    char *copy = oos_scan_text(r->arena, raw);
+    if (!oos_scan_string(&r->scan, &r->raw)) return none;
+    if (r->raw.len == 0 || r->raw.len > OOS_REFUSAL_MAX) object_to(r, "a text is empty or too long");
+    char *copy = oos_scan_text(r->arena, r->raw);
     if (!copy) r->no_memory = r->scan.failed = true;
     return copy ? copy : none;
 }
@@ -64,16 +64,20 @@ static oos_term term_of(reading *r, const char *name)
 }
 
 /* "X", "!X", "X < Y" */
-static void condition_read(reading *r, oos_when *ret_condition)
+static void condition_read(reading *r, oos_refusal_step *step)
 {
+    oos_when *ret_condition = &step->when[step->when_count++];
     static const char *const signs[] = {"", "=", "!=", "<", "<=", ">", ">=", "%", "in"};
     char *left = text_read(r);
+    if (step->when_count == 1) r->begins = r->raw;
     ret_condition->negated = *left == '!';
     left += ret_condition->negated;
     char *sign = strchr(left, ' '), *right = sign ? strchr(sign + 1, ' ') : NULL;
     if (sign) *sign++ = '\0';
     if (right) *right++ = '\0';
     ret_condition->left = term_of(r, left);
+    if (ret_condition->left.kind == OOS_TERM_FLAG && !ret_condition->negated)
+        step->flags |= oos_flag_bit(left);
     if (!sign) return;
     size_t const known = sizeof signs / sizeof *signs, place = place_of(signs, known, sign);
     if (!right || place == 0 || place == known) {
@@ -135,7 +139,7 @@ static void field_read(reading *r, oos_view key, oos_refusal_step *step)
             if (*count == most)
                 object_to(r, "a step has too many conditions or corrections");
             else if (when)
-                condition_read(r, &step->when[(*count)++]);
+                condition_read(r, step);
             else
                 correction_read(r, &step->fix[(*count)++]);
         }
@@ -146,8 +150,8 @@ static void field_read(reading *r, oos_view key, oos_refusal_step *step)
 
 static void steps_read(reading *r)
 {
-    oos_view key;
-    oos_refusal_step **next = &r->to->first;
+    oos_view key, before = {"", 0};
+    oos_refusal_step **next = &r->to->first, *alike = NULL;
     if (!oos_scan_open(&r->scan, '[')) return;
     for (; oos_scan_item(&r->scan); r->to->count++) {
         oos_refusal_step *step = OOS_NEW(r->arena, oos_refusal_step);
@@ -155,9 +159,14 @@ static void steps_read(reading *r)
         if (r->to->count == STEPS_MAX) object_to(r, "there are too many steps");
         if (!step || r->scan.failed || !oos_scan_open(&r->scan, '{')) return;
         *step = (oos_refusal_step){.check = SIZE_MAX, .phase = OOS_PHASE_ARGUMENTS};
+        r->begins.len = 0;
         while (oos_scan_key(&r->scan, &key)) field_read(r, key, step);
         if (!!step->says + !!step->bounds + (step->check != SIZE_MAX) != 1)
             object_to(r, "a step is a sentence, bounds or a check");
+        if (!oos_view_equal(r->begins, before))
+            for (; alike; alike = alike->next) alike->other = step;
+        if (!alike) alike = step;
+        before = r->begins;
         *next = step;
         next = &step->next;
     }

@@ -83,7 +83,6 @@ typedef struct oos_check {
     bool (*const *checks)(struct oos_check *c); /* each returns true when it refused */
     oos_refusal *refusal;
     uint64_t given; /* a bit for each flag of the command: most questions are about flags that it has not */
-    const oos_bounds **bounds; /* of each flag, NULL: it has none, or no value; looked up once */
     bool nomem;
 } oos_check;
 

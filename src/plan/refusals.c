@@ -41,24 +41,17 @@ void oos_check_mend_without(oos_check *c, const char *flag)
         r->mends[r->mend_count++] = (oos_mend){.flag = flag, .leave_out = true};
 }
 
-/* By two letters of "--max-num-seqs"; every bit for what is too short to have them. */
-static uint64_t bit_of(const char *flag)
-{
-    if (flag[0] != '-' || flag[1] != '-' || !flag[2]) return UINT64_MAX;
-    return (uint64_t)1 << ((unsigned char)flag[2] * 7 + (unsigned char)flag[3]) % 64;
-}
-
 static uint64_t bits_of(const oos_serve *serve)
 {
     uint64_t bits = 0;
-    for (size_t i = 0; i < serve->flag_count; i++) bits |= bit_of(serve->flags[i].name);
+    for (size_t i = 0; i < serve->flag_count; i++) bits |= oos_flag_bit(serve->flags[i].name);
     return bits;
 }
 
 /* The one place that looks a flag up: as it was given last. */
 static const oos_given_flag *flag_of(const oos_check *c, const char *flag)
 {
-    if (!(c->given & bit_of(flag))) return NULL;
+    if (!(c->given & oos_flag_bit(flag))) return NULL;
     for (size_t i = c->serve->flag_count; i > 0; i--)
         if (strcmp(c->serve->flags[i - 1].name, flag) == 0) return &c->serve->flags[i - 1];
     return NULL;
@@ -98,15 +91,14 @@ static bool number_of(const char *text, double *ret_value)
 }
 
 /* pydantic names the field and the bound. */
-static bool outside(oos_check *c, const char *flag, const oos_bounds *b, double value)
+static bool refuse_bounds(oos_check *c, const char *flag, const oos_bounds *b, double value)
 {
-    const char *wanted = NULL;
+    const char *wanted = "";
     double limit = 0;
     if (!(value >= b->least)) wanted = "greater than or equal to", limit = b->least;
     if (!(value > b->above)) wanted = "greater than", limit = b->above;
     if (!(value <= b->most)) wanted = "less than or equal to", limit = b->most;
     if (!(value < b->below)) wanted = "less than", limit = b->below;
-    if (!wanted) return false;
     char name[64];
     size_t len = 0;
     for (const char *at = flag + 2; *at && len + 1 < sizeof name; at++) name[len++] = *at == '-' ? '_' : *at;
@@ -124,32 +116,20 @@ bool oos_check_number(const oos_check *c, const char *flag, uint64_t *ret_value)
     return true;
 }
 
-static bool bounds_find(oos_check *c)
-{
-    const oos_serve *serve = c->serve;
-    c->bounds = OOS_NEW_ARRAY(c->arena, const oos_bounds *, serve->flag_count + 1);
-    for (size_t i = 0; c->bounds && i < serve->flag_count; i++) {
-        const oos_given_flag *flag = &serve->flags[i];
-        if (!flag->value || flag->absent || flag->effect == OOS_FLAG_UNKNOWN) continue;
-        c->bounds[i] = oos_bounds_find(c->facts, flag->name, c->version);
-    }
-    c->nomem = !c->bounds;
-    return c->bounds;
-}
-
+/* The first flag that is outside of its bounds, of one part of the configuration; NULL: of any. */
 static bool check_bounds(oos_check *c, const char *part)
 {
-    const oos_serve *serve = c->serve;
-    if (!c->bounds && !bounds_find(c)) return true;
-    for (size_t i = 0; i < serve->flag_count; i++) {
-        const oos_given_flag *flag = &serve->flags[i];
-        const oos_bounds *b = c->bounds[i];
+    for (size_t i = 0; i < c->serve->flag_count; i++) {
+        const oos_given_flag *flag = &c->serve->flags[i];
         double value;
-        if (!b || !b->part_name || b->part_name[0] != part[0] || strcmp(b->part_name, part) != 0 ||
-            !number_of(flag->value, &value))
+        if (!flag->value || flag->absent || flag->effect == OOS_FLAG_UNKNOWN) continue;
+        const oos_bounds *b = oos_bounds_find(c->facts, flag->name, c->version);
+        if (!b || !b->part_name || (part && strcmp(b->part_name, part) != 0) ||
+            !number_of(flag->value, &value) ||
+            (value >= b->least && value > b->above && value <= b->most && value < b->below))
             continue;
-        if (oos_check_given(c, flag->name) != flag->value) continue; /* a later one counts */
-        if (outside(c, flag->name, b, value)) return true;
+        if (oos_check_given(c, flag->name) == flag->value) /* a later one counts */
+            return !part || refuse_bounds(c, flag->name, b, value);
     }
     return false;
 }
@@ -268,11 +248,16 @@ oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr)
 {
     *c->refusal = (oos_refusal){.phase = OOS_PHASE_ARGUMENTS};
     c->given = bits_of(c->serve);
-    bool refused = false;
-    for (const oos_refusal_step *step = c->refusals->first; step && !refused; step = step->next) {
+    bool refused = false, outside = check_bounds(c, NULL);
+    for (const oos_refusal_step *step = c->refusals->first, *next; step && !refused; step = next) {
         size_t held = 0;
+        next = step->next;
+        if (step->flags & ~c->given || (step->bounds && !outside)) continue;
         while (held < step->when_count && holds(c, &step->when[held]) != step->when[held].negated) held++;
-        if (held < step->when_count) continue;
+        if (held < step->when_count) {
+            if (held == 0) next = step->other;
+            continue;
+        }
         refused = step->says     ? step_refuse(c, step)
                   : step->bounds ? check_bounds(c, step->bounds)
                                  : c->checks[step->check](c);

@@ -100,13 +100,22 @@ static const char *switch_unread(const oos_check *c)
 }
 
 /* In the letters of the engine's list. */
-static const char *upper(const char *name, char *text, size_t capacity)
+static bool backend_unknown(const oos_check *c)
 {
+    const char *name = c->serve->attention_backend;
+    char text[64];
     size_t len = 0;
-    for (; name && name[len] && len + 1 < capacity; len++)
+    for (; name && name[len] && len + 1 < sizeof text; len++)
         text[len] = name[len] >= 'a' && name[len] <= 'z' ? (char)(name[len] - 'a' + 'A') : name[len];
     text[len] = '\0';
-    return text;
+    return is_unknown(c, text, oos_backend_name_known);
+}
+
+static bool external_balancer(const oos_check *c)
+{
+    uint64_t rank;
+    return oos_check_has(c, "--data-parallel-external-lb") ||
+           oos_check_number(c, "--data-parallel-rank", &rank);
 }
 
 /* The way between experts; before 0.11.1 a variable says it: NULL. */
@@ -156,8 +165,6 @@ static oos_term_value field(const oos_check *c, size_t id)
     const oos_model *model = setup->model;
     const oos_compilation *graphs = &serve->compilation;
     const oos_speculative *draft = &serve->speculative;
-    char text[64];
-    uint64_t ignored;
 #include TERMS
     return (oos_term_value){0};
 }
