@@ -55,13 +55,14 @@ static bool doubt(oos_arena *arena, oos_plan *plan, const oos_plan *other, const
     plan->answer.phase_probability = other->answer.phase_probability;
     plan->answer.chance = 0.5;
     plan->answer.probability = 0.5;
-    plan->answer.why =
-        oos_arena_format(arena, "%s This is with a %s; %s.", other->answer.why, w->other, w->kept_by);
     for (size_t i = 0; i < plan->phase_count; i++) {
         if (plan->phases[i].phase != other->answer.phase) continue;
         plan->phases[i].tight = true;
         plan->phases[i].chance = 0.5;
     }
+    if (vllm_setup(plan)->trial) return true;
+    plan->answer.why =
+        oos_arena_format(arena, "%s This is with a %s; %s.", other->answer.why, w->other, w->kept_by);
     return plan->answer.why != NULL;
 }
 

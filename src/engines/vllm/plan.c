@@ -161,8 +161,7 @@ static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsi
     }
     oos_plan_judge(plan);
     admit(arena, plan);
-    OOS_TRY(oos_phases_explain(arena, plan, reterr));
-    return OOMSIGHT_OK;
+    return vllm_setup(plan)->trial ? OOMSIGHT_OK : oos_phases_explain(arena, plan, reterr);
 }
 
 static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, const char *kv_layers_json,

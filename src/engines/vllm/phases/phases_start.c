@@ -21,7 +21,7 @@ static oomsight_status free_memory_check(oos_arena *arena, oos_plan *plan, oomsi
                                      "total x gpu_memory_utilization must be free at start"));
     /* a larger device asks for more as well */
     OOS_TRY(oos_moment_close(moment, oos_limit_device(plan, oos_outside_budget(setup)), reterr));
-    if (moment->ok && !moment->tight) return OOMSIGHT_OK;
+    if ((moment->ok && !moment->tight) || setup->trial) return OOMSIGHT_OK;
     uint64_t const free_bytes = oos_sub(device_limit(plan), moment->peak_bytes - plan->sizes.budget_bytes);
     moment->message =
         oos_arena_format(arena,

@@ -95,6 +95,7 @@ typedef struct oos_setup {
 
     bool multimodal; /* encoder is built and profiled */
     uint64_t loras, lora_rank;
+    bool trial; /* of a search: nobody reads its sentences */
 } oos_setup;
 
 /* Everything the engine resolves before it touches the device. `draft` may be NULL. */

@@ -21,9 +21,10 @@ static bool plan_again(oos_search *s, const oos_serve *serve, const oos_device_f
     const char *layers = s->facts->kv_layers_json;
     oos_arena_reset(s->scratch);
     if (oos_setup_resolve(s->scratch, model, old->draft, serve, old->env, device, old->rules, ret_setup,
-                          NULL) != OOMSIGHT_OK ||
-        oos_plan_make(s->scratch, ret_setup, layers, ret_plan, NULL) != OOMSIGHT_OK)
+                          NULL) != OOMSIGHT_OK)
         return false;
+    ret_setup->trial = true;
+    if (oos_plan_make(s->scratch, ret_setup, layers, ret_plan, NULL) != OOMSIGHT_OK) return false;
     return ret_plan->answer.verdict != OOMSIGHT_VERDICT_FITS ||
            oos_forks_plan(s->scratch, ret_plan, NULL) == OOMSIGHT_OK;
 }
