@@ -47,6 +47,11 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_open(const char *path, int a
 
 /* What an engine is called, how it is started, what it prints and serves: src/engines/NAME/words.c. What is NULL is not there;
  * names, module and server are. */
+/* A key of the values of the engine's Helm chart, and the flag that its template makes of it. */
+typedef struct oomsight_chart_key {
+    const char *key, *flag, *no_flag; /* no_flag: a switch, and what "false" means */
+    bool off_if_absent;               /* the chart writes no_flag also where the key is missing */
+} oomsight_chart_key;
 typedef struct oomsight_engine_words {
     const char *name; /* of the program, the Python package, the folders and the word of --engine */
     const char *title, *config_title;
@@ -58,6 +63,13 @@ typedef struct oomsight_engine_words {
     bool image_serves;            /* without being told to */
     const char *model_flags[2], *tokenizer_flag, *no_tokenizer_flag;
     const char *dummy_flag, *dummy_value; /* no weights are read */
+    const char *config_flag;              /* a file with more flags */
+    const char *weights_flags[4];         /* say which weights these are, and would be wrong of others */
+    /* GiB of host memory: over all ranks, of each, and of each where a word stands among those of the command */
+    const char *host_flag, *host_rank_flags[2], *host_old_flag, *host_old_word;
+    /* the Helm chart of its project, or NULL */
+    const oomsight_chart_key *chart; /* ends with NULL */
+    const char *tensor_flag, *lora_flag, *revision_flag;
     const char *port_flag;
     unsigned port; /* without the flag */
     /* what it prints and serves */

@@ -200,13 +200,13 @@ static void device_hold(oomsight_check *check, const oos_found *found, uint64_t 
 
 /* ---- the host's side --------------------------------------------------------------------------------------------- */
 
-/* The value of a flag in GiB, `--flag N` or `--flag=N`; 0: it is not there. */
+/* The value of a flag in GiB, `--flag N` or `--flag=N`; 0: it is not there, or there is none. */
 static double flag_gib(const oos_found *found, const char *flag)
 {
-    size_t const len = strlen(flag);
+    size_t const len = flag ? strlen(flag) : 0;
     double value = 0;
     char *end;
-    for (size_t i = 0; i < found->count; i++) {
+    for (size_t i = 0; len && i < found->count; i++) {
         const char *word = found->words[i];
         if (strncmp(word, flag, len) != 0) continue;
         if (word[len] == '=') value = oos_real_read(word + len + 1, &end);
@@ -215,21 +215,18 @@ static double flag_gib(const oos_found *found, const char *flag)
     return value > 0 && value < 0x1p30 ? value : 0;
 }
 
-static bool has_word(const oos_found *found, const char *word)
-{
-    for (size_t i = 0; i < found->count; i++)
-        if (strcmp(found->words[i], word) == 0) return true;
-    return false;
-}
-
-/* What the command itself puts into host memory, at least. The cache's share is the sum over ranks (vLLM 0.24.0, config/cache.py), the
- * weights' is each rank's; swap space is taken by the V0 engine only. */
+/* What the command itself puts into host memory, at least. */
 static uint64_t host_stated(const oos_found *found, uint64_t ranks)
 {
-    double gib = flag_gib(found, "--kv-offloading-size");
-    gib += (flag_gib(found, "--cpu-offload-gb") + flag_gib(found, "--hicache-size")) * (double)ranks;
-    if (has_word(found, "VLLM_USE_V1=0")) gib += flag_gib(found, "--swap-space") * (double)ranks;
-    return (uint64_t)(gib * 0x1p30);
+    const oos_engine_words *named = oos_engine_words_of(found->words, found->count),
+                           *engine = named ? named : oos_engine_default;
+    double gib = flag_gib(found, engine->host_rank_flags[0]) + flag_gib(found, engine->host_rank_flags[1]);
+    for (size_t i = 0; engine->host_old_word && i < found->count; i++)
+        if (strcmp(found->words[i], engine->host_old_word) == 0) {
+            gib += flag_gib(found, engine->host_old_flag);
+            break;
+        }
+    return (uint64_t)((gib * (double)ranks + flag_gib(found, engine->host_flag)) * 0x1p30);
 }
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */

@@ -49,10 +49,11 @@ void oos_matrix_point_begin(const oos_matrix_file *file, const oos_matrix_place 
 /* Flags that change what MODEL means: then the model is opened for that point alone. */
 static bool names_model(const char *word)
 {
-    static const char *const starts[] = {"--hf-o", "--hf_o", "--rev", "--config=", "--model="};
+    static const char *const starts[] = {"--hf-o", "--hf_o", "--rev"};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (strncmp(word, starts[i], strlen(starts[i])) == 0) return true;
-    return strcmp(word, "--config") == 0 || strcmp(word, "--model") == 0;
+    return oos_flag_is(word, oos_engine_default->config_flag) ||
+           oos_flag_is(word, oos_engine_default->model_flags[0]);
 }
 
 /* A search for flags takes a hundred times as long as a plan: a fleet has it, a survey of a million points not. */

@@ -6,19 +6,14 @@
 #include <string.h>
 
 enum { SOLVED_MAX = 2 }; /* of those that do not start as they are, how many are searched for flags */
-enum { USUAL_TOKENS = 8192 };
-
-/* They say which weights these are, and would be wrong of others. */
-static const char *const about_weights[] = {"--quantization", "--revision", "--code-revision",
-                                            "--tokenizer-revision"};
-enum { ABOUT = sizeof about_weights / sizeof *about_weights };
+enum { USUAL_TOKENS = 8192, WITHOUT_MAX = sizeof((oos_engine_words){0}.weights_flags) / sizeof(char *) };
 
 typedef struct look {
     oomsight_plan *plan;
     const oos_plan_ask *ask;
     const oos_doubt_facts *doubts;
     oos_serve serve; /* without those flags */
-    const char *without[ABOUT];
+    const char *without[WITHOUT_MAX];
     size_t without_count;
 } look;
 
@@ -154,7 +149,7 @@ static oomsight_status command_fill(look *l, candidate *c, oomsight_error *reter
     OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, words, ask->word_count, &plan->facts->flags,
                               plan->start.version, &serve, &env, reterr));
     size_t const more = c->fix.leave_out_count;
-    const char **without = OOS_NEW_ARRAY(plan->arena, const char *, more + ABOUT);
+    const char **without = OOS_NEW_ARRAY(plan->arena, const char *, more + WITHOUT_MAX);
     if (!without) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
     memcpy(without, l->without, l->without_count * sizeof *without);
     for (size_t i = 0; i < more; i++) without[l->without_count + i] = c->fix.leave_out[i];
@@ -210,10 +205,11 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         !oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, id))
         return OOMSIGHT_OK;
     look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
-    for (size_t i = 0; i < ABOUT; i++) {
-        if (!oos_serve_given(&plan->serve, about_weights[i])) continue;
-        l.without[l.without_count++] = about_weights[i];
-        if (!oos_serve_leave_out(plan->arena, &l.serve, about_weights[i])) return OOMSIGHT_OK;
+    for (size_t i = 0; i < WITHOUT_MAX; i++) {
+        const char *flag = plan->engine->words->weights_flags[i];
+        if (!flag || !oos_serve_given(&plan->serve, flag)) continue;
+        l.without[l.without_count++] = flag;
+        if (!oos_serve_leave_out(plan->arena, &l.serve, flag)) return OOMSIGHT_OK;
     }
     candidate *list = OOS_NEW_ARRAY(plan->arena, candidate, listed_count);
     oos_needs *needs = OOS_NEW(plan->arena, oos_needs);

@@ -232,9 +232,7 @@ const char *oos_image_version(oos_arena *arena, const char *image)
 static bool has_model(const oos_word_list *words)
 {
     for (size_t i = 0; i < words->count; i++)
-        if (strncmp(words->list[i], "--model", 7) == 0 &&
-            (words->list[i][7] == '\0' || words->list[i][7] == '='))
-            return true;
+        if (oos_flag_is(words->list[i], oos_engine_default->model_flags[0])) return true;
     return words->count && words->list[0][0] != '-';
 }
 

@@ -151,9 +151,9 @@ static void take_python(oos_finder *finder, oos_view text)
 void oos_finder_anywhere(oos_finder *finder, oos_view text)
 {
     static const char *const pythons[] = {"python", "python3"};
+    char mark[64];
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
         const oos_engine_words *engine = oos_engine_list[i];
-        char mark[64];
         snprintf(mark, sizeof mark, "%s serve ", engine->name);
         take_text(finder, text, mark);
         for (size_t k = 0; k < 2; k++) {
@@ -167,7 +167,8 @@ void oos_finder_anywhere(oos_finder *finder, oos_view text)
         snprintf(mark, sizeof mark, "\"%s", engine->module);
         take_list(finder, text, mark, "");
     }
-    if (finder->count == 0) take_list(finder, text, "\"--model\"", oos_engine_default->server);
+    snprintf(mark, sizeof mark, "\"%s\"", oos_engine_default->model_flags[0]);
+    if (finder->count == 0) take_list(finder, text, mark, oos_engine_default->server);
     take_python(finder, text);
 }
 

@@ -39,6 +39,14 @@ static void offer(model *m, const char *kind, const oos_place *place)
     finder->kind = outer;
 }
 
+/* NULL: how many is not said. */
+static void put_ranks(model *m, const yaml_node_t *tensor)
+{
+    if (!tensor) return;
+    put(m, oos_engine_default->tensor_flag, oos_tree_line(m->t, tensor));
+    put(m, oos_tree_text(m->t, tensor), oos_tree_line(m->t, tensor));
+}
+
 /* max_model_len: 8192 -> --max-model-len 8192; a switch by its name, or with "no-" before it. */
 static void put_setting(model *m, const char *key, const yaml_node_t *value)
 {
@@ -113,10 +121,7 @@ static void llm_d(oos_tree *t, const yaml_node_t *node)
         model m;
         if (!container || !command || strcmp(command, "vllmServe") != 0 || !begin(t, container, name, &m))
             continue;
-        if (tensor) {
-            put(&m, "--tensor-parallel-size", oos_tree_line(t, tensor));
-            put(&m, oos_tree_text(t, tensor), oos_tree_line(t, tensor));
-        }
+        put_ranks(&m, tensor);
         oos_tree_words(t, oos_tree_get(t, container, "args"), &m.words);
         oos_tree_environment(t, oos_tree_get(t, container, "env"), &m.environment);
         oos_place const place = {.name = roles[i], .gpus = oos_tree_gpus(t, container)};
@@ -155,10 +160,7 @@ static void kserve_llm(oos_tree *t, const yaml_node_t *spec)
     static const char more[] = "VLLM_ADDITIONAL_ARGS=";
     model m;
     if (!begin(t, uri, oos_tree_text(t, uri), &m)) return;
-    if (tensor) {
-        put(&m, "--tensor-parallel-size", oos_tree_line(t, tensor));
-        put(&m, oos_tree_text(t, tensor), oos_tree_line(t, tensor));
-    }
+    put_ranks(&m, tensor);
     oos_tree_words(t, oos_tree_get(t, container, "args"), &m.words);
     oos_tree_environment(t, oos_tree_get(t, container, "env"), &m.environment);
     for (size_t i = 0; i < m.environment.count; i++)

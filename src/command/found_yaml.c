@@ -244,19 +244,7 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
 /* One entry of servingEngineSpec.modelSpec: the chart's template makes flags of its keys. */
 static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
 {
-    static const struct {
-        const char *key, *flag, *no_flag; /* no_flag: a switch, and what "false" means */
-        bool off_if_absent;               /* the chart writes no_flag also where the key is missing */
-    } keys[] = {{"maxModelLen", "--max-model-len", NULL, false},
-                {"dtype", "--dtype", NULL, false},
-                {"tensorParallelSize", "--tensor-parallel-size", NULL, false},
-                {"maxNumSeqs", "--max-num-seqs", NULL, false},
-                {"gpuMemoryUtilization", "--gpu-memory-utilization", NULL, false},
-                {"maxLoras", "--max-loras", NULL, false},
-                {"runner", "--runner", NULL, false},
-                {"convert", "--convert", NULL, false},
-                {"enableChunkedPrefill", "--enable-chunked-prefill", "--no-enable-chunked-prefill", false},
-                {"enablePrefixCaching", "--enable-prefix-caching", "--no-enable-prefix-caching", true}};
+    const oos_engine_words *engine = oos_engine_default;
     oos_arena *arena = t->finder->arena;
     const yaml_node_t *url = oos_tree_get(t, spec, "modelURL"), *config = oos_tree_get(t, spec, "vllmConfig");
     const char *model = oos_tree_text(t, url),
@@ -266,20 +254,20 @@ static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
     oos_word_list words = {0}, environment = {0};
     uint32_t const line = oos_tree_line(t, url);
     oos_tree_environment(t, oos_tree_get(t, spec, "env"), &environment);
-    oos_words_add(arena, &words, oos_engine_default->name, line);
+    oos_words_add(arena, &words, engine->name, line);
     oos_words_add(arena, &words, "serve", line);
     oos_words_add(arena, &words, model, line);
     if (oos_tree_is_true(oos_tree_text(t, oos_tree_get(t, spec, "enableLoRA"))))
-        oos_words_add(arena, &words, "--enable-lora", line);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const yaml_node_t *node = oos_tree_get(t, config, keys[i].key);
+        oos_words_add(arena, &words, engine->lora_flag, line);
+    for (const oomsight_chart_key *k = engine->chart; k->key; k++) {
+        const yaml_node_t *node = oos_tree_get(t, config, k->key);
         const char *value = oos_tree_text(t, node);
-        if (!value && !(config && keys[i].off_if_absent)) continue;
-        if (keys[i].no_flag) {
-            oos_words_add(arena, &words, value && oos_tree_is_true(value) ? keys[i].flag : keys[i].no_flag,
+        if (!value && !(config && k->off_if_absent)) continue;
+        if (k->no_flag) {
+            oos_words_add(arena, &words, value && oos_tree_is_true(value) ? k->flag : k->no_flag,
                           node ? oos_tree_line(t, node) : line);
         } else {
-            oos_words_add(arena, &words, keys[i].flag, oos_tree_line(t, node));
+            oos_words_add(arena, &words, k->flag, oos_tree_line(t, node));
             oos_words_add(arena, &words, value, oos_tree_line(t, node));
         }
     }
@@ -287,7 +275,7 @@ static void offer_model_spec(oos_tree *t, const yaml_node_t *spec)
     if (extra && extra->type == YAML_SEQUENCE_NODE) oos_tree_words(t, extra, &words);
     const yaml_node_t *revision = oos_tree_get(t, spec, "modelRevision");
     if (oos_tree_text(t, revision)) {
-        oos_words_add(arena, &words, "--revision", oos_tree_line(t, revision));
+        oos_words_add(arena, &words, engine->revision_flag, oos_tree_line(t, revision));
         oos_words_add(arena, &words, oos_tree_text(t, revision), oos_tree_line(t, revision));
     }
     oos_place const place = {.name = oos_tree_text(t, oos_tree_get(t, spec, "name")),

@@ -218,7 +218,8 @@ static void put_call(oos_arena *arena, oos_text *text, const edit *e, bool plain
     put_string(text, !model || (plain && !oos_serve_is_plain(model)) ? "***" : model);
     for (size_t i = 0; i < e->serve->flag_count; i++) {
         const oos_given_flag *given = &e->serve->flags[i];
-        if (strncmp(given->name, "--", 2) == 0 && strcmp(given->name, "--model") != 0 && !is_gone(e, given))
+        if (strncmp(given->name, "--", 2) == 0 &&
+            strcmp(given->name, oos_engine_default->model_flags[0]) != 0 && !is_gone(e, given))
             put_keyword(arena, text, given->name, given->value, plain);
     }
     for (size_t i = 0; i < e->change_count; i++) {

@@ -293,6 +293,13 @@ enum { OOS_ENGINE_DEFAULT = 0 }; /* its place: meant where nothing is said */
 
 size_t oos_engine_place(const oos_engine_words *engine); /* in the list */
 
+/* `--flag`, or `--flag=value`. */
+static inline bool oos_flag_is(const char *word, const char *flag)
+{
+    size_t const len = strlen(flag);
+    return strncmp(word, flag, len) == 0 && (word[len] == '\0' || word[len] == '=');
+}
+
 const oos_engine_words *oos_engine_words_find(const char *name); /* NULL: no such engine */
 
 /* The engine that two words start: `NAME serve`, `NAME bench` or `-m MODULE`; NULL: none. */

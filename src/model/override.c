@@ -57,9 +57,8 @@ oomsight_status oos_config_override(oos_arena *arena, oos_view config, const cha
     if (!overrides) return OOMSIGHT_OK;
     OOS_TRY(oos_json_load(arena, config, &root, reterr));
     OOS_TRY(oos_json_load(arena, oos_view_of(overrides), &changes, reterr));
-    if (!json_is_object(root)) return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
-    if (!json_is_object(changes))
-        return oos_fail(reterr, OOMSIGHT_USAGE, "--hf-overrides takes a JSON object");
+    if (!json_is_object(root) || !json_is_object(changes))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "not a JSON object");
     char *text = update(root, changes) == 0 ? oos_json_text(root, JSON_COMPACT) : NULL;
     if (!text || !oos_arena_adopt(arena, text_release, text)) {
         free(text);

@@ -1,6 +1,20 @@
 /* What vLLM is called, how it is started, what it prints and serves. */
 #include "facts/facts.h"
 
+static const oomsight_chart_key chart[] = {
+    {"maxModelLen", "--max-model-len", NULL, false},
+    {"dtype", "--dtype", NULL, false},
+    {"tensorParallelSize", "--tensor-parallel-size", NULL, false},
+    {"maxNumSeqs", "--max-num-seqs", NULL, false},
+    {"gpuMemoryUtilization", "--gpu-memory-utilization", NULL, false},
+    {"maxLoras", "--max-loras", NULL, false},
+    {"runner", "--runner", NULL, false},
+    {"convert", "--convert", NULL, false},
+    {"enableChunkedPrefill", "--enable-chunked-prefill", "--no-enable-chunked-prefill", false},
+    {"enablePrefixCaching", "--enable-prefix-caching", "--no-enable-prefix-caching", true},
+    {NULL, NULL, NULL, false},
+};
+
 const oos_engine_words oos_words_vllm = {
     .name = "vllm",
     .title = "vLLM",
@@ -16,6 +30,17 @@ const oos_engine_words oos_words_vllm = {
     .no_tokenizer_flag = "--skip-tokenizer-init",
     .dummy_flag = "--load-format",
     .dummy_value = "dummy",
+    .config_flag = "--config",
+    .weights_flags = {"--quantization", "--revision", "--code-revision", "--tokenizer-revision"},
+    /* the cache's share is the sum over ranks (0.24.0, config/cache.py); swap space is taken by the V0 engine only */
+    .host_flag = "--kv-offloading-size",
+    .host_rank_flags = {"--cpu-offload-gb"},
+    .host_old_flag = "--swap-space",
+    .host_old_word = "VLLM_USE_V1=0",
+    .chart = chart,
+    .tensor_flag = "--tensor-parallel-size",
+    .lora_flag = "--enable-lora",
+    .revision_flag = "--revision",
     .port_flag = "--port",
     .port = 8000,
     .ready = "Application startup complete",
