@@ -10,7 +10,7 @@ static int answer(const cli_options *given, const oomsight_check *check)
     if (code != EXIT_FITS) return code;
     oomsight_check_result result = {.size = sizeof result};
     oomsight_check_result_get(check, &result);
-    if (result.failing || (given->strict && result.doubtful)) return EXIT_DOES_NOT_FIT;
+    if (result.failing || (given->strict && (result.doubtful || result.unplanned))) return EXIT_DOES_NOT_FIT;
     return result.unplanned ? EXIT_INPUT : EXIT_FITS;
 }
 

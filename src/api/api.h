@@ -84,7 +84,8 @@ struct oomsight_check {
     size_t failing;      /* plans so far: the search for what helps costs most, and many alike need it once */
     const char **looked; /* files that were read */
     size_t looked_count, looked_room;
-    const char **named; /* files that a kustomization takes as they are */
+    const char *folder; /* that is searched, without links in it; "": none is */
+    const char **named; /* files that others take as they are */
     size_t named_count, named_room;
     oos_check_device *devices; /* of the file that is being read */
     size_t device_count, device_room;

@@ -32,15 +32,16 @@ oos_checked *oos_check_next(oomsight_check *check)
 }
 
 /* A file, or a place in it, that was not looked at. */
-static void doubt_one(oomsight_check *check, const char *path, uint32_t line, oos_level level,
-                      const char *problem)
+static oos_checked *doubt_one(oomsight_check *check, const char *path, uint32_t line, oos_level level,
+                              const char *problem)
 {
     oos_found *found = OOS_NEW(check->arena, oos_found);
     oos_checked *checked = found ? oos_check_next(check) : NULL;
-    if (!checked) return;
+    if (!checked) return NULL;
     *found = (oos_found){.line = line, .kind = "file"};
     *checked =
         (oos_checked){.path = path, .found = found, .problem = problem, .doubt = true, .doubt_level = level};
+    return checked;
 }
 
 static void list_add(oos_arena *arena, const char ***list, size_t *count, size_t *room, const char *word)
@@ -55,6 +56,12 @@ static const char *error_words(oos_arena *arena, const oomsight_error *error)
                           : oos_arena_format(arena, "%s", error->text);
 }
 
+static bool is_regular(const char *path)
+{
+    struct stat what;
+    return stat(path, &what) == 0 && S_ISREG(what.st_mode);
+}
+
 static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_params *params,
                                    oos_arena *arena, const char *path, oos_view bytes, oomsight_error *reterr)
 {
@@ -64,10 +71,26 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     check->device_count = 0;
     OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
     for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k]);
-    for (size_t k = 0; k < doubt.skip_count; k++)
-        doubt_one(check, path, doubt.skips[k].line,
-                  doubt.skips[k].broken ? OOS_LEVEL_ERROR : OOS_LEVEL_WARNING,
-                  oos_arena_copy(check->arena, oos_view_of(doubt.skips[k].what)));
+    for (size_t k = 0; k < doubt.skip_count; k++) {
+        const oos_found_skip *skip = &doubt.skips[k];
+        oos_checked *checked = doubt_one(check, path, skip->line,
+                                         skip->broken     ? OOS_LEVEL_ERROR
+                                         : skip->left_out ? OOS_LEVEL_NOTE
+                                                          : OOS_LEVEL_WARNING,
+                                         oos_arena_copy(check->arena, oos_view_of(skip->what)));
+        if (checked) checked->left_out = skip->left_out;
+    }
+    for (size_t k = 0; k < doubt.sourced_count; k++) {
+        const oos_found_skip *file = &doubt.sourced[k];
+        oos_checked *checked = NULL;
+        if (strcmp(path, "-") != 0 && is_regular(file->what))
+            list_add(check->arena, &check->named, &check->named_count, &check->named_room, file->what);
+        else
+            checked = doubt_one(
+                check, path, file->line, OOS_LEVEL_NOTE,
+                oos_arena_format(check->arena, "it takes in %s, which was not looked at", file->what));
+        if (checked) checked->left_out = true;
+    }
     if (doubt.mentions)
         doubt_one(check, path, doubt.line, OOS_LEVEL_WARNING,
                   oos_arena_format(check->arena, "names %s, but no command that starts it was understood",
@@ -150,6 +173,17 @@ static bool begins_as_text(const char *path)
 static oomsight_status check_folder(oomsight_check *check, const oomsight_check_params *params,
                                     const char *path, unsigned depth, oomsight_error *reterr);
 
+/* Does the link lead to a place in the folder that was given? */
+static bool is_inside(const char *folder, const char *path)
+{
+    char *place = realpath(path, NULL);
+    size_t const len = strlen(folder);
+    bool const inside =
+        place && strncmp(place, folder, len) == 0 && (place[len] == '/' || strcmp(folder, "/") == 0);
+    free(place);
+    return inside;
+}
+
 static oomsight_status check_entry(oomsight_check *check, const oomsight_check_params *params,
                                    const char *path, unsigned depth, oomsight_error *reterr)
 {
@@ -158,6 +192,8 @@ static oomsight_status check_entry(oomsight_check *check, const oomsight_check_p
         doubt_one(check, path, 0, OOS_LEVEL_NOTE, "it cannot be read");
     } else if (S_ISLNK(what.st_mode) && S_ISDIR(aim.st_mode)) {
         doubt_one(check, path, 0, OOS_LEVEL_NOTE, "a link to a folder was not looked at");
+    } else if (S_ISLNK(what.st_mode) && !is_inside(check->folder, path)) {
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, "a link to a file outside of the folder was not looked at");
     } else if (S_ISDIR(aim.st_mode)) {
         return check_folder(check, params, path, depth + 1, reterr);
     } else if (S_ISREG(aim.st_mode) && aim.st_size <= FILE_LIMIT) {
@@ -169,7 +205,7 @@ static oomsight_status check_entry(oomsight_check *check, const oomsight_check_p
     return OOMSIGHT_OK;
 }
 
-/* Every file of a folder, by name. Links to files are read, links to folders are told. */
+/* Every file of a folder, by name. Links to files of the folder are read, all others are told. */
 static oomsight_status check_folder(oomsight_check *check, const oomsight_check_params *params,
                                     const char *path, unsigned depth, oomsight_error *reterr)
 {
@@ -201,7 +237,7 @@ static bool is_same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* Files that a kustomization takes as they are, and that nobody gave. */
+/* Files that others take as they are, and that nobody gave. */
 static oomsight_status check_named(oomsight_check *check, const oomsight_check_params *params,
                                    oomsight_error *reterr)
 {
@@ -220,6 +256,10 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
     for (size_t i = 0; i < params->path_count; i++) {
         const char *path = oos_arena_copy(check->arena, oos_view_of(params->paths[i]));
         if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
+        char *folder = oos_file_is_dir(path) ? realpath(path, NULL) : NULL;
+        check->folder = oos_arena_copy(check->arena, oos_view_of(folder ? folder : ""));
+        free(folder);
+        if (!check->folder) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
         OOS_TRY(oos_file_is_dir(path) ? check_folder(check, params, path, 0, reterr)
                                       : check_file(check, params, path, reterr));
     }
@@ -269,8 +309,11 @@ int oomsight_check_result_get(const oomsight_check *check, oomsight_check_result
                                     .failing = count_level(check, OOS_LEVEL_ERROR),
                                     .doubtful = count_level(check, OOS_LEVEL_WARNING),
                                     .unplanned = count_level(check, OOS_LEVEL_NOTE)};
-    for (size_t i = 0; i < check->count; i++)
+    for (size_t i = 0; i < check->count; i++) {
         result.unplanned += check->list[i].doubt && check->list[i].doubt_level == OOS_LEVEL_WARNING;
+        result.unplanned -= check->list[i].left_out;
+        result.doubtful += check->list[i].left_out;
+    }
     oos_params_give(ret_result, &result, sizeof result);
     return 1;
 }

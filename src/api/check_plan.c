@@ -116,6 +116,16 @@ static const char *gpu_choose(oos_arena *arena, const oomsight_check_params *par
     return gpu_words(arena, own, found->gpus);
 }
 
+/* What the device may show as its total, whoever declares it; of a device that is not known, what any does. */
+static uint64_t total_most(const oos_gpus *gpus, const char *gpu)
+{
+    uint64_t count, most = 0;
+    const oos_gpu *device = gpu ? oos_gpus_find(gpus, oos_view_of(gpu), &count) : NULL;
+    for (size_t i = 0; i < gpus->count && !device; i++) most = oos_max(most, gpus->list[i].nvml_total_bytes);
+    if (device) most = oos_max(oos_max(device->total_high, device->total_bytes), device->nvml_total_bytes);
+    return most + most / 16; /* drivers differ */
+}
+
 static void params_fill(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
                         oomsight_plan_params *ret, const char **ret_problem)
 {
@@ -128,6 +138,11 @@ static void params_fill(oos_arena *arena, const oomsight_check_params *params, c
     if (found->gpu_total && !oomsight_size_parse(found->gpu_total, &ret->gpu_total_bytes))
         *ret_problem = oos_arena_format(arena, "gpu-total=%s is no size with its unit, such as 23.5GiB",
                                         found->gpu_total);
+    uint64_t const most = total_most(&params->data->gpus, ret->gpu);
+    if (found->gpu_total && ret->gpu_total_bytes > most)
+        *ret_problem =
+            oos_arena_format(arena, "gpu-total=%s is more than %s has, %.2f GiB", found->gpu_total,
+                             ret->gpu ? ret->gpu : "any GPU that is known here", (double)most / 0x1p30);
     ret->gpu_used_bytes = params->gpu_used_bytes;
     ret->gpu_used_known = params->gpu_used_known;
     ret->compute_capability = params->compute_capability;

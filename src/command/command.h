@@ -40,7 +40,8 @@ typedef struct oos_found {
 typedef struct oos_found_skip {
     uint32_t line;
     const char *what;
-    bool broken; /* the file cannot be read as what it is */
+    bool broken;   /* the file cannot be read as what it is */
+    bool left_out; /* it says so itself, or nothing tells that an engine is there: only --strict refuses it */
 } oos_found_skip;
 
 /* What was not understood or not looked at. */
@@ -50,8 +51,10 @@ typedef struct oos_found_doubt {
     uint32_t line;
     const char *other;        /* a server of models that it starts and that is not planned; NULL: none */
     const char *mentions;     /* the engine that it names, where no command was found; NULL: none */
-    const char *const *named; /* files that a kustomization takes as they are: to be read, too */
+    const char *const *named; /* files that it takes as they are: to be read, too */
     size_t named_count;
+    const oos_found_skip *sourced; /* by a script: `what` is the file, which may be anything */
+    size_t sourced_count;
 } oos_found_doubt;
 
 /* `path` only helps to tell what the file is; "-": the text alone does, which may be pasted (command/pasted.c) and may be the name of a
@@ -113,14 +116,15 @@ typedef struct oos_finder {
         *other;      /* a server of models that a command or container starts and that is not planned; NULL */
     uint32_t shares; /* of the place that is being read, see oos_found */
     uint32_t group;  /* the last number given to commands that run beside each other */
-    bool by_document;    /* what a selector says holds for the document it stands in, and was read */
-    const char *path;    /* the file */
-    bool kustomized;     /* it is a kustomization: only what it names matters */
-    oos_word_list named; /* files that it takes as they are */
-    uint32_t first_line; /* a document of YAML: the line it begins behind */
-    bool inside;         /* YAML inside of YAML is being read */
-    bool templates;      /* a document cannot be read before it is rendered */
-    uint32_t line;       /* that a reader is at, for what is told without one */
+    bool by_document;      /* what a selector says holds for the document it stands in, and was read */
+    const char *path;      /* the file */
+    bool kustomized;       /* it is a kustomization: only what it names matters */
+    oos_word_list named;   /* files that it takes as they are */
+    oos_word_list sourced; /* ... by a script */
+    uint32_t first_line;   /* a document of YAML: the line it begins behind */
+    bool inside;           /* YAML inside of YAML is being read */
+    bool templates;        /* a document cannot be read before it is rendered */
+    uint32_t line;         /* that a reader is at, for what is told without one */
 } oos_finder;
 
 /* What is known of the place a command stands in. Any may be NULL or 0. */
@@ -142,6 +146,8 @@ void oos_finder_skip(oos_finder *finder, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* ... and with it everything behind it. */
 void oos_finder_stop(oos_finder *finder, uint32_t line, const char *why);
+/* A file is taken in, `name` as it stands there: it is to be read, too. False: there are too many of them. */
+bool oos_finder_take_in(oos_finder *finder, uint32_t line, const char *name, oos_word_list *list);
 /* Count what is made of the file. False: it is too much, and reading ends. */
 bool oos_finder_spend(oos_finder *finder, uint32_t line, size_t bytes);
 

@@ -9,7 +9,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { UNFOLDED_MAX = 24 << 20 }; /* bytes beside those of the file */
+enum {
+    UNFOLDED_MAX = 24 << 20, /* bytes beside those of the file */
+    TAKEN_IN_MAX = 256       /* files that one names */
+};
 
 bool oos_words_add(oos_arena *arena, oos_word_list *words, const char *word, uint32_t line)
 {
@@ -64,6 +67,16 @@ void oos_finder_stop(oos_finder *finder, uint32_t line, const char *why)
 {
     if (!finder->stopped) oos_finder_skip(finder, line, "this and what follows was not looked at: %s", why);
     finder->stopped = true;
+}
+
+bool oos_finder_take_in(oos_finder *finder, uint32_t line, const char *name, oos_word_list *list)
+{
+    const char *slash = name[0] == '/' ? NULL : strrchr(finder->path, '/');
+    if (list->count == TAKEN_IN_MAX) return false;
+    const char *path = oos_arena_format(finder->arena, "%.*s%s", slash ? (int)(slash + 1 - finder->path) : 0,
+                                        finder->path, name);
+    if (!path || !oos_words_add(finder->arena, list, path, line)) finder->failed = true;
+    return true;
 }
 
 bool oos_finder_spend(oos_finder *finder, uint32_t line, size_t bytes)
@@ -465,13 +478,24 @@ static size_t ignored_lines(oos_finder *finder, const directive *list, size_t co
     return ignored;
 }
 
+static void leave_out(oos_finder *finder, uint32_t line, const char *why)
+{
+    size_t const at = finder->skip_count;
+    oos_finder_skip(finder, line, "%s", why);
+    if (finder->skip_count > at) finder->skips[at].left_out = true;
+}
+
 static void directives_apply(oos_finder *finder, const directive *list, size_t count)
 {
     uint32_t *ignored = count ? OOS_NEW_ARRAY(finder->arena, uint32_t, count) : NULL;
-    size_t kept = 0, skips_kept = 0;
+    size_t kept = 0;
     if (!count) return;
     size_t const ignored_count = ignored ? ignored_lines(finder, list, count, ignored) : 0;
     if (!ignored) finder->failed = true;
+    for (size_t i = 0; i < finder->skip_count && ignored_count; i++)
+        if (!finder->skips[i].broken &&
+            bsearch(&finder->skips[i].line, ignored, ignored_count, sizeof *ignored, by_line))
+            finder->skips[i].left_out = true;
     for (size_t i = 0; i < finder->count; i++) {
         oos_found *found = &finder->list[i];
         size_t const before = directives_before(list, count, found->line);
@@ -481,13 +505,10 @@ static void directives_apply(oos_finder *finder, const directive *list, size_t c
         if (last && last->release) found->engine_version = last->release;
         if (!ignored_count || !bsearch(&found->line, ignored, ignored_count, sizeof *ignored, by_line))
             finder->list[kept++] = *found;
+        else
+            leave_out(finder, found->line, "a command was left out by '# oomsight: ignore'");
     }
     finder->count = kept;
-    for (size_t i = 0; i < finder->skip_count; i++)
-        if (!ignored_count || finder->skips[i].broken ||
-            !bsearch(&finder->skips[i].line, ignored, ignored_count, sizeof *ignored, by_line))
-            finder->skips[skips_kept++] = finder->skips[i];
-    finder->skip_count = skips_kept;
 }
 
 /* ---- what the file is ------------------------------------------------------------------------------------------ */
@@ -657,6 +678,18 @@ static void read_anything(oos_finder *finder, oos_view text)
     finder->skip_count -= skips; /* what the shell did not understand */
 }
 
+/* What a script without a command takes in. */
+static bool sourced_tell(oos_finder *finder, oos_found_doubt *ret_doubt)
+{
+    oos_found_skip *list = OOS_NEW_ARRAY(finder->arena, oos_found_skip, finder->sourced.count + 1);
+    if (!list) return false;
+    for (size_t i = 0; i < finder->sourced.count; i++)
+        list[i] = (oos_found_skip){.line = finder->sourced.lines[i], .what = finder->sourced.list[i]};
+    ret_doubt->sourced = list;
+    ret_doubt->sourced_count = finder->sourced.count;
+    return true;
+}
+
 oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view bytes, const oos_found **ret_list,
                                size_t *ret_count, oos_found_doubt *ret_doubt, oomsight_error *reterr)
 {
@@ -693,8 +726,12 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
     if (finder.count) file_hints(&finder, bytes);
     bool const nothing = finder.count == 0 && finder.skip_count == 0 && !finder.asks;
     directives_apply(&finder, directives, directive_count);
+    if (nothing && named && is_ignored(directives, directive_count))
+        leave_out(&finder, named_line, "what names an engine was left out by '# oomsight: ignore'");
+    else if (nothing)
+        ret_doubt->mentions = named;
+    if (nothing && !sourced_tell(&finder, ret_doubt)) finder.failed = true;
     if (finder.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
-    if (nothing && !is_ignored(directives, directive_count)) ret_doubt->mentions = named;
     ret_doubt->other = finder.other;
     ret_doubt->skips = finder.skips;
     ret_doubt->skip_count = finder.skip_count;

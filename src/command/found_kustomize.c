@@ -2,8 +2,6 @@
  * else may change a container are Kustomize's to render: such a file is not looked at, and the command that renders it is told. */
 #include "command/command.h"
 
-enum { NAMED_MAX = 256 };
-
 /* Keys that leave the commands of what is named as they are. Any other changes them, or is not known here. */
 static bool is_harmless(const char *key)
 {
@@ -67,14 +65,12 @@ static void refuse(oos_tree *t, const yaml_node_t *node, const char *what)
 static bool resource_add(oos_tree *t, const yaml_node_t *node)
 {
     oos_finder *finder = t->finder;
-    const char *name = oos_tree_text(t, node), *slash = strrchr(finder->path, '/');
-    if (!name || !is_plain_file(name) || finder->named.count == NAMED_MAX) {
+    const char *name = oos_tree_text(t, node);
+    if (!name || !is_plain_file(name) ||
+        !oos_finder_take_in(finder, oos_tree_line(t, node), name, &finder->named)) {
         refuse(t, node, name && !is_plain_file(name) ? name : "resources");
         return false;
     }
-    const char *path = oos_arena_format(finder->arena, "%.*s%s", slash ? (int)(slash + 1 - finder->path) : 0,
-                                        finder->path, name);
-    if (!oos_words_add(finder->arena, &finder->named, path, oos_tree_line(t, node))) finder->failed = true;
     return !finder->failed;
 }
 

@@ -366,6 +366,15 @@ static void offer_beside(oos_finder *finder, const oos_word_list *words, oos_pla
     place->shares = outer;
 }
 
+/* `source other.sh`. Files of the machine and of an environment of Python start no engine. */
+static bool is_taken_in(const oos_word_list *words)
+{
+    if (words->count < 2 || (strcmp(words->list[0], "source") != 0 && strcmp(words->list[0], ".") != 0))
+        return false;
+    const char *name = words->list[1], *tail = strrchr(name, '/');
+    return name[0] != '/' && name[0] != '~' && strcmp(tail ? tail + 1 : name, "activate") != 0;
+}
+
 void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned depth,
                       const oos_place *place)
 {
@@ -390,6 +399,7 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
             continue;
         }
         if (!words.count || take_assignments(&s, &words)) continue;
+        if (is_taken_in(&words)) oos_finder_take_in(finder, words.lines[0], words.list[1], &finder->sourced);
         size_t const script = script_index(&words);
         if (script != SIZE_MAX && depth < OOS_SHELL_DEPTH)
             oos_finder_shell(finder, oos_view_of(words.list[script]), words.lines[script], depth + 1,

@@ -401,14 +401,67 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
     }
 }
 
+static void include_one(oos_tree *t, const yaml_node_t *node)
+{
+    const char *name = oos_tree_text(t, node);
+    bool const plain = name && name[0] && !strstr(name, "://") && !strchr(name, '$');
+    if (plain && oos_finder_take_in(t->finder, oos_tree_line(t, node), name, &t->finder->named)) return;
+    oos_finder_skip(t->finder, oos_tree_line(t, node),
+                    "what is included was not looked at: give what it is rendered to (docker compose config "
+                    "| oomsight check -)");
+}
+
+static void include_each(oos_tree *t, const yaml_node_t *node)
+{
+    if (node->type == YAML_SEQUENCE_NODE) {
+        for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+             item++) {
+            const yaml_node_t *entry = yaml_document_get_node(t->document, *item);
+            if (entry && entry->type != YAML_SEQUENCE_NODE) include_each(t, entry);
+        }
+    } else if (node->type == YAML_MAPPING_NODE) {
+        const yaml_node_t *path = oos_tree_get(t, node, "path");
+        bool const listed = path && path->type == YAML_SEQUENCE_NODE;
+        for (yaml_node_item_t *item = listed ? path->data.sequence.items.start : NULL;
+             listed && item < path->data.sequence.items.top; item++)
+            include_one(t, yaml_document_get_node(t->document, *item));
+        if (!listed) include_one(t, path ? path : node);
+    } else
+        include_one(t, node);
+}
+
+/* `include:` of a compose file, and the files that its services extend, are read as if they had been given. Other files have an `include:` of
+ * their own, with `local:` and `template:` in it. */
+static void compose_includes(oos_tree *t, const yaml_node_t *root)
+{
+    if (!root || root->type != YAML_MAPPING_NODE) return;
+    const yaml_node_t *services = oos_tree_get(t, root, "services"),
+                      *include = oos_tree_get(t, root, "include");
+    const char *slash = strrchr(t->finder->path, '/');
+    bool const compose = strstr(slash ? slash : t->finder->path, "compose") ||
+                         (services && services->type == YAML_MAPPING_NODE);
+    if (!compose) return;
+    if (include) include_each(t, include);
+    if (!services || services->type != YAML_MAPPING_NODE) return;
+    for (yaml_node_pair_t *pair = services->data.mapping.pairs.start; pair < services->data.mapping.pairs.top;
+         pair++) {
+        const yaml_node_t *extends =
+                              oos_tree_get(t, yaml_document_get_node(t->document, pair->value), "extends"),
+                          *file = oos_tree_get(t, extends, "file");
+        if (file) include_one(t, file);
+    }
+}
+
 static void document_walk(oos_finder *finder, yaml_document_t *document)
 {
     oos_tree t = {.finder = finder, .document = document};
     const yaml_node_t *root = yaml_document_get_root_node(document);
     if (finder->kustomized)
         oos_finder_kustomized(&t, root);
-    else
+    else {
+        compose_includes(&t, root);
         walk(&t, root, "", 0);
+    }
 }
 
 /* A selector of one document says nothing of the next. */

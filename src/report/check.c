@@ -155,7 +155,7 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
     }
     oos_style_put(&style, "%zu commands in %zu files: %zu fit, %zu uncertain, %zu do not fit, %zu skipped\n",
                   page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
-                  counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE]);
+                  counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE] + doubts);
     if (doubts > DOUBTS_SHOWN && !params->explain)
         oos_style_put(&style, "not looked at: %zu; the first %d stand above, --explain shows all\n", doubts,
                       DOUBTS_SHOWN);

@@ -189,6 +189,7 @@ typedef struct oos_checked {
     uint64_t host_needs_bytes; /* more host memory than its container may have; 0: it is not so */
     bool doubt;                /* no command: `problem` says what was not looked at */
     oos_level doubt_level;
+    bool left_out; /* ... by the file's own word, or without a sign of an engine: only --strict refuses it */
 } oos_checked;
 
 /* The plan's answer, in the arena; NULL when out of memory. The flags may be NULL. */

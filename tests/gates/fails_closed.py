@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """fails_closed.py OOMSIGHT: what `oomsight check` has not looked at never passes. Each case is a folder of files, the words of the command, the exit code and
-words that the text must have; the JSON of the same command lists what was not looked at."""
+words that the text must have; the JSON of the same command lists what was not looked at, and with --strict each ends with 1 unless there is nothing to list."""
 import json
 import os
 import subprocess
@@ -96,7 +96,26 @@ CASES = [
      "kubectl kustomize . | oomsight check -"),
     ("a template nobody rendered", {"a.yaml": "spec:\n  containers:\n    - image: {{ .Values.image }}\n      args: {{ .Values.args }}\n{{- end }}\n"}, ["a.yaml"], None, 3, "a template"),
     ("70 comments that declare the GPU", {"a.sh": "# oomsight: gpu=h100\n" * 70 + "# oomsight: gpu=l4\n" + GOOD}, ["a.sh"], None, 0, "on NVIDIA L4"),
-    ("an ignored container", {"a.yaml": "# oomsight: ignore\nkind: Pod\nspec: {containers: [{name: small, image: ollama/ollama}]}\n"}, ["a.yaml"], None, 0, "0 commands"),
+    ("an ignored container", {"a.yaml": "# oomsight: ignore\nkind: Pod\nspec: {containers: [{name: small, image: ollama/ollama}]}\n"}, ["a.yaml"], None, 0, "1 skipped"),
+    ("an ignored command", {"a.sh": "# oomsight: ignore\n" + GOOD}, ["a.sh"], None, 0, "left out by '# oomsight: ignore'"),
+    ("an ignored mention", {"a.sh": "# oomsight: ignore\nstart-vllm.py --model x\n"}, ["a.sh"], None, 0, "left out by '# oomsight: ignore'"),
+    ("what a compose file includes", {"main.yaml": "include: [sub/other.yaml]\n" + services("0.3", "0.3"), "sub/other.yaml": "services: {big: {image: 'vllm/vllm-openai:v0.19.1', command: --model acme/small-llama "
+                                                                                                                        "--max-model-len 99999999}}\n"}, ["main.yaml"], None, 1, "1 do not fit"),
+    ("... by paths, and it includes another", {"compose.yaml": "include:\n  - path: [a.yaml, b.yaml]\n", "a.yaml": "services: {a: {image: x}}\n", "b.yaml": "include:\n- c.yaml\nservices: {}\n",
+                                               "c.yaml": services("0.6", "0.6")}, ["compose.yaml"], None, 1, "used by chat"),
+    ("... and nobody has it", {"compose.yaml": "include: [gone.yaml]\n"}, ["compose.yaml"], None, 3, "gone.yaml"),
+    ("... or it is elsewhere", {"compose.yaml": "include: ['oci://host/x']\n" + services("0.3", "0.3")}, ["compose.yaml"], None, 3, "what is included was not looked at"),
+    ("what a service extends", {"compose.yaml": "services: {a: {extends: {file: base.yaml, service: b}}}\n", "base.yaml": services("0.6", "0.6")}, ["compose.yaml"], None, 1, "used by chat"),
+    ("an include that is no compose file's", {".gitlab-ci.yml": "include: [{local: x.yml}]\njob: {script: [make]}\n"}, [".gitlab-ci.yml"], None, 0, "0 commands"),
+    ("what a script sources", {"a.sh": "source ./other.sh; run_server\n", "other.sh": "run_server() { vllm serve acme/small-llama --max-model-len 99999999; }\n"}, ["a.sh"], None, 1, "1 do not fit"),
+    ("... and nobody has it", {"b.sh": ". ./gone.sh\nrun_server\n"}, ["b.sh"], None, 0, "gone.sh, which was not looked at"),
+    ("... and it is the machine's", {"c.sh": ". /etc/os-release\nsource venv/bin/activate\nmake\n"}, ["c.sh"], None, 0, "0 skipped"),
+    ("... beside a command", {"d.sh": "source ./env.sh\n" + GOOD}, ["d.sh"], None, 0, "1 fit, 0 uncertain, 0 do not fit, 0 skipped"),
+    ("a total that no such GPU has", {"a.sh": "# oomsight: gpu=l4 gpu-total=99999GiB\n" + GOOD}, ["a.sh"], None, 3, "gpu-total=99999GiB is more than l4 has"),
+    ("... nor any other", {"a.sh": "# oomsight: gpu-total=999999GiB\n" + GOOD}, ["a.sh"], None, 3, "gpu-total=999999GiB is more than"),
+    ("a total that it has", {"a.sh": "# oomsight: gpu=l4 gpu-total=22.03GiB\n" + GOOD}, ["a.sh"], None, 0, "1 fit"),
+    ("a link to a file outside of the folder", {"d/a.sh": GOOD, "b.sh": GOOD, "d/out.sh -> ../b.sh": ""}, ["d"], None, 3, "outside of the folder"),
+    ("a link to a file of the folder", {"d/e/a.sh": GOOD, "d/in.sh -> e/a.sh": ""}, ["d"], None, 0, "2 fit"),
     ("a name that is also an option", {"--output=oops.yaml": "x", "a.sh": GOOD}, ["--output=oops.yaml", "a.sh"], None, 2, ""),
     ("... behind two dashes it is a name", {"--output=oops.yaml": "kind: Pod\nspec: {containers: [{command: [vllm, serve, acme/small-llama, --max-model-len, '99999999']}]}\n"},
      ["--", "--output=oops.yaml"], None, 1, "--output=oops.yaml:"),
@@ -139,6 +158,9 @@ def main():
         with tempfile.TemporaryDirectory() as work:
             for path, text in files.items():
                 os.makedirs(os.path.join(work, os.path.dirname(path)), exist_ok=True)
+                if " -> " in path:
+                    os.symlink(path.split(" -> ")[1], os.path.join(work, path.split(" -> ")[0]))
+                    continue
                 with open(os.path.join(work, path), "w") as f:
                     f.write(text)
             command = [oomsight, "check", "--offline", "--gpu", "4090", "--models", MODELS]
@@ -148,7 +170,9 @@ def main():
             if seen and code != 2:
                 page = json.loads(data.stdout)
                 told = [c for c in page["commands"] if c["level"] != "ok"] + page["not_looked_at"]
-                seen = bool(told) == (code != 0) and ("not looked at:" in text.stdout) == bool(page["not_looked_at"])
+                strict = subprocess.run(command + ["--strict"] + words, cwd=work, input=given or "", capture_output=True, text=True)
+                left_out = [c for c in told if any(words in (c["problem"] or "") for words in ("left out by", "takes in", "runs Ollama"))] if code == 0 else []
+                seen = (len(told) > len(left_out)) == (code != 0) and ("not looked at:" in text.stdout) == bool(page["not_looked_at"]) and strict.returncode == (1 if told else 0)
             if not seen:
                 failed += 1
             print("%s %s" % ("ok  " if seen else "FAIL", name))
