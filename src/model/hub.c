@@ -54,15 +54,26 @@ static oomsight_status endpoint_read(hub *h)
     return h->endpoint ? OOMSIGHT_OK : nomem(h);
 }
 
+bool oos_hub_is_here(const char *url)
+{
+    const char *start = strstr(url, "://");
+    oos_view host = {start ? start + 3 : url, start ? strcspn(start + 3, "/?#") : 0};
+    size_t port = host.len;
+    while (port > 0 && oos_is_digit(host.ptr[port - 1])) port--;
+    if (port > 0 && host.ptr[port - 1] == ':') host.len = port - 1;
+    unsigned dots = 0;
+    for (size_t i = 0; i < host.len; i++) {
+        if (host.ptr[i] != '.' && !oos_is_digit(host.ptr[i])) dots = 4; /* no number: `127.evil` */
+        dots += host.ptr[i] == '.';
+    }
+    return oos_view_is(host, "localhost") || oos_view_is(host, "[::1]") ||
+           (dots == 3 && oos_view_starts(host, "127.") && host.ptr[host.len - 1] != '.');
+}
+
 /* Over http:// everybody on the way reads the token; on this machine there is nobody on the way. */
 static bool is_open(const char *endpoint)
 {
-    if (strncmp(endpoint, "http://", 7) != 0) return false;
-    const char *host = endpoint + 7;
-    size_t const len = strcspn(host, ":/?#"), four = strspn(host, "0123456789.");
-    if (strncmp(host, "[::1]", 5) == 0) return !strchr(":/?#", host[5]);
-    if (len == 9 && memcmp(host, "localhost", 9) == 0) return false;
-    return !(len == four && strncmp(host, "127.", 4) == 0);
+    return strncmp(endpoint, "http://", 7) == 0 && !oos_hub_is_here(endpoint);
 }
 
 /* One word without anything that could end a header line. */

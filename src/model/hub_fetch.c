@@ -126,16 +126,6 @@ static oos_view origin_of(const char *url)
     return (oos_view){url, start + strcspn(url + start, "/?#")};
 }
 
-static bool loopback(const char *url)
-{
-    oos_view const origin = origin_of(url);
-    const char *host = strstr(url, "://");
-    if (!host) return false;
-    oos_view const rest = oos_view_slice(origin, (size_t)(host - url) + 3, origin.len);
-    return oos_view_starts(rest, "127.") || oos_view_starts(rest, "localhost") ||
-           oos_view_starts(rest, "[::1]");
-}
-
 static bool transfer_arm(transfer *t)
 {
     const oos_fetch_options *options = t->options;
@@ -163,7 +153,7 @@ static bool transfer_arm(transfer *t)
     SET(CURLOPT_HTTPHEADER, t->headers);
     SET(CURLOPT_RANGE, t->fetch->first_bytes ? range : NULL);
     SET(CURLOPT_ACCEPT_ENCODING, t->fetch->first_bytes ? NULL : ""); /* a range is of the bytes themselves */
-    SET(CURLOPT_NOPROXY, loopback(t->url) ? "*" : NULL);             /* else what the environment says */
+    SET(CURLOPT_NOPROXY, oos_hub_is_here(t->url) ? "*" : NULL);      /* else what the environment says */
     SET(CURLOPT_FOLLOWLOCATION, 0L);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_USERAGENT, "oomsight/" OOMSIGHT_VERSION);

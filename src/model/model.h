@@ -354,6 +354,9 @@ typedef struct oos_fetch_options {
 oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options, oos_fetch *list,
                               size_t count, oomsight_error *reterr);
 
+/* Is its host this machine, by name or number: nobody on the way, and no proxy? */
+bool oos_hub_is_here(const char *url);
+
 /* From the MODEL word of a command to a model: a directory, a model in the local cache, or one on the hub. */
 
 /* `data_dir` has the families, NULL: the embedded ones. `overrides` is the JSON of --hf-overrides, NULL for none. Failure says what was tried and what to do. */

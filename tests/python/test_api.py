@@ -84,6 +84,22 @@ def test_a_request_without_sense_is_a_usage_error(call):
     assert isinstance(caught.value, ValueError) and caught.value.status == 7
 
 
+@pytest.mark.parametrize("call", [lambda text: oomsight.plan("vllm serve " + text, gpu="l4"), lambda text: oomsight.plan(["vllm", "serve", text], gpu="l4"), lambda text: oomsight.plan("m", gpu=text),
+                                  lambda text: oomsight.plan("m", gpu="l4", env={"A": text}), lambda text: oomsight.plan("m", gpu="l4", gpu_total=text), lambda text: oomsight.explain(text),
+                                  lambda text: oomsight.replay(text), lambda text: oomsight.check(text), lambda text: oomsight.check("x", models=text), lambda text: oomsight.plan("m", gpu="l4", data=text)])
+def test_zero_byte(call):
+    with pytest.raises(oomsight.UsageError, match="zero byte"):
+        call("a\0b")
+
+
+def test_long_command():
+    """Refused before it is taken apart: a string of megabytes costs nothing."""
+    with pytest.raises(oomsight.UsageError, match="more than 65536 characters"):
+        oomsight.plan("x" * 10000000, gpu="l4")
+    with pytest.raises(oomsight.OomsightError):
+        oomsight.plan(["vllm", "serve", "x" * 1000000], gpu="l4", hub=False)
+
+
 def test_errors_have_the_words_of_the_command():
     with pytest.raises(oomsight.InputError) as caught:
         oomsight.plan(["vllm", "serve", "/no/such/model"], gpu="4090", hub=False)

@@ -204,6 +204,37 @@ static void offline_means_that_nobody_is_asked(void **state)
     assert_non_null(strstr(error.text, "HF_HUB_OFFLINE"));
 }
 
+static void only_this_machine_is_this_machine(void **state)
+{
+    (void)state;
+    static const char *const here[] = {"http://localhost",    "http://localhost:8080/x",
+                                       "https://127.0.0.1:1", "http://127.9.9.9/a?b",
+                                       "http://[::1]",        "http://[::1]:80/x"};
+    static const char *const elsewhere[] = {"http://localhost:1@host",
+                                            "http://127.0.0.1@host/x",
+                                            "http://127.evil",
+                                            "http://localhost.evil",
+                                            "http://127.0.0.1.evil:80",
+                                            "http://127.0.0",
+                                            "http://127.0.0.1.2",
+                                            "http://[::1].evil",
+                                            "http://localhostx",
+                                            "http://xlocalhost",
+                                            "http://host/localhost",
+                                            "http://host?127.0.0.1",
+                                            "http://1127.0.0.1",
+                                            "http://localhost:1:x/",
+                                            "localhost",
+                                            "http://user:x@localhost",
+                                            "http://host#@127.0.0.1",
+                                            "http://[::1",
+                                            "http://",
+                                            "http://127.0.0."};
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) assert_true(oos_hub_is_here(here[i]));
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (oos_hub_is_here(elsewhere[i])) fail_msg("%s is taken for this machine", elsewhere[i]);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -223,6 +254,7 @@ int main(void)
         CASE(a_server_that_drips_is_given_up_after_one_timeout),
         CASE(a_token_does_not_travel_in_the_open),
         CASE(offline_means_that_nobody_is_asked),
+        CASE(only_this_machine_is_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

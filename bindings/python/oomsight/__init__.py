@@ -21,6 +21,7 @@ __all__ = ["plan", "explain", "replay", "check", "matrix", "gpus", "dryrun", "Ch
            "UnsupportedError", "InternalError", "__version__"]
 __version__ = "0.2.0"
 
+_COMMAND_MAX = 65536
 Command = Union[str, Sequence[str]]
 Path = Union[str, "os.PathLike[str]"]
 CommandOrModel = Union[str, "os.PathLike[str]", Sequence[str]]
@@ -31,6 +32,8 @@ def _words(command: Command) -> List[str]:
     if isinstance(command, str):
         import shlex
 
+        if len(command) > _COMMAND_MAX:  # shlex takes the square of a word's length
+            raise UsageError(7, "a command of more than %d characters; give its words as a list" % _COMMAND_MAX)
         return shlex.split(command)
     return [os.fspath(word) for word in command]
 

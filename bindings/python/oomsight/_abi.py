@@ -170,12 +170,14 @@ def library() -> ctypes.CDLL:
 
 
 def encode(word: Optional[str]) -> Optional[bytes]:
+    if word is not None and "\0" in word:
+        raise UsageError(7, "a zero byte in %.60r: no command, path or name has one" % word)
     return None if word is None else os.fsencode(word)
 
 
 def words(values: Sequence[str]) -> Any:
     """An array of C strings; it keeps what it points to."""
-    return (c_char_p * max(len(values), 1))(*[os.fsencode(value) for value in values])
+    return (c_char_p * max(len(values), 1))(*[encode(value) for value in values])
 
 
 def size(value: Optional[Size], name: str) -> int:
@@ -183,7 +185,7 @@ def size(value: Optional[Size], name: str) -> int:
     if value is None:
         return 0
     parsed = c_uint64()
-    if not library().oomsight_size_parse(os.fsencode(str(value)), byref(parsed)):
+    if not library().oomsight_size_parse(encode(str(value)), byref(parsed)):
         raise UsageError(7, "%s takes a size with its unit, such as 23.5GiB, not '%s'" % (name, value))
     return parsed.value
 
