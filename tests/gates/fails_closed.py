@@ -39,6 +39,11 @@ def services(first, second, extra=""):
 
 
 IDS = "    deploy: {resources: {reservations: {devices: [{driver: nvidia, device_ids: ['%d'], capabilities: [gpu]}]}}}\n"
+ONE_MORE = """  wide:
+    image: vllm/vllm-openai:v0.19.1
+    command: --model acme/small-llama --max-model-len 4096 --gpu-memory-utilization 0.3 --tensor-parallel-size 2
+    deploy: {resources: {reservations: {devices: [{driver: nvidia, device_ids: ['0', '1'], capabilities: [gpu]}]}}}
+"""
 POD = "kind: Pod\nspec:\n  containers:\n    - {name: engine, image: 'vllm/vllm-openai:v0.24.0', args: [--model, acme/small-llama, %s], resources: {limits: {memory: %s, nvidia.com/gpu: 1}}}\n"
 KINDS = "kind: Pod\nspec: {nodeSelector: {nvidia.com/gpu.product: %s}, containers: [{image: 'vllm/vllm-openai:v0.19.1', args: [--model, acme/small-llama]}]}\n"
 DOUBLING = "A=xxxxxxxx\n" + 'A="$A$A"\n' * 24 + "vllm serve $A\n"
@@ -58,9 +63,11 @@ CASES = [
     ("two services on one GPU", {"compose.yaml": services("0.6", "0.6")}, ["compose.yaml"], None, 1, "used by chat"),
     ("two services that share a GPU and fit", {"compose.yaml": services("0.6", "0.3")}, ["compose.yaml"], None, 0, "2 fit"),
     ("two services on two GPUs", {"compose.yaml": services("0.6", "0.6", IDS)}, ["compose.yaml"], None, 0, "2 fit"),
+    ("a service on two GPUs, the second of which is full", {"compose.yaml": services("0.3", "0.8", IDS) + ONE_MORE}, ["compose.yaml"], None, 1, "used by other"),
     ("two commands in the background", {"a.sh": (GOOD.strip() + " --gpu-memory-utilization 0.6 &\n") * 2}, ["a.sh"], None, 1, "used by"),
     ("... each with a device of its own", {"a.sh": "".join("CUDA_VISIBLE_DEVICES=%d %s --gpu-memory-utilization 0.6 &\n" % (i, GOOD.strip()) for i in (0, 1))}, ["a.sh"], None, 0, "2 fit"),
     ("more host memory than the container may have", {"a.yaml": POD % ("--kv-offloading-size, '200'", "16Gi")}, ["a.yaml"], None, 1, "the container's limit is 16.00 GiB"),
+    ("... by each of two ranks", {"a.yaml": (POD % ("--cpu-offload-gb, '10', --tensor-parallel-size, '2'", "16Gi")).replace("nvidia.com/gpu: 1", "nvidia.com/gpu: 2")}, ["a.yaml"], None, 1, "keeps 20.00 GiB"),
     ("... and no more than it may have", {"a.yaml": POD % ("--cpu-offload-gb, '2'", "64Gi")}, ["a.yaml"], None, 0, "1 fit"),
     ("a container of another engine", {"a.yaml": "kind: Pod\nspec: {containers: [{name: small, image: 'ghcr.io/ggml-org/llama.cpp:server-cuda', args: [-m, x.gguf]}]}\n"},
      ["a.yaml"], None, 3, "runs llama.cpp, which is not planned here"),

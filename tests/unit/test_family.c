@@ -234,6 +234,23 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
     run_end(r);
 }
 
+/* Its parent is gone: it is known by its number and its start. Who has the number later is a stranger. */
+static void a_number_that_is_used_again_is_a_stranger(void **state)
+{
+    (void)state;
+    for (unsigned start = 200; start <= 900; start += 700) {
+        run const r = run_begin();
+        look(r);
+        r.segment->processes[0].pid = 0;
+        put_stat(ENGINE, 1, 'R', start);
+        put(ENGINE, "maps", no_guard);
+        look(r);
+        look(r);
+        assert_told(r, start == 200 ? 1 : 0, OOS_UNSEEN_NO_GUARD);
+        run_end(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +260,7 @@ int main(void)
         cmocka_unit_test(two_looks_must_say_the_same),
         cmocka_unit_test(who_is_gone_or_another_after_the_look_is_not_judged),
         cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
+        cmocka_unit_test(a_number_that_is_used_again_is_a_stranger),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
