@@ -45,6 +45,10 @@ static void take_plan_fixes(oos_arena *arena, const oomsight_plan *plan, oos_inc
     notes->fixes = kept_fixes(arena, of->help.fixes, of->help.fix_count);
     notes->fix_count = notes->fixes ? of->help.fix_count : 0;
     notes->plan_flags = kept(arena, oomsight_plan_best_flags(plan));
+    const char **inert = OOS_NEW_ARRAY(arena, const char *, of->help.inert_count + 1);
+    for (size_t i = 0; inert && i < of->help.inert_count; i++)
+        if ((inert[notes->inert_count] = kept(arena, of->help.inert[i].flag))) notes->inert_count++;
+    notes->inert = inert;
 }
 
 /* Whether what the log and the plan leave for the KV cache is the same, where the failure is about that: within a twentieth of the
@@ -164,10 +168,20 @@ static void leave_out(oos_arena *arena, const oos_incident_notes *notes, left_ou
     *count = kept;
 }
 
+static bool is_inert(const oos_incident_notes *notes, const oos_advice *advice)
+{
+    for (size_t i = 0; i < notes->inert_count; i++) {
+        const char *at = strstr(advice->change[0], notes->inert[i]);
+        if (at && strchr(" ,", at[strlen(notes->inert[i])])) return true;
+    }
+    return false;
+}
+
 /* One value of a flag on a page: the plan's, which knows this model and device. */
 static void leave_to_plan(oos_arena *arena, const oos_incident_notes *notes, oos_incident *incident)
 {
     leave_out(arena, notes, oos_report_repeats, &incident->fixes, &incident->fix_count);
+    leave_out(arena, notes, is_inert, &incident->fixes, &incident->fix_count);
     leave_out(arena, notes, oos_report_contradicts, &incident->dead_ends, &incident->dead_end_count);
 }
 
@@ -253,7 +267,8 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
     for (size_t i = 0; i < e->explanation.count; i++) {
         oos_api_note_incident(e->arena, params->data, params->allow_hub, &e->explanation.incidents[i],
                               &e->notes[i]);
-        if (e->notes[i].fix_count) leave_to_plan(e->arena, &e->notes[i], &e->explanation.incidents[i]);
+        if (e->notes[i].fix_count || e->notes[i].inert_count)
+            leave_to_plan(e->arena, &e->notes[i], &e->explanation.incidents[i]);
     }
     return oos_api_explain_fixes(e, reterr);
 }

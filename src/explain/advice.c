@@ -58,11 +58,24 @@ static const char *flag_of(const scene *c, oos_role role)
     return "";
 }
 
-static uint64_t ranks_of(const scene *c)
+/* By the name of the process that printed a line at least as many: "Worker_TP7", "[... TP7]"; "[rank7]" may count those of other engines. */
+static uint64_t ranks_in(const char *line, const char *name)
+{
+    enum { RANK_MAX = 4095 }; /* a log may say anything */
+    size_t const len = strlen(name);
+    uint64_t most = 0;
+    for (const char *at = strstr(line, name); at; at = strstr(at + len, name))
+        if (oos_is_digit(at[len]) && (at == line || !oos_is_alnum(at[-1])))
+            most = oos_max(most, oos_min(strtoull(at + len, NULL, 10), RANK_MAX) + 1);
+    return most;
+}
+
+/* As the log tells them, or as many as printed figures. */
+static uint64_t ranks_of(const scene *c, bool *ret_told)
 {
     double now = 0;
-    bool const told = printed(c, flag_of(c, OOS_ROLE_ranks), &now) && now >= 1;
-    return told ? oos_u64_from(now) : c->incident->rank_count;
+    *ret_told = printed(c, flag_of(c, OOS_ROLE_ranks), &now) && now >= 1;
+    return *ret_told ? oos_u64_from(now) : c->incident->rank_count;
 }
 
 static bool current_share(const scene *c, double otherwise, double *ret_share)
@@ -271,8 +284,14 @@ static oos_advice_fate settle_step(const scene *c, const char *word, oos_settled
 static oos_advice_fate settle_ranks(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
-    uint64_t const now = ranks_of(c);
-    return now >= 2 ? fill_count(to, oos_mul(now, 2)) : OOS_ADVICE_AS_IT_IS;
+    bool told;
+    uint64_t now = ranks_of(c, &told), least = 1;
+    for (size_t i = 0; i < c->incident->evidence_count; i++) {
+        const char *line = c->incident->evidence[i].text;
+        now = oos_max(now, oos_max(ranks_in(line, "TP"), told ? 0 : ranks_in(line, "[rank")));
+    }
+    while (!told && least < now) least *= 2; /* of those that are seen at least as many */
+    return now >= 2 ? fill_count(to, oos_mul(told ? now : least, 2)) : OOS_ADVICE_AS_IT_IS;
 }
 
 static oos_advice_fate settle_cache_type(const scene *c, const char *word, oos_settled *to)
@@ -314,8 +333,7 @@ static oos_advice_fate settle_quantised(const scene *c, const char *word, oos_se
     (void)to;
     for (size_t i = 0; i < named->value_count; i++)
         if (oos_holds(setup->model, named->values[i]) ||
-            oos_setup_begins(setup->config, named->flag, named->values[i]) ||
-            oos_setup_begins(setup->command, named->flag, named->values[i]))
+            oos_setup_begins(setup, named->flag, named->values[i]))
             return OOS_ADVICE_DROPPED;
     return OOS_ADVICE_AS_IT_IS;
 }
@@ -325,7 +343,8 @@ static oos_advice_fate settle_quantised(const scene *c, const char *word, oos_se
 static oos_advice_fate settle_segments(const scene *c, const char *word, oos_settled *to)
 {
     (void)word;
-    uint64_t const ranks = ranks_of(c);
+    bool told;
+    uint64_t const ranks = ranks_of(c, &told);
     const char *flag = oos_advice_named(c->of, OOS_ROLE_segments)->flag;
     uint64_t const cached = oos_facts_cached(c->incident);
     bool const known = KNOWN(tried) && (KNOWN(reserved_unallocated) || KNOWN(reserved_total));

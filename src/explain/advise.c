@@ -3,6 +3,7 @@
 #include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "facts/facts.h"
 
 #include <string.h>
@@ -321,6 +322,27 @@ static void refute_segments(adviser *a)
     if (settled.fate == OOS_ADVICE_DROPPED && *settled.why) refute(a, &advice, "pytorch", &settled);
 }
 
+/* The log shows it in use already, or a value that is further on the way. */
+static bool is_in_use(const adviser *a, const oos_advice *advice, const char *const *words)
+{
+    const oos_setup_text *setup = &a->incident->setup;
+    const char *flag = words[0], *value = words[1];
+    unsigned ways = is_share(role_of(a, flag)) ? way_of(advice) : 0;
+    double now;
+    char *end;
+    if (flag[0] != '-') return strchr(flag, '=') && oos_holds(setup->command, flag);
+    if (!value) return oos_setup_on(setup, flag);
+    double const then = oos_real_read(value, &end);
+    if (end == value || *end) return oos_setup_has(setup, flag, value);
+    if (!oos_setup_value(setup, flag, &now)) return false;
+    for (size_t i = 0; !ways && a->ladder && i < a->ladder->count; i++) {
+        const oos_lever_record *lever = &a->ladder->list[i];
+        if (lever->flag && strcmp(lever->flag, flag) == 0)
+            ways = lever->move == OOS_MOVE_RAISE ? UP : lever->move == OOS_MOVE_LOWER ? DOWN : 0;
+    }
+    return !(then < now || then > now) || (then < now && ways == UP) || (then > now && ways == DOWN);
+}
+
 static void add_fix(adviser *a, const oos_advice *advice, const char *of)
 {
     if (!is_there(a, advice) || is_foreign(a, advice, of) || holds(a, &a->fixes, advice) ||
@@ -334,6 +356,7 @@ static void add_fix(adviser *a, const oos_advice *advice, const char *of)
     oos_advice shown = *advice;
     const char *words[2] = {advice->change[0], advice->change_count > 1 ? advice->change[1] : NULL};
     if (settled.fate == OOS_ADVICE_FILLED) words[1] = oos_arena_format(a->arena, "%s", settled.value);
+    if (words[0] && advice->change_count <= 2 && is_in_use(a, advice, words)) return;
     size_t const way = words[1] ? strcspn(words[1], ",") : 0; /* "lower", or "lower, by 0.05" */
     bool const vague = (way == strlen(OOS_ADVICE_LOWER) && memcmp(words[1], OOS_ADVICE_LOWER, way) == 0) ||
                        (way == strlen(OOS_ADVICE_HIGHER) && memcmp(words[1], OOS_ADVICE_HIGHER, way) == 0);
@@ -462,12 +485,14 @@ static void insert(choice *list, size_t *count, choice one)
 #define SURE 0.5
 #define DOUBTED 0.8
 
-static bool is_useless(const oos_lever_record *lever, const oos_incident *incident)
+/* `own`: of the record of the cause itself, which knows better where the cause is as doubtful as not. */
+static bool is_useless(const oos_lever_record *lever, const oos_incident *incident, bool own)
 {
     bool const here =
         lever->useless_phases >> incident->phase & 1 && !(lever->unless & cause_bit(incident->cause));
     return (incident->phase_sure >= SURE && here) ||
-           (incident->cause_sure >= SURE && lever->useless_causes & cause_bit(incident->cause));
+           (incident->cause_sure >= SURE && !(own && incident->cause_sure <= SURE) &&
+            lever->useless_causes & cause_bit(incident->cause));
 }
 
 static unsigned rung_of(const adviser *a, const oos_lever_record *lever)
@@ -493,17 +518,23 @@ static bool is_last_resort(const adviser *a, const oos_advice *advice)
     return role_of(a, first) == OOS_ROLE_checkpoint;
 }
 
-/* Refuted for the cause that was found: no other cause that is possible brings it back. */
-static bool is_refuted(const adviser *a, const oos_advice *advice)
+/* Refuted for the cause that was found, by every lever of that name: no other cause that is possible brings it back. Variables are
+ * PyTorch's: the usual ladder speaks for who has none. */
+static bool is_refuted(const adviser *a, const oos_advice *advice, bool own)
 {
+    const oos_ladder *ladder = a->ladder ? a->ladder : a->of->ladders[OOS_ENGINE_DEFAULT];
     const char *first = advice->change[0];
-    for (size_t i = 0; a->ladder && i < a->ladder->count; i++) {
-        const oos_lever_record *lever = &a->ladder->list[i];
-        if (!lever->flag || strcmp(first, lever->flag) != 0 || !is_useless(lever, a->incident)) continue;
-        unsigned const way = lever->move == OOS_MOVE_RAISE ? UP : DOWN;
-        if (!is_share(lever->role) || way_of(advice) == way) return true;
+    bool refuted = false;
+    for (size_t i = 0; i < ladder->count; i++) {
+        const oos_lever_record *lever = &ladder->list[i];
+        const char *name = lever->flag ? lever->flag : lever->variable;
+        if (!name || strlen(name) != name_length(first) || strncmp(first, name, strlen(name)) != 0) continue;
+        if (is_share(lever->role) && way_of(advice) != (lever->move == OOS_MOVE_RAISE ? UP : DOWN)) continue;
+        if (lever->since > a->high || lever->until < a->high || lever->move == OOS_MOVE_DROP) continue;
+        if (!is_useless(lever, a->incident, own)) return false;
+        refuted = true;
     }
-    return false;
+    return refuted;
 }
 
 /* Rung by rung; in a rung what more people report as the cure. */
@@ -537,7 +568,7 @@ static void warn(adviser *a)
     for (size_t i = 0; i < a->ladder->count; i++) {
         const oos_lever_record *lever = &a->ladder->list[i];
         if (lever->flag && lever->move != OOS_MOVE_DROP && is_relevant(a, lever) &&
-            (is_useless(lever, a->incident) || spent(a, lever)))
+            (is_useless(lever, a->incident, false) || spent(a, lever)))
             insert(list, &count, (choice){lever, 0, tried(a->of, lever->id, OOS_PHASE_COUNT).in_vain});
     }
     for (size_t i = 0; i < count; i++) {
@@ -572,7 +603,7 @@ static void take_record(adviser *a, const oos_kb_record *record, turn now)
     size_t const most = now.first ? record->fix_count : oos_min(record->fix_count, OF_ANOTHER);
     for (size_t i = 0; i < most; i++)
         if (is_last_resort(a, &record->fixes[i]) == now.last_resort &&
-            !(now.free && record->fixes[i].cost.en) && (now.first || !is_refuted(a, &record->fixes[i])))
+            !(now.free && record->fixes[i].cost.en) && !is_refuted(a, &record->fixes[i], now.first))
             add_fix(a, &record->fixes[i], record->engine);
     for (size_t i = 0; now.first && i < record->dead_end_count; i++)
         add_dead_end(a, &record->dead_ends[i], record->engine, NULL);

@@ -753,8 +753,9 @@ bool oos_setup_bytes(const oos_setup_text *setup, const char *flag, double *ret_
 
 bool oos_setup_on(const oos_setup_text *setup, const char *flag); /* a switch */
 
-/* Whether a value of the flag in one of the texts begins so, whatever the case of its letters. */
-bool oos_setup_begins(const char *text, const char *flag, const char *value);
+/* Whether a value of the flag begins so, whatever the case of its letters; or, of JSON, has these keys with these values. */
+bool oos_setup_begins(const oos_setup_text *setup, const char *flag, const char *value);
+bool oos_setup_has(const oos_setup_text *setup, const char *flag, const char *value);
 
 /* Whether the command or the arguments that differ from the defaults have this flag. */
 bool oos_setup_names(const oos_setup_text *setup, const char *flag);

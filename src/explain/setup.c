@@ -4,6 +4,7 @@
 #include "base/locale.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SEPARATORS "=:'\" " /* between a name and its value */
@@ -27,6 +28,7 @@ static const char *behind(const char *text, const char *flag)
 static bool read_after(const char *text, const char *flag, double *ret_value, const char **ret_end)
 {
     const char *at = behind(text, flag);
+    while (at && (*at == '-' || *at == '_')) at = behind(at, flag); /* a longer name */
     if (!at) return false;
     char *end;
     at += strspn(at, SEPARATORS);
@@ -77,10 +79,31 @@ bool oos_setup_on(const oos_setup_text *setup, const char *flag)
     return false;
 }
 
-bool oos_setup_begins(const char *text, const char *flag, const char *value)
+bool oos_setup_begins(const oos_setup_text *setup, const char *flag, const char *value)
 {
-    for (const char *at = behind(text, flag); at; at = behind(at, flag))
-        if (oos_same_start(at + strspn(at, SEPARATORS), value, strlen(value))) return true;
+    const char *texts[] = {setup->args, setup->config, setup->command};
+    size_t const len = strlen(value);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *at = behind(texts[i], flag); at; at = behind(at, flag)) {
+            const char *word = at + strspn(at, SEPARATORS);
+            if (oos_same_start(word, value, len) &&
+                !(oos_is_digit(word[len]) && oos_is_digit(value[len - 1])))
+                return true;
+        }
+    return false;
+}
+
+bool oos_setup_has(const oos_setup_text *setup, const char *flag, const char *value)
+{
+    char key[64], word[64];
+    int len = 0;
+    if (value[0] != '{') return *value && oos_setup_begins(setup, flag, value);
+    for (value++; sscanf(value, " \"%63[^\"]\": %63[^,}]%n", key, word, &len) == 2; value += len + 1) {
+        char *bare = word + strspn(word, "\"");
+        bare[strcspn(bare, "\"")] = '\0';
+        if (!*bare || !oos_setup_begins(setup, key, bare)) return false;
+        if (value[len] != ',') return true;
+    }
     return false;
 }
 

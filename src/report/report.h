@@ -242,12 +242,14 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run);
 
 /* What the rest of the program found out about an incident: pieces of text, NULL where there is nothing. */
 typedef struct oos_incident_notes {
-    const char *gpu_guess;  /* device whose total matches, when the log names none */
-    bool gpu_sure;          /* no other device shows this total: the name may be told */
-    const oos_fix *fixes;   /* of a plan for this very model and device that fails alike */
-    size_t fix_count;       /* 0: there is no such plan, or it has none */
-    const char *plan_flags; /* the best of them, pasteable */
-    const char *plan_check; /* does plan reproduce the logged figures: a sentence */
+    const char *gpu_guess;    /* device whose total matches, when the log names none */
+    bool gpu_sure;            /* no other device shows this total: the name may be told */
+    const oos_fix *fixes;     /* of a plan for this very model and device that fails alike */
+    size_t fix_count;         /* 0: there is no such plan, or it has none */
+    const char *plan_flags;   /* the best of them, pasteable */
+    const char *plan_check;   /* does plan reproduce the logged figures: a sentence */
+    const char *const *inert; /* flags of which that plan says that no value gets past the failure */
+    size_t inert_count;
 } oos_incident_notes;
 
 /* Where an incident of a growing log was, and when. */

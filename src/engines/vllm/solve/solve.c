@@ -106,12 +106,15 @@ static oomsight_status find_inert(oos_search *s, oos_plan *plan, oomsight_error 
         {"--enforce-eager", set_eager, {1}, setup->eager ? 0 : 1},
     };
     enum { PUSHES = sizeof pushes / sizeof *pushes };
-    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES);
+    oos_inert *inert = OOS_NEW_ARRAY(s->arena, oos_inert, PUSHES + 1);
     if (!inert) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
     size_t count = 0;
     for (size_t i = 0; i < PUSHES; i++)
         if (helps_nowhere(s, &pushes[i]) && !add_inert(s, pushes[i].flag, &inert[count++]))
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the inert flags");
+    if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
+        inert[count++] = (oos_inert){"--cpu-offload-gb",
+                                     "the V2 model runner of this release has no offloader", OOS_PHASE_COUNT};
     plan->help.inert = inert;
     plan->help.inert_count = count;
     return OOMSIGHT_OK;
