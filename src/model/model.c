@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { CONFIG_BYTES_MAX = 64 << 20 };
+enum { CONFIG_BYTES_MAX = 16 << 20 };
 
 /* The end of the string that opens at `at`: behind its closing quote. */
 static size_t string_end(const char *text, size_t len, size_t at)
@@ -77,7 +77,7 @@ static void forget_later_experts(char *text, size_t len)
 }
 
 /* Python writes NaN and Infinity into JSON (Nemotron's time_step_limit has one), Jansson refuses them. No number we
- * read may be either, so they become null (NaN, too short for that, an empty text). */
+ * read may be either, so they become a text (NaN, too short for one that has it, an empty text). */
 static void forget_infinities(char *text, size_t len)
 {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
@@ -91,7 +91,7 @@ static void forget_infinities(char *text, size_t len)
             size_t const word = strlen(words[w]);
             if (len - at < word || memcmp(text + at, words[w], word) != 0) continue;
             memset(text + at, ' ', word);
-            memcpy(text + at, word > 3 ? "null" : "\"\"", word > 3 ? 4 : 2);
+            memcpy(text + at, word > 3 ? "\"inf\"" : "\"\"", word > 3 ? 5 : 2);
             at += word - 1;
             break;
         }
@@ -123,23 +123,18 @@ static const json_t *text_of(const json_t *root)
     return root;
 }
 
-static bool first_u64(const json_t *object, const char *const *keys, uint64_t *ret_value)
+/* The first of several spellings; a value that is there and is no size is an error, not an absence. */
+static bool first_u64(oos_arch *a, const json_t *object, const char *const *keys, uint64_t *ret_value)
 {
     for (; *keys; keys++)
-        if (oos_json_u64(object, *keys, ret_value)) return true;
+        if (oos_arch_size(a, object, *keys, ret_value)) return true;
     return false;
 }
 
-/* The first of several spellings; a value that is there and is no size is an error, not an absence. */
 static uint64_t size_field(oos_arch *a, const char *const *keys, uint64_t fallback)
 {
     uint64_t value;
-    if (first_u64(a->text, keys, &value)) return value;
-    for (; *keys; keys++) {
-        const json_t *given = json_object_get(a->text, *keys);
-        if (given && json_is_number(given)) oos_arch_fail(a, OOMSIGHT_MALFORMED, "%s is not a size", *keys);
-    }
-    return fallback;
+    return first_u64(a, a->text, keys, &value) ? value : fallback;
 }
 #define SIZE_FIELD(a, fallback, ...) size_field((a), (const char *const[]){__VA_ARGS__, NULL}, (fallback))
 
@@ -197,16 +192,44 @@ static void common_fields(oos_arch *a)
     m->moe.shared = SIZE_FIELD(a, 0, "n_shared_experts", "num_shared_experts");
 }
 
+static void without(oos_arch *a, const char *key)
+{
+    const json_t *given = json_object_get(a->text, key);
+    const char *is = !given                  ? "missing"
+                     : json_is_null(given)   ? "null"
+                     : json_is_number(given) ? "0"
+                                             : "no number";
+    oos_arch_fail(a, OOMSIGHT_MALFORMED, "cannot be planned: %s is %s", key, is);
+}
+
+/* Sizes that no model is without (null stands for the default of a class, which is not read here), and sizes that are not 0 where
+ * they are there: lists have one for each layer, which the families read. */
+static void needed_fields(oos_arch *a)
+{
+    static const char *const never_zero[] = {"num_attention_heads", "num_key_value_heads", "head_dim",
+                                             "intermediate_size", "max_position_embeddings"};
+    if (a->model->hidden == 0) without(a, "hidden_size");
+    if (a->model->vocab == 0 && json_object_get(a->text, "vocab_size")) without(a, "vocab_size");
+    for (size_t i = 0; i < sizeof never_zero / sizeof *never_zero; i++) {
+        const json_t *given = json_object_get(a->text, never_zero[i]);
+        bool const zero = json_is_number(given) && !(json_number_value(given) > 0);
+        if (zero || json_is_object(given) || (json_is_array(given) && json_array_size(given) == 0))
+            without(a, never_zero[i]);
+    }
+    if (a->model->heads == 0 && json_object_get(a->text, "num_attention_heads"))
+        without(a, "num_attention_heads");
+}
+
 /* vLLM 0.32, derive_max_model_len_and_key(): the smallest of these keys, unless model_max_length is there. */
-static uint64_t derived_length(const oos_arch *a)
+static uint64_t derived_length(oos_arch *a)
 {
     static const char *const keys[] = {
         "max_position_embeddings", "n_positions",         "max_seq_len",    "seq_length", "model_max_length",
         "max_target_positions",    "max_sequence_length", "max_seq_length", "seq_len"};
     uint64_t least = UINT64_MAX, length;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (oos_json_u64(a->text, keys[i], &length)) least = oos_min(least, length);
-    if (oos_json_u64(a->text, "model_max_length", &length) && length > 0) least = length;
+        if (oos_arch_size(a, a->text, keys[i], &length)) least = oos_min(least, length);
+    if (oos_arch_size(a, a->text, "model_max_length", &length) && length > 0) least = length;
     return least == UINT64_MAX ? 0 : least;
 }
 
@@ -224,11 +247,11 @@ static void length_with_rope(oos_arch *a, const json_t *rope)
     const char *type = oos_rope_type(rope);
     double factor = 1;
     uint64_t original = 0;
-    (void)oos_json_f64(rope, "factor", &factor);
-    bool const has_original = oos_json_u64(rope, "original_max_position_embeddings", &original) ||
-                              oos_json_u64(a->text, "original_max_position_embeddings", &original);
+    (void)oos_arch_real(a, rope, "factor", &factor);
+    bool const has_original = oos_arch_size(a, rope, "original_max_position_embeddings", &original) ||
+                              oos_arch_size(a, a->text, "original_max_position_embeddings", &original);
     if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) {
-        if (oos_json_u64(a->text, "original_max_position_embeddings", &original))
+        if (oos_arch_size(a, a->text, "original_max_position_embeddings", &original))
             m->max_position_default = original;
         return;
     }
@@ -242,7 +265,7 @@ static void length_with_rope(oos_arch *a, const json_t *rope)
 }
 
 /* SGLang 0.5.23, get_context_length(): the first of these keys, times a factor that is not already in it. */
-static uint64_t stated_length(const oos_arch *a)
+static uint64_t stated_length(oos_arch *a)
 {
     static const char *const keys[] = {"max_sequence_length", "seq_length", "max_seq_len", "model_max_length",
                                        "max_position_embeddings"};
@@ -250,11 +273,11 @@ static uint64_t stated_length(const oos_arch *a)
     const char *type = rope ? oos_rope_type(rope) : "";
     double factor = 1;
     uint64_t length = 0, original;
-    bool const counted = rope && (oos_json_u64(rope, "original_max_position_embeddings", &original) ||
+    bool const counted = rope && (oos_arch_size(a, rope, "original_max_position_embeddings", &original) ||
                                   strcmp(type, "llama3") == 0);
-    if (rope && !counted) (void)oos_json_f64(rope, "factor", &factor);
+    if (rope && !counted) (void)oos_arch_real(a, rope, "factor", &factor);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (oos_json_u64(a->text, keys[i], &length)) return oos_arch_scaled(length, factor);
+        if (oos_arch_size(a, a->text, keys[i], &length)) return oos_arch_scaled(length, factor);
     return 2048;
 }
 
@@ -288,24 +311,24 @@ static void vision_fields(oos_arch *a)
                                         "attention_heads", NULL};
     static const char *const channels[] = {"in_channels", "in_chans", "num_channels", NULL};
     static const char *const merge[] = {"spatial_merge_size", "pooling_kernel_size", NULL};
-    (void)first_u64(c, depth, &v->depth);
-    (void)first_u64(c, hidden, &v->hidden);
-    (void)first_u64(c, wide, &v->intermediate);
-    (void)first_u64(c, heads, &v->heads);
-    (void)first_u64(c, channels, &v->channels);
-    (void)first_u64(c, merge, &v->merge);
-    (void)oos_json_u64(c, "patch_size", &v->patch);
-    (void)oos_json_u64(c, "position_embedding_size", &v->one_hot_rows);
-    (void)oos_json_u64(c, "temporal_patch_size", &v->temporal_patch);
-    (void)oos_json_u64(c, "image_size", &v->image_size);
-    (void)oos_json_u64(c, "out_hidden_size", &v->out_hidden);
-    (void)oos_json_u64(a->root, "spatial_merge_size", &v->merge);
+    (void)first_u64(a, c, depth, &v->depth);
+    (void)first_u64(a, c, hidden, &v->hidden);
+    (void)first_u64(a, c, wide, &v->intermediate);
+    (void)first_u64(a, c, heads, &v->heads);
+    (void)first_u64(a, c, channels, &v->channels);
+    (void)first_u64(a, c, merge, &v->merge);
+    (void)oos_arch_size(a, c, "patch_size", &v->patch);
+    (void)oos_arch_size(a, c, "position_embedding_size", &v->one_hot_rows);
+    (void)oos_arch_size(a, c, "temporal_patch_size", &v->temporal_patch);
+    (void)oos_arch_size(a, c, "image_size", &v->image_size);
+    (void)oos_arch_size(a, c, "out_hidden_size", &v->out_hidden);
+    (void)oos_arch_size(a, a->root, "spatial_merge_size", &v->merge);
     const json_t *kernel = json_object_get(c, "merge_kernel_size");
     if (json_is_array(kernel)) (void)oos_json_value_u64(json_array_get(kernel, 0), &v->merge);
     v->deepstack = json_array_size(json_object_get(c, "deepstack_visual_indexes"));
     v->max_image_tokens = 0;
-    if (!oos_json_u64(a->root, "mm_tokens_per_image", &v->max_image_tokens))
-        (void)oos_json_u64(a->root, "vision_soft_tokens_per_image", &v->max_image_tokens);
+    if (!oos_arch_size(a, a->root, "mm_tokens_per_image", &v->max_image_tokens))
+        (void)oos_arch_size(a, a->root, "vision_soft_tokens_per_image", &v->max_image_tokens);
 }
 
 /* What follows from the layers. */
@@ -374,6 +397,7 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     common_fields(a);
     longest_length(a);
     vision_fields(a);
+    needed_fields(a);
     if (a->status != OOMSIGHT_OK) return a->status;
 
     const oos_family *family = oos_family_find(a, m->architecture);
@@ -419,6 +443,11 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     m->quant_unknown = oos_quantizer_unknown(a->quantizer);
     for (size_t i = 0; i < m->quant_count; i++)
         m->quant_unknown = m->quant_unknown || m->quants[i].kind == OOS_QUANT_UNKNOWN;
+    bool feeds = m->intermediate > 0;
+    for (size_t i = 0; i < m->matrix_count && !feeds; i++)
+        feeds = strcmp(m->matrices[i].module, "mlp") == 0 || m->matrices[i].expert;
+    if (!feeds && json_object_get(a->text, "intermediate_size")) without(a, "intermediate_size");
+    if (a->status != OOMSIGHT_OK) return a->status;
     m->notes = a->notes;
     m->note_count = a->note_count;
     summarise(m);

@@ -161,6 +161,7 @@ static void sizes_that_are_none_are_refused_with_their_name(void **state)
         "{" LLAMA "}",
         "{" LLAMA ",\"num_hidden_layers\":2,\"hidden_size\":-1}",
         "{" LLAMA ",\"num_hidden_layers\":2,\"head_dim\":1e30}",
+        "{" LLAMA ",\"num_hidden_layers\":2,\"intermediate_size\":null}",
         "[]",
         "{",
         "",
@@ -175,6 +176,72 @@ static void sizes_that_are_none_are_refused_with_their_name(void **state)
     }
 }
 
+/* Every number of a config that the plan reads, with everything that is none: the sentence names the field and what it is. */
+static void fields_that_are_no_numbers_cannot_be_planned(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"hidden_size",
+                                         "num_attention_heads",
+                                         "num_key_value_heads",
+                                         "intermediate_size",
+                                         "vocab_size",
+                                         "num_hidden_layers",
+                                         "head_dim",
+                                         "max_position_embeddings",
+                                         "num_experts",
+                                         "num_experts_per_tok",
+                                         "moe_intermediate_size",
+                                         "n_shared_experts",
+                                         "original_max_position_embeddings"};
+    static const struct {
+        const char *text, *shown;
+        bool counts; /* wrong for a field that may be 0, too */
+    } bad[] = {{"-4", "-4", true},
+               {"\"4096\"", "\"4096\"", true},
+               {"true", "true", true},
+               {"1e30", "1e30", true},
+               {"1.5", "1.5", true},
+               {"NaN", "NaN", true},
+               {"Infinity", "\"inf\"", true},
+               {"\"\"", "NaN", true},
+               {"0", "0", false},
+               {"{}", "no number", false}};
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
+        for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+            if (!bad[b].counts && f >= 8) continue;
+            oos_arena *arena = oos_arena_create(4096);
+            oos_model m;
+            oomsight_error error = {0};
+            char wanted[160];
+            const char *config = oos_arena_format(
+                arena,
+                "{" LLAMA
+                ",\"num_hidden_layers\":2,\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2.0},\"%s\":%s}",
+                fields[f], bad[b].text);
+            assert_int_equal(read_text(arena, config, &m, &error), OOMSIGHT_MALFORMED);
+            snprintf(wanted, sizeof wanted, "cannot be planned: %s is %s", fields[f], bad[b].shown);
+            if (strcmp(bad[b].text, "1e30") != 0 && strcmp(error.text, wanted) != 0)
+                print_error("%s, not %s\n", error.text, wanted);
+            assert_int_equal(strncmp(error.text, wanted,
+                                     strcmp(bad[b].text, "1e30") == 0 ? strlen(wanted) - 4 : strlen(wanted)),
+                             0);
+            oos_arena_free(arena);
+        }
+}
+
+/* Where the engine means a default by null, so does the plan. */
+static void null_is_a_default_where_the_engine_has_one(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_model const m =
+        model_of(arena, "{" LLAMA ",\"num_hidden_layers\":2,\"num_key_value_heads\":null,\"head_dim\":null,"
+                        "\"num_experts\":null,\"sliding_window\":null}");
+    assert_int_equal(m.kv_heads, 32);
+    assert_int_equal(m.head_dim, 128);
+    oos_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +253,8 @@ int main(void)
         cmocka_unit_test(rope_scaling_lengthens_only_where_the_engine_says_so),
         cmocka_unit_test(numbers_json_cannot_hold_are_survived),
         cmocka_unit_test(sizes_that_are_none_are_refused_with_their_name),
+        cmocka_unit_test(fields_that_are_no_numbers_cannot_be_planned),
+        cmocka_unit_test(null_is_a_default_where_the_engine_has_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,48 @@
 #include "base/locale.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- fields ---- */
 
-uint64_t oos_arch_u64(const oos_arch *a, const char *key, uint64_t fallback)
+void oos_arch_wrong(oos_arch *a, const char *key, const json_t *value)
 {
-    uint64_t value;
-    return oos_json_u64(a->text, key, &value) ? value : fallback;
+    if (!value || json_is_null(value) || json_is_array(value) || json_is_object(value)) return;
+    char *text = oos_json_text(value, JSON_ENCODE_ANY);
+    bool const empty = json_is_string(value) && json_string_length(value) == 0; /* what NaN became */
+    oos_arch_fail(a, OOMSIGHT_MALFORMED, "cannot be planned: %.60s is %.60s", key,
+                  empty  ? "NaN"
+                  : text ? text
+                         : "no number");
+    free(text);
 }
 
-double oos_arch_f64(const oos_arch *a, const char *key, double fallback)
+bool oos_arch_size(oos_arch *a, const json_t *object, const char *key, uint64_t *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+    if (oos_json_value_u64(value, ret_value)) return true;
+    oos_arch_wrong(a, key, value);
+    return false;
+}
+
+bool oos_arch_real(oos_arch *a, const json_t *object, const char *key, double *ret_value)
+{
+    const json_t *value = json_object_get(object, key);
+    if (oos_json_value_f64(value, ret_value)) return true;
+    oos_arch_wrong(a, key, value);
+    return false;
+}
+
+uint64_t oos_arch_u64(oos_arch *a, const char *key, uint64_t fallback)
+{
+    uint64_t value;
+    return oos_arch_size(a, a->text, key, &value) ? value : fallback;
+}
+
+double oos_arch_f64(oos_arch *a, const char *key, double fallback)
 {
     double value;
-    return oos_json_f64(a->text, key, &value) ? value : fallback;
+    return oos_arch_real(a, a->text, key, &value) ? value : fallback;
 }
 
 bool oos_arch_yes(const oos_arch *a, const char *key, bool fallback)
@@ -223,8 +252,11 @@ uint64_t oos_arch_layer_count(oos_arch *a)
     static const char *const keys[] = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
     uint64_t count = 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (oos_json_u64(a->text, keys[i], &count)) return count;
-    oos_arch_fail(a, OOMSIGHT_MALFORMED, "num_hidden_layers is missing or is not a size");
+        if (oos_arch_size(a, a->text, keys[i], &count) && count > 0) return count;
+    oos_arch_fail(a, OOMSIGHT_MALFORMED, "cannot be planned: %s is %s", keys[0],
+                  !json_object_get(a->text, keys[0])                  ? "missing"
+                  : json_is_number(json_object_get(a->text, keys[0])) ? "0"
+                                                                      : "no number");
     return 0;
 }
 
@@ -295,7 +327,7 @@ void oos_range_close(oos_arch *a, uint32_t range[2])
 
 /* ---- windows ---- */
 
-uint64_t oos_arch_window(const oos_arch *a, uint64_t i, uint64_t pattern, uint64_t default_window)
+uint64_t oos_arch_window(oos_arch *a, uint64_t i, uint64_t pattern, uint64_t default_window)
 {
     uint64_t const window = json_is_null(json_object_get(a->text, "sliding_window"))
                                 ? 0
@@ -307,7 +339,7 @@ uint64_t oos_arch_window(const oos_arch *a, uint64_t i, uint64_t pattern, uint64
     return window;
 }
 
-oos_attention oos_arch_plain(const oos_arch *a, uint64_t window)
+oos_attention oos_arch_plain(oos_arch *a, uint64_t window)
 {
     const oos_model *m = a->model;
     return (oos_attention){.mixer = window > 0 ? OOS_MIXER_SLIDING : OOS_MIXER_FULL,

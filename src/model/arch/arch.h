@@ -42,8 +42,13 @@ typedef struct oos_arch {
 
 /* ---- fields of the text config ---- */
 uint64_t oos_arch_scaled(uint64_t length, double factor); /* by a rope setting */
-uint64_t oos_arch_u64(const oos_arch *a, const char *key, uint64_t fallback);
-double oos_arch_f64(const oos_arch *a, const char *key, double fallback);
+/* A size, or a number, of any part of the config. Where the field has something else than null that is none, the model cannot be
+ * planned: false, and a->status says so. */
+bool oos_arch_size(oos_arch *a, const json_t *object, const char *key, uint64_t *ret_value);
+bool oos_arch_real(oos_arch *a, const json_t *object, const char *key, double *ret_value);
+void oos_arch_wrong(oos_arch *a, const char *key, const json_t *value);
+uint64_t oos_arch_u64(oos_arch *a, const char *key, uint64_t fallback);
+double oos_arch_f64(oos_arch *a, const char *key, double fallback);
 bool oos_arch_yes(const oos_arch *a, const char *key, bool fallback);
 const char *oos_arch_str(const oos_arch *a, const char *key);    /* NULL when absent */
 const json_t *oos_arch_list(const oos_arch *a, const char *key); /* NULL unless a list that is not empty */
@@ -71,17 +76,17 @@ uint64_t oos_arch_layer_count(oos_arch *a);
 const json_t *
 oos_rope_config(const oos_arch *a); /* rope_parameters, or rope_scaling before transformers 5; NULL */
 const char *oos_rope_type(const json_t *rope);
-oos_rope oos_rope_of(const oos_arch *a, const json_t *rope, uint64_t head_dim);
+oos_rope oos_rope_of(oos_arch *a, const json_t *rope, uint64_t head_dim);
 void oos_rope_add(oos_arch *a, oos_rope table); /* unless there is an equal one */
 void oos_rope_usual(oos_arch *a);               /* one table for all attention layers */
 
 /* ---- how the engine decides about windows ---- */
 /* The window of layer i by `layer_types` and `sliding_window`; 0: none. `pattern` > 0: without layer_types every
  * pattern-th layer is full and the others slide. */
-uint64_t oos_arch_window(const oos_arch *a, uint64_t i, uint64_t pattern, uint64_t default_window);
+uint64_t oos_arch_window(oos_arch *a, uint64_t i, uint64_t pattern, uint64_t default_window);
 
 /* Full or sliding attention of the model's own heads. */
-oos_attention oos_arch_plain(const oos_arch *a, uint64_t window);
+oos_attention oos_arch_plain(oos_arch *a, uint64_t window);
 
 /* ---- matrices ---- */
 

@@ -95,7 +95,7 @@ static void read_model(oos_scope *s)
 /* What a layer sees of the tokens; 0: all of them. */
 static uint64_t window_of(const oos_scope *s, const json_t *w, uint64_t i)
 {
-    const oos_arch *a = s->arch;
+    oos_arch *a = s->arch;
     if (!w || !oos_record_yes(s, w, "when", true)) return 0;
     bool const typed = oos_arch_list(a, "layer_types") && oos_record_yes(s, w, "types", true);
     const json_t *list = oos_record_field(s, w, "list"), *letters = oos_record_field(s, w, "letters");
@@ -157,7 +157,7 @@ static void read_cached(const oos_scope *s, const json_t *section, oos_attention
 
 static oos_attention attention_of(const oos_scope *s, const json_t *section, uint64_t i)
 {
-    const oos_arch *a = s->arch;
+    oos_arch *a = s->arch;
     const json_t *given = json_object_get(section, "window");
     oos_mixer const kind = (oos_mixer)oos_record_choice(s, section, "kind", mixers, OOS_MIXER_FULL);
     uint64_t const window =

@@ -18,14 +18,14 @@ const char *oos_rope_type(const json_t *rope)
 
 /* YaRN counts from the original length; linear, dynamic and NTK lengthen the stated one; LongRoPE keeps a short and a
  * long table in one. */
-static uint64_t rows_of(const oos_arch *a, const json_t *rope, uint64_t positions)
+static uint64_t rows_of(oos_arch *a, const json_t *rope, uint64_t positions)
 {
     const char *type = oos_rope_type(rope);
     double factor = 1;
     uint64_t original = positions;
-    (void)oos_json_f64(rope, "factor", &factor);
-    if (!oos_json_u64(rope, "original_max_position_embeddings", &original))
-        (void)oos_json_u64(a->text, "original_max_position_embeddings", &original);
+    (void)oos_arch_real(a, rope, "factor", &factor);
+    if (!oos_arch_size(a, rope, "original_max_position_embeddings", &original))
+        (void)oos_arch_size(a, a->text, "original_max_position_embeddings", &original);
     if (strcmp(type, "yarn") == 0 || strncmp(type, "deepseek_", 9) == 0)
         return oos_arch_scaled(original, factor);
     if (strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0) return oos_add(original, positions);
@@ -48,19 +48,19 @@ void oos_rope_add(oos_arch *a, oos_rope table)
     if (m->rope_count < sizeof m->rope / sizeof *m->rope) m->rope[m->rope_count++] = table;
 }
 
-oos_rope oos_rope_of(const oos_arch *a, const json_t *rope, uint64_t head_dim)
+oos_rope oos_rope_of(oos_arch *a, const json_t *rope, uint64_t head_dim)
 {
     uint64_t const positions = oos_arch_u64(a, "max_position_embeddings", a->model->max_position);
     double partial = 1;
     oos_rope table = {
         .type = oos_rope_type(rope), .factor = 1, .theta = oos_arch_f64(a, "rope_theta", 10000)};
-    (void)oos_json_f64(rope, "rope_theta", &table.theta);
-    (void)oos_json_f64(rope, "factor", &table.factor);
-    if (!oos_json_f64(rope, "partial_rotary_factor", &partial))
+    (void)oos_arch_real(a, rope, "rope_theta", &table.theta);
+    (void)oos_arch_real(a, rope, "factor", &table.factor);
+    if (!oos_arch_real(a, rope, "partial_rotary_factor", &partial))
         partial = oos_arch_f64(a, "partial_rotary_factor", oos_arch_f64(a, "rotary_pct", 1));
     table.rotary_dim = partial > 0 && partial <= 1 ? (uint64_t)((double)head_dim * partial) : head_dim;
     uint64_t given;
-    if (oos_json_u64(a->text, "rotary_dim", &given) && given <= head_dim) table.rotary_dim = given;
+    if (oos_arch_size(a, a->text, "rotary_dim", &given) && given <= head_dim) table.rotary_dim = given;
     table.max_position = rows_of(a, rope, positions);
     table.sections = json_is_array(json_object_get(rope, "mrope_section"));
     return table;

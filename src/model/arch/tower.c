@@ -41,13 +41,13 @@ void oos_vision_fill(oos_vision *vision, const oos_vision *defaults)
 }
 
 /* Patches are put together two by two where the config says so in either of its ways. */
-static uint64_t pixel_merge(const oos_arch *a)
+static uint64_t pixel_merge(oos_arch *a)
 {
     double ratio = 1;    /* InternVL */
     uint64_t factor = 1; /* Idefics 3 */
-    (void)oos_json_f64(a->root, "downsample_ratio", &ratio);
+    (void)oos_arch_real(a, a->root, "downsample_ratio", &ratio);
     if (ratio > 0.1 && ratio < 1) return (uint64_t)(1 / ratio + 0.5);
-    (void)oos_json_u64(a->root, "scale_factor", &factor);
+    (void)oos_arch_size(a, a->root, "scale_factor", &factor);
     return factor;
 }
 

@@ -111,7 +111,7 @@ static bool field(const oos_scope *scope, const char *path, place *ret_place)
     return false;
 }
 
-static found number_of(place at)
+static found number_of(const oos_scope *scope, const char *path, place at)
 {
     found f = {.known = at.counted, .whole = at.count};
     double real;
@@ -119,6 +119,8 @@ static found number_of(place at)
         f.known = true;
     else if (oos_json_value_f64(at.value, &real) && real > 0 && real < 1e9)
         f = (found){.known = true, .whole = 1, .part = real};
+    else
+        oos_arch_wrong(scope->arch, strchr(path, '.') + 1, at.value);
     return f;
 }
 
@@ -142,7 +144,7 @@ static found alternative(reader *r)
         }
         return f;
     }
-    return field(r->scope, text, &at) ? number_of(at) : name_of(r, text);
+    return field(r->scope, text, &at) ? number_of(r->scope, text, at) : name_of(r, text);
 }
 
 static found factor(reader *r)
