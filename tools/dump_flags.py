@@ -25,7 +25,7 @@ import flag_probes  # noqa: E402
 # Where the engine keeps the pieces, newest place first.
 PARSER_CLASSES = ("vllm.utils.argparse_utils", "vllm.utils")
 # Option strings probed on every converter, to learn what it takes without reading its source.
-INT_PROBES = ("7", "1k", "1K", "1.5k", "1.5K", "1m", "1M", "1g", "1G", "1t", "1T", "auto", "-1")
+INT_PROBES = ("7", "1k", "1K", "1.5k", "1.5K", "1m", "1M", "1g", "1G", "1t", "1T", "1Ki", "1Mi", "1Gi", "1Ti", "auto", "-1")
 
 
 def first_attr(modules, name):
@@ -40,7 +40,7 @@ def first_attr(modules, name):
 
 def engine_name():
     """The engine of this environment."""
-    return "vllm" if importlib.util.find_spec("vllm") else "sglang"
+    return "sglang" if importlib.util.find_spec("sglang") else "vllm"  # the wheel of one may lie beside the other, whose packages it needs
 
 
 def pretend_cuda():
@@ -148,8 +148,6 @@ def converter_facts(action):
         if suffixes.keys() & {"auto"}:
             facts["auto"] = suffixes["auto"]
         facts["suffixes"] = {k: v for k, v in suffixes.items() if k not in ("auto", "-1")}
-        if facts["suffixes"].get("1M", 2**20) != 2**20:  # SGLang: M is 10^6 and Mi 2^20; left to those who read the word
-            facts = {"type": facts["type"], "kind": "str"}
     elif float in parts or type(attempt(convert, "0.5")[1]) is float:
         facts["kind"] = "float"
     elif "str_to_bool" in names or (attempt(convert, "true")[1] is True and attempt(convert, "false")[1] is False):
@@ -415,14 +413,16 @@ def compare_with_help(records):
 
 
 def dump_sglang(chosen):
-    """SGLang's parser is argparse's own: dumped as it is, without probes of habits."""
+    """SGLang's parser is argparse's own: dumped as it is, with the probes that tell it from vLLM's."""
     args = importlib.import_module("sglang.srt.server_args")
     parser = argparse.ArgumentParser(prog="sglang serve")
     args.ServerArgs.add_cli_args(parser)
     records = options_of(parser)
     version = importlib.metadata.version("sglang")
+    words = {"underscore_names": ["--mem_fraction_static", "0.5"], "dotted": ["--preferred-sampling-params.n", "1"]}
+    probes = {name: "error" if flag_probes.parse(parser, ["m", *more], "--model-path") is None else {} for name, more in words.items()}
     with open(chosen.output, "w", encoding="utf-8") as out:
-        json.dump({"engine": "sglang", "version": version, "options": records, "probes": {}}, out, indent=1)
+        json.dump({"engine": "sglang", "version": version, "options": records, "probes": probes}, out, indent=1)
         out.write("\n")
     print(f"{version}: {len(records)} options")
 

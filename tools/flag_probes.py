@@ -104,11 +104,11 @@ def plain(value):
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(type(value))
 
 
-def parse(parser, words):
+def parse(parser, words, first="serve"):
     """The namespace as a dictionary, or None when the parser refuses."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            return {dest: plain(value) for dest, value in vars(parser.parse_args(["serve", *words])).items()}
+            return {dest: plain(value) for dest, value in vars(parser.parse_args([first, *words])).items()}
         except (Exception, SystemExit):
             return None
 

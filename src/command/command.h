@@ -319,7 +319,8 @@ typedef struct oos_serve_refusal {
 typedef struct oos_serve_entry {
     oos_usage usage;
     bool bench, keywords, latency, client;
-    size_t first; /* index of the first word behind it */
+    bool flags_only; /* a word that is no flag is not the model */
+    size_t first;    /* index of the first word behind it */
 } oos_serve_entry;
 
 struct oos_engine_env;
@@ -361,6 +362,7 @@ typedef struct oos_dialect {
     /* Takes a variable into account; false: it does not. The value is copied. NULL: none but PyTorch's are. */
     bool (*variable_set)(oos_arena *arena, struct oos_engine_env *env, oos_view name, const char *value);
     const char *model_flag;
+    bool model_first;        /* the model without a flag is the first word, or none */
     const char *config_flag; /* its value is a file of options; NULL: none */
     bool keywords;           /* `model=x n=4`, as of LLM(...), is a command of its own */
     const oos_flag_field *fields;
@@ -388,7 +390,7 @@ typedef struct oos_serve_words {
     size_t count, from_config;
     const oos_flag_table *table;
     oos_version version;
-    bool bench, latency;
+    bool bench, latency, flags_only;
 } oos_serve_words;
 
 typedef struct oos_serve {
@@ -520,6 +522,7 @@ typedef struct oos_serve_reader {
     oos_given_flag *flags;
     size_t flag_count, flag_capacity;
     const char *positional, *model_option;
+    const char *misplaced; /* the first word that would be the model where the engine takes none; NULL */
     oos_serve_pending *pending;
     json_t *overrides;            /* of the model's config, by flags of their own; NULL: none */
     bool bench;                   /* flags we do not know may be the benchmark's own */

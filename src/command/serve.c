@@ -74,13 +74,25 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
 
-/* argparse: a word is a flag when it begins with a dash, unless it is a number or has a space before any equal sign. */
+/* argparse: a word is a flag when it begins with a dash, unless it is a number without an exponent or has a space in it. */
 static bool flag_like(const char *word)
 {
+    static const char digits[] = "0123456789";
     if (word[0] != '-' || word[1] == '\0') return false;
-    if ((word[1] >= '0' && word[1] <= '9') || (word[1] == '.' && word[2] >= '0' && word[2] <= '9'))
-        return false;
+    const char *at = word + 1 + strspn(word + 1, digits);
+    size_t const places = *at == '.' ? strspn(at + 1, digits) : 0;
+    if (places ? !at[1 + places] : !*at) return false;
     return word[strcspn(word, " =")] != ' ';
+}
+
+static bool takes_dots(const oos_serve_reader *in)
+{
+    return in->table->dotted_since && in->version >= in->table->dotted_since;
+}
+
+static bool takes_underscores(const oos_serve_reader *in)
+{
+    return in->table->underscores_since && in->version >= in->table->underscores_since;
 }
 
 /* The engine takes `-0.1` for dotted keys of a flag `-0`, with the next word as their value. */
@@ -132,7 +144,7 @@ static oomsight_status values_take(oos_serve_reader *in, oos_serve_cursor *c, co
     *ret_value = NULL;
     if (count == 1) {
         *ret_value = c->words[c->at];
-        if (**ret_value == '-' && strchr(*ret_value, '.') && in->version >= in->table->dotted_since)
+        if (**ret_value == '-' && strchr(*ret_value, '.') && takes_dots(in))
             return dotted_number(in, c, record, ret_value);
     } else if (count > 1 || most == OOS_FLAG_VALUES_MANY) {
         char *joined = oos_arena_take(in->arena, bytes + 1), *out = joined;
@@ -235,7 +247,7 @@ static oomsight_status flag_take(oos_serve_reader *in, oos_serve_cursor *c)
     if (is_first(in, word)) return in->dialect->first_take(in, c, word);
     size_t len = 0, dot = 0;
     for (; word[len] && word[len] != '='; len++)
-        if (word[len] == '.' && !dot) dot = len;
+        if (word[len] == '.' && !dot && in->table->dotted_since) dot = len;
     const char *value = word[len] ? word + len + 1 : NULL;
     oos_view const key = {word, len}, base = {word, dot ? dot : len};
 
@@ -243,6 +255,8 @@ static oomsight_status flag_take(oos_serve_reader *in, oos_serve_cursor *c)
     oos_flag_hit hit = in->bench ? oos_flags_find(in->table, base, in->version)
                                  : oos_flags_find_start(in->table, base, in->version, &several);
     if (several) return ambiguous_refuse(in, c, key, value);
+    if (hit.record && memchr(base.ptr, '_', base.len) && !takes_underscores(in))
+        return oos_serve_unknown(in, c, key, value);
     if (!hit.record && !value) hit = find_glued(in, base, &value);
     if (!hit.record || (dot && hit.form->kind != OOS_FLAG_KIND_JSON))
         return oos_serve_unknown(in, c, key, value);
@@ -288,7 +302,11 @@ static oomsight_status words_read(oos_serve_reader *in, const char *const *words
             else
                 OOS_TRY(flag_take(in, &c));
         } else {
-            if (!in->positional)
+            bool const here = !in->dialect->model_first || (c.at == from && !in->serve->words.flags_only);
+            bool const path = strchr(word, '/') && in->misplaced && !strchr(in->misplaced, '/');
+            if (!here && (!in->misplaced || path)) /* of several words the model is one with a slash */
+                in->misplaced = word;
+            else if (!in->positional && here)
                 in->positional = word;
             else
                 oos_serve_note(in, (oos_given_flag){.name = word, .effect = OOS_FLAG_UNKNOWN});
@@ -483,11 +501,25 @@ static void model_settle(oos_serve_reader *in)
     in->serve->model = in->positional ? in->positional : in->model_option;
 }
 
+/* `sglang serve --tp 2 MODEL`: argparse misses the flag of the model before it minds the word. */
+static oomsight_status misplaced_end(oos_serve_reader *in)
+{
+    oos_flag_hit const hit = oos_flags_find(in->table, oos_view_of(in->dialect->model_flag), in->version);
+    if (in->positional || in->model_option || !hit.record) {
+        oos_serve_note(in, (oos_given_flag){.name = in->misplaced, .effect = OOS_FLAG_UNKNOWN});
+        return OOMSIGHT_OK;
+    }
+    in->positional = in->misplaced;
+    return oos_serve_refuse(in, in->misplaced, NULL, "the following arguments are required: %s",
+                            oos_serve_argument(in, hit.record));
+}
+
 /* What is left to do when all words are read. */
 static oomsight_status command_finish(oos_serve_reader *in, bool latency)
 {
     OOS_TRY(oos_serve_finish_json(in));
     if (in->dialect->finish) OOS_TRY(in->dialect->finish(in, latency));
+    if (in->misplaced) OOS_TRY(misplaced_end(in));
     model_settle(in);
     OOS_TRY(unrecognized_end(in));
     in->serve->flags = in->flags;
@@ -583,7 +615,8 @@ oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, 
                                         .table = table,
                                         .version = version,
                                         .bench = entry.bench,
-                                        .latency = entry.latency};
+                                        .latency = entry.latency,
+                                        .flags_only = entry.flags_only};
         OOS_TRY(words_join(&in, copy + entry.first, word_count - entry.first));
         OOS_TRY(words_read_all(&in));
     }

@@ -20,22 +20,21 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* k, m, g, t: powers of 1000, a fraction is fine; K, M, G, T: powers of 1024, whole numbers only.
- * vLLM's human_readable_int(). */
-static bool suffix_factor(char suffix, uint64_t *ret_factor)
+/* What a number ends with: k, m, g, t are powers of 1000 and a fraction is fine, K, M, G, T powers of 1024 of whole numbers;
+ * with an i among the suffixes k, M, G, T are powers of 1000 and Ki, Mi, Gi, Ti of 1024. human_readable_int() of vLLM and of
+ * SGLang. Returns the letters taken; 0: no suffix of the form. */
+static size_t suffix_factor(const char *suffixes, const char *at, uint64_t *ret_factor)
 {
     static const char small[] = "kmgt", large[] = "KMGT";
-    const char *at = suffix ? strchr(small, suffix) : NULL;
+    bool const iec = strchr(suffixes, 'i'), binary = iec && *at && at[1] == 'i';
+    const char *little = *at ? strchr(small, *at) : NULL, *big = *at ? strchr(large, *at) : NULL;
+    if (!little && !big) return 0;
+    if (binary ? !big : !strchr(suffixes, *at)) return 0;
+    uint64_t const base = iec ? (binary ? 1024 : 1000) : little ? 1000 : 1024;
     uint64_t factor = 1;
-    if (at) {
-        for (ptrdiff_t i = 0; i <= at - small; i++) factor *= 1000;
-    } else {
-        at = suffix ? strchr(large, suffix) : NULL;
-        if (!at) return false;
-        for (ptrdiff_t i = 0; i <= at - large; i++) factor *= 1024;
-    }
+    for (ptrdiff_t i = 0; i <= (little ? little - small : big - large); i++) factor *= base;
     *ret_factor = factor;
-    return true;
+    return binary ? 2 : 1;
 }
 
 /* Python's int() and float() take white space on both sides. */
@@ -75,9 +74,8 @@ bool oos_serve_int(const oos_flag_form *form, const char *text, bool *ret_negati
         if (!digit(*text)) return false;
         for (; digit(*text); text++) fraction += (*text - '0') * (place /= 10);
     }
-    if (negative || !*text || !only_space(text + 1) || !form || !strchr(form->suffixes, *text) ||
-        !suffix_factor(*text, &factor))
-        return false;
+    size_t const letters = negative || !form ? 0 : suffix_factor(form->suffixes, text, &factor);
+    if (letters == 0 || !only_space(text + letters)) return false;
     if (whole) return !__builtin_mul_overflow(number, factor, ret_value);
     if (factor % 1000 != 0) return false;
     double const product = ((double)number + fraction) * (double)factor;
@@ -172,6 +170,12 @@ oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *rec
             "to use %.*s%c instead?",
             oos_serve_argument(in, record), suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
     }
+    if (form && strchr(form->suffixes, 'i'))
+        return oos_serve_refuse(
+            in, record->name, given,
+            "argument %s: Invalid integer value: '%.80s'. Use a plain integer, SI suffixes (1k, 1M), or IEC "
+            "suffixes (1Ki, 1Mi). Suffixes are case-sensitive.",
+            oos_serve_argument(in, record), given);
     if (form && form->nullable && !*form->suffixes && form->kind != OOS_FLAG_KIND_SWITCH)
         return oos_serve_refuse(in, record->name, given,
                                 "argument %s: Value %.80s cannot be converted to <class '%s'>.",
@@ -206,16 +210,17 @@ static bool among(const oos_flag_form *form, const char *value)
 }
 
 /* Numbers of flags that are not modelled: the engine would stop at a wrong one, so it is told here too. */
-static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, const char *value)
+static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, const char *value,
+                                    oos_flag_kind kind)
 {
     bool negative;
     uint64_t whole;
     double number;
     if (hit.form->nullable && (strcmp(value, "None") == 0 || *value == '\0')) return OOMSIGHT_OK;
-    if (hit.form->kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
+    if (kind == OOS_FLAG_KIND_INT && !oos_serve_int(hit.form, value, &negative, &whole) &&
         !(hit.form->takes_auto && strcmp(value, "auto") == 0))
         return oos_serve_wrong(in, hit.record, hit.form, "int", value);
-    if (hit.form->kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
+    if (kind == OOS_FLAG_KIND_FLOAT && !oos_serve_float(value, &number))
         return oos_serve_wrong(in, hit.record, hit.form, "float", value);
     return OOMSIGHT_OK;
 }
@@ -226,7 +231,6 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
     const oos_flag_form *form = hit.form;
     if (form->choice_count == 0 || among(form, value) || oos_serve_newer(in)) return OOMSIGHT_OK;
     if (form->nullable && strcmp(value, "None") == 0) return OOMSIGHT_OK;
-    if (form->kind == OOS_FLAG_KIND_LIST) return OOMSIGHT_OK; /* several words, each a choice */
     char list[320];
     size_t len = 0;
     for (size_t i = 0; i < form->choice_count; i++) {
@@ -247,6 +251,27 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
     return oos_serve_refuse(in, hit.record->name, value,
                             "argument %s: invalid choice: '%.80s' (choose from %s)",
                             oos_serve_argument(in, hit.record), value, list);
+}
+
+/* A value by its kind; of a list each of its words, which are joined by spaces: a word that has one itself is left alone. */
+static oomsight_status value_check(oos_serve_reader *in, oos_flag_hit hit, const char *value, bool modelled)
+{
+    const oos_flag_form *form = hit.form;
+    if (form->kind != OOS_FLAG_KIND_LIST) {
+        OOS_TRY(choice_check(in, hit, value));
+        return modelled ? OOMSIGHT_OK : number_check(in, hit, value, form->kind);
+    }
+    bool const numbers = form->item == OOS_FLAG_KIND_INT || form->item == OOS_FLAG_KIND_FLOAT;
+    if (in->python || (!numbers && form->choice_count == 0)) return OOMSIGHT_OK;
+    for (const char *at = value;; at++) {
+        size_t const len = strcspn(at, " ");
+        const char *word = oos_arena_copy(in->arena, (oos_view){at, len});
+        if (!word) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for %s", hit.record->name);
+        OOS_TRY(choice_check(in, hit, word));
+        if (!modelled) OOS_TRY(number_check(in, hit, word, form->item));
+        at += len;
+        if (!*at) return OOMSIGHT_OK;
+    }
 }
 
 bool oos_serve_truth(const char *word, bool *ret_value)
@@ -378,10 +403,9 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
             in->stray_meant = oos_serve_switch_meant(hit, value);
         }
     } else if (value) {
-        OOS_TRY(choice_check(in, hit, value));
+        OOS_TRY(value_check(in, hit, value, f != NULL));
     }
     if (is_model(in, hit)) in->model_option = value;
-    if (!f && value) OOS_TRY(number_check(in, hit, value));
     if (!f && value && hit.form->kind == OOS_FLAG_KIND_JSON) OOS_TRY(oos_serve_check_json(in, hit, value));
     if (f && f->kind == OOS_FIELD_YES)
         *(oos_flag *)((char *)in->serve + f->offset) = (oos_flag){true, on};

@@ -356,7 +356,7 @@ enum { OOS_FLAG_VALUES_MANY = UINT8_MAX };
 /* How a flag is read from version `since` on. */
 typedef struct oos_flag_form {
     oos_version since;
-    oos_flag_kind kind;
+    oos_flag_kind kind, item;          /* item: of each word of a list */
     uint8_t least_values, most_values; /* words that follow it */
     bool nullable;                     /* `None` means none */
     bool pairs;                        /* `a=1,b=2` is taken beside JSON */
@@ -364,8 +364,9 @@ typedef struct oos_flag_form {
     bool takes_word;                   /* of a JSON flag: a word that is no JSON is fine */
     bool strict;                       /* an unknown JSON key is an error */
     bool folds;                        /* letters are made small before the choices are looked at */
-    const char *suffixes;              /* letters an integer may end with, "" for none: k 1000, K 1024, ... */
-    const char *preset;                /* the default as text when it is one word, NULL */
+    const char *suffixes; /* letters an integer may end with, "" for none: k 1000, K 1024, ...; with an
+                                          i among them a letter alone is a power of 1000 and Ki is 1024 */
+    const char *preset;   /* the default as text when it is one word, NULL */
     const char *const *choices;
     size_t choice_count; /* 0: anything */
 } oos_flag_form;
@@ -389,9 +390,10 @@ typedef struct oos_flag_table {
     size_t count;
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
-    oos_view variables;       /* the engine's env.json; empty: there is none */
-    oos_version dotted_since; /* `--flag.key value` is taken from here on */
-    const void *index;        /* private: hash over every spelling */
+    oos_view variables;            /* the engine's env.json; empty: there is none */
+    oos_version dotted_since;      /* `--flag.key value` is taken from here on; 0: never */
+    oos_version underscores_since; /* `--max_model_len` is `--max-model-len`; 0: never */
+    const void *index;             /* private: hash over every spelling */
 } oos_flag_table;
 
 /* A flag found by a spelling at a version. */

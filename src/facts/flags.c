@@ -202,6 +202,7 @@ static void values_set(draft *d)
 {
     oos_flag_form *form = &d->form;
     form->kind = kind_of(d->kind, d->item);
+    form->item = kind_of(d->item, d->item);
     form->takes_word = oos_view_is(d->kind, "json-or-str");
     form->least_values = form->most_values = 1;
     if (form->kind == OOS_FLAG_KIND_SWITCH) {
@@ -394,7 +395,7 @@ static void versions_read(loader *in, oos_flag_table *table)
     table->version_count = count;
 }
 
-/* Of the parser's rules, the one that came late: {"name":"dotted","result":"error","changes":[{"since":...}]}. A result
+/* Since when one of the parser's rules holds, 0: never. {"name":"dotted","result":"error","changes":[{"since":...}]}. A result
  * that is an object is a command line that was understood. */
 static oos_version
 rule_since(loader *in) /* NOLINT: one level deep by the form of the file, and 256 at most */
@@ -429,11 +430,15 @@ static void rules_read(loader *in, oos_flag_table *table)
         oos_scan rule = in->scan;
         oos_scan_skip(&in->scan, NULL);
         if (!oos_scan_open(&rule, '{') || !oos_scan_key(&rule, &key) || !oos_view_is(key, "name") ||
-            !oos_scan_string(&rule, &name) || !oos_view_is(name, "dotted"))
+            !oos_scan_string(&rule, &name))
             continue;
+        oos_version *since = oos_view_is(name, "dotted")             ? &table->dotted_since
+                             : oos_view_is(name, "underscore_names") ? &table->underscores_since
+                                                                     : NULL;
+        if (!since) continue;
         oos_scan const behind = in->scan;
         in->scan = rule;
-        table->dotted_since = rule_since(in);
+        *since = rule_since(in);
         in->scan = behind;
     }
 }
@@ -539,7 +544,7 @@ oos_flag_hit oos_flags_find_start(const oos_flag_table *table, oos_view word, oo
     for (size_t i = 0; i < index->count; i++) {
         const spelling *s = &index->list[i];
         if (s->len < word.len || !same_spelling(s->text, word) || distance(s, below, above) != 0) continue;
-        if (best && best->record != s->record) {
+        if (best && (best->record != s->record || best->len != s->len)) { /* two spellings of one flag, too */
             *ret_several = true;
             return (oos_flag_hit){0};
         }

@@ -367,6 +367,27 @@ static void what_the_engine_refuses_is_refused_in_its_words(void **state)
     TAKES("sglang", "serve", llama, "--tp", "8", "--dp", "8", "--enable-dp-attention");
 }
 
+/* argparse's own: no underscores, no dotted keys, integers with suffixes of its own, lists word by word, the model first or by its flag. */
+static void words_are_read_as_argparse_reads_them(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"auto", "1K", "1e3", "1.5", "1.5Ki", "", "x"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        REFUSES("Invalid integer value", llama, "--context-length", numbers[i]);
+    REFUSES("unrecognized arguments: --mem_fraction_static 0.8", llama, "--mem_fraction_static", "0.8");
+    REFUSES("unrecognized arguments: --preferred-sampling-params.n", llama, "--preferred-sampling-params.n",
+            "1");
+    REFUSES("invalid int value: 'x'", llama, "--cuda-graph-bs-decode", "1", "x");
+    REFUSES("expected one argument", llama, "--schedule-conservativeness", "-1e3");
+    REFUSES("required: --model-path/--model", "--tp", "2", llama);
+    REFUSES("integer modulo by zero", llama, "--page-size", "0");
+    REFUSES("divisible by number of nodes", llama, "--nnodes", "2");
+    REFUSES("Memory pool size is too small", llama, "--context-length", "0");
+    TAKES("sglang", "serve", llama, "--context-length", "4Ki", "--max-total-tokens", "20k");
+    TAKES("sglang", "serve", llama, "--context-len", " 2_048 ", "--mem-frac=.8");
+    TAKES("sglang", "serve", llama, "--model-path", llama, "--cuda-graph-bs-decode", "1", "2", "4");
+}
+
 static void a_longer_context_than_the_models_is_mended_by_the_models_own(void **state)
 {
     (void)state;
@@ -529,6 +550,7 @@ int main(void)
         cmocka_unit_test(tokens_are_those_of_the_log_given_its_free_memory),
         cmocka_unit_test(weights_beyond_the_static_share_are_refused_in_the_engines_words),
         cmocka_unit_test(what_the_engine_refuses_is_refused_in_its_words),
+        cmocka_unit_test(words_are_read_as_argparse_reads_them),
         cmocka_unit_test(a_longer_context_than_the_models_is_mended_by_the_models_own),
         cmocka_unit_test(replicated_attention_takes_no_more_gpus_than_the_ranks),
         cmocka_unit_test(a_pool_that_holds_no_whole_request_is_said_and_mended),

@@ -12,6 +12,7 @@ static bool entry_at(const char *const *words, size_t count, size_t at, oos_serv
         oos_engine_words_at(words[at], words[at + 1]) != oos_engine_sglang.words)
         return false;
     ret_entry->first = at + 2;
+    ret_entry->flags_only = strcmp(words[at], "-m") == 0;
     return true;
 }
 
@@ -53,6 +54,7 @@ const oos_dialect sglang_dialect = {
     .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
                 "MODEL ...`",
     .model_flag = "--model-path",
+    .model_first = true,
     .config_flag = "--config",
     .modelled = modelled,
 };
@@ -93,19 +95,15 @@ static bool is_given(const oos_serve *serve, const char *flag)
     return oos_serve_given(serve, flag) != NULL;
 }
 
-/* A whole number, or one of srt/utils/common.py human_readable_int(): k M G T are powers of 1000, Ki Mi Gi Ti of 1024. */
+/* What is no number was refused when the command was read. */
 static oos_u64 number_of(const oos_serve *serve, const char *flag)
 {
-    static const char letters[] = "kMGT";
+    static const oos_flag_form human = {.suffixes = "kMGTi"};
     const char *text = value_of(serve, flag);
-    char *end;
-    if (!text) return (oos_u64){0};
-    double number = oos_real_read(text, &end);
-    if (end == text || number < 0) return (oos_u64){0};
-    bool const binary = *end && end[1] == 'i';
-    const char *letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
-    for (const char *at = letters; letter && at <= letter; at++) number *= binary ? 1024 : 1000;
-    return oos_u64_of(oos_u64_from(number));
+    bool negative;
+    uint64_t number;
+    if (!text || !oos_serve_int(&human, text, &negative, &number) || negative) return (oos_u64){0};
+    return oos_u64_of(number);
 }
 
 static oos_f64 real_of(const oos_serve *serve, const char *flag)
@@ -202,6 +200,11 @@ void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_reques
         .load_format = value_of(serve, "--load-format"),
         .attention = value_of(serve, "--attention-backend"),
     };
+    r.nodes = oos_max(1, oos_u64_or(number_of(serve, "--nnodes"), 1));
+    const char *overrides = value_of(serve, "--json-model-override-args");
+    json_t *parsed = overrides ? oos_json_parse(oos_view_of(overrides), JSON_DECODE_ANY) : NULL;
+    r.override_broken = overrides && !parsed;
+    json_decref(parsed);
     const char *chunk = value_of(serve, "--chunked-prefill-size");
     r.chunk_negative = chunk && *chunk == '-';
     if (r.chunk_negative) r.chunk = oos_u64_of(0);

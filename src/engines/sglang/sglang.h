@@ -24,7 +24,8 @@ extern const oos_dialect sglang_dialect;
 
 /* What the command asks for. A lever of the search changes this. */
 typedef struct sglang_request {
-    uint64_t tp, pp, dp, ep;
+    uint64_t tp, pp, dp, ep, nodes;
+    bool override_broken;                 /* --json-model-override-args is no JSON */
     oos_f64 fraction;                     /* --mem-fraction-static */
     oos_u64 context, requests;            /* --context-length, --max-running-requests */
     oos_u64 tokens_most;                  /* --max-total-tokens */
