@@ -19,7 +19,7 @@ def data_files(root):
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = sorted(name for name in subfolders if name != "schema")
         for name in sorted(names):
-            if name.endswith(".json") and name != "constants.json":  # a table of its own: tools/constants.py
+            if name.endswith(".json") and name not in ("constants.json", "backends.json"):  # tables of their own: tools/constants.py, tools/backend_table.py
                 path = os.path.join(folder, name)
                 yield os.path.relpath(path, root).replace(os.sep, "/"), path
 

@@ -102,7 +102,8 @@ static void blackwell_prefers_flashinfer(void **state)
 static void an_fp8_cache_follows_the_generations_of_flash_attention(void **state)
 {
     (void)state;
-    chooses("0.11.0", 80, 128, "fp8", "TRITON_ATTN");
+    chooses("0.11.0", 80, 128, "fp8", NULL); /* its kernel does not compile before 8.9 */
+    chooses("0.11.0", 89, 128, "fp8", "TRITON_ATTN");
     chooses("0.11.0", 90, 128, "fp8", "FLASH_ATTN");
     chooses("0.19.1", 86, 128, "fp8", "FLASHINFER");
     chooses("0.19.1", 90, 128, "fp8_e5m2", "FLASH_ATTN");
@@ -281,9 +282,110 @@ static void latent_prefill_keeps_room_for_a_context(void **state)
     fixture_free(&f);
 }
 
+/* ---- tests/rules/backends.tsv: what the engine's own classes choose (tests/oracle/backends.py) ------------------ */
+
+enum { CELL_FIELDS = 9 };
+
+typedef struct cell {
+    char *
+        fields[CELL_FIELDS]; /* release, kind, dtype, kv, head, latent dimensions, block, features, choices */
+} cell;
+
+static bool cell_read(char *line, cell *ret_cell)
+{
+    char *rest = line;
+    for (size_t i = 0; i < CELL_FIELDS; i++) ret_cell->fields[i] = strsep(&rest, "\t\n");
+    return ret_cell->fields[CELL_FIELDS - 1];
+}
+
+static void cell_ask(fixture *f, const cell *c, unsigned capability, const oos_rule_book *book,
+                     oos_backend_choice *ret_choice)
+{
+    bool const mla = strstr(c->fields[1], "mla"), sparse = strncmp(c->fields[1], "sparse", 6) == 0;
+    oomsight_error error = {0};
+    bool beyond;
+    oos_attention attention =
+        heads_of(strstr(c->fields[7], "sliding") ? OOS_MIXER_SLIDING : OOS_MIXER_FULL, 32, 8,
+                 strtoull(c->fields[4], NULL, 10), strstr(c->fields[7], "sliding") ? 1024 : 0);
+    attention.sinks = strstr(c->fields[7], "sinks");
+    if (mla) {
+        unsigned long long rank, nope, rope, value;
+        assert_int_equal(sscanf(c->fields[5], "%llu/%llu/%llu/%llu", &rank, &nope, &rope, &value), 4);
+        attention = (oos_attention){.mixer = OOS_MIXER_MLA,
+                                    .heads = 32,
+                                    .kv_heads = 1,
+                                    .head_dim = rank + rope,
+                                    .kv_lora_rank = rank,
+                                    .rope_dim = rope,
+                                    .nope_dim = nope,
+                                    .value_dim = value,
+                                    .indexer_topk = sparse ? 2048 : 0};
+    }
+    f->device.capability = capability;
+    f->model.sparse = sparse;
+    f->model.bidirectional_images = strstr(c->fields[7], "mm_prefix");
+    f->model.dtype = oos_dtype_find(c->fields[2]);
+    f->model.attention_count = f->model.layer_count = 0;
+    fixture_layers(f, attention, 1);
+    f->serve = (oos_serve){.dtype = c->fields[2], .kv_cache_dtype = c->fields[3]};
+    if (*c->fields[6] != '-') f->serve.block_size = oos_u64_of(strtoull(c->fields[6], NULL, 10));
+    assert_int_equal(
+        vllm_rules_of((oos_rule_book *)book, version_of(c->fields[0]), &f->rules, &beyond, &error),
+        OOMSIGHT_OK);
+    fixture_setup(f);
+    f->setup.dtype = f->model.dtype; /* as the cell says, whatever the device makes of it */
+    assert_int_equal(oos_backend_choose(f->arena, &f->setup, &f->attentions[0], ret_choice, &error),
+                     OOMSIGHT_OK);
+}
+
+static void every_cell_is_chosen_as_by_the_engines_classes(void **state)
+{
+    (void)state;
+    static const unsigned capabilities[] = {70, 72, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+    char path[4096], line[1024];
+    snprintf(path, sizeof path, "%s/../rules/backends.tsv", getenv("OOMSIGHT_FIXTURES"));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    fixture f;
+    oos_rule_book *book;
+    oomsight_error error = {0};
+    fixture_init(&f, "0.32.0", 90);
+    assert_int_equal(vllm_book_load(f.arena, NULL, &book, &error), OOMSIGHT_OK);
+    size_t cells = 0, different = 0;
+    while (fgets(line, sizeof line, file)) {
+        cell c;
+        assert_true(cell_read(line, &c));
+        const char *said = c.fields[8];
+        char expected[64] = "";
+        for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++, cells++) {
+            unsigned at;
+            if (sscanf(said, "%u:", &at) == 1 && at == capabilities[i]) {
+                assert_int_equal(sscanf(said, "%u:%63s", &at, expected), 2);
+                said += strcspn(said, " ");
+                said += *said == ' ';
+            }
+            oos_backend_choice choice;
+            cell_ask(&f, &c, capabilities[i], book, &choice);
+            bool const refused = strchr("-!~", *expected);
+            if (refused ? choice.refused : choice.name && strcmp(choice.name, expected) == 0) continue;
+            if (different++ < 20)
+                print_message("%s %s %s %s head %s %s block %s %s on %u: %s, the engine %s\n", c.fields[0],
+                              c.fields[1], c.fields[2], c.fields[3], c.fields[4], c.fields[5], c.fields[6],
+                              c.fields[7], capabilities[i], choice.name ? choice.name : choice.reason,
+                              expected);
+        }
+    }
+    fclose(file);
+    fixture_free(&f);
+    assert_true(cells > 10000);
+    print_message("%zu cells, %zu different\n", cells, different);
+    assert_int_equal(different, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cell_is_chosen_as_by_the_engines_classes),
         cmocka_unit_test(head_size_80_goes_where_each_release_sends_it),
         cmocka_unit_test(the_reason_names_the_head_size),
         cmocka_unit_test(flashinfer_records_drafts_only_with_its_newer_kernels),

@@ -79,7 +79,8 @@ static oos_backend_question question_of(const oos_setup *setup, const oos_attent
         .head = attention->head_dim,
         .major = setup->device.capability / 10,
         .kv = kv,
-        .e5m2 = kv == OOS_KV_FP8 && setup->kv_dtype_word && strcmp(setup->kv_dtype_word, "fp8_e5m2") == 0,
+        .kv_word = setup->kv_dtype_word ? setup->kv_dtype_word : "auto",
+        .block = setup->rules->mla_block_rule >= 3 ? oos_u64_or(setup->block_size_given, 0) : 0,
         .mla = mla,
         .sparse = mla && (setup->model->sparse || attention->indexer_topk > 0),
         .sliding = attention->mixer == OOS_MIXER_SLIDING,
@@ -237,6 +238,8 @@ static pick pick_before_lists(const oos_backend_question *q)
         oos_backend_question plain = *q; /* only head size and type were asked */
         plain.sinks = plain.mm_prefix = false;
         plain.kv = OOS_KV_MODEL_DTYPE;
+        plain.kv_word = "auto";
+        plain.block = 0;
         if (oos_backend_objection(&plain, OOS_BACKEND_FLASHINFER) == OOS_OBJECTION_NONE)
             return take(OOS_BACKEND_FLASHINFER);
     }
@@ -278,6 +281,7 @@ static bool is_mla_backend(oos_attention_backend backend)
 typedef struct decision {
     pick pick;
     bool forced, forced_invalid;
+    const char *built; /* with which what is built once it is chosen refuses; NULL: it does not */
 } decision;
 
 /* DeepSeek V4 brings kernels of its own (vllm/models/deepseek_v4). */
@@ -343,9 +347,37 @@ static const char *engine_words(oos_objection objection)
     case OOS_OBJECTION_LATENT_SHAPE: return "MLA dimensions not supported";
     case OOS_OBJECTION_DCP: return "DCP not supported";
     case OOS_OBJECTION_ABSENT: return "not available in this version";
+    case OOS_OBJECTION_COMBINATION:
     case OOS_OBJECTION_NONE: break;
     }
     return "";
+}
+
+/* The engine's sentence with the device in it. NULL: no memory. */
+static const char *filled(oos_arena *arena, const oos_backend_question *q, const char *sentence)
+{
+    static const char name[] = "{gpu}", number[] = "{capability}", block[] = "{block}";
+    const char *size = strstr(sentence, block);
+    if (size)
+        return oos_arena_format(arena, "%.*s%" PRIu64 "%s", (int)(size - sentence), sentence,
+                                oos_u64_or(q->setup->block_size_given, 0), size + sizeof block - 1);
+    unsigned const capability = q->setup->device.capability;
+    const char *at = strstr(sentence, name), *then_at = at ? strstr(at, number) : NULL;
+    if (!then_at) return oos_arena_format(arena, "%s", sentence);
+    const char *between = at + sizeof name - 1;
+    return oos_arena_format(arena, "%.*s%s%.*s%u.%u%s", (int)(at - sentence), sentence,
+                            q->setup->device.name ? q->setup->device.name : "this GPU",
+                            (int)(then_at - between), between, capability / 10, capability % 10,
+                            then_at + sizeof number - 1);
+}
+
+static const char *words_of(oos_arena *arena, const oos_backend_question *q, oos_attention_backend backend,
+                            oos_objection objection)
+{
+    if (objection == OOS_OBJECTION_MLA && !q->mla) return "non-MLA not supported";
+    if (objection == OOS_OBJECTION_SPARSE && !q->sparse) return "non-sparse not supported";
+    if (objection != OOS_OBJECTION_COMBINATION) return engine_words(objection);
+    return filled(arena, q, oos_backend_refuses(q, backend, false)->reason);
 }
 
 static const char *why(oos_arena *arena, const oos_backend_question *q, oos_attention_backend backend,
@@ -353,7 +385,6 @@ static const char *why(oos_arena *arena, const oos_backend_question *q, oos_atte
 {
     const char *name = traits[backend].name;
     unsigned const capability = q->setup->device.capability;
-    const char *kv = q->setup->kv_dtype_word ? q->setup->kv_dtype_word : "auto";
     switch (objection) {
     case OOS_OBJECTION_HEAD_SIZE:
         if (backend == OOS_BACKEND_FLASH_ATTN && q->setup->rules->fa_head_sizes == 0)
@@ -367,7 +398,7 @@ static const char *why(oos_arena *arena, const oos_backend_question *q, oos_atte
         return oos_arena_format(arena, "%s does not compute in %s", name, oos_dtype_word(q->setup->dtype));
     case OOS_OBJECTION_KV_DTYPE:
         return oos_arena_format(arena, "%s does not read a KV cache of type %s on compute capability %u.%u",
-                                name, kv, capability / 10, capability % 10);
+                                name, q->kv_word, capability / 10, capability % 10);
     case OOS_OBJECTION_CAPABILITY:
         return oos_arena_format(arena, "%s does not run on compute capability %u.%u", name, capability / 10,
                                 capability % 10);
@@ -379,12 +410,14 @@ static const char *why(oos_arena *arena, const oos_backend_question *q, oos_atte
                                 capability / 10, capability % 10);
     case OOS_OBJECTION_LATENT_SHAPE:
         return oos_arena_format(arena, "%s has no kernel for these MLA dimensions", name);
+    case OOS_OBJECTION_COMBINATION:
     case OOS_OBJECTION_BLOCK_SIZE:
     case OOS_OBJECTION_MLA:
     case OOS_OBJECTION_SPARSE:
     case OOS_OBJECTION_SLIDING_WINDOW:
     case OOS_OBJECTION_DCP:
-    case OOS_OBJECTION_ABSENT: return oos_arena_format(arena, "%s: %s", name, engine_words(objection));
+    case OOS_OBJECTION_ABSENT:
+        return oos_arena_format(arena, "%s: %s", name, words_of(arena, q, backend, objection));
     case OOS_OBJECTION_NONE: break;
     }
     return NULL;
@@ -393,12 +426,14 @@ static const char *why(oos_arena *arena, const oos_backend_question *q, oos_atte
 static const char *refusal(oos_arena *arena, const oos_backend_question *q, const decision *decided)
 {
     const pick *picked = &decided->pick;
+    char block[40] = "";
+    if (decided->built) return filled(arena, q, decided->built);
     if (decided->forced_invalid)
         return oos_arena_format(
             arena,
             "Selected backend AttentionBackendEnum.%s is not valid for this configuration. "
             "Reason: ['%s']",
-            traits[picked->backend].name, engine_words(picked->objection));
+            traits[picked->backend].name, words_of(arena, q, picked->backend, picked->objection));
     if (!q->setup->rules->backend_by_list)
         return oos_arena_format(
             arena,
@@ -406,12 +441,13 @@ static const char *refusal(oos_arena *arena, const oos_backend_question *q, cons
             "are: [32, 64, 96, 128, 160, 192, 224, 256]. Set VLLM_USE_V1=0 to use another "
             "attention backend.",
             q->head);
+    if (q->block) snprintf(block, sizeof block, ", block_size=%" PRIu64, q->block);
     return oos_arena_format(arena,
                             "No valid attention backend found for cuda with head_size=%" PRIu64 ", "
-                            "dtype=torch.%s, kv_cache_dtype=%s. Reasons: {%s: [%s]}.",
-                            q->head, oos_dtype_word(q->setup->dtype),
-                            q->setup->kv_dtype_word ? q->setup->kv_dtype_word : "auto",
-                            traits[picked->preferred].name, engine_words(picked->objection));
+                            "dtype=torch.%s, kv_cache_dtype=%s%s. Reasons: {%s: [%s]}.",
+                            q->head, oos_dtype_word(q->setup->dtype), q->kv_word, block,
+                            traits[picked->preferred].name,
+                            words_of(arena, q, picked->preferred, picked->objection));
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
@@ -479,12 +515,47 @@ static bool answer_state(const oos_setup *setup, const oos_attention *attention,
     return true;
 }
 
+/* To 0.11.0 no check was made before, and every type but "auto" counted as quantised (is_quantized_kv_cache). */
+static const char *constructor_before_lists(const oos_backend_question *q, oos_attention_backend backend)
+{
+    bool const quantised = strcmp(q->kv_word, "auto") != 0;
+    if (old_engine(q)) return NULL;
+    if (backend == OOS_BACKEND_TRITON_ATTN && oos_backend_objection(q, backend) == OOS_OBJECTION_HEAD_SIZE)
+        return "Head size is not supported by TritonAttention."; /* the engine names it and those it takes */
+    if (!quantised) return NULL;
+    if (backend == OOS_BACKEND_FLASH_ATTN && q->major != 9)
+        return "FlashAttention does not support fp8 kv-cache on this device.";
+    if (backend == OOS_BACKEND_FLEX_ATTENTION)
+        return "FlexAttention does not support quantized kv-cache. Yet";
+    if (backend == OOS_BACKEND_FLASH_ATTN_MLA) return "FlashAttnMLA V1 with FP8 KV cache not yet supported";
+    return backend == OOS_BACKEND_TRITON_MLA ? "TritonMLA V1 with FP8 KV cache not yet supported" : NULL;
+}
+
+/* To 0.17 a block size was not asked of a backend before it was chosen. */
+static const char *block_refused(const oos_backend_question *q, oos_attention_backend backend)
+{
+    uint64_t const given = oos_u64_or(q->setup->block_size_given, 0);
+    bool const lists = q->setup->rules->backend_by_list;
+    if (!given || q->mla || old_engine(q) || given % oos_backend_least_block(q, backend) == 0) return NULL;
+    if (!lists && backend != OOS_BACKEND_FLASH_ATTN && backend != OOS_BACKEND_TRITON_ATTN) return NULL;
+    return lists ? "No common block size for {block}." : "Block size must be a multiple of 16.";
+}
+
+static const char *built(const oos_backend_question *q, oos_attention_backend backend)
+{
+    const oos_backend_refusal *r = oos_backend_refuses(q, backend, true);
+    const char *sentence = r ? r->reason : NULL;
+    if (!sentence && !q->setup->rules->backend_by_list) sentence = constructor_before_lists(q, backend);
+    return sentence || q->setup->rules->mla_block_rule >= 3 ? sentence : block_refused(q, backend);
+}
+
 static decision answer(const oos_backend_question *q, oos_backend_choice *ret_choice)
 {
-    decision const decided = decide(q);
+    decision decided = decide(q);
     oos_attention_backend const backend = decided.pick.backend;
     *ret_choice = (oos_backend_choice){.forced = decided.forced, .kernel_block = 16, .kv_dtype = q->kv};
-    if (decided.pick.none || decided.forced_invalid) {
+    if (!decided.pick.none && !decided.forced_invalid) decided.built = built(q, backend);
+    if (decided.pick.none || decided.forced_invalid || decided.built) {
         ret_choice->refused = true;
         return decided;
     }

@@ -54,6 +54,49 @@ typedef enum oos_attention_backend {
     OOS_BACKEND_COUNT
 } oos_attention_backend;
 
+/* What a backend takes by release and compute capability: data/engines/vllm/backends.json, made from the engine's classes by
+ * tests/oracle/backends.py and written in C by tools/backend_table.py. */
+
+typedef struct oos_backend_span {
+    uint16_t first, last, step;
+} oos_backend_span;
+
+typedef enum oos_refused_by {
+    OOS_REFUSED_BY_CHECK,
+    OOS_REFUSED_BY_CONSTRUCTOR,
+    OOS_REFUSED_BY_KERNEL
+} oos_refused_by;
+
+/* Several of its properties together. Masks and spans of `oos_backend_kv_words` and `oos_backend_spans`. */
+typedef struct oos_backend_refusal {
+    uint32_t kv;
+    uint16_t heads, head_count;
+    uint16_t blocks, block_count; /* block sizes that it takes instead; none: whichever is asked for */
+    int8_t sinks, mm_prefix;      /* -1: with or without */
+    uint8_t by;                   /* oos_refused_by: only a check makes the engine try the next backend */
+    const char *reason;           /* the engine's sentence; {gpu} and {capability} stand in it */
+} oos_backend_refusal;
+
+enum { OOS_BACKEND_DOES_MM_PREFIX = 1, OOS_BACKEND_DOES_SINKS = 2, OOS_BACKEND_DOES_SLIDING = 4 };
+
+typedef struct oos_backend_row {
+    oos_attention_backend backend;
+    oos_version since;
+    uint32_t capabilities; /* of oos_backend_capabilities */
+    uint16_t heads, head_count, blocks, block_count;
+    uint32_t kv; /* 0: it is gone, or does not run there any more */
+    uint32_t dtypes;
+    uint8_t does;
+    uint16_t refusals, refusal_count;
+} oos_backend_row;
+
+extern const char *const oos_backend_kv_words[];
+extern const unsigned oos_backend_capabilities[];
+extern const oos_backend_span oos_backend_spans[];
+extern const oos_backend_refusal oos_backend_refusals[];
+extern const oos_backend_row oos_backend_rows[]; /* by backend, then by release */
+extern const size_t oos_backend_row_count;
+
 /* Why a backend does not serve an attention (vLLM, AttentionBackend.validate_configuration). */
 typedef enum oos_objection {
     OOS_OBJECTION_NONE,
@@ -69,16 +112,18 @@ typedef enum oos_objection {
     OOS_OBJECTION_SLIDING_WINDOW,
     OOS_OBJECTION_LATENT_SHAPE, /* the kernel wants other MLA dimensions */
     OOS_OBJECTION_DCP,
-    OOS_OBJECTION_ABSENT /* not in this version */
+    OOS_OBJECTION_COMBINATION, /* oos_backend_refuses() has the sentence */
+    OOS_OBJECTION_ABSENT       /* not in this version */
 } oos_objection;
 
 typedef struct oos_backend_question {
     const oos_setup *setup;
     const oos_attention *attention;
-    uint64_t head;   /* head size as the engine asks for it; MLA: latent + rope */
-    unsigned major;  /* of the compute capability */
-    oos_kv_dtype kv; /* as asked; model dtype for auto */
-    bool e5m2;       /* fp8_e5m2 */
+    uint64_t head;       /* head size as the engine asks for it; MLA: latent + rope */
+    unsigned major;      /* of the compute capability */
+    oos_kv_dtype kv;     /* as asked; model dtype for auto */
+    const char *kv_word; /* the same as the engine names it */
+    uint64_t block;      /* --block-size as far as backends are asked; 0: not given */
     bool mla, sparse, sliding, sinks, mm_prefix;
     bool gemma4_mixed; /* Gemma 4 with two head sizes: the engine treats it apart */
 } oos_backend_question;
@@ -87,6 +132,13 @@ typedef struct oos_backend_question {
 unsigned oos_backend_flash_version(const oos_backend_question *question, uint64_t head);
 
 oos_objection oos_backend_objection(const oos_backend_question *question, oos_attention_backend backend);
+
+/* The first that refuses several properties together: of its checks, or of what is built once it is chosen. NULL: none. */
+const oos_backend_refusal *oos_backend_refuses(const oos_backend_question *question,
+                                               oos_attention_backend backend, bool built);
+
+/* The smallest block that its kernels read. */
+uint64_t oos_backend_least_block(const oos_backend_question *question, oos_attention_backend backend);
 
 /* Bytes a backend holds beside weights and KV cache. */
 uint64_t oos_backend_workspace(const oos_backend_question *question, oos_attention_backend backend,
