@@ -119,7 +119,7 @@ static void put_message(const oos_style *style, const oos_plan *plan, bool whole
             &line, OOS_EXPECTED_ERROR "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s.",
             tried);
     } else if (plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED && moment && moment->message &&
-               moment->message != plan->answer.why) {
+               plan->answer.phase != OOS_PHASE_ENV) {
         const char *end = strstr(moment->message, ". ");
         int const len = !whole && end ? (int)(end - moment->message) + 1 : (int)strlen(moment->message);
         oos_text_printf(&line, OOS_EXPECTED_ERROR "%.*s", len, moment->message);

@@ -128,15 +128,17 @@ static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup,
 }
 
 /* The engine raises before it touches the device: there is nothing to account for. */
-static void refuse(oos_plan *plan)
+static oomsight_status refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
+    plan->answer.why = oos_arena_format(arena, OOS_EXPECTED_ERROR "%s", vllm_of(plan)->backend.reason);
+    if (!plan->answer.why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
     oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     plan->phases[plan->phase_count++] =
         (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
     plan->answer.verdict = OOMSIGHT_VERDICT_REFUSED;
     plan->answer.phase = OOS_PHASE_ENV;
     plan->answer.cause = OOS_CAUSE_CONFIG;
-    plan->answer.why = vllm_of(plan)->backend.reason;
+    return OOMSIGHT_OK;
 }
 
 /* Groups of the cache whose layers attend: each has a metadata builder of its own. */
@@ -170,10 +172,7 @@ static oomsight_status plan_memory(oos_arena *arena, const oos_setup *setup, con
     OOS_TRY(choose_backend(arena, &setup, plan, reterr));
     vllm_of(plan)->setup = setup;
     OOS_TRY(weigh(arena, setup, plan, reterr));
-    if (vllm_of(plan)->backend.refused) {
-        refuse(plan);
-        return OOMSIGHT_OK;
-    }
+    if (vllm_of(plan)->backend.refused) return refuse(arena, plan, reterr);
     oos_activation_of(setup, &vllm_of(plan)->backend, setup->pp - 1, &vllm_of(plan)->activation);
     OOS_TRY(oos_kv_shape_of(arena, setup, kv_layers_json, &vllm_of(plan)->kv_shape, reterr));
     oos_outside_of(setup, &vllm_of(plan)->backend, 0, &vllm_of(plan)->outside);

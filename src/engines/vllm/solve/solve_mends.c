@@ -117,6 +117,7 @@ static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
         const char *flag;
     } limits[] = {{OOS_PHASE_ENV, "--attention-backend"},
                   {OOS_PHASE_ENV, "--kv-cache-dtype"},
+                  {OOS_PHASE_ENV, "--block-size"},
                   {OOS_PHASE_KV_SIZING, "--num-gpu-blocks-override"},
                   {OOS_PHASE_KV_SIZING, "--kv-cache-memory-bytes"}};
     const oos_refusal *refusal = &plan->refusal;
@@ -127,6 +128,11 @@ static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
                                                     : plan->answer.phase == limits[i].phase) &&
             oos_serve_given(vllm_setup(plan)->serve, limits[i].flag) && count < OOS_MENDS_MAX)
             ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
+    const oos_setup *setup = vllm_setup(plan);
+    if (!refusal->sentence && plan->answer.phase == OOS_PHASE_ENV && setup->kv_dtype == OOS_KV_FP8 &&
+        !oos_serve_given(setup->serve, "--kv-cache-dtype") &&
+        count < OOS_MENDS_MAX) /* the checkpoint's own */
+        ret_mends[count++] = (oos_mend){.flag = "--kv-cache-dtype", .text = oos_dtype_word(setup->dtype)};
     if (!refusal->sentence && vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
         oos_serve_given(vllm_setup(plan)->serve, one_cache))
         ret_mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
