@@ -76,7 +76,8 @@ static void take_as_it_is(candidate *c)
 {
     const oos_plan *p = &c->plan;
     bool const untold = p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && weights_fit(p);
-    c->starts = untold || (p->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN && oos_plan_likely(p));
+    c->starts = untold || (p->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN && oos_plan_likely(p) &&
+                           !oos_plan_too_full(p, p->doubtful.share));
     c->fix = (oos_fix){.verdict = p->answer.verdict,
                        .probability = p->answer.probability,
                        .phase = p->answer.phase,

@@ -133,7 +133,7 @@ static uint64_t above(oos_amount amount)
 
 /* What comes on top of the budget: what the host holds, the context, graphs and serving, and the engine's own host memory, up to 7 GiB on
  * GB10. A host with 112 of 119 GiB taken hung (GB10, 0.70); so a tenth is to stay free. */
-static double safe_share(const oos_plan *plan)
+double oos_plan_safe_share(const oos_plan *plan)
 {
     double const total = (double)plan->device.total_bytes;
     double const taken = (double)above(oos_moment_others(plan)) + (double)above(plan->sizes.context) +
@@ -142,19 +142,32 @@ static double safe_share(const oos_plan *plan)
     return share > 0.05 ? share : 0.05;
 }
 
-static bool too_full(const oos_plan *plan, double share)
+/* Of a cache that has a size of its own: the same tenth, by what it may take in all. */
+static uint64_t safe_cache(const oos_plan *plan)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < plan->phase_count; i++) most = oos_max(most, plan->phases[i].peak_high);
+    uint64_t const over = oos_sub(most, plan->device.total_bytes / 10 * 9);
+    return oos_sub(plan->doubtful.cache_bytes, over);
+}
+
+bool oos_plan_too_full(const oos_plan *plan, double share)
 {
     if (!plan->device.unified) return false;
-    return plan->doubtful.cache_given || share > safe_share(plan) + 1e-9;
+    if (plan->doubtful.cache_bytes) return safe_cache(plan) < plan->doubtful.cache_bytes;
+    return share > oos_plan_safe_share(plan) + 1e-9;
 }
 
 static void by_unified(list *l, const oos_plan *plan)
 {
-    if (too_full(plan, plan->doubtful.share))
-        add(l, oos_arena_format(l->arena,
-                                "The host shares this memory: when it runs out, the machine can hang. At "
-                                "%s %.2f or less about a tenth of it stays free.",
-                                plan->doubtful.share_flag, safe_share(plan)));
+    static const char hangs[] = "The host shares this memory: when it runs out, the machine can hang.";
+    if (!oos_plan_too_full(plan, plan->doubtful.share)) return;
+    if (plan->doubtful.cache_bytes)
+        add(l, oos_arena_format(l->arena, "%s At %s %lluM or less about a tenth of it stays free.", hangs,
+                                plan->doubtful.cache_flag, (unsigned long long)(safe_cache(plan) / OOS_MIB)));
+    else
+        add(l, oos_arena_format(l->arena, "%s At %s %.2f or less about a tenth of it stays free.", hangs,
+                                plan->doubtful.share_flag, oos_plan_safe_share(plan)));
 }
 
 /* Offloaded weights lie in pinned memory, and PyTorch rounds each pinned tensor up to a power of two: one to two times
@@ -257,7 +270,8 @@ static bool doubted(const oos_plan *plan, const oos_fix *fix)
     bool const drafts = doubtful->drafter_unknown && !(fix->without && strstr(fix->without, "--spec"));
     bool const lasting = fix->release ? fix->unmeasured || plan->lasting_doubts > plan->release_doubts
                                       : plan->lasting_doubts > 0;
-    return lasting || drafts || too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
+    return lasting || drafts ||
+           oos_plan_too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
            !host_enough(plan, offloaded(plan, changed(fix, doubtful->offload_flag, doubtful->offload_gib)));
 }
 

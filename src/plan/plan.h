@@ -223,7 +223,8 @@ typedef struct oos_doubtful {
     uint64_t torch_minor;   /* of the PyTorch that the release pins */
     const char *share_flag; /* says which share of the device is the engine's */
     double share;
-    bool cache_given;               /* the cache has a size of its own */
+    const char *cache_flag;         /* says the size of the cache itself */
+    uint64_t cache_bytes;           /* ... which it has; 0: by the share */
     uint64_t beside_bytes;          /* graphs and what serving adds, at most */
     const char *offload_flag;       /* says how many GiB of weights stay in host memory; NULL: none does */
     double offload_gib;             /* ... of each rank */
@@ -379,6 +380,11 @@ typedef struct oos_doubt_facts {
 /* Fills doubts of the plan, and leaves its verdict as it is. */
 oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, oos_plan *plan,
                                 oomsight_error *reterr);
+
+/* Memory that the host shares: the share of it at which about a tenth stays free, and whether this plan goes beyond. Doubts and answers
+ * read the same figure. */
+double oos_plan_safe_share(const oos_plan *plan);
+bool oos_plan_too_full(const oos_plan *plan, double share);
 
 /* A start that fits and has doubts likely starts; where no PyTorch has code for the GPU nobody can tell. So do its fixes. */
 void oos_doubts_apply(oos_plan *plan, oos_fix *fixes);

@@ -44,6 +44,9 @@ static oos_side fit_of(const oos_search *s, uint64_t need, const oos_plan *plan)
     bool const good = s->tight_too ? oos_answer_starts(plan->answer.verdict, plan->answer.probability)
                                    : plan->answer.verdict == OOMSIGHT_VERDICT_FITS;
     if (plan->refusal.sentence || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN) return OOS_SIDE_NEITHER;
+    if (good &&
+        (oos_plan_too_full(plan, plan->doubtful.share) || oos_plan_too_full(s->plan, plan->doubtful.share)))
+        return OOS_SIDE_LARGE;
     if (good)
         return plan->kv.tokens >= oos_min(need, sglang_of(plan)->context_length) ? OOS_SIDE_FITS
                                                                                  : OOS_SIDE_SMALL;
@@ -80,6 +83,8 @@ void sglang_share_bounds(const sglang_search *s, oos_levers *levers)
     uint64_t const own = (uint64_t)(sglang_of(s->base.plan)->static_fraction * 100) * 10;
     levers->lowest = 50;
     levers->highest = 970;
+    if (s->base.plan->device.unified)
+        levers->highest = oos_min(970, (uint64_t)(oos_plan_safe_share(s->base.plan) * 1000 + 0.5));
     levers->own = oos_min(oos_max(own, levers->lowest), levers->highest);
     levers->share_given = s->request.fraction.known;
 }

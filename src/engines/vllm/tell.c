@@ -82,7 +82,7 @@ static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_er
     return OOMSIGHT_OK;
 }
 
-static void doubtful_tell(oos_plan *plan)
+void vllm_doubtful_tell(oos_plan *plan)
 {
     const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);
@@ -90,7 +90,8 @@ static void doubtful_tell(oos_plan *plan)
         .torch_minor = setup->rules->torch_minor,
         .share_flag = "--gpu-memory-utilization",
         .share = setup->gpu_memory_utilization,
-        .cache_given = setup->kv_cache_memory_bytes.known,
+        .cache_flag = "--kv-cache-memory-bytes",
+        .cache_bytes = oos_u64_or(setup->kv_cache_memory_bytes, 0),
         .beside_bytes = oos_add(detail->graphs.taken.high, detail->outside.runtime_growth.high),
         .offload_flag = setup->rules->cpu_offload_taken ? "--cpu-offload-gb" : NULL,
         .offload_gib = setup->serve ? oos_f64_or(setup->serve->cpu_offload_gb, 0) : 0,
@@ -130,7 +131,6 @@ oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *
     plan->serving.step_tokens = setup->max_num_batched_tokens;
     plan->serving.attention = backend->name;
     plan->serving.attention_reason = backend->reason;
-    doubtful_tell(plan);
     OOS_TRY(settings_tell(arena, plan, reterr));
     OOS_TRY(compared_tell(arena, plan, reterr));
     OOS_TRY(oos_parts_tell(arena, &detail->activation, &detail->outside, &detail->graphs, plan, reterr));

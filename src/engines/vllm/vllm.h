@@ -107,6 +107,9 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
 oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const oos_setup *setup,
                                    oos_plan *ret_other, oomsight_error *reterr);
 
+/* What its doubts are found by: part of oos_plan_make(). */
+void vllm_doubtful_tell(oos_plan *plan);
+
 /* What reports show of it: settings, parts, layout of the cache, notes. */
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 

@@ -31,6 +31,8 @@ void oos_budget_bounds(const oos_search *s, uint64_t *ret_own, uint64_t *ret_low
     *ret_own = (uint64_t)(vllm_setup(s->plan)->gpu_memory_utilization * 1000 + 0.5);
     *ret_lowest = LOWEST;
     *ret_highest = HIGHEST;
+    if (s->plan->device.unified) /* no answer above what its own sentence calls safe */
+        *ret_highest = oos_min(HIGHEST, (uint64_t)(oos_plan_safe_share(s->plan) * 1000 + 0.5));
 }
 
 oos_share oos_budget_of(oos_budget *b)

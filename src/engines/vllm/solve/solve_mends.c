@@ -216,7 +216,8 @@ static bool offer_starts(oos_search *s, oos_plan *plan, repair *ret_short, size_
     for (size_t i = 0; i < count; i++) {
         repair r;
         if (!follow(s, &mends[i], &r)) continue;
-        if (!oos_answer_starts(r.plan->answer.verdict, r.plan->answer.probability))
+        if (!oos_answer_starts(r.plan->answer.verdict, r.plan->answer.probability) ||
+            oos_plan_too_full(r.plan, r.plan->doubtful.share))
             ret_short[(*ret_short_count)++] = r;
         else if (!offer_start(s, &r))
             return false;

@@ -54,6 +54,13 @@ bool oos_trial_plan_other(oos_search *s, oos_trial *t, const oos_device_facts *d
         t->phase_ok = moment->ok, t->phase_tight = moment->tight;
         t->need_bytes = moment->peak_bytes, t->limit_bytes = moment->limit_bytes;
     }
+    if (oos_plan_too_full(&plan, plan.doubtful.share) ||
+        (!device && !plan.doubtful.cache_bytes && oos_plan_too_full(s->plan, plan.doubtful.share))) {
+        /* the host would be left without, by its own figure or by the one that the answer says */
+        t->verdict = OOMSIGHT_VERDICT_FAILS;
+        t->probability = 0;
+        t->first_short = t->first_doubtful = t->phase = OOS_PHASE_KV_ALLOC;
+    }
     t->starts = t->first_short == OOS_PHASE_COUNT;
     return true;
 }
