@@ -160,13 +160,16 @@ bool oos_plan_too_full(const oos_plan *plan, double share)
 
 static void by_unified(list *l, const oos_plan *plan)
 {
-    static const char hangs[] = "The host shares this memory: when it runs out, the machine can hang.";
     if (!oos_plan_too_full(plan, plan->doubtful.share)) return;
     if (plan->doubtful.cache_bytes)
-        add(l, oos_arena_format(l->arena, "%s At %s %lluM or less about a tenth of it stays free.", hangs,
+        add(l, oos_arena_format(l->arena,
+                                "The host shares this memory: when it runs out, the machine can hang. At "
+                                "%s %lluM or less about a tenth of it stays free.",
                                 plan->doubtful.cache_flag, (unsigned long long)(safe_cache(plan) / OOS_MIB)));
     else
-        add(l, oos_arena_format(l->arena, "%s At %s %.2f or less about a tenth of it stays free.", hangs,
+        add(l, oos_arena_format(l->arena,
+                                "The host shares this memory: when it runs out, the machine can hang. At "
+                                "%s %.2f or less about a tenth of it stays free.",
                                 plan->doubtful.share_flag, oos_plan_safe_share(plan)));
 }
 

@@ -21,6 +21,7 @@ echo "memory that the host shares: the hang, and the share that leaves a tenth o
 first --gpu gb10 --vllm 0.23.0 -- vllm serve $llama --gpu-memory-utilization 0.70
 CODE='print(plan["verdict"], plan["doubts"])'
 json --gpu gb10 --vllm 0.23.0 -- vllm serve $llama --gpu-memory-utilization 0.65
+json --gpu gb10 --vllm 0.23.0 -- vllm serve $llama --gpu-memory-utilization 0.5 --kv-cache-memory-bytes 100G
 echo "weights in host memory take up to twice what is asked for"
 for ram in 64 86 90; do
     CODE='print(plan["verdict"], plan["likely"], plan["probability"], plan["doubts"])'

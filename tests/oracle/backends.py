@@ -2,11 +2,13 @@
 """What each attention backend of vLLM refuses, asked of the backends' own classes: validate_configuration() and the constructor of the
 implementation, for every compute capability, KV cache type, head size, block size and feature.
 
-    tests/oracle/backends.py table --sources DIR [--write] [RELEASE...]    DIR/RELEASE/vllm/... is the source of that release, unpacked
+    tests/oracle/backends.py table --sources DIR --out data/engines/vllm/backends.json RELEASE...   DIR/RELEASE/vllm/... is its source, unpacked
+    tests/oracle/backends.py choices --sources DIR --out tests/rules/backends.tsv RELEASE...        which backend the engine chooses, cell by cell
+    ENV/bin/python tests/oracle/backends.py check       the rows of the installed release beside its own classes as they are; 77 without vLLM
 
 The classes are the engine's, whatever they import beside them (PyTorch, Triton, FlashInfer, compiled kernels) is a stand-in, so that one
 Python without any engine asks every release. What is assumed of the stand-ins: every compiled kernel of the wheel is there; kernels that
-FlashInfer downloads are there for NVFP4 alone. `table --write` writes data/engines/vllm/backends.json."""
+FlashInfer downloads are there for NVFP4 alone. tests/unit/test_backend.c compares plan's choice with the cells."""
 import argparse
 import importlib.abc
 import importlib.machinery
@@ -550,6 +552,9 @@ def check(path):
     """The rows of the installed release beside its own classes, with everything that they import."""
     for name in COMPILED:  # kernels without a driver
         sys.modules[name] = Stands("", "0").create_module(importlib.machinery.ModuleSpec(name, None))
+    import torch
+    empty = torch.empty
+    torch.empty = lambda *args, **keywords: empty(*args, **dict(keywords, device="meta"))  # workspaces of modules, without a device
     import vllm
     folder = os.path.dirname(os.path.dirname(vllm.__file__))
     release = Release(folder, vllm.__version__, installed=True)

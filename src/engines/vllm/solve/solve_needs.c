@@ -61,6 +61,8 @@ static bool find_checkpoint(oos_search *s, oos_needs *needs)
     oos_trial t = oos_trial_start(s);
     uint64_t bytes = 0;
     t.serve.quantization = NULL;
+    if (oos_plan_too_full(s->plan, s->plan->doubtful.share))
+        t.serve.gpu_memory_utilization = (oos_f64){true, oos_plan_safe_share(s->plan)};
     oos_set_length(&t.serve, usual);
     bool const planned = oos_trial_plan_other(s, &t, NULL, packed, &bytes);
     if (!planned || bytes > s->plan->sizes.weights.loaded_bytes / 10 * 9) return true;

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What plan suggests on GPUs before Ada, on memory that the host shares and on MIG slices: suggested.py BINARY [--count N] [--seed S]
+
+Starts are drawn by seed. Every suggested command is planned again on the same GPU and must be what was promised: certain, or likely to start. A
+command may not be refused, may take no larger share than the sentence of its own answer calls safe, and is not to have that sentence itself; a
+refusal is never headed "out of memory". Prints what breaks and ends with one line; exit 1 when anything does."""
+import argparse
+import json
+import random
+import re
+import shlex
+import subprocess
+import sys
+
+GPUS = ["t4", "rtx-2080-ti", "titan-rtx", "quadro-rtx-6000", "rtx-3060", "rtx-3090", "a10", "a40", "a100", "a100-40gb", "a100-40gb-1g.5gb",
+        "a100-40gb-2g.10gb", "a100-80gb-3g.40gb", "h100-1g.20gb", "gb10", "gb10", "jetson-agx-orin", "jetson-thor", "jetson-orin-nx"]
+MODELS = ["Qwen/Qwen3-0.6B", "Qwen/Qwen3-4B", "Qwen/Qwen3-8B", "Qwen/Qwen3-14B", "Qwen/Qwen3-32B", "Qwen/Qwen3-30B-A3B", "meta-llama/Llama-3.1-8B-Instruct",
+          "openai/gpt-oss-20b", "google/gemma-3-12b-it", "Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen2.5-32B-Instruct-AWQ", "nvidia/Qwen3-8B-NVFP4",
+          "deepseek-ai/DeepSeek-V2-Lite"]
+VERSIONS = ["0.32.0"] * 4 + ["0.28.0", "0.24.0", "0.20.2", "0.19.1", "0.12.0", "0.11.0"]
+FLAGS = {"--max-model-len": (.5, [4096, 8192, 16384, 40960]), "--gpu-memory-utilization": (.35, [.5, .8, .9, .95, .98]),
+         "--kv-cache-dtype": (.4, ["fp8", "fp8_e5m2", "fp8_ds_mla", "bfloat16"]), "--block-size": (.15, [8, 16, 32, 64]),
+         "--max-num-seqs": (.3, [8, 64, 256]), "--attention-backend": (.15, ["TRITON_ATTN", "FLASHINFER", "FLASH_ATTN"])}
+SAFE = re.compile(r"At --gpu-memory-utilization ([0-9.]+) or less about a tenth")
+HANGS = "the machine can hang"
+
+
+def plan(binary, gpu, version, words):
+    done = subprocess.run([binary, "plan", "--offline", "--json", "--gpu", gpu, "--vllm", version, "--", *words], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout) if done.stdout.startswith("{") else None
+
+
+def heading(binary, gpu, version, words):
+    return subprocess.run([binary, "plan", "--offline", "--gpu", gpu, "--vllm", version, "--", *words], capture_output=True, text=True, check=False).stdout.split("\n", 1)[0]
+
+
+def draw(rng):
+    words = ["vllm", "serve", rng.choice(MODELS)]
+    for flag, (often, values) in FLAGS.items():
+        if rng.random() < often:
+            words += [flag, str(rng.choice(values))]
+    return rng.choice(GPUS), rng.choice(VERSIONS), words
+
+
+def commands(said):
+    """(command, promise) of everything that is offered on this GPU; a release of its own is another start."""
+    for fix in said["fixes"] or []:
+        if not fix.get("release"):
+            yield fix["command"], fix
+    for one in (said["needs"] or {}).get("checkpoints") or []:
+        if one.get("command"):
+            yield one["command"], one
+
+
+def share_of(words):
+    return float(words[words.index("--gpu-memory-utilization") + 1]) if "--gpu-memory-utilization" in words else None
+
+
+def judge(binary, gpu, version, words, said):
+    """Sentences for what breaks; how many commands were planned again."""
+    broken, count = [], 0
+    if said["verdict"] == "refused" and said["cause"] == "bad_config" and "out of memory" in heading(binary, gpu, version, words):
+        broken.append("a refusal is headed 'out of memory'")
+    safe = SAFE.search(" ".join(said["doubts"]))
+    for command, promise in commands(said):
+        count += 1
+        again_words = shlex.split(command)
+        again = plan(binary, gpu, version, again_words)
+        if again is None:
+            broken.append("%s: cannot be planned" % command)
+            continue
+        starts = again["verdict"] == "fits" or (again["verdict"] == "tight" and again["likely"] == "starts")
+        if promise.get("verdict") == "fits" and again["verdict"] != "fits" or promise.get("verdict") in ("fits", "tight") and not starts:
+            broken.append("%s: promised %s, planned again %s (%s): %s" % (command, promise["verdict"], again["verdict"], again["likely"], again["why"]))
+        if any(HANGS in doubt for doubt in again["doubts"]):
+            broken.append("%s: its own plan says that the machine can hang" % command)
+        share = share_of(again_words)
+        if safe and share and share > float(safe.group(1)) + 1e-9:
+            broken.append("%s: above %s, which the answer calls safe" % (command, safe.group(1)))
+    return broken, count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    planned = suggested = wrong = 0
+    while planned < options.count:
+        gpu, version, words = draw(rng)
+        said = plan(options.binary, gpu, version, words)
+        if said is None:
+            sys.exit("%s on %s with %s: no answer" % (shlex.join(words), gpu, version))
+        broken, count = judge(options.binary, gpu, version, words, said)
+        planned, suggested, wrong = planned + 1, suggested + count, wrong + len(broken)
+        for sentence in broken:
+            print("%s, vLLM %s: %s\n    %s" % (gpu, version, shlex.join(words), sentence))
+    print("%d plans, %d commands suggested, %d wrong" % (planned, suggested, wrong))
+    return 1 if wrong or not suggested else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
