@@ -182,6 +182,8 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
         goto out;
     }
     options.params.data = data;
+    options.params.device_count = oomsight_gpus_taken(
+        data, &options.params, (const char *const *)options.given->words, (size_t)options.given->word_count);
     if (oomsight_dryrun_create(&options.params, &dryrun, &error) != OOMSIGHT_OK) {
         code = fail_with(&error);
         goto out;

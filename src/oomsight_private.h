@@ -91,6 +91,11 @@ const oomsight_engine_words *oomsight_engine_of(const char *const *words, size_t
 /* "0.32.0" and "sglang=0.5.23" as people call them: "vLLM 0.32.0". Cut to fit; returns `buffer`. */
 const char *oomsight_engine_release(const char *label, char *buffer, size_t size);
 
+/* Devices that a machine must have for a command, where `gpu` of the params names no number: the same that a plan takes. 0: as many as it names, or
+ * the command starts no engine. */
+unsigned oomsight_gpus_taken(const oomsight_data *data, const oomsight_dryrun_params *params,
+                             const char *const *words, size_t count);
+
 /* ---- this machine ---------------------------------------------------------------------------------------------------- */
 
 /* 1: a driver is here and does not answer as it should. */

@@ -216,6 +216,7 @@ typedef struct oos_plan_ask {
     const oos_machine *machine; /* NULL: not looked at */
     const char *const *words;   /* the command, its environment before it, no shell around it */
     size_t word_count;
+    oos_ranks ranks;          /* devices that the command takes */
     const char *gpu_note;     /* which device was taken; NULL: the one that was named */
     const char *held;         /* who holds memory of it; NULL: nobody */
     const char *release_from; /* where the release comes from; NULL: it was given */
@@ -226,9 +227,13 @@ typedef struct oos_plan_ask {
 oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 
-/* device.c: the device; what others hold of that of this machine, once the command is read. */
+/* A command as its engine reads it. `release` NULL: the newest. False: it does not, or it names no model. */
+bool oos_api_serve_read(oos_arena *arena, const oomsight_data *data, const char *const *words, size_t count,
+                        const char *release, oos_serve *ret_serve);
+
+/* device.c: the device; once the command is read, how many it takes and sees, and what others hold of that of this machine. */
 oomsight_status oos_ask_device(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
-void oos_ask_held(oomsight_plan *plan, oos_plan_ask *ask);
+oomsight_status oos_ask_taken(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 bool oos_ask_is_every_gpu(const oos_plan_ask *ask);
 
 /* plan_notes.c: what was assumed, what is not modelled, what may be mistyped. */

@@ -21,25 +21,6 @@ typedef struct oos_check_known {
     UT_hash_handle hh;
 } oos_check_known;
 
-/* The command's own words as its engine reads them. False: it does not. */
-static bool serve_read(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
-                       oos_serve *ret_serve)
-{
-    oos_engine_env env = {0};
-    const oos_engine_words *named = oos_engine_words_of(found->words, found->count);
-    const oos_engine *engine = oos_engine_find(named ? named : oos_engine_default);
-    const oos_engine_facts *facts;
-    const oos_version *versions;
-    if (oos_api_facts(params->data, engine, &facts, NULL) != OOMSIGHT_OK) return false;
-    size_t const count = oos_rule_book_versions(facts->rules, &versions);
-    oos_version version = versions[count - 1];
-    if (found->engine_version) (void)oos_version_parse(oos_view_of(found->engine_version), &version);
-    return oos_rule_book_reaches(facts->rules, version, NULL) == OOMSIGHT_OK &&
-           oos_serve_read_as(engine->dialect, arena, found->words, found->count, &facts->flags, version,
-                             ret_serve, &env, NULL) == OOMSIGHT_OK &&
-           ret_serve->model;
-}
-
 /* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
 static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
                                     const oos_serve *serve)
@@ -64,11 +45,52 @@ static const char *problem_words(oos_arena *arena, const oomsight_error *error)
                           : oos_arena_format(arena, "%s", error->text);
 }
 
-/* What a selector says, when that is a device we know. */
-static const char *gpu_hinted(const oomsight_data *data, const char *hint)
+/* The next name of "L4,A100"; NULL: there is none. */
+static const char *name_next(oos_arena *arena, const char **list)
+{
+    if (!*list || !**list) return NULL;
+    size_t const len = strcspn(*list, ",");
+    const char *name = oos_arena_copy(arena, (oos_view){*list, len});
+    *list += len + ((*list)[len] == ',');
+    return name;
+}
+
+/* Of the devices that a selector allows the one with least memory: it may be that. *ret_unknown: a name among them that nobody knows. */
+static const char *gpu_hinted(oos_arena *arena, const oomsight_data *data, const char *list,
+                              const char **ret_unknown)
+{
+    uint64_t ignored, least = UINT64_MAX;
+    const char *chosen = NULL, *name;
+    *ret_unknown = NULL;
+    while ((name = name_next(arena, &list))) {
+        const oos_gpu *gpu = oos_gpus_find(&data->gpus, oos_view_of(name), &ignored);
+        if (!gpu) *ret_unknown = name;
+        if (!gpu || gpu->total_bytes >= least) continue;
+        least = gpu->total_bytes;
+        chosen = name;
+    }
+    return chosen;
+}
+
+/* Whether a selector leaves this device out. */
+static bool is_left_out(oos_arena *arena, const oomsight_data *data, const char *list, const char *gpu)
 {
     uint64_t ignored;
-    return hint && oos_gpus_find(&data->gpus, oos_view_of(hint), &ignored) ? hint : NULL;
+    const char *name;
+    const oos_gpu *of = gpu ? oos_gpus_find(&data->gpus, oos_view_of(gpu), &ignored) : NULL;
+    while (of && (name = name_next(arena, &list)))
+        if (oos_gpus_find(&data->gpus, oos_view_of(name), &ignored) == of) return true;
+    return false;
+}
+
+/* The same of the types of machines. */
+static const char *gpu_of_machines(oos_arena *arena, const oomsight_data *data, const char *list)
+{
+    const char *gpus = NULL, *gpu, *type, *unknown;
+    while ((type = name_next(arena, &list)))
+        if (oos_instance_gpu(arena, data->dir, type, &gpu, NULL) == OOMSIGHT_OK && gpu)
+            gpus = gpus ? oos_arena_format(arena, "%s,%s", gpus, gpu) : gpu;
+    return gpu_hinted(arena, data, gpus, &unknown);
 }
 
 /* The machine's GPU, or the slice of one: of the device that is named, else of the first that has such a profile. */
@@ -76,9 +98,7 @@ static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, con
                                 const char *named)
 {
     uint64_t ignored;
-    if (!named && found->machine &&
-        oos_instance_gpu(arena, data->dir, found->machine, &named, NULL) != OOMSIGHT_OK)
-        named = NULL;
+    if (!named) named = gpu_of_machines(arena, data, found->machine);
     if (!found->slice) return named;
     const oos_gpu *whole = named ? oos_gpus_find(&data->gpus, oos_view_of(named), &ignored) : NULL;
     for (size_t i = 0; i < data->gpus.count; i++) {
@@ -90,13 +110,14 @@ static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, con
     return named;
 }
 
-/* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. */
+/* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. Of "A30x8" the file takes its four. */
 static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
 {
     const char *times = gpu ? strrchr(gpu, 'x') : NULL;
     bool const counted = times && times[1] && strspn(times + 1, "0123456789") == strlen(times + 1);
-    if (!gpu || counted || count == 0) return gpu;
-    return oos_arena_format(arena, "%sx%llu", gpu, (unsigned long long)count);
+    if (!gpu || count == 0 || (counted && strtoull(times + 1, NULL, 10) <= count)) return gpu;
+    return oos_arena_format(arena, "%.*sx%llu", (int)(counted ? (size_t)(times - gpu) : strlen(gpu)), gpu,
+                            (unsigned long long)count);
 }
 
 /* What the file says of its device goes before what the caller says; the caller's fills in. A name that nobody knows is not replaced
@@ -104,14 +125,18 @@ static const char *gpu_words(oos_arena *arena, const char *gpu, uint64_t count)
 static const char *gpu_choose(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
                               const char **ret_problem)
 {
-    const char *hinted = gpu_hinted(params->data, found->gpu_hint);
+    const char *unknown, *hinted = gpu_hinted(arena, params->data, found->gpu_hint, &unknown);
     if (found->gpu) return gpu_words(arena, found->gpu, found->gpus);
-    if (!hinted && found->gpu_hint && found->gpu_is_sure)
+    if (unknown && found->gpu_is_sure)
         *ret_problem = oos_arena_format(arena,
                                         "the file asks for the GPU '%s', which is not known here: declare "
                                         "what it is like with '# oomsight: gpu=NAME'",
-                                        found->gpu_hint);
-    const char *own = gpu_of_place(arena, params->data, found, hinted);
+                                        unknown);
+    bool const slice_of_given = found->slice && !hinted && !found->machine && params->gpu;
+    const char *own = gpu_of_place(arena, params->data, found, slice_of_given ? params->gpu : hinted);
+    if (!own && is_left_out(arena, params->data, found->gpu_not, params->gpu))
+        *ret_problem = oos_arena_format(
+            arena, "the file leaves out the GPU '%s' that is given, and names no other", found->gpu_not);
     if (!own) own = gpu_of_place(arena, params->data, found, params->gpu);
     return gpu_words(arena, own, found->gpus);
 }
@@ -162,13 +187,8 @@ static void params_fill(oos_arena *arena, const oomsight_check_params *params, c
 /* Device `index` of those that a command sees; NULL: it sees fewer. */
 static const char *device_token(oos_arena *arena, const oos_found *found, uint64_t index)
 {
-    const char *list = found->devices;
-    if (!list || strcmp(list, "all") == 0) return oos_arena_format(arena, "%llu", (unsigned long long)index);
-    for (; index && list; index--) {
-        list = strchr(list, ',');
-        list += list != NULL;
-    }
-    return list && *list ? oos_arena_copy(arena, (oos_view){list, strcspn(list, ",\"' ")}) : NULL;
+    if (!found->seen.known) return oos_arena_format(arena, "%llu", (unsigned long long)index);
+    return index < found->seen.count ? oos_arena_copy(arena, oos_view_of(found->seen.names[index])) : NULL;
 }
 
 static oos_check_device *device_find(oomsight_check *check, uint32_t shares, const char *token)
@@ -273,7 +293,8 @@ static oos_check_known *plan_make(oomsight_check *check, const oomsight_check_pa
     oomsight_plan *plan = NULL;
     oos_arena *scratch = oos_arena_create(16 << 10);
     oos_serve serve = {0};
-    bool const read = scratch && serve_read(scratch, params, found, &serve);
+    bool const read = scratch && oos_api_serve_read(scratch, params->data, found->words, found->count,
+                                                    found->engine_version, &serve);
     oomsight_model *model = read && params->models_dir ? model_beside(scratch, params, &serve) : NULL;
     const char *model_name = read ? serve.model : oos_found_is_model(found) ? found->words[0] : NULL;
     if (model_name) known->model = oos_arena_copy(check->arena, oos_view_of(model_name));
@@ -402,7 +423,10 @@ void oos_check_command(oomsight_check *check, const oomsight_check_params *param
         return;
     }
     oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
-    const char *problem = NULL;
+    const char *problem =
+        found->other
+            ? oos_arena_format(check->arena, "it is for %s, and only NVIDIA GPUs are planned", found->other)
+            : NULL;
     params_fill(check->arena, params, found, &plan_params, &problem);
     if (plan_params.gpu && plan_params.gpu != params->gpu) /* by the file, which is let go */
         kept->gpu = oos_arena_copy(check->arena, oos_view_of(plan_params.gpu));

@@ -1,9 +1,11 @@
 /* The device of a plan: the one that is named, the known one of a size, or that of this machine. */
 #include "api/api.h"
+#include "base/ascii.h"
 #include "base/shown.h"
 #include "base/text.h"
 #include "facts/facts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* --gpu all: which of them does it take? Planned for the one with most memory, then for each. */
@@ -131,13 +133,71 @@ static const char *held_here(oos_arena *arena, const oos_machine *machine, uint6
     return device->used_bytes >= OOS_MIB ? holders_told(arena, fullest, device->used_bytes) : NULL;
 }
 
-void oos_ask_held(oomsight_plan *plan, oos_plan_ask *ask)
+bool oos_api_serve_read(oos_arena *arena, const oomsight_data *data, const char *const *words, size_t count,
+                        const char *release, oos_serve *ret_serve)
+{
+    oos_engine_env env = {0};
+    const oos_engine_words *named = oos_engine_words_of(words, count);
+    const oos_engine *engine = oos_engine_find(named ? named : oos_engine_default);
+    const oos_engine_facts *facts;
+    const oos_version *versions;
+    if (oos_api_facts(data, engine, &facts, NULL) != OOMSIGHT_OK) return false;
+    size_t const last = oos_rule_book_versions(facts->rules, &versions) - 1;
+    oos_version version = versions[last];
+    if (release) (void)oos_version_parse(oos_view_of(release), &version);
+    return oos_rule_book_reaches(facts->rules, version, NULL) == OOMSIGHT_OK &&
+           oos_serve_read_as(engine->dialect, arena, words, count, &facts->flags, version, ret_serve, &env,
+                             NULL) == OOMSIGHT_OK &&
+           ret_serve->model;
+}
+
+unsigned oomsight_gpus_taken(const oomsight_data *data, const oomsight_dryrun_params *params,
+                             const char *const *words, size_t count)
+{
+    oos_device_ask const said = {params->gpu, params->gpu_total_bytes, params->capability};
+    oos_device_found found = {.count_given = true};
+    const oos_engine_words *named = oos_engine_words_of(words, count);
+    oos_arena *arena = oos_arena_create(16 << 10);
+    oos_serve serve;
+    uint64_t needed = 0;
+    if (arena && named && oos_device_find(&data->gpus, &said, &found, NULL) == OOMSIGHT_OK &&
+        !found.count_given && oos_api_serve_read(arena, data, words, count, params->engine_version, &serve)) {
+        needed = oos_engine_find(named)->ranks(&serve).reach;
+        oos_seen const seen = oos_devices_seen(arena, words, count, NULL, 0);
+        for (size_t i = 0; seen.known && i < seen.count; i++)
+            if (oos_is_digit(seen.names[i][0]))
+                needed = oos_max(needed, strtoull(seen.names[i], NULL, 10) + 1);
+    }
+    oos_arena_free(arena);
+    return (unsigned)oos_min(needed, UINT32_MAX);
+}
+
+/* How many the command takes, and how many of those that are there it sees. */
+static oomsight_status count_seen(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
+{
+    oos_device_facts *device = &plan->start.device;
+    const char *other = ask->ranks.device ? oos_device_word_other(ask->ranks.device) : NULL;
+    if (!other) other = oos_devices_other(ask->words, ask->word_count);
+    if (other)
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                        "the command is for %s, and only NVIDIA GPUs are planned", other);
+    oos_seen const seen = oos_devices_seen(plan->arena, ask->words, ask->word_count, NULL,
+                                           device->count_given ? device->count : 0);
+    if (seen.problem) return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "%s", seen.problem);
+    if (seen.known || !device->count_given) device->count = seen.known ? seen.count : ask->ranks.reach;
+    device->count_given |= seen.known;
+    return OOMSIGHT_OK;
+}
+
+oomsight_status oos_ask_taken(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
     const oomsight_plan_params *params = ask->params;
     oos_device_facts *device = &plan->start.device;
-    if (!ask->machine || params->gpu || params->gpu_total_bytes) return;
+    ask->ranks = plan->engine->ranks(&plan->serve);
+    if (!oos_ask_is_every_gpu(ask)) OOS_TRY(count_seen(plan, ask, reterr));
+    if (!ask->machine || params->gpu || params->gpu_total_bytes) return OOMSIGHT_OK;
     ask->gpu_note = "the GPU of this machine";
-    if (!params->gpu_used_known)
-        ask->held = held_here(plan->arena, ask->machine, plan->engine->ranks(&plan->serve), device);
+    if (!params->gpu_used_known) ask->held = held_here(plan->arena, ask->machine, ask->ranks.here, device);
     if (!device->host_bytes) device->host_bytes = oos_machine_ram(ask->machine);
+    return OOMSIGHT_OK;
 }

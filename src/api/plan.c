@@ -33,12 +33,13 @@ static oomsight_status plan_fill(oomsight_plan *plan, oos_plan_ask *ask, oomsigh
     OOS_TRY(oos_ask_device(plan, ask, reterr));
     OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, ask->words, ask->word_count,
                               &plan->facts->flags, plan->start.version, &plan->serve, &plan->env, reterr));
-    oos_ask_held(plan, ask);
+    OOS_TRY(oos_ask_taken(plan, ask, reterr));
     OOS_TRY(models_open(plan, ask, reterr));
     plan->start.serve = &plan->serve;
     plan->start.env = &plan->env;
     plan->start.kv_layers_json = ask->params->kv_layers_json;
     OOS_TRY(plan->engine->plan(plan->arena, &plan->start, plan->facts, &plan->plan, reterr));
+    plan->plan.serving.ranks = ask->ranks.here;
     char version[32];
     oos_version_print(plan->start.version, version, sizeof version);
     plan->plan.engine_version = oos_arena_copy(plan->arena, oos_view_of(version));

@@ -27,7 +27,7 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
                                 plan->plan.asked));
     if (plan->start.model && plan->start.model->from_catalogue)
         assume(&plan->plan, list, "built-in model config");
-    uint64_t const ranks = plan->engine->ranks(&plan->serve), count = plan->start.device.count;
+    uint64_t const ranks = ask->ranks.here, count = plan->start.device.count;
     uint64_t const each = count / oos_max(1, plan->plan.serving.pp);
     const oos_lever_record *cut =
         plan->facts->ladder ? oos_ladder_find(plan->facts->ladder, "parallel") : NULL;
@@ -79,11 +79,6 @@ static oomsight_status notes_gather(oomsight_plan *plan, oomsight_error *reterr)
         note(notes, &count, plan->translation.left_out[i]);
     for (size_t i = 0; i < p->model->note_count; i++) note(notes, &count, p->model->notes[i]);
     for (size_t i = 0; i < p->told.resolved_count; i++) note(notes, &count, p->told.resolved[i]);
-    if (p->device.count > 1 && p->serving.tp * p->serving.pp * p->serving.dp > p->device.count)
-        note(notes, &count,
-             oos_arena_format(plan->arena, "the command needs %llu GPUs, %llu are given",
-                              (unsigned long long)(p->serving.tp * p->serving.pp * p->serving.dp),
-                              (unsigned long long)p->device.count));
     for (size_t i = 0; i < plan->serve.flag_count; i++) {
         const oos_given_flag *flag = &plan->serve.flags[i];
         if (flag->effect == OOS_FLAG_UNKNOWN)

@@ -155,7 +155,7 @@ oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_e
 oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
     const char *image = oos_wrapped_version(plan->arena, ask->words, ask->word_count);
-    bool const here = ask->machine && !oos_wrapped_container(ask->words, ask->word_count);
+    bool const here = ask->machine && oos_wrapped_container(ask->words, ask->word_count) == ask->word_count;
     const char *installed =
         here ? oos_installed_version(&ask->machine->installed, plan->engine->words->name) : NULL;
     const oos_version *versions;

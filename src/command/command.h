@@ -9,6 +9,26 @@
 #include <stdbool.h>
 #include <yaml.h>
 
+/* Which devices a command sees: one answer for plan, check, explain, matrix and dry runs. */
+typedef struct oos_seen {
+    bool known;         /* false: all that the machine has */
+    const char **names; /* what the machine calls each: "0", "GPU-1a2b" */
+    size_t count;
+    const char *problem; /* why no container starts with what is asked for; NULL */
+} oos_seen;
+
+/* `given`: devices that the place of the command gives it, "0,1"; NULL: it does not name them. `there`: how many the machine has; 0: as many as it
+ * takes. */
+oos_seen oos_devices_seen(oos_arena *arena, const char *const *words, size_t count, const char *given,
+                          uint64_t there);
+
+/* What a command is for, where that is no NVIDIA GPU: "AMD GPUs", "the CPU"; NULL: nothing says so. By the words of `docker run`, a resource or a
+ * label of Kubernetes, the name of an image, and the word of a flag. */
+const char *oos_devices_other(const char *const *words, size_t count);
+const char *oos_resource_other(const char *key);
+const char *oos_image_other(const char *image);
+const char *oos_device_word_other(const char *word);
+
 /* Commands that start the engine, found in the files people deploy with: shell scripts, Dockerfiles, systemd units, compose
  * files, Kubernetes manifests, values of vLLM's production-stack chart; and in files of any other kind where a command stands as
  * text. What else such a file says is left alone. */
@@ -26,11 +46,13 @@ typedef struct oos_found {
     uint64_t gpus;              /* how many are asked for; 0: not said */
     const char *gpu, *gpu_total; /* declared in a comment `# oomsight: gpu=A30x4 gpu-total=23.5GiB`; NULL */
     const char *unknown;         /* a variable in it that the file does not set, NULL: none */
-    const char *gpu_hint;        /* the device by a node selector or a Slurm line; NULL */
-    const char *machine;         /* the type of the machine: "g6e.12xlarge"; NULL */
-    bool gpu_is_sure;            /* ... and the key is one that only ever names a device */
-    const char *slice;           /* of a MIG resource: "1g.10gb"; NULL */
-    const char *devices; /* of CUDA_VISIBLE_DEVICES and its like, or a list of device ids; NULL: not said */
+    const char *gpu_hint; /* the device by a node selector or a Slurm line, or several: "L4,A100"; NULL */
+    const char *gpu_not;  /* those that a node selector leaves out; NULL */
+    const char *machine;  /* the type of the machine, or several: "g6e.12xlarge"; NULL */
+    bool gpu_is_sure;     /* gpu_hint: the key is one that only ever names a device */
+    const char *slice;    /* of a MIG resource: "1g.10gb"; NULL */
+    oos_seen seen;        /* devices of the machine, by its words and by a list of device ids */
+    const char *other;    /* what it is for, where that is no NVIDIA GPU; NULL */
     uint32_t
         shares; /* commands of one file with the same number run beside each other on one machine; 0: alone */
     uint64_t host_limit_bytes; /* of the container's memory; 0: none is set */
@@ -111,6 +133,7 @@ typedef struct oos_finder {
     const char *unknown; /* a variable of the words being read that is not set */
     bool failed;         /* out of memory */
     bool pasted;         /* a text without a name, see command/pasted.c */
+    bool foreign;        /* a container is for what is no NVIDIA GPU, and was told */
     bool asks;           /* a command of ours that only asks about a start was seen */
     const char
         *other;      /* a server of models that a command or container starts and that is not planned; NULL */
@@ -133,8 +156,10 @@ typedef struct oos_place {
     bool arguments; /* the words are what the image gets, and may be arguments of its own command */
     const oos_word_list *environment; /* NAME=value */
     uint64_t gpus;
-    const char *slice; /* the MIG profile that is asked for */
-    const char *devices;
+    const char *slice;   /* the MIG profile that is asked for */
+    const char *devices; /* the ids that are asked for, "0,1" */
+    const char *other;   /* what is asked for instead of NVIDIA GPUs */
+    bool alone;          /* a pod's container that has GPUs of its own */
     uint32_t shares;
     uint64_t host_limit_bytes;
 } oos_place;
@@ -204,6 +229,7 @@ typedef struct oos_tree {
     yaml_document_t *document;
     unsigned visited;
     bool too_deep;
+    bool placed;    /* a selector was read: the text of the document need not be searched for one */
     uint64_t nodes; /* of the group that a LeaderWorkerSet starts as one; 0: one */
 } oos_tree;
 
@@ -219,8 +245,12 @@ void oos_tree_words(oos_tree *t, const yaml_node_t *node, oos_word_list *words);
 /* {A: b}, [A=b], [{name: A, value: b}] */
 void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_word_list *environment);
 
-/* How many GPUs a container may use. 0: not said. */
-uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container);
+/* The devices of a container, of a service of compose or of a chart: how many it may use, which, and of what kind. */
+void oos_tree_place(oos_tree *t, const yaml_node_t *container, oos_place *place);
+
+/* The commands from `before` on stand in a mapping: what its selectors and required terms say of the nodes they run on. `deep`: also those further
+ * down. */
+void oos_tree_where(oos_tree *t, const yaml_node_t *node, size_t before, bool deep);
 
 /* The root of a kustomization. */
 void oos_finder_kustomized(oos_tree *t, const yaml_node_t *root);
@@ -623,8 +653,8 @@ void oos_command_put(oos_arena *arena, oos_text *text, const char *const *words,
 bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, const char *const **ret_words,
                       size_t *ret_count);
 
-/* Does another system's Python run it: docker, podman and their like? */
-bool oos_wrapped_container(const char *const *words, size_t count);
+/* Where docker, podman and their like begin, whose Python is another system's; `count`: nobody of them runs it. */
+size_t oos_wrapped_container(const char *const *words, size_t count);
 
 /* Where the line that a shell runs stands among the words; `count`: there is none. */
 size_t oos_wrapped_line(const char *const *words, size_t count);

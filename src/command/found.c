@@ -268,20 +268,6 @@ static oos_found *found_next(oos_finder *finder, uint32_t line)
     return &finder->list[finder->count++];
 }
 
-/* What the environment says of devices: the engine's own words stand nearer. */
-static const char *devices_of(const oos_word_list *words, const char *given)
-{
-    static const char *const names[] = {"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES="};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        for (size_t i = 0; i < words->count; i++)
-            if (strncmp(words->list[i], names[k], strlen(names[k])) == 0)
-                return words->list[i] + strlen(names[k]);
-    for (size_t i = 0; i + 1 < words->count; i++) /* docker run --gpus '"device=0"' */
-        if (strcmp(words->list[i], "--gpus") == 0 && strstr(words->list[i + 1], "device="))
-            return strstr(words->list[i + 1], "device=") + 7;
-    return given;
-}
-
 bool oos_finder_keep(oos_finder *finder, const oos_word_list *whole, oos_found found)
 {
     found.words = whole->list;
@@ -347,17 +333,27 @@ bool oos_finder_offer(oos_finder *finder, const oos_word_list *words, const oos_
     const char *image = place->image;
     for (size_t i = 0; i < words->count && !image; i++)
         if (oos_engine_words_of_image(words->list[i])) image = words->list[i];
+    const char *other = place->other ? place->other : oos_image_other(place->image);
     return oos_finder_keep(finder, &whole,
                            (oos_found){.line = line,
                                        .kind = finder->kind,
                                        .name = place->name,
                                        .gpus = place->gpus,
                                        .slice = place->slice,
-                                       .devices = devices_of(&whole, place->devices),
+                                       .seen = oos_devices_seen(finder->arena, whole.list, whole.count,
+                                                                place->devices, place->gpus),
+                                       .other = other,
                                        .shares = place->shares,
                                        .host_limit_bytes = place->host_limit_bytes,
                                        .engine_version = oos_image_version(finder->arena, image),
                                        .unknown = finder->unknown});
+}
+
+static bool names_engine(const char *image)
+{
+    for (size_t i = 0; image && i < OOS_ENGINE_COUNT; i++)
+        if (strstr(image, oos_engine_list[i]->name)) return true;
+    return false;
 }
 
 void oos_finder_container(oos_finder *finder, const oos_word_list *words, const oos_place *place,
@@ -368,8 +364,15 @@ void oos_finder_container(oos_finder *finder, const oos_word_list *words, const 
     const char *name = place->name ? place->name : "without a name";
     if (words && words->count && !engine && !other) other = oos_engine_other(oos_base_name(words->list[0]));
     if (finder->count + finder->skip_count > before) return;
+    const char *device = place->other                 ? place->other
+                         : names_engine(place->image) ? oos_image_other(place->image)
+                                                      : NULL;
     if (other) finder->other = other;
-    if (engine)
+    finder->foreign |= device != NULL;
+    if (device)
+        oos_finder_skip(finder, line, "container %s is for %s, and only NVIDIA GPUs are planned", name,
+                        device);
+    else if (engine)
         oos_finder_skip(finder, line, "container %s runs %s's image, and its command was not understood",
                         name, engine->title);
     else if (other)
@@ -717,7 +720,7 @@ oomsight_status oos_found_read(oos_arena *arena, const char *path, oos_view byte
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to read %s", path);
     (void)directives_read(arena, bytes, directives);
     if (read) read(&finder, bytes);
-    if (finder.count == 0 && named && !finder.stopped &&
+    if (finder.count == 0 && named && !finder.stopped && !finder.foreign &&
         (!read || read == oos_finder_yaml || read == oos_finder_hcl)) {
         finder.kind = "text";
         oos_finder_anywhere(&finder, bytes);

@@ -316,15 +316,32 @@ static void take_array(shell *s, const char *assignment)
     oos_finder_set(s->finder, copy(s->finder, (oos_view){assignment, len}), items.list, items.count);
 }
 
+/* What later commands find in their environment; a variable that is there already gets the new value. */
+static void export_put(shell *s, oos_word_list *exported, const char *assignment)
+{
+    size_t const len = strcspn(assignment, "=") + 1;
+    for (size_t i = 0; i < exported->count; i++)
+        if (strncmp(exported->list[i], assignment, len) == 0) {
+            exported->list[i] = assignment;
+            return;
+        }
+    if (oos_finder_spend(s->finder, s->line, exported->count))
+        oos_words_add(s->finder->arena, exported, assignment, s->line);
+}
+
 /* Assignments that stand alone, or behind `export`, hold for what follows. */
-static bool take_assignments(shell *s, const oos_word_list *words)
+static bool take_assignments(shell *s, const oos_word_list *words, oos_word_list *exported)
 {
     static const char *const makers[] = {"export", "declare", "local", "readonly", "typeset", NULL};
     size_t at = words->count && is_word(words->list[0], makers) ? 1 : 0;
     while (at && at < words->count && words->list[at][0] == '-') at++;
     for (size_t i = at; i < words->count; i++)
         if (!is_assignment(words->list[i])) return false;
-    for (size_t i = at; i < words->count; i++) oos_finder_set_assignment(s->finder, words->list[i]);
+    bool const exports = words->count && strcmp(words->list[0], "export") == 0;
+    for (size_t i = at; i < words->count; i++) {
+        oos_finder_set_assignment(s->finder, words->list[i]);
+        if (exports) export_put(s, exported, words->list[i]);
+    }
     return true;
 }
 
@@ -360,10 +377,14 @@ static void offer_beside(oos_finder *finder, const oos_word_list *words, oos_pla
         (words->count < 2 || strcmp(words->list[1], "run") != 0))
         *beside = 0;
     if ((background || detached) && !*beside && !place->shares) *beside = ++finder->group;
+    static const char *const containers[] = {"docker", "podman", "nerdctl", "ssh", NULL};
+    const oos_word_list *const environment = place->environment;
+    if (is_word(words->list[0], containers)) place->environment = NULL; /* they have one of their own */
     uint32_t const outer = place->shares;
     if (*beside && !is_word(words->list[0], elsewhere)) place->shares = *beside;
     oos_finder_offer(finder, words, place);
     place->shares = outer;
+    place->environment = environment;
 }
 
 /* `source other.sh`. Files of the machine and of an environment of Python start no engine. */
@@ -381,7 +402,12 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
     shell s = {.finder = finder, .at = text.ptr, .end = text.ptr + text.len, .line = line};
     oos_place commands = place ? *place : (oos_place){0};
     commands.arguments = false; /* a script names its programs */
-    uint32_t beside = 0;        /* commands that go on in the background, and what is started beside them */
+    oos_word_list exported = {0};
+    for (size_t i = 0; commands.environment && i < commands.environment->count; i++)
+        oos_words_add(finder->arena, &exported, commands.environment->list[i],
+                      commands.environment->lines[i]);
+    commands.environment = &exported;
+    uint32_t beside = 0; /* commands that go on in the background, and what is started beside them */
     while (s.at < s.end && !finder->failed && !finder->stopped) {
         oos_word_list words = {0};
         finder->unknown = NULL;
@@ -398,7 +424,7 @@ void oos_finder_shell(oos_finder *finder, oos_view text, uint32_t line, unsigned
             take_array(&s, last);
             continue;
         }
-        if (!words.count || take_assignments(&s, &words)) continue;
+        if (!words.count || take_assignments(&s, &words, &exported)) continue;
         if (is_taken_in(&words)) oos_finder_take_in(finder, words.lines[0], words.list[1], &finder->sourced);
         size_t const script = script_index(&words);
         if (script != SIZE_MAX && depth < OOS_SHELL_DEPTH)

@@ -55,8 +55,42 @@ static bool begins(oos_view text, size_t at)
     return at == 0 || strchr("\n:-\"'=([|&;@>", text.ptr[at - 1]);
 }
 
+/* What stands between quotes at `at`, behind spaces and `before`; *at moves behind it. NULL: something else does. */
+static const char *python_text(oos_finder *finder, oos_view text, size_t *at, const char *before)
+{
+    while (*at < text.len && strchr(before, text.ptr[*at])) ++*at;
+    char const quote = *at < text.len ? text.ptr[*at] : 0;
+    if (quote != '"' && quote != '\'') return NULL;
+    const char *close = memchr(text.ptr + *at + 1, quote, text.len - *at - 1);
+    size_t const from = *at + 1, end = close ? (size_t)(close - text.ptr) : from;
+    if (!close || end - from > OOS_WORD_MAX || !oos_finder_spend(finder, 0, end - from)) return NULL;
+    *at = end + 1;
+    return oos_arena_copy(finder->arena, oos_view_slice(text, from, end - from));
+}
+
+/* os.environ["NAME"] = "value", os.environ.setdefault(...) and os.putenv(...) of a program. */
+static void python_environment(oos_finder *finder, oos_view text, oos_word_list *environment)
+{
+    static const char *const marks[] = {"os.environ[", "os.environ.setdefault(", "os.putenv("};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        place_at place = {.text = text, .line = 1};
+        for (size_t at = 0; at < text.len && !finder->stopped;) {
+            const char *found = memmem(text.ptr + at, text.len - at, marks[i], strlen(marks[i]));
+            if (!found) break;
+            size_t const from = (size_t)(found - text.ptr);
+            at = from + strlen(marks[i]);
+            if (in_comment(&place, from)) continue;
+            const char *name = python_text(finder, text, &at, " ");
+            const char *value = name ? python_text(finder, text, &at, i ? " ,\n" : " ]=") : NULL;
+            if (value)
+                oos_words_add(finder->arena, environment,
+                              oos_arena_format(finder->arena, "%s=%s", name, value), line_of(&place, from));
+        }
+    }
+}
+
 /* `vllm serve ...` and `python -m vllm.entrypoints...` as text. */
-static void take_text(oos_finder *finder, oos_view text, const char *mark)
+static void take_text(oos_finder *finder, oos_view text, const char *mark, const oos_place *around)
 {
     size_t const len = strlen(mark);
     place_at place = {.text = text, .line = 1};
@@ -72,7 +106,7 @@ static void take_text(oos_finder *finder, oos_view text, const char *mark)
         size_t model = at;
         while (model < end && oos_is_space(text.ptr[model])) model++;
         if (model == end) continue; /* it is only spoken of */
-        oos_finder_shell(finder, oos_view_slice(text, from, end - from), line_of(&place, from), 0, NULL);
+        oos_finder_shell(finder, oos_view_slice(text, from, end - from), line_of(&place, from), 0, around);
         at = end;
     }
 }
@@ -98,7 +132,8 @@ static size_t quoted_words(oos_finder *finder, oos_view text, size_t at, uint32_
 }
 
 /* "vllm", "serve", "org/model", ...: each list of quoted words that begins with a mark; `module`: the words are behind `-m`. */
-static void take_list(oos_finder *finder, oos_view text, const char *mark, const char *module)
+static void take_list(oos_finder *finder, oos_view text, const char *mark, const char *module,
+                      const oos_place *around)
 {
     place_at place = {.text = text, .line = 1};
     for (size_t at = 0; at < text.len && !finder->stopped;) {
@@ -114,12 +149,12 @@ static void take_list(oos_finder *finder, oos_view text, const char *mark, const
         }
         at = quoted_words(finder, text, from, line, &words);
         if (at == from) at++;
-        oos_finder_offer(finder, &words, NULL);
+        oos_finder_offer(finder, &words, around);
     }
 }
 
 /* LLM(model="...", ...): balanced brackets, as one word. */
-static void take_python(oos_finder *finder, oos_view text)
+static void take_python(oos_finder *finder, oos_view text, const oos_word_list *environment)
 {
     place_at place = {.text = text, .line = 1};
     for (size_t at = 0; at + 4 < text.len && !finder->stopped;) {
@@ -143,6 +178,8 @@ static void take_python(oos_finder *finder, oos_view text)
         oos_word_list words = {0};
         for (char *c = call; c && *c; c++)
             if (*c == '\n' || *c == '\t') *c = ' ';
+        for (size_t i = 0; i < environment->count && oos_finder_spend(finder, line, 32); i++)
+            oos_words_add(finder->arena, &words, environment->list[i], environment->lines[i]);
         if (oos_words_add(finder->arena, &words, call, line))
             oos_finder_keep(finder, &words, (oos_found){.line = line, .kind = "Python"});
     }
@@ -152,24 +189,27 @@ void oos_finder_anywhere(oos_finder *finder, oos_view text)
 {
     static const char *const pythons[] = {"python", "python3"};
     char mark[64];
+    oos_word_list environment = {0};
+    python_environment(finder, text, &environment);
+    oos_place const around = {.environment = &environment};
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) {
         const oos_engine_words *engine = oos_engine_list[i];
         snprintf(mark, sizeof mark, "%s serve ", engine->name);
-        take_text(finder, text, mark);
+        take_text(finder, text, mark, &around);
         for (size_t k = 0; k < 2; k++) {
             snprintf(mark, sizeof mark, "%s -m %s", pythons[k], engine->module);
-            take_text(finder, text, mark);
+            take_text(finder, text, mark, &around);
         }
         snprintf(mark, sizeof mark, "\"%s\"", engine->name);
-        take_list(finder, text, mark, NULL);
+        take_list(finder, text, mark, NULL, &around);
         mark[0] = mark[strlen(mark) - 1] = '\'';
-        take_list(finder, text, mark, NULL);
+        take_list(finder, text, mark, NULL, &around);
         snprintf(mark, sizeof mark, "\"%s", engine->module);
-        take_list(finder, text, mark, "");
+        take_list(finder, text, mark, "", &around);
     }
     snprintf(mark, sizeof mark, "\"%s\"", oos_engine_default->model_flags[0]);
-    if (finder->count == 0) take_list(finder, text, mark, oos_engine_default->server);
-    take_python(finder, text);
+    if (finder->count == 0) take_list(finder, text, mark, oos_engine_default->server, &around);
+    take_python(finder, text, &environment);
 }
 
 /* ---- the device ----------------------------------------------------------------------------------------------------- */
@@ -185,15 +225,6 @@ static const char *value_behind(oos_arena *arena, oos_view text, const char *key
     return end > from ? oos_arena_copy(arena, oos_view_slice(text, from, end - from)) : NULL;
 }
 
-/* `operator: In` of an affinity: the first of its values; anything else says what the device is not. */
-static const char *value_of_affinity(oos_arena *arena, oos_view text, const char *selector)
-{
-    const char *found = memmem(text.ptr, text.len, selector, strlen(selector));
-    oos_view const rest = oos_view_slice(text, (size_t)(found - text.ptr), text.len);
-    const char *relation = value_behind(arena, rest, "operator");
-    return relation && strcmp(relation, "In") == 0 ? value_behind(arena, rest, "values") : NULL;
-}
-
 const char *oos_finder_gpu(oos_arena *arena, oos_view text, bool *ret_sure)
 {
     static const char *const selectors[] = {"nvidia.com/gpu.product",
@@ -205,7 +236,8 @@ const char *oos_finder_gpu(oos_arena *arena, oos_view text, bool *ret_sure)
                                             "gpu="};
     for (size_t i = 0; i < sizeof selectors / sizeof *selectors; i++) {
         const char *value = value_behind(arena, text, selectors[i]);
-        if (value && strcmp(value, "operator") == 0) value = value_of_affinity(arena, text, selectors[i]);
+        if (value && strcmp(value, "operator") == 0)
+            value = NULL; /* a term of an affinity, which is read as YAML */
         *ret_sure = i < 3;
         if (value && !oos_is_digit(*value)) return strncmp(value, "nvidia-", 7) == 0 ? value + 7 : value;
     }

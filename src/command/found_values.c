@@ -124,8 +124,11 @@ static void llm_d(oos_tree *t, const yaml_node_t *node)
         put_ranks(&m, tensor);
         oos_tree_words(t, oos_tree_get(t, container, "args"), &m.words);
         oos_tree_environment(t, oos_tree_get(t, container, "env"), &m.environment);
-        oos_place const place = {.name = roles[i], .gpus = oos_tree_gpus(t, container)};
+        oos_place place = {.name = roles[i]};
+        oos_tree_place(t, container, &place);
+        size_t const before = t->finder->count;
         offer(&m, "llm-d", &place);
+        oos_tree_where(t, role, before, true);
     }
 }
 
@@ -145,7 +148,8 @@ static void kserve_runtime(oos_tree *t, const yaml_node_t *node)
             strncmp(given.list[i], "--model_name", 12) != 0 && strncmp(given.list[i], "--backend", 9) != 0)
             put(&m, given.list[i], given.lines[i]);
     oos_tree_environment(t, oos_tree_get(t, node, "env"), &m.environment);
-    oos_place const place = {.gpus = oos_tree_gpus(t, node)};
+    oos_place place = {0};
+    oos_tree_place(t, node, &place);
     offer(&m, "KServe", &place);
 }
 
@@ -167,7 +171,8 @@ static void kserve_llm(oos_tree *t, const yaml_node_t *spec)
         if (strncmp(m.environment.list[i], more, sizeof more - 1) == 0)
             oos_finder_split(t->finder, oos_view_of(m.environment.list[i] + sizeof more - 1),
                              m.environment.lines[i], &m.words);
-    oos_place const place = {.image = image, .gpus = oos_tree_gpus(t, container)};
+    oos_place place = {.image = image};
+    oos_tree_place(t, container, &place);
     offer(&m, "KServe", &place);
 }
 
@@ -192,9 +197,9 @@ static void chart_values(oos_tree *t, const yaml_node_t *node)
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         oos_tree_words(t, oos_tree_get(t, node, lists[i]), &m.words);
     oos_tree_environment(t, oos_tree_get(t, node, "env"), &m.environment);
-    oos_place const place = {.image = tag ? oos_arena_format(t->finder->arena, "%s:%s", repository, tag)
-                                          : repository,
-                             .gpus = oos_tree_gpus(t, node)};
+    oos_place place = {.image =
+                           tag ? oos_arena_format(t->finder->arena, "%s:%s", repository, tag) : repository};
+    oos_tree_place(t, node, &place);
     offer(&m, "Helm values", &place);
 }
 

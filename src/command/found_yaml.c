@@ -106,27 +106,18 @@ void oos_tree_environment(oos_tree *t, const yaml_node_t *node, oos_word_list *e
     }
 }
 
-/* The devices that a compose service reserves: the first entry of the list; NULL: none. */
+/* The devices that a compose service reserves, or `gpus` of it: the first entry of the list; NULL: none. */
 static const yaml_node_t *reserved(const oos_tree *t, const yaml_node_t *container)
 {
     const yaml_node_t *devices = oos_tree_get(
         t,
         oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, container, "deploy"), "resources"), "reservations"),
         "devices");
+    if (!devices) devices = oos_tree_get(t, container, "gpus");
     if (!devices || devices->type != YAML_SEQUENCE_NODE ||
         devices->data.sequence.items.start == devices->data.sequence.items.top)
         return NULL;
     return yaml_document_get_node(t->document, *devices->data.sequence.items.start);
-}
-
-uint64_t oos_tree_gpus(const oos_tree *t, const yaml_node_t *container)
-{
-    const yaml_node_t *resources = oos_tree_get(t, container, "resources");
-    uint64_t const limit = oos_tree_number(
-        oos_tree_text(t, oos_tree_get(t, oos_tree_get(t, resources, "limits"), "nvidia.com/gpu")));
-    if (limit) return limit;
-    const yaml_node_t *first = reserved(t, container);
-    return first ? oos_tree_number(oos_tree_text(t, oos_tree_get(t, first, "count"))) : 0;
 }
 
 /* device_ids of a compose service, joined: "0,1"; NULL: it does not say. */
@@ -171,25 +162,49 @@ static uint64_t host_limit(const oos_tree *t, const yaml_node_t *node)
     return pod ? memory_size(oos_tree_text(t, pod), false) : memory_size(oos_tree_text(t, service), true);
 }
 
-/* A limit on nvidia.com/mig-1g.10gb: its profile; NULL: there is none. */
-static const char *slice_of(const oos_tree *t, const yaml_node_t *container)
+/* Resources by their names: nvidia.com/gpu, nvidia.com/mig-1g.10gb, and those of others. */
+static void resources_read(const oos_tree *t, const yaml_node_t *list, oos_place *place)
 {
     static const char mark[] = "nvidia.com/mig-";
-    const yaml_node_t *limits = oos_tree_get(t, oos_tree_get(t, container, "resources"), "limits");
-    if (!limits || limits->type != YAML_MAPPING_NODE) return NULL;
-    for (yaml_node_pair_t *pair = limits->data.mapping.pairs.start; pair < limits->data.mapping.pairs.top;
+    if (!list || list->type != YAML_MAPPING_NODE) return;
+    for (yaml_node_pair_t *pair = list->data.mapping.pairs.start; pair < list->data.mapping.pairs.top;
          pair++) {
         const char *key = oos_tree_text(t, yaml_document_get_node(t->document, pair->key));
-        if (key && strncmp(key, mark, sizeof mark - 1) == 0) return key + sizeof mark - 1;
+        uint64_t const count =
+            oos_tree_number(oos_tree_text(t, yaml_document_get_node(t->document, pair->value)));
+        if (!key || !count) continue;
+        if (strcmp(key, "nvidia.com/gpu") == 0) place->gpus = count;
+        if (strncmp(key, mark, sizeof mark - 1) == 0) place->slice = key + sizeof mark - 1;
+        if (!place->other) place->other = oos_resource_other(key);
     }
-    return NULL;
 }
 
-/* A pod's container that has GPUs of its own. */
-static bool is_alone(const oos_tree *t, const yaml_node_t *node)
+void oos_tree_place(oos_tree *t, const yaml_node_t *container, oos_place *place)
 {
-    return oos_tree_get(t, oos_tree_get(t, oos_tree_get(t, node, "resources"), "limits"), "nvidia.com/gpu") ||
-           slice_of(t, node);
+    const yaml_node_t *resources = oos_tree_get(t, container, "resources"),
+                      *devices = oos_tree_get(t, container, "devices");
+    resources_read(t, oos_tree_get(t, resources, "requests"), place);
+    resources_read(t, oos_tree_get(t, resources, "limits"), place);
+    place->alone = place->gpus || place->slice;
+    if (place->slice) place->gpus = 1; /* of several slices a process sees one */
+    place->gpus *= oos_max(1, t->nodes);
+    place->devices = device_ids(t, container);
+    if (!place->gpus)
+        place->gpus = oos_tree_number(oos_tree_text(t, oos_tree_get(t, reserved(t, container), "count")));
+    for (yaml_node_item_t *item =
+             devices && devices->type == YAML_SEQUENCE_NODE ? devices->data.sequence.items.start : NULL;
+         item && item < devices->data.sequence.items.top; item++) {
+        const char *path = oos_tree_text(t, yaml_document_get_node(t->document, *item));
+        if (path && strncmp(path, "/dev/kfd", 8) == 0) place->other = oos_resource_other("amd.com/gpu");
+    }
+    for (size_t i = 0; !place->gpus && !place->devices && place->environment && i < place->environment->count;
+         i++)
+        if (strncmp(place->environment->list[i], "NVIDIA_VISIBLE_DEVICES=", 23) == 0)
+            place->devices = place->environment->list[i] + 23;
+    if (place->devices && strcmp(place->devices, "all") == 0) place->devices = NULL;
+    if (!place->devices) return;
+    place->gpus = 1;
+    for (const char *id = place->devices; *id; id++) place->gpus += *id == ',';
 }
 
 /* A container: entrypoint and command in compose, command and args in Kubernetes. */
@@ -212,16 +227,13 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
     oos_tree_words(t, entrypoint, &words);
     oos_tree_words(t, command, &words);
     oos_tree_words(t, args, &words);
-    const char *ids = device_ids(t, node);
-    oos_place const place = {.name = name,
-                             .image = image_words.count == 1 ? image_words.list[0] : image,
-                             .arguments = true,
-                             .environment = &environment,
-                             .gpus = ids ? 0 : oos_tree_gpus(t, node) * oos_max(1, t->nodes),
-                             .slice = slice_of(t, node),
-                             .devices = ids,
-                             .shares = is_alone(t, node) ? 0 : finder->shares,
-                             .host_limit_bytes = host_limit(t, node)};
+    oos_place place = {.name = name,
+                       .image = image_words.count == 1 ? image_words.list[0] : image,
+                       .arguments = true,
+                       .environment = &environment,
+                       .host_limit_bytes = host_limit(t, node)};
+    oos_tree_place(t, node, &place);
+    place.shares = place.alone ? 0 : finder->shares;
     oos_word_list expanded = {0}; /* Kubernetes puts $(NAME) into words of a list */
     bool const script = words.count >= 3 && strstr(words.list[0], "sh") && words.list[1][0] == '-' &&
                         strchr(words.list[1], 'c');
@@ -239,6 +251,115 @@ static void offer_container(oos_tree *t, const yaml_node_t *node, const char *ke
     }
     oos_finder_container(finder, &words, &place, oos_tree_line(t, node), before);
     finder->variable_count = outer;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------ */
+
+/* What selectors and required terms say of a node. Alternatives are joined by commas. */
+typedef struct where {
+    const char *gpus, *gpus_not, *machines, *other;
+} where;
+
+static void join(oos_tree *t, const char **list, const char *value)
+{
+    if (*list && !oos_finder_spend(t->finder, 0, strlen(*list))) return;
+    *list = *list ? oos_arena_format(t->finder->arena, "%s,%s", *list, value) : value;
+}
+
+/* A device as the labels write it: "nvidia-l4" of GKE, "NVIDIA-A100-SXM4-80GB-SHARED" of a GPU in time slices. */
+static const char *label_device(oos_tree *t, const char *value)
+{
+    static const char shared[] = "-SHARED";
+    size_t const prefix = strncmp(value, "nvidia-", 7) == 0 ? 7 : 0, len = strlen(value);
+    bool const is_shared = len >= sizeof shared && strcmp(value + len - (sizeof shared - 1), shared) == 0;
+    return oos_arena_copy(t->finder->arena,
+                          (oos_view){value + prefix, len - prefix - (is_shared ? sizeof shared - 1 : 0)});
+}
+
+static void where_take(oos_tree *t, const char *label, const char *value, bool without, where *w)
+{
+    static const char *const devices[] = {
+        "nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
+        "karpenter.k8s.aws/instance-gpu-name", "eks.amazonaws.com/instance-gpu-name"};
+    static const char *const machines[] = {"node.kubernetes.io/instance-type",
+                                           "beta.kubernetes.io/instance-type"};
+    if (!w->other && !without) w->other = oos_resource_other(label);
+    for (size_t i = 0; value && i < sizeof devices / sizeof *devices; i++)
+        if (strcmp(label, devices[i]) == 0)
+            join(t, without ? &w->gpus_not : &w->gpus, label_device(t, value));
+    for (size_t i = 0; value && !without && i < sizeof machines / sizeof *machines; i++)
+        if (strcmp(label, machines[i]) == 0) join(t, &w->machines, value);
+}
+
+static void where_take_all(oos_tree *t, const char *label, const yaml_node_t *values, bool without, where *w)
+{
+    if (!values || values->type != YAML_SEQUENCE_NODE) {
+        where_take(t, label, oos_tree_text(t, values), without, w);
+        return;
+    }
+    for (yaml_node_item_t *item = values->data.sequence.items.start; item < values->data.sequence.items.top;
+         item++)
+        where_take(t, label, oos_tree_text(t, yaml_document_get_node(t->document, *item)), without, w);
+}
+
+/* {LABEL: value}, {key: LABEL, operator: In, values: [...]}, and what has such in it. What is only preferred, and what is said of other pods, is left
+ * alone. */
+static void where_scan(oos_tree *t, const yaml_node_t *node, unsigned depth, where *w)
+{
+    if (!node || depth > DEPTH_MAX || t->visited++ > NODES_MAX) return;
+    if (node->type == YAML_SEQUENCE_NODE)
+        for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+             item++)
+            where_scan(t, yaml_document_get_node(t->document, *item), depth + 1, w);
+    if (node->type != YAML_MAPPING_NODE) return;
+    const char *label = oos_tree_text(t, oos_tree_get(t, node, "key")),
+               *operator= oos_tree_text(t, oos_tree_get(t, node, "operator"));
+    bool const without = operator&& strcmp(operator, "NotIn") == 0;
+    if (label && operator&&(without || strcmp(operator, "In") == 0 || strcmp(operator, "Exists") == 0)) {
+        where_take_all(t, label, oos_tree_get(t, node, "values"), without, w);
+        return;
+    }
+    for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top;
+         pair++) {
+        const yaml_node_t *value = yaml_document_get_node(t->document, pair->value);
+        const char *key = oos_tree_text(t, yaml_document_get_node(t->document, pair->key));
+        if (!key || strncmp(key, "preferred", 9) == 0 || strncmp(key, "pod", 3) == 0) continue;
+        if (value && value->type == YAML_SCALAR_NODE)
+            where_take(t, key, oos_tree_text(t, value), false, w);
+        else
+            where_scan(t, value, depth + 1, w);
+    }
+}
+
+static void where_find(oos_tree *t, const yaml_node_t *node, bool deep, unsigned depth, where *w)
+{
+    static const char *const keys[] = {"nodeSelector", "affinity", "nodeAffinity", "nodeSelectorTerms"};
+    if (!node || node->type != YAML_MAPPING_NODE || depth > DEPTH_MAX || t->visited++ > NODES_MAX) return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        where_scan(t, oos_tree_get(t, node, keys[i]), 0, w);
+    const yaml_node_t *types = oos_tree_get(t, node, "acceleratorTypes"),
+                      *values = oos_tree_get(t, types, "labelValues");
+    const char *label = oos_tree_text(t, oos_tree_get(t, types, "labelKey"));
+    if (types) where_take_all(t, label ? label : "nvidia.com/gpu.product", values ? values : types, false, w);
+    for (yaml_node_pair_t *pair = deep ? node->data.mapping.pairs.start : NULL;
+         pair && pair < node->data.mapping.pairs.top; pair++)
+        where_find(t, yaml_document_get_node(t->document, pair->value), deep, depth + 1, w);
+}
+
+void oos_tree_where(oos_tree *t, const yaml_node_t *node, size_t before, bool deep)
+{
+    oos_finder *finder = t->finder;
+    where w = {0};
+    if (finder->count == before) return;
+    where_find(t, node, deep, 0, &w);
+    t->placed |= w.gpus || w.gpus_not || w.machines;
+    for (size_t i = before; i < finder->count; i++) {
+        oos_found *found = &finder->list[i];
+        if (!found->gpu_hint && w.gpus) found->gpu_hint = w.gpus, found->gpu_is_sure = true;
+        if (!found->gpu_not) found->gpu_not = w.gpus_not;
+        if (!found->machine) found->machine = w.machines;
+        if (!found->other) found->other = w.other;
+    }
 }
 
 /* One entry of servingEngineSpec.modelSpec: the chart's template makes flags of its keys. */
@@ -376,8 +497,10 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
             const yaml_node_t *entry = yaml_document_get_node(t->document, *item);
             bool const bare = is_containers(key) && entry && entry->type == YAML_MAPPING_NODE &&
                               !oos_tree_get(t, entry, "image");
+            size_t const before = t->finder->count;
             if (strcmp(key, "modelSpec") == 0 && oos_tree_get(t, entry, "modelURL"))
                 offer_model_spec(t, entry);
+            oos_tree_where(t, entry, before, true);
             if (bare) offer_container(t, entry, NULL);
             if (bare) /* a container without an image */
                 walk_mapping(t, entry, depth + 1, true);
@@ -393,11 +516,15 @@ static void walk(oos_tree *t, const yaml_node_t *node, const char *key, unsigned
             oos_tree_text(t, oos_tree_get(t, oos_tree_get(t, node, "leaderWorkerTemplate"), "size"));
         if (group) t->nodes = oos_min(oos_tree_number(group), 1024);
         oos_finder_values(t, node, depth == 0);
-        if (t->finder->count > before) return; /* the containers in it belong to what was read */
+        if (t->finder->count > before) { /* the containers in it belong to what was read */
+            oos_tree_where(t, node, before, true);
+            return;
+        }
         const yaml_node_t *image = oos_tree_get(t, node, "image");
         bool const container = (image && image->type == YAML_SCALAR_NODE) || oos_tree_get(t, node, "build");
         if (container) offer_container(t, node, *key ? key : NULL);
         walk_mapping(t, node, depth, container);
+        oos_tree_where(t, node, before, false);
     }
 }
 
@@ -452,7 +579,8 @@ static void compose_includes(oos_tree *t, const yaml_node_t *root)
     }
 }
 
-static void document_walk(oos_finder *finder, yaml_document_t *document)
+/* True: selectors of the document were read. */
+static bool document_walk(oos_finder *finder, yaml_document_t *document)
 {
     oos_tree t = {.finder = finder, .document = document};
     const yaml_node_t *root = yaml_document_get_root_node(document);
@@ -462,13 +590,16 @@ static void document_walk(oos_finder *finder, yaml_document_t *document)
         compose_includes(&t, root);
         walk(&t, root, "", 0);
     }
+    return t.placed;
 }
 
-/* A selector of one document says nothing of the next. */
-static void document_hints(oos_finder *finder, oos_view text, size_t before)
+/* A selector of one document says nothing of the next, and one that is a pod's nothing of the others. */
+static void document_hints(oos_finder *finder, oos_view text, size_t before, bool placed)
 {
     bool sure = false;
     if (finder->count == before) return;
+    finder->by_document = true;
+    if (placed) return;
     const char *gpu = oos_finder_gpu(finder->arena, text, &sure),
                *machine = oos_finder_machine(finder->arena, text);
     for (size_t i = before; i < finder->count; i++) {
@@ -478,7 +609,6 @@ static void document_hints(oos_finder *finder, oos_view text, size_t before)
         }
         if (!finder->list[i].machine) finder->list[i].machine = machine;
     }
-    finder->by_document = true;
 }
 
 /* Where the document at the beginning of a text ends: before the next line of three dashes or behind one of three dots. Lines of
@@ -550,9 +680,9 @@ static void read_document(oos_finder *finder, oos_view text)
         else if (memmem(text.ptr, text.len, "image:", 6) || memmem(text.ptr, text.len, "containers:", 11))
             finder->templates = true;
     } else {
-        if (yaml_document_get_root_node(&document)) document_walk(finder, &document);
+        bool const placed = yaml_document_get_root_node(&document) && document_walk(finder, &document);
         yaml_document_delete(&document);
-        document_hints(finder, text, before);
+        document_hints(finder, text, before, placed);
     }
     yaml_parser_delete(&parser);
 }

@@ -121,16 +121,16 @@ bool oos_wrapped_open(oos_arena *arena, const char *const *words, size_t count, 
 
 /* ---- a container ------------------------------------------------------------------------------------------------ */
 
-bool oos_wrapped_container(const char *const *words, size_t count)
+size_t oos_wrapped_container(const char *const *words, size_t count)
 {
     static const char *const programs[] = {"docker", "podman",  "nerdctl", "apptainer", "singularity",
                                            "enroot", "kubectl", "ctr",     "lxc",       "ssh"};
     for (size_t i = 0; i < count && words[i][0] != '-'; i++) {
         const char *word = oos_base_name(words[i]);
         for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
-            if (word[0] == programs[k][0] && strcmp(word, programs[k]) == 0) return true;
+            if (word[0] == programs[k][0] && strcmp(word, programs[k]) == 0) return i;
     }
-    return false;
+    return count;
 }
 
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count)

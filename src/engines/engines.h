@@ -39,6 +39,14 @@ typedef struct oos_logged_command {
     oos_version version; /* 0: the list does not tell */
 } oos_logged_command;
 
+/* The devices that a command takes: its own product of sizes. */
+typedef struct oos_ranks {
+    uint64_t here; /* ranks on one machine, each on a device of its own */
+    uint64_t
+        reach; /* devices that the machine must have for them: the highest number that one takes, and one */
+    const char *device; /* the word of a flag that says what kind of device; NULL */
+} oos_ranks;
+
 typedef struct oos_engine {
     const oos_engine_words *words;
     const oos_dialect *dialect;
@@ -46,7 +54,7 @@ typedef struct oos_engine {
                                  oomsight_error *reterr);
     /* Of the PyTorch that a release pins; 0: not known. NULL: nor for any. */
     uint64_t (*torch_minor)(const oos_rule_book *book, oos_version version);
-    uint64_t (*ranks)(const oos_serve *serve); /* that the command asks for, each on a device of its own */
+    oos_ranks (*ranks)(const oos_serve *serve);
     /* All of the plan but its release, notes, fixes and inert flags. */
     oomsight_status (*plan)(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
                             oos_plan *ret_plan, oomsight_error *reterr);

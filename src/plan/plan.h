@@ -249,6 +249,7 @@ typedef struct oos_plan_answer {
 /* What it serves then. */
 typedef struct oos_plan_serving {
     uint64_t tp, pp, dp;          /* ranks: tensor parallel, stages, replicas */
+    uint64_t ranks;               /* on one machine, each on a GPU of its own */
     uint64_t length;              /* tokens of the longest request */
     uint64_t requests;            /* at once, at most */
     uint64_t step_tokens;         /* of one step of prefill */

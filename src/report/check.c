@@ -31,7 +31,7 @@ oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, 
                                .engine = plan->engine->title,
                                .engine_version = kept(arena, plan->engine_version),
                                .total_bytes = plan->device.total_bytes,
-                               .ranks = plan->serving.tp * plan->serving.pp,
+                               .ranks = plan->serving.ranks,
                                .best_flags = kept(arena, best_flags),
                                .best_command = kept(arena, best_command)};
     for (size_t i = 0; i < plan->phase_count; i++)

@@ -55,8 +55,8 @@ static void put_headline(const oos_style *style, const oos_plan *plan)
 static void put_setup(const oos_style *style, const oos_plan *plan)
 {
     char line[512], name[160], count[32] = "";
-    if (plan->serving.tp * plan->serving.pp > 1)
-        snprintf(count, sizeof count, "%llu x ", (unsigned long long)(plan->serving.tp * plan->serving.pp));
+    uint64_t const ranks = oos_min(plan->serving.ranks, plan->device.count);
+    if (ranks > 1) snprintf(count, sizeof count, "%llu x ", (unsigned long long)ranks);
     oos_format(line, sizeof line, "%s on %s%s (%.2f GiB), %s %s",
                oos_report_model_name(plan->model->path, name, sizeof name), count,
                plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),

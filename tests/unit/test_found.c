@@ -45,7 +45,7 @@ static void variables_of_the_script_are_put_in(void **state)
     read_as("a.sh", "M=x/y\nexport N=3\nA=(--a 1 --b 'two words')\nEXTRA='--c 2'\n"
                     "vllm serve $M --n=${N} ${Z:-z} \"${A[@]}\" $EXTRA ${1:-one} \"$@\"\n");
     assert_int_equal(count, 1);
-    assert_words(0, "vllm|serve|x/y|--n=3|z|--a|1|--b|two words|--c|2|one");
+    assert_words(0, "N=3|vllm|serve|x/y|--n=3|z|--a|1|--b|two words|--c|2|one");
     assert_null(list[0].unknown);
 }
 

@@ -22,14 +22,28 @@ static oomsight_status book_load(oos_arena *arena, const char *data_dir, oos_rul
     return oos_rule_book_refuse(arena, data_dir, name, &sglang_refusal_names, *ret_book, reterr);
 }
 
-static uint64_t ranks(const oos_serve *serve)
+/* managers/data_parallel_controller.py and entrypoints/engine.py, _calculate_rank_ranges(): the device of each rank of a machine. Replicated
+ * attention divides the ranks of `tp`, replicas have ranks of their own. */
+uint64_t sglang_reach(const sglang_request *r)
+{
+    uint64_t const stages = oos_max(1, r->pp / r->nodes),
+                   here = oos_max(1, r->tp / oos_max(1, r->nodes / r->pp)),
+                   replicas = r->replicated ? 1 : r->dp;
+    uint64_t const last = oos_mul(oos_mul(oos_mul(replicas - 1, r->tp), r->pp), r->step);
+    return oos_add(oos_add(last, r->base),
+                   oos_add(oos_mul(stages - 1, here), oos_add(oos_mul(here - 1, r->step), 1)));
+}
+
+static oos_ranks ranks(const oos_serve *serve)
 {
     oos_arena *arena = oos_arena_create(1 << 10);
-    if (!arena) return 1;
-    sglang_request request;
-    sglang_request_read(arena, serve, &request);
+    if (!arena) return (oos_ranks){1, 1, NULL};
+    sglang_request r;
+    sglang_request_read(arena, serve, &r);
     oos_arena_free(arena);
-    return oos_mul(oos_mul(request.tp, request.pp), request.replicated ? 1 : request.dp);
+    const oos_given_flag *device = oos_serve_given(serve, "--device");
+    uint64_t const all = oos_mul(oos_mul(r.tp, r.pp), r.replicated ? 1 : r.dp);
+    return (oos_ranks){oos_max(1, all / r.nodes), sglang_reach(&r), device ? device->value : NULL};
 }
 
 static bool is_listed(const oos_rule_book *book, oos_version version)

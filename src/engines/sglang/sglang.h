@@ -24,7 +24,8 @@ extern const oos_dialect sglang_dialect;
 
 /* What the command asks for. A lever of the search changes this. */
 typedef struct sglang_request {
-    uint64_t tp, pp, dp, ep, nodes;
+    uint64_t tp, pp, dp, ep;
+    uint64_t nodes, base, step;           /* --nnodes, --base-gpu-id, --gpu-id-step */
     bool override_broken;                 /* --json-model-override-args is no JSON */
     oos_f64 fraction;                     /* --mem-fraction-static */
     oos_u64 context, requests;            /* --context-length, --max-running-requests */
@@ -90,6 +91,7 @@ typedef struct sglang_pool {
     const char *unread; /* as above */
 } sglang_pool;
 
+uint64_t sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
 void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
 void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
                     const oos_device_facts *device, sglang_setup *ret_setup);

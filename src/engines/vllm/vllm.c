@@ -39,10 +39,15 @@ static uint64_t torch_minor(const oos_rule_book *book, oos_version version)
     return vllm_rules_of(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
 }
 
-static uint64_t ranks(const oos_serve *serve)
+static oos_ranks ranks(const oos_serve *serve)
 {
-    return oos_mul(oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1)),
-                   oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1)));
+    bool placed;
+    const oos_given_flag *device = oos_serve_given(serve, "--device");
+    uint64_t const world = oos_mul(oos_max(1, oos_u64_or(serve->tensor_parallel_size, 1)),
+                                   oos_max(1, oos_u64_or(serve->pipeline_parallel_size, 1))),
+                   here = oos_setup_ranks_here(serve, world,
+                                               oos_max(1, oos_u64_or(serve->data_parallel_size, 1)), &placed);
+    return (oos_ranks){here, here, device ? device->value : NULL};
 }
 
 static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,

@@ -63,10 +63,10 @@ static uint64_t torch_minor(const oos_rule_book *book, oos_version version)
     return oos_rules_fill(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
 }
 
-static uint64_t ranks(const oos_serve *serve)
+static oos_ranks ranks(const oos_serve *serve)
 {
     (void)serve;
-    return 1;
+    return (oos_ranks){1, 1, NULL};
 }
 
 static oomsight_status settings_tell(oos_arena *arena, double share, oos_plan *plan, oomsight_error *reterr)

@@ -165,6 +165,8 @@ static oos_term_value field(const oos_check *c, size_t id)
     const oos_model *model = setup->model;
     const oos_compilation *graphs = &serve->compilation;
     const oos_speculative *draft = &serve->speculative;
+    uint64_t number;
+    bool placed;
 #include TERMS
     return (oos_term_value){0};
 }

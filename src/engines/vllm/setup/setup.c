@@ -180,6 +180,37 @@ static void resolve_lengths(oos_setup *setup)
     if (setup->max_model_len == 0) setup->max_model_len = longest;
 }
 
+static oos_u64 number_of(const oos_serve *serve, const char *flag)
+{
+    const oos_given_flag *given = oos_serve_given(serve, flag);
+    bool negative;
+    uint64_t value;
+    if (!given || !given->value || !oos_serve_int(NULL, given->value, &negative, &value) || negative)
+        return (oos_u64){0};
+    return oos_u64_of(value);
+}
+
+static bool is_given_as(const oos_serve *serve, const char *flag, const char *word)
+{
+    const oos_given_flag *given = oos_serve_given(serve, flag);
+    return given && given->value && strcmp(given->value, word) == 0;
+}
+
+uint64_t oos_setup_ranks_here(const oos_serve *serve, uint64_t world, uint64_t dp, bool *ret_placed)
+{
+    uint64_t const nodes = oos_max(1, oos_u64_or(number_of(serve, "--nnodes"), 1)),
+                   share = oos_mul(world, dp) / nodes;
+    *ret_placed = is_given_as(serve, "--distributed-executor-backend", "ray") ||
+                  is_given_as(serve, "--distributed-executor-backend", "external_launcher") ||
+                  is_given_as(serve, "--data-parallel-backend", "ray");
+    if (oos_serve_given(serve, "--data-parallel-rank") ||
+        oos_serve_given(serve, "--data-parallel-external-lb"))
+        return nodes > 1 ? oos_max(1, share) : world;
+    if (nodes > 1 && share < world) return oos_max(1, share); /* a replica over several machines */
+    return oos_mul(
+        world, oos_u64_or(number_of(serve, "--data-parallel-size-local"), nodes > 1 ? share / world : dp));
+}
+
 static void resolve_parallel(oos_setup *setup)
 {
     const oos_serve *serve = setup->serve;

@@ -157,3 +157,7 @@ void oos_setup_batch_limits(oos_setup *setup);
 
 /* Graph mode, capture sizes, whether the graph estimate is charged. Needs batch limits and speculation. */
 void oos_setup_graphs(oos_setup *setup);
+
+/* Ranks on this machine: `world` of each replica that runs here. EngineArgs.create_engine_config() and Worker.init_device(). *ret_placed: Ray or
+ * torchrun places them, wherever there is room. */
+uint64_t oos_setup_ranks_here(const oos_serve *serve, uint64_t world, uint64_t dp, bool *ret_placed);
