@@ -414,13 +414,12 @@ def compare_with_help(records):
 
 def dump_sglang(chosen):
     """SGLang's parser is argparse's own: dumped as it is, with the probes that tell it from vLLM's."""
-    args = importlib.import_module("sglang.srt.server_args")
     parser = argparse.ArgumentParser(prog="sglang serve")
-    args.ServerArgs.add_cli_args(parser)
+    importlib.import_module("sglang.srt.server_args").ServerArgs.add_cli_args(parser)
     records = options_of(parser)
     version = importlib.metadata.version("sglang")
-    words = {"underscore_names": ["--mem_fraction_static", "0.5"], "dotted": ["--preferred-sampling-params.n", "1"]}
-    probes = {name: "error" if flag_probes.parse(parser, ["m", *more], "--model-path") is None else {} for name, more in words.items()}
+    probes = {name: "error" if flag_probes.parse(parser, ["m", *words], "--model-path") is None else {} for name, *words in (
+        ("underscore_names", "--mem_fraction_static", "0.5"), ("dotted", "--preferred-sampling-params.n", "1"))}
     with open(chosen.output, "w", encoding="utf-8") as out:
         json.dump({"engine": "sglang", "version": version, "options": records, "probes": probes}, out, indent=1)
         out.write("\n")

@@ -28,7 +28,6 @@ KEY_FIELDS = ("kind", "item", "choices", "default", "nullable")
 SUFFIX_VALUES = {
     "1k": 10**3, "1K": 2**10, "1.5k": 1500, "1m": 10**6, "1M": 2**20, "1g": 10**9, "1G": 2**30, "1t": 10**12, "1T": 2**40,
 }
-# of a parser that also knows Ki, a letter alone is a power of 1000 (SGLang)
 IEC_VALUES = {"1k": 10**3, "1.5k": 1500, "1M": 10**6, "1G": 10**9, "1T": 10**12, "1Ki": 2**10, "1Mi": 2**20, "1Gi": 2**30, "1Ti": 2**40}
 
 
@@ -62,10 +61,9 @@ def option_fields(option):
     elif fields["nargs"] is not None:
         fields["nargs"] = str(fields["nargs"])
     suffixes = option.get("suffixes") or {}
-    known = IEC_VALUES if "1Ki" in suffixes else SUFFIX_VALUES
     for text, value in suffixes.items():
-        if known.get(text) != value:
-            raise SystemExit(f"merge_flags: {name} reads {text} as {value}, not {known.get(text)}")
+        if (IEC_VALUES if "1Ki" in suffixes else SUFFIX_VALUES).get(text) != value:
+            raise SystemExit(f"merge_flags: {name} reads {text} as {value}, which is not known here")
     fields["suffixes"] = "".join(letter for letter in "kKmMgGtT" if "1" + letter in suffixes) + ("i" if "1Ki" in suffixes else "") or None
     keys = {}
     for key in option.get("json_keys") or ():

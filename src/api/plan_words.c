@@ -162,7 +162,9 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     size_t const count = oos_rule_book_versions(plan->facts->rules, &versions);
     oos_version version = versions[count - 1];
     const char *given = ask->params->engine_version;
-    bool const moving = given && (strcmp(given, "latest") == 0 || strcmp(given, "nightly") == 0);
+    if (!given && image && strcmp(image, "nightly") == 0) given = image;
+    bool const nightly = given && strcmp(given, "nightly") == 0;
+    bool const moving = nightly || (given && strcmp(given, "latest") == 0);
     if (!given || moving) {
         ask->release_from = "latest supported";
         if (moving)
@@ -181,7 +183,7 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     if (version > versions[count - 1])
         ask->newer = "This version is newer than any supported one: the rules of the latest supported "
                      "version are used.";
-    else if (moving && strcmp(ask->params->engine_version, "nightly") == 0)
+    else if (nightly)
         ask->newer = "A nightly build is newer than any supported version: the rules of the latest supported "
                      "release are used.";
     plan->start.version = version;

@@ -90,7 +90,7 @@ bool oos_found_is_model(const oos_found *found);
 
 bool oos_is_among(const char *word, const char *const *list); /* NULL ends it */
 
-/* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; NULL: the tag is no release. */
+/* "vllm/vllm-openai:v0.19.1-cu129" -> "0.19.1"; "nightly" for builds between releases; NULL: the tag is no release. */
 const char *oos_image_version(oos_arena *arena, const char *image);
 
 /* What the readers of found*.c share. */
@@ -349,8 +349,9 @@ typedef struct oos_serve_refusal {
 typedef struct oos_serve_entry {
     oos_usage usage;
     bool bench, keywords, latency, client;
-    bool flags_only; /* a word that is no flag is not the model */
-    size_t first;    /* index of the first word behind it */
+    bool flags_only;        /* a word that is no flag is not the model */
+    const char *const *own; /* flags of the sub-command alone, NULL behind the last; NULL: none */
+    size_t first;           /* index of the first word behind it */
 } oos_serve_entry;
 
 struct oos_engine_env;
@@ -421,6 +422,7 @@ typedef struct oos_serve_words {
     const oos_flag_table *table;
     oos_version version;
     bool bench, latency, flags_only;
+    const char *const *own; /* of oos_serve_entry */
 } oos_serve_words;
 
 typedef struct oos_serve {
@@ -607,6 +609,9 @@ bool oos_serve_has_class(const oos_serve_reader *in, oos_flag_hit hit);
 
 /* Read what is pending. */
 oomsight_status oos_serve_finish_json(oos_serve_reader *in);
+/* What a flag means for memory; `f` and `value` may be NULL. */
+oos_flag_effect oos_serve_effect(const oos_serve_reader *in, oos_flag_hit hit, const oos_flag_field *f,
+                                 const char *value);
 oos_serve_pending *oos_serve_pend(oos_serve_reader *in,
                                   const oos_flag_record *record); /* NULL: out of memory */
 
@@ -662,7 +667,7 @@ size_t oos_wrapped_line(const char *const *words, size_t count);
 /* Of the words that oos_wrapped_open() gives, the first that comes from the line. */
 size_t oos_wrapped_line_first(const char *const *words, size_t line);
 
-/* The release that an image of vLLM among the words names by its tag, "0.11.0"; NULL: none does. */
+/* The release that an image of an engine among the words names by its tag, or `--with vllm==0.11.0`; "nightly"; NULL: none does. */
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count);
 
 /* A path inside the container as it is outside of it, by `-v`, `--volume` and `--mount` of the words; `path` when no

@@ -239,7 +239,12 @@ const char *oos_image_version(oos_arena *arena, const char *image)
     size_t len = 0, dots = 0;
     while (oos_is_digit(from[len]) || (from[len] == '.' && oos_is_digit(from[len + 1])))
         dots += from[len++] == '.';
-    return dots >= 1 && oos_is_digit(from[0]) ? oos_arena_copy(arena, (oos_view){from, len}) : NULL;
+    if (dots >= 1 && oos_is_digit(from[0])) return oos_arena_copy(arena, (oos_view){from, len});
+    static const char *const moving[] = {"nightly", "dev", "main", "edge"}; /* built between releases */
+    for (size_t i = 0; i < sizeof moving / sizeof *moving; i++)
+        if (strncmp(from, moving[i], strlen(moving[i])) == 0 || (i == 0 && strstr(from, moving[0])))
+            return moving[0];
+    return NULL;
 }
 
 static bool has_model(const oos_word_list *words)

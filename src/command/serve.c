@@ -171,10 +171,11 @@ oomsight_status oos_serve_unknown(oos_serve_reader *in, oos_serve_cursor *c, oos
     if (!value && c->at < c->count && !flag_like(c->words[c->at])) value = c->words[c->at++];
     if (nearest) nearest = oos_arena_copy(in->arena, oos_view_of(nearest));
     oos_given_flag flag = {.name = name, .value = value, .effect = OOS_FLAG_UNKNOWN, .nearest = nearest};
-    if (in->bench) {
+    if (in->bench || oos_serve_listed(in->serve->words.own, name)) {
         flag.effect = OOS_FLAG_NO_MEMORY;
         flag.nearest = NULL;
-        flag.note = "a flag of the benchmark, not of the engine";
+        flag.note = in->bench ? "a flag of the benchmark, not of the engine"
+                              : "a flag of the sub-command, not of the engine";
     }
     oos_serve_note(in, flag);
     return OOMSIGHT_OK;
@@ -616,7 +617,8 @@ oomsight_status oos_serve_read_as(const oos_dialect *dialect, oos_arena *arena, 
                                         .version = version,
                                         .bench = entry.bench,
                                         .latency = entry.latency,
-                                        .flags_only = entry.flags_only};
+                                        .flags_only = entry.flags_only,
+                                        .own = entry.own};
         OOS_TRY(words_join(&in, copy + entry.first, word_count - entry.first));
         OOS_TRY(words_read_all(&in));
     }

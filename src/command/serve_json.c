@@ -99,7 +99,8 @@ oomsight_status oos_serve_take_dotted(oos_serve_reader *in, oos_flag_hit hit, co
     if (!item) return nomem(in);
     dotted_put(object, path, item);
 
-    oos_flag_effect const effect = hit.record->memory ? OOS_FLAG_MODELLED : OOS_FLAG_NO_MEMORY;
+    oos_flag_effect const effect =
+        oos_serve_effect(in, hit, oos_serve_field(in->dialect, oos_view_of(hit.record->name)), value);
     const char *note =
         in->version < in->table->dotted_since ? "this version takes JSON only, no dotted keys" : NULL;
     oos_serve_note(in, (oos_given_flag){.name = name, .value = value, .effect = effect, .note = note});

@@ -104,12 +104,54 @@ static oos_flag_hit find_keyword(oos_serve_reader *in, oos_view key)
     return hit;
 }
 
-static oomsight_status keyword_take(oos_serve_reader *in, oos_view key, oos_view literal)
+/* Nothing but text, numbers, True, False and None, and lists of them: else it is known only where the program runs. */
+static bool is_literal(oos_view text)
+{
+    if (oos_view_starts(text, "torch.")) return true;
+    for (size_t i = 0; i < text.len;) {
+        char const c = text.ptr[i];
+        size_t const from = i;
+        if (c == '"' || c == '\'') {
+            for (i++; i < text.len && text.ptr[i] != c; i++) i += text.ptr[i] == '\\';
+            i++;
+        } else if (name_char(c) || c == '.') {
+            while (i < text.len && (name_char(text.ptr[i]) || text.ptr[i] == '.')) i++;
+            oos_view const word = {text.ptr + from, i - from};
+            bool const number = (c >= '0' && c <= '9') || c == '.';
+            if (!number && !oos_view_is(word, "True") && !oos_view_is(word, "False") &&
+                !oos_view_is(word, "None"))
+                return false;
+        } else if (strchr("*/%|&<>", c)) {
+            return false;
+        } else {
+            i++;
+        }
+    }
+    return true;
+}
+
+static oomsight_status not_known(oos_serve_reader *in, const char *key, oos_view text)
+{
+    while (text.len && oos_is_space(text.ptr[text.len - 1])) text.len--;
+    return oos_fail(in->reterr, OOMSIGHT_MALFORMED,
+                    "cannot be planned: %s is %.*s, whose value is not known here", key,
+                    (int)(text.len < 60 ? text.len : 60), text.ptr);
+}
+
+static oomsight_status keyword_take(oos_serve_reader *in, oos_view key, oos_view literal, bool call)
 {
     const char *value = value_text(in, literal);
     const char *name = oos_arena_copy(in->arena, key);
     if (!value || !name) return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for a keyword");
     oos_flag_hit hit = find_keyword(in, key);
+    if (call && !is_literal(literal)) {
+        const oos_flag_field *f =
+            hit.record ? oos_serve_field(in->dialect, oos_view_of(hit.record->name)) : NULL;
+        if (!hit.record || oos_serve_effect(in, hit, f, value) != OOS_FLAG_NO_MEMORY)
+            return not_known(in, name, literal);
+        oos_serve_note(in, (oos_given_flag){.name = name, .value = value, .effect = OOS_FLAG_NO_MEMORY});
+        return OOMSIGHT_OK;
+    }
     if (!hit.record) {
         char flag[96] = "--";
         const char *nearest = NULL;
@@ -133,7 +175,7 @@ static oomsight_status keyword_take(oos_serve_reader *in, oos_view key, oos_view
 
 oomsight_status oos_serve_take_keywords(oos_serve_reader *in, const char *text)
 {
-    const char *call = strstr(text, "LLM(");
+    const char *call = strstr(text, "LLM("); /* else words of a shell, where nothing is quoted */
     bool const spaces_end = !call;
     bool first = true;
     if (call) text = call + 4;
@@ -149,12 +191,15 @@ oomsight_status oos_serve_take_keywords(oos_serve_reader *in, const char *text)
             const char *value = text + behind + 1;
             while (!spaces_end && *value == ' ') value++;
             const char *end = literal_end(value, spaces_end);
-            OOS_TRY(keyword_take(in, (oos_view){text, len}, (oos_view){value, (size_t)(end - value)}));
+            OOS_TRY(keyword_take(in, (oos_view){text, len}, (oos_view){value, (size_t)(end - value)}, call));
             text = end;
         } else {
             const char *end = literal_end(text, spaces_end);
             if (end == text)
                 return oos_fail(in->reterr, OOMSIGHT_USAGE, "`%.60s` is not a keyword of LLM(...)", text);
+            oos_view const word_view = {text, (size_t)(end - text)};
+            if (call && !is_literal(word_view))
+                return not_known(in, first && *text != '*' ? "model" : "a keyword", word_view);
             if (first) { /* LLM("model", ...) */
                 in->positional = value_text(in, (oos_view){text, (size_t)(end - text)});
             } else {

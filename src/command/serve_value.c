@@ -369,7 +369,7 @@ static bool is_model(const oos_serve_reader *in, oos_flag_hit hit)
     return strcmp(hit.record->name, in->dialect->model_flag) == 0;
 }
 
-static oos_flag_effect effect_of(const oos_serve_reader *in, oos_flag_hit hit, const oos_flag_field *f,
+oos_flag_effect oos_serve_effect(const oos_serve_reader *in, oos_flag_hit hit, const oos_flag_field *f,
                                  const char *value)
 {
     if (f || is_model(in, hit) || oos_serve_listed(in->dialect->modelled, hit.record->name))
@@ -418,7 +418,7 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
     const char *name = off ? hit.record->negative : hit.record->name;
     oos_serve_note(in, (oos_given_flag){.name = oos_arena_copy(in->arena, oos_view_of(name)),
                                         .value = hit.form->kind == OOS_FLAG_KIND_SWITCH ? NULL : value,
-                                        .effect = effect_of(in, hit, f, value),
+                                        .effect = oos_serve_effect(in, hit, f, value),
                                         .note = note,
                                         .absent = !hit.here});
     return OOMSIGHT_OK;

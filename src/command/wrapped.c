@@ -79,10 +79,12 @@ static bool takes_line(const char *word)
     return len >= 2 && word[0] == '-' && word[1] != '-' && word[len - 1] == 'c';
 }
 
-/* `bash -c LINE`, and `--entrypoint bash IMAGE -c LINE` */
+/* `bash -c LINE`, `--entrypoint bash IMAGE -c LINE`, and a line alone: a whole command in quotes */
 size_t oos_wrapped_line(const char *const *words, size_t count)
 {
     bool shell = false;
+    if (count == 1 && strchr(words[0], ' ') && oos_engine_named(words[0]) && !strstr(words[0], "LLM("))
+        return 0;
     for (size_t i = 0; i + 1 < count; i++) {
         if (shell && takes_line(words[i]) && oos_engine_named(words[i + 1]) && strchr(words[i + 1], ' '))
             return i + 1;
@@ -136,6 +138,16 @@ size_t oos_wrapped_container(const char *const *words, size_t count)
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        const char *pinned = strstr(words[i], "=="); /* uv run --with vllm==0.24.0 */
+        const char *name = pinned ? pinned : words[i];
+        while (name > words[i] && name[-1] != '=' && name[-1] != ' ') name--;
+        char package[32];
+        size_t const len = pinned ? (size_t)(pinned - name) : sizeof package;
+        if (len < sizeof package) {
+            memcpy(package, name, len);
+            package[len] = '\0';
+            if (oos_engine_words_find(package)) return pinned + 2;
+        }
         if (words[i][0] == '-' || !oos_engine_words_of_image(words[i])) continue;
         const char *version = oos_image_version(arena, words[i]);
         if (version) return version;

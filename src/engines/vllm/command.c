@@ -70,10 +70,15 @@ static bool ends_with(const char *word, const char *name)
     return len == tail || word[len - tail - 1] == '/';
 }
 
+/* vllm/entrypoints/openai/run_batch.py: what `vllm serve` does not have */
+static const char *const batch_flags[] = {
+    "-i", "--input-file", "-o", "--output-file", "--output-tmp-dir", "--enable-metrics", "--url", NULL};
+
 static bool sub_command(const char *word, const char *next, size_t *ret_words, oos_serve_entry *entry)
 {
     *ret_words = 1;
-    if (strcmp(word, "serve") == 0 || strcmp(word, "run-batch") == 0) return true;
+    if (strcmp(word, "run-batch") == 0) entry->own = batch_flags;
+    if (strcmp(word, "serve") == 0 || entry->own) return true;
     if (strcmp(word, "bench") != 0 || !next) return false;
     *ret_words = 2;
     entry->bench = true;
@@ -98,6 +103,7 @@ bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_e
         entry->first = i + 2 + more;
     } else if (strcmp(word, "-m") == 0 && next && strncmp(next, "vllm.entrypoints", 16) == 0) {
         entry->first = i + 2;
+        if (strstr(next, "run_batch")) entry->own = batch_flags;
     } else if (strstr(word, "vllm-openai") ||
                ends_with(word, "api_server.py")) { /* an image starts the server */
         entry->first = i + 1;
