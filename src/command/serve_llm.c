@@ -117,10 +117,11 @@ static bool is_literal(oos_view text)
         } else if (name_char(c) || c == '.') {
             while (i < text.len && (name_char(text.ptr[i]) || text.ptr[i] == '.')) i++;
             oos_view const word = {text.ptr + from, i - from};
-            bool const number = (c >= '0' && c <= '9') || c == '.';
-            if (!number && !oos_view_is(word, "True") && !oos_view_is(word, "False") &&
-                !oos_view_is(word, "None"))
-                return false;
+            static const char *const words[] = {"True", "False", "None", "true", "false", "null", NULL};
+            bool known = (c >= '0' && c <= '9') || c == '.';
+            for (size_t k = 0; words[k]; k++)
+                known |= oos_view_is(word, words[k]); /* those of JSON as well */
+            if (!known) return false;
         } else if (strchr("*/%|&<>", c)) {
             return false;
         } else {

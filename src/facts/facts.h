@@ -500,8 +500,9 @@ typedef enum oos_move {
  * where the command has it; the last three are no flags. */
 #define OOS_ROLE_MAP(X)                                                                                      \
     X(share)                                                                                                 \
-    X(static_share) X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) X(images)   \
-        X(weights) X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
+    X(static_share)                                                                                          \
+    X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) X(images) X(weights)        \
+        X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
 typedef enum oos_role {
     OOS_ROLE_NONE,
 #define OOS_ROLE_ENUM(name) OOS_ROLE_##name,

@@ -161,7 +161,8 @@ static void overrides_change_fields_and_update_parts(void **state)
     assert_string_equal(
         changed.ptr, "{\"a\":2,\"rope_scaling\":{\"x\":9},\"text_config\":{\"h\":1,\"r\":{\"p\":7,\"q\":2}},"
                      "\"b\":3}");
-    assert_int_equal(oos_config_override(arena, oos_view_of(text), "[1]", &changed, &error), OOMSIGHT_USAGE);
+    assert_int_equal(oos_config_override(arena, oos_view_of(text), "[1]", &changed, &error),
+                     OOMSIGHT_MALFORMED);
     const char *path = put("models/m/config.json", config);
     char *dir = oos_arena_copy(arena, (oos_view){path, strlen(path) - strlen("/config.json")});
     assert_int_equal(

@@ -143,7 +143,6 @@ static void every_way_of_starting_the_engine_is_understood(void **state)
         {"LLM(model=\"m\", max_num_seqs=8)", OOS_USAGE_LLM_CLASS, "LLM"},
         {"LLM('m', max_num_seqs=8)", OOS_USAGE_LLM_CLASS, "LLM"},
         {"llm = vllm.LLM(model='m', max_num_seqs = 8)", OOS_USAGE_LLM_CLASS, "LLM"},
-        {"LLM(model=m,|max_num_seqs=8)", OOS_USAGE_LLM_CLASS, "LLM"},
         {"model=m|max_num_seqs=8", OOS_USAGE_LLM_CLASS, "LLM"},
         {"model=m,|max_num_seqs=8", OOS_USAGE_LLM_CLASS, "LLM"},
     };

@@ -1,5 +1,6 @@
 /* Each open fork is closed the other way and planned again. What the plan itself takes is the larger of the two. */
 #include "engines/vllm/vllm.h"
+#include "base/check.h"
 
 typedef struct way {
     const char *meant, *other;       /* names of what the plan takes, and of the other way */
@@ -50,17 +51,20 @@ static bool doubt(oos_arena *arena, oos_plan *plan, const oos_plan *other, const
     if (own != OOMSIGHT_VERDICT_FITS || there == OOMSIGHT_VERDICT_UNKNOWN || oos_plan_likely(other))
         return true;
     if (fails(there)) plan->answer.parted = w->only;
+    oos_assert(other->answer.phase < OOS_PHASE_COUNT); /* what likely fails names where */
     plan->answer.verdict = OOMSIGHT_VERDICT_TIGHT;
     plan->answer.phase = other->answer.phase;
     plan->answer.phase_probability = other->answer.phase_probability;
     plan->answer.chance = 0.5;
-    plan->answer.probability = 0.5;
+    plan->answer.probability =
+        vllm_setup(plan)->trial ? other->answer.probability : 0.5; /* what is offered starts both ways */
     for (size_t i = 0; i < plan->phase_count; i++) {
         if (plan->phases[i].phase != other->answer.phase) continue;
         plan->phases[i].tight = true;
         plan->phases[i].chance = 0.5;
     }
     if (vllm_setup(plan)->trial) return true;
+    oos_assert(other->answer.why != NULL);
     plan->answer.why =
         oos_arena_format(arena, "%s This is with a %s; %s.", other->answer.why, w->other, w->kept_by);
     return plan->answer.why != NULL;
