@@ -498,11 +498,11 @@ typedef enum oos_move {
 
 /* What a setting is, whatever an engine calls it: a value of it is found by that. `settings` are many in one flag, `asked` is of interest
  * where the command has it; the last three are no flags. */
-#define OOS_ROLE_MAP(X)                                                                                      \
-    X(share)                                                                                                 \
-    X(static_share)                                                                                          \
-    X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) X(images) X(weights)        \
-        X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
+/* clang-format off */
+#define OOS_ROLE_MAP(X) \
+    X(share) X(static_share) X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) \
+    X(images) X(weights) X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
+/* clang-format on */
 typedef enum oos_role {
     OOS_ROLE_NONE,
 #define OOS_ROLE_ENUM(name) OOS_ROLE_##name,

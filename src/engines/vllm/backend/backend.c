@@ -557,6 +557,7 @@ static decision answer(const oos_backend_question *q, oos_backend_choice *ret_ch
     if (!decided.pick.none && !decided.forced_invalid) decided.built = built(q, backend);
     if (decided.pick.none || decided.forced_invalid || decided.built) {
         ret_choice->refused = true;
+        if (decided.built) ret_choice->name = traits[backend].name; /* chosen, and it raises */
         return decided;
     }
     ret_choice->name = traits[backend].name;
