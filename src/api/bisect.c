@@ -187,10 +187,9 @@ oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params, oom
     if (!params->good || !params->bad || !params->plan || !params->plan->data)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a plan and two releases are needed");
     const oomsight_plan_params *plan = params->plan;
-    const oos_engine_words *named = plan->engine ? oos_engine_words_find(plan->engine)
-                                                 : oos_engine_words_of(plan->command, plan->command_count);
     const oos_engine_facts *facts;
-    OOS_TRY(oos_api_facts(plan->data, oos_engine_find(named ? named : oos_engine_default), &facts, reterr));
+    OOS_TRY(oos_api_facts(plan->data, oos_engine_asked(plan->engine, plan->command, plan->command_count),
+                          &facts, reterr));
     oos_arena *arena = oos_arena_create(16 << 10);
     oomsight_bisect *bisect = arena ? OOS_NEW(arena, oomsight_bisect) : NULL;
     if (!bisect) {

@@ -137,8 +137,7 @@ bool oos_api_serve_read(oos_arena *arena, const oomsight_data *data, const char 
                         const char *release, oos_serve *ret_serve)
 {
     oos_engine_env env = {0};
-    const oos_engine_words *named = oos_engine_words_of(words, count);
-    const oos_engine *engine = oos_engine_find(named ? named : oos_engine_default);
+    const oos_engine *engine = oos_engine_asked(NULL, words, count);
     const oos_engine_facts *facts;
     const oos_version *versions;
     if (oos_api_facts(data, engine, &facts, NULL) != OOMSIGHT_OK) return false;

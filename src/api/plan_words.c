@@ -40,9 +40,7 @@ static oomsight_status engine_find(oomsight_plan *plan, const oomsight_plan_para
                                    const char *const *words, size_t word_count, oomsight_error *reterr)
 {
     OOS_TRY(oos_api_engine_known(params->engine, reterr));
-    const oos_engine_words *named =
-        params->engine ? oos_engine_words_find(params->engine) : oos_engine_words_of(words, word_count);
-    plan->engine = oos_engine_find(named ? named : oos_engine_default);
+    plan->engine = oos_engine_asked(params->engine, words, word_count);
     return oos_api_facts(params->data, plan->engine, &plan->facts, reterr);
 }
 

@@ -14,6 +14,12 @@ const oos_engine *oos_engine_find(const oos_engine_words *words)
     return NULL;
 }
 
+const oos_engine *oos_engine_asked(const char *name, const char *const *words, size_t count)
+{
+    const oos_engine_words *named = name ? oos_engine_words_find(name) : oos_engine_words_of(words, count);
+    return oos_engine_find(named ? named : oos_engine_default);
+}
+
 oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine, const char *data_dir,
                                       oos_engine_facts *ret_facts, oomsight_error *reterr)
 {

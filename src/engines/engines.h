@@ -79,6 +79,9 @@ typedef struct oos_engine {
 /* NULL: no such engine. */
 const oos_engine *oos_engine_find(const oos_engine_words *words);
 
+/* The engine of that name; NULL: the one whose command it is, or the default. */
+const oos_engine *oos_engine_asked(const char *name, const char *const *words, size_t count);
+
 oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine, const char *data_dir,
                                       oos_engine_facts *ret_facts, oomsight_error *reterr);
 
