@@ -423,7 +423,7 @@ def unasked(root):
     """(place, sentence) of each refusal in src/engines and in refusals.json of which no unit test, no expected output and no list of commands has three words in a row."""
     joined = lambda text: re.sub(r'"\s*\n?\s*"', "", text)
     known = set()
-    for pattern in ("tests/unit/*.c", "tests/cli/*.stdout", "tests/golden/*/report.json", "tests/plan/gpu_counts.py", "tests/rules/*.py", "tests/oracle/*.jsonl"):
+    for pattern in ("tests/unit/*.c", "tests/cli/*.stdout", "tests/golden/*/report.json", "tests/plan/gpu_counts.py", "tests/rules/*.py"):
         for path in glob.glob(os.path.join(root, pattern)):
             with open(path, encoding="utf-8", errors="replace") as f:
                 known |= grams(joined(plain(f.read())) if path.endswith(".c") else f.read())

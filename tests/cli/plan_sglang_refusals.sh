@@ -33,7 +33,10 @@ for words in \
     "--speculative-algorithm EAGLE --speculative-eagle-topk 2" \
     "--retraction-policy priority" \
     "--export-metrics-to-file" \
-    "--enable-two-batch-overlap"; do
+    "--enable-two-batch-overlap" \
+    "--enable-prefix-mm-cache" \
+    "--enable-ssl-refresh" \
+    "--enable-pdmux"; do
     echo "-- $words"
     "$OOMSIGHT" plan --offline --gpu h100 -- sglang serve ../fixtures/models/small-llama $words | sed -n 's/^  Expected error: /  /p'
 done
