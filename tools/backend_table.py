@@ -61,6 +61,8 @@ def main():
         f.write("const unsigned oos_backend_capabilities[] = {%s, 0};\n" % ", ".join(map(str, capabilities)))
         for kind, name, values in (("oos_backend_span", "spans", numbers.rows), ("oos_backend_refusal", "refusals", refusals.rows), ("oos_backend_row", "rows", out)):
             f.write("const %s oos_backend_%s[] = {\n    %s,\n};\n" % (kind, name, ",\n    ".join(values)))
+        first = {row["backend"]: i for i, row in reversed(list(enumerate(rows)))}
+        f.write("const uint16_t oos_backend_first[OOS_BACKEND_COUNT] = {%s};\n" % ", ".join("[OOS_BACKEND_%s] = %d" % each for each in first.items()))
         f.write("const size_t oos_backend_row_count = %d;\n" % len(out))
 
 

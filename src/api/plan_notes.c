@@ -29,9 +29,10 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
         assume(&plan->plan, list, "built-in model config");
     uint64_t const ranks = ask->ranks.here, count = plan->start.device.count;
     uint64_t const each = count / oos_max(1, plan->plan.serving.pp);
+    bool const idle = count > ranks && plan->plan.serving.dp <= 1;
     const oos_lever_record *cut =
-        plan->facts->ladder ? oos_ladder_find(plan->facts->ladder, "parallel") : NULL;
-    if (count > ranks && plan->plan.serving.dp <= 1)
+        idle && plan->facts->ladder ? oos_ladder_find(plan->facts->ladder, "parallel") : NULL;
+    if (idle)
         assume(&plan->plan, list,
                cut && (each & (each - 1)) == 0
                    ? oos_arena_format(plan->arena, "%llu of %llu GPUs (%s %llu uses all)",

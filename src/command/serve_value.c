@@ -8,8 +8,12 @@
 
 const oos_flag_field *oos_serve_field(const oos_dialect *dialect, oos_view flag)
 {
-    for (size_t i = 0; i < dialect->field_count; i++)
-        if (oos_view_is(flag, dialect->fields[i].flag)) return &dialect->fields[i];
+    if (flag.len < 3) return NULL;
+    for (size_t i = 0; i < dialect->field_count; i++) {
+        const char *name = dialect->fields[i].flag;
+        if (name[2] == flag.ptr[2] && strncmp(name, flag.ptr, flag.len) == 0 && !name[flag.len])
+            return &dialect->fields[i];
+    }
     return NULL;
 }
 

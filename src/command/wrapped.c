@@ -138,7 +138,8 @@ size_t oos_wrapped_container(const char *const *words, size_t count)
 const char *oos_wrapped_version(oos_arena *arena, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *pinned = strstr(words[i], "=="); /* uv run --with vllm==0.24.0 */
+        const char *equals = strchr(words[i], '=');
+        const char *pinned = equals ? strstr(equals, "==") : NULL; /* uv run --with vllm==0.24.0 */
         const char *name = pinned ? pinned : words[i];
         while (name > words[i] && name[-1] != '=' && name[-1] != ' ') name--;
         char package[32];

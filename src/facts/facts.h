@@ -632,20 +632,28 @@ typedef struct oos_correction {
 } oos_correction;
 
 typedef struct oos_refusal_step {
+    uint64_t flags;            /* that `when` wants given, as oos_flag_bit */
     const char *says, *bounds; /* NULL: it is none of these */
     size_t check;              /* SIZE_MAX: nor that */
+    size_t other;              /* the next step that does not begin with the same condition */
     oos_phase phase;
-    oos_when when[OOS_WHEN_MAX];     /* all hold */
-    oos_term places[OOS_PLACES_MAX]; /* of the sentence */
-    oos_correction fix[OOS_CORRECTIONS_MAX];
     size_t when_count, place_count, fix_count;
-    uint64_t flags;                        /* that `when` wants given, as oos_flag_bit */
-    struct oos_refusal_step *next, *other; /* the second: that does not begin with the same condition */
+    oos_when when[OOS_WHEN_MAX];             /* all hold */
+    oos_term places[OOS_PLACES_MAX];         /* of the sentence */
+    oos_correction fix[OOS_CORRECTIONS_MAX]; /* as they are; else without the flag that `when` begins with */
 } oos_refusal_step;
 
+enum { OOS_STEPS_MAX = 512 };
+
+/* A bit for each step. */
+typedef struct oos_step_set {
+    uint64_t words[OOS_STEPS_MAX / 64];
+} oos_step_set;
+
 typedef struct oos_refusals {
-    oos_refusal_step *first;
+    oos_refusal_step **steps;
     size_t count;
+    oos_step_set always, bounds, by_flag[64]; /* of each step one bit of its flags (oos_flag_bit) is enough */
     const oos_rule_place *rules;
     size_t rule_count;
 } oos_refusals;

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-enum { STEPS_MAX = 512 };
-
 typedef struct reading {
     oos_arena *arena;
     oos_scan scan;
@@ -151,24 +149,27 @@ static void field_read(reading *r, oos_view key, oos_refusal_step *step)
 static void steps_read(reading *r)
 {
     oos_view key, before = {"", 0};
-    oos_refusal_step **next = &r->to->first, *alike = NULL;
+    oos_refusals *to = r->to;
+    size_t alike = 0;
     if (!oos_scan_open(&r->scan, '[')) return;
-    for (; oos_scan_item(&r->scan); r->to->count++) {
+    for (; oos_scan_item(&r->scan); to->count++) {
         oos_refusal_step *step = OOS_NEW(r->arena, oos_refusal_step);
         r->no_memory |= !step;
-        if (r->to->count == STEPS_MAX) object_to(r, "there are too many steps");
+        if (to->count == OOS_STEPS_MAX) object_to(r, "there are too many steps");
         if (!step || r->scan.failed || !oos_scan_open(&r->scan, '{')) return;
         *step = (oos_refusal_step){.check = SIZE_MAX, .phase = OOS_PHASE_ARGUMENTS};
         r->begins.len = 0;
         while (oos_scan_key(&r->scan, &key)) field_read(r, key, step);
         if (!!step->says + !!step->bounds + (step->check != SIZE_MAX) != 1)
             object_to(r, "a step is a sentence, bounds or a check");
-        if (!oos_view_equal(r->begins, before))
-            for (; alike; alike = alike->next) alike->other = step;
-        if (!alike) alike = step;
+        if (!oos_view_equal(r->begins, before)) alike = to->count;
         before = r->begins;
-        *next = step;
-        next = &step->next;
+        to->steps[to->count] = step;
+        oos_step_set *set = step->flags    ? &to->by_flag[__builtin_ctzll(step->flags)]
+                            : step->bounds ? &to->bounds
+                                           : &to->always;
+        set->words[to->count / 64] |= (uint64_t)1 << to->count % 64;
+        for (size_t i = alike; i <= to->count; i++) to->steps[i]->other = to->count + 1;
     }
 }
 
@@ -178,7 +179,10 @@ oomsight_status oos_refusals_read(oos_arena *arena, oos_view bytes, const oos_re
 {
     oos_refusals *to = OOS_NEW(arena, oos_refusals);
     if (!to) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the refusals");
-    *to = (oos_refusals){.rules = rules, .rule_count = rule_count};
+    *to = (oos_refusals){.steps = OOS_NEW_ARRAY(arena, oos_refusal_step *, OOS_STEPS_MAX),
+                         .rules = rules,
+                         .rule_count = rule_count};
+    if (!to->steps) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the refusals");
     reading r = {.arena = arena, .scan = oos_scan_begin(bytes), .names = names, .to = to};
     steps_read(&r);
     if (r.no_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the refusals");

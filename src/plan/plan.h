@@ -175,12 +175,13 @@ typedef enum oos_setting_kind {
     OOS_SETTING_REAL,
     OOS_SETTING_YES, /* whole: 0 or 1 */
     OOS_SETTING_TEXT,
-    OOS_SETTING_GIB /* whole: bytes */
+    OOS_SETTING_GIB,  /* whole: bytes */
+    OOS_SETTING_SIZES /* whole: how many, 0 for none; most: the largest */
 } oos_setting_kind;
 typedef struct oos_setting {
     const char *name;
     oos_setting_kind kind;
-    uint64_t whole;
+    uint64_t whole, most;
     double real;
     const char *text;
 } oos_setting;
@@ -207,6 +208,10 @@ static inline oos_setting oos_setting_gib(const char *name, uint64_t bytes)
 }
 
 /* An amount that the phases are made of, for who compares with a log. */
+static inline oos_setting oos_setting_sizes(const char *name, uint64_t count, uint64_t most)
+{
+    return (oos_setting){.name = name, .kind = OOS_SETTING_SIZES, .whole = count, .most = most};
+}
 typedef struct oos_part {
     const char *name;
     oos_amount amount;

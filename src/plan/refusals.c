@@ -244,14 +244,37 @@ static bool step_refuse(oos_check *c, const oos_refusal_step *step)
     return oos_check_refuse(c, "%s", text);
 }
 
+/* Most steps want a flag that the command has not, or a number outside of its bounds. */
+static oos_step_set steps_for(const oos_refusals *refusals, uint64_t given, bool outside)
+{
+    oos_step_set set = refusals->always;
+    for (size_t i = 0; outside && i < OOS_STEPS_MAX / 64; i++) set.words[i] |= refusals->bounds.words[i];
+    for (; given; given &= given - 1)
+        for (size_t i = 0; i < OOS_STEPS_MAX / 64; i++)
+            set.words[i] |= refusals->by_flag[__builtin_ctzll(given)].words[i];
+    return set;
+}
+
+/* The first step of the set from `at` on; OOS_STEPS_MAX: none. */
+static size_t step_from(const oos_step_set *set, size_t at)
+{
+    for (; at < OOS_STEPS_MAX; at = (at | 63) + 1) {
+        uint64_t const rest = set->words[at / 64] >> at % 64;
+        if (rest) return at + (size_t)__builtin_ctzll(rest);
+    }
+    return OOS_STEPS_MAX;
+}
+
 oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr)
 {
     *c->refusal = (oos_refusal){.phase = OOS_PHASE_ARGUMENTS};
     c->given = bits_of(c->serve);
     bool refused = false, outside = check_bounds(c, NULL);
-    for (const oos_refusal_step *step = c->refusals->first, *next; step && !refused; step = next) {
+    oos_step_set const set = steps_for(c->refusals, c->given, outside);
+    for (size_t i = 0, next; (i = step_from(&set, i)) < OOS_STEPS_MAX && !refused; i = next) {
+        const oos_refusal_step *step = c->refusals->steps[i];
         size_t held = 0;
-        next = step->next;
+        next = i + 1;
         if (step->flags & ~c->given || (step->bounds && !outside)) continue;
         while (held < step->when_count && holds(c, &step->when[held]) != step->when[held].negated) held++;
         if (held < step->when_count) {

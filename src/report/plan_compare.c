@@ -126,6 +126,13 @@ static const char *cell(const oos_plan *plan, size_t row, bool several, char *re
     case OOS_SETTING_YES: snprintf(ret_cell, capacity, "%s", own->whole ? "yes" : "no"); break;
     case OOS_SETTING_WHOLE: oos_style_count(ret_cell, capacity, own->whole); break;
     case OOS_SETTING_GIB: oos_format(ret_cell, capacity, "%.2f", oos_gib(own->whole)); break;
+    case OOS_SETTING_SIZES:
+        if (own->whole)
+            snprintf(ret_cell, capacity, "%llu to %llu", (unsigned long long)own->whole,
+                     (unsigned long long)own->most);
+        else
+            snprintf(ret_cell, capacity, "none");
+        break;
     }
     return own->name;
 }

@@ -20,6 +20,7 @@ static void put_setting(oos_json_writer *w, const oos_setting *setting)
     case OOS_SETTING_REAL: oos_json_field_f64(w, setting->name, setting->real); break;
     case OOS_SETTING_YES: oos_json_field_bool(w, setting->name, setting->whole); break;
     case OOS_SETTING_WHOLE:
+    case OOS_SETTING_SIZES:
     case OOS_SETTING_GIB: oos_json_field_u64(w, setting->name, setting->whole); break;
     }
 }

@@ -21,9 +21,11 @@ static void refusals(oos_view text)
     oos_arena *arena = oos_arena_create(4096);
     const oos_refusals *read = NULL;
     if (arena && oos_refusals_read(arena, text, &names, NULL, 0, &read, NULL) == OOMSIGHT_OK)
-        for (const oos_refusal_step *step = read->first; step; step = step->next)
+        for (size_t i = 0; i < read->count; i++) {
+            const oos_refusal_step *step = read->steps[i];
             FUZZ_REQUIRE(!!step->says + !!step->bounds + (step->check < 2) == 1 &&
-                         step->when_count <= OOS_WHEN_MAX);
+                         step->when_count <= OOS_WHEN_MAX && step->other > i && step->other <= read->count);
+        }
     oos_arena_free(arena);
 }
 

@@ -551,24 +551,19 @@ static oomsight_status compared_tell(work *w, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
     const sglang_start *setup = sglang_of(plan);
-    const char *graphs = setup->eager
-                             ? "none"
-                             : oos_arena_format(w->arena, "%zu to %llu", (size_t)setup->capture_count,
-                                                (unsigned long long)setup->capture_top);
     oos_setting const list[] = {
         oos_setting_real("mem_fraction_static", setup->static_fraction),
         oos_setting_whole("max_running_requests", setup->max_running_requests),
         oos_setting_whole("chunked_prefill_size", setup->chunk_tokens),
         oos_setting_text("attention backend", plan->serving.attention),
-        oos_setting_text("graph sizes", graphs),
+        oos_setting_sizes("graph sizes", setup->eager ? 0 : setup->capture_count, setup->capture_top),
         oos_setting_gib("budget GiB", plan->sizes.budget_bytes),
         oos_setting_gib("weights GiB", plan->sizes.weights.loaded_bytes),
         oos_setting_gib("activation peak GiB", w->activation.peak.bytes),
     };
     plan->told.compared = oos_arena_keep(w->arena, list, sizeof list);
     plan->told.compared_count = sizeof list / sizeof *list;
-    return plan->told.compared && graphs ? OOMSIGHT_OK
-                                         : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    return plan->told.compared ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status own_settings(work *w, oomsight_error *reterr)

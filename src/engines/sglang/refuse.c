@@ -91,6 +91,8 @@ oomsight_status sglang_refuse(oos_arena *arena, const oos_start *start, const sg
                    .of = &of,
                    .field = field,
                    .checks = term_code,
+    switch (id) {
                    .refusal = ret_refusal};
+    }
     return oos_check_run(&c, reterr);
 }

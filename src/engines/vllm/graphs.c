@@ -174,14 +174,13 @@ typedef struct cost {
     uint64_t graph, node, collective;
 } cost;
 
-static cost cost_of(const oos_setup *setup, oos_constant_end end)
+static cost cost_of(const oos_setup *setup, const oos_driver *driver, oos_constant_end end)
 {
-    oos_driver const driver = oos_setup_driver(setup);
-    cost c = {.graph = oos_constant_end_of(driver.graph, end),
-              .node = oos_constant_end_of(driver.graph_node, end)};
-    bool const custom = custom_all_reduce(setup, driver.nvlink), newer = setup->rules->torch_minor >= 9;
+    cost c = {.graph = oos_constant_end_of(driver->graph, end),
+              .node = oos_constant_end_of(driver->graph_node, end)};
+    bool const custom = custom_all_reduce(setup, driver->nvlink), newer = setup->rules->torch_minor >= 9;
     bool const large =
-        setup->device.capability / 10 == 8 || (setup->device.capability == 90 && !driver.nvlink);
+        setup->device.capability / 10 == 8 || (setup->device.capability == 90 && !driver->nvlink);
     if (newer && (custom || !large))
         c.collective = c.node;
     else
@@ -223,11 +222,12 @@ static uint64_t wrapper_bytes(const oos_setup *setup, const oos_backend_choice *
 }
 
 /* The engine before V1: one graph of every size. */
-static uint64_t first_engine_bytes(const oos_setup *setup, graph_count count, oos_constant_end end)
+static uint64_t first_engine_bytes(const oos_setup *setup, const oos_driver *driver, graph_count count,
+                                   oos_constant_end end)
 {
     uint64_t const nodes = oos_mul(count.full_sizes, stage_nodes(setup, end));
     uint64_t const collectives =
-        setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup, end).collective) : 0;
+        setup->tp > 1 ? oos_mul(oos_mul(2, count.whole), cost_of(setup, driver, end).collective) : 0;
     return oos_add(oos_add(oos_mul(nodes, END(first_engine_node)), collectives), END(first_engine_begin));
 }
 
@@ -262,12 +262,13 @@ typedef struct sums {
     uint64_t taken, estimate, pieces;
 } sums;
 
-static sums sums_with(const oos_setup *setup, const oos_backend_choice *backend, graph_count count,
-                      uint64_t builders, oos_constant_end end)
+static sums sums_with(const oos_setup *setup, const oos_driver *driver, const oos_backend_choice *backend,
+                      graph_count count, uint64_t builders, oos_constant_end end)
 {
-    if (oos_activation_first_engine(setup)) return (sums){.taken = first_engine_bytes(setup, count, end)};
+    if (oos_activation_first_engine(setup))
+        return (sums){.taken = first_engine_bytes(setup, driver, count, end)};
     uint64_t const stage = stage_nodes(setup, end);
-    cost const c = cost_of(setup, end);
+    cost const c = cost_of(setup, driver, end);
     uint64_t const piece = size_bytes(setup, c, stage, pieces_of(setup)),
                    full = size_bytes(setup, c, stage, 1);
     bool before;
@@ -295,9 +296,10 @@ void oos_graphs_of(const oos_setup *setup, const oos_backend_choice *backend, ui
     *ret_graphs = (oos_graphs){.taken = none, .estimate = none, .not_printed = none};
     graph_count const count = count_graphs(setup);
     if (count.pieces == 0 && count.whole == 0) return;
-    sums const sum = sums_with(setup, backend, count, builders, OOS_CONSTANT_VALUE),
-               low = sums_with(setup, backend, count, builders, OOS_CONSTANT_LOW),
-               high = sums_with(setup, backend, count, builders, OOS_CONSTANT_HIGH);
+    oos_driver const driver = oos_setup_driver(setup);
+    sums const sum = sums_with(setup, &driver, backend, count, builders, OOS_CONSTANT_VALUE),
+               low = sums_with(setup, &driver, backend, count, builders, OOS_CONSTANT_LOW),
+               high = sums_with(setup, &driver, backend, count, builders, OOS_CONSTANT_HIGH);
     if (oos_activation_first_engine(setup)) {
         ret_graphs->taken = widened(guess(sum.taken, VALUE(first_engine_low), VALUE(first_engine_high),
                                           "graphs of every size x layers"),

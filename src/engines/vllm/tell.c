@@ -32,16 +32,13 @@ static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_
 {
     const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);
-    const char *graphs = setup->eager ? "none"
-                                      : oos_arena_format(arena, "%zu to %llu", setup->capture_count,
-                                                         (unsigned long long)setup->capture_top);
     oos_setting const list[] = {
         oos_setting_real("gpu_memory_utilization", setup->gpu_memory_utilization),
         oos_setting_whole("max_num_seqs", setup->max_num_seqs),
         oos_setting_whole("max_num_batched_tokens", setup->max_num_batched_tokens),
         oos_setting_text("attention backend", detail->backend.name ? detail->backend.name : "none"),
         oos_setting_text("model runner", setup->v2_runner ? "V2" : "V1"),
-        oos_setting_text("graph sizes", graphs),
+        oos_setting_sizes("graph sizes", setup->eager ? 0 : setup->capture_count, setup->capture_top),
         oos_setting_gib("budget GiB", plan->sizes.budget_bytes),
         oos_setting_gib("weights GiB", plan->sizes.weights.loaded_bytes),
         oos_setting_gib("activation peak GiB", detail->activation.peak.bytes),
@@ -52,8 +49,7 @@ static oomsight_status compared_tell(oos_arena *arena, oos_plan *plan, oomsight_
     };
     plan->told.compared = oos_arena_keep(arena, list, sizeof list);
     plan->told.compared_count = sizeof list / sizeof *list;
-    return plan->told.compared && graphs ? OOMSIGHT_OK
-                                         : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    return plan->told.compared ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
 }
 
 static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)

@@ -153,7 +153,9 @@ static uint64_t largest(const oos_compilation *graphs)
 
 #define TERMS "engines/vllm/arguments/terms.def"
 #include "plan/terms.def"
+    switch (id) {
 
+    }
 const oos_refusal_names vllm_refusal_names = {term_fields, term_checks,
                                               sizeof term_fields / sizeof *term_fields,
                                               sizeof term_checks / sizeof *term_checks};

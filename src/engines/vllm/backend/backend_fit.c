@@ -69,14 +69,11 @@ static const oos_backend_row *row_of(const oos_backend_question *q, oos_attentio
                                      bool *ret_absent)
 {
     uint32_t const bit = capability_bit(q->setup->device.capability);
-    const oos_backend_row *found = NULL;
-    oos_version first = 0;
+    const oos_backend_row *found = NULL, *row = &oos_backend_rows[oos_backend_first[backend]],
+                          *end = &oos_backend_rows[oos_backend_row_count];
+    oos_version const newest = oos_max(q->setup->rules->version, oos_backend_rows[0].since);
     *ret_absent = true;
-    for (size_t i = 0; i < oos_backend_row_count; i++) {
-        const oos_backend_row *row = &oos_backend_rows[i];
-        if (!first) first = row->since;
-        if (row->backend != backend) continue;
-        if (row->since > q->setup->rules->version && row->since > first) break;
+    for (; row < end && row->backend == backend && row->since <= newest; row++) {
         *ret_absent = false;
         if (row->capabilities & bit) found = row;
     }
@@ -154,8 +151,8 @@ static bool without_dcp(oos_attention_backend backend)
 oos_objection oos_backend_objection(const oos_backend_question *q, oos_attention_backend backend)
 {
     bool absent;
-    const oos_backend_row *row = row_of(q, backend, &absent);
     if (q->mla != is_latent(backend)) return OOS_OBJECTION_MLA;
+    const oos_backend_row *row = row_of(q, backend, &absent);
     if (!row) return absent ? OOS_OBJECTION_ABSENT : OOS_OBJECTION_CAPABILITY;
     if (q->sparse != is_sparse(backend)) return OOS_OBJECTION_SPARSE;
     if (!in_spans(q->head, row->heads, row->head_count)) return OOS_OBJECTION_HEAD_SIZE;
