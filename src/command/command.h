@@ -339,10 +339,11 @@ typedef struct oos_serve_refusal {
     const char *sentence; /* as the parser says it */
     const char *flag;     /* as given, or canonical where it is known */
     const char
-        *nearest;      /* the closest known spelling of an unknown flag, or the switch that was meant; NULL */
-    const char *value; /* NULL: none */
-    bool unrecognized; /* nobody takes these words; `flag` is all of them */
-    uint32_t first_word, word_count; /* where it stopped; count 0: when all words were read */
+        *nearest; /* the closest known spelling of an unknown flag, or the switch that was meant; NULL */
+    const char *misspelt, *meant_value; /* the unknown flag, with its value; NULL: it is that switch */
+    const char *value;                  /* NULL: none */
+    bool unrecognized;                  /* nobody takes these words; `flag` is all of them */
+    uint32_t first_word, word_count;    /* where it stopped; count 0: when all words were read */
 } oos_serve_refusal;
 
 /* How the command starts an engine. */

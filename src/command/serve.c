@@ -40,6 +40,13 @@ bool oos_serve_newer(const oos_serve_reader *in)
     return in->version > in->table->versions[in->table->version_count - 1];
 }
 
+static void nearest_put(oos_serve_reader *in, const oos_given_flag *unknown)
+{
+    in->serve->refusal.nearest = unknown->nearest;
+    in->serve->refusal.misspelt = unknown->name;
+    in->serve->refusal.meant_value = unknown->value;
+}
+
 /* argparse names what it did not understand when everything else is read. */
 static oomsight_status unrecognized_end(oos_serve_reader *in)
 {
@@ -66,7 +73,10 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
     oomsight_status const status =
         oos_serve_refuse(in, text + 1, first->value, "unrecognized arguments:%s", text);
     if (mine) {
-        in->serve->refusal.nearest = first->nearest;
+        const oos_given_flag *meant = first;
+        for (size_t i = 0; i < in->flag_count && !meant->nearest; i++)
+            if (in->flags[i].effect == OOS_FLAG_UNKNOWN) meant = &in->flags[i];
+        nearest_put(in, meant);
         in->serve->refusal.unrecognized = true;
     }
     return status;
@@ -232,8 +242,11 @@ static oomsight_status ambiguous_refuse(oos_serve_reader *in, oos_serve_cursor *
     if (in->ambiguous || below != in->version) return OOMSIGHT_OK; /* its own parser was not read */
     in->ambiguous = true;
     in->serve->refusal = (oos_serve_refusal){0};
-    return oos_serve_refuse(in, in->flags[in->flag_count - 1].name, value,
-                            "ambiguous option: %.80s could match %s", word, beginnings(in, key));
+    const oos_given_flag *unknown = &in->flags[in->flag_count - 1];
+    OOS_TRY(oos_serve_refuse(in, unknown->name, value, "ambiguous option: %.80s could match %s", word,
+                             beginnings(in, key)));
+    nearest_put(in, unknown);
+    return OOMSIGHT_OK;
 }
 
 /* `-O 3` as one word: the engine looks for it before argparse does. */

@@ -160,6 +160,10 @@ static void steps_read(reading *r)
         *step = (oos_refusal_step){.check = SIZE_MAX, .phase = OOS_PHASE_ARGUMENTS};
         r->begins.len = 0;
         while (oos_scan_key(&r->scan, &key)) field_read(r, key, step);
+        if (!step->fix_count && step->says && step->when_count && step->when[0].left.kind == OOS_TERM_FLAG &&
+            !step->when[0].negated)
+            step->fix[step->fix_count++] =
+                (oos_correction){.flag = step->when[0].left.name, .leave_out = true};
         if (!!step->says + !!step->bounds + (step->check != SIZE_MAX) != 1)
             object_to(r, "a step is a sentence, bounds or a check");
         if (!oos_view_equal(r->begins, before)) alike = to->count;

@@ -45,6 +45,7 @@ typedef struct oos_mend {
     const char *flag;
     bool leave_out;
     const char *instead_of; /* what it stands for in the command, and is left out; NULL: nothing */
+    bool misspelt;          /* ... because no flag is written so */
     const char *text;       /* the word in place of a number; NULL: `value`, or 0: a switch */
     uint64_t value;
 } oos_mend;
@@ -91,6 +92,7 @@ oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr);
 
 /* Refuse with a sentence; only the first counts. Always true, so that a check can return it. */
 bool oos_check_refuse(oos_check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool oos_check_words(oos_check *c); /* what the parser of the command itself refused */
 void oos_check_mend(oos_check *c, const char *flag, uint64_t value);
 void oos_check_mend_without(oos_check *c, const char *flag);
 
@@ -206,12 +208,12 @@ static inline oos_setting oos_setting_gib(const char *name, uint64_t bytes)
 {
     return (oos_setting){.name = name, .kind = OOS_SETTING_GIB, .whole = bytes};
 }
-
-/* An amount that the phases are made of, for who compares with a log. */
 static inline oos_setting oos_setting_sizes(const char *name, uint64_t count, uint64_t most)
 {
     return (oos_setting){.name = name, .kind = OOS_SETTING_SIZES, .whole = count, .most = most};
 }
+
+/* An amount that the phases are made of, for who compares with a log. */
 typedef struct oos_part {
     const char *name;
     oos_amount amount;
@@ -599,7 +601,27 @@ typedef struct oos_lever_table {
      * is the reason. */
     bool (*starts_with)(oos_search *s, oos_version version, oos_trial *ret_trial);
     bool unmeasured; /* such a fix says where no start of that release was measured */
+    /* A refused command with one correction; NULL: it cannot be planned so. And those that are worth trying, OOS_MENDS_MAX at most. */
+    const oos_plan *(*plan_mended)(oos_search *s, const oos_plan *from, const oos_mend *mend);
+    size_t (*mends_of)(const oos_plan *plan, oos_mend *ret_mends);
+    bool (*is_held_down)(const oos_plan *plan); /* not refused, but still to be corrected; NULL: never */
 } oos_lever_table;
+
+/* A refused command that is corrected step by step (plan/mends.c). */
+typedef struct oos_repair {
+    const oos_plan *plan; /* of the command so far */
+    oos_mended said;
+} oos_repair;
+const char *oos_refusal_sentence(const oos_plan *plan); /* NULL: the engine takes it */
+bool oos_mend_apply(oos_arena *arena, oos_serve *serve, const oos_mend *mend);
+
+/* One correction further; false: none of them changes the refusal. Begun with one, as far as it goes; false: it is still refused. */
+bool oos_repair_step(oos_search *s, oos_repair *repair, const oos_mend *mends, size_t count);
+bool oos_repair_follow(oos_search *s, const oos_mend *first, oos_repair *ret_repair);
+bool oos_repair_offer(oos_search *s, const oos_repair *repair); /* false when memory runs out */
+
+/* Every correction of the search's plan: what then starts is offered, the rest is left in the list. False when memory runs out. */
+bool oos_repairs_find(oos_search *s, oos_repair *ret_short, size_t *ret_short_count);
 
 /* The rung of a lever for this command: dearer where the command has its flag; OOS_RUNG_COUNT: not in this release. */
 oos_rung oos_trial_rung(const oos_search *s, const char *id);

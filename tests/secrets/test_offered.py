@@ -51,7 +51,7 @@ PLACES = {
     "docker -e, a value": ["docker", "run", "-e", "VLLM_CACHE_ROOT=@", IMAGE, "--model", MODEL],
     "docker --env=": ["docker", "run", "--env=@", IMAGE, "--model", MODEL],
     "docker -v": ["docker", "run", "-v", "@", IMAGE, "--model", MODEL, "--served-model-name", "@"],
-    "SGLang": ["python", "-m", "sglang.launch_server", "--model-path", MODEL, "--served-model-name", "@"],
+    "SGLang": ["python", "-m", "sglang.launch_server", "--model-path", MODEL, "--chat-template", "@"],
 }
 
 

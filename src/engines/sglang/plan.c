@@ -63,6 +63,7 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
                        const sglang_setup *sglang, sglang_start *setup)
 {
     bool unread;
+    setup->asked = start;
     setup->model = start->model;
     setup->env = start->env;
     setup->rules = rules;
@@ -680,11 +681,7 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
                            .serving.dp = setup->dp,
                            .serving.attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    if (start->serve->refusal.sentence)
-        ret_plan->refusal =
-            (oos_refusal){.sentence = start->serve->refusal.sentence, .phase = OOS_PHASE_ARGUMENTS};
-    else
-        OOS_TRY(sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
+    OOS_TRY(sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
     OOS_TRY(sizes_fill(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);

@@ -69,6 +69,21 @@ const oos_refusal_names sglang_refusal_names = {term_fields, term_checks,
                                                 sizeof term_fields / sizeof *term_fields,
                                                 sizeof term_checks / sizeof *term_checks};
 
+/* The most GPUs below those of the command that there are, and that its heads can be divided by; 0: it has no ranks but these. */
+static uint64_t tp_that_fits(const asked *of)
+{
+    const sglang_request *r = of->request;
+    const oos_model *model = of->start->model;
+    const oos_device_facts *device = &of->start->device;
+    uint64_t const kv_heads = model->mla ? 0 : model->kv_heads;
+    uint64_t tp = device->count_given ? oos_min(r->tp, device->count) : r->tp;
+    if (r->pp > 1 || r->dp > 1) return 0;
+    while (tp > 1 && (model->heads % tp || (kv_heads >= tp && kv_heads % tp) ||
+                      (kv_heads && kv_heads < tp && tp % kv_heads)))
+        tp--;
+    return tp < r->tp ? tp : 0;
+}
+
 static oos_term_value field(const oos_check *c, size_t id)
 {
     const asked *of = c->of;
@@ -76,7 +91,9 @@ static oos_term_value field(const oos_check *c, size_t id)
     const oos_model *model = of->start->model;
     const oos_given_variable *longer =
         oos_engine_env_given(of->start->env, "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN");
+    switch (id) {
 #include TERMS
+    }
     return (oos_term_value){0};
 }
 
@@ -91,8 +108,6 @@ oomsight_status sglang_refuse(oos_arena *arena, const oos_start *start, const sg
                    .of = &of,
                    .field = field,
                    .checks = term_code,
-    switch (id) {
                    .refusal = ret_refusal};
-    }
     return oos_check_run(&c, reterr);
 }

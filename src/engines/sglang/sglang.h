@@ -63,6 +63,7 @@ typedef struct sglang_setup {
 
 /* A start: what of it sizes and phases follow from. */
 typedef struct sglang_start {
+    const oos_start *asked;
     const oos_model *model;
     const oos_engine_env *env;
     const sglang_rules *rules;

@@ -3,6 +3,7 @@
 #include "engines/sglang/sglang.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define LAST(...)                                                                                            \
     {                                                                                                        \
@@ -31,6 +32,30 @@ static bool sglang_is_given(const oos_serve *serve, const char *flag)
     return oos_serve_given(serve, flag) != NULL;
 }
 
+/* NULL: it cannot be changed so, or not planned. */
+static const oos_plan *plan_mended(oos_search *search, const oos_plan *from, const oos_mend *mend)
+{
+    const sglang_search *s = search->of;
+    oos_arena *arena = search->arena;
+    oos_start *start = OOS_NEW(arena, oos_start);
+    oos_serve *serve = OOS_NEW(arena, oos_serve);
+    sglang_request *request = OOS_NEW(arena, sglang_request);
+    oos_plan *plan = OOS_NEW(arena, oos_plan);
+    if (!start || !serve || !request || !plan) return NULL;
+    *start = *sglang_of(from)->asked;
+    *serve = *start->serve;
+    start->serve = serve;
+    if (!oos_mend_apply(arena, serve, mend)) return NULL;
+    sglang_request_read(arena, serve, request);
+    return sglang_plan(arena, start, s->rules, request, plan, NULL) == OOMSIGHT_OK ? plan : NULL;
+}
+
+static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
+{
+    memcpy(ret_mends, plan->refusal.mends, plan->refusal.mend_count * sizeof *ret_mends);
+    return plan->refusal.mend_count;
+}
+
 static const uint8_t let_go[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
                                  LEVER_GRAPHS, LEVER_CHUNK,   LEVER_REQUESTS, LEVER_PARALLEL};
 
@@ -55,7 +80,9 @@ static const oos_lever_table levers_of_sglang = {.stages = stages,
                                                  .plan = sglang_point_plan,
                                                  .offer = sglang_offer,
                                                  .is_given = sglang_is_given,
-                                                 .starts_with = sglang_starts_with};
+                                                 .starts_with = sglang_starts_with,
+                                                 .plan_mended = plan_mended,
+                                                 .mends_of = mends_of};
 
 /* It starts, and turns requests of its own length away: what costs little and holds them. */
 static bool room_find(sglang_search *s)
@@ -84,16 +111,44 @@ static bool find(sglang_search *s, oos_plan *plan)
     return (s->base.count && !eager) || sglang_needs_find(s, &plan->help.needs);
 }
 
-/* A context length above the model's own is refused, and the model's own is not: then what that takes. What this GPU has no kernels for
- * may start on another. */
+/* The engine takes it once it is corrected, and memory is short. */
+static bool solve_memory(sglang_search *s, oos_plan *plan, const oos_repair *repair)
+{
+    sglang_search inner = *s;
+    oos_plan corrected = *repair->plan;
+    inner.start = sglang_of(&corrected)->asked;
+    sglang_request_read(s->base.arena, inner.start->serve, &inner.request);
+    inner.base.of = &inner;
+    inner.base.plan = &corrected;
+    inner.base.serve = inner.start->serve;
+    inner.base.mended = repair->said;
+    if (!find(&inner, &corrected)) return false;
+    s->base.count = inner.base.count;
+    plan->help.needs = corrected.help.needs;
+    return true;
+}
+
+static bool correct(sglang_search *s, oos_plan *plan)
+{
+    oos_repair short_of[OOS_MENDS_MAX];
+    size_t count;
+    if (!oos_repairs_find(&s->base, short_of, &count)) return false;
+    if (s->base.count) s->base.fixes[0].name = "least_change";
+    for (size_t i = 0; i < count && !s->base.count && !plan->help.needs; i++)
+        if (!solve_memory(s, plan, &short_of[i])) return false;
+    if (s->base.count || plan->help.needs || s->start->serve->refusal.sentence) return true;
+    return sglang_needs_find(s,
+                             &plan->help.needs); /* what this GPU has no kernels for may start on another */
+}
+
+/* A context length above the model's own is refused, and the model's own is not: then what that takes. */
 static bool mend(sglang_search *s, oos_plan *plan)
 {
     uint64_t const own = s->start->model->stated_length;
     oos_plan *mended = OOS_NEW(s->base.arena, oos_plan);
     if (!mended) return false;
-    if (s->start->serve->refusal.sentence) return true;
-    if (!s->request.context.known || s->request.context.value <= own)
-        return sglang_needs_find(s, &plan->help.needs);
+    if (s->start->serve->refusal.sentence || !s->request.context.known || s->request.context.value <= own)
+        return correct(s, plan);
     s->mended = s->request.context = oos_u64_of(own);
     oos_mended *said = &s->base.mended;
     said->words[said->word_count++] = "--context-length";
@@ -156,7 +211,9 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     bool const enough_memory = plan->refusal.sentence ? mend(&s, plan) : find(&s, plan);
     if (!enough_memory) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     plan->help.fixes = s.base.fixes;
-    plan->help.fix_count = plan->help.answer_count = s.base.count;
+    plan->help.fix_count = s.base.count;
+    while (plan->help.answer_count < s.base.count && s.base.fixes[plan->help.answer_count].name)
+        plan->help.answer_count++;
     return OOMSIGHT_OK;
 }
 

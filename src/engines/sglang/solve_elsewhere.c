@@ -2,6 +2,7 @@
 #include "engines/sglang/sglang.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- another release ---- */
 
@@ -77,8 +78,16 @@ static bool starts_on(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, 
                                .probability = plan.answer.probability};
     if (count != ((sglang_search *)of)->request.tp)
         need_say(ret_need, "--tp-size", oos_arena_format(s->base.arena, "%" PRIu64, count));
-    if (s->mended.known)
-        need_say(ret_need, "--context-length", oos_arena_format(s->base.arena, "%" PRIu64, s->mended.value));
+    const oos_mended *mended = &s->base.mended;
+    for (size_t i = 0; i + 1 < mended->word_count; i += 2) {
+        const char *flag = mended->words[i], *value = mended->words[i + 1];
+        if (strcmp(flag, "--tp-size") == 0 || (p.share && strcmp(flag, "--mem-fraction-static") == 0))
+            continue;
+        if (value)
+            need_say(ret_need, flag, value);
+        else if (ret_need->flag_count < OOS_NEED_FLAGS_MAX)
+            ret_need->flags[ret_need->flag_count++] = flag; /* a switch */
+    }
     if (p.share)
         need_say(ret_need, "--mem-fraction-static",
                  oos_arena_format(s->base.arena, "%.2f", (double)(p.share / 10) / 100.0));

@@ -3,20 +3,6 @@
 
 #include "base/check.h"
 
-/* The parser itself. */
-bool oos_check_words(oos_check *c)
-{
-    const oos_serve_refusal *r = &c->serve->refusal;
-    if (!r->sentence) return false;
-    if (r->nearest) { /* a switch that was given a value, or a flag that was misspelt */
-        oos_assert(c->refusal->mend_count < OOS_MENDS_MAX);
-        c->refusal->mends[c->refusal->mend_count++] =
-            (oos_mend){.flag = r->nearest, .instead_of = r->flag, .text = r->unrecognized ? r->value : NULL};
-    }
-    if (r->flag) oos_check_mend_without(c, r->flag);
-    return oos_check_refuse(c, "%s", r->sentence);
-}
-
 /* validate_environ(), with which create_engine_config() begins */
 bool oos_check_environ(oos_check *c)
 {
@@ -153,9 +139,7 @@ static uint64_t largest(const oos_compilation *graphs)
 
 #define TERMS "engines/vllm/arguments/terms.def"
 #include "plan/terms.def"
-    switch (id) {
 
-    }
 const oos_refusal_names vllm_refusal_names = {term_fields, term_checks,
                                               sizeof term_fields / sizeof *term_fields,
                                               sizeof term_checks / sizeof *term_checks};
@@ -169,7 +153,9 @@ static oos_term_value field(const oos_check *c, size_t id)
     const oos_speculative *draft = &serve->speculative;
     uint64_t number;
     bool placed;
+    switch (id) {
 #include TERMS
+    }
     return (oos_term_value){0};
 }
 

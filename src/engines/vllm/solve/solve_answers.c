@@ -116,4 +116,7 @@ const oos_lever_table vllm_levers = {.stages = stages,
                                      .offer = offer,
                                      .is_given = vllm_is_given,
                                      .starts_with = vllm_starts_with,
-                                     .unmeasured = true};
+                                     .unmeasured = true,
+                                     .plan_mended = vllm_plan_mended,
+                                     .mends_of = vllm_mends_of,
+                                     .is_held_down = vllm_is_held_down};
