@@ -1,4 +1,5 @@
 /* A refused command is corrected and planned again, until the engine takes it. */
+#include "base/check.h"
 #include "base/shown.h"
 #include "plan/plan.h"
 
@@ -9,6 +10,7 @@ bool oos_check_words(oos_check *c)
     const oos_serve_refusal *r = &c->serve->refusal;
     oos_refusal *refusal = c->refusal;
     if (!r->sentence) return false;
+    oos_assert(refusal->mend_count == 0);
     if (r->nearest) /* a switch that was given a value, or a flag that was misspelt */
         refusal->mends[refusal->mend_count++] = (oos_mend){.flag = r->nearest,
                                                            .instead_of = r->misspelt ? r->misspelt : r->flag,
@@ -49,6 +51,7 @@ static const char *without(oos_search *s, const char *flag)
 
 static bool leave_out(oos_search *s, oos_mended *said, const char *flag)
 {
+    oos_assert(said->leave_out_count < OOS_MENDED_MAX);
     const char *shown = oos_shown(s->arena, flag);
     if (shown) said->leave_out[said->leave_out_count++] = shown;
     return shown;
@@ -69,6 +72,7 @@ static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
                                       : NULL;
         if ((!word && (m->text || m->value)) || (m->misspelt && !leave_out(s, said, m->instead_of)))
             return false;
+        oos_assert(said->word_count + 2 <= 2 * OOS_MENDED_MAX);
         said->words[said->word_count++] = m->flag;
         said->words[said->word_count++] = word; /* NULL: a switch */
     }

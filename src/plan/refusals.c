@@ -1,6 +1,7 @@
 /* The checks of a command before memory is looked at: bounds of numbers, and refusals that are rows of data. */
 #include "plan/plan.h"
 
+#include "base/check.h"
 #include "base/locale.h"
 #include "base/shown.h"
 
@@ -278,6 +279,7 @@ oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr)
         if (step->flags & ~c->given || (step->bounds && !outside)) continue;
         while (held < step->when_count && holds(c, &step->when[held]) != step->when[held].negated) held++;
         if (held < step->when_count) {
+            oos_assert(step->other > i);
             if (held == 0) next = step->other;
             continue;
         }

@@ -95,7 +95,7 @@ extern const unsigned oos_backend_capabilities[];
 extern const oos_backend_span oos_backend_spans[];
 extern const oos_backend_refusal oos_backend_refusals[];
 extern const oos_backend_row oos_backend_rows[]; /* by backend, then by release */
-extern const uint16_t oos_backend_first[]; /* the first row of a backend; 0, another's: it has none */
+extern const uint16_t oos_backend_first[];       /* the first row of a backend; 0, another's: it has none */
 extern const size_t oos_backend_row_count;
 
 /* Why a backend does not serve an attention (vLLM, AttentionBackend.validate_configuration). */
