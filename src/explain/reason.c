@@ -261,8 +261,8 @@ static oos_phase_set possible(const oos_signals *signals, const oos_cause_rules 
     bool const serving = has(signals, set, "wrap.runtime") || has(signals, set, "mark.failed_step") ||
                          has(signals, set, "mark.failed_input") || has(signals, set, "mark.failed_stats") ||
                          has(signals, set, "frame.request");
-    /* A program that is no server loads, runs and ends. */
-    narrow(&stages, has_fact(set, OOS_FACT_program), A_PROGRAMS);
+    /* A program that is no server loads, runs and ends; where its frames say so it was making its context. */
+    narrow(&stages, has_fact(set, OOS_FACT_program), A_PROGRAMS | (stack & BIT(INIT_FREE_MEMORY_CHECK)));
     /* While the engine is being made, whoever makes it, it does not serve. */
     narrow(&stages, has(signals, set, "frame.engine_init") && !serving && !has(signals, set, "mark.ready"),
            ANYWHERE & ~(oos_phase_set)SERVING);

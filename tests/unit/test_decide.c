@@ -116,6 +116,27 @@ static void a_kernel_of_attention_is_a_served_batch(void **state)
     assert_int_equal(incident->phase, OOS_PHASE_RUNTIME_PREFILL);
 }
 
+/* torch/cuda/__init__.py makes the context; nothing of a model has run before it, whoever calls. */
+static void the_call_that_makes_a_context_is_the_first(void **state)
+{
+    (void)state;
+    static const char *const callers[] = {
+        "/app/train.py\", line 3, in <module>", "/x/vllm/v1/worker/gpu_worker.py\", line 301, in init_device",
+        "/x/sglang/srt/model_executor/model_runner.py\", line 9, in initialize"};
+    static const char *const calls[] = {"_lazy_init\n    torch._C._cuda_init()",
+                                        "set_device\n    torch._C._cuda_setDevice(device)"};
+    static const char *const errors[] = {"RuntimeError: CUDA error: out of memory",
+                                         "torch.AcceleratorError: CUDA error: out of memory"};
+    char text[768];
+    for (size_t i = 0; i < 3 * 2 * 2; i++) {
+        snprintf(text, sizeof text,
+                 "Traceback (most recent call last):\n  File \"%s\n    go()\n"
+                 "  File \"/x/torch/cuda/__init__.py\", line 412, in %s\n%s\n",
+                 callers[i / 4], calls[i / 2 % 2], errors[i % 2]);
+        assert_int_equal(only(text)->phase, OOS_PHASE_INIT_FREE_MEMORY_CHECK);
+    }
+}
+
 /* ggml names a buffer by its backend: CPU, CPU_*, *_Host and *_Mapped are the host's. */
 static void a_buffer_of_the_host_is_host_memory(void **state)
 {
@@ -325,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_cache_below_zero_bytes_is_refused),
         cmocka_unit_test(an_engine_that_is_up_serves),
         cmocka_unit_test(a_kernel_of_attention_is_a_served_batch),
+        cmocka_unit_test(the_call_that_makes_a_context_is_the_first),
         cmocka_unit_test(a_buffer_of_the_host_is_host_memory),
         cmocka_unit_test(a_request_above_the_card_is_no_weight_and_no_headroom),
         cmocka_unit_test(nothing_is_too_long_where_as_much_is_free),
