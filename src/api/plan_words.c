@@ -168,7 +168,7 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
         if (moving)
             given = NULL;
         else if (image && oos_version_parse(oos_view_of(image), &version))
-            ask->release_from = "from the image tag";
+            ask->release_from = "from the command";
         else if (installed && oos_version_parse(oos_view_of(installed), &version))
             ask->release_from = "installed here";
     }
@@ -185,5 +185,7 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
         ask->newer = "A nightly build is newer than any supported version: the rules of the latest supported "
                      "release are used.";
     plan->start.version = version;
+    plan->start.beyond = oos_rule_book_beyond(plan->facts->rules, version);
+    if (nightly) plan->start.beyond = (unsigned)oos_max(plan->start.beyond, 1);
     return OOMSIGHT_OK;
 }

@@ -19,6 +19,12 @@ oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t 
     return device;
 }
 
+oos_drift oos_device_drift(const oos_device_facts *device, unsigned beyond)
+{
+    uint64_t const more = oos_mul(device->total_bytes / 64, oos_min(beyond, 8));
+    return (oos_drift){more, more / 2};
+}
+
 oos_driver oos_device_driver(const oos_device_facts *device, uint64_t torch_minor)
 {
     return oos_driver_of(device->capability, &device->costs, torch_minor);

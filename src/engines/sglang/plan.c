@@ -319,8 +319,9 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     plan->sizes.budget_bytes = share.bytes;
     plan->sizes.non_kv = oos_weights_amount(&plan->sizes.weights);
     plan->sizes.non_kv.bytes = oos_add(plan->sizes.non_kv.bytes, w->cached_bytes);
-    plan->sizes.non_kv.low = oos_add(plan->sizes.non_kv.low, w->cached_bytes);
-    plan->sizes.non_kv.high = oos_add(plan->sizes.non_kv.high, w->cached_bytes);
+    oos_drift const drift = oos_device_drift(&sglang_of(plan)->device, sglang_of(plan)->asked->beyond);
+    plan->sizes.non_kv.low = oos_sub(oos_add(plan->sizes.non_kv.low, w->cached_bytes), drift.less);
+    plan->sizes.non_kv.high = oos_add(oos_add(plan->sizes.non_kv.high, w->cached_bytes), drift.more);
     pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes);
     OOS_TRY(oos_moment_close(moment, share, reterr));
     moment->ok = !plan->kv.refused;

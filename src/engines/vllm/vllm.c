@@ -58,6 +58,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     if (!rules || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool beyond;
     OOS_TRY(vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));
+    rules->beyond = start->beyond;
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));

@@ -93,9 +93,12 @@ static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *momen
         wider * (double)share_of(vllm_setup(plan), VALUE(unexplained_less), VALUE(unexplained_less_part));
     double const below = (double)(moment->peak_bytes - moment->peak_low);
     double const above = (double)(moment->peak_high - moment->peak_bytes);
-    return oos_amount_guess(moment->peak_bytes, oos_sub(moment->peak_bytes, (uint64_t)hypot(below, less)),
-                            oos_add(moment->peak_bytes, (uint64_t)hypot(above, more)),
-                            "what the engine subtracts from its budget");
+    oos_drift const drift = oos_device_drift(&vllm_setup(plan)->device, vllm_setup(plan)->rules->beyond);
+    return oos_amount_guess(
+        moment->peak_bytes,
+        oos_sub(moment->peak_bytes, (uint64_t)hypot(hypot(below, less), (double)drift.less)),
+        oos_add(moment->peak_bytes, (uint64_t)hypot(hypot(above, more), (double)drift.more)),
+        "what the engine subtracts from its budget");
 }
 
 static oomsight_status size_by_budget(oos_arena *arena, oos_plan *plan, oos_moment *moment,
