@@ -430,10 +430,9 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     }
     oos_style_ink(style, OOS_INK_BOLD,
                   untold ? "No flag is enough. The weights fit on (whether it starts is unknown)\n"
-                  : plan->help.answer_count && needs->checkpoint_count ? "It also fits on\n"
-                  : plan->help.answer_count                            ? "Without this trade-off it fits on\n"
-                  : plan->help.fix_count                               ? "It fits on\n"
-                                                                       : "No flag is enough. It fits on\n");
+                  : plan->help.answer_count ? "It also fits on\n"
+                  : plan->help.fix_count    ? "It fits on\n"
+                                            : "No flag is enough. It fits on\n");
     if (needs->checkpoint_count) {
         put_checkpoint(style, &needs->checkpoints[0]);
     } else if (needs->checkpoint_bytes) {
