@@ -402,8 +402,8 @@ static oos_answer longest_context(oos_search *s, oos_levers *levers)
     return best;
 }
 
-/* Of a usual length at once: every share and number of requests, with graphs where it starts with them. */
-static oos_answer most_at_once(oos_search *s, oos_levers *levers)
+/* Of a usual length at once: every share and limit of requests down to the first answer's, with graphs where it starts with them. */
+static oos_answer most_at_once(oos_search *s, oos_levers *levers, uint64_t least)
 {
     const oos_lever_table *table = s->table;
     oos_answer best = {0};
@@ -415,7 +415,7 @@ static oos_answer most_at_once(oos_search *s, oos_levers *levers)
             oos_answer a = {.point = point};
             oos_trial t;
             a.point.at[table->requests] = (uint8_t)at;
-            if (best.found && best.requests >= oos_point_value(levers, &a.point, table->requests)) break;
+            if (oos_point_value(levers, &a.point, table->requests) < oos_max(least, best.requests + 1)) break;
             if (!oos_point_place(s, levers, &a.point, true, &t)) continue;
             move_share(s, levers, &a.point, oos_share_highest);
             measure(s, levers, &a);
@@ -425,9 +425,9 @@ static oos_answer most_at_once(oos_search *s, oos_levers *levers)
     return best;
 }
 
-static oos_answer most_requests(oos_search *s, oos_levers *levers)
+static oos_answer most_requests(oos_search *s, oos_levers *levers, uint64_t least)
 {
-    oos_answer best = most_at_once(s, levers);
+    oos_answer best = most_at_once(s, levers, least);
     uint64_t const enough = best.requests - best.requests / 10;
     for (size_t i = 0; best.found && i < s->table->let_go_count; i++) {
         unsigned const lever = s->table->let_go[i];
@@ -512,7 +512,7 @@ static bool offer_both(oos_search *s, oos_levers *levers, const oos_answer *leas
     stage.tokens = OOS_LEAST_TOKENS;
     if (stage.chosen || !s->table->levers_of(s, &stage, &wide)) wide = *levers;
     if (least->length < levers->most) longest = longest_context(s, &wide);
-    oos_answer most = most_requests(s, &wide);
+    oos_answer most = most_requests(s, &wide, oos_point_value(levers, &least->point, s->table->requests));
     bool const longer = longest.found && longest.length > least->length + least->length / 20;
     uint64_t const requests = oos_max(least->requests, longer ? longest.requests : 0);
     bool const more = most.found && most.requests > requests + requests / 10;

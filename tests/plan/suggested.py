@@ -3,7 +3,8 @@
 
 Starts are drawn by seed. Every suggested command is planned again on the same GPU and must be what was promised: certain, or likely to start. A
 command may not be refused, may take no larger share than the sentence of its own answer calls safe, and is not to have that sentence itself; a
-refusal is never headed "out of memory". Prints what breaks and ends with one line; exit 1 when anything does."""
+refusal is never headed "out of memory", and the highest concurrency has no smaller limit of requests than the first suggestion. Prints what breaks
+and ends with one line; exit 1 when anything does."""
 import argparse
 import json
 import random
@@ -56,11 +57,19 @@ def share_of(words):
     return float(words[words.index("--gpu-memory-utilization") + 1]) if "--gpu-memory-utilization" in words else None
 
 
+def limit_of(command):
+    words = shlex.split(command)
+    return int(words[words.index("--max-num-seqs") + 1]) if "--max-num-seqs" in words else float("inf")
+
+
 def judge(binary, gpu, version, words, said):
     """Sentences for what breaks; how many commands were planned again."""
     broken, count = [], 0
     if said["verdict"] == "refused" and said["cause"] == "bad_config" and "out of memory" in heading(binary, gpu, version, words):
         broken.append("a refusal is headed 'out of memory'")
+    named = {answer["name"]: answer["command"] for answer in said["answers"] if answer.get("command")}
+    if {"least_change", "most_requests"} <= set(named) and limit_of(named["most_requests"]) < limit_of(named["least_change"]):
+        broken.append("%s: fewer requests than by the first suggestion" % named["most_requests"])
     safe = SAFE.search(" ".join(said["doubts"]))
     for command, promise in commands(said):
         count += 1
