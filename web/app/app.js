@@ -258,7 +258,7 @@ function showBest(doc) {
   const assumed = (doc.assumed || []).join('; '), mark = (what, sure) => what + ' (' + words(sure) + ')', facts = [];
   if (doc.gpu && doc.gpu.name) facts.push(mark(doc.gpu.name, doc.schema !== 'oomsight.plan/1' ? 'fromText' : $('gpu').value.trim() && assumed.includes($('gpu').value.trim()) ? 'fromUs' : $('gpu').value.trim() ? 'fromYou' : 'fromText'));
   if (doc.engine && doc.engine.name && doc.engine.version)
-    facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : (doc.assumed || []).some(one => one.includes(' ' + doc.engine.version) && !one.includes('image')) ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
+    facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : (doc.assumed || []).some(one => one.includes(' ' + doc.engine.version) && !one.includes('from the command')) ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
   $('facts').replaceChildren(...facts.map(text => { const chip = document.createElement('span'); chip.className = 'chip fact'; chip.textContent = text; return chip; }));
   const first = (doc.answers || [])[0] || (doc.fixes || [])[0], works = doc.verdict === 'fits';
   $('best').hidden = !first || works;
