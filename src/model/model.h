@@ -263,6 +263,10 @@ bool oos_layer_norms_heads(const oos_model *model, const oos_layer *layer);
 /* Half of its linear layers, or more, have weights of 4 bits; the head is not counted. */
 bool oos_model_in_four_bits(const oos_model *model);
 
+/* The most GPUs, not above `most`, that the attention heads and the KV heads can be divided among; 1 at least. */
+#define OOS_PARALLEL_MAX 4096 /* more than anybody has */
+uint64_t oos_ranks_that_divide(const oos_model *model, uint64_t most);
+
 /* A directory with config.json and, where there, hf_quant_config.json, *.safetensors and their index. `overrides`
  * is the JSON of --hf-overrides, NULL for none. */
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,

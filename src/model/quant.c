@@ -499,6 +499,15 @@ const char *oos_quantizer_note(const oos_quantizer *q)
     return q ? q->note : NULL;
 }
 
+uint64_t oos_ranks_that_divide(const oos_model *model, uint64_t most)
+{
+    uint64_t const kv_heads = model->mla ? 0 : model->kv_heads;
+    uint64_t const heads = model->heads ? model->heads : most; /* unknown */
+    for (uint64_t n = oos_min(oos_min(most, heads), OOS_PARALLEL_MAX); n > 1; n--)
+        if (heads % n == 0 && (kv_heads == 0 || kv_heads % n == 0 || n % kv_heads == 0)) return n;
+    return 1;
+}
+
 bool oos_model_in_four_bits(const oos_model *model)
 {
     double all = 0, packed = 0;

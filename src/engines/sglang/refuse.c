@@ -69,19 +69,14 @@ const oos_refusal_names sglang_refusal_names = {term_fields, term_checks,
                                                 sizeof term_fields / sizeof *term_fields,
                                                 sizeof term_checks / sizeof *term_checks};
 
-/* The most GPUs below those of the command that there are, and that its heads can be divided by; 0: it has no ranks but these. */
+/* Fewer GPUs than those of the command; 0: it has more than tensor ranks. */
 static uint64_t tp_that_fits(const asked *of)
 {
     const sglang_request *r = of->request;
-    const oos_model *model = of->start->model;
     const oos_device_facts *device = &of->start->device;
-    uint64_t const kv_heads = model->mla ? 0 : model->kv_heads;
-    uint64_t tp = device->count_given ? oos_min(r->tp, device->count) : r->tp;
-    if (r->pp > 1 || r->dp > 1) return 0;
-    while (tp > 1 && (model->heads % tp || (kv_heads >= tp && kv_heads % tp) ||
-                      (kv_heads && kv_heads < tp && tp % kv_heads)))
-        tp--;
-    return tp < r->tp ? tp : 0;
+    if (r->pp > 1 || r->dp > 1 || r->tp < 2) return 0;
+    return oos_ranks_that_divide(of->start->model,
+                                 device->count_given ? oos_min(r->tp - 1, device->count) : r->tp - 1);
 }
 
 static oos_term_value field(const oos_check *c, size_t id)

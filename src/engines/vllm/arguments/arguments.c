@@ -111,14 +111,6 @@ static const char *all2all(const oos_check *c)
     return given || !setup_of(c)->rules->async_takes_drafts ? given : "allgather_reducescatter";
 }
 
-/* The largest number of ranks that divides the heads and does not exceed `most`. */
-static uint64_t ranks_that_divide(uint64_t heads, uint64_t most)
-{
-    for (uint64_t n = most; n > 1; n--)
-        if (heads % n == 0) return n;
-    return 1;
-}
-
 /* Classes of such configs (Jamba, Nemotron-H) state experts by default, whatever the file says. */
 static bool has_mamba(const oos_model *model)
 {

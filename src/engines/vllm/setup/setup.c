@@ -223,7 +223,7 @@ static void resolve_parallel(oos_setup *setup)
 
 static void limit_parallel(oos_setup *setup)
 {
-    setup->beyond = setup->tp > 4096 || setup->pp > 4096 || setup->dp > 65536;
+    setup->beyond = setup->tp > OOS_PARALLEL_MAX || setup->pp > OOS_PARALLEL_MAX || setup->dp > 65536;
     if (setup->beyond) setup->tp = setup->pp = setup->dp = setup->ep = 1;
 }
 
