@@ -59,7 +59,7 @@ static bool leave_out(oos_search *s, oos_mended *said, const char *flag)
 
 static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 {
-    const char *price = m->misspelt || (m->instead_of && m->text) ? "a misspelling is corrected"
+    const char *price = m->misspelt || (m->instead_of && m->text) ? "the flag with the nearest name is used"
                         : m->instead_of                           ? "a switch takes no value"
                                                                   : "another value than the requested one";
     unsay(said, m->flag);
@@ -96,6 +96,15 @@ static bool same_refusal(const oos_plan *a, const oos_plan *b)
     return one && other && strcmp(one, other) == 0;
 }
 
+/* What the refusal names, and what the engine adds. */
+static size_t mends_of(const oos_search *s, const oos_plan *plan, oos_mend *ret_mends)
+{
+    size_t const count = plan->refusal.mend_count;
+    oos_assert(count <= OOS_MENDS_MAX);
+    memcpy(ret_mends, plan->refusal.mends, count * sizeof *ret_mends);
+    return s->table->mends_add ? s->table->mends_add(plan, ret_mends, count) : count;
+}
+
 bool oos_repair_step(oos_search *s, oos_repair *r, const oos_mend *mends, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -116,7 +125,7 @@ bool oos_repair_follow(oos_search *s, const oos_mend *first, oos_repair *ret_rep
         oos_mend mends[OOS_MENDS_MAX];
         if (!oos_refusal_sentence(r.plan) && !(s->table->is_held_down && s->table->is_held_down(r.plan)))
             break;
-        goes_on = oos_repair_step(s, &r, mends, s->table->mends_of(r.plan, mends));
+        goes_on = oos_repair_step(s, &r, mends, mends_of(s, r.plan, mends));
     }
     *ret_repair = r;
     return r.plan != s->plan && !oos_refusal_sentence(r.plan);
@@ -139,7 +148,7 @@ bool oos_repair_offer(oos_search *s, const oos_repair *r)
 bool oos_repairs_find(oos_search *s, oos_repair *ret_short, size_t *ret_short_count)
 {
     oos_mend mends[OOS_MENDS_MAX];
-    size_t const count = s->table->mends_of(s->plan, mends);
+    size_t const count = mends_of(s, s->plan, mends);
     *ret_short_count = 0;
     for (size_t i = 0; i < count; i++) {
         oos_repair r;

@@ -601,9 +601,10 @@ typedef struct oos_lever_table {
      * is the reason. */
     bool (*starts_with)(oos_search *s, oos_version version, oos_trial *ret_trial);
     bool unmeasured; /* such a fix says where no start of that release was measured */
-    /* A refused command with one correction; NULL: it cannot be planned so. And those that are worth trying, OOS_MENDS_MAX at most. */
+    /* A refused command with one correction; NULL: it cannot be planned so. And corrections beside those that the refusal names, OOS_MENDS_MAX
+     * at most in all; NULL: none. */
     const oos_plan *(*plan_mended)(oos_search *s, const oos_plan *from, const oos_mend *mend);
-    size_t (*mends_of)(const oos_plan *plan, oos_mend *ret_mends);
+    size_t (*mends_add)(const oos_plan *plan, oos_mend *mends, size_t count);
     bool (*is_held_down)(const oos_plan *plan); /* not refused, but still to be corrected; NULL: never */
 } oos_lever_table;
 

@@ -50,12 +50,6 @@ static const oos_plan *plan_mended(oos_search *search, const oos_plan *from, con
     return sglang_plan(arena, start, s->rules, request, plan, NULL) == OOMSIGHT_OK ? plan : NULL;
 }
 
-static size_t mends_of(const oos_plan *plan, oos_mend *ret_mends)
-{
-    memcpy(ret_mends, plan->refusal.mends, plan->refusal.mend_count * sizeof *ret_mends);
-    return plan->refusal.mend_count;
-}
-
 static const uint8_t let_go[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
                                  LEVER_GRAPHS, LEVER_CHUNK,   LEVER_REQUESTS, LEVER_PARALLEL};
 
@@ -81,8 +75,7 @@ static const oos_lever_table levers_of_sglang = {.stages = stages,
                                                  .offer = sglang_offer,
                                                  .is_given = sglang_is_given,
                                                  .starts_with = sglang_starts_with,
-                                                 .plan_mended = plan_mended,
-                                                 .mends_of = mends_of};
+                                                 .plan_mended = plan_mended};
 
 /* It starts, and turns requests of its own length away: what costs little and holds them. */
 static bool room_find(sglang_search *s)

@@ -87,7 +87,7 @@ bool vllm_is_given(const oos_serve *serve, const char *flag);
 
 /* solve_mends.c: a command that asks for what cannot be. Its refusals are mended one after the other, its own limits taken away. */
 const oos_plan *vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_mend *m);
-size_t vllm_mends_of(const oos_plan *plan, oos_mend *ret_mends);
+size_t vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count);
 bool vllm_is_held_down(const oos_plan *plan);
 bool oos_mends_needed(const oos_plan *plan); /* the engine refuses it, whatever the memory */
 bool oos_mends_limits(const oos_plan *plan); /* it sizes its own cache, and that is where it fails */

@@ -118,5 +118,5 @@ const oos_lever_table vllm_levers = {.stages = stages,
                                      .starts_with = vllm_starts_with,
                                      .unmeasured = true,
                                      .plan_mended = vllm_plan_mended,
-                                     .mends_of = vllm_mends_of,
+                                     .mends_add = vllm_mends_add,
                                      .is_held_down = vllm_is_held_down};

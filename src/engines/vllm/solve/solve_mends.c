@@ -40,8 +40,8 @@ bool oos_mends_limits(const oos_plan *plan)
                                                oos_serve_given(serve, "--kv-cache-memory-bytes"));
 }
 
-/* What the refusal names; where it names nothing, the flags that leave no attention backend or hold the cache down. */
-size_t vllm_mends_of(const oos_plan *plan, oos_mend *ret_mends)
+/* Where the refusal names nothing, the flags that leave no attention backend or hold the cache down. */
+size_t vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count)
 {
     static const char one_cache[] = "--disable-hybrid-kv-cache-manager";
     static const struct {
@@ -52,22 +52,20 @@ size_t vllm_mends_of(const oos_plan *plan, oos_mend *ret_mends)
                   {OOS_PHASE_ENV, "--block-size"},
                   {OOS_PHASE_KV_SIZING, "--num-gpu-blocks-override"},
                   {OOS_PHASE_KV_SIZING, "--kv-cache-memory-bytes"}};
-    const oos_refusal *refusal = &plan->refusal;
-    size_t count = refusal->mend_count;
-    memcpy(ret_mends, refusal->mends, count * sizeof *ret_mends);
-    for (size_t i = 0; !refusal->sentence && i < sizeof limits / sizeof *limits; i++)
+    if (plan->refusal.sentence) return count;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if ((limits[i].phase == OOS_PHASE_KV_SIZING ? is_of_cache(plan->answer.phase)
                                                     : plan->answer.phase == limits[i].phase) &&
             oos_serve_given(vllm_setup(plan)->serve, limits[i].flag) && count < OOS_MENDS_MAX)
-            ret_mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
+            mends[count++] = (oos_mend){.flag = limits[i].flag, .leave_out = true};
     const oos_setup *setup = vllm_setup(plan);
-    if (!refusal->sentence && plan->answer.phase == OOS_PHASE_ENV && setup->kv_dtype == OOS_KV_FP8 &&
+    if (plan->answer.phase == OOS_PHASE_ENV && setup->kv_dtype == OOS_KV_FP8 &&
         !oos_serve_given(setup->serve, "--kv-cache-dtype") &&
         count < OOS_MENDS_MAX) /* the checkpoint's own */
-        ret_mends[count++] = (oos_mend){.flag = "--kv-cache-dtype", .text = oos_dtype_word(setup->dtype)};
-    if (!refusal->sentence && vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
+        mends[count++] = (oos_mend){.flag = "--kv-cache-dtype", .text = oos_dtype_word(setup->dtype)};
+    if (vllm_of(plan)->kv_shape.error && count < OOS_MENDS_MAX &&
         oos_serve_given(vllm_setup(plan)->serve, one_cache))
-        ret_mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
+        mends[count++] = (oos_mend){.flag = one_cache, .leave_out = true};
     return count;
 }
 
