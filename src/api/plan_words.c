@@ -161,17 +161,20 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     oos_version version = versions[count - 1];
     const char *given = ask->params->engine_version;
     if (!given && image && strcmp(image, "nightly") == 0) given = image;
-    bool const nightly = given && strcmp(given, "nightly") == 0;
+    bool nightly = given && strcmp(given, "nightly") == 0;
     bool const moving = nightly || (given && strcmp(given, "latest") == 0);
+    const char *said = given;
     if (!given || moving) {
         ask->release_from = "latest supported";
         if (moving)
             given = NULL;
         else if (image && oos_version_parse(oos_view_of(image), &version))
-            ask->release_from = "from the command";
+            ask->release_from = "from the command", said = image;
         else if (installed && oos_version_parse(oos_view_of(installed), &version))
-            ask->release_from = "installed here";
+            ask->release_from = "installed here", said = installed;
     }
+    /* 0.32.1.dev12 is what followed 0.32.0. */
+    if (said && version == versions[count - 1] && strstr(said, ".dev")) nightly = true;
     if (given && !oos_version_parse(oos_view_of(given), &version))
         return oos_fail(reterr, OOMSIGHT_USAGE, "'%s' is not a version such as 0.19.1, latest or nightly",
                         given);

@@ -21,7 +21,7 @@ typedef struct oos_start {
     const oos_engine_env *env;
     oos_device_facts device;
     oos_version version;
-    unsigned beyond;            /* releases behind the newest that is known; 0: none */
+    unsigned beyond;            /* releases after the newest that is known; 0: none */
     const char *kv_layers_json; /* NULL: the model's own */
 } oos_start;
 

@@ -590,8 +590,8 @@ oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version ver
 
 /* Whether starts of this very release were set beside the rules: one between two that were is not known by them. */
 bool oos_rule_book_measured(const oos_rule_book *book, oos_version version);
-/* How many releases it may be beyond the newest that was read: of the same line its patches, else its minor releases, and as many patches as
- * the line before had. */
+/* How many releases it may be after the newest that was read: its minor releases and as many patches as the newest line had; a patch of that
+ * line is no further than the next minor release. */
 unsigned oos_rule_book_beyond(const oos_rule_book *book, oos_version version);
 
 /* Releases the book names, oldest first. */

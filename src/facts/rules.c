@@ -211,8 +211,9 @@ unsigned oos_rule_book_beyond(const oos_rule_book *book, oos_version version)
 {
     oos_version const newest = book->versions[book->version_count - 1];
     if (version <= newest) return 0;
-    uint64_t const lines = (version >> 16) - (newest >> 16);
-    return (unsigned)oos_min(lines ? lines + (newest & 0xffff) : version - newest, 1000);
+    if ((version & 0xffff) == 0xffff) version++; /* a development build is no further than its release */
+    uint64_t const lines = (version >> 16) - (newest >> 16), patches = newest & 0xffff;
+    return (unsigned)oos_min(lines ? lines + patches : oos_min(version - newest, 1 + patches), 1000);
 }
 
 oomsight_status oos_rule_book_architectures(oos_arena *arena, const char *data_dir, const char *engine,

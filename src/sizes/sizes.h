@@ -23,7 +23,6 @@ typedef struct oos_device_facts {
 /* `count` devices of a model that is known, empty. `gpu` NULL: nothing is known but what the caller fills in. */
 oos_device_facts oos_device_of_gpu(const oos_gpu *gpu, uint64_t count, uint64_t host_bytes);
 
-/* What lies outside PyTorch on it. */
 /* What a release that was not read may take more of a device than the newest that was, and less. vLLM 0.33.0 takes 1.2 GiB more of an H100
  * than 0.32.0, a 64th of it: that for each release, up to eight. */
 typedef struct oos_drift {
@@ -31,6 +30,7 @@ typedef struct oos_drift {
 } oos_drift;
 oos_drift oos_device_drift(const oos_device_facts *device, unsigned beyond);
 
+/* What lies outside PyTorch on it. */
 oos_driver oos_device_driver(const oos_device_facts *device, uint64_t torch_minor);
 
 /* A forward step of one rank: so many tokens of so many requests through so many layers. An engine fills oos_forward with what it has

@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
 """A release that was not read widens the range of the KV cache, the more the further it is: releases.py BINARY
 
-Each release is asked for by --engine, by an image tag and by uv run --with. All forms give one answer; behind the newest release that `engines` lists
-nothing is certain (--strict exits 1), and the range is never narrower than that of a release before it. Prints what breaks and ends with one line;
+Each release is asked for by --engine, by an image tag and by uv run --with. All forms give one answer; after the newest release that `engines` lists
+nothing is certain (--strict exits 1), and the range is never narrower than that of a release before it. A development build or a candidate is
+no surer than the newest release, and its range no wider than that of the release it precedes. Prints what breaks and ends with one line;
 exit 1 when anything does."""
 import json
 import subprocess
 import sys
 
 MODEL = "Qwen/Qwen3-8B"
-# The newest that is listed, then releases further and further away.
-RELEASES = {"vllm": ["0.32.0", "0.32.1", "0.33.0", "0.34.0", "0.36.2", "0.40.0", "1.0.0"], "sglang": ["0.5.23", "0.5.24", "0.5.26", "0.5.30", "0.6.0", "0.7.0", "1.0.0"]}
 FORMS = {"vllm": {"image": "docker run --gpus all vllm/vllm-openai:v{} --model " + MODEL, "uv": "uv run --with vllm=={} vllm serve " + MODEL},
          "sglang": {"image": "docker run --gpus all lmsysorg/sglang:v{} sglang serve " + MODEL, "uv": "uv run --with sglang=={} sglang serve " + MODEL}}
 PLAIN = {"vllm": "vllm serve " + MODEL, "sglang": "sglang serve " + MODEL}
 NIGHTLY = {"vllm": "docker run --gpus all vllm/vllm-openai:nightly --model " + MODEL}
+BUILDS = ("%s.dev12+g5ded9e9aa", "%src1", "%src2.dev7")
+
+
+def releases_after(newest):
+    """The newest, then releases further and further away: patches of its line, the next lines, the next major release."""
+    major, minor, patch = (int(part) for part in newest.split("."))
+    after = [(major, minor, patch), (major, minor, patch + 1), (major, minor, patch + 3), (major, minor + 1, 0), (major, minor + 1, 2), (major, minor + 2, 0), (major, minor + 8, 0), (major + 1, 0, 0)]
+    return ["%d.%d.%d" % one for one in after]
 
 
 def plan(binary, words, engine=None):
@@ -26,13 +33,10 @@ def plan(binary, words, engine=None):
 
 def main():
     binary, broken, asked = sys.argv[1], [], 0
-    for engine, releases in RELEASES.items():
-        listed = json.loads(subprocess.run([binary, "engines", "--json"], capture_output=True, text=True, check=True).stdout)["engines"]
-        newest = next(e for e in listed if e["engine"] == engine)["versions"][-1]
-        if newest != releases[0]:
-            broken.append("%s: the newest is %s, RELEASES begins with %s" % (engine, newest, releases[0]))
+    listed = json.loads(subprocess.run([binary, "engines", "--json"], capture_output=True, text=True, check=True).stdout)["engines"]
+    for engine, newest in ((e["engine"], e["versions"][-1]) for e in listed):
         before = first = 0
-        for i, release in enumerate(releases):
+        for i, release in enumerate(releases_after(newest)):
             code, width = plan(binary, PLAIN[engine], "%s=%s" % (engine, release))
             asked += 1
             if width < before or (i and width <= first):
@@ -43,6 +47,11 @@ def main():
                 asked += 1
                 if plan(binary, words.format(release)) != (code, width):
                     broken.append("%s %s: another answer by %s" % (engine, release, form))
+            for build in BUILDS if i else ():
+                asked += 1
+                of_build = plan(binary, PLAIN[engine], "%s=%s" % (engine, build % release))
+                if of_build[0] != code or not first < of_build[1] <= width:
+                    broken.append("%s %s: %s, its release %s" % (engine, build % release, of_build, (code, width)))
             before, first = width, first or width
         if engine in NIGHTLY:
             asked += 1

@@ -16,6 +16,7 @@ bool sglang_starts_with(oos_search *search, oos_version version, oos_trial *ret_
     oos_start start = *s->start;
     bool beyond;
     start.version = version;
+    start.beyond = 0; /* it is one of the book */
     if (oos_rules_fill(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
     rules.version = version;
     rules.facts = oos_rule_book_facts(s->facts->rules);

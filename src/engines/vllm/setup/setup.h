@@ -13,7 +13,7 @@ typedef struct vllm_rules {
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
     bool measured;   /* starts of this release were compared with its rules */
-    unsigned beyond; /* releases behind the newest that is known; 0: none */
+    unsigned beyond; /* releases after the newest that is known; 0: none */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
