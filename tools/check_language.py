@@ -64,6 +64,14 @@ def commands(models):
             for more in (["--explain"], ["--format", "md"]):
                 yield ["plan", "--offline", "--gpu", gpu] + more + ["--", "sglang", "serve", os.path.join(FIXTURES, "models", name)] + flags
     yield ["plan", "--offline", "--engine", "sglang=0.5.20", "--gpu", "4090", "--", llama]
+    # What an engine refuses: misspelt, ambiguous, no number, a value for a switch, too many ranks, a release that is not known.
+    for start, refused in (("vllm", ("--max-modellen 4096", "--cpu-offload 4", "--enforce-eager 1", "--tensor-parallel-size 3", "--max-num-seqs 0", "--kv-cache-dtype fp9", "some more words")),
+                           ("sglang", ("--context-lenght 4096", "--disable-cuda-graph 1", "--tp-size 64", "--mem-fraction-static two", "--kv-cache-dtype fp9"))):
+        for flags in refused:
+            yield ["plan", "--offline", "--gpu", "h100", "--", start, "serve", llama] + flags.split()
+        yield ["plan", "--offline", "--engine", start + "=0.99.0", "--gpu", "h100", "--", llama]
+        yield ["plan", "--offline", "--engine", start + "=nightly", "--gpu", "h100", "--", llama]
+    yield ["engines"]
     yield ["gpus"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*", ""))) if models else []:
@@ -88,6 +96,8 @@ def main():
             seen.setdefault("nothing is printed", words)
         for line in english(chinese):
             seen.setdefault(line, words)
+        for line in re.findall(r"^.*\S.*注意：.*", chinese, re.M):
+            seen.setdefault("a label inside a sentence: " + line.strip(), words)
         if sorted(re.findall(r"\d+\.\d+", chinese)) != sorted(re.findall(r"\d+\.\d+", plain)):
             moved += 1
             print("numbers differ:", " ".join(words))

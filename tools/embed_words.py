@@ -50,7 +50,8 @@ def main():
     wrong = ["%s: %s" % (en, problem) for en, zh in book.items() for problem in [check(en, zh)] if problem]
     if wrong:
         sys.exit("\n".join(wrong))
-    order = sorted(book, key=lambda en: (-len(en.replace("{}", "")), en))
+    # A label is taken off first: what stands behind it is a sentence of its own.
+    order = sorted(book, key=lambda en: (": " not in en.split("{}")[0], -len(en.replace("{}", "")), en))
     with open(sys.argv[-1], "w", encoding="utf-8") as out:
         out.write('#include "report/report.h"\n\nconst oos_phrase oos_phrases_zh[] = {\n')
         for en in order:

@@ -91,7 +91,9 @@ void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
 {
     if (params->format != OOMSIGHT_FORMAT_JSON) {
         for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_text(text, oos_engine_list[i], books[i]);
-        oos_text_put(text, "A release between two of these is planned by the rules of the one before it.\n");
+        oos_style const style = oos_style_of(text, params);
+        oos_style_put(&style,
+                      "A release between two of these is planned by the rules of the one before it.\n");
         return;
     }
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;

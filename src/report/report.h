@@ -316,7 +316,7 @@ bool oos_report_words(oos_text *text, const char *what, const oos_gpus *gpus, co
  * found in the catalogue (data/lang/zh.json) by its pattern, where {} stands for whatever was put in, and so are the
  * pieces that were put in. What the catalogue does not have stays English. */
 
-/* One sentence of the catalogue; the longest patterns stand first. */
+/* One sentence of the catalogue; patterns with a label stand first, then the longest. */
 typedef struct oos_phrase {
     const char *en, *zh;
 } oos_phrase;
