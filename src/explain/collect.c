@@ -1063,6 +1063,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     it.shown = it.text;
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
+    if (raw->source && !it.log.labelled) return; /* strings and comments */
     if (may_fail(c, &it)) mask_denied(c, &it);
     note_shape(&c->history, &it.log);
     if (c->is_open) note_shape(&c->open, &it.log);

@@ -181,7 +181,8 @@ typedef struct oos_hit_line {
     uint64_t number; /* from 1, as an editor counts */
     oos_view text;   /* without its end; may hold colour codes */
     bool torn;       /* not from its beginning: the line is longer than what is looked at */
-    bool document;   /* of a text that is no log: see sniff.h */
+    bool document;   /* of a text that is no log */
+    bool source;     /* ... a program's source */
     oos_view after;  /* some bytes that follow the line, at least the next few lines if there are any */
     const uint32_t *literals;
     size_t literal_count;
@@ -236,6 +237,9 @@ bool oos_sniff_binary(oos_view head, bool whole);
 
 /* A text that somebody wrote about something: it begins with a title (Markdown, reStructuredText, a manual page). */
 bool oos_sniff_document(oos_view head);
+
+/* A program's source: it begins as one, half of its lines or more are code or comments, and none of them was printed by a program. */
+bool oos_sniff_source(oos_view head);
 
 /* One wrapper around bytes: gz, zst, xz, bz2, lz4, tar or zip, recognised by its first bytes. The edge to libarchive of
  * log/logstream; a build without it (-Darchive=disabled) opens none and says so. */

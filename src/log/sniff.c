@@ -1,4 +1,4 @@
-/* Control characters tell bytes from text, a title tells a document from a log. */
+/* Control characters tell bytes from text, a title or the first line of a source file tells a document from a log. */
 #include "log/log.h"
 #include "base/ascii.h"
 
@@ -47,13 +47,24 @@ static bool holds(oos_view line, const char *word)
     return line.len && memmem(line.ptr, line.len, word, strlen(word));
 }
 
-/* Settings and comments that may stand before a title. */
-static oos_view skip_matter(oos_view line, oos_view *rest)
+/* "key: value", not indented. */
+static bool is_setting(oos_view line)
 {
+    size_t key = 0;
+    while (key < line.len && (oos_is_alnum(line.ptr[key]) || line.ptr[key] == '_')) key++;
+    return key > 0 && key < line.len && line.ptr[key] == ':';
+}
+
+/* Settings and comments that may stand before a title. *ret_settings: settings did, as a page has them. */
+static oos_view skip_matter(oos_view line, oos_view *rest, bool *ret_settings)
+{
+    *ret_settings = false;
     if (oos_view_is(line, "---")) {
-        do line = next_line(rest);
-        while (rest->len && !oos_view_is(line, "---"));
+        bool flat = true;
+        while (rest->len && !oos_view_is(line = next_line(rest), "---")) flat = flat && is_setting(line);
+        bool const closed = oos_view_is(line, "---");
         line = first_line(rest);
+        *ret_settings = flat && closed && !is_setting(line);
     }
     while (oos_view_starts(line, "<!--") && rest->len) {
         while (rest->len && !holds(line, "-->")) line = next_line(rest);
@@ -75,7 +86,9 @@ bool oos_sniff_document(oos_view head)
                                            "<p align", "<div align", "<img "};
     if (oos_view_starts(head, "\xef\xbb\xbf")) head = oos_view_slice(head, 3, SIZE_MAX);
     oos_view rest = head, line = first_line(&rest);
-    line = skip_matter(line, &rest);
+    bool settings;
+    line = skip_matter(line, &rest, &settings);
+    if (settings) return true;
     for (size_t i = 0; i < sizeof openings / sizeof *openings; i++)
         if (oos_view_starts(line, openings[i])) return true;
     if (!line.len || line.len > TITLE_MAX_BYTES) return false;
@@ -84,4 +97,77 @@ bool oos_sniff_document(oos_view head)
     if (is_underline(next, line.len)) return true;
     /* A shell's prompt, or a comment of a script, has something right below it. */
     return oos_view_starts(line, "# ") && line.len > 2 && line.ptr[2] > ' ' && !next.len && !last;
+}
+
+static bool starts_with_any(oos_view line, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (oos_view_starts(line, words[i])) return true;
+    return false;
+}
+
+static oos_view unindented(oos_view line)
+{
+    while (line.len && (line.ptr[0] == ' ' || line.ptr[0] == '\t')) line = oos_view_slice(line, 1, SIZE_MAX);
+    return line;
+}
+
+/* "name = value", "name[0].field += value": no sentence has it as its second word. */
+static bool is_assigned(oos_view line)
+{
+    const char *blank = line.len ? memchr(line.ptr, ' ', line.len) : NULL;
+    if (!blank) return false;
+    oos_view const after = oos_view_slice(line, (size_t)(blank - line.ptr) + 1, SIZE_MAX);
+    return oos_view_starts(after, "= ") || oos_view_starts(after, "+= ") || oos_view_starts(after, "|= ");
+}
+
+static bool is_code(oos_view line)
+{
+    static const char *const words[] = {
+        "#",       "/*",      "*",      "//",    "\"\"\"",    "import ", "from ",   "def ",     "class ",
+        "return",  "if ",     "elif ",  "else",  "for ",      "while ",  "try:",    "except",   "with ",
+        "static ", "const ",  "let ",   "var ",  "function ", "switch",  "case ",   "enum",     "struct",
+        "extern",  "typedef", "assert", "yield", "raise ",    "local ",  "export ", "template", "@"};
+    char const last = line.ptr[line.len - 1];
+    return memchr(";{}(\\", last, 5) || (last == ')' && memchr(line.ptr, '(', line.len)) ||
+           (line.len > 1 && strchr(")}]\"'", line.ptr[line.len - 2]) && (last == ',' || last == ':')) ||
+           (last == ',' && (memchr(line.ptr, ':', line.len) || memchr(line.ptr, '=', line.len))) ||
+           starts_with_any(line, words, sizeof words / sizeof *words) || is_assigned(line);
+}
+
+/* "torch.OutOfMemoryError: ...", "CUDA error: ...", from the first column on. */
+static bool is_raised(oos_view line)
+{
+    const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
+    size_t const len = colon ? (size_t)(colon - line.ptr) : 0;
+    oos_view const name = oos_view_slice(line, 0, len);
+    if (!len) return false;
+    for (size_t i = 0; i < len; i++)
+        if (!oos_is_alnum(name.ptr[i]) && !strchr("._ ", name.ptr[i])) return false;
+    if (line.ptr[0] == ' ' || oos_view_starts(name, "except ") || len + 2 >= line.len || colon[1] != ' ')
+        return false;
+    return len > 5 && (memcmp(colon - 5, "Error", 5) == 0 || memcmp(colon - 5, "error", 5) == 0 ||
+                       (len > 9 && memcmp(colon - 9, "Exception", 9) == 0));
+}
+
+bool oos_sniff_source(oos_view head)
+{
+    static const char *const openings[] = {
+        "#!",     "#include",    "#pragma",  "#define ",     "#if",           "/*",
+        "//",     "\"\"\"",      "import ",  "package ",     "use ",          "using ",
+        "def ",   "class ",      "static ",  "const ",       "export ",       "function ",
+        "# SPDX", "# Copyright", "template", "'use strict'", "\"use strict\""};
+    size_t lines = 0, code = 0;
+    oos_view rest = head, line = first_line(&rest);
+    bool const opens = starts_with_any(line, openings, sizeof openings / sizeof *openings) ||
+                       (oos_view_starts(line, "from ") && holds(line, " import "));
+    if (!opens) return false;
+    for (; line.len; line = first_line(&rest)) {
+        /* What was printed is read, whatever stands around it. */
+        if (oos_view_starts(line, "Traceback (") || is_raised(line) || oos_logline_read(line).labelled)
+            return false;
+        lines++;
+        code += is_code(unindented(line));
+    }
+    return lines > 2 && 2 * code >= lines;
 }

@@ -162,9 +162,12 @@ static void a_binary_file_is_not_read(void **state)
 static void a_document_mentions_and_does_not_fail(void **state)
 {
     (void)state;
-    static const char *const titles[] = {"# A title\n\n", "A title\n=======\n", ".TH TITLE 1\n",
+    static const char *const titles[] = {"# A title\n\n",
+                                         "A title\n=======\n",
+                                         ".TH TITLE 1\n",
                                          "<!-- licence\n-->\n\n# A title\n\n",
-                                         "---\na: b\n---\n# A title\n\n"};
+                                         "---\na: b\n---\n# A title\n\n",
+                                         "---\na: b\n---\n\nWords.\n"};
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%sWhen it runs out of memory, it says `CUDA out of memory`.\n- " OOM,
@@ -183,6 +186,35 @@ static void a_document_mentions_and_does_not_fail(void **state)
     }
     assert_true(is_oom("# vllm serve x\nRuntimeError: CUDA out of memory.\n"));
     assert_true(is_oom("# a comment\n" OOM));
+}
+
+static void a_source_file_is_no_log(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        "#include <stdio.h>\n\n/* Says that it is out of memory. */\nstatic int fail(void)\n{\n    return "
+        "say(\"CUDA out of memory. Tried to allocate %s of %s\");\n}\n",
+        "#!/usr/bin/env python3\n# When CUDA is out of memory.\nimport torch\n\ndef is_oom(e):\n    return "
+        "\"CUDA out of memory\" in str(e)\n",
+        "\"\"\"Out of memory, and what to do.\"\"\"\nfrom x import y\nERRORS = [\n    \"RuntimeError: CUDA "
+        "error: "
+        "out of memory\",\n]\nassert y(\"  File \\\"/vllm/a.py\\\", line 1, in load_model\")\n",
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char text[1024];
+        assert_false(is_oom(files[i]));
+        /* A program with what it printed is. */
+        snprintf(text, sizeof text, "%s" OOM, files[i]);
+        assert_true(is_oom(text));
+        snprintf(text, sizeof text, "%sERROR 01-01 00:00:00 [core.py:1] CUDA out of memory.\n", files[i]);
+        assert_true(is_oom(text));
+        snprintf(text, sizeof text,
+                 "%sTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n" OOM,
+                 files[i]);
+        assert_true(is_oom(text));
+    }
+    assert_true(is_oom("---\napiVersion: v1\nstatus:\n  reason: OOMKilled\n---\napiVersion: v1\n"));
+    assert_true(is_oom("import torch\nI get this: " OOM));
 }
 
 static void what_a_user_wrote_is_taken_out(void **state)
@@ -246,6 +278,7 @@ int main(void)
                                        cmocka_unit_test(a_named_fault_outranks_words_that_follow_it),
                                        cmocka_unit_test(a_binary_file_is_not_read),
                                        cmocka_unit_test(a_document_mentions_and_does_not_fail),
+                                       cmocka_unit_test(a_source_file_is_no_log),
                                        cmocka_unit_test(what_a_user_wrote_is_taken_out),
                                        cmocka_unit_test(a_prompt_is_no_evidence)};
     return cmocka_run_group_tests(tests, load, unload);
