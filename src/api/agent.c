@@ -84,6 +84,7 @@ static oomsight_status open_parts(oomsight_agent *a, const oomsight_agent_params
     a->metrics = oos_metrics_create();
     if (!a->notes || !a->metrics) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     OOS_TRY(oos_knowledge_load(a->arena, params->data->dir, &a->knowledge, reterr));
+    oos_api_knows_models(params->data, &a->knowledge);
     if (params->metrics_address) OOS_TRY(oos_http_open(params->metrics_address, &a->http, reterr));
     oos_agent_params const inner = {.paths = params->paths,
                                     .path_count = params->path_count,

@@ -122,6 +122,9 @@ struct oomsight_explanation {
 /* explain_result.c: what helps each incident, the fixes of its plan or else the advice of its record. */
 oomsight_status oos_api_explain_fixes(oomsight_explanation *e, oomsight_error *reterr);
 
+/* What is built in, cached or in a local folder tells whether a model has an encoder. */
+void oos_api_knows_models(const oomsight_data *data, oos_knowledge *knowledge);
+
 /* The device that fits, and what plan says of the set-up that the log names. */
 void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
                            const oos_incident *incident, oos_incident_notes *notes);

@@ -84,27 +84,34 @@ static bool command_of(oos_arena *arena, const oomsight_data *data, const oos_in
     return true;
 }
 
-static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
-                      const oos_incident *incident, oos_incident_notes *notes)
+/* The plan of what the log names; NULL: it names too little, or it cannot be planned. */
+static oomsight_plan *plan_of(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                              const oos_incident *incident, const char *gpu)
 {
     oos_logged_command command;
     char release[32];
-    if (!incident->is_oom || !oos_known(incident, OOS_NUMBER_total) ||
-        !command_of(arena, data, incident, &command))
-        return;
+    if (!command_of(arena, data, incident, &command)) return NULL;
     oos_version_print(command.version, release, sizeof release);
     oomsight_plan_params plan_params = OOMSIGHT_PLAN_PARAMS_INIT;
     plan_params.data = data;
     plan_params.command = command.words;
     plan_params.command_count = command.count;
-    plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : notes->gpu_guess;
+    plan_params.gpu = incident->setup.gpu ? incident->setup.gpu : gpu;
     plan_params.gpu_total_bytes = oos_value(incident, OOS_NUMBER_total);
     plan_params.engine_version = incident->setup.version ? incident->setup.version
                                  : command.version       ? release
                                                          : NULL;
     plan_params.allow_hub = allow_hub;
     oomsight_plan *plan = NULL;
-    if (oomsight_plan_create(&plan_params, &plan, NULL) != OOMSIGHT_OK) return;
+    return oomsight_plan_create(&plan_params, &plan, NULL) == OOMSIGHT_OK ? plan : NULL;
+}
+
+static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
+                      const oos_incident *incident, oos_incident_notes *notes)
+{
+    if (!incident->is_oom || !oos_known(incident, OOS_NUMBER_total)) return;
+    oomsight_plan *plan = plan_of(arena, data, allow_hub, incident, notes->gpu_guess);
+    if (!plan) return;
     const char *phase = oomsight_plan_phase(plan);
     bool same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
     double const read = (double)oos_value(incident, OOS_NUMBER_weights),
@@ -230,10 +237,29 @@ static oomsight_status fill_given(oomsight_explanation *e, const oomsight_explai
     return OOMSIGHT_OK;
 }
 
+/* Of a local folder, of the cache, or built in: nothing is asked of the network. */
+static bool is_text_model(const void *models, const oos_incident *incident)
+{
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_plan *plan = arena ? plan_of(arena, models, 0, incident, "h100") : NULL;
+    const oos_model *model = plan ? oos_api_plan(plan)->model : NULL;
+    bool const text = model && model->known && !model->multimodal && !model->encoder_decoder;
+    oomsight_plan_free(plan);
+    oos_arena_free(arena);
+    return text;
+}
+
+void oos_api_knows_models(const oomsight_data *data, oos_knowledge *knowledge)
+{
+    knowledge->is_text_model = is_text_model;
+    knowledge->models = data;
+}
+
 static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_explain_params *params,
                                    oomsight_error *reterr)
 {
     OOS_TRY(oos_knowledge_load(e->arena, params->data->dir, &e->knowledge, reterr));
+    oos_api_knows_models(params->data, &e->knowledge);
     size_t const inputs = params->text ? 1 : params->path_count;
     e->lost = OOS_NEW_ARRAY(e->arena, const char *, inputs);
     if (!e->lost) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an explanation");

@@ -8,6 +8,7 @@
 oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_knowledge *ret_knowledge,
                                    oomsight_error *reterr)
 {
+    ret_knowledge->is_text_model = NULL;
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
     OOS_TRY(oos_cause_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
     OOS_TRY(oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr));
@@ -86,6 +87,24 @@ static bool forget_quiet(oos_explanation *e)
     return true;
 }
 
+static bool names_an_encoder(const oos_incident *incident)
+{
+    return incident->phase == OOS_PHASE_MM_PROFILE ||
+           (incident->cause && strcmp(incident->cause, "mm_encoder_peak") == 0);
+}
+
+/* Where an encoder is the answer, the model is looked up: it may have none. */
+static void reason(const oos_knowledge *k, const oos_incident *collected, oos_incident *ret_incident)
+{
+    *ret_incident = *collected;
+    oos_reason(&k->signals, k->rules, ret_incident);
+    if (!k->is_text_model || !names_an_encoder(ret_incident) || !k->is_text_model(k->models, ret_incident))
+        return;
+    *ret_incident = *collected;
+    ret_incident->text_model = true;
+    oos_reason(&k->signals, k->rules, ret_incident);
+}
+
 static void on_incident(void *context, const oos_incident *collected)
 {
     oos_explainer *r = context;
@@ -93,8 +112,7 @@ static void on_incident(void *context, const oos_incident *collected)
     bool const room = e->count < OOS_INCIDENTS_MAX && make_room(r);
     oos_incident spare;
     oos_incident *incident = room ? &e->incidents[e->count] : &spare;
-    *incident = *collected;
-    oos_reason(&r->knowledge->signals, r->knowledge->rules, incident);
+    reason(r->knowledge, collected, incident);
     incident->fingerprint = fingerprint(incident);
     for (size_t i = 0; i < e->count; i++)
         if (e->incidents[i].fingerprint == incident->fingerprint &&

@@ -291,13 +291,14 @@ typedef struct oos_incident {
     oos_phase furthest;    /* the last stage that was ever reached since the start; OOS_PHASE_COUNT: none */
     oos_phase last_marker; /* OOS_PHASE_COUNT: none */
     uint64_t last_marker_line;
-    bool failed;    /* a failure of some kind was seen */
-    bool read_on;   /* its text begins with the failure: how far the engine got is told below it */
-    bool old_shape; /* lines of vLLM before 0.8 */
-    bool v1;        /* lines of the V1 engine's processes */
-    bool v1_early;  /* ... as they were up to 0.10.0 */
-    bool binary;    /* the input was no text */
-    uint64_t count; /* equal incidents */
+    bool failed;     /* a failure of some kind was seen */
+    bool read_on;    /* its text begins with the failure: how far the engine got is told below it */
+    bool old_shape;  /* lines of vLLM before 0.8 */
+    bool v1;         /* lines of the V1 engine's processes */
+    bool v1_early;   /* ... as they were up to 0.10.0 */
+    bool binary;     /* the input was no text */
+    bool text_model; /* it is known, and has no encoder: asked for where an encoder is the answer */
+    uint64_t count;  /* equal incidents */
 
     /* concluded */
     bool is_oom;
@@ -511,6 +512,7 @@ bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char
     X(torch_known)    /* so is what PyTorch held */                                                             \
     X(tried_gt_total) /* one request above the whole card */                                                    \
     X(tried_huge)     /* one request above 256 GiB, card unknown */                                             \
+    X(text_model)     /* the model of the log has no encoder */                                                 \
     X(device_small) /* PyTorch holds nothing, the device is all but free, and one request is above its total */ \
     X(pool_le_free)   /* the engine's pool refused although it had as many tokens as were asked for */          \
     X(kv_given)       /* the size of the KV cache was given by hand: no budget enters it */                     \
@@ -573,6 +575,9 @@ typedef struct oos_knowledge {
     const oos_cause_rules *rules;
     oos_kb kb;
     oos_advisers advisers;
+    /* Whether the model that a log names is known and takes text alone; NULL: no models are known. */
+    bool (*is_text_model)(const void *models, const oos_incident *incident);
+    const void *models;
 } oos_knowledge;
 
 oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_knowledge *ret_knowledge,

@@ -131,6 +131,7 @@ void oos_facts_find(const oos_incident *incident, oos_signal_set *set)
     budget_facts(incident, set);
     put(set, OOS_FACT_old_shape, incident->old_shape);
     put(set, OOS_FACT_v1, incident->v1);
+    put(set, OOS_FACT_text_model, incident->text_model);
     put(set, OOS_FACT_last_marker, incident->last_marker != OOS_PHASE_COUNT);
     put(set, OOS_FACT_serving_last,
         incident->last_marker >= OOS_PHASE_RUNTIME_PREFILL &&

@@ -277,6 +277,7 @@ static oos_phase_set possible(const oos_signals *signals, const oos_cause_rules 
     /* No weight and no part of the KV cache is larger than the device it was placed on. */
     narrow(&stages, has_fact(set, OOS_FACT_tried_gt_total) || has_fact(set, OOS_FACT_tried_huge),
            ANYWHERE & ~(oos_phase_set)(BIT(WEIGHT_LOAD) | BIT(QUANT_POSTPROCESS) | BIT(KV_ALLOC)));
+    narrow(&stages, has_fact(set, OOS_FACT_text_model), ANYWHERE & ~(oos_phase_set)BIT(MM_PROFILE));
     *ret_stack = stack ? stages & stack : 0;
     return stages;
 }
@@ -439,6 +440,7 @@ static bool is_refuted(const char *cause, const oos_signal_set *set)
         /* No budget enters a cache whose size was given. */
         {given, "gmu_too_high_leaves_no_headroom"},
         {given, "gmu_too_low"},
+        {has_fact(set, OOS_FACT_text_model), "mm_encoder_peak"},
     };
     for (size_t i = 0; i < sizeof refuted / sizeof *refuted; i++)
         if (refuted[i].holds && strcmp(cause, refuted[i].cause) == 0) return true;
