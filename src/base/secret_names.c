@@ -79,9 +79,9 @@ static bool may_tell(oos_view name)
         if (c != 'k' && c != 't' && c != 'p' && c != 's' && c != 'c' && c != 'a' && c != 'b' && c != 'd')
             continue;
         for (size_t k = 0; k < sizeof roots / sizeof *roots; k++) {
+            if (roots[k][0] != c) continue;
             size_t const len = strlen(roots[k]);
-            if (roots[k][0] == c && name.len - i >= len && oos_same_start(name.ptr + i, roots[k], len))
-                return true;
+            if (name.len - i >= len && oos_same_start(name.ptr + i, roots[k], len)) return true;
         }
     }
     return false;

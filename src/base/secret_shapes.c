@@ -191,9 +191,10 @@ static size_t hook_at(oos_secret_scan *scan, size_t at)
         "webhook.office.com/webhookb2/", "outlook.office.com/webhook/", "hooks.zapier.com/hooks/catch/",
         "open-apis/bot/v2/hook/",        "api.telegram.org/bot",        NULL};
     for (size_t i = 0; places[i]; i++) {
+        if (places[i][0] != scan->text.ptr[at]) continue;
         size_t const from = at + strlen(places[i]);
-        if (places[i][0] == scan->text.ptr[at] && oos_secret_starts_at(scan->text, at, places[i]) &&
-            from < scan->text.len && in_run(scan->text.ptr[from], "/-_@"))
+        if (oos_secret_starts_at(scan->text, at, places[i]) && from < scan->text.len &&
+            in_run(scan->text.ptr[from], "/-_@"))
             return run_take(scan, from, places[i][0] == 'a' ? ":-_" : "/-_@");
     }
     return 0;

@@ -99,7 +99,7 @@ static bool has_feed(const oos_model *model, const oos_layer *layer)
     if (layer->moe || layer->matrix_count == 0) return true;
     for (uint32_t i = 0; i < layer->matrix_count; i++) {
         const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
-        if (matrix->module && strcmp(matrix->module, "mlp") == 0) return true;
+        if (matrix->module && matrix->module[0] == 'm' && strcmp(matrix->module, "mlp") == 0) return true;
     }
     return false;
 }
