@@ -174,6 +174,14 @@ def base_of(folder, catalogue):
     return found.group(1) if isinstance(base, dict) and "of" not in base else None
 
 
+def is_half_known(config, quant):
+    """It names a quantization and no method: which of its layers have it is not known."""
+    named = config.get("quantization_config") if isinstance(config.get("quantization_config"), dict) else quant or {}
+    inner = named.get("quantization") if isinstance(named.get("quantization"), dict) else named
+    produced = inner is not named and (named.get("producer") or {}).get("name") == "modelopt"
+    return bool(inner.get("quant_algo")) and not named.get("quant_method") and not produced
+
+
 def refreshed(catalogue, name, revision, folder, words, binary):
     """The entry of a folder: as it was where its config is the same, with where it comes from."""
     config, quant = read_json(os.path.join(folder, "config.json")), None
@@ -183,6 +191,8 @@ def refreshed(catalogue, name, revision, folder, words, binary):
         raise Damaged("config.json names no architecture")
     if isinstance(config.get("quantization_config"), dict):
         quant = None
+    if is_half_known(config, quant):
+        raise Damaged("a quantization without its method")
     config, quant = kept(config, words), kept(quant, words) if quant else None
     before = catalogue.get(name)
     entry = {"config": config, **({"quant": quant} if quant else {})}
@@ -291,6 +301,9 @@ def main():
         config, quant = load(folder, "config.json"), load(folder, "hf_quant_config.json")
         if config is None:
             print("no config: %s" % line[0], file=sys.stderr)
+            continue
+        if is_half_known(config, quant):
+            print("a quantization without its method: %s" % line[0], file=sys.stderr)
             continue
         entry = {"config": kept(config, words)}
         if quant and not isinstance(config.get("quantization_config"), dict):

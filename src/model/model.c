@@ -414,6 +414,10 @@ static oomsight_status build(oos_arch *a, const json_t *legacy)
     m->quant_method = oos_quantizer_method(a->quantizer);
     m->quant_by_flag = oos_quantizer_by_flag(a->quantizer);
     m->modelopt_algo = oos_quantizer_algo(a->quantizer, &m->modelopt_produced);
+    if (m->quant_by_flag)
+        oos_arch_note(
+            a, "the config names the quantization %s and no method: the weights are planned unquantized",
+            m->modelopt_algo);
     if (!m->quant_by_flag) m->kv_cache_dtype = oos_quantizer_kv_dtype(a->quantizer);
     if (oos_quantizer_note(a->quantizer)) oos_arch_note(a, "%s", oos_quantizer_note(a->quantizer));
 

@@ -52,9 +52,8 @@ static mlp mlp_of(const oos_forward *step, const oos_layer *layer, const char *m
     mlp widths = {0, 0};
     for (uint32_t i = 0; i < layer->matrix_count; i++) {
         const oos_matrix *matrix = &model->matrices[layer->first_matrix + i];
-        if (!matrix->module || matrix->module[0] != module[0] || strcmp(matrix->module, module) != 0 ||
-            matrix->in <= 1)
-            continue;
+        if (matrix->in <= 1 || !matrix->module || *matrix->module != *module) continue;
+        if (strcmp(matrix->module, module) != 0) continue;
         if (matrix->split == OOS_SPLIT_OUT) widths.up = oos_max(widths.up, matrix->out);
         if (matrix->split == OOS_SPLIT_IN) widths.act = oos_max(widths.act, matrix->in);
     }
