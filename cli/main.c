@@ -41,6 +41,11 @@ static int print_help(FILE *out)
     return out == stdout ? EXIT_FITS : EXIT_USAGE;
 }
 
+static void say_waiting(const char *endpoint)
+{
+    fprintf(stderr, "oomsight: waiting for %.300s (--offline does not ask it)\n", endpoint);
+}
+
 int main(int argc, char **argv)
 {
     static cli_options given; /* too large for a small stack */
@@ -52,6 +57,7 @@ int main(int argc, char **argv)
         return printf("oomsight %s\n", oomsight_version()) < 0;
     const command *which = command_find(word);
     if (!which) return EXIT_USAGE;
+    oomsight_on_waiting(say_waiting);
     int const code = options_read(which, argc - 2, argv + 2, &given);
     return code < 0 ? which->run(&given) : code;
 }

@@ -43,6 +43,12 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_write(const char *path, cons
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_output_open(const char *path, int append, int *ret_fd,
                                                          oomsight_error *reterr);
 
+/* ---- network --------------------------------------------------------------------------------------------------------- */
+
+/* Called once, from any thread, when a host has been waited for two seconds. */
+typedef void oomsight_waiting(const char *endpoint);
+void oomsight_on_waiting(oomsight_waiting *call);
+
 /* ---- engines --------------------------------------------------------------------------------------------------------- */
 
 /* What an engine is called, how it is started, what it prints and serves: src/engines/NAME/words.c. What is NULL is not there;

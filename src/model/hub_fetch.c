@@ -3,6 +3,8 @@
 #include "model/model.h"
 #include "base/ascii.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "oomsight_private.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions we look up */
 #include <curl/curl.h>
@@ -10,6 +12,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { AT_ONCE = 8, REDIRECTS_MAX = 5, POLL_MS = 1000, SLOWEST = 1000 /* bytes a second */ };
@@ -55,6 +58,46 @@ static void curl_load(void)
     CALLS(LOOK_UP)
 #undef LOOK_UP
     curl.ready = all && curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+/* ---- a host that does not answer ------------------------------------------------------------------------------- */
+
+enum { SILENT_MS = 60000, TELL_MS = 2000 };
+
+/* The last one, and since when. A thousand files may name a model that nobody has. */
+static _Atomic uint64_t silent_host;
+static _Atomic int64_t silent_since_ms;
+
+static uint64_t host_of(const char *endpoint)
+{
+    return oos_hash_add(0xcbf29ce484222325u, endpoint, strlen(endpoint));
+}
+
+static void silent_note(const char *endpoint)
+{
+    atomic_store(&silent_since_ms, oos_clock_ms());
+    atomic_store(&silent_host, host_of(endpoint));
+}
+
+static bool was_silent(const char *endpoint)
+{
+    return atomic_load(&silent_host) == host_of(endpoint) &&
+           oos_clock_ms() - atomic_load(&silent_since_ms) < SILENT_MS;
+}
+
+static _Atomic(oomsight_waiting *) waiting;
+
+void oomsight_on_waiting(oomsight_waiting *call)
+{
+    atomic_store(&waiting, call);
+}
+
+/* Once for a program. */
+static void tell_waiting(const char *endpoint, int64_t started_ms)
+{
+    if (!atomic_load(&waiting) || oos_clock_ms() - started_ms < TELL_MS) return;
+    oomsight_waiting *call = atomic_exchange(&waiting, NULL);
+    if (call) call(endpoint);
 }
 
 /* ---- one transfer ---------------------------------------------------------------------------------------------- */
@@ -196,6 +239,12 @@ static oomsight_status too_slow(const char *url, oomsight_error *reterr)
                     "%.300s sends too slowly (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS waits longer)", url);
 }
 
+static bool is_unreachable(CURLcode code)
+{
+    return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||
+           code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_OPERATION_TIMEDOUT;
+}
+
 static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_error *reterr)
 {
     if (t->nomem) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a download");
@@ -203,6 +252,7 @@ static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "%.300s is longer than %zu bytes", t->fetch->url,
                         t->fetch->limit_bytes);
     if (code == CURLE_OPERATION_TIMEDOUT && t->len) return too_slow(t->options->endpoint, reterr);
+    if (!t->fetch->http && is_unreachable(code)) silent_note(t->options->endpoint);
     const char *why = t->why[0] ? t->why : curl.curl_easy_strerror(code);
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,
@@ -294,6 +344,7 @@ static int patience(const oos_fetch_options *options)
 
 static oomsight_status run(session *s, oomsight_error *reterr)
 {
+    int64_t const started_ms = oos_clock_ms();
     for (size_t i = 0; i < AT_ONCE && s->next < s->count; i++) {
         s->transfers[i].options = s->options;
         s->transfers[i].easy = curl.curl_easy_init();
@@ -309,6 +360,7 @@ static oomsight_status run(session *s, oomsight_error *reterr)
         if (!s->running) break;
         int const wait_ms = patience(s->options);
         if (wait_ms < 0) return too_slow(s->options->endpoint, reterr);
+        tell_waiting(s->options->endpoint, started_ms);
         curl.curl_multi_wait(s->multi, NULL, 0, wait_ms, NULL);
     }
     return OOMSIGHT_OK;
@@ -321,6 +373,9 @@ oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options
     if (!curl.ready)
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "libcurl.so.4 is needed to contact the Hugging Face Hub, and is not installed");
+    if (was_silent(options->endpoint))
+        return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s did not answer, and is not asked again",
+                        options->endpoint);
     session s = {.arena = arena, .options = options, .list = list, .count = count};
     s.multi = curl.curl_multi_init();
     if (!s.multi) return nomem(reterr);

@@ -83,20 +83,15 @@ oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *w
     }
     const char *dir = oos_hfcache_find(arena, &id);
     if (dir) return open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
-    bool const ask = allow_hub && !oos_hub_offline();
     oos_view config, quant;
-    oomsight_status found = OOMSIGHT_NOT_FOUND;
-    if (strcmp(id.revision, "main") == 0)
-        found = oos_catalogue_find(arena, data_dir, id.name, &config, &quant, reterr);
-    if (!ask && found == OOMSIGHT_NOT_FOUND)
-        return suggest(arena, data_dir, &id, nowhere(arena, &id, allow_hub, reterr), reterr);
-    if (!ask && found != OOMSIGHT_OK) return found;
-    if (!ask)
-        return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
-    oomsight_status const status = oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr);
-    bool const no_answer =
-        status == OOMSIGHT_NETWORK || status == OOMSIGHT_UNSUPPORTED || status == OOMSIGHT_IO;
-    if (status == OOMSIGHT_OK) return status;
-    if (!no_answer || found != OOMSIGHT_OK) return suggest(arena, data_dir, &id, status, reterr);
-    return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
+    if (strcmp(id.revision, "main") == 0) {
+        oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &config, &quant, reterr);
+        if (found == OOMSIGHT_OK)
+            return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
+        if (found != OOMSIGHT_NOT_FOUND) return found;
+    }
+    oomsight_status const status = allow_hub && !oos_hub_offline()
+                                       ? oos_hub_open(arena, data_dir, &id, overrides, ret_model, reterr)
+                                       : nowhere(arena, &id, allow_hub, reterr);
+    return status == OOMSIGHT_OK ? status : suggest(arena, data_dir, &id, status, reterr);
 }
