@@ -182,6 +182,7 @@ class Trial:
                 self.holds("a range holds its value", row["low"] <= row["bytes"] <= row["high"], start, name, row)
             # a cache of a shape that the engine does not take is refused whatever is left
             bad_shape = name == "kv_sizing" and not phase["ok"] and not re.search("GiB|memory|state|Mamba", phase.get("message", ""))
+            bad_shape |= name == "kv_sizing" and not phase["ok"] and any(flag[0] == "--num-gpu-blocks-override" for flag in start.flags)  # its blocks, not bytes, are too few
             self.holds("ok means within the limit", phase["ok"] == (peak <= limit) or bad_shape, start, name, peak, limit, plan["why"])
             self.holds("a range holds its value", phase["limit_low"] <= limit <= phase["limit_high"], start, name)
         for part in plan["parts"]:

@@ -18,6 +18,8 @@ const oos_plan *vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_
                           NULL) != OOMSIGHT_OK ||
         oos_plan_make(s->arena, setup, s->facts->kv_layers_json, plan, NULL) != OOMSIGHT_OK)
         return NULL;
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_FITS && oos_forks_plan(s->arena, plan, NULL) != OOMSIGHT_OK)
+        return NULL;
     plan->help.fix_count = 0;
     return plan;
 }
