@@ -157,6 +157,13 @@ oos_side sglang_try(sglang_search *s, const oos_levers *levers, const oos_point 
 
 void sglang_tell(const oos_plan *plan, oos_trial *ret_trial);
 
+/* A share in thousandths as the flag says it: two digits, rounded down. */
+static inline double sglang_share_said(uint64_t share)
+{
+    uint64_t const hundredths = share / 10;
+    return (double)hundredths / 100;
+}
+
 /* The share of a command as it is, and where another is looked for. */
 void sglang_share_bounds(const sglang_search *s, oos_levers *levers);
 

@@ -91,7 +91,7 @@ static bool starts_on(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, 
     }
     if (p.share)
         need_say(ret_need, "--mem-fraction-static",
-                 oos_arena_format(s->base.arena, "%.2f", (double)(p.share / 10) / 100.0));
+                 oos_arena_format(s->base.arena, "%.2f", sglang_share_said(p.share)));
     return true;
 }
 

@@ -35,7 +35,7 @@ static sglang_request request_at(const sglang_search *s, const oos_levers *lever
     if (p->at[LEVER_PARALLEL]) r.tp = oos_point_value(levers, p, LEVER_PARALLEL);
     if (p->at[LEVER_WEIGHTS]) r.quantization = "fp8";
     if (p->at[LEVER_EAGER]) r.decode_off = r.prefill_off = true;
-    if (p->share) r.fraction = (oos_f64){true, (double)(p->share / 10) / 100.0};
+    if (p->share) r.fraction = (oos_f64){true, sglang_share_said(p->share)};
     return r;
 }
 

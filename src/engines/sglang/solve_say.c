@@ -21,10 +21,10 @@ static void say_lever(oos_saying *w, sglang_lever which, uint64_t value)
 
 static void say_fraction(oos_saying *w, const oos_point *p)
 {
-    bool const higher = (double)(p->share / 10) / 100.0 > sglang_of(w->s->plan)->static_fraction;
+    bool const higher = sglang_share_said(p->share) > sglang_of(w->s->plan)->static_fraction;
     const char *id = higher ? "fraction_up" : "fraction_down";
     oos_say_word(w, "--mem-fraction-static");
-    oos_say_word(w, oos_arena_format(w->s->arena, "%.2f", (double)(p->share / 10) / 100.0));
+    oos_say_word(w, oos_arena_format(w->s->arena, "%.2f", sglang_share_said(p->share)));
     oos_say_lost(w, oos_trial_cost(w->s, id));
     reach(w->t, oos_trial_rung(w->s, id));
 }
