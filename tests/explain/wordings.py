@@ -306,8 +306,8 @@ SENTENCES = {
                            {"gmu_too_high_leaves_no_headroom", "activation_peak"}),
     "Triton, served": ("(APIServer pid=1) INFO 01-01 00:00:00 [loggers.py:123] Engine 000: Avg prompt throughput: 12.1 tokens/s, Running: 2 reqs\n(Worker_TP3 pid=7) ERROR 01-01 00:00:00 "
                        "[multiproc_executor.py:1020] RuntimeError: Triton Error [CUDA]: out of memory", True, "runtime_other", {"gmu_too_high_leaves_no_headroom"}),
-    "worker died": ("ChildProcessError: worker died (-9)", True, "host_memory", {"host_ram"}),
-    "elastic": ("  exitcode  : -9 (pid: 4242)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4242", True, "host_memory", {"host_ram"}),
+    "worker died": ("ChildProcessError: worker died (-9)", False, "not_oom", {"insufficient_info"}),
+    "elastic": ("  exitcode  : -9 (pid: 4242)\n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 4242", False, "not_oom", {"insufficient_info"}),
     "driver of shared memory": ("INFO 01-01 00:00:00 [default_loader.py:430] Loading weights took 9.60 seconds\nNVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] "
                                 "(0x00000051) returned from _memdescAllocInternal(pMemDesc) @ mem_desc.c:1359", True, None, {"unified_memory_accounting"}),
     "cut at a call": ("  File \"/opt/fork/vllm/worker/own_worker.py\", line 7, in get_ready\n    self.model_runner.capture_model(self.gpu_cache)\n" + DRIVER, True, "cudagraph_capture", None),
@@ -359,10 +359,10 @@ SENTENCES = {
     "TGI prefill": ("2025-02-03T10:11:12.131415Z ERROR batch{batch_size=2}:prefill:prefill{id=4 size=2}:prefill{id=4 size=2}: text_generation_client: Server error: CUDA out of "
                     "memory. Tried to allocate 410.00 MiB.", True, "runtime_prefill", None),
     "vGPU layer": ("[4pdvGPU ERROR (pid:7 thread=1 multiprocess_memory_limit.c:277)]: device OOM encountered: usage=6442450944 limit=5368709120", True, "runtime_other", {"slice_total_mismatch"}),
-    "torchrun kill": ("  exitcode  : -9 (pid: 411)\n  traceback : Signal 9 (SIGKILL) received by PID 411", True, "host_memory", {"host_ram"}),
+    "torchrun kill": ("  exitcode  : -9 (pid: 411)\n  traceback : Signal 9 (SIGKILL) received by PID 411", False, "not_oom", {"insufficient_info"}),
     "SGLang pool": ("RuntimeError: Prefill out of memory. Try to lower your batch size.\nTry to allocate 4096 tokens.\nAvailable tokens: 3120", True, "runtime_prefill",
                     {"context_too_long_for_kv"}),
-    "Kubernetes status": ("        exitCode: 137\n        reason: Error", True, "host_memory", {"host_ram"}),
+    "Kubernetes status": ("        exitCode: 137\n        reason: Error", False, "not_oom", {"insufficient_info"}),
     "evicted": ("The node was low on resource: memory. Container server was using 61Gi, request is 8Gi", True, "host_memory", {"host_ram"}),
     "cgroup, older kernels": ("[ 812.1] Task in /docker/1f killed as a result of limit of /docker/1f", True, "host_memory", {"host_ram"}),
     "Ollama kill": ("Error: llama runner process has terminated: signal: killed", True, "host_memory", {"host_ram"}),
