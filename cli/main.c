@@ -43,7 +43,7 @@ static int print_help(FILE *out)
 
 static void say_waiting(const char *endpoint)
 {
-    fprintf(stderr, "oomsight: waiting for %.300s (--offline does not ask it)\n", endpoint);
+    fprintf(stderr, "oomsight: waiting for %.300s (--offline does not contact it)\n", endpoint);
 }
 
 int main(int argc, char **argv)

@@ -374,7 +374,7 @@ oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "libcurl.so.4 is needed to contact the Hugging Face Hub, and is not installed");
     if (was_silent(options->endpoint))
-        return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s did not answer, and is not asked again",
+        return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s did not answer, and is not contacted again",
                         options->endpoint);
     session s = {.arena = arena, .options = options, .list = list, .count = count};
     s.multi = curl.curl_multi_init();
