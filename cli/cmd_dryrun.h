@@ -76,6 +76,7 @@ typedef struct dryrun_engine {
     char version[32];      /* "": it was not found */
     char torch[32];        /* version of PyTorch */
     bool serves;           /* it will say that it is ready, and go on */
+    bool answers;          /* ... and requests are sent to it */
     unsigned port;         /* of the server */
     const char *model;     /* the word of the command; NULL: none */
     char **command;        /* with the words that were added, ends with NULL */

@@ -65,9 +65,10 @@ static bool drafts(const oomsight_engine_words *spoken, const dryrun_engine *eng
     return false;
 }
 
-/* The next variable that an engine needs with a draft model, and that the user has not set, from *at on; NULL: no more. */
+/* The next variable that an engine needs to answer requests with a draft model, and that the user has not set, from *at on; NULL: no more. */
 static const char *draft_variable(const dryrun_engine *engine, size_t *at)
 {
+    if (!engine->answers) return NULL; /* it starts as it would */
     for (const oomsight_engine_words *spoken; (spoken = oomsight_engine_at(*at));) {
         char name[128];
         ++*at;
@@ -415,8 +416,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
         fputc('\n', stderr);
     }
     const char *drafted;
-    for (size_t at = 0; !options->given->quiet && (drafted = draft_variable(engine, &at));)
-        fprintf(stderr, "oomsight dryrun: with %s, for the draft model\n", drafted);
+    for (size_t at = 0; (drafted = draft_variable(engine, &at));) oomsight_dryrun_with(dryrun, drafted);
     pid_t const pid = child_start(engine, segment_path, folder, options->params.machine_bytes != 0, ends[1]);
     close(ends[1]);
     if (pid < 0) {

@@ -163,6 +163,7 @@ static const oomsight_engine_words *look_at_words(const dryrun_options *options,
             if (!program && !is_serving_module(at, word)) continue;
             spoken = at;
             engine->serves = true;
+            engine->answers = options->load_count || options->given->serve;
             if (program && i + 1 < options->given->word_count && options->given->words[i + 1][0] != '-')
                 engine->model = options->given->words[i + 1];
         }

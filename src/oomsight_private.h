@@ -162,6 +162,9 @@ typedef struct oomsight_dryrun_process {
     uint64_t shared_bytes;   /* RssShmem: part of it, and counted for each process that has the page */
 } oomsight_dryrun_process;
 
+/* "NAME=value" was set so that requests can be sent: the engine by itself would start otherwise. */
+void oomsight_dryrun_with(oomsight_dryrun *dryrun, const char *assignment);
+
 /* All processes of the command at this moment; of each phase the moment is kept at which most is resident. */
 void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count);
 

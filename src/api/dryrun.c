@@ -233,6 +233,11 @@ void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *
     ret_moment->size = size;
 }
 
+void oomsight_dryrun_with(oomsight_dryrun *dryrun, const char *assignment)
+{
+    dryrun->run.with = oos_arena_copy(dryrun->arena, oos_view_of(assignment));
+}
+
 void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count)
 {
     oos_dryrun_log *log = &dryrun->run.log;

@@ -236,6 +236,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     oos_json_field_u64(w, "graph_nodes", run->graph_node_count);
     oos_json_end_object(w);
     oos_json_field_str(w, "compile_cache", run->log.compiled ? "cold" : run->log.from_cache ? "warm" : NULL);
+    oos_json_field_str(w, "with", run->with);
     put_load(w, run);
     put_steps(w, run);
     put_host(w, run);

@@ -267,6 +267,9 @@ void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsigh
     else if (run->log.from_cache)
         oos_style_put(&style,
                       "\n  compile cache: warm; a container that is new starts cold, and profiles more\n");
+    if (run->with)
+        oos_style_put(&style, "\n  started with %s, for the requests; without --load as the engine would\n",
+                      run->with);
     put_calls(&style, "calls that the simulated GPU refused", run->refused, run->refused_count);
     if (params->explain) put_calls(&style, "calls that did nothing", run->unknown, run->unknown_count);
     if (run->trace_path) oos_style_put(&style, "\n  trace: %s\n", run->trace_path);
