@@ -62,6 +62,7 @@ typedef struct oos_forward_sampler {
     bool few_apart;                  /* fewer than 128 rows are sorted as one long row */
     uint64_t rejection_bytes;        /* of a logit, where drafts are rejected or taken; 0: there are none */
     uint64_t warm_rows, warm_copies; /* a warm-up with the cache there; 0: none */
+    uint64_t chunk_bytes;            /* of its logits in fp32 that are worked on at once; 0: all */
     uint64_t kept_rows;              /* rows of the vocabulary in fp32 that stay */
 } oos_forward_sampler;
 

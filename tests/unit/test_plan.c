@@ -567,6 +567,25 @@ static void a_sampler_is_warmed_up_with_a_row_for_every_draft_token(void **state
     assert_int_equal(rows[1], 4 * rows[0]);
 }
 
+/* From 0.27 on the drafts are verified in pieces of 1 GiB of logits in fp32; before it all at once, and in 0.26 from a copy. */
+static void drafts_are_verified_in_pieces(void **state)
+{
+    (void)state;
+    static const char *const releases[] = {"0.26.0", "0.32.0"};
+    uint64_t const logits = (uint64_t)1024 * 4 * VOCAB, piece = (uint64_t)1 << 28;
+    uint64_t const expected[] = {logits * (2 + 2 + 12), logits * 2 + piece * 12};
+    assert_true(piece < logits);
+    for (size_t i = 0; i < 2; i++) {
+        start s = PLAN(LLAMA, releases[i], "h100", 0, "--max-model-len", "8192", "--max-num-seqs", "1024",
+                       "--max-num-batched-tokens", "8192", "--speculative-config",
+                       "{\"method\":\"ngram\",\"num_speculative_tokens\":3,\"prompt_lookup_max\":4}");
+        oos_setup setup = *vllm_setup(s.plan);
+        setup.v2_runner = true;
+        assert_int_equal(activation_of(&s, &setup).warmup.bytes, expected[i]);
+        drop(&s);
+    }
+}
+
 /* Images that are served have other sizes than the one that was profiled: what PyTorch keeps of one does not hold the next. */
 static void an_image_of_another_size_may_need_the_encoder_once_more(void **state)
 {
@@ -608,6 +627,7 @@ int main(void)
         cmocka_unit_test(the_first_phase_that_fails_at_the_best_guess_is_named),
         cmocka_unit_test(a_probability_is_that_of_measured_starts),
         cmocka_unit_test(a_sampler_is_warmed_up_with_a_row_for_every_draft_token),
+        cmocka_unit_test(drafts_are_verified_in_pieces),
         cmocka_unit_test(an_image_of_another_size_may_need_the_encoder_once_more),
         cmocka_unit_test(a_host_that_shares_its_memory_holds_some_of_it),
         cmocka_unit_test(an_estimate_of_graphs_counts_only_where_the_engine_applies_it),

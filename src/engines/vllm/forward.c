@@ -182,16 +182,17 @@ static oos_forward_sampler sampler_of(const oos_setup *setup, uint64_t tokens, u
     uint64_t const query = oos_add(1, setup->speculative_tokens);
     bool const warms = setup->v2_runner && rules->v2_warms_sampler; /* warmup.py of the newer runner */
     uint64_t const warm = oos_max(1, oos_min(setup->max_num_seqs, tokens / oos_add(query, 1)));
-    return (oos_forward_sampler){.gathers = setup->v2_runner,
-                                 .widens = rules->v2_logits_in_fp32,
-                                 .sorts = sorts(setup),
-                                 .open = oos_activation_sampler_open(setup),
-                                 .few_apart = rules->sampler != SAMPLER_IN_PLACE,
-                                 .rejection_bytes =
-                                     setup->speculative_tokens ? rules->rejection_logit_bytes : 0,
-                                 .warm_rows = warms ? oos_mul(warm, query) : 0,
-                                 .warm_copies = rules->v2_warmup_clones_logits ? 2 : 1,
-                                 .kept_rows = topk_rows(setup, requests)};
+    return (oos_forward_sampler){
+        .gathers = setup->v2_runner,
+        .widens = rules->v2_logits_in_fp32,
+        .sorts = sorts(setup),
+        .open = oos_activation_sampler_open(setup),
+        .few_apart = rules->sampler != SAMPLER_IN_PLACE,
+        .rejection_bytes = setup->speculative_tokens ? rules->rejection_logit_bytes : 0,
+        .warm_rows = warms ? oos_mul(warm, query) : 0,
+        .warm_copies = rules->v2_warmup_clones_logits ? 2 : 1,
+        .chunk_bytes = setup->speculative_tokens ? rules->v2_rejection_chunk_bytes : 0,
+        .kept_rows = topk_rows(setup, requests)};
 }
 
 static oos_forward_media media_of(const oos_setup *setup)

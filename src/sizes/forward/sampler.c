@@ -51,5 +51,7 @@ uint64_t oos_forward_sampler_warmup(const oos_forward *step)
 {
     const oos_forward_sampler *sampler = &step->sampler;
     uint64_t const logits = oos_mul(sampler->warm_rows, step->model->vocab);
-    return oos_mul(logits, oos_add(oos_mul(sampler->warm_copies, oos_forward_item(step)), FUSED));
+    uint64_t const at_once = sampler->chunk_bytes ? oos_min(logits, sampler->chunk_bytes / 4) : logits;
+    return oos_add(oos_mul(oos_mul(logits, sampler->warm_copies), oos_forward_item(step)),
+                   oos_mul(at_once, FUSED));
 }
