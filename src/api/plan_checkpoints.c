@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "model/model.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SOLVED_MAX = 2 }; /* of those that do not start as they are, how many are searched for flags */
@@ -19,6 +21,7 @@ typedef struct look {
 
 typedef struct candidate {
     const oos_checkpoint *listed;
+    unsigned loss;
     oos_model model;
     oos_plan plan;
     oos_fix fix; /* of what starts */
@@ -82,6 +85,8 @@ static void take_as_it_is(candidate *c)
                        .probability = p->answer.probability,
                        .phase = p->answer.phase,
                        .kv_tokens = p->kv.tokens};
+    *(p->answer.verdict == OOMSIGHT_VERDICT_FITS ? &c->fix.certain_length : &c->fix.likely_length) =
+        p->serving.length;
 }
 
 /* The first answer that neither asks for another release nor for much speed. */
@@ -95,12 +100,66 @@ static void take_answer(candidate *c)
     }
 }
 
-/* What is certain, then what holds a usual request, then what changes least, then kernels for the GPU, then the weights that lose least. */
+/* ---- what is lost ---------------------------------------------------------------------------------------------------- */
+
+/* The order in which people part with things: a choice, not a measurement. Weights in host memory are the last, and never beside
+ * anything that keeps them on the GPU; then what the command asks for; a context or a number of requests that few can work with; weights
+ * whose bits are cut while loading, and a checkpoint that its publisher has tested; speed. */
+enum {
+    LOST_OFFLOAD = 400,
+    LOST_ASKED = 200,
+    LOST_SHORT = 100,
+    LOST_WEIGHTS = 30,
+    LOST_CHECKPOINT = 20,
+    LOST_SPEED = 10
+};
+enum { SHORT_TOKENS = 16384, FEW_REQUESTS = 8 };
+
+static const oos_lever_record *record_of(const look *l, const char *flag)
+{
+    const oos_ladder *ladder = l->plan->facts->ladder;
+    for (size_t i = 0; i < ladder->count; i++)
+        if (ladder->list[i].flag && strcmp(ladder->list[i].flag, flag) == 0 &&
+            oos_lever_here(&ladder->list[i], l->plan->start.version))
+            return &ladder->list[i];
+    return NULL;
+}
+
+/* What the change of a flag loses; `value` is the word behind it. */
+static unsigned loss_of_flag(const look *l, const char *flag, const char *value)
+{
+    const oos_lever_record *lever = record_of(l, flag);
+    if (!lever) return 0;
+    oos_rung const rung = oos_serve_given(&l->plan->serve, flag) ? lever->given : lever->rung;
+    if (strcmp(lever->id, "offload") == 0) return LOST_OFFLOAD;
+    if (lever->role == OOS_ROLE_weights) return LOST_WEIGHTS;
+    if (lever->role == OOS_ROLE_ranks) return 0;
+    if (rung == OOS_RUNG_ASKED) return LOST_ASKED;
+    if (lever->role == OOS_ROLE_requests && value && strtoull(value, NULL, 10) < FEW_REQUESTS)
+        return LOST_SHORT;
+    return rung == OOS_RUNG_ELSEWHERE ? LOST_SPEED : 0;
+}
+
+static unsigned loss_of(const look *l, const oos_plan *plan, const oos_fix *fix)
+{
+    uint64_t const length = fix->certain_length ? fix->certain_length : fix->likely_length;
+    unsigned loss = 0;
+    for (size_t i = 0; i < fix->change_count; i++)
+        loss += loss_of_flag(l, fix->change[i], i + 1 < fix->change_count ? fix->change[i + 1] : NULL);
+    for (size_t i = 0; i < fix->leave_out_count; i++) loss += loss_of_flag(l, fix->leave_out[i], NULL);
+    if (length && length < oos_min(plan->serving.length / 2, SHORT_TOKENS)) loss += LOST_SHORT;
+    return loss;
+}
+
+/* ---- the order of checkpoints ---------------------------------------------------------------------------------------- */
+
+/* What is certain, then what loses least, then what holds a usual request, then what changes least, then kernels for the GPU, then the weights that lose least. */
 static bool goes_before(const candidate *a, const candidate *b)
 {
     bool const a_certain = a->fix.verdict == OOMSIGHT_VERDICT_FITS;
     bool const b_certain = b->fix.verdict == OOMSIGHT_VERDICT_FITS;
     if (a_certain != b_certain) return a_certain;
+    if (a->loss != b->loss) return a->loss < b->loss;
     if (a->roomy != b->roomy) return a->roomy;
     if (a->fix.rung != b->fix.rung) return a->fix.rung < b->fix.rung;
     if (a->fix.change_count != b->fix.change_count) return a->fix.change_count < b->fix.change_count;
@@ -166,10 +225,13 @@ static oomsight_status command_fill(look *l, candidate *c, oomsight_error *reter
 }
 
 static oomsight_status name_them(look *l, candidate *list, size_t count, oos_needs *needs,
-                                 oomsight_error *reterr)
+                                 const candidate **ret_first, oomsight_error *reterr)
 {
+    *ret_first = NULL;
     for (size_t i = 0; i < count; i++)
         list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.serving.length, USUAL_TOKENS);
+    for (size_t i = 0; i < count; i++)
+        list[i].loss = LOST_CHECKPOINT + loss_of(l, &list[i].plan, &list[i].fix);
     while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
         candidate *best = NULL;
         for (size_t i = 0; i < count; i++)
@@ -177,20 +239,78 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
         if (!best) return OOMSIGHT_OK;
         best->starts = false; /* named */
         OOS_TRY(command_fill(l, best, reterr));
+        if (!*ret_first) *ret_first = best;
         needs->checkpoints[needs->checkpoint_count++] =
             (oos_need_checkpoint){best->listed->id, best->plan.sizes.weights.loaded_bytes, best->fix};
     }
     return OOMSIGHT_OK;
 }
 
-/* Flags cannot do it, or only those that change the weights; or the engine refuses these weights on this GPU. */
-static bool is_asked(const oos_plan *p)
+/* What was said of flags that the first answer has for a later phase is not true of another first answer. */
+static bool inert_again(const look *l, const oos_fix *first)
 {
+    oos_arena *arena = l->plan->arena;
+    oos_plan *plan = &l->plan->plan;
+    oos_inert *inert = OOS_NEW_ARRAY(arena, oos_inert, plan->help.inert_count + 1);
+    if (!inert) return false;
+    for (size_t i = 0; i < plan->help.inert_count; i++) {
+        inert[i] = plan->help.inert[i];
+        bool has = inert[i].needed_by == OOS_PHASE_COUNT;
+        for (size_t k = 0; k < first->change_count; k++) has |= strcmp(first->change[k], inert[i].flag) == 0;
+        if (has) continue;
+        inert[i].needed_by = OOS_PHASE_COUNT;
+        inert[i].why =
+            oos_arena_format(arena, "no value of it alone gets past %s", oos_phase_word(plan->answer.phase));
+        if (!inert[i].why) return false;
+    }
+    plan->help.inert = inert;
+    return true;
+}
+
+/* Of the first answer; a length that another one keeps is not lost. UINT_MAX: there is no answer. */
+static unsigned loss_of_flags(const look *l)
+{
+    const oos_plan *p = &l->plan->plan;
+    if (!p->help.answer_count) return UINT_MAX;
+    oos_fix first = p->help.fixes[0];
+    for (size_t i = 1; first.certain_length && i < p->help.answer_count; i++)
+        first.certain_length = oos_max(first.certain_length, p->help.fixes[i].certain_length);
+    return loss_of(l, p, &first);
+}
+
+/* The first of the answers where it loses less than they do. */
+static oomsight_status lead(const look *l, const candidate *first, oomsight_error *reterr)
+{
+    oomsight_plan *plan = l->plan;
+    oos_plan_help *help = &plan->plan.help;
+    if (first->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN || first->loss >= loss_of_flags(l)) return OOMSIGHT_OK;
+    oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, help->fix_count + 2);
+    const oos_lever_record *lever = oos_ladder_find(plan->facts->ladder, "checkpoint");
+    const char *cost = lever ? lever->cost.en : "another checkpoint";
+    if (first->fix.gives_up) cost = oos_arena_format(plan->arena, "%s; %s", cost, first->fix.gives_up);
+    if (!fixes || !cost || !inert_again(l, &first->fix))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    fixes[0] = first->fix;
+    fixes[0].name = "checkpoint";
+    fixes[0].model = first->listed->id;
+    fixes[0].rung = OOS_RUNG_ELSEWHERE;
+    fixes[0].gives_up = cost;
+    if (!fixes[0].keeps) fixes[0].keeps = "everything else";
+    for (size_t i = 0; i < help->fix_count; i++) fixes[i + 1] = help->fixes[i];
+    help->fixes = fixes;
+    help->fix_count++;
+    help->answer_count = oos_min(help->answer_count + 1, OOS_ANSWERS_MAX);
+    return OOMSIGHT_OK;
+}
+
+/* Flags cannot do it, or lose more than a checkpoint does; or the engine refuses these weights on this GPU. */
+static bool is_asked(const look *l)
+{
+    const oos_plan *p = &l->plan->plan;
     if (p->answer.verdict == OOMSIGHT_VERDICT_FITS || p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN ||
-        oos_plan_likely(p))
+        oos_plan_likely(p) || p->no_code)
         return false;
-    bool const flags = p->help.answer_count && p->help.fixes[0].rung < OOS_RUNG_ELSEWHERE;
-    return !p->no_code && (p->help.needs || (!flags && !weights_fit(p)));
+    return p->help.needs || (p->help.answer_count ? loss_of_flags(l) > LOST_CHECKPOINT : !weights_fit(p));
 }
 
 oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
@@ -199,13 +319,13 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
     const char *id = plan->serve.model;
     const oos_checkpoint *listed;
     size_t listed_count, count = 0;
-    if (!is_asked(&plan->plan) || !id || !strchr(id, '/') || oos_file_exists(id) ||
+    look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
+    if (!is_asked(&l) || !id || !strchr(id, '/') || oos_file_exists(id) ||
         oos_catalogue_checkpoints(plan->arena, ask->params->data->dir, id, &listed, &listed_count, NULL) !=
             OOMSIGHT_OK ||
         listed_count == 0 ||
         !oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, id))
         return OOMSIGHT_OK;
-    look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
     for (size_t i = 0; i < WITHOUT_MAX; i++) {
         const char *flag = plan->engine->words->weights_flags[i];
         if (!flag || !oos_serve_given(&plan->serve, flag)) continue;
@@ -233,7 +353,8 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
     }
     if (!found) OOS_TRY(solve_some(&l, list, count, reterr));
     *needs = plan->plan.help.needs ? *plan->plan.help.needs : (oos_needs){0};
-    OOS_TRY(name_them(&l, list, count, needs, reterr));
+    const candidate *first;
+    OOS_TRY(name_them(&l, list, count, needs, &first, reterr));
     if (needs->checkpoint_count) plan->plan.help.needs = needs;
-    return OOMSIGHT_OK;
+    return first ? lead(&l, first, reterr) : OOMSIGHT_OK;
 }

@@ -42,7 +42,8 @@ static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, 
     plan->fix_flags = OOS_NEW_ARRAY(plan->arena, const char *, count + 1);
     if (!plan->fix_flags) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     for (size_t i = 0; i < count; i++) {
-        fixes[i].command = oos_offers_command(plan, ask, ask->words, &plan->serve, &fixes[i]);
+        if (!fixes[i].model) /* that of a checkpoint is whole */
+            fixes[i].command = oos_offers_command(plan, ask, ask->words, &plan->serve, &fixes[i]);
         plan->fix_flags[i] = oos_report_plan_change(plan->arena, &fixes[i]);
         if (!plan->fix_flags[i] || !fixes[i].command)
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");

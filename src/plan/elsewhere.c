@@ -1,6 +1,6 @@
 /* The list of GPUs, by class, and the order in which they are tried. */
 #include "plan/plan.h"
-#include "base/check.h"
+#include <limits.h>
 
 /* What people rent and buy, by class and by memory of one card: a choice of ours, without prices. A device that is not here can still
  * be asked for by its name. */
@@ -57,20 +57,41 @@ static const oos_gpu *own_gpu(const oos_elsewhere *e)
     return best;
 }
 
-/* No two of them are in one machine. */
-static bool is_alone(const oos_gpu *gpu)
+/* How many there are in a machine at most: four cards of a desktop, eight of a server, and no two of what is one computer. Two servers
+ * are one pipeline. */
+static uint64_t most_of(const oos_gpu *gpu)
 {
-    return gpu->memory == OOS_MEMORY_UNIFIED || gpu->kind == OOS_GPU_LAPTOP;
+    if (gpu->memory == OOS_MEMORY_UNIFIED || gpu->kind == OOS_GPU_LAPTOP || gpu->slice) return 1;
+    return gpu->kind == OOS_GPU_CONSUMER ? 4 : gpu->kind == OOS_GPU_DATACENTRE ? 16 : 8;
+}
+
+static bool add_if_it_starts(const oos_elsewhere *e, const oos_gpu *gpu, uint64_t count, oos_needs *needs)
+{
+    if (needs->gpu_count == OOS_NEED_GPUS_MAX ||
+        !e->starts(e->of, gpu, count, true, &needs->gpus[needs->gpu_count]))
+        return false;
+    needs->gpu_count++;
+    return true;
 }
 
 /* More of the device that is asked about. */
 static void find_more(const oos_elsewhere *e, const oos_gpu *own, oos_needs *needs)
 {
-    if (!own || is_alone(own)) return;
-    for (uint64_t count = oos_max(2, e->ranks * 2); count <= 16; count *= 2) {
-        oos_assert(needs->gpu_count < OOS_NEED_GPUS_MAX);
-        if (!e->starts(e->of, own, count, true, &needs->gpus[needs->gpu_count])) continue;
-        needs->gpu_count++;
+    for (uint64_t count = oos_max(2, e->ranks * 2); own && count <= most_of(own); count *= 2)
+        if (add_if_it_starts(e, own, count, needs)) return;
+}
+
+/* A slice that is asked about: the next larger one of the same device (they follow it in the list), and the whole device. */
+static void find_larger_slices(const oos_elsewhere *e, oos_needs *needs)
+{
+    const oos_device_facts *device = &e->plan->device;
+    const oos_gpu *whole = NULL, *end = e->gpus->list + e->gpus->count;
+    for (const oos_gpu *gpu = e->gpus->list; gpu < end; gpu++) {
+        if (!gpu->slice) whole = gpu;
+        if (!gpu->slice || !device->name || strcmp(gpu->name, device->name) != 0) continue;
+        for (gpu = whole + 1; gpu < end && gpu->slice; gpu++)
+            if (gpu->total_bytes > device->total_bytes && add_if_it_starts(e, gpu, 1, needs)) break;
+        (void)add_if_it_starts(e, whole, 1, needs);
         return;
     }
 }
@@ -81,46 +102,52 @@ typedef struct candidate {
     bool done;
 } candidate;
 
-/* The smallest of a class, or of all: by the memory of all cards together. */
-static void find_others(const oos_elsewhere *e, const oos_gpu *own, bool any, oos_gpu_class kind,
-                        oos_needs *needs)
+/* One larger card before many small ones; of as many, the less memory. */
+static bool is_smaller(const candidate *a, const candidate *b)
+{
+    return a->count != b->count ? a->count < b->count : a->gpu->total_bytes < b->gpu->total_bytes;
+}
+
+/* The smallest of some classes, two of each number of cards; of what is one computer all. */
+static void find_others(const oos_elsewhere *e, const oos_gpu *own, unsigned kinds, oos_needs *needs)
 {
     static const uint64_t counts[] = {1, 2, 4, 8, 16};
-    enum { COUNTS = sizeof counts / sizeof *counts };
+    enum { COUNTS = sizeof counts / sizeof *counts, OF_A_NUMBER = 2 };
     uint64_t const held = oos_mul(e->plan->sizes.weights.loaded_bytes, e->ranks);
     candidate list[COMMON_GPUS * COUNTS];
     size_t count = 0;
     for (size_t i = 0; i < COMMON_GPUS; i++) {
-        const oos_gpu *gpu = any || common_gpus[i].kind == kind ? common_gpu(e->gpus, i) : NULL;
-        for (size_t k = 0; gpu && gpu != own && k < (is_alone(gpu) ? 1 : COUNTS); k++)
+        const oos_gpu *gpu = kinds & 1U << common_gpus[i].kind ? common_gpu(e->gpus, i) : NULL;
+        for (size_t k = 0; gpu && gpu != own && k < COUNTS && counts[k] <= most_of(gpu); k++)
             if (gpu->total_bytes / 100 * 97 * counts[k] > held)
                 list[count++] = (candidate){gpu, counts[k], false};
     }
     for (size_t tried = 0; tried < count && needs->gpu_count < OOS_NEED_GPUS_MAX; tried++) {
-        size_t best = count;
-        for (size_t i = 0; i < count; i++) {
-            if (list[i].done) continue;
-            if (best == count ||
-                list[i].gpu->total_bytes * list[i].count < list[best].gpu->total_bytes * list[best].count)
-                best = i;
-        }
+        size_t best = count, named = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!list[i].done && (best == count || is_smaller(&list[i], &list[best]))) best = i;
         if (best == count) return;
         list[best].done = true;
-        if (!e->starts(e->of, list[best].gpu, list[best].count, true, &needs->gpus[needs->gpu_count]))
-            continue;
-        needs->gpu_count++;
-        for (size_t i = 0; i < count; i++) /* fewer of the same are enough: more need not be named */
+        for (size_t i = 0; i < needs->gpu_count; i++) named += needs->gpus[i].count == list[best].count;
+        bool const enough = named >= OF_A_NUMBER && most_of(list[best].gpu) > 1;
+        if (!enough && !add_if_it_starts(e, list[best].gpu, list[best].count, needs)) continue;
+        for (size_t i = 0; i < count; i++) /* more of the same need not be named */
             if (list[i].gpu == list[best].gpu) list[i].done = true;
     }
 }
 
+/* Others of its class; who has a card of a desktop can have one of a workstation. */
 void oos_elsewhere_needs(const oos_elsewhere *e, oos_needs *needs)
 {
     const oos_gpu *own = own_gpu(e);
     find_more(e, own, needs);
-    find_others(e, own, !own, own ? own->kind : OOS_GPU_DATACENTRE, needs);
-    if (needs->gpu_count == 0 && own && own->kind != OOS_GPU_DATACENTRE)
-        find_others(e, own, false, OOS_GPU_DATACENTRE, needs);
+    if (!own) find_larger_slices(e, needs);
+    if (!own && needs->gpu_count) return;
+    unsigned const datacentre = 1U << OOS_GPU_DATACENTRE;
+    unsigned const desktop = 1U << OOS_GPU_CONSUMER | 1U << OOS_GPU_WORKSTATION;
+    find_others(e, own, !own ? UINT_MAX : own->kind == OOS_GPU_CONSUMER ? desktop : 1U << own->kind, needs);
+    if (needs->gpu_count < 2 && own && own->kind != OOS_GPU_DATACENTRE)
+        find_others(e, own, datacentre, needs);
 }
 
 /* ---- every GPU ---- */
@@ -149,9 +176,9 @@ static bool try_counts(const oos_elsewhere *e, const oos_gpu *gpu, bool fixed, o
 {
     static const uint64_t counts[] = {1, 2, 4, 8};
     uint64_t const held = oos_mul(e->plan->sizes.weights.loaded_bytes, e->ranks);
-    if (fixed) return (e->ranks == 1 || !is_alone(gpu)) && e->starts(e->of, gpu, e->ranks, false, ret_need);
+    if (fixed) return (e->ranks == 1 || most_of(gpu) > 1) && e->starts(e->of, gpu, e->ranks, false, ret_need);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (counts[i] > 1 && is_alone(gpu)) return false;
+        if (counts[i] > 1 && most_of(gpu) == 1) return false;
         if (gpu->total_bytes / 100 * 97 * counts[i] > held &&
             e->starts(e->of, gpu, counts[i], false, ret_need))
             return true;

@@ -117,6 +117,7 @@ typedef struct oos_fix {
     const char *release; /* of the engine that the command starts with; NULL: the one that was planned */
     bool unmeasured;     /* ... and no start of that one was measured */
     const char *name;    /* "least_change", ...; NULL: no answer */
+    const char *model;   /* a checkpoint in the place of the command's; NULL: that one */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
     uint64_t requests, request_tokens;      /* of an answer: how many at once, of that length */
     const char *command;                    /* the whole command, quoted for a shell; NULL: not formed */

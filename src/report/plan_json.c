@@ -186,6 +186,7 @@ static void put_words(oos_json_writer *w, const char *key, const char *const *wo
 static void put_change(oos_json_writer *w, const oos_fix *fix)
 {
     put_words(w, "change", fix->change, fix->change_count);
+    if (fix->model) oos_json_field_str(w, "model", fix->model);
     if (fix->without) oos_json_field_str(w, "without", fix->without);
     if (fix->release) oos_json_field_str(w, "release", fix->release);
     char const rung[] = {oos_rung_letter(fix->rung), 0};

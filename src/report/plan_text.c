@@ -251,8 +251,8 @@ static void put_phases(const oos_style *style, const oos_plan *plan, bool explai
 
 /* ---- what to do ------------------------------------------------------------------------------------------------- */
 
-/* What an answer is for, and how long requests may be then, or how many run at once. */
-static void put_title(const oos_style *style, const oos_fix *fix, bool first)
+/* What an answer is for, and how long requests may be then, or how many run at once. `after`: the first one takes another checkpoint. */
+static void put_title(const oos_style *style, const oos_fix *fix, bool first, bool after)
 {
     char length[40], requests[40];
     bool const most = strcmp(fix->name, "most_requests") == 0,
@@ -265,6 +265,7 @@ static void put_title(const oos_style *style, const oos_fix *fix, bool first)
                   first     ? "Suggested command"
                   : most    ? "Highest concurrency"
                   : longest ? "Longest context"
+                  : after   ? "Without another checkpoint"
                             : "Smallest change");
     if (most && fix->requests)
         oos_style_put(style, " (%s requests of %s tokens)", requests, length);
@@ -376,7 +377,7 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
         [OOS_RUNG_UNASKED] = "Not enough: another release.",
         [OOS_RUNG_LITTLE] = "Not enough: another release, smaller defaults.",
     };
-    if (fix->rung >= OOS_RUNG_COUNT || plan->refusal.sentence) return;
+    if (fix->rung >= OOS_RUNG_COUNT || fix->model || plan->refusal.sentence) return;
     const char *line = moves_share(plan, fix) ? with_share[fix->rung] : NULL;
     if (line || above[fix->rung]) oos_style_paragraph(style, 2, line ? line : above[fix->rung]);
 }
@@ -421,6 +422,8 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     bool const untold =
         (needs->gpu_count && needs->gpus[0].verdict == OOMSIGHT_VERDICT_UNKNOWN) ||
         (needs->checkpoint_count && needs->checkpoints[0].fix.verdict == OOMSIGHT_VERDICT_UNKNOWN);
+    bool const led = plan->help.fix_count && plan->help.fixes[0].model;
+    if (led && needs->checkpoint_count == 1 && !needs->gpu_count && !needs->release) return;
     oos_text_put(style->text, "\n");
     if (needs->no_release && !needs->checkpoint_count && !needs->checkpoint_bytes) {
         oos_style_paragraph(
@@ -433,7 +436,9 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
                   : plan->help.answer_count ? "It also fits on\n"
                   : plan->help.fix_count    ? "It fits on\n"
                                             : "No flag is enough. It fits on\n");
-    if (needs->checkpoint_count) {
+    if (led) {
+        if (needs->checkpoint_count > 1) put_checkpoint(style, &needs->checkpoints[1]);
+    } else if (needs->checkpoint_count) {
         put_checkpoint(style, &needs->checkpoints[0]);
     } else if (needs->checkpoint_bytes) {
         char tokens[40], line[160];
@@ -489,7 +494,7 @@ static void put_advice(oos_screen *screen, const oos_style *style, const oos_pla
 {
     for (size_t i = 0; i < plan->help.answer_count && i < 3; i++) {
         oos_style const part = oos_screen_part(screen, style, i == 0 ? 0 : i == 1 ? RANK_OTHER : RANK_SECOND);
-        put_title(&part, &plan->help.fixes[i], i == 0);
+        put_title(&part, &plan->help.fixes[i], i == 0, plan->help.fixes[0].model);
         put_command(&part, &plan->help.fixes[i]);
         if (i) continue;
         put_cost(&part, 2, "", &plan->help.fixes[0]);
@@ -497,10 +502,13 @@ static void put_advice(oos_screen *screen, const oos_style *style, const oos_pla
         oos_style const tried = oos_screen_part(screen, style, RANK_OTHER);
         put_not_enough(&tried, plan, &plan->help.fixes[0]);
     }
+    /* Without an answer what else there is loses more than another GPU does. */
+    oos_style const needs = oos_screen_part(screen, style, plan->help.answer_count ? RANK_NEEDS : 0);
+    if (!plan->help.answer_count) put_needs(&needs, plan);
     oos_style const fixes = oos_screen_part(screen, style, RANK_OTHER);
     if (verbose || !plan->help.answer_count) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
-    oos_style const needs = oos_screen_part(screen, style, plan->help.answer_count ? RANK_NEEDS : 0);
-    put_needs(&needs, plan);
+    oos_style const after = oos_screen_part(screen, style, RANK_NEEDS);
+    if (plan->help.answer_count) put_needs(&after, plan);
     if (plan->help.fix_count == 0 && !plan->help.needs && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN &&
         plan->answer.phase != OOS_PHASE_COUNT && plan->answer.phase != OOS_PHASE_ENV &&
         !plan->refusal.sentence) {

@@ -133,8 +133,9 @@ const char *oos_report_named(const oos_need_checkpoint *need, char *words, size_
 
 void oos_report_change(oos_text *text, const oos_fix *fix)
 {
+    if (fix->model) oos_serve_quote(text, fix->model);
     for (size_t i = 0; i < fix->change_count; i++) {
-        if (i) oos_text_put(text, " ");
+        if (i || fix->model) oos_text_put(text, " ");
         oos_serve_quote(text, fix->change[i]);
     }
 }

@@ -1,6 +1,6 @@
 # Where the weights do not fit: a built-in checkpoint of the same model, by its name and with its command.
 plan() { "$OOMSIGHT" plan --offline "$@"; }
-fits() { plan "$@" | sed -n '/It fits on/,/tensor-parallel-size\|tp-size\|^$/p;/fit on (/,/tp-size/p'; }
+fits() { plan "$@" | sed -n '/Suggested command/,/Trade-off/p;/It fits on/,/tensor-parallel-size\|tp-size\|^$/p;/fit on (/,/tp-size/p'; }
 
 echo "== its own flags stay, those about the old weights go"
 fits --gpu L4 --vllm 0.32.0 -- vllm serve Qwen/Qwen3-32B --revision main --served-model-name Qwen/Qwen3-32B --max-model-len 4096
@@ -18,4 +18,4 @@ plan --gpu T4 --format md -- vllm serve Qwen/Qwen3-8B --max-model-len 4096 | gre
 plan --gpu T4 --lang zh -- vllm serve Qwen/Qwen3-8B --max-model-len 4096 | grep -A1 改用
 echo "== a folder has no name, and nothing smaller is known of this model"
 plan --gpu 3060 --vllm 0.32.0 -- vllm serve ../fixtures/models/small-moe | grep -c 'this GPU with [A-Z]'
-plan --gpu L4 -- vllm serve Qwen/Qwen3-VL-30B-A3B-Instruct | grep 'this GPU'
+plan --gpu L4 -- vllm serve Qwen/Qwen3-VL-30B-A3B-Instruct | grep -A1 'Suggested command\|this GPU'

@@ -34,10 +34,10 @@ for gpu, model, *flags in (["4090", "Qwen/Qwen3-32B-AWQ"], ["3090", "Qwen/Qwen3-
     report = plan(gpu, model, *flags)
     inert = {entry["flag"] for entry in report["inert"]}
     offers = report["answers"] + report["fixes"]
-    text = [" ".join(offer["change"]) for offer in offers]
+    text = [" ".join(offer["change"]) for offer in offers if "model" not in offer]  # what has no effect is said of the weights that are asked for
     lengths = [int(n) for change in text for n in re.findall(r"--max-model-len (\d+)", change)]
     offloads = [float(n) for change in text for n in re.findall(r"--cpu-offload-gb (\d+)", change)]
-    again = [plan(gpu, model, *flags, *answer["change"])["likely"] for answer in report["answers"]]
+    again = [plan(gpu, answer.get("model", model), *flags, *answer["change"])["likely"] for answer in report["answers"]]
     print(gpu, model, *flags, "->", report["verdict"], "in", report["phase"])
     print("  answers %d, again: %s; shortest at least 2048: %s; offload within 64: %s; contradictions: %d" %
           (len(again), sorted(set(again)), min(lengths, default=2048) >= 2048, max(offloads, default=0) <= 64, sum(set(inert) >= {word for word in change.split() if word.startswith("--")} != set() for change in text)))
