@@ -94,7 +94,7 @@ static void take_answer(candidate *c)
 {
     for (size_t i = 0; i < c->plan.help.answer_count && !c->starts; i++) {
         const oos_fix *fix = &c->plan.help.fixes[i];
-        if (fix->release || fix->rung >= OOS_RUNG_ELSEWHERE || fix->probability < 0.5) continue;
+        if (fix->release || fix->rung >= OOS_RUNG_ELSEWHERE) continue;
         c->fix = *fix;
         c->starts = true;
     }
@@ -341,9 +341,7 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         *c = (candidate){.listed = &listed[i]};
         if (oos_catalogue_open(plan->arena, ask->params->data->dir, listed[i].id, listed[i].config,
                                listed[i].quant, l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK ||
-            needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK ||
-            (c->plan.sizes.weights.loaded_bytes >= plan->plan.sizes.weights.loaded_bytes &&
-             plan->plan.answer.phase != OOS_PHASE_ARGUMENTS))
+            needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK)
             continue;
         c->four_bits = oos_model_in_four_bits(&c->model);
         c->emulated = is_emulated(&c->model, plan->start.device.capability);

@@ -2,8 +2,9 @@
 """named.py BINARY [--count N]: does a checkpoint that a plan names start where it says so?
 
 Failing plans of built-in models on GPUs that are too small, of both engines: what each names is planned on its own, by the whole command
-that it gives. The verdict, the weights and the tokens have to be the same, and it has to start. What the methods ask of a GPU is written
-down here once more (get_min_capability() of SGLang 0.5.18 and of vLLM 0.11 and 0.32)."""
+that it gives. The verdict, the weights and the tokens have to be the same, and it has to start. Where the weights cannot be loaded and nothing is
+named, no other checkpoint of the model starts, also where the command quantizes while it loads. What the methods ask of a GPU is written down here
+once more (get_min_capability() of SGLang 0.5.18 and of vLLM 0.11 and 0.32)."""
 import argparse
 import concurrent.futures
 import json
@@ -41,13 +42,31 @@ def method(catalogue, name):
 
 def cases(catalogue, count):
     of = sorted({entry["of"] for entry in catalogue.values() if isinstance(entry, dict) and "of" in entry})
-    every = [(model, gpu, engine, version) for engine, version in ENGINES for gpu in sorted(GPUS) for model in of]
+    every = [(model, gpu, engine, version, flags) for flags in ([], ["--quantization", "fp8"]) for engine, version in ENGINES for gpu in sorted(GPUS)
+             for model in of]
     return [every[i * 37 % len(every)] for i in range(count)]
 
 
+def not_named(binary, catalogue, case):
+    """Checkpoints of the model that start by the command without its flags."""
+    model, gpu, engine, version, _ = case
+    for name in sorted(catalogue):
+        if isinstance(catalogue[name], dict) and catalogue[name].get("of") == model and method(catalogue, name) != "bitsandbytes":
+            if plan(binary, gpu, engine, version, start(engine, name))["likely"] == "starts":
+                yield name
+
+
+def start(engine, model):
+    return [engine, "serve"] + (["--model-path"] if engine == "sglang" else []) + [model]
+
+
 def faults(binary, catalogue, case):
-    model, gpu, engine, version = case
-    found, named = [], (plan(binary, gpu, engine, version, [engine, "serve"] + (["--model-path"] if engine == "sglang" else []) + [model])["needs"] or {}).get("checkpoints", [])
+    model, gpu, engine, version, flags = case
+    said = plan(binary, gpu, engine, version, start(engine, model) + flags)
+    found, named = [], (said["needs"] or {}).get("checkpoints", [])
+    if not named and not said["fixes"] and said["phase"] == "weight_load":
+        for name in not_named(binary, catalogue, case):
+            found.append("%s starts on %s, %s %s, and is not named for %s %s" % (name, gpu, engine, version, model, " ".join(flags)))
     for one in named:
         where = "%s on %s, %s %s" % (one["model"], gpu, engine, version)
         if catalogue[one["model"]].get("of") != model:
