@@ -3,10 +3,12 @@
 
 Starts are drawn by seed. Every suggested command is planned again on the same GPU and must be what was promised: certain, or likely to start. A
 command may not be refused, may take no larger share than the sentence of its own answer calls safe, and is not to have that sentence itself; a
-refusal is never headed "out of memory", and the highest concurrency has no smaller limit of requests than the first suggestion. Prints what breaks
-and ends with one line; exit 1 when anything does."""
+refusal is never headed "out of memory", and the highest concurrency has no smaller limit of requests than the first suggestion. Further
+starts are on cards of a little less memory than they take, with the last release before each newer PyTorch: another release is offered there, but
+never one whose PyTorch has no code for the card. Prints what breaks and ends with one line; exit 1 when anything does."""
 import argparse
 import json
+import os
 import random
 import re
 import shlex
@@ -22,12 +24,16 @@ VERSIONS = ["0.32.0"] * 4 + ["0.28.0", "0.24.0", "0.20.2", "0.19.1", "0.12.0", "
 FLAGS = {"--max-model-len": (.5, [4096, 8192, 16384, 40960]), "--gpu-memory-utilization": (.35, [.5, .8, .9, .95, .98]),
          "--kv-cache-dtype": (.4, ["fp8", "fp8_e5m2", "fp8_ds_mla", "bfloat16"]), "--block-size": (.15, [8, 16, 32, 64]),
          "--max-num-seqs": (.3, [8, 64, 256]), "--attention-backend": (.15, ["TRITON_ATTN", "FLASHINFER", "FLASH_ATTN"])}
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SMALL_MODELS = [os.path.join(ROOT, "tests", "fixtures", "models", name) for name in ("small-llama", "small-sliding")]
+SMALL_FLAGS = {"--max-model-len": (1, [2048, 4096, 8192]), "--max-num-seqs": (1, [64, 128, 256])}
 SAFE = re.compile(r"At --gpu-memory-utilization ([0-9.]+) or less about a tenth")
 HANGS = "the machine can hang"
 
 
-def plan(binary, gpu, version, words):
-    done = subprocess.run([binary, "plan", "--offline", "--json", "--gpu", gpu, "--vllm", version, "--", *words], capture_output=True, text=True, check=False)
+def plan(binary, gpu, version, words, total=None):
+    size = ["--gpu-total", str(total)] if total else []
+    done = subprocess.run([binary, "plan", "--offline", "--json", "--gpu", gpu, *size, "--vllm", version, "--", *words], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.stdout.startswith("{") else None
 
 
@@ -35,19 +41,49 @@ def heading(binary, gpu, version, words):
     return subprocess.run([binary, "plan", "--offline", "--gpu", gpu, "--vllm", version, "--", *words], capture_output=True, text=True, check=False).stdout.split("\n", 1)[0]
 
 
-def draw(rng):
-    words = ["vllm", "serve", rng.choice(MODELS)]
-    for flag, (often, values) in FLAGS.items():
+def drawn_words(rng, models, flags):
+    words = ["vllm", "serve", rng.choice(models)]
+    for flag, (often, values) in flags.items():
         if rng.random() < often:
             words += [flag, str(rng.choice(values))]
-    return rng.choice(GPUS), rng.choice(VERSIONS), words
+    return words
+
+
+def draw(rng):
+    words = drawn_words(rng, MODELS, FLAGS)
+    return rng.choice(GPUS), rng.choice(VERSIONS), words, None
+
+
+def before_other_torch(binary):
+    """The last release before each one that has a newer PyTorch."""
+    def number(release):
+        return [int(part) for part in release.split(".")]
+    with open(os.path.join(ROOT, "data", "engines", "vllm", "rules.json"), encoding="utf-8") as file:
+        steps = next(rule["steps"] for rule in json.load(file) if rule.get("rule") == "torch_minor")
+    listed = json.loads(subprocess.run([binary, "engines", "--json"], capture_output=True, text=True, check=True).stdout)["engines"]
+    versions = next(engine["versions"] for engine in listed if engine["engine"] == "vllm")
+    older = ([v for v in versions if number(v) < number(step["since"])] for step in steps)
+    return [max(some, key=number) for some in older if some]
+
+
+def draw_small(binary, rng, version):
+    """The same start on both cards, each with a little less memory than it takes."""
+    words = drawn_words(rng, SMALL_MODELS, SMALL_FLAGS)
+    for gpu in ("v100-pcie-16gb", "t4"):
+        fails, starts = 2 << 30, 16 << 30
+        while starts - fails > 64 << 20:
+            middle = (fails + starts) // 2
+            if plan(binary, gpu, version, words, middle)["likely"] == "starts":
+                starts = middle
+            else:
+                fails = middle
+        yield gpu, version, words, fails
 
 
 def commands(said):
-    """(command, promise) of everything that is offered on this GPU; a release of its own is another start."""
+    """(command, promise) of everything that is offered on this GPU."""
     for fix in said["fixes"] or []:
-        if not fix.get("release"):
-            yield fix["command"], fix
+        yield fix["command"].split(" && ")[-1] if fix.get("release") else fix["command"], fix
     for one in (said["needs"] or {}).get("checkpoints") or []:
         if one.get("command"):
             yield one["command"], one
@@ -62,7 +98,7 @@ def limit_of(command):
     return int(words[words.index("--max-num-seqs") + 1]) if "--max-num-seqs" in words else float("inf")
 
 
-def judge(binary, gpu, version, words, said):
+def judge(binary, gpu, version, words, total, said):
     """Sentences for what breaks; how many commands were planned again."""
     broken, count = [], 0
     if said["verdict"] == "refused" and said["cause"] == "bad_config" and "out of memory" in heading(binary, gpu, version, words):
@@ -74,12 +110,12 @@ def judge(binary, gpu, version, words, said):
     for command, promise in commands(said):
         count += 1
         again_words = shlex.split(command)
-        again = plan(binary, gpu, version, again_words)
+        again = plan(binary, gpu, promise.get("release") or version, again_words, total)
         if again is None:
             broken.append("%s: cannot be planned" % command)
             continue
         starts = again["verdict"] == "fits" or (again["verdict"] == "tight" and again["likely"] == "starts")
-        if promise.get("verdict") == "fits" and again["verdict"] != "fits" or promise.get("verdict") in ("fits", "tight") and not starts:
+        if promise.get("release") and not starts or promise.get("verdict") == "fits" and again["verdict"] != "fits" or promise.get("verdict") in ("fits", "tight") and not starts:
             broken.append("%s: promised %s, planned again %s (%s): %s" % (command, promise["verdict"], again["verdict"], again["likely"], again["why"]))
         if any(HANGS in doubt for doubt in again["doubts"]):
             broken.append("%s: its own plan says that the machine can hang" % command)
@@ -96,18 +132,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = random.Random(options.seed)
-    planned = suggested = wrong = 0
-    while planned < options.count:
-        gpu, version, words = draw(rng)
-        said = plan(options.binary, gpu, version, words)
+    starts = [draw(rng) for _ in range(options.count)]
+    versions = before_other_torch(options.binary)
+    for i in range(options.count // 3):
+        starts += draw_small(options.binary, rng, versions[i % len(versions)])
+    suggested = releases = wrong = 0
+    for gpu, version, words, total in starts:
+        said = plan(options.binary, gpu, version, words, total)
         if said is None:
             sys.exit("%s on %s with %s: no answer" % (shlex.join(words), gpu, version))
-        broken, count = judge(options.binary, gpu, version, words, said)
-        planned, suggested, wrong = planned + 1, suggested + count, wrong + len(broken)
+        broken, count = judge(options.binary, gpu, version, words, total, said)
+        releases += sum(1 for fix in said["fixes"] or [] if fix.get("release"))
+        suggested, wrong = suggested + count, wrong + len(broken)
         for sentence in broken:
-            print("%s, vLLM %s: %s\n    %s" % (gpu, version, shlex.join(words), sentence))
-    print("%d plans, %d commands suggested, %d wrong" % (planned, suggested, wrong))
-    return 1 if wrong or not suggested else 0
+            print("%s%s, vLLM %s: %s\n    %s" % (gpu, " of %d bytes" % total if total else "", version, shlex.join(words), sentence))
+    print("%d plans, %d commands suggested, %d of them by another release, %d wrong" % (len(starts), suggested, releases, wrong))
+    return 1 if wrong or not suggested or not releases else 0
 
 
 if __name__ == "__main__":
