@@ -7,7 +7,7 @@ made, what it touches is built again, and the tests that are named beside it run
 --part 0.1 takes a random tenth, with the seed it prints; MUTANTS=all in the environment takes all of them whatever --part says. --learn finds
 the test for mutants that name none and writes it into the list. --list runs nothing: which there are, and which no longer fit the code.
 Exit 1: a mutant survives that is not marked, more than one in twenty are marked, or one no longer fits or does not build."""
-import argparse, collections, json, os, pathlib, random, re, shutil, subprocess, sys, tempfile
+import argparse, collections, json, os, pathlib, random, re, resource, shutil, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / 'tests/mutants.txt'
@@ -91,11 +91,13 @@ class Tree:
         return run(['ninja', '-C', 'build', '-j', self.jobs, *self.tests[test][1]], self.root)
 
     def fails(self, name):
-        """Whether a test fails; one that is skipped did not look."""
+        """Whether a test fails; one that is skipped did not look. One that goes on is ended by its processor time: a busy machine notices no mutant."""
         test = self.tests[name][0]
+        most = max(60, min(300, test['timeout']))
         try:
             done = subprocess.run(test['cmd'], cwd=test['workdir'] or self.build, env=dict(os.environ, **test['env']), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=max(60, min(300, test['timeout'])))
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10 * most,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most)))
         except subprocess.TimeoutExpired:
             return True
         return done.returncode not in (0, 77)

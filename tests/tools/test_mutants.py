@@ -4,6 +4,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -57,6 +58,12 @@ class Mutants(unittest.TestCase):
     def test_a_mutant_that_is_noticed_and_one_that_survives(self):
         self.assertEqual(self.judged("limit = 5\n", ["blind", "one"]), "one")
         self.assertIsNone(self.judged("limit = 5\n", ["blind"]))
+
+    def test_a_test_is_ended_by_its_processor_time(self):
+        seen = "import resource, sys; sys.exit(resource.getrlimit(resource.RLIMIT_CPU)[0] != %d)"
+        for limit, given in ((5, 60), (90, 90), (900, 300)):
+            test = {"cmd": [sys.executable, "-c", seen % given], "workdir": None, "env": {}, "timeout": limit}
+            self.assertFalse(mutants.Tree.fails(types.SimpleNamespace(tests={"one": (test, [])}, build=self.held.name), "one"))
 
     def test_a_mutant_that_no_longer_fits_or_does_not_build_is_told(self):
         self.assertEqual(self.judged("limit = 7\n", ["one"]), ("stale", "0 lines have it"))
