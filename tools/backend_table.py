@@ -61,9 +61,9 @@ def main():
         f.write("const unsigned oos_backend_capabilities[] = {%s, 0};\n" % ", ".join(map(str, capabilities)))
         for kind, name, values in (("oos_backend_span", "spans", numbers.rows), ("oos_backend_refusal", "refusals", refusals.rows), ("oos_backend_row", "rows", out)):
             f.write("const %s oos_backend_%s[] = {\n    %s,\n};\n" % (kind, name, ",\n    ".join(values)))
-        first = {row["backend"]: i for i, row in reversed(list(enumerate(rows)))}
-        f.write("const uint16_t oos_backend_first[OOS_BACKEND_COUNT] = {%s};\n" % ", ".join("[OOS_BACKEND_%s] = %d" % each for each in first.items()))
-        f.write("const size_t oos_backend_row_count = %d;\n" % len(out))
+        names = [row["backend"] for row in rows]
+        parts = ["[OOS_BACKEND_%s] = {%d, %d}" % (name, names.index(name), names.count(name)) for name in dict.fromkeys(names)]
+        f.write("const oos_backend_part oos_backend_parts[OOS_BACKEND_COUNT] = {%s};\n" % ", ".join(parts))
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ def c_row(row, place):
     numbers = ["%d, %d" % one for one in first]
     since, before = place.get("release", ((0, 0, 0), RELEASE_MAX))
     flags = [("-1" if key not in place else str(int(place[key]))) for key in FLAGS]
-    return "    {{%s}, %s, %s, %s, {%du, %du, %du, %du}},\n" % ("}, {".join(numbers), version(since), version(before), ", ".join(flags), row["value"], row["low"], row["high"], row["sources"])
+    return "    {{%s}, %s, %s, %s, {%du, %du, %du, %du}, %d},\n" % ("}, {".join(numbers), version(since), version(before), ", ".join(flags), row["value"], row["low"], row["high"], row["sources"], not place)
 
 
 def write(out, tables):

@@ -19,7 +19,7 @@ oos_constant oos_constant_at(const oos_constants *constants, size_t id, const oo
 {
     for (size_t i = id < constants->count ? constants->first[id] : 0;
          id < constants->count && i < constants->first[id + 1]; i++)
-        if (holds(&constants->rows[i], where)) return constants->rows[i].constant;
+        if (constants->rows[i].anywhere || holds(&constants->rows[i], where)) return constants->rows[i].constant;
     return (oos_constant){0};
 }
 

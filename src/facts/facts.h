@@ -111,6 +111,7 @@ typedef struct oos_constant_row {
     oos_version since, before;
     int8_t nvlink, unified; /* -1: either */
     oos_constant constant;
+    bool anywhere; /* nothing above limits it, as of most */
 } oos_constant_row;
 
 typedef struct oos_constants {

@@ -316,23 +316,12 @@ static bool flex_mask(const oos_setup *setup, const oos_backend_choice *backend,
     return true;
 }
 
-static void serve_with(const oos_forward *step, const oos_setup *setup, const oos_backend_choice *backend,
-                       uint64_t kv_tokens, oos_outside *outside)
-{
-    outside->runtime_cause = NULL;
-    if (flex_mask(setup, backend, kv_tokens, &outside->runtime_growth)) {
-        outside->runtime_cause =
-            "FlexAttention builds a mask of batch tokens x KV tokens bytes that no profiling run has seen";
-        return;
-    }
-    outside->runtime_growth = oos_forward_serving(step);
-}
-
 void oos_outside_serving(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
                          oos_outside *outside)
 {
-    oos_forward const step = step_of(setup, backend, 0);
-    serve_with(&step, setup, backend, kv_tokens, outside);
+    if (flex_mask(setup, backend, kv_tokens, &outside->runtime_growth))
+        outside->runtime_cause =
+            "FlexAttention builds a mask of batch tokens x KV tokens bytes that no profiling run has seen";
 }
 
 void oos_outside_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
@@ -340,5 +329,5 @@ void oos_outside_of(const oos_setup *setup, const oos_backend_choice *backend, u
 {
     oos_forward const step = step_of(setup, backend, 0);
     oos_forward_outside(&step, ret_outside);
-    serve_with(&step, setup, backend, kv_tokens, ret_outside);
+    oos_outside_serving(setup, backend, kv_tokens, ret_outside);
 }

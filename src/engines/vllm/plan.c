@@ -108,7 +108,7 @@ static void admit(oos_arena *arena, oos_plan *plan)
 /* Backends that cannot be captured whole leave piecewise graphs only ("CUDAGraphMode ... is not supported with"). */
 static oomsight_status without_full_graphs(oos_arena *arena, const oos_setup **setup, oomsight_error *reterr)
 {
-    oos_setup *changed = OOS_NEW(arena, oos_setup);
+    oos_setup *changed = oos_arena_take_raw(arena, sizeof *changed);
     if (!changed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     *changed = **setup;
     changed->graph_mode = OOS_GRAPH_PIECEWISE;
@@ -225,7 +225,7 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
     if (amounts_same(now.sampler, was->sampler) && amounts_same(now.peak, was->peak) &&
         amounts_same(now.warmup, was->warmup) && now.compile_bytes == was->compile_bytes)
         return OOMSIGHT_OK;
-    vllm_detail *detail = OOS_NEW(arena, vllm_detail);
+    vllm_detail *detail = oos_arena_take_raw(arena, sizeof *detail);
     if (!detail) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
     *detail = *vllm_of(plan);
     detail->activation = now;

@@ -53,8 +53,8 @@ static oos_ranks ranks(const oos_serve *serve)
 static oomsight_status plan_start(oos_arena *arena, const oos_start *start, const oos_engine_facts *facts,
                                   oos_plan *ret_plan, oomsight_error *reterr)
 {
-    vllm_rules *rules = OOS_NEW(arena, vllm_rules);
-    oos_setup *setup = OOS_NEW(arena, oos_setup);
+    vllm_rules *rules = oos_arena_take_raw(arena, sizeof *rules);
+    oos_setup *setup = oos_arena_take_raw(arena, sizeof *setup); /* large, and all of it is filled below */
     if (!rules || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool beyond;
     OOS_TRY(vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));

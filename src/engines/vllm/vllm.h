@@ -61,7 +61,7 @@ void oos_activation_other_way(const oos_activation *before, const oos_setup *set
 void oos_outside_of(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
                     oos_outside *ret_outside);
 
-/* What serving adds, once the size of the cache is known: runtime_growth and its cause. */
+/* What serving adds where the size of the cache decides it: runtime_growth and its cause. */
 void oos_outside_serving(const oos_setup *setup, const oos_backend_choice *backend, uint64_t kv_tokens,
                          oos_outside *outside);
 

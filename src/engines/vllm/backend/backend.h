@@ -90,13 +90,16 @@ typedef struct oos_backend_row {
     uint16_t refusals, refusal_count;
 } oos_backend_row;
 
+typedef struct oos_backend_part {
+    uint16_t first, count;
+} oos_backend_part;
+
 extern const char *const oos_backend_kv_words[];
 extern const unsigned oos_backend_capabilities[];
 extern const oos_backend_span oos_backend_spans[];
 extern const oos_backend_refusal oos_backend_refusals[];
-extern const oos_backend_row oos_backend_rows[]; /* by backend, then by release */
-extern const uint16_t oos_backend_first[];       /* the first row of a backend; 0, another's: it has none */
-extern const size_t oos_backend_row_count;
+extern const oos_backend_row oos_backend_rows[];   /* by backend, then by release */
+extern const oos_backend_part oos_backend_parts[]; /* the rows of each backend */
 
 /* Why a backend does not serve an attention (vLLM, AttentionBackend.validate_configuration). */
 typedef enum oos_objection {

@@ -68,16 +68,14 @@ static uint32_t kv_bit(const char *word)
 static const oos_backend_row *row_of(const oos_backend_question *q, oos_attention_backend backend,
                                      bool *ret_absent)
 {
+    const oos_backend_part *part = &oos_backend_parts[backend];
+    const oos_backend_row *first = &oos_backend_rows[part->first], *row = first + part->count;
     uint32_t const bit = capability_bit(q->setup->device.capability);
-    const oos_backend_row *found = NULL, *row = &oos_backend_rows[oos_backend_first[backend]],
-                          *end = &oos_backend_rows[oos_backend_row_count];
     oos_version const newest = oos_max(q->setup->rules->version, oos_backend_rows[0].since);
-    *ret_absent = true;
-    for (; row < end && row->backend == backend && row->since <= newest; row++) {
-        *ret_absent = false;
-        if (row->capabilities & bit) found = row;
-    }
-    return found && found->kv ? found : NULL;
+    *ret_absent = part->count == 0 || first->since > newest;
+    while (row-- > first)
+        if (row->since <= newest && row->capabilities & bit) return row->kv ? row : NULL;
+    return NULL;
 }
 
 static bool refuses(const oos_backend_question *q, const oos_backend_refusal *r)
@@ -88,11 +86,9 @@ static bool refuses(const oos_backend_question *q, const oos_backend_refusal *r)
     return r->mm_prefix < 0 || r->mm_prefix == (int8_t)q->mm_prefix;
 }
 
-const oos_backend_refusal *oos_backend_refuses(const oos_backend_question *q, oos_attention_backend backend,
-                                               bool built)
+static const oos_backend_refusal *refusal_of(const oos_backend_question *q, const oos_backend_row *row,
+                                             bool built)
 {
-    bool absent;
-    const oos_backend_row *row = row_of(q, backend, &absent);
     for (size_t i = 0; row && i < row->refusal_count; i++) {
         const oos_backend_refusal *r = &oos_backend_refusals[row->refusals + i];
         /* Asked with FA3, where this model sets FA4. */
@@ -100,6 +96,13 @@ const oos_backend_refusal *oos_backend_refuses(const oos_backend_question *q, oo
         if ((r->by != OOS_REFUSED_BY_CHECK) == built && refuses(q, r)) return r;
     }
     return NULL;
+}
+
+const oos_backend_refusal *oos_backend_refuses(const oos_backend_question *q, oos_attention_backend backend,
+                                               bool built)
+{
+    bool absent;
+    return refusal_of(q, row_of(q, backend, &absent), built);
 }
 
 uint64_t oos_backend_least_block(const oos_backend_question *q, oos_attention_backend backend)
@@ -164,7 +167,7 @@ oos_objection oos_backend_objection(const oos_backend_question *q, oos_attention
     if (q->sliding && !(row->does & OOS_BACKEND_DOES_SLIDING)) return OOS_OBJECTION_SLIDING_WINDOW;
     if (q->setup->dcp > 1 && without_dcp(backend)) return OOS_OBJECTION_DCP;
     if (!knows_shape(q, backend)) return OOS_OBJECTION_LATENT_SHAPE;
-    const oos_backend_refusal *refusal = oos_backend_refuses(q, backend, false);
+    const oos_backend_refusal *refusal = refusal_of(q, row, false);
     if (!refusal) return OOS_OBJECTION_NONE;
     return refusal->block_count ? OOS_OBJECTION_BLOCK_SIZE : OOS_OBJECTION_COMBINATION;
 }
