@@ -197,6 +197,27 @@ static oomsight_status texts_fetch(hub *h, oos_fetch texts[3])
     return OOMSIGHT_OK;
 }
 
+/* Of a model that takes images: how large they may be. */
+static oomsight_status processors_fetch(hub *h, oos_model *model)
+{
+    oos_fetch files[OOS_PROCESSOR_FILES];
+    const char *urls[OOS_PROCESSOR_FILES];
+    oos_view texts[OOS_PROCESSOR_FILES] = {{NULL, 0}};
+    for (size_t i = 0; i < OOS_PROCESSOR_FILES; i++) {
+        urls[i] = address(h, oos_processor_files[i]);
+        files[i] = (oos_fetch){.url = urls[i], .limit_bytes = CONFIG_MAX};
+        if (!urls[i]) return nomem(h);
+    }
+    OOS_TRY(oos_fetch_all(h->arena, &h->options, files, OOS_PROCESSOR_FILES, h->reterr));
+    for (size_t i = 0; i < OOS_PROCESSOR_FILES; i++) {
+        if (answered(&files[i]))
+            texts[i] = files[i].bytes;
+        else if (files[i].http != 404)
+            return refused(h, &files[i]);
+    }
+    return oos_processors_read(h->arena, urls, texts, model, h->reterr);
+}
+
 /* The header in an answer. *ret_wanted: so many bytes have to be asked for instead; 0: it is all there. */
 static oomsight_status header_find(hub *h, const oos_fetch *fetch, oos_view *ret_header, size_t *ret_wanted)
 {
@@ -307,6 +328,7 @@ oomsight_status oos_hub_open(oos_arena *arena, const char *data_dir, const oos_h
     if (status == OOMSIGHT_OK) status = oos_model_read(arena, data_dir, config, quant, &model, reterr);
     if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, texts[0].url);
     model.path = oos_arena_copy(arena, oos_view_of(id->name));
+    if (model.vision.present) OOS_TRY(processors_fetch(&h, &model));
 
     static const char *const single[] = {"model.safetensors"};
     const char *const *names = single;

@@ -484,6 +484,20 @@ oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view 
     return OOMSIGHT_OK;
 }
 
+static oomsight_status processors_open_dir(oos_arena *arena, const char *dir, oos_model *model,
+                                           oomsight_error *reterr)
+{
+    const char *paths[OOS_PROCESSOR_FILES];
+    oos_view texts[OOS_PROCESSOR_FILES] = {{NULL, 0}};
+    for (size_t i = 0; i < OOS_PROCESSOR_FILES; i++) {
+        paths[i] = oos_arena_format(arena, "%s/%s", dir, oos_processor_files[i]);
+        if (!paths[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+        if (oos_file_exists(paths[i]))
+            OOS_TRY(oos_file_read(arena, paths[i], CONFIG_BYTES_MAX, &texts[i], reterr));
+    }
+    return oos_processors_read(arena, paths, texts, model, reterr);
+}
+
 oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const char *dir,
                                    const char *overrides, oos_model *ret_model, oomsight_error *reterr)
 {
@@ -505,6 +519,7 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const
     model.path = oos_arena_copy(arena, oos_view_of(dir));
     if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
 
+    if (model.vision.present) OOS_TRY(processors_open_dir(arena, dir, &model, reterr));
     OOS_TRY(oos_safetensors_open_dir(arena, dir, tensors, reterr));
     OOS_TRY(oos_tensors_attach(arena, tensors, &model, reterr));
     *ret_model = model;

@@ -146,6 +146,7 @@ typedef struct oos_vision {
     uint64_t deepstack;        /* levels of features that are handed over beside the last one */
     uint64_t
         one_hot_rows; /* of the table of positions, where they are looked up by a one-hot matrix; 0: not so */
+    uint64_t image_pixels, video_pixels; /* at most, by the processor's files; 0: none says */
 } oos_vision;
 
 /* What the code of a class does that its layers do not tell (data/models, "code"). All zero: the usual. */
@@ -254,6 +255,15 @@ typedef struct oos_model {
  * ones. The model lives in the arena. */
 oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view config, oos_view quant,
                                oos_model *ret_model, oomsight_error *reterr);
+
+/* Files beside config.json that say how large an image or a video may be, in the order of this list. */
+enum { OOS_PROCESSOR_FILES = 3 };
+extern const char *const oos_processor_files[OOS_PROCESSOR_FILES];
+
+/* Their texts, empty: not there, into a model that was read; `paths` is where they are. */
+oomsight_status oos_processors_read(oos_arena *arena, const char *const paths[OOS_PROCESSOR_FILES],
+                                    const oos_view texts[OOS_PROCESSOR_FILES], oos_model *model,
+                                    oomsight_error *reterr);
 
 /* The matrix of that name in a layer; NULL: it has none. */
 const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *layer, const char *name);

@@ -41,6 +41,8 @@ LIAR = struct.pack("<Q", 1 << 63) + b"{}"
 MODELS = {
     "org/sharded": {"config.json": CONFIG, "model.safetensors.index.json": INDEX, **SHARDS},
     "org/single": {"config.json": CONFIG, "model.safetensors": FIRST},
+    "org/images": {"config.json": CONFIG[:-1] + b', "vision_config": {"hidden_size": 64, "depth": 2}}', "preprocessor_config.json": b'{"max_pixels": 5000}',
+                   "video_preprocessor_config.json": b'{"size": {"longest_edge": 70}}', "model.safetensors": FIRST},
     "single": {"config.json": CONFIG, "model.safetensors": FIRST},
     "org/large": {"config.json": CONFIG, "model.safetensors": LARGE},
     "org/bin": {"config.json": CONFIG, "pytorch_model.bin": b"x"},

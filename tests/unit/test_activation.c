@@ -2,6 +2,8 @@
  * to the byte, and figures move the way the engine's do. */
 #include "unit.h"
 
+#include <inttypes.h>
+
 #include "engines/vllm/vllm.h"
 
 /* One start on a device of compute capability 9.0, eager, all defaults given by hand. */
@@ -379,20 +381,27 @@ static void a_video_claims_its_time_stamps(void **state)
 }
 
 /* Qwen2.5-VL with 128,000 tokens: a video of 14 frames (0.23.0 said 114,688 tokens), of 12 beside an image to 0.10.1; images and frames
- * as small as --mm-processor-kwargs says. Frames of Omni are made smaller. */
+ * as small as --mm-processor-kwargs says, else as the processor's files do. Frames of Omni are made smaller. */
 static void a_video_has_as_many_frames_as_the_length(void **state)
 {
     (void)state;
+    enum { TOKEN = 28 * 28, MOST = 16384 * TOKEN };
     static const struct {
         oos_version version;
         const char *type;
-        uint64_t pixels, length, tokens;
-    } cases[] = {{OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 128000, 7 * 16384},
-                 {OOS_VERSION(0, 10, 0), "qwen2_5_vl", 0, 128000, 6 * 16384},
-                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 8192, 16384},
-                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 1003520, 128000, 7 * 1280},
-                 {OOS_VERSION(0, 21, 0), "qwen2_5_omni", 0, 8192, 768},
-                 {OOS_VERSION(0, 19, 0), "qwen3_5", 1003520, 4096, 6 * 1280}};
+        uint64_t pixels, length, tokens, image, video;
+    } cases[] = {{OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 128000, 7 * 16384, 0, 0},
+                 {OOS_VERSION(0, 10, 0), "qwen2_5_vl", 0, 128000, 6 * 16384, 0, 0},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 8192, 16384, 0, 0},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 1003520, 128000, 7 * 1280, 0, 0},
+                 {OOS_VERSION(0, 21, 0), "qwen2_5_omni", 0, 8192, 768, 0, 0},
+                 {OOS_VERSION(0, 19, 0), "qwen3_5", 1003520, 4096, 6 * 1280, 0, 0},
+                 {OOS_VERSION(0, 19, 0), "qwen3_5", 1003520, 4096, 6 * 1280, 10 * TOKEN, 10 * TOKEN},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 8192, 27 * 27, MOST, 768 * TOKEN},
+                 {OOS_VERSION(0, 23, 0), "qwen2_5_vl", 0, 8192, 7 * 1000, 1000 * TOKEN, MOST},
+                 {OOS_VERSION(0, 32, 0), "qwen3_vl", 0, 4096, 6 * 1280, 1280 * TOKEN, 1280 * TOKEN},
+                 {OOS_VERSION(0, 32, 0), "qwen3_vl", 0, 4096, 2 * 4000, 1280 * TOKEN, 2 * 4000 * TOKEN},
+                 {OOS_VERSION(0, 11, 0), "qwen3_vl", 0, 4096, 12500, 1280 * TOKEN, 2 * 1000 * TOKEN}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         start s;
         begin(&s, cases[i].version);
@@ -406,9 +415,13 @@ static void a_video_has_as_many_frames_as_the_length(void **state)
                                       .hidden = 1280,
                                       .intermediate = 3420,
                                       .patch = 14,
+                                      .temporal_patch = 2,
                                       .merge = 2,
-                                      .out_hidden = 3584};
-        assert_int_equal(activation_of(&s).encoder_cache.bytes, cases[i].tokens * 3584 * 2);
+                                      .out_hidden = 3584,
+                                      .image_pixels = cases[i].image,
+                                      .video_pixels = cases[i].video};
+        if (activation_of(&s).encoder_cache.bytes != cases[i].tokens * 3584 * 2)
+            fail_msg("%zu: %" PRIu64 " tokens", i, activation_of(&s).encoder_cache.bytes / 3584 / 2);
         end(&s);
     }
 }

@@ -71,6 +71,14 @@ static void without_an_index_there_is_one_file(void **state)
     FETCH("org/single@refs/pr/1");
 }
 
+static void how_large_images_are_is_asked_of_a_model_that_takes_some(void **state)
+{
+    (void)state;
+    FETCH("org/images");
+    assert_int_equal(model.vision.image_pixels, 5000);
+    assert_int_equal(model.vision.video_pixels, 70);
+}
+
 static void a_header_longer_than_the_first_read_is_asked_for_again(void **state)
 {
     (void)state;
@@ -241,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(shards_are_found_by_the_index_and_read_from_another_host),
+        CASE(how_large_images_are_is_asked_of_a_model_that_takes_some),
         CASE(the_token_goes_to_the_hub_and_not_to_the_host_it_points_to),
         CASE(without_an_index_there_is_one_file),
         CASE(a_header_longer_than_the_first_read_is_asked_for_again),

@@ -140,6 +140,42 @@ static void rope_scaling_lengthens_only_where_the_engine_says_so(void **state)
     oos_arena_free(arena);
 }
 
+/* As Transformers 5 reads them; what is no number of pixels says nothing, what is no JSON is refused by the file's name. */
+static void a_processor_says_how_large_images_and_videos_are(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    static const struct {
+        const char *texts[OOS_PROCESSOR_FILES];
+        uint64_t image, video;
+    } cases[] = {
+        {{"", "{\"max_pixels\": 5000}", ""}, 5000, 5000},
+        {{"", "{\"size\": {\"longest_edge\": 70, \"shortest_edge\": 4}}", ""}, 70, 70},
+        {{"", "{\"max_pixels\": 60, \"size\": {\"longest_edge\": 70}}", "{\"size\": {\"longest_edge\": 80}}"},
+         60,
+         80},
+        {{"{\"image_processor\": {\"size\": {\"longest_edge\": 1}}}", "{\"max_pixels\": 2}", ""}, 1, 2},
+        {{"{\"video_processor\": {\"max_pixels\": 9}, \"image_processor\": {}}", "{\"max_pixels\": 2}", ""},
+         0,
+         9},
+        {{"{\"processor_class\": \"X\"}", "{\"max_pixels\": -1, \"size\": \"large\"}", "[]"}, 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oos_model model = {0};
+        oos_view texts[OOS_PROCESSOR_FILES];
+        for (size_t t = 0; t < OOS_PROCESSOR_FILES; t++) texts[t] = oos_view_of(cases[i].texts[t]);
+        assert_int_equal(oos_processors_read(arena, oos_processor_files, texts, &model, NULL), OOMSIGHT_OK);
+        assert_int_equal(model.vision.image_pixels, cases[i].image);
+        assert_int_equal(model.vision.video_pixels, cases[i].video);
+    }
+    oos_model model = {0};
+    oomsight_error error = {0};
+    oos_view const broken[OOS_PROCESSOR_FILES] = {{NULL, 0}, {"{", 1}, {NULL, 0}};
+    assert_int_equal(oos_processors_read(arena, oos_processor_files, broken, &model, &error),
+                     OOMSIGHT_MALFORMED);
+    assert_string_equal(error.path, "preprocessor_config.json");
+    oos_arena_free(arena);
+}
+
 static void numbers_json_cannot_hold_are_survived(void **state)
 {
     (void)state;
@@ -251,6 +287,7 @@ int main(void)
         cmocka_unit_test(the_decoder_of_a_composite_config_is_found),
         cmocka_unit_test(sliding_and_full_layers_alternate_as_the_engine_counts_them),
         cmocka_unit_test(rope_scaling_lengthens_only_where_the_engine_says_so),
+        cmocka_unit_test(a_processor_says_how_large_images_and_videos_are),
         cmocka_unit_test(numbers_json_cannot_hold_are_survived),
         cmocka_unit_test(sizes_that_are_none_are_refused_with_their_name),
         cmocka_unit_test(fields_that_are_no_numbers_cannot_be_planned),

@@ -50,11 +50,11 @@ static const struct {
     {"Qwen3VLMoeForConditionalGeneration",
      "rotates learnt_positions image_tokens=16384 video_tokens=12288 video_claims=153600"},
     {"Qwen3_5ForCausalLM", "norm_copies=2 output_gate"},
-    {"Qwen3_5ForConditionalGeneration",
-     "norm_copies=2 output_gate rotates learnt_positions image_tokens=16384"},
+    {"Qwen3_5ForConditionalGeneration", "norm_copies=2 output_gate rotates learnt_positions "
+                                        "image_tokens=16384 video_tokens=12288 video_claims=153600"},
     {"Qwen3_5MoeForCausalLM", "norm_copies=2 output_gate"},
-    {"Qwen3_5MoeForConditionalGeneration",
-     "norm_copies=2 output_gate rotates learnt_positions image_tokens=16384"},
+    {"Qwen3_5MoeForConditionalGeneration", "norm_copies=2 output_gate rotates learnt_positions "
+                                           "image_tokens=16384 video_tokens=12288 video_claims=153600"},
     {"TeleChat2ForCausalLM", "drops_gate_up"},
     {"TeleChat3ForCausalLM", "drops_gate_up"},
 };

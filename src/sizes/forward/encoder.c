@@ -2,6 +2,8 @@
  * item sizes are the engine's; the instant is an estimate, since encoders run as plain PyTorch and differ much. */
 #include "sizes/forward/parts.h"
 
+#include <math.h>
+
 /* The largest dummy item: what it claims of the encoder's budget, and the tokens that come out of it. */
 typedef struct item {
     uint64_t claimed, tokens;
@@ -12,14 +14,51 @@ static item plain(uint64_t tokens)
     return (item){tokens, tokens};
 }
 
-/* Qwen's processors allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging, or what --mm-processor-kwargs says. */
-static uint64_t largest_image(const oos_forward *step)
+/* Tokens that `pixels` give, by what --mm-processor-kwargs says before what the processor's files do; `usual`: neither says it. */
+static uint64_t tokens_of(const oos_forward *step, uint64_t pixels, uint64_t usual)
 {
     const oos_vision *vision = &step->model->vision;
     uint64_t const side = oos_mul(vision->patch, oos_max(1, vision->merge));
-    oos_u64 const pixels = step->media.max_pixels;
-    return pixels.known && side ? oos_max(1, pixels.value / oos_mul(side, side))
-                                : step->model->code.image_tokens;
+    uint64_t const most = oos_u64_or(step->media.max_pixels, pixels);
+    return most && side ? oos_max(1, most / oos_mul(side, side)) : usual;
+}
+
+/* The processors that Qwen publishes allow 12.8 or 16.8 million pixels, both 16,384 tokens after merging. */
+static uint64_t largest_image(const oos_forward *step)
+{
+    return tokens_of(step, step->model->vision.image_pixels, step->model->code.image_tokens);
+}
+
+/* The limit of Qwen3-VL's videos is of all frames, and two of them are one token: get_max_video_tokens(), 0.32. */
+static uint64_t largest_video(const oos_forward *step)
+{
+    uint64_t const pairs = oos_max(1, step->model->vision.temporal_patch);
+    uint64_t const usual = oos_mul(step->model->code.video_tokens, pairs);
+    return tokens_of(step, step->model->vision.video_pixels, usual) / pairs;
+}
+
+/* The shorter side of the rectangle nearest to a square with so many tokens. */
+static uint64_t side_of(uint64_t tokens)
+{
+    uint64_t side = 1;
+    for (uint64_t i = 2; i * i <= tokens; i++)
+        if (tokens % i == 0) side = i;
+    return side;
+}
+
+/* A frame of the largest image, made smaller. That image is the rectangle nearest to a square that is not longer than 200 times its
+ * other side (get_image_size_with_most_features(), from 0.13), and both sides are rounded down to whole tokens (smart_resize() of
+ * Transformers). */
+static uint64_t frame_tokens(uint64_t image, uint64_t most)
+{
+    enum { ASPECT = 200, TOKENS_MOST = 1 << 24 }; /* no processor has more */
+    if (most >= image || image > TOKENS_MOST) return oos_min(image, most);
+    uint64_t side = side_of(image);
+    while (image > ASPECT * side * side) side = side_of(--image);
+    double const smaller = sqrt((double)most / (double)image);
+    uint64_t const rows = (uint64_t)((double)side * smaller);
+    uint64_t const columns = (uint64_t)((double)(image / side) * smaller);
+    return oos_mul(oos_max(1, rows), oos_max(1, columns));
 }
 
 /* Frames of the dummy video of Qwen 2 and 2.5, two to a token: as many of the largest image as the length has room for. */
@@ -29,8 +68,19 @@ static uint64_t frame_pairs(const oos_forward *step, uint64_t image)
     return oos_max(1, oos_min(step->media.frames / 2, room / oos_max(1, image)));
 }
 
-/* A video of Qwen3-VL has the pixels of 12,288 tokens however many frames it has, but claims 12.5 times as many for its time
- * stamps. Frames of Qwen 2 VL and 2.5 VL keep the size of the largest image (their processors' saved limit holds for both), those
+/* A video of Qwen3-VL has the same pixels however many frames it has; to 0.12 it claims 12.5 times as many tokens for its time
+ * stamps. The engine tries what claims more. */
+static item larger_of(const oos_forward *step, uint64_t image)
+{
+    const oos_code *code = &step->model->code;
+    uint64_t const video = largest_video(step);
+    if (!step->media.stamped) return plain(oos_max(image, video));
+    if (step->media.max_pixels.known) return plain(image);
+    uint64_t const claimed = oos_mul(video, code->video_claims) / oos_max(1, code->video_tokens);
+    return claimed > image ? (item){claimed, video} : plain(image);
+}
+
+/* Frames of Qwen 2 VL and 2.5 VL keep the size of the largest image (their processors' saved limit holds for both), those
  * of Omni are made smaller, to 768 tokens (0.10.2 and 0.21, two starts; its video processor has a limit of its own). Gemma 4
  * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens
  * (63 items in 16,384); towers of fixed size say it themselves. */
@@ -39,15 +89,15 @@ static item largest_item(const oos_forward *step)
     const oos_vision *vision = &step->model->vision;
     const oos_code *code = &step->model->code;
     bool const videos = oos_u64_or(step->media.videos, 1) > 0;
-    bool const stamped = !code->video_claims || (step->media.stamped && !step->media.max_pixels.known);
-    if (code->video_tokens && videos && stamped)
-        return (item){code->video_claims ? code->video_claims : code->video_tokens, code->video_tokens};
+    if (code->video_tokens && videos && !code->video_claims) return plain(code->video_tokens);
     if (code->image_tokens) {
         uint64_t const image = largest_image(step);
+        if (code->video_claims && videos) return larger_of(step, image);
         if (!code->frame_pairs || !videos) return plain(image);
         uint64_t const pairs = frame_pairs(step, image);
-        uint64_t const frame = code->frame_tokens_most ? oos_min(image, code->frame_tokens_most) : image;
-        return (item){oos_mul(pairs, image), oos_mul(pairs, frame)};
+        uint64_t const own = tokens_of(step, step->model->vision.video_pixels, image);
+        uint64_t const most = code->frame_tokens_most ? code->frame_tokens_most : image;
+        return (item){oos_mul(pairs, image), oos_mul(pairs, oos_min(frame_tokens(image, own), most))};
     }
     if (vision->max_image_tokens)
         return (item){oos_add(vision->max_image_tokens, code->around), vision->max_image_tokens};
