@@ -101,7 +101,20 @@ static void put_load(const dryrun_mix *mix, const dryrun_load_result *result)
                 mix->hang_seconds);
 }
 
-static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const dryrun_result *result)
+/* The engine's own words are of the stub tokenizer's folder. */
+static void put_missing(const dryrun_options *options, const dryrun_engine *engine)
+{
+    if (engine->model && oomsight_model_lacks_processor(options->params.data, engine->model))
+        fprintf(
+            stderr,
+            "oomsight dryrun: %s takes images or sound, and has none of processor_config.json, "
+            "preprocessor_config.json and video_preprocessor_config.json: give a folder with those of the "
+            "model, its tokenizer's files and its config.json\n",
+            engine->asked ? engine->asked : engine->model);
+}
+
+static int report(const dryrun_options *options, const dryrun_engine *engine, oomsight_dryrun *dryrun,
+                  const dryrun_result *result)
 {
     oomsight_error error = {0};
     char *text = NULL;
@@ -141,6 +154,7 @@ static int report(const dryrun_options *options, oomsight_dryrun *dryrun, const 
     if (options->given->snapshot) dryrun_snapshot_tell(options->given);
     oomsight_dryrun_result found = {.size = sizeof found};
     oomsight_dryrun_result_get(dryrun, &found);
+    if (found.verdict == OOMSIGHT_VERDICT_UNKNOWN) put_missing(options, engine);
     return exit_code(options, result, found.verdict);
 }
 
@@ -167,7 +181,8 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
     dryrun_result result = {0};
     snprintf(segment_path, sizeof segment_path, "%s/segment", scratch);
     options.params.segment_path = segment_path;
-    int code = dryrun_engine_find(&options, scratch, &engine);
+    int code = oomsight_data_open(options.given->data, &data, &error) == OOMSIGHT_OK ? 0 : fail_with(&error);
+    if (!code) code = dryrun_engine_find(&options, data, scratch, &engine);
     if (dryrun_interrupted()) code = 128 + dryrun_interrupted();
     if (code) goto out;
     bool const told = options.params.engine_version != NULL; /* on the command line */
@@ -176,10 +191,6 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
     if (!engine.name && !told) { /* any program; an engine in it says so itself */
         options.params.engine = "torch";
         options.params.engine_version = engine.torch[0] ? engine.torch : NULL;
-    }
-    if (oomsight_data_open(options.given->data, &data, &error) != OOMSIGHT_OK) {
-        code = fail_with(&error);
-        goto out;
     }
     options.params.data = data;
     options.params.device_count = oomsight_gpus_taken(
@@ -193,7 +204,7 @@ int dryrun_work(const dryrun_options *given, const char *scratch)
         goto out;
     }
     code = dryrun_child_run(&options, &engine, segment_path, dryrun, &result);
-    if (code == 0) code = report(&options, dryrun, &result);
+    if (code == 0) code = report(&options, &engine, dryrun, &result);
 out:
     oomsight_dryrun_free(dryrun);
     oomsight_data_close(data);

@@ -79,13 +79,15 @@ typedef struct dryrun_engine {
     bool answers;          /* ... and requests are sent to it */
     unsigned port;         /* of the server */
     const char *model;     /* the word of the command; NULL: none */
+    const char *asked;     /* ... as it was given, where a folder was put in its place */
     char **command;        /* with the words that were added, ends with NULL */
     int added;             /* how many */
     char interpreter[512];
 } dryrun_engine;
 
 /* `scratch` is a directory of ours. Returns 0 or an exit code, told on stderr. */
-int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryrun_engine *ret_engine);
+int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data, const char *scratch,
+                       dryrun_engine *ret_engine);
 
 /* dryrun_child.c: the process with the stand-ins in front of it. */
 typedef struct dryrun_load_result {

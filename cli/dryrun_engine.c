@@ -253,8 +253,39 @@ static unsigned free_port(void)
     return bound ? ntohs(address.sin_port) : 0;
 }
 
-static int add_words(const dryrun_options *options, const oomsight_engine_words *spoken, const char *scratch,
-                     dryrun_engine *engine)
+/* A name that needs no network is one here, too: the config files of a built-in model in a folder, whose name takes the place of its. */
+static int settle_model(const dryrun_options *options, const oomsight_data *data, const char *scratch,
+                        dryrun_engine *engine)
+{
+    static char folder[600], joined[1200]; /* live as long as the command */
+    oomsight_error error = {0};
+    oomsight_model_place place;
+    if (!engine->model || !engine->name) return 0;
+    snprintf(folder, sizeof folder, "%s/model", scratch);
+    if (oomsight_model_settle(data, engine->model, folder, &place, &error) != OOMSIGHT_OK)
+        return fail_with(&error);
+    if (place == OOMSIGHT_MODEL_REMOTE)
+        fprintf(
+            stderr,
+            "oomsight dryrun: %s is no folder, not in the Hugging Face cache and not built in: the engine "
+            "asks the Hub for it. Without network, give a folder with its config.json\n",
+            engine->model);
+    if (place != OOMSIGHT_MODEL_BUILT_IN) return 0;
+    for (int i = 1; i < options->given->word_count; i++) {
+        const char *word = options->given->words[i];
+        if (engine->model < word || engine->model > word + strlen(word)) continue;
+        snprintf(joined, sizeof joined, "%.*s%s", (int)(engine->model - word), word, folder);
+        engine->command[i] = joined;
+    }
+    fprintf(stderr, "oomsight dryrun: %s is started with its built-in config.json and without its weights\n",
+            engine->model);
+    engine->asked = engine->model;
+    engine->model = folder;
+    return 0;
+}
+
+static int add_words(const dryrun_options *options, const oomsight_engine_words *spoken,
+                     const oomsight_data *data, const char *scratch, dryrun_engine *engine)
 {
     static char tokenizer[600], port[16]; /* live as long as the command */
     enum { MORE = 8 };
@@ -262,6 +293,8 @@ static int add_words(const dryrun_options *options, const oomsight_engine_words 
     if (!engine->command) return EXIT_OUR_FAULT;
     int count = options->given->word_count;
     memcpy(engine->command, options->given->words, (size_t)count * sizeof *engine->command);
+    int const code = settle_model(options, data, scratch, engine);
+    if (code) return code;
     bool weights = true, has_tokenizer = true;
     if (engine->model) look_at_model(engine->model, &weights, &has_tokenizer);
     if (!weights && spoken->dummy_flag && !word_value(options, spoken->dummy_flag)) {
@@ -328,7 +361,8 @@ bool dryrun_shim_dir(unsigned cuda_major, char *ret_path, size_t capacity)
     return shim_dir_in(OOMSIGHT_SHIM_DIR, cuda_major, ret_path, capacity);
 }
 
-int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryrun_engine *ret_engine)
+int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data, const char *scratch,
+                       dryrun_engine *ret_engine)
 {
     dryrun_engine *engine = ret_engine;
     char path[512];
@@ -353,5 +387,5 @@ int dryrun_engine_find(const dryrun_options *options, const char *scratch, dryru
                  engine->cuda_version);
         return EXIT_INPUT;
     }
-    return add_words(options, spoken, scratch, engine);
+    return add_words(options, spoken, data, scratch, engine);
 }

@@ -97,6 +97,18 @@ const oomsight_engine_words *oomsight_engine_of(const char *const *words, size_t
 /* "0.32.0" and "sglang=0.5.23" as people call them: "vLLM 0.32.0". Cut to fit; returns `buffer`. */
 const char *oomsight_engine_release(const char *label, char *buffer, size_t size);
 
+/* Where an engine finds the model of a dry start. */
+typedef enum oomsight_model_place {
+    OOMSIGHT_MODEL_ON_DISK,  /* a folder, or the Hugging Face cache */
+    OOMSIGHT_MODEL_BUILT_IN, /* its config files were written into `folder` */
+    OOMSIGHT_MODEL_REMOTE    /* it has to be asked for */
+} oomsight_model_place;
+oomsight_status oomsight_model_settle(const oomsight_data *data, const char *word, const char *folder,
+                                      oomsight_model_place *ret_place, oomsight_error *reterr);
+
+/* The model of a folder takes images or sound, and none of the files is there that say how; 0 where the folder cannot be read. */
+int oomsight_model_lacks_processor(const oomsight_data *data, const char *folder);
+
 /* Devices that a machine must have for a command, where `gpu` of the params names no number: the same that a plan takes. 0: as many as it names, or
  * the command starts no engine. */
 unsigned oomsight_gpus_taken(const oomsight_data *data, const oomsight_dryrun_params *params,
@@ -476,10 +488,11 @@ typedef struct oomsight_matrix_tally {
     uint64_t unknown_flags; /* points with a flag that their version does not know */
     uint64_t unkept;        /* results that could not be written to the cache */
     uint64_t starts;        /* points that start or likely start */
+    uint64_t kept; /* dry starts whose answer is in the cache: another run does not start them again */
 } oomsight_matrix_tally;
 #define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                        \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
     }
 void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
 

@@ -1,15 +1,19 @@
 /* The public face of dry runs: a device description in, a segment for the stand-ins, log lines in, a report out. */
 #include "api/api.h"
+#include "base/file.h"
 #include "base/place.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
 #include "facts/facts.h"
+#include "model/model.h"
 #include "report/report.h"
 
 #include <oomsight/trace.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -351,4 +355,65 @@ oomsight_status oomsight_dryrun_render(const oomsight_dryrun *dryrun, const ooms
     else
         oos_report_dryrun_text(&text, &dryrun->run, params);
     return OOS_WHOLE_TEXT(params, &text, ret_text);
+}
+
+/* ---- the model ---- */
+
+static oomsight_status builtin_write(oos_arena *arena, const char *folder, oos_view config, oos_view quant,
+                                     oomsight_error *reterr)
+{
+    const oos_view texts[] = {config, quant};
+    static const char *const names[] = {"config.json", "hf_quant_config.json"};
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return oos_fail(reterr, OOMSIGHT_IO, "%s: cannot be made", folder);
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = oos_arena_format(arena, "%s/%s", folder, names[i]);
+        if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+        if (texts[i].len) OOS_TRY(oos_place_write(path, texts[i].ptr, texts[i].len, reterr));
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status model_settle(oos_arena *arena, const char *data_dir, const char *word,
+                                    const char *folder, oomsight_model_place *ret_place,
+                                    oomsight_error *reterr)
+{
+    oos_hub_id id;
+    oos_view config, quant;
+    *ret_place = OOMSIGHT_MODEL_ON_DISK;
+    if (oos_file_exists(word) || oos_file_is_dir(word) || !oos_hub_id_parse(arena, word, &id) ||
+        oos_hfcache_find(arena, &id))
+        return OOMSIGHT_OK;
+    *ret_place = OOMSIGHT_MODEL_REMOTE;
+    if (strcmp(id.revision, "main") != 0) return OOMSIGHT_OK;
+    oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &config, &quant, reterr);
+    if (found == OOMSIGHT_NOT_FOUND) return OOMSIGHT_OK;
+    if (found != OOMSIGHT_OK) return found;
+    *ret_place = OOMSIGHT_MODEL_BUILT_IN;
+    return builtin_write(arena, folder, config, quant, reterr);
+}
+
+oomsight_status oomsight_model_settle(const oomsight_data *data, const char *word, const char *folder,
+                                      oomsight_model_place *ret_place, oomsight_error *reterr)
+{
+    oos_arena *arena = oos_arena_create(64 << 10);
+    if (!arena) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a model");
+    oomsight_status const status = model_settle(arena, data->dir, word, folder, ret_place, reterr);
+    oos_arena_free(arena);
+    return status;
+}
+
+int oomsight_model_lacks_processor(const oomsight_data *data, const char *folder)
+{
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oos_model model;
+    bool lacks = arena && oos_file_is_dir(folder) &&
+                 oos_model_open_dir(arena, data->dir, folder, NULL, &model, NULL) == OOMSIGHT_OK &&
+                 model.multimodal;
+    for (size_t i = 0; lacks && i < OOS_PROCESSOR_FILES; i++) {
+        const char *path = oos_arena_format(arena, "%s/%s", folder, oos_processor_files[i]);
+        lacks = !path || !oos_file_exists(path);
+    }
+    oos_arena_free(arena);
+    return lacks;
 }
