@@ -25,7 +25,7 @@ import vllm.v1.engine.core  # noqa: E402, F401
 import vllm.v1.executor.uniproc_executor  # noqa: E402, F401
 from vllm.v1.worker import gpu_worker  # noqa: E402
 
-SEGMENT_VERSION, GRAPHS_AT = 7, 112  # src/base/segment.h: magic, version, ..., graph_count, graph_node_count
+SEGMENT_VERSION, GRAPHS_AT = 8, 112  # src/base/segment.h: magic, version, ..., graph_count, graph_node_count
 
 
 class Counters:

@@ -142,9 +142,10 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
                         params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
     if (status != OOS_SEGMENT_OK)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
-    dryrun->segment->owner =
-        OOS_OWNER_UNACCOUNTED; /* until an engine says where it is: any program may be run */
-    if (dryrun->run.log.program) dryrun->segment->phase = OOS_PHASE_RUNTIME_OTHER;
+    /* until an engine says where it is: any program may be run, and what one with PyTorch takes is PyTorch's */
+    bool const program = dryrun->run.log.program;
+    dryrun->segment->owner = program && params->engine_version ? OOS_OWNER_PYTORCH : OOS_OWNER_UNACCOUNTED;
+    if (program) dryrun->segment->phase = OOS_PHASE_RUNTIME_OTHER;
     dryrun->segment->fail_after = params->fail_after;
     if (machine_bytes) OOS_TRY(machine_begin(dryrun, machine_bytes, reterr));
     return params->trace_path ? trace_begin(dryrun, params->trace_path, reterr) : OOMSIGHT_OK;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(offsetof(oos_segment, graph_count) == 112 && (int)OOS_SEGMENT_VERSION == 7,
+_Static_assert(offsetof(oos_segment, graph_count) == 112 && (int)OOS_SEGMENT_VERSION == 8,
                "tools/oracle_zygote.py reads it there");
 
 static const char magic[8] = {'O', 'O', 'M', 'S', 'G', 'H', 'T', '\n'};

@@ -19,13 +19,13 @@
     "OOMSIGHT_GUARD" /* the same for the guard; apart, because the one may stand over the other */
 
 enum {
-    OOS_SEGMENT_VERSION = 7,
+    OOS_SEGMENT_VERSION = 8,
     OOS_SEGMENT_DEVICES = 16,
     OOS_SEGMENT_PROCESSES = 128,
     OOS_SEGMENT_LIBRARIES = 24,
     OOS_SEGMENT_CALLS = 8192,
     OOS_SEGMENT_PHASES = 21, /* as many as the ledger has, and owners: src/dryrun asserts it */
-    OOS_SEGMENT_OWNERS = 31,
+    OOS_SEGMENT_OWNERS = 32,
     OOS_SEGMENT_FAILURES = 32,
     OOS_SEGMENT_PEERS = 8,
     OOS_SEGMENT_UNSEEN = 16,

@@ -389,6 +389,9 @@ def outlived():
     check("one that ends with an error ran out of memory", done.returncode == 1 and done.stdout.startswith("OUT OF MEMORY in runtime_other"), done.stdout)
 
 
+TAKES = "import ctypes; assert ctypes.CDLL(None).cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(64 << 20)) == 0"
+
+
 def programs():
     """A program that is no engine is not called one, until a process says that it is."""
     done = dryrun("--json", "--", sys.executable, "-c", OUTLIVED, "nothing", "0")
@@ -397,6 +400,14 @@ def programs():
     check("and is in no phase of one", [row["phase"] for row in report["phases"]] in ([], ["runtime_other"]), report["phases"])
     done = dryrun("--json", "--", sys.executable, "-c", OUTLIVED, "oomsight dryrun: engine sglang 0.5.23", "0")
     check("a process says which engine it is", json.loads(done.stdout)["engine"] == {"name": "sglang", "version": "0.5.23"}, done.stdout[:300])
+    with tempfile.TemporaryDirectory() as folder:  # a PyTorch of two files: its version is looked up, and nothing of it imported
+        os.mkdir(os.path.join(folder, "torch"))
+        for name, text in (("__init__.py", ""), ("version.py", "__version__ = '2.13.0'\ncuda = '12.8'\n")):
+            with open(os.path.join(folder, "torch", name), "w", encoding="utf-8") as f:
+                f.write(text)
+        for env, owner in ((dict(os.environ, PYTHONPATH=folder), "PyTorch"), (dict(os.environ, PYTHONPATH=""), "unaccounted")):
+            held = json.loads(dryrun("--json", "--", sys.executable, "-c", TAKES, env=env).stdout)["phases"][-1]["holds"]
+            check("what a program takes is called %s" % owner, [row["bytes"] for row in held if row["owner"] == owner] == [64 << 20], held)
 
 
 HIGHEST = """#!%s
