@@ -139,9 +139,14 @@ int matrix_pool(matrix_run *run)
         if (p.children[i].pid) kill(p.children[i].pid, SIGTERM);
     while (p.running && waitpid(-1, NULL, 0) > 0) p.running--;
     free(p.children);
-    if (interrupted)
-        fputs("oomsight matrix: interrupted; what is finished is in the cache, the same command goes on from "
-              "there\n",
-              stderr);
+    if (interrupted) {
+        oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
+        oomsight_matrix_count(run->matrix, &tally);
+        fprintf(
+            stderr,
+            "oomsight matrix: interrupted: %llu of %llu starts finished, %llu kept; the same command goes "
+            "on from what is kept\n",
+            (unsigned long long)run->done, (unsigned long long)p.points, (unsigned long long)tally.kept);
+    }
     return p.code ? p.code : interrupted ? 128 + interrupted : 0;
 }

@@ -492,7 +492,7 @@ typedef struct oomsight_matrix_tally {
 } oomsight_matrix_tally;
 #define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
     }
 void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
 

@@ -156,6 +156,7 @@ struct oomsight_matrix {
     unsigned threads;
     oos_matrix_cache *cache; /* NULL: none */
     uint64_t unkept;         /* lines that could not be written to it */
+    uint64_t kept;           /* dry starts whose line is in it */
     oos_sha256 base;         /* what every key begins with */
     oos_matrix_crew *crew;   /* NULL: not started */
     oos_matrix_sum *sum;

@@ -396,6 +396,7 @@ void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally 
     oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
     oos_matrix_sum_tally(matrix->sum, &tally);
     tally.unkept = matrix->unkept;
+    tally.kept = matrix->kept;
     oos_params_give(ret_tally, &tally, sizeof tally);
 }
 

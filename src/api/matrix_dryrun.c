@@ -110,6 +110,7 @@ oomsight_status oomsight_matrix_task_of(oomsight_matrix *matrix, uint64_t number
     if (matrix->cache && oos_matrix_cache_key(matrix, &place, key) &&
         oos_matrix_cache_find(matrix->cache, key, matrix->scratch, &matrix->point)) {
         *ret_need = OOMSIGHT_MATRIX_KNOWN;
+        matrix->kept++;
         return point_give(matrix, &place, ret_point, reterr);
     }
     words *w = OOS_NEW(matrix->scratch, words);
@@ -179,7 +180,10 @@ oomsight_status oomsight_matrix_answer(oomsight_matrix *matrix, uint64_t number,
     }
     point->seconds = (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
     point->attempts = attempts;
-    if (matrix->cache && definite(point) && oos_matrix_cache_key(matrix, &place, key))
-        matrix->unkept += !oos_matrix_cache_keep(matrix->cache, key, point);
+    if (matrix->cache && definite(point) && oos_matrix_cache_key(matrix, &place, key)) {
+        bool const kept = oos_matrix_cache_keep(matrix->cache, key, point);
+        matrix->kept += kept;
+        matrix->unkept += !kept;
+    }
     return point_give(matrix, &place, ret_point, reterr);
 }

@@ -10,6 +10,7 @@ cat >"$work/e/bin/vllm" <<END
 echo x >>"$work/starts"
 [ "\$(wc -l <"$work/starts")" -eq 1 ] && kill -9 \$PPID && exec sleep 5
 echo "ready or not"
+case "\$*" in *--seed\ 9*) kill -TERM "\$(cat $work/pid)"; sleep 60 ;; esac
 case "\$*" in *--seed*) echo "ValueError: no such seed"; exit 7 ;; esac
 END
 chmod +x "$work/e/bin/vllm" "$work/e/bin/python"
@@ -34,4 +35,7 @@ try --cache "$work/cache" --quiet >/dev/null; wc -l <"$work/starts"
 echo "-- the engine of another version is no answer"
 sed -i 's/0.32.0/0.19.1/' "$work/m.yaml"; try --no-cache
 try --cache /proc/no
+echo "-- interrupted: what is finished and what is kept are two numbers"
+sed -i 's/^gpus:.*/gpus: [4090]/; s/^flags:.*/flags: [--max-num-seqs 8, --seed 1, --seed 9]/; s/0.19.1/0.32.0/g' "$work/m.yaml"
+sh -c 'echo $$ >"$0/pid"; exec "$@"' "$work" "$OOMSIGHT" matrix --offline "$work/m.yaml" --jobs 1 --quiet --format md --cache "$work/cache" 2>&1 | grep interrupted
 rm -rf "$work"
