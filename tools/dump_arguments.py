@@ -177,6 +177,8 @@ def quantization(release):
         out[name] = {"deprecated": True} if name in gone else {}
         known = table.get(name) or (table.get("online") if name in short else None)
         out[name].update(method_facts(release, imports, known))
+        if name in table and name in short:
+            out[name]["online"] = True  # a method of checkpoints, and a word for those without settings
         if name in anyway:
             out[name].pop("file", None)
             out[name].pop("settings", None)

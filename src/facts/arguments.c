@@ -191,6 +191,8 @@ static step step_read(loader *in)
             s.method.file = true_read(in);
         else if (oos_view_is(key, "settings"))
             s.method.settings = true_read(in);
+        else if (oos_view_is(key, "online"))
+            s.method.online = true_read(in);
         else if (oos_view_is(key, "dtypes"))
             types_read(in, &s.method);
         else if (oos_view_is(key, "part"))

@@ -51,8 +51,9 @@ typedef struct oos_bounds {
 typedef struct oos_quant_limits {
     unsigned capability; /* the least, 75; 0: any or unknown */
     bool deprecated;
-    bool file;                       /* its settings are looked for in a file where the checkpoint has none */
-    bool settings;                   /* ... and it cannot be made without any */
+    bool file;     /* its settings are looked for in a file where the checkpoint has none */
+    bool settings; /* ... and it cannot be made without any */
+    bool online;   /* where the checkpoint has none it is "online", which quantises while it loads */
     bool float16, bfloat16, float32; /* types of activations it takes; all: unknown */
 } oos_quant_limits;
 

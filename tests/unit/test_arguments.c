@@ -318,6 +318,15 @@ static void a_model_that_float16_does_not_suit_is_given_another_type(void **stat
                "divisible"); /* its own method wins */
     is_refused(said_of("0.11.0", 90, 8, "GptOssForCausalLM", "mxfp4", "--quantization|awq"),
                "(mxfp4) does not match");
+    /* a word for online quantisation, too, which takes older devices and float16 */
+    assert_null(said("0.32.0", 75, 8, "Qwen3ForCausalLM", "--quantization|mxfp4|--dtype|float16"));
+    assert_null(said("0.32.0", 75, 8, "Qwen3ForCausalLM", "--quantization|mxfp8|--dtype|float16"));
+    is_refused(said("0.32.0", 70, 8, "Qwen3ForCausalLM", "--quantization|mxfp8|--dtype|float16"),
+               "Minimum capability: 75");
+    is_refused(said("0.27.0", 75, 8, "Qwen3ForCausalLM", "--quantization|mxfp4|--dtype|float16"),
+               "Minimum capability: 80");
+    is_refused(said_of("0.32.0", 75, 8, "Qwen3ForCausalLM", "mxfp4", "--dtype|float16"),
+               "Minimum capability: 80");
 }
 
 static void a_modelopt_checkpoint_has_the_method_of_its_scheme(void **state)
@@ -385,6 +394,20 @@ static void graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves(
     assert_int_equal(graphs_of("0.32.0", "LlamaForCausalLM", 0), OOS_GRAPH_FULL_DECODE_ONLY);
     is_refused(NEWEST("--max-cudagraph-capture-size|16|-cc|{\"cudagraph_capture_sizes\": [1, 2, 4]}"),
                "should be consistent with the max value of cudagraph_capture_sizes(=4)");
+    /* where none is captured nobody looks at their sizes */
+    static const char *const sizes[] = {
+        "-cc|{\"cudagraph_capture_sizes\": []}", "--max-cudagraph-capture-size|0",
+        "--max-cudagraph-capture-size|16|-cc.cudagraph_capture_sizes=[1,2,4]"};
+    static const char *const none[] = {"--enforce-eager", "-O0", "-cc.cudagraph_mode=NONE"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_non_null(NEWEST(sizes[i]));
+        for (size_t n = 0; n < sizeof none / sizeof *none; n++) {
+            char words[200];
+            snprintf(words, sizeof words, "%s|%s", sizes[i], none[n]);
+            const char *sentence = NEWEST(words);
+            if (sentence) fail_msg("%s: %s", words, sentence);
+        }
+    }
 }
 
 static void gemma_4_is_given_a_batch_that_a_video_fits_in(void **state)

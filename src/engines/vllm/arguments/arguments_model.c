@@ -199,6 +199,8 @@ bool oos_check_quantization_late(oos_check *c)
     name = kernel_of(c, name);
     if (!has && check_settings(c, name)) return true;
     if (!oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method)) return false;
+    if (!has && method.online)
+        (void)oos_quant_method_find(setup->rules->facts, "online", setup->rules->version, &method);
     if (setup->device.capability && setup->device.capability < method.capability)
         return oos_check_refuse(
             c,

@@ -89,6 +89,7 @@ typedef struct oos_setup {
     bool beyond; /* more ranks than anybody has: refused, and planned as one */
     bool eager;
     oos_graph_mode graph_mode;
+    bool captures;                                 /* graphs are asked for, be there sizes for them or not */
     uint64_t capture_sizes[OOS_CAPTURE_SIZES_MAX]; /* ascending */
     size_t capture_count;
     uint64_t capture_top; /* max_cudagraph_capture_size */

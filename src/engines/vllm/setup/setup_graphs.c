@@ -124,7 +124,6 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
 {
     const oos_compilation *compilation = &setup->serve->compilation;
     if (oos_flag_or(setup->serve->enforce_eager, false)) return OOS_GRAPH_NONE;
-    if (compilation->capture_sizes_given && compilation->capture_size_count == 0) return OOS_GRAPH_NONE;
     oos_graph_mode mode =
         setup->rules->full_graphs_default ? OOS_GRAPH_FULL_AND_PIECEWISE : OOS_GRAPH_PIECEWISE;
     bool const whole = !compilation->level.known || compilation->level.value == 3;
@@ -158,14 +157,17 @@ static bool compile_mode(const oos_setup *setup)
 
 void oos_setup_graphs(oos_setup *setup)
 {
+    const oos_compilation *compilation = &setup->serve->compilation;
+    bool const no_sizes = compilation->capture_sizes_given && compilation->capture_size_count == 0;
     setup->graph_mode = resolve_mode(setup);
+    setup->captures = setup->graph_mode != OOS_GRAPH_NONE;
+    if (no_sizes) setup->graph_mode = OOS_GRAPH_NONE;
     setup->compiles = compile_mode(setup);
     setup->uncompiled = breaks(setup);
     setup->eager = setup->graph_mode == OOS_GRAPH_NONE;
     setup->graph_estimate_applied =
         oos_flag_or(setup->env->estimate_cudagraphs, setup->rules->graph_estimate_applied_default);
     if (setup->eager) return;
-    const oos_compilation *compilation = &setup->serve->compilation;
     if (compilation->capture_sizes_given) {
         for (size_t i = 0; i < compilation->capture_size_count; i++)
             add_size(setup, compilation->capture_sizes[i]);
