@@ -27,6 +27,7 @@ FIELDS = {
     "profile_free_before_mib": "profile_free_before_bytes", "profile_free_after_mib": "profile_free_after_bytes",
     "gmu": "gpu_memory_utilization",
 }
+BASES = ("said", "stack", "mark", "figures", "usual", "none")  # of a phase; none: it is not named
 # What to reach: share of the samples, or more than the expert reader of the same texts.
 GOALS = {"is_oom": 0.99, "phase_decidable": 0.97, "cause_decidable": 0.95, "numbers": 0.98}
 
@@ -65,6 +66,7 @@ def main():
     parser.add_argument("--data", help="another data folder for the command")
     args = parser.parse_args()
     samples = explainlib.read_samples(args.binary, args.directory, ["--data", args.data] if args.data else [])
+    by_basis = Tally()
     tally, confusion, misses, classes = Tally(), collections.Counter(), [], collections.defaultdict(Tally)
 
     for sample in samples:
@@ -82,6 +84,8 @@ def main():
             tally.add("is_oom", got["is_oom"] == truth["is_oom"])
             if got["is_oom"] != truth["is_oom"]:
                 misses.append((label["id"], "is_oom", str(got["is_oom"]), str(truth["is_oom"])))
+        if truth["is_oom"] and firm and got["is_oom"]:
+            by_basis.add(got["basis"] or "none", phase_right)
         if explicit and firm:
             tally.add("phase", phase_right)
             tally.add("cause", cause_right)
@@ -119,11 +123,13 @@ def main():
     general = measure_general(samples, args.binary) if args.general or args.floors else None
     certainty = {what: explainlib.stated(samples, what) for what in ("phase", "cause")}
     if args.json:
-        print(json.dumps({"right": tally.right, "total": tally.total, "certainty": certainty, "goals": goals, "misses": misses, "general": general}, indent=1))
+        print(json.dumps({"right": tally.right, "total": tally.total, "certainty": certainty, "basis": {name: {"right": by_basis.right[name], "wrong": by_basis.total[name] - by_basis.right[name]} for name in BASES}, "goals": goals, "misses": misses, "general": general}, indent=1))
     else:
         if general:
             report_general(general)
         report(tally, classes, confusion, misses, goals, certainty)
+        report_basis(by_basis)
+        print(summary(tally, goals))
     if args.floors:
         return check_floors(args.floors, tally, general)
     return 0 if all(goals.values()) else 1
@@ -219,8 +225,18 @@ def report(tally, classes, confusion, misses, goals, certainty):
     for what, one in certainty.items():
         print("%s said with 0.9 or more: %d right, %d wrong; Brier %.3f of %d answers, overstated by %.3f" % (
             what, one["sure_right"], one["sure_wrong"], one["brier"], one["answers"], one["overstated"]))
-    print("score_explain: " + ", ".join(f"{name} {tally.right[name]}/{tally.total[name]}" for name, _ in rows)
-          + f"; goals {sum(goals.values())}/{len(goals)}")
+
+
+def report_basis(by_basis):
+    """What the phase rests on, explicit and by frames alone: how often, and how often right."""
+    every = sum(by_basis.total.values()) or 1
+    print("phase by what it rests on: " + ", ".join(
+        f"{name} {by_basis.right[name]}/{by_basis.total[name]} ({100 * by_basis.total[name] / every:.0f} %)" for name in BASES))
+
+
+def summary(tally, goals):
+    names = ("is_oom", "negatives", "phase_decidable", "cause_decidable", "phase", "cause", "cause_first", "frames_phase", "numbers")
+    return "score_explain: " + ", ".join(f"{name} {tally.right[name]}/{tally.total[name]}" for name in names) + f"; goals {sum(goals.values())}/{len(goals)}"
 
 
 if __name__ == "__main__":

@@ -269,6 +269,25 @@ typedef struct oos_setup_text {
     const char *version, *torch, *model, *gpu, *args, *config, *command;
 } oos_setup_text;
 
+/* What a phase rests on, the most trusted first. name, word in JSON, words in the text */
+#define OOS_BASIS_MAP(X)                                                                                     \
+    X(SAID, "said", "the log says")          /* a sentence that names it */                                  \
+    X(STACK, "stack", "the stack shows")     /* frames */                                                    \
+    X(MARK, "mark", "by how far it got")     /* what the log had reached, or went on with */                 \
+    X(FIGURES, "figures", "the figures fit") /* arithmetic on what was printed */                            \
+    X(USUAL, "usual", "most often")          /* nothing of this text */
+
+typedef enum oos_basis {
+    OOS_BASIS_NONE, /* no phase is named */
+#define OOS_BASIS_ENUM(name, word, words) OOS_BASIS_##name,
+    OOS_BASIS_MAP(OOS_BASIS_ENUM)
+#undef OOS_BASIS_ENUM
+        OOS_BASIS_COUNT
+} oos_basis;
+
+const char *oos_basis_word(oos_basis basis);  /* NULL: none */
+const char *oos_basis_words(oos_basis basis); /* "the stack shows"; "" */
+
 enum { OOS_EVIDENCE_MAX = 24, OOS_RANKS_MAX = 64, OOS_ALSO_MAX = 2 };
 
 typedef struct oos_incident {
@@ -305,6 +324,7 @@ typedef struct oos_incident {
     oos_phase phase;
     double phase_sure;
     const char *phase_why, *phase_rule; /* the rule's id; "" where none decided */
+    oos_basis basis;
     const char *cause;
     const char *also[OOS_ALSO_MAX];
     size_t also_count, also_shown; /* the first of them by signs of their own in the text */

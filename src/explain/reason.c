@@ -15,6 +15,7 @@ typedef struct phase_rule {
     bool place;      /* the stage in whose source the sentence stands */
     bool says;       /* rests on what the engine itself says: nothing narrows it */
     double sure;
+    oos_basis basis; /* NONE: that of its conditions */
     const char *id, *why;
     const json_t *of; /* what it says of one engine, by the engine's name; NULL: of all the same */
 } phase_rule;
@@ -52,15 +53,45 @@ static const char *said_of(const json_t *of, const char *engine, const char *key
     return own ? json_string_value(own) : otherwise; /* null: the engine has nothing to say of it */
 }
 
+const char *oos_basis_word(oos_basis basis)
+{
+    static const char *const words[OOS_BASIS_COUNT] = {NULL,
+#define WORD(name, word, words) word,
+                                                       OOS_BASIS_MAP(WORD)
+#undef WORD
+    };
+    return words[basis];
+}
+
+const char *oos_basis_words(oos_basis basis)
+{
+    static const char *const sentences[OOS_BASIS_COUNT] = {"",
+#define WORDS(name, word, words) words,
+                                                           OOS_BASIS_MAP(WORDS)
+#undef WORDS
+    };
+    return sentences[basis];
+}
+
+static bool basis_named(const char *word, oos_basis *ret_basis)
+{
+    oos_basis basis = OOS_BASIS_SAID;
+    while (basis < OOS_BASIS_COUNT && strcmp(word, oos_basis_word(basis)) != 0) basis++;
+    *ret_basis = basis;
+    return basis < OOS_BASIS_COUNT;
+}
+
 static oomsight_status phase_rule_read(const oos_signals *signals, const json_t *json, phase_rule *ret_rule,
                                        oomsight_error *reterr)
 {
-    const char *phase;
+    const char *phase, *basis;
     phase_rule rule = {.phase = OOS_PHASE_COUNT, .id = "", .why = ""};
     if (!oos_json_str(json, "phase", &phase) || (phase[0] != '@' && !oos_phase_named(phase, &rule.phase)))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a phase");
     rule.stack = strcmp(phase, "@stack") == 0;
     rule.place = strcmp(phase, "@place") == 0;
+    if (oos_json_str(json, "basis", &basis) && !basis_named(basis, &rule.basis))
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule rests on '%s', which is no basis", basis);
     oos_json_bool(json, "says", &rule.says);
     oos_json_f64(json, "sure", &rule.sure);
     oos_json_str(json, "id", &rule.id);
@@ -323,9 +354,65 @@ static const char *stack_rule(oos_phase phase)
     return ids[phase];
 }
 
-static void set_phase(oos_incident *incident, oos_phase phase, double sure, const char *why, const char *rule)
+/* What a condition rests on. Of figures, those of the engine's own arithmetic speak of the stage only by their size. */
+static oos_basis basis_of_fact(oos_fact fact)
+{
+    switch ((int)fact) {
+    case OOS_FACT_last_marker:
+    case OOS_FACT_serving_last:
+    case OOS_FACT_read_on: return OOS_BASIS_MARK;
+    case OOS_FACT_forward_past_kv:
+    case OOS_FACT_served_forward:
+    case OOS_FACT_start_forward:
+    case OOS_FACT_served_runner: return OOS_BASIS_STACK;
+    case OOS_FACT_kv_negative: return OOS_BASIS_SAID; /* printed as such */
+    case OOS_FACT_program:
+    case OOS_FACT_server:
+    case OOS_FACT_torch_known:
+    case OOS_FACT_has_figures: return OOS_BASIS_USUAL; /* what speaks, not what it says */
+    default: return OOS_BASIS_FIGURES;
+    }
+}
+
+static oos_basis basis_of_signal(const oos_signals *signals, size_t index)
+{
+    if (index >= OOS_SIGNALS_MAX) return basis_of_fact((oos_fact)(index - OOS_SIGNALS_MAX));
+    oos_signal_kind const kind = signals->list[index].kind;
+    if (kind == OOS_SIGNAL_FRAME) return OOS_BASIS_STACK;
+    if (kind == OOS_SIGNAL_MARKER || kind == OOS_SIGNAL_START || kind == OOS_SIGNAL_READY ||
+        kind == OOS_SIGNAL_WRAPPER)
+        return OOS_BASIS_MARK;
+    bool const aside = kind == OOS_SIGNAL_ENGINE || kind == OOS_SIGNAL_HINT || kind == OOS_SIGNAL_SETUP;
+    return aside ? OOS_BASIS_USUAL : OOS_BASIS_SAID;
+}
+
+static oos_basis weaker(oos_basis one, oos_basis other)
+{
+    return one > other ? one : other;
+}
+
+/* The weakest of what a rule needs; of what may stand for each other, the best that is there. */
+static oos_basis basis_of(const oos_signals *signals, const phase_rule *rule, const oos_signal_set *set)
+{
+    const oos_condition *when = &rule->when;
+    oos_basis basis = OOS_BASIS_NONE, best = OOS_BASIS_COUNT;
+    if (rule->basis) return rule->basis;
+    if (rule->stack) return OOS_BASIS_STACK;
+    for (size_t i = 0; i < when->all_count; i++)
+        basis = weaker(basis, basis_of_signal(signals, when->all[i]));
+    for (size_t i = 0; i < when->any_count; i++)
+        if (oos_signal_has(set, when->any[i]) && basis_of_signal(signals, when->any[i]) < best)
+            best = basis_of_signal(signals, when->any[i]);
+    if (when->any_count) basis = weaker(basis, best);
+    if (rule->says && (basis == OOS_BASIS_NONE || basis == OOS_BASIS_MARK)) return OOS_BASIS_SAID;
+    return basis == OOS_BASIS_NONE ? OOS_BASIS_USUAL : basis;
+}
+
+static void set_phase(oos_incident *incident, oos_phase phase, oos_basis basis, double sure, const char *why,
+                      const char *rule)
 {
     incident->phase = phase;
+    incident->basis = basis;
     incident->phase_sure = sure;
     incident->phase_why = why;
     incident->phase_rule = rule;
@@ -374,7 +461,7 @@ static bool find_phase(const oos_signals *signals, const oos_cause_rules *rules,
             oos_phase const phase = (oos_phase)__builtin_ctz(stack);
             const phase_rule *named = named_frame(rules, set, phase);
             if (named) rule = named;
-            set_phase(incident, phase, rules->phases[i].sure,
+            set_phase(incident, phase, OOS_BASIS_STACK, rules->phases[i].sure,
                       said_of(rule->of, incident->engine, "why", rule->why), stack_rule(phase));
             return true;
         }
@@ -386,8 +473,8 @@ static bool find_phase(const oos_signals *signals, const oos_cause_rules *rules,
             asked_device(signals, set))
             phase = OOS_PHASE_KV_ALLOC;
         if (phase == OOS_PHASE_COUNT || (!rule->says && !(stages & OOS_PHASE_BIT(phase)))) continue;
-        set_phase(incident, phase, rule->sure, said_of(rule->of, incident->engine, "why", rule->why),
-                  rule->id);
+        set_phase(incident, phase, basis_of(signals, rule, set), rule->sure,
+                  said_of(rule->of, incident->engine, "why", rule->why), rule->id);
         return true;
     }
     /* The kernel's log has a clock and an order of its own. */
@@ -398,7 +485,8 @@ static bool find_phase(const oos_signals *signals, const oos_cause_rules *rules,
     oos_phase_set left = stack ? stack : stages;
     narrow(&left, asked_device(signals, set), ANYWHERE & ~(oos_phase_set)BIT(KV_SIZING));
     oos_phase const phase = most_usual(left, &share);
-    set_phase(incident, phase, 0.8 * share, "the most usual of the stages that the text leaves", "usual");
+    set_phase(incident, phase, OOS_BASIS_USUAL, 0.8 * share,
+              "the most usual of the stages that the text leaves", "usual");
     return true;
 }
 
@@ -576,13 +664,16 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
     } else if (oos_signal_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
         quiet(incident, OOS_PHASE_SLEEP_WAKE, "sleep_wake_competitor", 0.4,
               "what followed: wake-up maps the memory again");
+        incident->basis = OOS_BASIS_FIGURES;
     } else if (incident->last_marker == OOS_PHASE_CUDAGRAPH_CAPTURE && !captured) {
         quiet(incident, incident->last_marker, "insufficient_info", 0.4,
               "what followed: the log stops inside graph capture");
+        incident->basis = OOS_BASIS_MARK;
     } else if (!captured && incident->furthest < OOS_PHASE_KV_SIZING && incident->furthest > OOS_PHASE_ENV) {
         quiet(incident, incident->furthest, "insufficient_info", 0.4,
               "how the process ended: its exit code, and dmesg of the host");
         incident->phase_why = "the last phase that the log shows";
+        incident->basis = OOS_BASIS_MARK;
         incident->phase_sure = NAMED_SURE;
     } else if (captured || first_of(signals, set, OOS_SIGNAL_MARKER)) {
         quiet(incident, OOS_PHASE_NOT_OOM, "healthy_log", captured ? NAMED_SURE : 0.6, NULL);
@@ -616,6 +707,7 @@ static bool abstain_from_phase(oos_incident *incident)
 {
     if (incident->phase_sure >= TELLING) return true;
     incident->phase = OOS_PHASE_UNKNOWN;
+    incident->basis = OOS_BASIS_NONE;
     return false;
 }
 
@@ -643,6 +735,7 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     incident->program = is_program(signals, &set, incident->engine);
     if (incident->program) oos_signal_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
+    incident->basis = OOS_BASIS_NONE;
     incident->phase_why = incident->cause_why = "";
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";
     const oos_signal *said = first_said(signals, &set);

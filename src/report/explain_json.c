@@ -204,6 +204,7 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_field_f64(w, "confidence", incident->confidence);
     oos_json_field_f64(w, "phase_sure", incident->phase_sure);
     oos_json_field_f64(w, "cause_sure", incident->cause_sure);
+    oos_json_field_str(w, "basis", oos_basis_word(incident->basis));
     oos_json_field_str(w, "phase_why", incident->phase_why);
     oos_json_field_str(w, "cause_why", incident->cause_why);
     put_rules(w, incident);

@@ -302,8 +302,9 @@ static void put_mechanism(const oos_explain_page *page, const oos_style *style, 
 static void put_reasons(const oos_style *style, const oos_incident *incident)
 {
     char line[1024];
-    oos_format(line, sizeof line, "Phase: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
-               incident->phase_why && *incident->phase_why ? incident->phase_why
+    const char *basis = oos_basis_words(incident->basis);
+    oos_format(line, sizeof line, "Phase%s%s: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
+               *basis ? ", " : "", basis, incident->phase_why && *incident->phase_why ? incident->phase_why
                                                            : oos_phase_word(incident->phase),
                incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
                incident->cause_why, incident->cause_sure * 100,

@@ -458,6 +458,38 @@ static void a_traceback_that_somebody_caught_is_no_incident(void **state)
     assert_false(e.incidents[0].is_oom || e.incidents[0].failed);
 }
 
+/* What a phase rests on is that of the weakest thing it needs. */
+static void a_phase_says_what_it_rests_on(void **state)
+{
+    (void)state;
+#define BARE "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.\n"
+    const struct {
+        const char *text;
+        oos_basis basis;
+    } cases[] = {
+        {"ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+         "initializing the engine.\n",
+         OOS_BASIS_SAID},
+        {"  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in capture_model\n" BARE, OOS_BASIS_STACK},
+        {"INFO 04-24 10:21:03 [gpu_worker.py:298] Available KV cache memory: 13.51 GiB\n" BARE,
+         OOS_BASIS_MARK},
+        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 31.00 GiB. GPU 0 has a total "
+         "capacity of "
+         "23.64 GiB of which 9.00 GiB is free. Of the allocated memory 14.00 GiB is allocated by PyTorch, "
+         "and "
+         "10.00 MiB is reserved by PyTorch but unallocated.\n",
+         OOS_BASIS_FIGURES},
+        {"import torch\nRuntimeError: HSA_STATUS_ERROR_OUT_OF_RESOURCES: out of memory on the device\n",
+         OOS_BASIS_USUAL},
+        {BARE, OOS_BASIS_NONE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oos_explanation const e = explain(cases[i].text);
+        assert_true(e.count > 0 && e.incidents[0].is_oom);
+        assert_int_equal(e.incidents[0].basis, cases[i].basis);
+    }
+}
+
 static void a_history_comes_back_as_it_was(void **state)
 {
     (void)state;
@@ -502,6 +534,7 @@ int main(void)
         cmocka_unit_test(the_first_message_of_an_incident_gives_its_figures),
         cmocka_unit_test(an_engine_that_goes_on_serving_has_a_new_incident),
         cmocka_unit_test(a_traceback_that_somebody_caught_is_no_incident),
+        cmocka_unit_test(a_phase_says_what_it_rests_on),
         cmocka_unit_test(a_history_comes_back_as_it_was),
     };
     return cmocka_run_group_tests(tests, load, unload);

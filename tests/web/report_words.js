@@ -26,6 +26,14 @@ const stage = new Function(source.match(/^function stageWords\([^]*?^}/m)[0] + '
 assert.strictEqual(stage({ is_oom: true, phase: 'kv_alloc', phase_sure: 0.9, confidence: 0.9 }), 'in kv_alloc');
 assert.strictEqual(stage({ is_oom: true, phase: 'kv_alloc', phase_sure: 0.45, confidence: 0.4 }), 'perhaps in kv_alloc (uncertain)');
 assert.strictEqual(stage({ is_oom: true, phase: 'unknown', phase_sure: 0.2, confidence: 0.2 }), ' (uncertain)');
+const why = new Function(source.match(/^function phaseWords\([^]*?^}/m)[0] + '\nreturn phaseWords;')();
+assert.strictEqual(why({ basis: 'stack', phase_why: 'frames of graph capture' }), 'The stack shows: frames of graph capture');
+assert.strictEqual(why({ basis: null, phase_why: 'nothing shows a stage' }), 'nothing shows a stage');
+const header = fs.readFileSync(path.join(__dirname, '../../src/explain/explain.h'), 'utf8');
+const bases = [...header.matchAll(/^ +X\([A-Z]+, "(\w+)", "([a-z ]+)"\)/gm)];
+assert.strictEqual(bases.length, 5);
+for (const [, word, words] of bases)
+  assert.strictEqual(why({ basis: word, phase_why: '' }).toLowerCase(), words + ': ', 'the words of the text');
 assert.ok(fs.readFileSync(path.join(__dirname, '../../src/report/explain_text.c'), 'utf8').includes('PHASE_GUESSED 0.51'), 'one threshold');
 /* One cause: the tile and "Why" name the same one, and what else is possible is said to be beside it. */
 const causes = new Function(source.match(/^function causeWords\([^]*?^}/m)[0] + '\nreturn causeWords;')();

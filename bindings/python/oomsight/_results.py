@@ -293,6 +293,7 @@ class Incident:
         self.phase: str = data["phase"]
         self.cause: Optional[str] = data["cause"]
         self.confidence: float = data["confidence"]
+        self.basis: Optional[str] = data["basis"]
         self.signature: Optional[str] = data["signature"]
         self.numbers: Dict[str, Any] = data["numbers"]
         self.fingerprint: str = data["fingerprint"]
