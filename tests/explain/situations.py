@@ -213,10 +213,59 @@ SITUATIONS = [
 ]
 
 
+def figures(tried, total=23.52, free=1.1, allocated=21.6, cached="320.00 MiB"):
+    return [f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried:.2f} GiB. GPU 0 has a total capacity of {total:.2f} GiB of which {free:.2f} GiB is free. Including non-PyTorch memory, this process has "
+            f"{total - free:.2f} GiB memory in use. Of the allocated memory {allocated:.2f} GiB is allocated by PyTorch, and {cached} is reserved by PyTorch but unallocated."]
+
+
+def traceback(*frames):
+    lines = ["Traceback (most recent call last):"]
+    for path, line, name, code in frames:
+        lines += [f'  File "{path}", line {line}, in {name}', f"    {code}"]
+    return lines
+
+
+# Written, with their levers, when the words of the programs were finished: what they show is not what they were made from.
+LATER = [
+    ("draft-two-models", "", "llama.cpp", command("-c 16384 -ngl 99 -np 8") + devices(16376, 15800, "NVIDIA GeForce RTX 4080") + weights(8200.0) + context(16384, seqs=8) + cache(2048.0, 16384) + no_compute(6144.0), UB),
+    ("context-after-all", "", "llama.cpp", command("-c 98304 -ngl 99") + devices(12282, 11600, "NVIDIA GeForce RTX 4070") + weights(4700.0) + context(98304) + cache(6144.0, 98304) + no_compute(912.0), UB + C),
+    ("metal-weights", "", "llama.cpp", command("-c 4096 -ngl 99") + loading(81) + ["ggml_metal_buffer_init: error: failed to allocate buffer, size = 43008.00 MiB", "llama_model_load: error loading model: unable to allocate MTL0 buffer",
+     "llama_model_load_from_file_impl: failed to load model"], NGL),
+    ("sycl-cache", "", "llama.cpp", command("-c 65536 -ngl 99") + weights(7000.0) + context(65536) + ["ggml_backend_sycl_buffer_type_alloc_buffer: can't allocate 8589934592 Bytes of memory on device",
+     "alloc_tensor_range: failed to allocate SYCL0 buffer of size 8589934592", "llama_init_from_model: failed to initialize the context: failed to allocate buffer for kv cache"], C),
+    ("window-kept-whole", "", "llama.cpp", command("-c 65536 -ngl 99 --swa-full") + devices(24564, 23900) + weights(15200.0) + context(65536) + ["llama_kv_cache_iswa: using full-size SWA cache (ref: https://github.com/ggml-org/llama.cpp/pull/13194#issuecomment-2868343055)"]
+     + cache(2048.0, 65536, 8) + no_cache(13312.0), ("--swa-full",)),
+    ("ollama-parallel", "", "ollama", gguf_server(32768, 4) + devices(16376, 15800, "NVIDIA GeForce RTX 4080") + weights(8900.0) + context(131072, seqs=4) + no_cache(12288.0) + reported("cudaMalloc failed: out of memory"), ("OLLAMA_NUM_PARALLEL",) + CTX),
+    ("ollama-graph", "", "ollama", gguf_server(8192, extra=" -b 2048 -ub 2048") + devices(8188, 7600, "NVIDIA GeForce RTX 4060") + weights(5900.0) + context(8192, 2048) + cache(768.0, 8192) + no_compute(1900.0), ("num_batch",)),
+    ("ollama-layout", "", "ollama", [slog("WARN", "server.go:862", "memory layout cannot be allocated", memory='"{InputWeights:550502400 CPU:{Name:CPU} GPUs:[{Name:CUDA0}]}"'),
+     slog("INFO", "sched.go:510", "Load failed", model="/root/.ollama/models/blobs/sha256-0a1b", error='"memory layout cannot be allocated with num_gpu = 49"')], ("num_gpu",)),
+    # Host memory, by kind.
+    ("limit-of-a-pod", "", "host", ["(APIServer pid=1) INFO 06-01 10:00:00 [loader.py:458] Starting to load model m/8b..."] + killed_in_group(32, 31.7, "VLLM::EngineCor"), ("resources.limits.memory",)),
+    ("machine-full", "", "host", killed_globally(118, "python3"), ("a host with more memory",)),
+    ("node-low", "", "host", ["Status: Failed", "Reason: Evicted", "Message: The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. Container vllm was using 61Gi, request is 8Gi, has larger consumption of memory."], ("a host with more memory", "resources.requests.memory")),
+    ("host-pool", "", "host", traceback(("/sgl/python/sglang/srt/mem_cache/memory_pool_host.py", 131, "__init__", "raise ValueError("))
+     + ["ValueError: Not enough host memory available. Requesting 240.00 GB but only have 181.35 GB free. Please reduce the size of the hierarchical cache."], ("--hicache-size", "--hicache-ratio")),
+    ("shared-memory", "", "host", ["RuntimeError: DataLoader worker (pid 411) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory. Please try to raise your shared memory limit."], ("--shm-size", "--ipc=host", "/dev/shm")),
+    # Programs on PyTorch: not a word of a server.
+    ("train-qlora-backward", "", "pytorch", traceback(("finetune.py", 88, "<module>", "trainer.train()"), ("/v/site-packages/trl/trainer/sft_trainer.py", 700, "training_step", "return super().training_step(*args, **kwargs)"),
+     ("/v/site-packages/accelerate/accelerator.py", 2700, "backward", "loss.backward(**kwargs)"), ("/v/site-packages/torch/autograd/graph.py", 829, "_engine_run_backward", "return Variable._execution_engine.run_backward("))
+     + figures(3.1), ("a smaller batch", "gradient checkpointing")),
+    ("train-first-adam-step", "", "pytorch", traceback(("train.py", 140, "<module>", "main()"), ("train.py", 101, "main", "optimizer.step()"), ("/v/site-packages/torch/optim/optimizer.py", 493, "wrapper", "out = func(*args, **kwargs)"),
+     ("/v/site-packages/torch/optim/adamw.py", 220, "step", "has_complex = self._init_group(")) + figures(0.44), ("an optimizer with smaller states",)),
+    ("comfy-decode", "", "pytorch", traceback(("/ComfyUI/execution.py", 496, "execute", "output_data, output_ui = get_output_data("), ("/ComfyUI/nodes.py", 293, "decode", 'images = vae.decode(samples["samples"])'), ("/ComfyUI/comfy/sd.py", 703, "decode", "out = self.process_output("))
+     + figures(9.0, 11.6, 0.9, 9.8), ("VAE tiling",)),
+    ("flux-step", "", "pytorch", traceback(("gen.py", 12, "<module>", "image = pipe(prompt, height=1536, width=1536).images[0]"), ("/v/site-packages/diffusers/pipelines/flux/pipeline_flux.py", 919, "__call__", "noise_pred = self.transformer("))
+     + figures(0.28), ("parts of the model that wait on the CPU", "a smaller resolution")),
+]
+SERVERS = OLLAMA + LLAMA[2:] + ("--max-model-len", "--max-num-seqs", "--enforce-eager", "--mem-fraction-static")
+FOREIGN["pytorch"] = SERVERS
+FOREIGN["host"] = OLLAMA + LLAMA[2:]
+
+
 def explain(binary, lines, data):
     ran = subprocess.run([binary, "explain", "--offline", "--json", *(["--data", data] if data else []), "-"], input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=60, check=False)
     found = [json.loads(line) for line in ran.stdout.splitlines() if line.strip()]
-    return found[-1] if found else None
+    return next((one for one in found if one["is_oom"]), found[-1] if found else None)
 
 
 def names(change, words):
@@ -230,13 +279,15 @@ def main():
     parser.add_argument("--data")
     parser.add_argument("--all", action="store_true", help="every answer, not the misses alone")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--later", action="store_true", help="those that were written last")
     parser.add_argument("--text", metavar="ID", help="print the log of one situation")
     args = parser.parse_args()
     if args.text:
-        print("\n".join(next(one for one in SITUATIONS if one[0] == args.text)[3]))
+        print("\n".join(next(one for one in SITUATIONS + LATER if one[0] == args.text)[3]))
         return 0
+    chosen = LATER if args.later else SITUATIONS
     right, anywhere, foreign, rows = 0, 0, [], []
-    for name, thread, program, lines, first in SITUATIONS:
+    for name, thread, program, lines, first in chosen:
         got = explain(args.binary, lines, args.data)
         changes = [fix["change"] for fix in got["fixes"]] if got else []
         hit = bool(changes) and names(changes[0], first)
@@ -249,7 +300,7 @@ def main():
             print(f"{'right' if hit else 'wrong'}  {name:30} {thread:18} {phase}/{cause}: {said!r}, wanted {want}")
     for name, change in foreign:
         print(f"{name}: {change!r} is not this program's")
-    total = len(SITUATIONS)
+    total = len(chosen)
     print(json.dumps({"situations": total, "first": right, "anywhere": anywhere, "foreign": len(foreign)}) if args.json else
           f"situations: right lever first {right}/{total} ({right / total:.0%}), anywhere {anywhere}/{total}, words of another program {len(foreign)}")
     return 0 if right >= FLOOR * total and not foreign else 1
