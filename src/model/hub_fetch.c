@@ -92,10 +92,13 @@ void oomsight_on_waiting(oomsight_waiting *call)
     atomic_store(&waiting, call);
 }
 
+/* Milliseconds of all that was fetched before: many short waits are a long one. */
+static _Atomic int64_t waited_ms;
+
 /* Once for a program. */
 static void tell_waiting(const char *endpoint, int64_t started_ms)
 {
-    if (!atomic_load(&waiting) || oos_clock_ms() - started_ms < TELL_MS) return;
+    if (!atomic_load(&waiting) || atomic_load(&waited_ms) + oos_clock_ms() - started_ms < TELL_MS) return;
     oomsight_waiting *call = atomic_exchange(&waiting, NULL);
     if (call) call(endpoint);
 }
@@ -239,10 +242,11 @@ static oomsight_status too_slow(const char *url, oomsight_error *reterr)
                     "%.300s sends too slowly (HF_HUB_DOWNLOAD_TIMEOUT=SECONDS waits longer)", url);
 }
 
-static bool is_unreachable(CURLcode code)
+/* Neither a status nor a reason of our own: no address, no connection, a certificate that is not its own, silence. */
+static bool is_unanswered(const transfer *t, CURLcode code)
 {
-    return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||
-           code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_OPERATION_TIMEDOUT;
+    return !t->fetch->http && code != CURLE_OUT_OF_MEMORY && code != CURLE_URL_MALFORMAT &&
+           code != CURLE_FAILED_INIT && oos_view_equal(origin_of(t->url), origin_of(t->options->endpoint));
 }
 
 static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_error *reterr)
@@ -252,7 +256,7 @@ static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "%.300s is longer than %zu bytes", t->fetch->url,
                         t->fetch->limit_bytes);
     if (code == CURLE_OPERATION_TIMEDOUT && t->len) return too_slow(t->options->endpoint, reterr);
-    if (!t->fetch->http && is_unreachable(code)) silent_note(t->options->endpoint);
+    if (is_unanswered(t, code)) silent_note(t->options->endpoint);
     const char *why = t->why[0] ? t->why : curl.curl_easy_strerror(code);
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,
@@ -342,9 +346,8 @@ static int patience(const oos_fetch_options *options)
     return left <= 0 ? -1 : left < POLL_MS ? (int)left : POLL_MS;
 }
 
-static oomsight_status run(session *s, oomsight_error *reterr)
+static oomsight_status run(session *s, int64_t started_ms, oomsight_error *reterr)
 {
-    int64_t const started_ms = oos_clock_ms();
     for (size_t i = 0; i < AT_ONCE && s->next < s->count; i++) {
         s->transfers[i].options = s->options;
         s->transfers[i].easy = curl.curl_easy_init();
@@ -379,7 +382,9 @@ oomsight_status oos_fetch_all(oos_arena *arena, const oos_fetch_options *options
     session s = {.arena = arena, .options = options, .list = list, .count = count};
     s.multi = curl.curl_multi_init();
     if (!s.multi) return nomem(reterr);
-    oomsight_status const status = run(&s, reterr);
+    int64_t const started_ms = oos_clock_ms();
+    oomsight_status const status = run(&s, started_ms, reterr);
+    atomic_fetch_add(&waited_ms, oos_clock_ms() - started_ms);
     for (size_t i = 0; i < AT_ONCE; i++) {
         transfer *t = &s.transfers[i];
         if (t->easy) {
