@@ -4,6 +4,7 @@
 #include "base/secret.h"
 #include "base/shown.h"
 #include "command/command.h"
+#include "facts/facts.h"
 
 #include <string.h>
 
@@ -90,6 +91,13 @@ static bool is_container(const char *const *words, size_t at)
     return strcmp(name, "docker") == 0 || strcmp(name, "podman") == 0 || strcmp(name, "nerdctl") == 0;
 }
 
+/* An image of an engine alone, as a manifest names it: nothing that a shell runs. */
+static bool is_bare_image(const char *const *words, size_t count, size_t at)
+{
+    while (at < count && is_assignment(words[at])) at++;
+    return at < count && oos_engine_words_of_image(words[at]);
+}
+
 /* Variables go before the command; into a container they are handed in. */
 static size_t put_variables(const char **out, const edit *e, bool inside)
 {
@@ -105,16 +113,22 @@ static size_t put_variables(const char **out, const edit *e, bool inside)
 static const char *shell_command(oos_arena *arena, const char *const *words, size_t count, size_t from,
                                  const edit *e)
 {
-    const char **out = OOS_NEW_ARRAY(arena, const char *, count + 2 * e->change_count + 1);
+    static const char *const run[] = {"docker", "run", "--gpus", "all"};
+    enum { RUN = sizeof run / sizeof *run };
+    size_t const most = 2 * (count + e->change_count) + RUN;
+    const char **out = OOS_NEW_ARRAY(arena, const char *, most);
     if (!out) return NULL;
     size_t at = 0;
-    bool container = false, handed_in = false;
+    bool container = false, handed_in = false, bare = is_bare_image(words, count, from);
     const oos_serve_words *read = &e->serve->words;
     size_t const own = read->count - read->from_config, entry = count > own ? count - own : 0;
     for (size_t i = from; i < count; i++) container |= is_container(words, i);
-    if (!container) at += put_variables(out, e, false);
+    for (size_t i = 0; bare && i < RUN; i++) out[at++] = run[i];
+    if (!container) at += put_variables(out + at, e, bare);
     for (size_t i = from; i < count; i++) {
         if (i >= entry && word_is_gone(e, i - entry + read->from_config)) continue;
+        bare = bare && is_assignment(words[i]);
+        if (bare) out[at++] = "-e";
         out[at++] = words[i];
         if (!container || handed_in || strcmp(words[i], "run") != 0) continue;
         at += put_variables(out + at, e, true);
@@ -123,7 +137,7 @@ static const char *shell_command(oos_arena *arena, const char *const *words, siz
     for (size_t i = 0; i < e->change_count; i++)
         if (!is_assignment(e->change[i])) out[at++] = e->change[i];
     oos_text text = {0};
-    oos_assert(at <= count + 2 * e->change_count);
+    oos_assert(at <= most);
     oos_command_put(arena, &text, out, at);
     const char *copy = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
     oos_text_free(&text);

@@ -14,3 +14,6 @@ cp "$models/small-llama/config.json" "$cache/models--org--small-llama/snapshots/
 printf 0123456789012345678901234567890123456789 >"$cache/models--org--small-llama/refs/main"
 HF_HUB_CACHE=$cache "$OOMSIGHT" plan --offline --gpu h100 -- vllm serve org/small-llama 2>&1 | sed -n 2p
 rm -r "$cache"
+echo "-- an image alone, as a manifest names it: what is suggested can be typed"
+"$OOMSIGHT" plan --offline --gpu 4090 --json -- HF_HOME=/data vllm/vllm-openai:v0.19.1 --model Qwen/Qwen3-8B |
+    python3 -c 'import json, sys; print(*[one["command"].split(" --")[:3] for one in json.load(sys.stdin)["answers"][:1]])'

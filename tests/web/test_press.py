@@ -3,11 +3,12 @@
 
 The page is web/app as it stands. BINARY, built for this machine, answers in the place of the WebAssembly program, behind a worker of a few
 lines: so this needs no other compiler. Standard library only."""
-import base64
 import functools
+import glob
 import http.server
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ import presses
 from browser import Browser
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+RULES = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.js"), encoding="utf-8").read()
+POD = "kind: Pod\nspec: {containers: [{name: %s, image: 'vllm/vllm-openai:v0.19.1', args: [--model, %s], resources: {limits: {nvidia.com/gpu: 1}}}]}\n"
 WORKER = """self.onmessage = async ({ data: { id, args, files, environment } }) => {
   const listed = [];
   for (const [path, file] of files) listed.push([path, typeof file === 'string' ? file : await file.text()]);
@@ -73,7 +76,7 @@ class Test:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Native, directory=os.path.join(ROOT, "web", "app")))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.address = "http://127.0.0.1:%d/" % server.server_address[1]
-        self.browser, self.passed, self.failed = Browser(), 0, 0
+        self.browser, self.passed, self.failed, self.told = Browser(), 0, 0, 0
 
     def claim(self, sentence, holds, seen=""):
         if not holds:
@@ -126,6 +129,51 @@ class Test:
                 self.claim("each of %d presses at %d is a click where it was pressed%s" % (pressed, width, ", after an edit" if edited else ""), pressed > 20 and not wrong,
                            "%d wrong, the first: %s" % (len(wrong), wrong[:1]))
 
+    def several(self, width):
+        """Three services: the worst is the headline, each has a row, and one without an answer leaves the others in reach."""
+        services = {"chat": "Qwen/Qwen3-4B", "big": "Qwen/Qwen3-14B", "embed": "acme/nobody"}
+        self.answered(width, "---\n".join(POD % one for one in services.items()))
+        look = "[$('verdict').textContent, $('verdict').className, [...document.querySelectorAll('#choices tbody tr')].map(r => r.innerText), $('one').textContent, pressed(), $('choices').checkVisibility()]"
+        verdict, colour, rows, one, at, _ = self.browser.run(look)
+        self.claim("the headline at %d is the worst of three" % width, verdict.startswith("1 of 3 will not start: big.") and colour == "bad", (verdict, colour))
+        self.claim("each has a row with its verdict", [name in row and word in row for row, name, word in zip(rows, services, ("will start", "will not start", "cannot be planned"))] == [True] * 3, rows)
+        self.claim("and the worst is shown", at == 1 and one.startswith("big: Will not start") and "Qwen3-14B" in self.browser.run("$('report').srcdoc"), (at, one))
+        self.claim("the rules hold with a table at %d" % width, self.browser.run(RULES) == [], self.browser.run(RULES))
+        command = self.browser.run("$('bestCommand').textContent")
+        self.claim("what is suggested is a command", command.startswith("docker run "), command)
+        for number, word in ((2, "cannot be planned"), (0, "Will start"), (1, "Will not start")):
+            self.press("document.querySelectorAll('#choices button')[%d]" % number)
+            now = self.browser.run(look)
+            self.claim("row %d is shown by a press at %d, and the headline stays" % (number, width), now[0] == verdict and word in now[3] and now[4] == number and now[5], now)
+            self.claim("its report is, or none", ("<html" in self.browser.run("$('report').hidden ? '' : $('report').srcdoc")) == (number != 2), number)
+        self.type("L4", "gpu")
+        self.press("document.querySelectorAll('#choices button')[0]")
+        self.claim("rows are of the GPU that is asked for now", "NVIDIA L4" in "".join(self.browser.run(look)[2]), self.browser.run(look)[2])
+        self.browser.run("$('version').value = 'vllm=0.11.0'; 0")
+        self.press("document.querySelector('.go')")
+        self.claim("and of the release", "0.11.0" in self.browser.run(look)[2][0], self.browser.run(look)[2])
+        where = self.browser.run("location.hash")
+        self.claim("the link has the one that is shown", "n=1" in where, where)
+
+    def manifests(self):
+        """Each file of the fixtures: the worst level that the command gives is the colour of the headline, and there are as many rows."""
+        for path in sorted(glob.glob(os.path.join(ROOT, "tests", "fixtures", "deploy*", "*"))):
+            if not os.path.isfile(path):
+                continue
+            with open(path, encoding="utf-8") as f:
+                text = re.sub(r"acme/small-[a-z]+", "Qwen/Qwen3-8B", f.read())
+            check = lambda *gpu: json.loads(subprocess.run([Native.binary, "check", "--json", "--offline", *gpu, "-"], input=text, capture_output=True, text=True, check=False).stdout)["commands"]
+            gpu = "" if all("--gpu" in (c["plan"] or ["--gpu"]) for c in check()) else "h100"  # one in the box goes before those of the file
+            commands = check("--gpu", gpu) if gpu else check()
+            if len(commands) < 2:
+                continue
+            self.browser.run("(() => { hold(null); $('input').value = %s; $('gpu').value = %s; $('ask').requestSubmit(); })()" % (json.dumps(text), json.dumps(gpu)))
+            self.settled()
+            worst = next(level for level in ("error", "note", "warning", "ok") if level in [c["level"] for c in commands])
+            seen = self.browser.run("[$('verdict').className, document.querySelectorAll('#choices tbody tr').length]")
+            self.claim("%s: headline and rows are those of check" % os.path.basename(path), seen == [{"error": "bad", "note": "warn", "warning": "warn", "ok": "good"}[worst], len(commands)], (seen, worst, len(commands)))
+            self.told += 1
+
     def the_button(self, width):
         self.answered(width)
         self.type("vllm serve Qwen/Qwen3-8B")
@@ -168,6 +216,9 @@ def main():
         for width in (320, 390, 800, 1200):
             test.the_button(width)
             test.every_control(width)
+            test.several(width)
+        test.manifests()
+        test.claim("some files have several commands", test.told > 2, test.told)
         test.out_of_date()
     finally:
         test.browser.close()

@@ -71,7 +71,7 @@ function bind(name, text, origin) {
 function unbind(name) {
   if (name === null) loose = null; else configs.delete(name), origins.delete(name);
   tellConfigs();
-  if (name !== null && $('input').value.trim()) return planNow();
+  if (name !== null && $('input').value.trim()) return planNow(pressed());
 }
 /* What was given, and how to take it back. */
 function tellConfigs() {
@@ -95,7 +95,7 @@ async function fetchConfig(name) {
     const seen = answer.ok && text.length < CONFIG_MOST ? await whatIs(text) : null;
     if (seen && seen.kind === 'config') {
       bind(name, text, 'fetched');
-      return planNow();
+      return planNow(pressed());
     }
     why = answer.ok ? 'JSON' : String(answer.status);
   } catch { /* no answer at all */ }
@@ -111,7 +111,7 @@ function button(text, act) {
 /* The config that waits for a name gets this one; a model of the catalogue is planned by its own until somebody says otherwise. */
 function nameModel(name) {
   if (loose === null || !name) return;
-  if (!known.has(name)) { const text = loose; loose = null; return bind(name, text, 'given'); }
+  if (!known.has(name)) { const text = loose; loose = null; bind(name, text, 'given'); return true; }
 }
 function tellModel(name) {
   const note = $('model');
@@ -119,7 +119,7 @@ function tellModel(name) {
   if (!name || configs.has(name)) return;
   if (known.has(name)) {
     note.textContent = words(loose === null ? 'known' : 'askConfig', name) + ' ';
-    if (loose !== null) note.append(button(words('takeMine'), () => { const text = loose; loose = null; bind(name, text, 'given'); planNow(); }), ' ', button(words('takeKnown'), () => { unbind(null); tellModel(name); }));
+    if (loose !== null) note.append(button(words('takeMine'), () => { const text = loose; loose = null; bind(name, text, 'given'); planNow(pressed()); }), ' ', button(words('takeKnown'), () => { unbind(null); tellModel(name); }));
     return;
   }
   note.textContent = words('unknown', name) + ' ';
@@ -145,7 +145,7 @@ function nearest(name, list) {
 }
 /* They are offered; one that is pressed takes the place of the wrong one. */
 function meant(note, list, name, box = $('input')) {
-  if (list.length) note.append(words('nearest') + ' ', ...list.flatMap(one => [button(one, () => { box.value = box.value.replace(name, one); planNow(); }), ' ']));
+  if (list.length) note.append(words('nearest') + ' ', ...list.flatMap(one => [button(one, () => { box.value = box.value.replace(name, one); planNow(pressed()); }), ' ']));
 }
 
 /* ---- showing ---- */
@@ -162,11 +162,13 @@ function showProgress(read, size) {
   $('progress').max = size; $('progress').value = read;
   showState(words('read', Math.round(read / 1e6), Math.round(size / 1e6)));
 }
-function begin() {
+/* `kept`: another command of the same text, whose list stays. */
+function begin(kept) {
   if (waiting.size) stop(); /* whoever asked before is answered with nothing */
-  for (const id of ['message', 'report', 'acts', 'choices', 'said', 'took', 'best', 'answer']) $(id).hidden = true;
-  for (const id of ['model', 'verdict', 'facts']) $(id).textContent = '';
-  delete document.body.dataset.answered;
+  for (const id of ['message', 'report', 'acts', 'said', 'took', 'best', 'one']) $(id).hidden = true;
+  if (!kept) { overall = null; $('choices').hidden = $('answer').hidden = true; }
+  for (const id of ['model', 'facts', ...(kept ? [] : ['verdict'])]) $(id).textContent = '';
+  if (!kept) delete document.body.dataset.answered;
   told = undefined; /* the frame before may still speak */
   answered = boxes();
   $('progress').removeAttribute('value');
@@ -180,7 +182,7 @@ function end(mine, result, share) {
   if (!result) return showState(words('stopped'));
   const failed = !result.out;
   if (!share || failed) setLink(null);
-  if (failed) return showFailure(result);
+  if (failed) return overall ? without(problemOf(result.err)) : showFailure(result);
   $('message').hidden = !result.err;
   $('message').textContent = result.err.trim();
   showState(words('done', Math.max(1, Math.round(result.ms))));
@@ -191,11 +193,13 @@ function end(mine, result, share) {
   tellStale();
   showReport(result.out);
 }
-/* What the command says of its options and folders is said in the words of this page. */
+/* What a command says of its options and folders is said in the words of this page. */
+const NO_CONFIG = /not in the Hugging Face cache|no such directory|not the name of a model/;
+const problemOf = err => NO_CONFIG.test(err) ? words('noConfig') : err.trim().replace(/^oomsight( \w+)?: /, '');
 function showFailure(result) {
   const err = result.err.trim(), gpu = /no GPU is called '(.*?)'/.exec(err);
   showState('');
-  if (/not in the Hugging Face cache|no such directory|not the name of a model/.test(err) && $('model').textContent) return;
+  if (NO_CONFIG.test(err) && $('model').textContent) return;
   $('message').hidden = false;
   $('message').textContent = gpu ? words('noGpu', gpu[1]) + ' ' : err.replace(/^oomsight( \w+)?: /, '') || 'exit ' + result.code;
   if (gpu) { meant($('message'), nearest(gpu[1], [...$('gpus').options].map(option => option.value)), gpu[1], $('gpu')); $('gpu').focus(); }
@@ -210,7 +214,15 @@ function giveUp(mine, text) {
   if (mine !== turn) return;
   $('wait').hidden = true;
   setLink(null);
-  showState(text);
+  if (overall) without(text); else showState(text);
+}
+/* Of several commands, the chosen one has no answer: the others stay in reach. */
+function without(why) {
+  showState('');
+  $('answer').hidden = false;
+  document.body.dataset.answered = '1';
+  showVerdict(words('unplanned'), why, null);
+  tellStale();
 }
 let saved = null, told = null, asked = false; /* the verdict that is shown, null: it is waited for; whether somebody pressed the button */
 function showReport(html) {
@@ -244,9 +256,11 @@ addEventListener('message', event => {
 function showVerdict(title, why, kind) {
   title = title.replace(/^[A-Z][A-Z', ]{3,}(?=:|$)/, head => head[0] + head.slice(1).toLowerCase()); /* a sentence, not a sign */
   told = (title + (why ? (title.includes(':') ? '. ' : ': ') + why : '')).slice(0, 600);
-  $('verdict').textContent = told;
-  $('verdict').className = kind ? kind[0] : '';
-  document.title = title.slice(0, 80) + ' - oomsight';
+  $('one').hidden = !overall;
+  if (overall) $('one').textContent = overall.label + ': ' + told;
+  $('verdict').textContent = overall ? overall.title : told;
+  $('verdict').className = overall ? overall.kind : kind ? kind[0] : '';
+  document.title = (overall ? overall.title : title).slice(0, 80) + ' - oomsight';
   $('save').download = 'oomsight-' + (title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '').slice(0, 60).toLowerCase() || 'report') + '.html';
   if (asked) $('verdict').focus({ preventScroll: true });
   asked = false;
@@ -278,8 +292,8 @@ async function whatIs(input) {
   try { return JSON.parse(seen.out); } catch { return { kind: 'log', engine: null }; } /* unreadable: its own command says why */
 }
 /* A text of the box, or a file: answered by what it is, or by what somebody says it is. */
-async function answer(input, chosen = 0, as = null) {
-  const mine = begin();
+async function answer(input, chosen = null, as = null, kept = false) {
+  const mine = begin(kept);
   shown = () => answer(input, chosen, as);
   const seen = await whatIs(input);
   if (!seen || mine !== turn) return end(mine, null);
@@ -293,12 +307,12 @@ async function answer(input, chosen = 0, as = null) {
     case 'trace': tookFor('aTrace'); return replay(mine, input);
     case 'command':
       if (!isText && text.length < LARGE) $('input').value = answered[1] = text;
-      tookFor('aCommand', 'asLog', () => answer(input, 0, 'log'));
-      return plan(mine, text, chosen);
+      tookFor('aCommand', 'asLog', () => answer(input, null, 'log'));
+      return plan(mine, text, chosen, i => { extra = null; return answer(input, i, as, true); });
     case 'log':
-      tookFor('aLog', ...(as ? [] : ['asCommand', () => answer(input, 0, 'command')]));
+      tookFor('aLog', ...(as ? [] : ['asCommand', () => answer(input, null, 'command')]));
       return explain(mine, [input], isText ? text : null);
-    default: return isText ? plan(mine, text, chosen, 'nothingSeen') : explain(mine, [input]);
+    default: return isText ? plan(mine, text, chosen, i => answer(input, i, as, true), 'nothingSeen') : explain(mine, [input]);
   }
 }
 /* What it was taken for, and a button for who knows better. */
@@ -339,51 +353,103 @@ async function commandsIn(text, gpu) {
   return found;
 }
 let extra = null; /* what a link says of its command besides GPU and release */
-function planWords(found) {
-  const options = { ...found.options, ...(extra || {}) };
+function planWords(found, chosen) {
+  const options = { ...found.options, ...(chosen && extra || {}) };
   if ($('version').value) options.engine = $('version').value;
   return [...Object.entries(options).flatMap(([name, value]) => ['--' + name, value]), '--', ...commandOf(found.plan)];
 }
+const hasGpu = (found, chosen) => !!(found.plan && (found.options.gpu || chosen && extra && extra['gpu-total']));
 async function planOne(mine, commands, chosen) {
   const found = commands[chosen], gpu = $('gpu').value.trim();
   if (!found.plan) return giveUp(mine, found.problem);
-  setEngine(found.engine);
-  await names;
-  nameModel(found.model);
   tellModel(found.model);
-  if (!found.options.gpu && !(extra && extra['gpu-total'])) { giveUp(mine, words('needGpu')); $('gpu').focus(); return; }
+  if (!hasGpu(found, true)) { giveUp(mine, words('needGpu')); $('gpu').focus(); return; }
   if (found.own) say(gpu ? words('otherGpu', found.own, gpu) : words('fileGpu', found.own));
-  const asked = planWords(found);
+  if (found.host_needs_bytes) say(words('hostLimit'));
+  const asked = planWords(found, true);
   const result = await run(['plan', '--offline', '--format', 'html', ...LANGUAGE(), ...asked], cacheFiles(), ENVIRONMENT);
   end(mine, result, true);
   if (result && result.out && mine === turn) await keepInLink(commands, chosen, optionsOf(asked));
 }
-function offer(commands, chosen) {
-  const group = $('choices');
-  group.textContent = '';
-  group.hidden = commands.length < 2;
-  if (commands.length < 2) return;
-  commands.forEach((found, i) => {
-    const one = button((found.name || found.kind) + ': ' + (found.model || i + 1), () => {
-      const mine = begin();
-      extra = null;
-      shown = () => answer(question(), i);
-      offer(commands, i);
-      planOne(mine, commands, i);
-    });
-    one.setAttribute('aria-pressed', String(i === chosen));
-    group.append(one);
-  });
+/* ---- several commands: all of them above the one that is shown ---- */
+let overall = null; /* the sentence about all, its colour, and the name of the one that is shown; null: there is one command */
+const STANDS = ['willNot', 'probablyNot', 'unplanned', 'probably', 'will']; /* the worst first */
+const COLOURS = { willNot: 'bad', probablyNot: 'bad', unplanned: 'warn', probably: 'warn', will: 'good' };
+function standsOf(found) {
+  if (found.host_needs_bytes || /^(fails|refused)$/.test(found.verdict)) return 'willNot';
+  if (found.verdict === 'tight') return found.likely === 'fails' ? 'probablyNot' : 'probably';
+  return found.verdict === 'fits' ? 'will' : 'unplanned';
 }
-async function plan(mine, text, chosen, none = 'noCommand') {
-  const found = await commandsIn(text, $('gpu').value.trim());
+/* What check found holds for the words that it gives: with another GPU or release each is planned again. False: stopped. */
+async function judge(mine, commands, chosen) {
+  for (const [i, found] of commands.entries()) {
+    const asked = hasGpu(found, i === chosen) ? planWords(found, i === chosen) : null;
+    if (!asked || asked.join('\n') === found.plan.join('\n')) continue;
+    const again = await run(['plan', '--json', '--offline', ...asked], cacheFiles(), ENVIRONMENT);
+    if (!again || mine !== turn) return false;
+    let said = null;
+    try { said = JSON.parse(again.out); } catch { /* it cannot be planned so */ }
+    Object.assign(found, said ? { verdict: said.verdict, likely: said.likely, gpu: said.gpu.name, engine_version: said.engine.version, taken: said.engine.name, problem: null }
+      : { verdict: null, gpu: null, problem: again.err });
+  }
+  return true;
+}
+const labelOf = (found, i) => found.name || found.model || String(i + 1);
+function sentenceOf(commands) {
+  const groups = STANDS.map(stands => [stands, commands.map((found, i) => [standsOf(found), labelOf(found, i)]).filter(([is]) => is === stands).map(([, label]) => label)]).filter(([, list]) => list.length);
+  return groups.map(([stands, list], i) => words(i ? 'group' : 'worst', list.length, ...(i ? [] : [commands.length]), words(stands), list.slice(0, 4).join(', ') + (list.length > 4 ? ', +' + (list.length - 4) : ''))).join(' ');
+}
+const pressed = () => { const at = $('choices').hidden ? -1 : [...$('choices').querySelectorAll('button')].findIndex(one => one.getAttribute('aria-pressed') === 'true'); return at < 0 ? null : at; };
+const part = (kind, text, of = {}) => Object.assign(document.createElement(kind), { textContent: text }, of);
+function offer(commands, chosen, choose) {
+  const group = $('choices'), focused = group.contains(document.activeElement);
+  group.hidden = commands.length < 2;
+  overall = null;
+  if (commands.length < 2) return group.replaceChildren();
+  const worst = STANDS.find(stands => commands.some(found => standsOf(found) === stands));
+  overall = { title: sentenceOf(commands), kind: COLOURS[worst], label: labelOf(commands[chosen], chosen) };
+  const head = part('tr', ''), body = part('tbody', ''), table = part('table', '');
+  head.append(part('th', words('theCommand'), { scope: 'col' }), part('th', words('theAnswer'), { scope: 'col' }));
+  commands.forEach((found, i) => {
+    const one = button([found.name, found.model].filter(Boolean).join(': ') || found.kind + ' ' + (i + 1), () => choose(i));
+    one.setAttribute('aria-pressed', String(i === chosen));
+    const row = part('tr', ''), first = part('td', ''), last = part('td', ''), stands = standsOf(found);
+    const why = stands !== 'unplanned' ? '' : !hasGpu(found, i === chosen) && found.plan ? words('needGpu') : problemOf(found.problem || '');
+    first.append(one, part('span', [found.gpu, found.engine && found.engine_version ? titleOf(found.taken || found.engine) + ' ' + found.engine_version : '',
+      found.beside ? words('beside', (found.beside_bytes / 2 ** 30).toFixed(2), found.beside) : ''].filter(Boolean).join(', '), { className: 'dim' }));
+    last.append(part('b', words(stands), { className: COLOURS[stands] }), part('span', why, { className: 'dim' }));
+    row.append(first, last);
+    body.append(row);
+  });
+  table.append(part('thead', ''), body);
+  table.firstChild.append(head);
+  group.replaceChildren(table);
+  if (focused) group.querySelectorAll('button')[chosen].focus({ preventScroll: true });
+}
+/* `chosen`: one that somebody chose; null: of several the worst that can be planned. */
+async function plan(mine, text, chosen, choose, none = 'noCommand') {
+  let found = await commandsIn(text, $('gpu').value.trim());
   if (!found || mine !== turn) return end(mine, null);
-  const commands = found.commands;
-  if (!commands.length) return giveUp(mine, [words(none), ...found.not_looked_at.map(gap => gap.problem)].join(' '));
-  const one = Math.min(chosen, commands.length - 1);
-  offer(commands, one);
+  await names;
+  const named = found.commands[Math.min(chosen || 0, found.commands.length - 1)];
+  if (named && nameModel(named.model)) found = await commandsIn(text, $('gpu').value.trim());
+  if (!found || mine !== turn) return end(mine, null);
+  const commands = found.commands, gaps = found.not_looked_at.map(gap => gap.problem);
+  if (!commands.length) return giveUp(mine, [words(none), ...gaps].join(' '));
+  const onGpu = commands.map((c, i) => i).filter(i => hasGpu(commands[i], i === chosen));
+  let one = chosen === null ? onGpu[0] || 0 : Math.min(chosen, commands.length - 1);
+  setEngine(commands[one].engine);
+  if (commands.length > 1 && onGpu.length) {
+    if (!await judge(mine, commands, one)) return end(mine, null);
+    if (chosen === null) one = onGpu.sort((a, b) => rank(commands[a]) - rank(commands[b]) || a - b)[0];
+    if (!$('version').value) setEngine(commands[one].engine);
+    offer(commands, one, choose);
+  } else offer([], 0, choose);
+  if (gaps.length) say(words('gaps', gaps.length) + ' ' + gaps.slice(0, 3).join('; '));
   await planOne(mine, commands, one);
 }
+/* Those without a plan are no answer to show first. */
+const rank = found => found.verdict ? STANDS.indexOf(standsOf(found)) : STANDS.length;
 /* ---- the box, or a paste that is too long for one ---- */
 const LARGE = 200000; /* more freezes a text box */
 let held = null;
@@ -402,7 +468,7 @@ function hold(text) {
 /* The address of a model's page is its name. */
 const tidy = text => text.length < 2000 ? text.replace(/https?:\/\/(?:www\.)?huggingface\.co\/([\w.-]+\/[\w.-]+)(?:\/tree\/[\w.-]+)?\/?(?=$|[\s'"])/g, '$1') : text;
 const question = () => held || tidy($('input').value);
-const planNow = (chosen = 0) => answer(question(), chosen);
+const planNow = (chosen = null) => answer(question(), chosen);
 
 /* ---- links: the commands that were recognised, never the text they stood in ---- */
 const LINK_MOST = 6000;
@@ -425,7 +491,7 @@ async function keepInLink(commands, chosen, options) {
   if (!clean || clean.code !== 0 || mine !== turn) return;
   const parts = { c: clean.out.trim() }, index = commands.filter(found => found.plan).indexOf(commands[chosen]);
   for (const name of LINK_OPTIONS) if (options[name]) parts[name] = options[name];
-  if (all && index) parts.n = index;
+  if (all && lines.length > 1) parts.n = index;
   setLink(parts);
   $('linkText').textContent = Object.entries(parts).map(([name, value]) => (name === 'c' ? '' : name + ': ') + value).join('\n');
 }
@@ -444,7 +510,7 @@ function fromLink() {
   for (const name of LINK_OPTIONS.slice(2)) if (parts.get(name)) extra[name] = parts.get(name);
   return true;
 }
-const linkChoice = () => Number(new URLSearchParams(location.hash.slice(1)).get('n')) || 0;
+const linkChoice = () => { const n = new URLSearchParams(location.hash.slice(1)).get('n'); return n === null ? null : Math.max(0, Number(n) || 0); };
 
 /* ---- explain and replay ---- */
 /* A file by its own name, as in the folder of whoever asks the command; what was pasted is standard input. */
@@ -472,17 +538,14 @@ async function replay(mine, input) {
 /* ---- what people do ---- */
 /* A config is for the model that is named now; without one, for the next. */
 async function takeConfig(text, pasted) {
-  const mine = begin();
+  const at = pressed(), mine = begin();
   loose = text;
   if (pasted) $('input').value = '';
   const command = $('input').value;
   const found = command.trim() ? await check(command, '') : null;
   if (mine !== turn) return;
   tellConfigs();
-  if (found && found.commands.some(c => c.model)) {
-    const chosen = [...$('choices').children].findIndex(one => one.getAttribute('aria-pressed') === 'true');
-    return planNow(Math.max(chosen, 0));
-  }
+  if (found && found.commands.some(c => c.model)) return planNow(at);
   giveUp(mine, words('keptConfig'));
   $('input').focus();
 }
