@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The workflows of a hosted CI: check_workflows.py [FOLDER]
 
-Each action is named by its commit, with the release behind it; a pull request runs .ci/run and a schedule .ci/nightly; every file fits GitHub's own
+Each action is named by its commit, with the release behind it; what publishes waits for .ci/run; a pull request runs .ci/run and a schedule .ci/nightly; every file fits GitHub's own
 schema, which check-jsonschema brings (an environment outside the checkout, made once). Exit 77 when all but the schema was looked at."""
 import glob
 import os
@@ -19,7 +19,16 @@ def look(text, name):
     wrong = ["%s: %s is not pinned to a commit" % (name, used) for used in re.findall(r"(?m)^\s*(?:- )?uses: +(\S+.*)$", text) if not PINNED.match(used) and not used.startswith("./")]
     if not re.search(r"(?m)^permissions:", text):
         wrong.append("%s: has no permissions of its own" % name)
+    if "gh-action-pypi-publish" in text and not publishes_last(text):
+        wrong.append("%s: publishes without the gate" % name)
     return wrong
+
+
+def publishes_last(text):
+    """Whether the job that publishes waits for one that runs .ci/run."""
+    jobs = dict(re.findall(r"(?ms)^  (\w+):\n(.*?)(?=^  \w+:\n|\Z)", text.split("\njobs:\n")[1]))
+    needed = {one for body in jobs.values() if "gh-action-pypi-publish" in body for one in re.findall(r"\w+", "".join(re.findall(r"needs: (.*)", body)))}
+    return any("run: .ci/run\n" in jobs.get(one, "") for one in needed)
 
 
 def look_at_all(files):

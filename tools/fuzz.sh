@@ -37,7 +37,7 @@ code=0
 "$build/tests/fuzz/fuzz_$target" "$@" 2>"$made/log" || code=1
 cat "$made/log" >&2
 if [ "$code" -ne 0 ]; then
-    echo "found, kept in $found: $(ls "$found" | grep -E '^(crash|timeout|oom|leak|slow-unit)-' | tr '\n' ' ')"
+    echo "found, kept in $found: $(find "$found" -maxdepth 1 -type f -regextype posix-extended -regex '.*/(crash|timeout|oom|leak|slow-unit)-[^/]*' -printf '%f ')"
     echo "mend it, then keep the input as a test: cp $found/crash-... tests/fuzz/corpus/$target/"
     exit 1
 fi

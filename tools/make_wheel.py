@@ -40,6 +40,12 @@ def metadata(platform):
     return "".join("%s: %s\n" % row for row in rows) + "\n"
 
 
+def description():
+    """The README where nothing stands beside it: what it links in the source is named, a picture of it is left out."""
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n*", "", read(ROOT, "README.md").decode())
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+
+
 def stripped(path):
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run(["strip", "--strip-unneeded", "-o", out.name, path], check=True)
@@ -97,7 +103,7 @@ def contents(build, info, data, platform):
     for path in sorted(glob.glob(os.path.join(ROOT, "cli", "man", "*.1"))):
         if not platform.startswith("win"):
             files[data + "/data/share/man/man1/" + os.path.basename(path)] = (read(path), False)
-    files[info + "/METADATA"] = (metadata(platform).encode() + read(ROOT, "README.md"), False)
+    files[info + "/METADATA"] = ((metadata(platform) + description()).encode(), False)
     files[info + "/WHEEL"] = (("Wheel-Version: 1.0\nGenerator: oomsight make_wheel\nRoot-Is-Purelib: false\nTag: py3-none-%s\n" % platform).encode(), False)
     files[info + "/entry_points.txt"] = ("\n".join("[%s]\n%s" % (group, "".join("%s = %s\n" % pair for pair in names.items()))
                                                    for group, names in PROJECT["entry-points"].items()).encode(), False)

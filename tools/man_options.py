@@ -53,10 +53,17 @@ def parts(text):
     return usage, before, rows + ([(last.strip(), COMMON)] if last else []), after
 
 
+def released():
+    """The day of the release and its number, as CHANGELOG.md and meson.build have them."""
+    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as build, open(os.path.join(ROOT, "CHANGELOG.md"), encoding="utf-8") as changes:
+        version = re.search(r"^  version: '([^']+)',", build.read(), re.M).group(1)
+        return re.search(r"^## \[%s\] - (\S+)$" % re.escape(version), changes.read(), re.M).group(1), version
+
+
 def manual(command, summary, help_text, others):
     usage, before, rows, after = parts(help_text)
     name = "oomsight-" + command if command else "oomsight"
-    lines = ['.TH %s 1 "" oomsight "oomsight manual"' % name.upper(), ".SH NAME", "%s \\- %s" % (name, roff(summary)), ".SH SYNOPSIS"]
+    lines = ['.TH %s 1 %s "oomsight %s" "oomsight manual"' % (name.upper(), *released()), ".SH NAME", "%s \\- %s" % (name, roff(summary)), ".SH SYNOPSIS"]
     lines += ["\\fB%s\\fR\n.br" % roff(line) for line in usage]
     lines += [".SH DESCRIPTION"] + "\n.PP\n".join(map(roff, before)).split("\n")
     if rows:

@@ -139,9 +139,9 @@ def component(package, files):
     purl = "pkg:deb/debian/%s@%s?arch=%s" % (urllib.parse.quote(package, safe=""), urllib.parse.quote(full, safe=""), machine)
     told = {"type": "library", "bom-ref": purl, "name": source, "version": upstream, "licenses": [{"expression": LICENCES[package]}], "purl": purl,
             "properties": [{"name": "oomsight:package", "value": package}]}
-    for name, (digest, members) in sorted(files.items()):
-        told["properties"].append({"name": "oomsight:linked", "value": "%s sha256:%s%s" % (name, digest, ", %d members" % members if members else "")})
-    return told
+    parts = [{"type": "file", "bom-ref": "%s#%s" % (purl, name), "name": name, "hashes": [{"alg": "SHA-256", "content": digest}],
+              "properties": [{"name": "oomsight:members", "value": str(members or "all")}]} for name, (digest, members) in sorted(files.items())]
+    return {**told, "components": parts} if parts else told
 
 
 def document(found):

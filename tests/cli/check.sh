@@ -1,5 +1,5 @@
 # Every kind of deployment file, and files that hold no command. Figures of plans are others' business and are cut off.
-cd ../fixtures
+cd ../fixtures || exit
 try() { out=$("$OOMSIGHT" check "$@"); code=$?; }
 try --offline --models models --gpu 4090 --vllm 0.32.0 deploy/*; echo "$out" | grep -v '^    [A-Zab0-9].*[^-]$' | grep -E '^deploy|commands in'; echo "exit $code"
 echo "$out" | grep -E '^    (Dockerfile|container|Helm|shell|systemd)'

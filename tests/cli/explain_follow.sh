@@ -2,7 +2,7 @@
 log=$(mktemp -d)/engine.log
 oom="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s MiB. GPU 0 has a total capacity of 23.57 GiB of which 54.25 MiB is free. Of the allocated memory 22.88 GiB is allocated by PyTorch, and 188.29 MiB is reserved by PyTorch but unallocated.\n"
 frame='  File "/usr/lib/vllm/v1/worker/gpu_worker.py", line 381, in load_model\n'
-$OOMSIGHT explain --follow --idle 4 --json "$log" >"$log.out" &
+"$OOMSIGHT" explain --follow --idle 4 --json "$log" >"$log.out" &
 sleep 0.5
 printf "$frame" >"$log"; sleep 0.3; printf "$oom" 100 >>"$log"
 sleep 2
@@ -18,5 +18,5 @@ for line in open(sys.argv[1]):
     print(i["phase"], i["numbers"]["tried_bytes"] >> 20, "MiB, lines", i["first_line"], "to", i["last_line"])
 P
 rm -r "$(dirname "$log")"
-printf "$frame$oom" 400 | $OOMSIGHT explain --follow - | grep -o "Tried to allocate 400 MiB" | head -n 1
-$OOMSIGHT explain --state /tmp x.log; echo "usage $?"
+printf "$frame$oom" 400 | "$OOMSIGHT" explain --follow - | grep -o "Tried to allocate 400 MiB" | head -n 1
+"$OOMSIGHT" explain --state /tmp x.log; echo "usage $?"

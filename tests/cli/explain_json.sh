@@ -1,5 +1,5 @@
 # Every incident follows its schema, and the ledger adds up to what the device had in use.
-find ../fixtures/kb -name '*.log' | sort | xargs $OOMSIGHT explain --json >"${TMPDIR:-/tmp}/incidents.$$"
+find ../fixtures/kb -name '*.log' | sort | xargs "$OOMSIGHT" explain --json >"${TMPDIR:-/tmp}/incidents.$$"
 python3 ../../tools/check_schema.py ../../data/schema/incident.schema.json <"${TMPDIR:-/tmp}/incidents.$$" && echo "schema holds"
 python3 - "${TMPDIR:-/tmp}/incidents.$$" <<'P'
 import json, sys

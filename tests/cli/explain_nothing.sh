@@ -15,11 +15,11 @@ open(sys.argv[1] + '/random', 'wb').write(random.randbytes(200000) + b'\n&oom~ o
 cp "$root/README.md" "$work/document"
 for name in empty prose zeros picture random document; do
     echo "-- $name"
-    $OOMSIGHT explain "$work/$name" >"$work/out"; code=$?
+    "$OOMSIGHT" explain "$work/$name" >"$work/out"; code=$?
     sed -n 1,2p "$work/out"; echo "exit $code"
-    $OOMSIGHT explain --json "$work/$name" | grep -o '"is_oom": [a-z]*, "state": "[a-z_]*"'
-    $OOMSIGHT explain --format md "$work/$name" | grep -o "^Nothing recognised"
-    $OOMSIGHT explain --format html "$work/$name" | grep -o '"state": "[a-z_]*"'
+    "$OOMSIGHT" explain --json "$work/$name" | grep -o '"is_oom": [a-z]*, "state": "[a-z_]*"'
+    "$OOMSIGHT" explain --format md "$work/$name" | grep -o "^Nothing recognised"
+    "$OOMSIGHT" explain --format html "$work/$name" | grep -o '"state": "[a-z_]*"'
 done
 echo "-- a log is still read"
-printf 'INFO 01-01 00:00:00 [a.py:1] Application startup complete.\n' | $OOMSIGHT explain --json - | grep -o '"state": "[a-z_]*"'
+printf 'INFO 01-01 00:00:00 [a.py:1] Application startup complete.\n' | "$OOMSIGHT" explain --json - | grep -o '"state": "[a-z_]*"'

@@ -1,5 +1,5 @@
 # What explain suggests follows from the figures and the shape of the log: one line for each change.
-asked() { echo "== $1"; $OOMSIGHT explain --json | python3 -c '
+asked() { echo "== $1"; "$OOMSIGHT" explain --json | python3 -c '
 import json, sys
 told = json.loads(sys.stdin.readline())
 for fix in told["fixes"][:3]: print(" ".join(fix["change"]))
@@ -35,4 +35,4 @@ echo '== where plan reproduces the failure, its value of the flag is the only on
     echo '(EngineCore_DP0 pid=2) INFO 11-01 10:00:20 [gpu_model_runner.py:3000] Model loading took 15.27 GiB memory and 9 seconds'
     echo '(EngineCore_DP0 pid=2) INFO 11-01 10:00:40 [gpu_worker.py:298] Available KV cache memory: 4.30 GiB'
     echo "(EngineCore_DP0 pid=2) ERROR 11-01 10:00:41 [core.py:708] ValueError: To serve at least one request with the models's max seq len (40960), (5.62 GiB KV cache is needed, which is larger than the available KV cache memory (4.30 GiB). Based on the available memory, the estimated maximum model length is 31312. Try increasing \`gpu_memory_utilization\` or decreasing \`max_model_len\` when initializing the engine."
-} | $OOMSIGHT explain --ascii --gpu 4090 - | grep -e '^Suggested' -e '^  --max-model-len' -e '^  --gpu'
+} | "$OOMSIGHT" explain --ascii --gpu 4090 - | grep -e '^Suggested' -e '^  --max-model-len' -e '^  --gpu'

@@ -2,7 +2,7 @@
 log=../fixtures/kb/vllm/kv-alloc-no-headroom/positive.log
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 print() { grep -o '"fingerprint": "[0-9a-f]*"' | cut -d'"' -f4; }
-want=$($OOMSIGHT explain --json $log | print)
+want=$("$OOMSIGHT" explain --json $log | print)
 gzip -c $log >"$work/a.gz"; tar cf "$work/a.tar" -C "$(dirname $log)" positive.log
 python3 - $log "$work" <<'P'
 import json, sys
@@ -15,5 +15,5 @@ open(work + "/colour", "w").writelines(l.replace("(EngineCore_DP0 pid=41)", "\03
 open(work + "/markdown", "w").writelines(l.replace("[", "\\[").replace("]", "\\]").replace("_", "\\_") + "\n" for l in log)
 P
 for form in a.gz a.tar docker cri journal crlf colour markdown; do
-    [ "$($OOMSIGHT explain --json "$work/$form" | print)" = "$want" ] && echo "$form same" || echo "$form differs"
+    [ "$("$OOMSIGHT" explain --json "$work/$form" | print)" = "$want" ] && echo "$form same" || echo "$form differs"
 done

@@ -1,5 +1,5 @@
 # One file, every format; figures of plans are others' business and are cut off where they would be copied.
-cd ../fixtures
+cd ../fixtures || exit
 file=matrix/fleet.yaml
 try() { out=$("$OOMSIGHT" matrix --offline --models models "$@"); code=$?; }
 shape() { sed -E 's/[0-9]{1,3}(,[0-9]{3})+/N/g; s/ +$//'; }

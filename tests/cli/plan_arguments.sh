@@ -15,6 +15,6 @@ small h100 --gpu-memory-utilisation 0.8
 small h100 --max-model-len '512 ' -O.cudagraph_mode=PIECEWISE
 small h100 --kv-transfer-config '{"kv_connector": "LMCacheConnectorV1"}'
 "$OOMSIGHT" plan --offline --vllm 0.10.2 --gpu h100 -- vllm serve ../fixtures/models/small-hybrid | head -5
-cd "$(mktemp -d)" && printf 'vllm serve %s -tp 3 --max-model-len 1000000\n' "$OLDPWD/../fixtures/models/small-llama" >bad.sh
+cd "$(mktemp -d)" && printf "vllm serve '%s' -tp 3 --max-model-len 1000000\n" "$OLDPWD/../fixtures/models/small-llama" >bad.sh
 "$OOMSIGHT" check --offline --gpu h100x4 bad.sh >/dev/null; echo "check exits $?"
 rm -f bad.sh; rmdir "$PWD"

@@ -1,6 +1,6 @@
 # A start is certain only where everything in it is known. What is not known is named in the first lines, and --strict counts it as a
 # failure. Numbers of certainty are those of measured starts, and none is given where nothing was measured.
-models=../fixtures/models llama=../fixtures/models/small-llama moe=../fixtures/models/small-moe
+llama=../fixtures/models/small-llama moe=../fixtures/models/small-moe
 plan() { "$OOMSIGHT" plan --offline "$@"; }
 json() { "$OOMSIGHT" plan --offline --json "$@" | python3 -c 'import json, sys; plan = json.load(sys.stdin); '"$CODE"; }
 first() { plan "$@" | head -n 4; }

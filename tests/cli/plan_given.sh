@@ -10,7 +10,7 @@ plan --gpu 4090 --gpu-used 0 -- vllm serve $llama | head -n 2
 plan --gpu-total 25249710080 -- vllm serve $llama | head -n 2
 echo "in a file, too"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve %s\n' 23GiB "$PWD/$llama" >"$work/whole.sh"
+printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve "%s"\n' 23GiB "$PWD/$llama" >"$work/whole.sh"
 printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve %s\n' 23 "$PWD/$llama" >"$work/bare.sh"
 for file in whole bare; do "$OOMSIGHT" check --offline --vllm 0.19.1 "$work/$file.sh" | sed -n 1p | sed "s|$work|DIR|"; done
 echo "the size of a card"

@@ -110,7 +110,7 @@ deb() {
 if command -v dh >/dev/null && command -v dpkg-buildpackage >/dev/null; then
     claim "dpkg-buildpackage" deb
     claim "its version is the one of meson.build" test -f "$work/oomsight_$(sed -n "s/^  version: '\(.*\)',/\1/p" "$root/meson.build")_$(dpkg --print-architecture).deb"
-    export LD_LIBRARY_PATH=$(echo "$work"/debroot/usr/lib/*-linux-gnu)
+    LD_LIBRARY_PATH=$(echo "$work"/debroot/usr/lib/*-linux-gnu); export LD_LIBRARY_PATH
     claim "its command answers" bash -c "$(declare -f answers); work=$work; OOMSIGHT_SHIM_DIR=\"$LD_LIBRARY_PATH/oomsight\" answers \"$work/debroot/usr/bin/oomsight\""
     claim "its Python package answers" env PYTHONPATH="$work/debroot/usr/lib/python3/dist-packages" OOMSIGHT_COMMAND="$work/debroot/usr/bin/oomsight" "$python" -c \
         'import oomsight; assert oomsight.plan("vllm serve Qwen/Qwen3-8B", gpu="h100", hub=False)'

@@ -65,6 +65,20 @@ claim "it unpacks" tar -C "$place" -xJf "$(ls "$dist"/oomsight-*-linux-x86_64.ta
 inside="/srv/any place/$(ls "$place")"
 every "tarball" bare "$inside/bin/oomsight"
 ln -sf "$inside/bin/oomsight" "$root/usr/local/bin/oomsight"
+# by this machine's compiler, in the place where it was unpacked
+by_its_pc() {
+    lib="$root$inside/lib"
+    export PKG_CONFIG_PATH="$lib/pkgconfig"
+    eval "gcc -o '$work/plan' '$top/examples/plan.c' $(pkg-config --cflags --libs oomsight)" &&
+        LD_LIBRARY_PATH="$lib" "$work/plan" "$here/fixtures/models/small-llama" 4090 | grep 'tokens of KV cache'
+}
+claim "a program is built by its pkg-config file, in a path with a space" by_its_pc
+again() { # every file that package.sh writes
+    (umask 027 && "$top/tools/package.sh" "$top/build-portable" "$work/again") &&
+        for file in "$work"/again/*; do cmp "$file" "$dist/$(basename "$file")" || return 1; done
+}
+if [ -f "$top/build-portable/build.ninja" ]; then claim "packed with umask 027 it is the same" again
+else echo "skip umask 027: no build-portable"; fi
 claim "a link to it finds the stand-ins" exits 0 chroot "$root" /usr/local/bin/oomsight dryrun --gpu 4090 --cuda 12 --json -- sh -c 'exit 0'
 rm -rf "$root/usr/local/bin/oomsight" "$place"
 

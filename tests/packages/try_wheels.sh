@@ -67,7 +67,7 @@ for wheel in "$folder"/*.whl; do
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --disable-pip-version-check --no-index --find-links "$folder" --platform "$tag" --only-binary=:all: --target "$to" oomsight ||
         { fail "$tag: pip does not install it"; continue; }
     ls "$to"/oomsight/stand-ins >/dev/null 2>&1 && fail "$tag: stand-ins inside"
-    chmod +x "$to"/bin/* "$to"/oomsight/bin/* 2>/dev/null; rm -rf "$work/lib"; mkdir "$work/lib"; cp "$to"/oomsight/lib/* "$work/lib/"
+    chmod +x "$to"/bin/* "$to"/oomsight/bin/* 2>/dev/null; rm -rf "${work:?}/lib"; mkdir "$work/lib"; cp "$to"/oomsight/lib/* "$work/lib/"
     case $tag in
     musllinux*x86_64)
         [ -e /lib/ld-musl-x86_64.so.1 ] || { echo "skip $tag: no package musl"; continue; }

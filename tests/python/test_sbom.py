@@ -47,7 +47,7 @@ def main():
                 bill = json.load(f)
             zlib = [c for c in bill["components"] if c["name"] == "zlib"]
             claim("with version, licence and the archive's sum", len(zlib) == 1 and zlib[0]["version"].startswith("1.") and
-                  zlib[0]["licenses"] == [{"expression": "Zlib"}] and "libz.a sha256:" in json.dumps(zlib), zlib)
+                  zlib[0]["licenses"] == [{"expression": "Zlib"}] and [(p["name"], p["hashes"][0]["alg"], len(p["hashes"][0]["content"])) for p in zlib[0]["components"]] == [("libz.a", "SHA-256", 64)], zlib)
             claim("and what the linker adds by itself", any(c["name"] == "glibc" for c in bill["components"]), bill["components"])
             claim("their texts are there", os.path.getsize(plain + "/out/licenses/zlib1g-dev.txt") > 500)
             first = open(plain + "/out/oomsight.cdx.json", "rb").read()
