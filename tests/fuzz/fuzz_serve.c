@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     oos_engine_env env;
     oomsight_error error = {0};
     oomsight_status const status =
-        oos_serve_read_as(&vllm_dialect, arena, words, count, table, version, &serve, &env, &error);
+        oos_serve_read_as(&oos_vllm_dialect, arena, words, count, table, version, &serve, &env, &error);
     /* malformed: a call with a value that is no literal */
     FUZZ_REQUIRE(status == OOMSIGHT_OK || status == OOMSIGHT_USAGE || status == OOMSIGHT_MALFORMED);
     if (status == OOMSIGHT_OK) {

@@ -106,7 +106,7 @@ int main(void)
         oos_engine_env env;
         if (!oos_version_parse(oos_view_of(line), &version)) return 1;
         oomsight_status const status =
-            oos_serve_read_as(&vllm_dialect, arena, words, count, &table, version, &serve, &env, &error);
+            oos_serve_read_as(&oos_vllm_dialect, arena, words, count, &table, version, &serve, &env, &error);
         json_t *out = status == OOMSIGHT_OK ? command(&serve)
                                             : json_pack("{s:i, s:s}", "status", status, "error", error.text);
         char *text = json_dumps(out, JSON_COMPACT | JSON_SORT_KEYS);

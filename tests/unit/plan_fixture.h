@@ -30,8 +30,8 @@ static inline void fixture_init(fixture *f, const char *version, unsigned capabi
     oomsight_error error = {0};
     bool beyond;
     *f = (fixture){.arena = oos_arena_create(1 << 16)};
-    assert_int_equal(vllm_book_load(f->arena, NULL, &book, &error), OOMSIGHT_OK);
-    assert_int_equal(vllm_rules_of(book, version_of(version), &f->rules, &beyond, &error), OOMSIGHT_OK);
+    assert_int_equal(oos_vllm_book_load(f->arena, NULL, &book, &error), OOMSIGHT_OK);
+    assert_int_equal(oos_vllm_rules_of(book, version_of(version), &f->rules, &beyond, &error), OOMSIGHT_OK);
     f->device = (oos_device_facts){.name = "a device",
                                    .capability = capability,
                                    .total_bytes = 80 * OOS_GIB,

@@ -25,8 +25,8 @@ static void begin(start *s, oos_version version)
     assert_non_null(s->arena);
     oos_rule_book *book;
     bool beyond;
-    assert_int_equal(vllm_book_load(s->arena, NULL, &book, NULL), OOMSIGHT_OK);
-    assert_int_equal(vllm_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_vllm_book_load(s->arena, NULL, &book, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_vllm_rules_of(book, version, &s->rules, &beyond, NULL), OOMSIGHT_OK);
     s->model = (oos_model){.code = {.drops_gate_up = true},
                            .architecture = "LlamaForCausalLM",
                            .hidden = 4096,

@@ -37,8 +37,8 @@ static const char *said_of(const char *version, unsigned capability, uint64_t gp
     for (char *rest = NULL, *word = strtok_r(text, "|", &rest); word; word = strtok_r(NULL, "|", &rest))
         list[count++] = word;
     assert_int_equal(oos_flags_load(f.arena, NULL, "vllm", &table, &error), OOMSIGHT_OK);
-    assert_int_equal(oos_serve_read_as(&vllm_dialect, f.arena, list, count, &table, f.rules.version, &f.serve,
-                                       &f.env, &error),
+    assert_int_equal(oos_serve_read_as(&oos_vllm_dialect, f.arena, list, count, &table, f.rules.version,
+                                       &f.serve, &f.env, &error),
                      OOMSIGHT_OK);
     assert_int_equal(oos_arguments_check(f.arena, fixture_setup(&f), &refusal, &error), OOMSIGHT_OK);
     return refusal.sentence;

@@ -328,7 +328,7 @@ static void cell_ask(fixture *f, const cell *c, unsigned capability, const oos_r
     f->serve = (oos_serve){.dtype = c->fields[2], .kv_cache_dtype = c->fields[3]};
     if (*c->fields[6] != '-') f->serve.block_size = oos_u64_of(strtoull(c->fields[6], NULL, 10));
     assert_int_equal(
-        vllm_rules_of((oos_rule_book *)book, version_of(c->fields[0]), &f->rules, &beyond, &error),
+        oos_vllm_rules_of((oos_rule_book *)book, version_of(c->fields[0]), &f->rules, &beyond, &error),
         OOMSIGHT_OK);
     fixture_setup(f);
     f->setup.dtype = f->model.dtype; /* as the cell says, whatever the device makes of it */
@@ -348,7 +348,7 @@ static void every_cell_is_chosen_as_by_the_engines_classes(void **state)
     oos_rule_book *book;
     oomsight_error error = {0};
     fixture_init(&f, "0.32.0", 90);
-    assert_int_equal(vllm_book_load(f.arena, NULL, &book, &error), OOMSIGHT_OK);
+    assert_int_equal(oos_vllm_book_load(f.arena, NULL, &book, &error), OOMSIGHT_OK);
     size_t cells = 0, different = 0;
     while (fgets(line, sizeof line, file)) {
         cell c;

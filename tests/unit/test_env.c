@@ -106,8 +106,8 @@ static void a_command_keeps_each_name_once_and_what_it_means(void **state)
     oos_serve serve;
     oos_engine_env env;
     oomsight_error error = {0};
-    assert_int_equal(oos_serve_read_as(&vllm_dialect, arena, words, 7, &table, OOS_VERSION(0, 32, 0), &serve,
-                                       &env, &error),
+    assert_int_equal(oos_serve_read_as(&oos_vllm_dialect, arena, words, 7, &table, OOS_VERSION(0, 32, 0),
+                                       &serve, &env, &error),
                      OOMSIGHT_OK);
     assert_int_equal(env.variable_count, 3);
     assert_string_equal(env.variables[0].name, "VLLM_ATTENTION_BACKEND");
@@ -116,8 +116,8 @@ static void a_command_keeps_each_name_once_and_what_it_means(void **state)
     assert_int_equal(env.variables[1].effect, OOS_ENV_MODELLED);
     assert_true(env.v2_model_runner.known && !env.v2_model_runner.value);
     assert_int_equal(env.variables[2].effect, OOS_ENV_NO_MEMORY);
-    assert_int_equal(oos_serve_read_as(&vllm_dialect, arena, words, 7, &table, OOS_VERSION(0, 11, 0), &serve,
-                                       &env, &error),
+    assert_int_equal(oos_serve_read_as(&oos_vllm_dialect, arena, words, 7, &table, OOS_VERSION(0, 11, 0),
+                                       &serve, &env, &error),
                      OOMSIGHT_OK);
     assert_int_equal(env.variables[0].effect, OOS_ENV_MODELLED);
     assert_string_equal(env.attention_backend, "FLASHINFER");

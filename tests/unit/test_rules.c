@@ -63,8 +63,8 @@ static int tables_read(void **state)
 {
     engines[0] = (engine){
         .name = "vllm", .places = vllm_places, .place_count = sizeof vllm_places / sizeof *vllm_places};
-    engines[1] =
-        (engine){.name = "sglang", .places = sglang_rule_places, .place_count = sglang_rule_place_count};
+    engines[1] = (engine){
+        .name = "sglang", .places = oos_sglang_rule_places, .place_count = oos_sglang_rule_place_count};
     for (size_t i = 0; i < 2; i++) table_read(&engines[i]);
     return folder_make(state);
 }

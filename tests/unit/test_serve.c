@@ -61,7 +61,7 @@ static oomsight_status read_at(oos_version version, const char *text)
         at = bar;
     }
     oomsight_status const status =
-        oos_serve_read_as(&vllm_dialect, arena, words, count, &table, version, &serve, &env, &error);
+        oos_serve_read_as(&oos_vllm_dialect, arena, words, count, &table, version, &serve, &env, &error);
     memset(copy, '#', sizeof copy - 1);
     return status;
 }
@@ -163,8 +163,9 @@ static void other_commands_are_refused_in_plain_words(void **state)
         assert_int_equal(read_at(newest, commands[i]), OOMSIGHT_USAGE);
         assert_non_null(strstr(error.text, "expected `vllm serve MODEL"));
     }
-    assert_int_equal(oos_serve_read_as(&vllm_dialect, arena, NULL, 0, &table, newest, &serve, &env, &error),
-                     OOMSIGHT_USAGE);
+    assert_int_equal(
+        oos_serve_read_as(&oos_vllm_dialect, arena, NULL, 0, &table, newest, &serve, &env, &error),
+        OOMSIGHT_USAGE);
 }
 
 static void words_before_the_command_are_environment(void **state)
@@ -592,7 +593,7 @@ static void ten_flags_are_read_in_a_few_microseconds(void **state)
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
         for (int i = 0; i < 200; i++) {
             oos_arena_reset(own);
-            assert_int_equal(oos_serve_read_as(&vllm_dialect, own, words, sizeof words / sizeof *words,
+            assert_int_equal(oos_serve_read_as(&oos_vllm_dialect, own, words, sizeof words / sizeof *words,
                                                &table, newest, &serve, &env, NULL),
                              OOMSIGHT_OK);
         }

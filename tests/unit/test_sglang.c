@@ -72,13 +72,13 @@ static void sizes_of_graphs_are_those_of_the_engine(void **state)
 {
     (void)state;
     uint64_t list[16];
-    assert_int_equal(sglang_decode_sizes(32, false, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
+    assert_int_equal(oos_sglang_decode_sizes(32, false, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
     assert_int_equal(list[7], 32);
-    assert_int_equal(sglang_decode_sizes(10, false, list, 16), 5); /* 1 2 4 8 10 */
-    assert_int_equal(sglang_decode_sizes(256, false, NULL, 0), 36);
-    assert_int_equal(sglang_decode_sizes(512, false, NULL, 0), 52);
-    assert_int_equal(sglang_prefill_sizes(4096), 50);
-    assert_int_equal(sglang_prefill_sizes(8192), 58);
+    assert_int_equal(oos_sglang_decode_sizes(10, false, list, 16), 5); /* 1 2 4 8 10 */
+    assert_int_equal(oos_sglang_decode_sizes(256, false, NULL, 0), 36);
+    assert_int_equal(oos_sglang_decode_sizes(512, false, NULL, 0), 52);
+    assert_int_equal(oos_sglang_prefill_sizes(4096), 50);
+    assert_int_equal(oos_sglang_prefill_sizes(8192), 58);
 }
 
 static double own_setting(const char *text, const char *name)
@@ -291,7 +291,7 @@ static void the_list_of_arguments_in_a_log_is_the_command(void **state)
                                            OOS_VERSION(0, 5, 23)};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         const char *text = printed_args(arena, &flags, versions[i], changed);
-        assert_true(sglang_logged(arena, &flags, text, &command));
+        assert_true(oos_sglang_logged(arena, &flags, text, &command));
         assert_true(command.version == versions[i]);
         join(&command, words, sizeof words);
         assert_string_equal(words,
@@ -300,7 +300,7 @@ static void the_list_of_arguments_in_a_log_is_the_command(void **state)
                             "--cuda-graph-backend-prefill disabled --lora-paths a b=c");
     }
     /* another spelling of an older release, and what is none or is cut off */
-    assert_true(sglang_logged(
+    assert_true(oos_sglang_logged(
         arena, &flags, "ServerArgs(model_path='org/model', chunked_prefill_size=2048, tp_size=1)", &command));
     join(&command, words, sizeof words);
     assert_string_equal(words, "sglang serve org/model --chunked-prefill-size 2048");
@@ -314,7 +314,7 @@ static void the_list_of_arguments_in_a_log_is_the_command(void **state)
                                        "x",
                                        "{'model_path': None'"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        assert_false(sglang_logged(arena, &flags, none[i], &command));
+        assert_false(oos_sglang_logged(arena, &flags, none[i], &command));
     oos_arena_free(arena);
 }
 
@@ -418,9 +418,9 @@ static void a_pool_that_holds_no_whole_request_is_said_and_mended(void **state)
 static void roles_and_drafters_capture_what_the_engine_captures(void **state)
 {
     (void)state;
-    assert_int_equal(sglang_decode_sizes(256, true, NULL, 0), 51);
-    assert_int_equal(sglang_decode_sizes(48, true, NULL, 0), 23);
-    assert_int_equal(sglang_decode_sizes(0, false, NULL, 0), 1);
+    assert_int_equal(oos_sglang_decode_sizes(256, true, NULL, 0), 51);
+    assert_int_equal(oos_sglang_decode_sizes(48, true, NULL, 0), 23);
+    assert_int_equal(oos_sglang_decode_sizes(0, false, NULL, 0), 1);
 }
 
 /* 22 bytes a logit, 200 requests and 128,256 words are 0.53 GiB; half the requests are half of it. */
@@ -507,10 +507,10 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     sglang_rules const rules = {.facts = facts};
     sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
-    assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
+    assert_int_equal(oos_sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
     model.architecture = "Gemma4ForCausalLM";
-    assert_int_equal(sglang_pool_of(&request, &setup).full_bytes, 8 * 128 * 2);
-    assert_int_equal(sglang_pool_of(&request, &setup).sliding_bytes, 8 * 128 * 2);
+    assert_int_equal(oos_sglang_pool_of(&request, &setup).full_bytes, 8 * 128 * 2);
+    assert_int_equal(oos_sglang_pool_of(&request, &setup).sliding_bytes, 8 * 128 * 2);
     oos_arena_free(arena);
 }
 

@@ -49,7 +49,7 @@ static const char *const modelled[] = {"--tp-size",
                                        "--attention-backend",
                                        NULL};
 
-const oos_dialect sglang_dialect = {
+const oos_dialect oos_sglang_dialect = {
     .entry_at = entry_at,
     .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
                 "MODEL ...`",
@@ -178,7 +178,7 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     r->prefill_sizes = words_of(serve, "--cuda-graph-bs-prefill", &largest);
 }
 
-void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request)
+void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request)
 {
     sglang_request r = {
         .tp = oos_max(1, oos_u64_or(number_of(serve, "--tp-size"), 1)),

@@ -132,8 +132,8 @@ static oos_version release_of(const reading *r)
     return best;
 }
 
-bool sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
-                   oos_logged_command *ret_command)
+bool oos_sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
+                       oos_logged_command *ret_command)
 {
     reading r = {.arena = arena,
                  .flags = flags,

@@ -11,8 +11,8 @@ enum {
 #include "engines/sglang/constants.def"
 #undef CONSTANT
 };
-extern const oos_constants sglang_constants;
-#define VALUE(name) oos_constant_of(&sglang_constants, SGLANG_##name, &(oos_constant_where){0})
+extern const oos_constants oos_sglang_constants;
+#define VALUE(name) oos_constant_of(&oos_sglang_constants, SGLANG_##name, &(oos_constant_where){0})
 
 #include <math.h>
 
@@ -83,8 +83,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->multimodal = start->model->multimodal;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
-    setup->capture_count =
-        oos_min(CAPTURES_MOST, sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL, NULL, 0));
+    setup->capture_count = oos_min(
+        CAPTURES_MOST, oos_sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL, NULL, 0));
 }
 
 /* One rank of it. */
@@ -644,7 +644,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
-    w->pool = sglang_pool_of(w->sglang->request, setup);
+    w->pool = oos_sglang_pool_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
 }
@@ -664,13 +664,13 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     return prefill(w, reterr);
 }
 
-oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
-                            const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr)
+oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
+                                const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr)
 {
     sglang_setup *sglang = OOS_NEW(arena, sglang_setup);
     sglang_start *setup = OOS_NEW(arena, sglang_start);
     if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    sglang_resolve(request, rules, start->model, &start->device, sglang);
+    oos_sglang_resolve(request, rules, start->model, &start->device, sglang);
     setup_fill(start, request, rules, sglang, setup);
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
                            .answer.phase = OOS_PHASE_COUNT,
@@ -682,7 +682,7 @@ oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sgla
                            .serving.dp = setup->dp,
                            .serving.attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    OOS_TRY(sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
+    OOS_TRY(oos_sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
     OOS_TRY(sizes_fill(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);

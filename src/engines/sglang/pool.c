@@ -44,7 +44,7 @@ static const char *unread_of(const oos_model *model)
     return NULL;
 }
 
-sglang_pool sglang_pool_of(const sglang_request *request, const sglang_start *setup)
+sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup)
 {
     const oos_model *model = setup->model;
     sglang_pool pool = {.unread = unread_of(model)};

@@ -65,9 +65,9 @@ static bool oos_check_kernels(oos_check *c)
 #define TERMS "engines/sglang/terms.def"
 #include "plan/terms.def"
 
-const oos_refusal_names sglang_refusal_names = {term_fields, term_checks,
-                                                sizeof term_fields / sizeof *term_fields,
-                                                sizeof term_checks / sizeof *term_checks};
+const oos_refusal_names oos_sglang_refusal_names = {term_fields, term_checks,
+                                                    sizeof term_fields / sizeof *term_fields,
+                                                    sizeof term_checks / sizeof *term_checks};
 
 /* Fewer GPUs than those of the command; 0: it has more than tensor ranks. */
 static uint64_t tp_that_fits(const asked *of)
@@ -92,8 +92,8 @@ static oos_term_value field(const oos_check *c, size_t id)
     return (oos_term_value){0};
 }
 
-oomsight_status sglang_refuse(oos_arena *arena, const oos_start *start, const sglang_request *request,
-                              const sglang_setup *setup, oos_refusal *ret_refusal, oomsight_error *reterr)
+oomsight_status oos_sglang_refuse(oos_arena *arena, const oos_start *start, const sglang_request *request,
+                                  const sglang_setup *setup, oos_refusal *ret_refusal, oomsight_error *reterr)
 {
     asked const of = {start, request, setup};
     oos_check c = {.arena = arena,

@@ -55,7 +55,7 @@ static uint64_t size_after(uint64_t size, bool drafted)
 }
 
 /* The largest is always among them, be it 0. */
-uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *list, size_t capacity)
+uint64_t oos_sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *list, size_t capacity)
 {
     uint64_t count = 0, last = 0;
     for (uint64_t size = 1; size <= most && size <= 1 << 20; size = size_after(size, drafted))
@@ -64,7 +64,7 @@ uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *list, size_t
     return count;
 }
 
-uint64_t sglang_prefill_sizes(uint64_t most)
+uint64_t oos_sglang_prefill_sizes(uint64_t most)
 {
     return count_steps(4, 32, 4, most) + count_steps(48, 256, 16, most) + count_steps(288, 512, 32, most) +
            count_steps(576, 1024, 64, most) + count_steps(1280, 4096, 256, most) +
@@ -79,7 +79,7 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
         s->decode_graphs = r->decode_sizes.known ? r->decode_sizes.value
                            : r->every_batch
                                ? s->decode_batch
-                               : sglang_decode_sizes(s->decode_batch, r->drafter != NULL, NULL, 0);
+                               : oos_sglang_decode_sizes(s->decode_batch, r->drafter != NULL, NULL, 0);
     uint64_t const whole = s->chunk ? s->chunk : 0;
     uint64_t const latent_most = s->rules->latent_prefill_in_chunk
                                      ? oos_min(s->rules->latent_prefill_tokens, whole)
@@ -93,7 +93,7 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
     bool const off =
         r->prefill_off || !s->rules->prefill_graphs || multimodal || (stages && !r->prefill_named);
     s->prefill_captured = !off;
-    if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, sglang_prefill_sizes(most));
+    if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, oos_sglang_prefill_sizes(most));
 }
 
 enum {
@@ -130,7 +130,7 @@ static void replicate(sglang_setup *s)
     if (!s->chunk || s->prefill_tokens <= s->chunk || s->request->prefill_tokens.known) return;
     s->prefill_tokens = s->chunk;
     if (s->prefill_graphs && !s->request->prefill_sizes.known)
-        s->prefill_graphs = sglang_prefill_sizes(s->chunk);
+        s->prefill_graphs = oos_sglang_prefill_sizes(s->chunk);
 }
 
 /* Python's round(x, 3) of a share: of the number that x is, where the product only looks like a half. */
@@ -141,8 +141,8 @@ static double round3(double share)
     return (rest > 0 ? ceil(product) : floor(product)) / 1000;
 }
 
-void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
-                    const oos_device_facts *device, sglang_setup *ret_setup)
+void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
+                        const oos_device_facts *device, sglang_setup *ret_setup)
 {
     sglang_setup s = {.request = request, .rules = rules};
     /* nvidia-smi's figure, in whole MiB */

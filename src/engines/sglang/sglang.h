@@ -18,9 +18,9 @@ typedef struct sglang_rules {
 #undef YES
 } sglang_rules;
 
-extern const oos_rule_place sglang_rule_places[];
-extern const size_t sglang_rule_place_count;
-extern const oos_dialect sglang_dialect;
+extern const oos_rule_place oos_sglang_rule_places[];
+extern const size_t oos_sglang_rule_place_count;
+extern const oos_dialect oos_sglang_dialect;
 
 /* What the command asks for. A lever of the search changes this. */
 typedef struct sglang_request {
@@ -92,33 +92,34 @@ typedef struct sglang_pool {
     const char *unread; /* as above */
 } sglang_pool;
 
-uint64_t sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
-void sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
-void sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
-                    const oos_device_facts *device, sglang_setup *ret_setup);
-sglang_pool sglang_pool_of(const sglang_request *request, const sglang_start *setup);
+uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
+void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
+void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
+                        const oos_device_facts *device, sglang_setup *ret_setup);
+sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
-uint64_t sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);
-uint64_t sglang_prefill_sizes(uint64_t most);
+uint64_t oos_sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);
+uint64_t oos_sglang_prefill_sizes(uint64_t most);
 
 /* The engine's sentence when it refuses the command before it looks at memory. */
-extern const oos_refusal_names sglang_refusal_names;
-oomsight_status sglang_refuse(oos_arena *arena, const oos_start *start, const sglang_request *request,
-                              const sglang_setup *setup, oos_refusal *ret_refusal, oomsight_error *reterr);
+extern const oos_refusal_names oos_sglang_refusal_names;
+oomsight_status oos_sglang_refuse(oos_arena *arena, const oos_start *start, const sglang_request *request,
+                                  const sglang_setup *setup, oos_refusal *ret_refusal,
+                                  oomsight_error *reterr);
 
-oomsight_status sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
-                            const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr);
-oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
-                             const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
-                             oomsight_error *reterr);
+oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const sglang_rules *rules,
+                                const sglang_request *request, oos_plan *ret_plan, oomsight_error *reterr);
+oomsight_status oos_sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                                 const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                                 oomsight_error *reterr);
 
-oomsight_status sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
-                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
-                              oomsight_error *reterr);
+oomsight_status oos_sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                                  const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                                  oomsight_error *reterr);
 
-bool sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
-                   oos_logged_command *ret_command);
+bool oos_sglang_logged(oos_arena *arena, const oos_flag_table *flags, const char *text,
+                       oos_logged_command *ret_command);
 
 /* What helps SGLang, in parts: solve.c has its stages, solve_points.c its levers and plans a point, solve_say.c puts an answer into words, solve_elsewhere.c looks at other releases and other GPUs. */
 
@@ -150,12 +151,12 @@ typedef struct sglang_search {
     bool unknown_too;       /* a GPU that holds the weights, where nobody can tell whether it starts */
 } sglang_search;
 
-extern const oos_lever_words sglang_levers[LEVERS];
+extern const oos_lever_words oos_sglang_levers[LEVERS];
 
 /* Planned at a point. Too small: the pool. Too large: what comes after the pool does not fit. */
-oos_side sglang_try(sglang_search *s, const oos_levers *levers, const oos_point *p, oos_plan *ret_plan);
+oos_side oos_sglang_try(sglang_search *s, const oos_levers *levers, const oos_point *p, oos_plan *ret_plan);
 
-void sglang_tell(const oos_plan *plan, oos_trial *ret_trial);
+void oos_sglang_tell(const oos_plan *plan, oos_trial *ret_trial);
 
 /* A share in thousandths as the flag says it: two digits, rounded down. */
 static inline double sglang_share_said(uint64_t share)
@@ -165,14 +166,15 @@ static inline double sglang_share_said(uint64_t share)
 }
 
 /* The share of a command as it is, and where another is looked for. */
-void sglang_share_bounds(const sglang_search *s, oos_levers *levers);
+void oos_sglang_share_bounds(const sglang_search *s, oos_levers *levers);
 
 /* What the search asks of the engine: see oos_lever_table. */
-oos_side sglang_point_plan(oos_search *s, const oos_levers *levers, const oos_point *p, oos_trial *ret_trial);
-bool sglang_levers_of(oos_search *s, const oos_stage *at, oos_levers *ret_levers);
-bool sglang_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial);
-bool sglang_offer(oos_search *s, const oos_levers *levers, const oos_answer *answer);
+oos_side oos_sglang_point_plan(oos_search *s, const oos_levers *levers, const oos_point *p,
+                               oos_trial *ret_trial);
+bool oos_sglang_levers_of(oos_search *s, const oos_stage *at, oos_levers *ret_levers);
+bool oos_sglang_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial);
+bool oos_sglang_offer(oos_search *s, const oos_levers *levers, const oos_answer *answer);
 
 /* The rest return false when memory runs out. */
-oos_elsewhere sglang_elsewhere(sglang_search *s);
-bool sglang_needs_find(sglang_search *s, const oos_needs **ret_needs);
+oos_elsewhere oos_sglang_elsewhere(sglang_search *s);
+bool oos_sglang_needs_find(sglang_search *s, const oos_needs **ret_needs);

@@ -46,8 +46,8 @@ static const oos_plan *plan_mended(oos_search *search, const oos_plan *from, con
     *serve = *start->serve;
     start->serve = serve;
     if (!oos_mend_apply(arena, serve, mend)) return NULL;
-    sglang_request_read(arena, serve, request);
-    return sglang_plan(arena, start, s->rules, request, plan, NULL) == OOMSIGHT_OK ? plan : NULL;
+    oos_sglang_request_read(arena, serve, request);
+    return oos_sglang_plan(arena, start, s->rules, request, plan, NULL) == OOMSIGHT_OK ? plan : NULL;
 }
 
 static const uint8_t let_go[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
@@ -70,11 +70,11 @@ static const oos_lever_table levers_of_sglang = {.stages = stages,
                                                  .first_of_size = true,
                                                  .upwards = true,
                                                  .by_tokens = true,
-                                                 .levers_of = sglang_levers_of,
-                                                 .plan = sglang_point_plan,
-                                                 .offer = sglang_offer,
+                                                 .levers_of = oos_sglang_levers_of,
+                                                 .plan = oos_sglang_point_plan,
+                                                 .offer = oos_sglang_offer,
                                                  .is_given = sglang_is_given,
-                                                 .starts_with = sglang_starts_with,
+                                                 .starts_with = oos_sglang_starts_with,
                                                  .plan_mended = plan_mended};
 
 /* It starts, and turns requests of its own length away: what costs little and holds them. */
@@ -85,10 +85,10 @@ static bool room_find(sglang_search *s)
     oos_levers levers;
     oos_answer least;
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-        (void)sglang_levers_of(&s->base, &tries[i], &levers);
+        (void)oos_sglang_levers_of(&s->base, &tries[i], &levers);
         levers.counts[LEVER_CONTEXT] = 1;
         levers.need = levers.most;
-        if (oos_answers_least(&s->base, &levers, &least)) return sglang_offer(&s->base, &levers, &least);
+        if (oos_answers_least(&s->base, &levers, &least)) return oos_sglang_offer(&s->base, &levers, &least);
     }
     return true;
 }
@@ -101,7 +101,7 @@ static bool find(sglang_search *s, oos_plan *plan)
     if (s->gpus && !s->mended.known && !oos_release_find(&s->base)) return false;
     if (!oos_answers_find(&s->base, &eager)) return false;
     if (oos_plan_likely(plan)) return true;
-    return (s->base.count && !eager) || sglang_needs_find(s, &plan->help.needs);
+    return (s->base.count && !eager) || oos_sglang_needs_find(s, &plan->help.needs);
 }
 
 /* The engine takes it once it is corrected, and memory is short. */
@@ -110,7 +110,7 @@ static bool solve_memory(sglang_search *s, oos_plan *plan, const oos_repair *rep
     sglang_search inner = *s;
     oos_plan corrected = *repair->plan;
     inner.start = sglang_of(&corrected)->asked;
-    sglang_request_read(s->base.arena, inner.start->serve, &inner.request);
+    oos_sglang_request_read(s->base.arena, inner.start->serve, &inner.request);
     inner.base.of = &inner;
     inner.base.plan = &corrected;
     inner.base.serve = inner.start->serve;
@@ -130,8 +130,8 @@ static bool correct(sglang_search *s, oos_plan *plan)
     for (size_t i = 0; i < count && !s->base.count && !plan->help.needs; i++)
         if (!solve_memory(s, plan, &short_of[i])) return false;
     if (s->base.count || plan->help.needs || s->start->serve->refusal.sentence) return true;
-    return sglang_needs_find(s,
-                             &plan->help.needs); /* what this GPU has no kernels for may start on another */
+    return oos_sglang_needs_find(
+        s, &plan->help.needs); /* what this GPU has no kernels for may start on another */
 }
 
 /* A context length above the model's own is refused, and the model's own is not: then what that takes. */
@@ -148,7 +148,7 @@ static bool mend(sglang_search *s, oos_plan *plan)
     said->words[said->word_count++] = oos_arena_format(s->base.arena, "%" PRIu64, own);
     said->gives_up = oos_arena_format(s->base.arena, "no requests longer than %" PRIu64 " tokens", own);
     if (!said->words[1] || !said->gives_up) return false;
-    if (sglang_plan(s->base.arena, s->start, s->rules, &s->request, mended, NULL) != OOMSIGHT_OK ||
+    if (oos_sglang_plan(s->base.arena, s->start, s->rules, &s->request, mended, NULL) != OOMSIGHT_OK ||
         mended->refusal.sentence || mended->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return true;
     s->base.plan = mended;
@@ -187,13 +187,13 @@ static oomsight_status begin(oos_arena *arena, oos_arena *scratch, const oos_sta
     rules->version = start->version;
     rules->facts = oos_rule_book_facts(facts->rules);
     rules->refusals = oos_rule_book_refusals(facts->rules);
-    sglang_request_read(arena, start->serve, &ret_search->request);
+    oos_sglang_request_read(arena, start->serve, &ret_search->request);
     return OOMSIGHT_OK;
 }
 
-oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
-                             const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
-                             oomsight_error *reterr)
+oomsight_status oos_sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                                 const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                                 oomsight_error *reterr)
 {
     sglang_search s;
     bool const asked = plan->answer.verdict == OOMSIGHT_VERDICT_FITS
@@ -210,13 +210,13 @@ oomsight_status sglang_solve(oos_arena *arena, oos_arena *scratch, const oos_sta
     return OOMSIGHT_OK;
 }
 
-oomsight_status sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
-                              const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
-                              oomsight_error *reterr)
+oomsight_status oos_sglang_choose(oos_arena *arena, oos_arena *scratch, const oos_start *start,
+                                  const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
+                                  oomsight_error *reterr)
 {
     sglang_search s;
     OOS_TRY(begin(arena, scratch, start, facts, gpus, plan, &s, reterr));
-    oos_elsewhere const e = sglang_elsewhere(&s);
+    oos_elsewhere const e = oos_sglang_elsewhere(&s);
     bool const fixed = sglang_is_given(start->serve, "--tp-size");
     if (oos_elsewhere_choices(arena, &e, fixed, &plan->help.choices, &plan->help.choice_count))
         return OOMSIGHT_OK;

@@ -7,7 +7,7 @@
 /* ---- another release ---- */
 
 /* With the defaults of this release and with its own: a flag is the smaller change where one of them is the reason. */
-bool sglang_starts_with(oos_search *search, oos_version version, oos_trial *ret_trial)
+bool oos_sglang_starts_with(oos_search *search, oos_version version, oos_trial *ret_trial)
 {
     const sglang_search *s = search->of;
     oos_plan plan;
@@ -32,11 +32,11 @@ bool sglang_starts_with(oos_search *search, oos_version version, oos_trial *ret_
             if (!setup->eager) request.decode_batch = oos_u64_of(setup->capture_top);
         }
         oos_arena_reset(s->base.scratch);
-        if (sglang_plan(s->base.scratch, &start, &rules, &request, &plan, NULL) != OOMSIGHT_OK ||
+        if (oos_sglang_plan(s->base.scratch, &start, &rules, &request, &plan, NULL) != OOMSIGHT_OK ||
             plan.answer.verdict != OOMSIGHT_VERDICT_FITS || plan.kv.tokens < sglang_of(&plan)->context_length)
             return false;
     }
-    sglang_tell(&plan, ret_trial);
+    oos_sglang_tell(&plan, ret_trial);
     ret_trial->length = setup->context_length;
     return true;
 }
@@ -66,11 +66,11 @@ static bool starts_on(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, 
     s->base.tight_too = true;
     oos_levers levers = {.need = OOS_USUAL_TOKENS};
     oos_trial t;
-    sglang_share_bounds(s, &levers);
-    oos_side const as_is = sglang_try(s, &levers, &p, &plan);
+    oos_sglang_share_bounds(s, &levers);
+    oos_side const as_is = oos_sglang_try(s, &levers, &p, &plan);
     bool const unknown = s->unknown_too && plan.answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
     if (!unknown && as_is != OOS_SIDE_FITS && !oos_point_place(&s->base, &levers, &p, true, &t)) return false;
-    if (!unknown && sglang_try(s, &levers, &p, &plan) != OOS_SIDE_FITS) return false;
+    if (!unknown && oos_sglang_try(s, &levers, &p, &plan) != OOS_SIDE_FITS) return false;
     *ret_need = (oos_need_gpu){.gpu = oos_elsewhere_name(s->gpus, gpu),
                                .count = count,
                                .memory_bytes = gpu->nvml_total_bytes,
@@ -95,16 +95,16 @@ static bool starts_on(void *of, const oos_gpu *gpu, uint64_t count, bool fewer, 
     return true;
 }
 
-oos_elsewhere sglang_elsewhere(sglang_search *s)
+oos_elsewhere oos_sglang_elsewhere(sglang_search *s)
 {
     return (oos_elsewhere){
         .gpus = s->gpus, .plan = s->base.plan, .ranks = s->request.tp, .starts = starts_on, .of = s};
 }
 
-bool sglang_needs_find(sglang_search *s, const oos_needs **ret_needs)
+bool oos_sglang_needs_find(sglang_search *s, const oos_needs **ret_needs)
 {
     oos_needs *needs = OOS_NEW(s->base.arena, oos_needs);
-    oos_elsewhere const e = sglang_elsewhere(s);
+    oos_elsewhere const e = oos_sglang_elsewhere(s);
     if (!needs) return false;
     if (!s->gpus || s->request.dp > 1) return true; /* replicas are not divided anew */
     s->unknown_too = true;

@@ -1,7 +1,7 @@
 /* Levers, how far each may move at a stage, and a point among them, planned. */
 #include "engines/sglang/sglang.h"
 
-const oos_lever_words sglang_levers[LEVERS] = {
+const oos_lever_words oos_sglang_levers[LEVERS] = {
     {"chunk", "--chunked-prefill-size", .price = {0}},
     {"capture", "--cuda-graph-max-bs-decode", NULL, "no CUDA graphs for more than", "concurrent requests",
      .price = {0}},
@@ -12,7 +12,7 @@ const oos_lever_words sglang_levers[LEVERS] = {
     {"weights_fp8", "--quantization", "fp8", .price = {0}},
     {"eager", "--disable-cuda-graph", "", .price = {0}}};
 
-void sglang_tell(const oos_plan *plan, oos_trial *ret_trial)
+void oos_sglang_tell(const oos_plan *plan, oos_trial *ret_trial)
 {
     ret_trial->verdict = plan->answer.verdict;
     ret_trial->probability = plan->answer.probability;
@@ -61,24 +61,25 @@ static oos_side fit_of(const oos_search *s, uint64_t need, const oos_plan *plan)
     return OOS_SIDE_NEITHER;
 }
 
-oos_side sglang_try(sglang_search *s, const oos_levers *levers, const oos_point *p, oos_plan *ret_plan)
+oos_side oos_sglang_try(sglang_search *s, const oos_levers *levers, const oos_point *p, oos_plan *ret_plan)
 {
     sglang_request const request = request_at(s, levers, p);
     oos_arena_reset(s->base.scratch);
-    if (sglang_plan(s->base.scratch, s->start, s->rules, &request, ret_plan, NULL) != OOMSIGHT_OK)
+    if (oos_sglang_plan(s->base.scratch, s->start, s->rules, &request, ret_plan, NULL) != OOMSIGHT_OK)
         return OOS_SIDE_NEITHER;
     return fit_of(&s->base, levers->need, ret_plan);
 }
 
-oos_side sglang_point_plan(oos_search *s, const oos_levers *levers, const oos_point *p, oos_trial *ret_trial)
+oos_side oos_sglang_point_plan(oos_search *s, const oos_levers *levers, const oos_point *p,
+                               oos_trial *ret_trial)
 {
     oos_plan plan;
-    oos_side const side = sglang_try(s->of, levers, p, &plan);
-    if (side == OOS_SIDE_FITS) sglang_tell(&plan, ret_trial);
+    oos_side const side = oos_sglang_try(s->of, levers, p, &plan);
+    if (side == OOS_SIDE_FITS) oos_sglang_tell(&plan, ret_trial);
     return side;
 }
 
-void sglang_share_bounds(const sglang_search *s, oos_levers *levers)
+void oos_sglang_share_bounds(const sglang_search *s, oos_levers *levers)
 {
     uint64_t const own = (uint64_t)(sglang_of(s->base.plan)->static_fraction * 100) * 10;
     levers->lowest = 50;
@@ -114,14 +115,14 @@ static void parallel_values(const sglang_search *s, oos_levers *levers)
 
 static bool may_move(const sglang_search *s, const oos_stage *at, sglang_lever which)
 {
-    oos_rung const rung = oos_trial_rung(&s->base, sglang_levers[which].id);
+    oos_rung const rung = oos_trial_rung(&s->base, oos_sglang_levers[which].id);
     if (which == LEVER_PARALLEL) return at->parallel;
     if (which == LEVER_WEIGHTS) return at->way != 0;
     if (which == LEVER_EAGER) return at->eager;
     return rung <= at->rung;
 }
 
-bool sglang_levers_of(oos_search *search, const oos_stage *at, oos_levers *ret_levers)
+bool oos_sglang_levers_of(oos_search *search, const oos_stage *at, oos_levers *ret_levers)
 {
     const sglang_search *s = search->of;
     const sglang_start *setup = sglang_of(search->plan);
@@ -131,7 +132,7 @@ bool sglang_levers_of(oos_search *search, const oos_stage *at, oos_levers *ret_l
     *levers = (oos_levers){.stage = *at, .most = setup->context_length};
     for (size_t i = 0; i < LEVERS; i++) levers->counts[i] = 1;
     for (size_t i = 0; i <= LEVER_CONTEXT; i++)
-        levers->steps[i] = oos_trial_step(search, sglang_levers[i].id);
+        levers->steps[i] = oos_trial_step(search, oos_sglang_levers[i].id);
     levers->steps[LEVER_CHUNK] =
         oos_round_up(levers->steps[LEVER_CHUNK], oos_max(1, r->page)); /* whole pages */
     if (may_move(s, at, LEVER_CHUNK) && !r->chunk_negative)
@@ -150,7 +151,7 @@ bool sglang_levers_of(oos_search *search, const oos_stage *at, oos_levers *ret_l
         setup->device.capability >= 89)
         one_value(levers, LEVER_WEIGHTS, 1);
     if (may_move(s, at, LEVER_EAGER) && !setup->eager) one_value(levers, LEVER_EAGER, 1);
-    sglang_share_bounds(s, levers);
+    oos_sglang_share_bounds(s, levers);
     levers->share_moves = oos_trial_rung(&s->base, "fraction_up") <= at->rung ||
                           (at->rung > OOS_RUNG_NOTHING && !r->fraction.known);
     /* requests that are longer than the pool are turned away: what the command asks for stays whole */

@@ -10,7 +10,7 @@ static void reach(oos_trial *t, oos_rung rung)
 
 static void say_lever(oos_saying *w, sglang_lever which, uint64_t value)
 {
-    oos_lever_words words = sglang_levers[which];
+    oos_lever_words words = oos_sglang_levers[which];
     const sglang_search *s = w->s->of;
     if (which == LEVER_GRAPHS &&
         !oos_flags_find(&s->facts->flags, oos_view_of(words.flag), w->s->version).here)
@@ -29,15 +29,16 @@ static void say_fraction(oos_saying *w, const oos_point *p)
     reach(w->t, oos_trial_rung(w->s, id));
 }
 
-bool sglang_offer(oos_search *search, const oos_levers *levers, const oos_answer *answer)
+bool oos_sglang_offer(oos_search *search, const oos_levers *levers, const oos_answer *answer)
 {
     const oos_mended mended = search->mended;
     const oos_point *p = &answer->point;
     oos_trial t = {0};
     oos_plan plan;
     oos_saying w = {.s = search, .t = &t};
-    if (search->count == FIXES_MAX || sglang_try(search->of, levers, p, &plan) != OOS_SIDE_FITS) return true;
-    sglang_tell(&plan, &t);
+    if (search->count == FIXES_MAX || oos_sglang_try(search->of, levers, p, &plan) != OOS_SIDE_FITS)
+        return true;
+    oos_sglang_tell(&plan, &t);
     uint64_t const held = oos_min(t.kv_tokens, t.length), usual = oos_min(t.length, OOS_USUAL_TOKENS);
     bool const graphs = !sglang_of(search->plan)->eager && !p->at[LEVER_GRAPHS] && !p->at[LEVER_EAGER];
     for (size_t i = 0; i < LEVERS; i++)

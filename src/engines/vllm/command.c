@@ -19,7 +19,7 @@ static oos_flag switch_of(oos_view name, const char *value)
     return (oos_flag){true, on};
 }
 
-bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
+bool oos_vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value)
 {
     bool taken = false;
     static const struct {
@@ -90,7 +90,7 @@ static bool sub_command(const char *word, const char *next, size_t *ret_words, o
 }
 
 /* An entry at words[i], or not. */
-bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
+bool oos_vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry)
 {
     const char *word = words[i], *next = i + 1 < count ? words[i + 1] : NULL;
     size_t more;
@@ -122,7 +122,7 @@ bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_e
     /* `docker run vllm/vllm-openai vllm serve m` and `... serve m` name the command once more */
     if (strstr(word, "vllm-openai") && next) {
         oos_serve_entry again = {0};
-        if (vllm_entry_at(words, count, i + 1, &again))
+        if (oos_vllm_entry_at(words, count, i + 1, &again))
             *entry = again;
         else if (strcmp(next, "serve") == 0)
             entry->first = i + 2;

@@ -502,14 +502,14 @@ static const char *const harmless[] = {"--trust-remote-code", "--distributed-exe
                                        "--config-format",     NULL};
 static const char *const made_later[] = {"--diffusion-config", "--watermark-config", NULL};
 
-const oos_dialect vllm_dialect = {
-    .entry_at = vllm_entry_at,
+const oos_dialect oos_vllm_dialect = {
+    .entry_at = oos_vllm_entry_at,
     .expected = "vLLM: expected `vllm serve MODEL ...`, `vllm bench ...`, "
                 "`python -m vllm.entrypoints.openai.api_server ...` or `LLM(model=...)`",
     .start = "vllm serve MODEL ...",
     .client = "`vllm bench serve` is a client and starts no engine: plan the `vllm serve` that it talks to",
     .image = "vllm-openai",
-    .variable_set = vllm_variable_set,
+    .variable_set = oos_vllm_variable_set,
     .model_flag = "--model",
     .config_flag = "--config",
     .keywords = true,

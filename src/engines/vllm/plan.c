@@ -203,7 +203,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
                        .serving.dp = setup->dp};
     if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
-    vllm_doubtful_tell(plan);
+    oos_vllm_doubtful_tell(plan);
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
     oos_assert(oos_plan_is_sound(plan));
     return OOMSIGHT_OK;

@@ -78,7 +78,7 @@ static oomsight_status layout_tell(oos_arena *arena, oos_plan *plan, oomsight_er
     return OOMSIGHT_OK;
 }
 
-void vllm_doubtful_tell(oos_plan *plan)
+void oos_vllm_doubtful_tell(oos_plan *plan)
 {
     const oos_setup *setup = vllm_setup(plan);
     const vllm_detail *detail = vllm_of(plan);

@@ -12,18 +12,18 @@ static const oos_rule_place places[] = {
 #undef YES
 };
 
-oomsight_status vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
-                               oomsight_error *reterr)
+oomsight_status oos_vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                                   oomsight_error *reterr)
 {
     const char *name = oos_engine_vllm.words->name;
     OOS_TRY(oos_rule_book_load(arena, data_dir, name, places, sizeof places / sizeof *places,
                                sizeof(vllm_rules), ret_book, reterr));
     OOS_TRY(oos_rule_book_arguments(arena, data_dir, name, *ret_book, reterr));
-    return oos_rule_book_refuse(arena, data_dir, name, &vllm_refusal_names, *ret_book, reterr);
+    return oos_rule_book_refuse(arena, data_dir, name, &oos_vllm_refusal_names, *ret_book, reterr);
 }
 
-oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
-                              bool *ret_beyond, oomsight_error *reterr)
+oomsight_status oos_vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
+                                  bool *ret_beyond, oomsight_error *reterr)
 {
     *ret_rules = (vllm_rules){.version = version,
                               .facts = oos_rule_book_facts(book),
@@ -36,7 +36,7 @@ static uint64_t torch_minor(const oos_rule_book *book, oos_version version)
 {
     vllm_rules rules;
     bool beyond;
-    return vllm_rules_of(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
+    return oos_vllm_rules_of(book, version, &rules, &beyond, NULL) == OOMSIGHT_OK ? rules.torch_minor : 0;
 }
 
 static oos_ranks ranks(const oos_serve *serve)
@@ -57,7 +57,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     oos_setup *setup = oos_arena_take_raw(arena, sizeof *setup); /* large, and all of it is filled below */
     if (!rules || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool beyond;
-    OOS_TRY(vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));
+    OOS_TRY(oos_vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));
     rules->beyond = start->beyond;
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
@@ -96,8 +96,8 @@ static oomsight_status choose(oos_arena *arena, oos_arena *scratch, const oos_st
 
 const oos_engine oos_engine_vllm = {
     .words = &oos_words_vllm,
-    .dialect = &vllm_dialect,
-    .book_load = vllm_book_load,
+    .dialect = &oos_vllm_dialect,
+    .book_load = oos_vllm_book_load,
     .torch_minor = torch_minor,
     .ranks = ranks,
     .plan = plan_start,

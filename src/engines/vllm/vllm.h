@@ -16,7 +16,7 @@ typedef enum vllm_constant {
 #undef CONSTANT
     VLLM_CONSTANT_COUNT
 } vllm_constant;
-extern const oos_constants vllm_constants;
+extern const oos_constants oos_vllm_constants;
 
 /* Of this start. */
 static inline oos_constant vllm_constant_of(const oos_setup *setup, vllm_constant id)
@@ -26,7 +26,7 @@ static inline oos_constant vllm_constant_of(const oos_setup *setup, vllm_constan
                                       .ranks = setup->tp,
                                       .version = setup->rules->version,
                                       .unified = setup->device.unified};
-    return oos_constant_at(&vllm_constants, id, &where);
+    return oos_constant_at(&oos_vllm_constants, id, &where);
 }
 
 static inline uint64_t vllm_end(const oos_setup *setup, vllm_constant id, oos_constant_end end)
@@ -108,7 +108,7 @@ oomsight_status oos_plan_other_way(oos_arena *arena, const oos_plan *plan, const
                                    oos_plan *ret_other, oomsight_error *reterr);
 
 /* What its doubts are found by: part of oos_plan_make(). */
-void vllm_doubtful_tell(oos_plan *plan);
+void oos_vllm_doubtful_tell(oos_plan *plan);
 
 /* What reports show of it: settings, parts, layout of the cache, notes. */
 oomsight_status oos_plan_tell(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
@@ -126,6 +126,6 @@ uint64_t oos_pool_strand(const oos_setup *setup, uint64_t stage);
 
 /* What the files of this engine share. */
 
-extern const oos_dialect vllm_dialect;
-bool vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry);
-bool vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value);
+extern const oos_dialect oos_vllm_dialect;
+bool oos_vllm_entry_at(const char *const *words, size_t count, size_t i, oos_serve_entry *entry);
+bool oos_vllm_variable_set(oos_arena *arena, oos_engine_env *env, oos_view name, const char *value);

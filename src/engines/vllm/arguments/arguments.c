@@ -132,9 +132,9 @@ static uint64_t largest(const oos_compilation *graphs)
 #define TERMS "engines/vllm/arguments/terms.def"
 #include "plan/terms.def"
 
-const oos_refusal_names vllm_refusal_names = {term_fields, term_checks,
-                                              sizeof term_fields / sizeof *term_fields,
-                                              sizeof term_checks / sizeof *term_checks};
+const oos_refusal_names oos_vllm_refusal_names = {term_fields, term_checks,
+                                                  sizeof term_fields / sizeof *term_fields,
+                                                  sizeof term_checks / sizeof *term_checks};
 
 static oos_term_value field(const oos_check *c, size_t id)
 {

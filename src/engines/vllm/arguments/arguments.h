@@ -10,7 +10,7 @@
 oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oos_refusal *ret_refusal,
                                     oomsight_error *reterr);
 
-extern const oos_refusal_names vllm_refusal_names;
+extern const oos_refusal_names oos_vllm_refusal_names;
 
 static inline const oos_setup *setup_of(const oos_check *c)
 {

@@ -23,10 +23,10 @@ typedef struct vllm_rules {
 #undef YES
 } vllm_rules;
 
-oomsight_status vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
-                               oomsight_error *reterr);
-oomsight_status vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
-                              bool *ret_beyond, oomsight_error *reterr);
+oomsight_status oos_vllm_book_load(oos_arena *arena, const char *data_dir, oos_rule_book **ret_book,
+                                   oomsight_error *reterr);
+oomsight_status oos_vllm_rules_of(const oos_rule_book *book, oos_version version, vllm_rules *ret_rules,
+                                  bool *ret_beyond, oomsight_error *reterr);
 
 typedef enum oos_graph_mode {
     OOS_GRAPH_NONE,

@@ -190,7 +190,8 @@ oomsight_status oos_plan_solve(oos_arena *arena, oos_arena *scratch, oos_plan *p
 {
     if (plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN)
         return OOMSIGHT_OK;
-    oos_search s = {.arena = arena, .scratch = scratch, .plan = plan, .table = &vllm_levers, .facts = facts};
+    oos_search s = {
+        .arena = arena, .scratch = scratch, .plan = plan, .table = &oos_vllm_levers, .facts = facts};
     s.serve = vllm_setup(plan)->serve;
     s.version = vllm_setup(plan)->rules->version;
     s.fixes = OOS_NEW_ARRAY(arena, oos_fix, OOS_PLAN_FIXES_MAX);

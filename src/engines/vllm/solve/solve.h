@@ -82,13 +82,13 @@ oos_side oos_trial_side(const oos_search *s, const oos_trial *t); /* of a trial 
 bool oos_levers_try(oos_search *s);
 
 /* solve_release.c: does the same command start with another release? */
-bool vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial);
-bool vllm_is_given(const oos_serve *serve, const char *flag);
+bool oos_vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial);
+bool oos_vllm_is_given(const oos_serve *serve, const char *flag);
 
 /* solve_mends.c: a command that asks for what cannot be. Its refusals are mended one after the other, its own limits taken away. */
-const oos_plan *vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_mend *m);
-size_t vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count);
-bool vllm_is_held_down(const oos_plan *plan);
+const oos_plan *oos_vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_mend *m);
+size_t oos_vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count);
+bool oos_vllm_is_held_down(const oos_plan *plan);
 bool oos_mends_needed(const oos_plan *plan); /* the engine refuses it, whatever the memory */
 bool oos_mends_limits(const oos_plan *plan); /* it sizes its own cache, and that is where it fails */
 
@@ -128,7 +128,7 @@ typedef enum oos_lever {
 
 enum { OOS_EAGER = 0 }; /* a value of the graphs' lever; any other is the largest size that is captured */
 
-extern const oos_lever_table vllm_levers; /* solve_answers.c */
+extern const oos_lever_table oos_vllm_levers; /* solve_answers.c */
 
 /* How weights are made smaller, in the order in which it is tried. */
 typedef enum oos_weights_way {

@@ -5,7 +5,7 @@
 #include "engines/vllm/arguments/arguments.h"
 
 /* NULL: it cannot be changed so, or not planned. */
-const oos_plan *vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_mend *m)
+const oos_plan *oos_vllm_plan_mended(oos_search *s, const oos_plan *from, const oos_mend *m)
 {
     const oos_setup *old = vllm_setup(from);
     oos_setup *setup = OOS_NEW(s->arena, oos_setup);
@@ -43,7 +43,7 @@ bool oos_mends_limits(const oos_plan *plan)
 }
 
 /* Where the refusal names nothing, the flags that leave no attention backend or hold the cache down. */
-size_t vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count)
+size_t oos_vllm_mends_add(const oos_plan *plan, oos_mend *mends, size_t count)
 {
     static const char one_cache[] = "--disable-hybrid-kv-cache-manager";
     static const struct {
@@ -86,7 +86,7 @@ static bool solve_memory(oos_search *s, oos_plan *plan, const oos_repair *r)
 }
 
 /* Short of memory, with a limit of its own that is left. */
-bool vllm_is_held_down(const oos_plan *plan)
+bool oos_vllm_is_held_down(const oos_plan *plan)
 {
     return oos_mends_limits(plan) && !oos_answer_starts(plan->answer.verdict, plan->answer.probability);
 }

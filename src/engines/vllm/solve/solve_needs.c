@@ -212,7 +212,7 @@ static bool find_release(oos_search *s, oos_needs *needs)
         char word[32];
         oos_arena_reset(s->scratch);
         if (versions[i - 1] == old->rules->version ||
-            vllm_rules_of(s->facts->rules, versions[i - 1], &rules, &beyond, NULL) != OOMSIGHT_OK ||
+            oos_vllm_rules_of(s->facts->rules, versions[i - 1], &rules, &beyond, NULL) != OOMSIGHT_OK ||
             oos_setup_resolve(s->scratch, old->model, old->draft, old->serve, old->env, &old->device, &rules,
                               &setup, NULL) != OOMSIGHT_OK ||
             oos_arguments_check(s->scratch, &setup, &refusal, NULL) != OOMSIGHT_OK || refusal.sentence)

@@ -3,7 +3,7 @@
 #include "engines/vllm/vllm.h"
 #include "engines/vllm/solve/solve.h"
 
-bool vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial)
+bool oos_vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial)
 {
     const oos_setup *old = vllm_setup(s->plan);
     vllm_rules rules;
@@ -15,7 +15,7 @@ bool vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_trial)
     oos_set_seqs(&t.serve, old->max_num_seqs);
     oos_set_tokens(&t.serve, old->max_num_batched_tokens);
     oos_arena_reset(s->scratch);
-    if (vllm_rules_of(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
+    if (oos_vllm_rules_of(s->facts->rules, version, &rules, &beyond, NULL) != OOMSIGHT_OK) return false;
     oos_torch_support const support =
         oos_torch_supports(oos_torch_find(s->facts->torch, rules.torch_minor), old->device.capability);
     if (support == OOS_TORCH_NONE || support == OOS_TORCH_OTHER) return false;

@@ -102,7 +102,7 @@ bool oos_trial_has_flag(const oos_search *s, const char *flag)
     return oos_flags_find(s->facts->flags, oos_view_of(flag), vllm_setup(s->plan)->rules->version).here;
 }
 
-bool vllm_is_given(const oos_serve *serve, const char *flag)
+bool oos_vllm_is_given(const oos_serve *serve, const char *flag)
 {
     if (strcmp(flag, "--compilation-config") == 0)
         return serve->compilation.max_capture_size.known || serve->compilation.capture_sizes_given;
