@@ -71,7 +71,7 @@ static void put_setup(const oos_style *style, const oos_plan *plan)
 
 /* ---- why ---- */
 
-static void put_grouped(const oos_style *style, unsigned indent, const char *before, const char *words)
+void oos_report_sentence(const oos_style *style, unsigned indent, const char *before, const char *words)
 {
     oos_text line = {0};
     oos_text_put(&line, before);
@@ -86,7 +86,7 @@ static void put_doubts(const oos_style *style, const oos_plan *plan)
 {
     bool const starts = plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT;
     for (size_t i = 0; i < plan->doubt_count; i++)
-        put_grouped(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
+        oos_report_sentence(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
 }
 
 /* What stands above already. */
@@ -184,6 +184,18 @@ static void put_figures(const oos_style *style, const oos_plan *plan)
     if (plan->serving.attention) put_figure(style, "Attention backend", "%s", plan->serving.attention);
 }
 
+/* Why nothing can be said, before figures that would look certain; the headline may have it. */
+static void put_unknown(const oos_style *style, const oos_plan *plan)
+{
+    char told[200];
+    oos_report_reason(plan, told, sizeof told);
+    if (plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN || !plan->answer.why || *told ||
+        is_doubt(plan, plan->answer.why))
+        return;
+    oos_text_put(style->text, "\n");
+    oos_report_sentence(style, 2, "", plan->answer.why);
+}
+
 /* What depends on more than flags, where it makes a difference. */
 static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
@@ -200,7 +212,8 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
                    "choose, %s.",
                    fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes),
                    other, fork->closed_by);
-        if (style->text->len == 0 && !plan->answer.why && !plan->doubt_count) oos_text_put(style->text, "\n");
+        bool const told = plan->answer.why && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
+        if (style->text->len == 0 && !told && !plan->doubt_count) oos_text_put(style->text, "\n");
         oos_style_paragraph(style, 2, line);
     }
 }
@@ -490,14 +503,24 @@ static void put_inert(const oos_style *style, const oos_plan *plan)
     for (size_t i = 0; i < plan->help.inert_count; i++) put_later(style, plan, i);
 }
 
+void oos_report_first_answer(const oos_style *style, const oos_plan *plan)
+{
+    if (!plan->help.answer_count) return;
+    put_title(style, &plan->help.fixes[0], true, false);
+    put_command(style, &plan->help.fixes[0]);
+    put_cost(style, 2, "", &plan->help.fixes[0]);
+}
+
 static void put_advice(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
 {
     for (size_t i = 0; i < plan->help.answer_count && i < 3; i++) {
         oos_style const part = oos_screen_part(screen, style, i == 0 ? 0 : i == 1 ? RANK_OTHER : RANK_SECOND);
-        put_title(&part, &plan->help.fixes[i], i == 0, plan->help.fixes[0].model);
-        put_command(&part, &plan->help.fixes[i]);
-        if (i) continue;
-        put_cost(&part, 2, "", &plan->help.fixes[0]);
+        if (i) {
+            put_title(&part, &plan->help.fixes[i], false, plan->help.fixes[0].model);
+            put_command(&part, &plan->help.fixes[i]);
+            continue;
+        }
+        oos_report_first_answer(&part, plan);
         put_auto(&part, plan);
         oos_style const tried = oos_screen_part(screen, style, RANK_OTHER);
         put_not_enough(&tried, plan, &plan->help.fixes[0]);
@@ -535,7 +558,7 @@ static void put_notes(oos_screen *screen, const oos_style *style, const oos_plan
         if ((!verbose && is_idle(plan->told.notes[i])) || is_doubt(plan, plan->told.notes[i])) continue;
         oos_style const part = oos_screen_part(screen, style, shown ? RANK_NOTES : RANK_NOTE);
         if (!shown++) oos_text_put(part.text, "\n");
-        put_grouped(&part, 2, "Note: ", plan->told.notes[i]);
+        oos_report_sentence(&part, 2, "Note: ", plan->told.notes[i]);
     }
 }
 
@@ -548,12 +571,13 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     oos_style part = oos_screen_part(&screen, &style, 0);
     put_headline(&part, plan);
     put_setup(&part, plan);
+    put_unknown(&part, plan);
     put_figures(&part, plan);
     bool const tells = plan->answer.why && !is_doubt(plan, plan->answer.why) && !plan->refusal.sentence &&
                        plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
     oos_text_put(part.text, plan->doubt_count || tells ? "\n" : "");
     put_doubts(&part, plan);
-    if (tells) put_grouped(&part, 2, "", plan->answer.why);
+    if (tells) oos_report_sentence(&part, 2, "", plan->answer.why);
     part = oos_screen_part(&screen, &style, plan->refusal.sentence ? 0 : RANK_MESSAGE);
     put_message(&part, plan, verbose);
     part = oos_screen_part(&screen, &style, RANK_FORK);

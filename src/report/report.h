@@ -559,6 +559,10 @@ void oos_report_trade_off_put(const oos_style *style, const char *gives_up); /* 
 /* Words with their numbers of tokens, blocks and sequences as 31,744. */
 void oos_report_grouped(oos_text *text, const char *words);
 
+/* A sentence of a plan as a paragraph, its numbers as in the figures; the first of its answers, with the trade-off. */
+void oos_report_sentence(const oos_style *style, unsigned indent, const char *before, const char *words);
+void oos_report_first_answer(const oos_style *style, const oos_plan *plan);
+
 /* What a text is, and which command answers it. */
 
 typedef struct oos_what {
