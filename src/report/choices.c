@@ -39,15 +39,16 @@ static const char *short_name(const char *name)
 static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
 {
     const oos_need_gpu *row = &plan->help.choices[first];
-    uint64_t tokens = row->kv_tokens;
+    uint64_t tokens = row->kv_tokens, most = 0;
     bool certain = true;
     oos_text names = {0};
     size_t count = 0;
-    char size[32], told[40];
+    char size[32], told[40], least[44];
     for (size_t i = first; i < plan->help.choice_count; i++) {
         const oos_need_gpu *choice = &plan->help.choices[i];
         if (!same_row(row, choice)) continue;
         tokens = oos_min(tokens, choice->kv_tokens);
+        most = oos_max(most, choice->kv_tokens);
         certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
         if (count++ < NAMES_MAX)
             oos_text_printf(&names, "%s%s", count > 1 ? ", " : "", short_name(choice->gpu));
@@ -55,7 +56,8 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
     if (count > NAMES_MAX) oos_text_printf(&names, " +%zu", count - NAMES_MAX);
     snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, gib_of(row));
     oos_style_count(told, sizeof told, tokens);
-    oos_text_printf(style->text, "  %-11s %10s  ", size, told);
+    snprintf(least, sizeof least, "%s%s", most > tokens ? ">= " : "", told);
+    oos_text_printf(style->text, "  %-11s %12s  ", size, least);
     oos_text_put(style->text, names.ptr ? names.ptr : "");
     for (size_t i = 0; i < row->flag_count; i++)
         oos_text_printf(style->text, "%s%s", i ? " " : ": ", row->flags[i]);
@@ -81,7 +83,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
     oos_text_put(text, "  ");
     oos_style_cell(&style, 11, "GPUs");
     oos_text_put(text, " ");
-    oos_style_cell(&style, -10, "KV tokens");
+    oos_style_cell(&style, -12, "KV tokens");
     oos_text_put(text, "  ");
     oos_style_put(&style, "the least memory first\n");
     for (size_t i = 0; i < plan->help.choice_count; i++) {
