@@ -51,12 +51,17 @@ int main(int argc, char **argv)
     static cli_options given; /* too large for a small stack */
     const char *const word = argc < 2 ? "" : argv[1];
     if (argc < 2) return print_help(stderr);
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0)
+    bool const help = strcmp(word, "help") == 0;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (help && argc == 2))
         return print_help(stdout);
     if (strcmp(word, "--version") == 0 || strcmp(word, "version") == 0)
         return printf("oomsight %s\n", oomsight_version()) < 0;
-    const command *which = command_find(word);
+    const command *which = command_find(help ? argv[2] : word);
     if (!which) return EXIT_USAGE;
+    if (help) {
+        char *ask[] = {"--help"};
+        return options_read(which, 1, ask, &given);
+    }
     oomsight_on_waiting(say_waiting);
     int const code = options_read(which, argc - 2, argv + 2, &given);
     return code < 0 ? which->run(&given) : code;

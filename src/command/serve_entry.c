@@ -1,6 +1,7 @@
 /* How a command starts the engine: which word is its entry, who asks, and what environment stands before it. */
 #include "command/command.h"
 #include "base/ascii.h"
+#include "base/edits.h"
 #include "base/scan.h"
 #include "facts/facts.h"
 
@@ -116,6 +117,16 @@ oomsight_status oos_serve_enter(oos_serve_reader *in, const char *const *words, 
             entry = (oos_serve_entry){.usage = OOS_USAGE_LLM_CLASS, .keywords = true, .first = at};
             found = true;
         }
+    /* `vllm serv` */
+    const char *serve = dialect->start && !found ? strchr(dialect->start, ' ') : NULL;
+    for (at = 0; serve && at + 1 < count; at++) {
+        oos_view const own = {dialect->start, (size_t)(serve - dialect->start)};
+        oos_view const second = {serve + 1, strcspn(serve + 1, " ")};
+        if (oos_view_is(own, words[at]) && oos_edits(oos_view_of(words[at + 1]), second) <= 2)
+            return oos_fail(reterr, OOMSIGHT_USAGE,
+                            "`%.40s %.40s` is not a command of %s; did you mean `%.*s`?", words[at],
+                            words[at + 1], words[at], (int)(own.len + 1 + second.len), own.ptr);
+    }
     if (!found)
         return oos_fail(reterr, OOMSIGHT_USAGE, "`%.80s` is not a command that starts %s (planned here: %s)",
                         words[0], dialect->expected, oos_engine_titles());

@@ -1,6 +1,7 @@
 /* Reading data/catalogue.json: the file is scanned forward for one id, what stands there is read as a config.json is. */
 #include "model/model.h"
 #include "base/ascii.h"
+#include "base/edits.h"
 #include "base/scan.h"
 #include "base/text.h"
 #include "facts/facts.h"
@@ -219,18 +220,27 @@ oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir
 
 const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name)
 {
-    oos_view text, id = {0};
+    enum { SLIPS = 2 };
+    oos_view text, id = {0}, best = {0};
     size_t const len = strlen(name);
+    size_t least = SLIPS + 1;
     if (oos_data_read(arena, data_dir, file, &text, NULL) != OOMSIGHT_OK) return NULL;
     oos_scan scan = oos_scan_begin(text);
     if (!oos_scan_open(&scan, '{')) return NULL;
     while (oos_scan_key(&scan, &id)) {
+        size_t const slips = strchr(name, '/') && oos_far(id.len, len) <= SLIPS
+                                 ? oos_edits((oos_view){name, len}, id)
+                                 : SLIPS + 1;
+        if (slips < least) {
+            least = slips;
+            best = id;
+        }
         if (id.len > len && id.ptr[id.len - len - 1] == '/' &&
             oos_same_start(id.ptr + id.len - len, name, len))
             return oos_scan_text(arena, id);
         if (!oos_scan_skip(&scan, NULL)) return NULL;
     }
-    return NULL;
+    return best.len && least ? oos_scan_text(arena, best) : NULL;
 }
 
 oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,

@@ -53,11 +53,11 @@ static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allo
         id->name, cache ? cache : "no HOME", id->revision, advice);
 }
 
-/* A name without its owner: the model that is meant, behind what went wrong. */
+/* The built-in model that is meant, behind what went wrong. What the hub keeps to itself is there under its name. */
 static oomsight_status suggest(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
                                oomsight_status status, oomsight_error *reterr)
 {
-    const char *meant = strchr(id->name, '/') ? NULL : oos_catalogue_nearest(arena, data_dir, id->name);
+    const char *meant = status == OOMSIGHT_IO ? NULL : oos_catalogue_nearest(arena, data_dir, id->name);
     if (!meant || !reterr) return status;
     oomsight_error const was = *reterr;
     oos_fail(reterr, status, "%.300s; did you mean %.100s?", was.text, meant);

@@ -10,3 +10,8 @@ for option in --gpuu --max-fi --ofline --frobnicate --max-model-len; do "$OOMSIG
 for gpu in 4009 h10x8 5909 4999; do "$OOMSIGHT" plan --gpu $gpu -- vllm serve x 2>&1; done
 # Asking the hub and not asking it has one pair of words, whatever is done without either.
 for command in explain check matrix; do "$OOMSIGHT" $command --hub --offline /no/such/file >/dev/null 2>&1; echo "$command $?"; done
+echo "-- a model, a word of the engine's command; help of one command"
+HF_ENDPOINT=http://127.0.0.1:9 HF_HUB_CACHE=/nowhere "$OOMSIGHT" plan --gpu 4090 -- vllm serve Qwen/Qwen3-8b 2>&1 | grep -o 'did you mean .*'
+for name in Qwen/Qwen3-80B nobody/has-this; do "$OOMSIGHT" plan --offline --gpu 4090 -- vllm serve $name 2>&1 | grep -c 'did you mean'; done
+"$OOMSIGHT" plan --offline --gpu 4090 -- vllm serv Qwen/Qwen3-8B 2>&1
+"$OOMSIGHT" help plan | head -n 2
