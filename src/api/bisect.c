@@ -57,13 +57,15 @@ static oomsight_status steps_gather(oomsight_bisect *bisect, const oomsight_bise
 
 /* A release for which the command can't be read has no answer; the others still have. */
 static oomsight_status step_plan(oomsight_bisect *bisect, size_t index, const oomsight_plan_params *given,
-                                 oomsight_error *reterr)
+                                 bool helped, oomsight_error *reterr)
 {
     oomsight_plan_params params = *given;
     oos_bisect_step *step = &bisect->steps[index];
     params.engine_version = step->version;
-    params.skip_fixes = 1;
+    params.skip_fixes = !helped;
     oomsight_error error = {0};
+    oomsight_plan_free(bisect->plans[index]);
+    bisect->plans[index] = NULL;
     oomsight_status const status = oomsight_plan_create(&params, &bisect->plans[index], &error);
     bisect->closed[index] = true;
     bool const end = index == 0 || index + 1 == bisect->result.count;
@@ -204,8 +206,14 @@ oomsight_status oomsight_bisect_create(const oomsight_bisect_params *params, oom
     bisect->result.bad = oos_arena_copy(arena, oos_view_of(params->bad));
     oomsight_status status = steps_gather(bisect, params, reterr);
     for (size_t i = 0; status == OOMSIGHT_OK && !params->by_report && i < bisect->result.count; i++)
-        status = step_plan(bisect, i, params->plan, reterr);
+        status = step_plan(bisect, i, params->plan, false, reterr);
     find(bisect);
+    /* What helps is looked for where the answer turns, and nowhere else: it takes a hundred plans. */
+    const oos_bisect_result *result = &bisect->result;
+    size_t const failing =
+        result->moved && !bisect->steps[result->found].starts ? result->found : result->before;
+    if (status == OOMSIGHT_OK && result->moved && !params->by_report && !bisect->steps[failing].starts)
+        status = step_plan(bisect, failing, params->plan, true, reterr);
     status = OOS_WHOLE_STATUS(params, status);
     if (status == OOMSIGHT_OK)
         *ret_bisect = bisect;

@@ -90,7 +90,10 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked)
     const oos_checked_plan *plan = checked->plan;
     put_sentence(text, checked);
     if (!plan || checked->host_needs_bytes) return;
-    if (plan->why) oos_text_printf(text, ". %s", plan->why);
+    if (plan->why) {
+        oos_text_put(text, ". ");
+        oos_report_grouped(text, plan->why);
+    }
     if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Suggested: %s", plan->best_flags);
 }
 
@@ -111,7 +114,10 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
         {OOS_INK_GOOD, "ok"}, {OOS_INK_DIM, "note"}, {OOS_INK_WARN, "warning"}, {OOS_INK_BAD, "error"}};
     oos_level const level = oos_check_level(checked);
     const oos_found *found = checked->found;
-    oos_style_ink(style, OOS_INK_BOLD, "%s:%u: ", checked->path, (unsigned)found->line);
+    if (found->line)
+        oos_style_ink(style, OOS_INK_BOLD, "%s:%u: ", checked->path, (unsigned)found->line);
+    else
+        oos_style_ink(style, OOS_INK_BOLD, "%s: ", checked->path);
     oos_style_ink(style, levels[level].ink, "%s", levels[level].word);
     oos_text_put(style->text, ": ");
     oos_text line = {0};
@@ -132,7 +138,8 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     put_command(style, found);
     oos_text_put(style->text, "\n");
     const oos_checked_plan *plan = checked->host_needs_bytes ? NULL : checked->plan;
-    if (plan && plan->why && (level == OOS_LEVEL_ERROR || explain)) oos_style_paragraph(style, 4, plan->why);
+    if (plan && plan->why && (level == OOS_LEVEL_ERROR || explain))
+        oos_report_sentence(style, 4, "", plan->why);
     if (plan && level != OOS_LEVEL_OK && plan->best_command) {
         oos_style_put(style, "    helps: ");
         oos_style_word(style, plan->best_flags && *plan->best_flags ? plan->best_flags : plan->best_command);

@@ -190,9 +190,11 @@ static void put_winner(oos_text *text, const oos_style *style, const oos_plan *c
 static void put_words(oos_text *text, const oos_style *style, const oos_plan *plan, bool named)
 {
     const char *title = named ? plan->engine->title : "", *gap = named ? " " : "";
+    bool const starts = oos_answer_starts(plan->answer.verdict, plan->answer.probability);
     if (plan->answer.why) {
-        oos_text_printf(text, "\n%s%s%s: ", title, gap, plan->engine_version);
-        oos_style_paragraph(style, 0, plan->answer.why);
+        oos_style_ink(style, OOS_INK_BOLD, "\n%s%s%s\n", title, gap, plan->engine_version);
+        oos_report_sentence(style, 2, "", plan->answer.why);
+        if (!starts) oos_report_first_answer(style, plan);
     }
     if (plan->asked) {
         oos_text_printf(text, "\n%s%s%s: ", title, gap, plan->engine_version);

@@ -19,7 +19,13 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
                   oos_report_model_name(plan->model->path, name, sizeof name),
                   plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
-    if (plan->answer.why && !plan->doubt_count) oos_style_put(style, "%s\n\n", plan->answer.why);
+    if (plan->answer.why && !plan->doubt_count) {
+        oos_text line = {0};
+        oos_report_grouped(&line, plan->answer.why);
+        oos_style_put(style, "%s\n\n", line.ptr ? line.ptr : "");
+        style->text->failed |= line.failed;
+        oos_text_free(&line);
+    }
     for (size_t i = 0; i < plan->doubt_count; i++)
         oos_style_put(style, "Not certain: %s\n\n", plan->doubts[i]);
     oos_style_put(style, "| phase | needs GiB | of GiB | |\n");

@@ -274,13 +274,13 @@ function showBest(doc) {
   if (doc.engine && doc.engine.name && doc.engine.version)
     facts.push(mark(titleOf(doc.engine.name) + ' ' + doc.engine.version, doc.schema !== 'oomsight.plan/1' ? 'fromText' : (doc.assumed || []).some(one => one.includes(' ' + doc.engine.version) && !one.includes('from the command')) ? 'fromUs' : $('version').value ? 'fromYou' : 'fromText'));
   $('facts').replaceChildren(...facts.map(text => { const chip = document.createElement('span'); chip.className = 'chip fact'; chip.textContent = text; return chip; }));
-  const first = (doc.answers || [])[0] || (doc.fixes || [])[0], works = doc.verdict === 'fits';
+  const first = (doc.answers || [])[0] || (doc.needs && doc.needs.checkpoints || [])[0] || (doc.fixes || [])[0], works = doc.verdict === 'fits';
   $('best').hidden = !first || works;
   if (!first || works) return;
   const line = first.command || (first.change || []).map(quoted).join(' ');
   $('bestCommand').textContent = line;
   $('bestPlan').hidden = !first.command;
-  $('bestCost').textContent = first.gives_up ? words('givesUp', first.gives_up) : '';
+  $('bestCost').textContent = first.gives_up ? words('givesUp', first.gives_up.replace(/(?<=^|[ (])\d{4,}(?=$|:| (?:tokens|blocks|sequences))/g, n => Number(n).toLocaleString('en'))) : '';
 }
 const LANGUAGE = () => ['--lang', language ? 'zh' : 'en'];
 
