@@ -182,6 +182,31 @@ class Test:
         self.claim("a second command is answered by the mouse at %d" % width, "Qwen3-8B" in shown and "Qwen3-4B" not in shown, self.browser.run("$('verdict').textContent"))
         self.claim("and is not out of date", self.browser.run("$('stale').hidden"))
 
+    def small_things(self):
+        """Title, name of the saved file, the frame around a report, a page without scripts."""
+        seen = []
+        for text in ("vllm serve Qwen/Qwen3-4B", "vllm serve Qwen/Qwen3-32B"):
+            self.answered(1200, text)
+            self.wait("parseInt($('report').style.height) > 1000")
+            seen.append(self.browser.run("[document.title, $('save').download, $('report').getAttribute('allow'), $('report').srcdoc.includes('#theme { display: none }')]"))
+        self.claim("title and file are those of the verdict", [one[0] for one in seen] == ["Will start - oomsight", "Will not start: out of memory while loading weights - oomsight"]
+                   and [one[1] for one in seen] == ["oomsight-will-start.html", "oomsight-will-not-start-out-of-memory-while-loading-weights.html"], seen)
+        self.claim("the report may copy, and has no second button for colours", all(one[2:] == ["clipboard-write", True] for one in seen), seen)
+        heights = []
+        for text in ("hello world, nothing failed\nINFO 11-15 10:00:00 [core.py:1] Application startup complete.\n", "vllm serve Qwen/Qwen3-4B"):
+            self.browser.run("(() => { hold(null); $('input').value = %s; $('ask').requestSubmit(); })()" % json.dumps(text))
+            self.settled()
+            self.wait("parseInt($('report').style.height) !== 320")
+            heights.append(self.browser.run("parseInt($('report').style.height)"))
+        self.claim("a short report is in a short frame", heights[0] < 902 < heights[1], heights)
+        run = subprocess.run([Native.binary, "redact", "-"], input="password=Tr0ub4dor&3", capture_output=True, text=True, check=False)
+        self.claim("a password is hidden whole", run.stdout.strip() == "password=***", run.stdout)
+        self.browser.visit("about:blank", 1200)
+        self.browser.visit(self.address, 1200, scripts=False)
+        text = self.browser.run("document.querySelector('noscript').innerText + document.querySelector('noscript').textContent")
+        self.claim("without scripts it names the commands", "oomsight plan" in text and "JavaScript" in text, text)
+        self.browser.visit("about:blank", 1200)
+
     def out_of_date(self):
         self.answered(1200)
         shown = "[!$('stale').hidden && $('stale').checkVisibility(), $('stale').textContent]"
@@ -220,6 +245,7 @@ def main():
         test.manifests()
         test.claim("some files have several commands", test.told > 2, test.told)
         test.out_of_date()
+        test.small_things()
     finally:
         test.browser.close()
     print("press: %d passed, %d failed" % (test.passed, test.failed))

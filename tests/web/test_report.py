@@ -119,6 +119,32 @@ class Report:
         plain = page.split("<noscript><pre>")[1].split("</pre>")[0].replace("&lt;", "<").replace("&amp;", "&")
         self.claim("without scripts the page is the text report", plain == text, plain[:80])
 
+    def canvases(self, path):
+        """What is drawn has a name and words beside it; the point in time is chosen by keys; no table is empty."""
+        b = self.browser
+        b.open(path, 1200)
+        drawn = b.run("[...document.querySelectorAll('canvas')].map(c => [c.getAttribute('role'), c.getAttribute('aria-label') || document.getElementById(c.getAttribute('aria-labelledby')).textContent])")
+        self.claim("each of the three drawings has a name", len(drawn) == 3 and all(role == "img" and len(name) > 30 for role, name in drawn), drawn)
+        b.run("document.getElementById('moment').focus()")
+        before = b.run("document.getElementById('when').textContent")
+        b.press("Home", 36)
+        b.press("ArrowRight", 39)
+        self.claim("the arrows choose a point in time", b.run("document.getElementById('when').textContent") != before, before)
+        empty = b.run("[...document.querySelectorAll('table')].filter(t => !t.querySelector('td')).map(t => [t.offsetHeight, t.parentElement.previousElementSibling.checkVisibility()])")
+        self.claim("a table without rows is not shown, nor its heading", empty == [[0, False]], empty)
+        self.claim("no size is 1,024 of a unit", b.run("[2 ** 20 - 1, 2 ** 30 - 1, 2 ** 30, 1536].map(size)") == ["1.00 MiB", "1.00 GiB", "1.00 GiB", "1.50 KiB"])
+
+    def narrow_matrix(self):
+        """On a phone two models of one family are told apart, and the heading is not the colour of a failure."""
+        path = os.path.join(self.work, "family.yaml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("models: [Qwen/Qwen3-8B, Qwen/Qwen3-32B]\ngpus: [4090, h100]\nversions: ['0.32.0']\n")
+        self.browser.open(self.make("family", ["matrix", "--offline", path]), 390)
+        rows = self.browser.run("[...document.querySelectorAll('.map th[scope=row]')].map(e => [e.innerText.trim(), e.scrollWidth <= e.clientWidth + 1])")
+        self.claim("their names are whole at 390 px", sorted(row[0].split("/")[-1] for row in rows) == ["Qwen3-32B", "Qwen3-8B"] and all(row[1] for row in rows), rows)
+        colours = self.browser.run("['h1', 'body'].map(s => getComputedStyle(document.querySelector(s)).color)")
+        self.claim("the heading is not a failure as a whole", colours[0] == colours[1], colours)
+
     def chinese(self, name, words):
         """The same page with --lang zh: no sentence of English is left outside code and quotations, now and after a click."""
         path = self.make(name + "-zh", words[:1] + ["--lang", "zh"] + words[1:])
@@ -204,11 +230,14 @@ def main():
             if name == "fails":
                 report.keyboard(path)
                 report.without_scripts(path)
+            if name == "replay":
+                report.canvases(path)
             if name == "matrix":
                 report.heat_map(name, path, words)
         report.hostile()
         report.hostile_matrix()
         report.likely_matrix()
+        report.narrow_matrix()
         report.browser.close()
     print("pages: %d claims hold, %d do not" % (report.passed, report.failed))
     return 1 if report.failed else 0
