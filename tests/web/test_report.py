@@ -134,6 +134,11 @@ class Report:
         self.claim("a table without rows is not shown, nor its heading", empty == [[0, False]], empty)
         self.claim("no size is 1,024 of a unit", b.run("[2 ** 20 - 1, 2 ** 30 - 1, 2 ** 30, 1536].map(size)") == ["1.00 MiB", "1.00 GiB", "1.00 GiB", "1.50 KiB"])
 
+    def narrow_table(self, name, path):
+        self.browser.open(path, 320)
+        cut = self.browser.run("(t => [t.scrollWidth, t.clientWidth])(document.querySelector('.scroll'))")
+        self.claim("%s: no column of the memory breakdown is cut at 320 px" % name, cut[0] <= cut[1], cut)
+
     def narrow_matrix(self):
         """On a phone two models of one family are told apart, and the heading is not the colour of a failure."""
         path = os.path.join(self.work, "family.yaml")
@@ -225,6 +230,7 @@ def main():
             report.look(name, path)
             if name in ("starts", "fails", "refused"):
                 report.figures(name, words)
+                report.narrow_table(name, path)
             if name in ("starts", "fails", "log", "logs", "matrix", "matrix-diff"):
                 report.chinese(name, words)
             if name == "fails":
