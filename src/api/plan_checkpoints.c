@@ -153,17 +153,18 @@ static unsigned loss_of(const look *l, const oos_plan *plan, const oos_fix *fix)
 
 /* ---- the order of checkpoints ---------------------------------------------------------------------------------------- */
 
-/* What is certain, then what loses least, then what holds a usual request, then what changes least, then kernels for the GPU, then the weights that lose least. */
+/* What is certain, then kernels for the GPU, then what loses least, then what holds a usual request, then what changes
+ * least, then the weights that lose least. */
 static bool goes_before(const candidate *a, const candidate *b)
 {
     bool const a_certain = a->fix.verdict == OOMSIGHT_VERDICT_FITS;
     bool const b_certain = b->fix.verdict == OOMSIGHT_VERDICT_FITS;
     if (a_certain != b_certain) return a_certain;
+    if (a->emulated != b->emulated) return b->emulated;
     if (a->loss != b->loss) return a->loss < b->loss;
     if (a->roomy != b->roomy) return a->roomy;
     if (a->fix.rung != b->fix.rung) return a->fix.rung < b->fix.rung;
     if (a->fix.change_count != b->fix.change_count) return a->fix.change_count < b->fix.change_count;
-    if (a->emulated != b->emulated) return b->emulated;
     return !a->four_bits && b->four_bits;
 }
 
