@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/check.h"
 #include "base/locale.h"
+#include "base/scan.h"
 #include "base/shown.h"
 
 #include <math.h>
@@ -11,29 +12,12 @@
 enum { LEVELS_MAX = 48, KEY_MAX = 256, DIGITS_MAX = 18 };
 
 typedef struct reader {
-    const char *at, *end;
+    oos_scan scan;
     char *text; /* a string without its escapes */
     size_t room;
 } reader;
 
 static json_t *value_read(reader *in, unsigned level);
-
-static bool next(reader *in, char *ret_byte) /* of what follows white space, which is not consumed */
-{
-    while (in->at < in->end && (*in->at == ' ' || *in->at == '\n' || *in->at == '\r' || *in->at == '\t'))
-        in->at++;
-    if (in->at == in->end) return false;
-    *ret_byte = *in->at;
-    return true;
-}
-
-static bool is_next(reader *in, char byte)
-{
-    char found;
-    if (!next(in, &found) || found != byte) return false;
-    in->at++;
-    return true;
-}
 
 static char unescaped(char byte)
 {
@@ -50,62 +34,38 @@ static char unescaped(char byte)
     }
 }
 
-static bool text_put(reader *in, size_t at, const char *bytes, size_t len)
+/* What stands between quotes: as it is, or without its escapes in in->text. */
+static bool text_of(reader *in, oos_view raw, oos_view *ret_text)
 {
-    oos_assert(at <= in->room);
-    if (in->room - at <= len) {
-        size_t const room = (at + len + 64) * 2;
-        char *text = realloc(in->text, room);
+    size_t len = 0;
+    bool const copied = memchr(raw.ptr, '\\', raw.len);
+    if (copied && in->room < raw.len) {
+        char *text = realloc(in->text, raw.len * 2);
         if (!text) return false;
         in->text = text;
-        in->room = room;
+        in->room = raw.len * 2;
     }
-    memcpy(in->text + at, bytes, len);
-    in->text[at + len] = '\0';
+    for (size_t at = 0, bytes; at < raw.len; at += bytes, len += bytes) {
+        unsigned char const byte = (unsigned char)raw.ptr[at];
+        bytes = byte < 0x80 ? byte >= 0x20 : oos_utf8_len(oos_view_slice(raw, at, SIZE_MAX));
+        if (bytes == 0) return false;
+        if (copied) memcpy(in->text + len, raw.ptr + at, bytes);
+        if (byte != '\\') continue;
+        oos_assert(at + 1 < raw.len); /* the scan ends no string behind half an escape */
+        if (!(in->text[len] = unescaped(raw.ptr[++at]))) return false;
+    }
+    *ret_text = copied ? (oos_view){in->text, len} : raw;
     return true;
 }
 
-/* What stands behind an opening quote: in the file itself, or without its escapes in in->text. */
-static bool string_read(reader *in, oos_view *ret_text)
-{
-    const char *run = in->at;
-    size_t len = 0;
-    bool copied = false;
-    while (in->at < in->end) {
-        unsigned char const byte = (unsigned char)*in->at;
-        if (byte == '"') {
-            if (copied && !text_put(in, len, run, (size_t)(in->at - run))) return false;
-            *ret_text = copied ? (oos_view){in->text, len + (size_t)(in->at - run)}
-                               : (oos_view){run, (size_t)(in->at - run)};
-            in->at++;
-            return true;
-        }
-        if (byte < 0x20) return false;
-        if (byte == '\\') {
-            char const meant = in->at + 1 < in->end ? unescaped(in->at[1]) : 0;
-            if (!meant || !text_put(in, len, run, (size_t)(in->at - run))) return false;
-            len += (size_t)(in->at - run);
-            if (!text_put(in, len++, &meant, 1)) return false;
-            copied = true;
-            in->at += 2;
-            run = in->at;
-            continue;
-        }
-        size_t const bytes = byte < 0x80 ? 1 : oos_utf8_len((oos_view){in->at, (size_t)(in->end - in->at)});
-        if (bytes == 0) return false;
-        in->at += bytes;
-    }
-    return false;
-}
-
-static size_t digits_read(reader *in)
+static size_t digits_read(oos_scan *in)
 {
     const char *first = in->at;
     while (in->at < in->end && *in->at >= '0' && *in->at <= '9') in->at++;
     return (size_t)(in->at - first);
 }
 
-static json_t *number_read(reader *in)
+static json_t *number_read(oos_scan *in)
 {
     const char *first = in->at;
     bool const negative = *in->at == '-';
@@ -134,7 +94,7 @@ static json_t *number_read(reader *in)
     return end == in->at && isfinite(number) ? json_real(number) : NULL;
 }
 
-static json_t *word_read(reader *in)
+static json_t *word_read(oos_scan *in)
 {
     oos_view const left = {in->at, (size_t)(in->end - in->at)};
     size_t const len = *in->at == 'f' ? 5 : 4;
@@ -147,60 +107,53 @@ static json_t *word_read(reader *in)
     return word;
 }
 
-static bool member_read(reader *in, json_t *object, unsigned level)
+/* Members up to the closing bracket. */
+static bool members_read(reader *in, json_t *into, unsigned level)
 {
+    bool const object = json_is_object(into);
     oos_view key;
     char name[KEY_MAX];
-    if (!is_next(in, '"') || !string_read(in, &key) || key.len >= sizeof name) return false;
-    memcpy(name, key.ptr, key.len);
-    name[key.len] = '\0';
-    if (!is_next(in, ':')) return false;
-    json_t *value = value_read(in, level);
-    return value && json_object_set_new_nocheck(object, name, value) == 0;
-}
-
-/* Members up to the closing bracket. */
-static bool members_read(reader *in, json_t *into, char closing, unsigned level)
-{
-    if (is_next(in, closing)) return true;
-    for (;;) {
-        if (closing == '}') {
-            if (!member_read(in, into, level)) return false;
-        } else {
-            json_t *value = value_read(in, level);
-            if (!value || json_array_append_new(into, value) != 0) return false;
-        }
-        if (is_next(in, closing)) return true;
-        if (!is_next(in, ',')) return false;
+    if (!oos_scan_open(&in->scan, object ? '{' : '[')) return false;
+    while (object ? oos_scan_key(&in->scan, &key) : oos_scan_item(&in->scan)) {
+        if (object && (!text_of(in, key, &key) || key.len >= sizeof name)) return false;
+        if (object) memcpy(name, key.ptr, key.len), name[key.len] = '\0';
+        json_t *value = value_read(in, level);
+        if (!value) return false;
+        if (object ? json_object_set_new_nocheck(into, name, value) : json_array_append_new(into, value))
+            return false;
     }
+    return !in->scan.failed;
 }
 
 static json_t *value_read(reader *in, unsigned level)
 {
-    char byte;
     oos_view text;
-    if (!next(in, &byte) || level == LEVELS_MAX) return NULL;
-    if (byte == '"') {
-        in->at++;
-        return string_read(in, &text) ? json_stringn_nocheck(text.ptr, text.len) : NULL;
-    }
-    if (byte == '{' || byte == '[') {
-        json_t *whole = byte == '{' ? json_object() : json_array();
-        in->at++;
-        if (whole && members_read(in, whole, byte == '{' ? '}' : ']', level + 1)) return whole;
+    oos_scan_kind const kind = oos_scan_peek(&in->scan);
+    if (level == LEVELS_MAX) return NULL;
+    switch (kind) {
+    case OOS_SCAN_STRING:
+        return oos_scan_string(&in->scan, &text) && text_of(in, text, &text)
+                   ? json_stringn_nocheck(text.ptr, text.len)
+                   : NULL;
+    case OOS_SCAN_OBJECT:
+    case OOS_SCAN_ARRAY: {
+        json_t *whole = kind == OOS_SCAN_OBJECT ? json_object() : json_array();
+        if (whole && members_read(in, whole, level + 1)) return whole;
         json_decref(whole);
         return NULL;
     }
-    if (byte == '-' || (byte >= '0' && byte <= '9')) return number_read(in);
-    return word_read(in);
+    case OOS_SCAN_NUMBER: return number_read(&in->scan);
+    case OOS_SCAN_WORD: return word_read(&in->scan);
+    case OOS_SCAN_NOTHING: break;
+    }
+    return NULL;
 }
 
 json_t *oos_json_parse_plain(oos_view bytes)
 {
-    reader in = {.at = bytes.ptr, .end = bytes.ptr + bytes.len};
-    char more;
+    reader in = {.scan = oos_scan_begin(bytes)};
     json_t *root = value_read(&in, 0);
-    if (root && next(&in, &more)) {
+    if (root && !oos_scan_done(&in.scan)) {
         json_decref(root);
         root = NULL;
     }
